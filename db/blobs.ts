@@ -1,6 +1,6 @@
 // Stores uploads in the data directory by the SHA-256 of their content: files/<first two digits>/<hash>. When `put` resolves, content and
-// name are flushed, so that a row may reference the hash (rule TP-2). Never overwrites, never trusts an external name. In a cluster, the
-// bytes are in shared storage (`SharedBlobs`), and the folder caches what this node has used.
+// name are flushed, so that a row may reference the hash (rule TP-2). Never overwrites a file, and never trusts an external name. In a
+// cluster, the bytes are in shared storage (`SharedBlobs`), and the folder caches the files that this node has used.
 import { existsSync, rmSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -46,20 +46,20 @@ export class Blobs {
   }
 
   /**
-   * Creates the folders and deletes what a crash left: partial uploads, and complete ones that no row references. Cleans the shared storage
-   * only if no other node uses it.
+   * Creates the folders and deletes the leftovers of a crash: partial uploads, and complete uploads that no row references. Cleans the
+   * shared storage only if no other node uses it.
    */
-  async recover(named: ReadonlySet<string>, isAlone = true): Promise<void> {
+  async recover(referenced: ReadonlySet<string>, isAlone = true): Promise<void> {
     await rm(this.#temporary, { recursive: true, force: true });
     await mkdir(this.#temporary, { recursive: true, mode: 0o700 });
     for (const folder of await readdir(this.#root)) {
       if (!/^[0-9a-f]{2}$/.test(folder)) continue;
       for (const name of await readdir(join(this.#root, folder))) {
-        if (!named.has(name)) await rm(join(this.#root, folder, name), { force: true });
+        if (!referenced.has(name)) await rm(join(this.#root, folder, name), { force: true });
       }
     }
     if (!isAlone) return;
-    await this.#sharedBlobs?.remove((await this.#sharedBlobs.list()).filter((hash) => !named.has(hash)));
+    await this.#sharedBlobs?.remove((await this.#sharedBlobs.list()).filter((hash) => !referenced.has(hash)));
   }
 
   /**
@@ -87,25 +87,27 @@ export class Blobs {
     }
   }
 
-  /** Deletes unreferenced files, except those stored since the sweep before the last. Calls `listNamed` once. */
-  async sweep(listNamed: () => Promise<ReadonlySet<string>>): Promise<void> {
-    const spared = new Set([...this.#olderHashes, ...this.#recentHashes]);
+  /** Deletes unreferenced files, except those stored since the sweep before the last. Calls `listReferenced` once. */
+  async sweep(listReferenced: () => Promise<ReadonlySet<string>>): Promise<void> {
+    const recentHashes = new Set([...this.#olderHashes, ...this.#recentHashes]);
     this.#olderHashes = this.#recentHashes;
     this.#recentHashes = new Set();
-    const named = await listNamed();
+    const referenced = await listReferenced();
     for (const folder of await readdir(this.#root)) {
       if (!/^[0-9a-f]{2}$/.test(folder)) continue;
       for (const name of await readdir(join(this.#root, folder))) {
-        if (named.has(name) || spared.has(name) || this.#recentHashes.has(name)) continue;
+        if (referenced.has(name) || recentHashes.has(name) || this.#recentHashes.has(name)) continue;
         // Synchronous, so that an upload of the same bytes happens either before the check or after the deletion.
         rmSync(join(this.#root, folder, name), { force: true });
       }
     }
-    const kept = (await this.#sharedBlobs?.list()) ?? [];
-    const unnamed = kept.filter((hash) => !named.has(hash) && !spared.has(hash) && !this.#recentHashes.has(hash));
-    const gone = this.#isShared ? unnamed.filter((hash) => this.#unreferenced.has(hash)) : unnamed;
-    this.#unreferenced = new Set(unnamed);
-    await this.#sharedBlobs?.remove(gone);
+    const stored = (await this.#sharedBlobs?.list()) ?? [];
+    const unreferenced = stored.filter(
+      (hash) => !referenced.has(hash) && !recentHashes.has(hash) && !this.#recentHashes.has(hash),
+    );
+    const removable = this.#isShared ? unreferenced.filter((hash) => this.#unreferenced.has(hash)) : unreferenced;
+    this.#unreferenced = new Set(unreferenced);
+    await this.#sharedBlobs?.remove(removable);
     await this.#sharedBlobs?.clean?.();
   }
 
@@ -114,12 +116,12 @@ export class Blobs {
     if (!HASH.test(hash)) throw new Error("not a hash");
     const path = join(this.#root, hash.slice(0, 2), hash);
     if (!this.#sharedBlobs || existsSync(path)) return path;
-    let coming = this.#downloads.get(hash);
-    if (!coming) {
-      coming = this.#fetch(this.#sharedBlobs, hash, path).finally(() => this.#downloads.delete(hash));
-      this.#downloads.set(hash, coming);
+    let download = this.#downloads.get(hash);
+    if (!download) {
+      download = this.#fetch(this.#sharedBlobs, hash, path).finally(() => this.#downloads.delete(hash));
+      this.#downloads.set(hash, download);
     }
-    await coming;
+    await download;
     return path;
   }
 

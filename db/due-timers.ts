@@ -1,11 +1,11 @@
-// Due timers of all actors, or of those with own rows. A timer names its actor, whose row determines the part.
+// Due timers of all actors, or of the actors that this node owns. A timer names its actor, whose row determines the part.
 import { and, asc, lte, sql } from "drizzle-orm";
 import { build, query } from "./engine/sql.ts";
 import { listDueTimers, MAX_DUE_TIMERS } from "./engine/timers.ts";
 import { forOwnRows, isOwn } from "./own-rows.ts";
 import { timers } from "./schema/core.ts";
 
-/** A task's timer names a workspace, or a chat in its place. Anything without a part, or deleted, belongs to the first node. */
+/** The part of a timer. A task's timer names a task or a chat. Timers whose actor has no part or was deleted belong to the first node. */
 const timerPart = sql`coalesce(case ${timers.actor}
   when 'workspace' then (select w.part from workspaces w where w.id = ${timers.actor_id})
   when 'chat' then (select c.part from chats c where c.id = ${timers.actor_id})

@@ -1,4 +1,4 @@
-// Finds the shard of an entity by its ID with one read by key. It never changes (src/base/shards.ts).
+// Finds the shard of an entity by its ID, with one read by key. The shard never changes (src/base/shards.ts).
 import { eq, sql } from "drizzle-orm";
 import { build, eqParam, query } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";
@@ -56,7 +56,7 @@ const SHARD_QUERIES = {
   ),
 } as const;
 
-const jobInput = query(build.select({ id: jobs.id, input: jobs.input }).from(jobs).where(eqParam(jobs.id)));
+const findJobInput = query(build.select({ id: jobs.id, input: jobs.input }).from(jobs).where(eqParam(jobs.id)));
 
 export type ShardedKind = keyof typeof SHARD_QUERIES | "job";
 
@@ -67,7 +67,7 @@ export const findShard = async (
   id: string,
 ): Promise<number | undefined> => {
   if (kind !== "job") return (await store.get(SHARD_QUERIES[kind]({ id })))?.part;
-  const input = (await store.get(jobInput({ id })))?.input;
+  const input = (await store.get(findJobInput({ id })))?.input;
   if (input === undefined || input.part !== undefined) return input?.part;
   if (input.workspace_build_id !== undefined) return findShard(store, "build", input.workspace_build_id);
   return input.template_version_id === undefined

@@ -7,7 +7,7 @@ export type HookDispatchRow = typeof hook_dispatches.$inferSelect;
 
 export const insertHookDispatch = insertInto(hook_dispatches);
 
-const matching = and(
+const matchesFilter = and(
   eqParamOrAll(hook_dispatches.event),
   eqParamOrAll(hook_dispatches.result),
   lt(hook_dispatches.key, sql.placeholder("before")),
@@ -18,7 +18,7 @@ export const listHookDispatches = query(
   build
     .select()
     .from(hook_dispatches)
-    .where(matching)
+    .where(matchesFilter)
     .orderBy(desc(hook_dispatches.key))
     .limit(sql.placeholder("limit")),
 );
@@ -28,7 +28,7 @@ export const listHookDispatchesOfChat = query(
   build
     .select()
     .from(hook_dispatches)
-    .where(and(eqParam(hook_dispatches.chat_id), matching))
+    .where(and(eqParam(hook_dispatches.chat_id), matchesFilter))
     .orderBy(desc(hook_dispatches.key))
     .limit(sql.placeholder("limit")),
 );

@@ -1,5 +1,5 @@
 // The rows that this server works on: all of them, or in a cluster those of its shards (src/base/shards.ts). Keepers pass `OwnRows` to
-// queries and know nothing of its content.
+// queries without knowing its content.
 import { type Column, type SQL, sql } from "drizzle-orm";
 import { ALL_SHARDS, FIRST_SHARD, SHARD_COUNT, type Shards } from "#base/shards.ts";
 import type { Statement } from "./engine/sql.ts";
@@ -31,9 +31,9 @@ export class OwnRows {
   }
 
   /** Commits one statement for all rows, or one for each part, because another node may have taken over some of them. */
-  async commit(store: Pick<Store, "commit">, make: (part?: number) => Statement): Promise<void> {
-    if (this.#parts === undefined) await store.commit([make()]);
-    else await Promise.all(this.#parts.map((part) => store.commit([make(part)], { of: part })));
+  async commit(store: Pick<Store, "commit">, buildStatement: (part?: number) => Statement): Promise<void> {
+    if (this.#parts === undefined) await store.commit([buildStatement()]);
+    else await Promise.all(this.#parts.map((part) => store.commit([buildStatement(part)], { of: part })));
   }
 }
 
@@ -45,12 +45,12 @@ export const findOwnRows = (shards: Shards): OwnRows =>
     ? ALL_ROWS
     : new OwnRows(Array.from({ length: SHARD_COUNT }, (_, shard) => shard).filter((shard) => shards.has(shard)));
 
-/** The condition of a query for own rows, by their `part`. */
+/** The condition of a query that a row belongs to this node, by its `part`. */
 export const isOwn = (part: Column | SQL): SQL =>
   sql`${part} in (select cast(value as integer) from json_each(${sql.placeholder("parts")}))`;
 
-/** Combines a query for all rows and one for own rows. A node with all rows runs the same query as a single server. */
+/** Combines a query for all rows with one for the rows of this node. A node with all rows runs the same query as a single server. */
 export const forOwnRows =
-  <V extends Record<string, unknown>, T>(all: (args: V) => T, own: (args: V & { parts: string }) => T) =>
+  <V extends Record<string, unknown>, T>(all: (args: V) => T, some: (args: V & { parts: string }) => T) =>
   (args: V, { parts }: OwnRows): T =>
-    parts === undefined ? all(args) : own(Object.assign({ parts }, args));
+    parts === undefined ? all(args) : some(Object.assign({ parts }, args));

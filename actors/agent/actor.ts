@@ -114,7 +114,7 @@ export class AgentActor extends Actor<AgentState> {
   appendLogs(batch: LogBatch): Promise<AppendOutcome> {
     this.#appends ??= new Batcher<LogBatch, AppendOutcome>({
       cost: ({ logs }) => logs.length,
-      most: MAX_GROUP_LINES,
+      maxCost: MAX_GROUP_LINES,
       run: (take) => this.#appendTurn(take),
       idle: () => {
         this.#appends = undefined;
@@ -183,17 +183,17 @@ export class AgentActor extends Actor<AgentState> {
     const { store, clock, log_limit } = this.#deps;
     const { agent } = now;
     const source_id = toSourceId(log_source_id);
-    const known = now.sources.get(source_id);
-    if (!known && source_id !== DEFAULT_SOURCE.id) {
+    const source = now.sources.get(source_id);
+    if (!source && source_id !== DEFAULT_SOURCE.id) {
       throw invalidField("log_source_id", "is not a log source of this agent");
     }
-    if (isRepeatedBatch(known?.last_batch, batch_id)) return { state: now, reply: "stored" };
+    if (isRepeatedBatch(source?.last_batch, batch_id)) return { state: now, reply: "stored" };
     if (agent.logs_overflowed) return { state: now, reply: "overflow" };
     const { lines, bytes } = toStoredLines(logs, clock.now());
     const logs_length = agent.logs_length + bytes;
     if (logs_length > log_limit) return this.#overflow(now);
-    const { sources, key, writes } = known
-      ? { sources: now.sources, key: known.key, writes: [] }
+    const { sources, key, writes } = source
+      ? { sources: now.sources, key: source.key, writes: [] }
       : await this.#newSource(now, source_id, DEFAULT_SOURCE);
     const first = await store.reserve("agent_logs", lines.length);
     const batch: Statement[] = [
@@ -225,10 +225,10 @@ export class AgentActor extends Actor<AgentState> {
   createLogSource(source: CreateLogSource): Promise<void> {
     return this.handle<void>(async (now) => {
       const id = source.id.toLowerCase();
-      const known = now.sources.get(id);
-      if (known) {
+      const existing = now.sources.get(id);
+      if (existing) {
         const { display_name = "", icon = "" } = source;
-        const writes = [updateLogSource({ key: known.key, display_name, icon })];
+        const writes = [updateLogSource({ key: existing.key, display_name, icon })];
         return { state: now, writes, after: () => this.#announce(now), reply: undefined };
       }
       if (now.sources.size >= MAX_SOURCES) throw invalidField("id", `An agent has at most ${MAX_SOURCES} log sources.`);
@@ -333,12 +333,12 @@ export class AgentActor extends Actor<AgentState> {
     );
   }
 
-  #applyResources(make: (before: AgentResources | null) => ResourcesReport | undefined): Promise<void> {
+  #applyResources(buildReport: (before: AgentResources | null) => ResourcesReport | undefined): Promise<void> {
     return this.handle<void>(async (now) => {
       const { store, clock, topics } = this.#deps;
       const { agent } = now;
       const at = clock.now();
-      const report = make(agent.resources);
+      const report = buildReport(agent.resources);
       if (!report) return { state: now, reply: undefined };
       const resources = mergeResources(agent.resources, report, at);
       const workspace = await store.get(findWorkspaceAccessRow({ id: agent.workspace_id }));
@@ -365,9 +365,9 @@ export class AgentActor extends Actor<AgentState> {
     return this.handle(async (now) => {
       const { store, clock, topics } = this.#deps;
       const at = { agent_id: this.id, workspace_id: now.agent.workspace_id, now: clock.now() };
-      const { accepted, writes, turned } = await applyReportedContext(store, at, args);
+      const { accepted, writes, toggled } = await applyReportedContext(store, at, args);
       const announceDirty = (): void => {
-        for (const { id, owner_id } of turned) {
+        for (const { id, owner_id } of toggled) {
           topics.publish("owner_chats", owner_id, { kind: "context_dirty", chat_id: id });
         }
       };

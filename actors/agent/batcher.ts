@@ -17,11 +17,11 @@ export type Waiting<Item, Answer> = {
 export type BatcherOptions<Item, Answer> = {
   /** Returns what one item adds to the cost of a group. */
   cost(item: Item): number;
-  /** Maximum cost of a group. A single item may exceed it. */
-  most: number;
+  /** A single item may exceed it. */
+  maxCost: number;
   /**
-   * Handles one group. `take` returns its items once the actor has begun. The returned function answers them and is called after the
-   * commit; a rejection rejects the whole group.
+   * Handles one group. `take` returns its items and is called when the actor handles the group's message. After the commit, the batcher
+   * calls the returned function, which answers the items. A rejection rejects the whole group.
    */
   run(take: () => Waiting<Item, Answer>[]): Promise<() => void>;
   /** Called when nothing waits, so that the owner can release the batcher. */
@@ -64,10 +64,10 @@ export class Batcher<Item, Answer> {
         return group;
       };
       try {
-        const answer = await this.#options.run(takeGroup);
-        answer();
+        const answerGroup = await this.#options.run(takeGroup);
+        answerGroup();
       } catch (error) {
-        // If the actor never began (it does not exist, or its mailbox is full), it has taken no items, so every waiting item is rejected.
+        // An actor that does not exist, or whose mailbox is full, has taken no items. Then every waiting item is rejected.
         for (const { reject } of group ?? this.#waiting.splice(0)) reject(error);
       }
     }
@@ -80,7 +80,7 @@ export class Batcher<Item, Answer> {
     let count = 0;
     for (const { item } of this.#waiting) {
       cost += this.#options.cost(item);
-      if (count > 0 && cost > this.#options.most) break;
+      if (count > 0 && cost > this.#options.maxCost) break;
       count += 1;
     }
     return this.#waiting.splice(0, count);

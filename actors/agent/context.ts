@@ -1,12 +1,12 @@
 // Stores the context that an agent reports, one copy for all chats that pin it, and marks chats with another pinned context as dirty
-// (facts/chats 5.5, rules CX-6 to CX-8). One step of the agent's actor: reads first, then one batch.
+// (facts/chats 5.5, rules CX-6 to CX-8). Used by the agent's actor: reads first, then returns the writes of one batch.
 import { sha256 } from "#base/ids.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import {
   dropSnapshots,
   findWorkspaceContext,
   insertSnapshot,
-  listChatsTurned,
+  listToggledChats,
   markDirty,
   upsertWorkspaceContext,
 } from "#db/chats/context.ts";
@@ -26,10 +26,10 @@ export type StoredContext = {
   readonly accepted: boolean;
   readonly writes: readonly Statement[];
   /** Chats whose dirty flag changed. */
-  readonly turned: readonly { readonly id: string; readonly owner_id: string }[];
+  readonly toggled: readonly { readonly id: string; readonly owner_id: string }[];
 };
 
-const NOT_ACCEPTED: StoredContext = { accepted: false, writes: [], turned: [] };
+const NOT_ACCEPTED: StoredContext = { accepted: false, writes: [], toggled: [] };
 
 /** Stores a reported context. Rejects stale reports; accepts and discards those of nested agents. */
 export const applyReportedContext = async (
@@ -39,21 +39,21 @@ export const applyReportedContext = async (
 ): Promise<StoredContext> => {
   const agent = await store.get(findAgent({ id: agent_id }));
   if (!agent || agent.parent_id !== null) return { ...NOT_ACCEPTED, accepted: agent !== undefined };
-  const before = await store.get(findWorkspaceContext({ workspace_id }));
-  if (before?.agent_id === agent_id && !initial && version <= before.version) return NOT_ACCEPTED;
+  const current = await store.get(findWorkspaceContext({ workspace_id }));
+  if (current?.agent_id === agent_id && !initial && version <= current.version) return NOT_ACCEPTED;
   const snapshot = makeSnapshot(resources, error);
-  const put = upsertWorkspaceContext({ workspace_id, agent_id, version, snapshot: snapshot.id, updated_at: now });
-  if (before?.snapshot === snapshot.id) return { accepted: true, writes: [put], turned: [] };
+  const upsert = upsertWorkspaceContext({ workspace_id, agent_id, version, snapshot: snapshot.id, updated_at: now });
+  if (current?.snapshot === snapshot.id) return { accepted: true, writes: [upsert], toggled: [] };
   return {
     accepted: true,
     writes: [
       // Written even if the snapshot exists, because another holder may delete it before this commit.
       insertSnapshot(snapshot),
-      put,
+      upsert,
       markDirty(workspace_id, snapshot.hash, now),
       dropSnapshots(),
     ],
-    turned: await store.all(listChatsTurned(workspace_id, snapshot.hash)),
+    toggled: await store.all(listToggledChats(workspace_id, snapshot.hash)),
   };
 };
 

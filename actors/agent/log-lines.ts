@@ -17,10 +17,10 @@ export type LogBatch = Pick<PatchLogs, "log_source_id"> & {
   batch_id?: string;
 };
 
-/** Returns the ID of a batch that a client named by an idempotency key. The digest of its content is part of it. */
+/** Returns the ID of a batch that a client sent with an idempotency key. It contains the digest of the batch's content. */
 export const toBatchId = (key: string, digest: string): string => `${digest} ${key}`;
 
-/** Returns whether this is the batch that was stored last. Throws 409 when the same key named different content. */
+/** Returns whether this is the batch that was stored last. Throws 409 when the key was used with different content. */
 export const isRepeatedBatch = (last: string | null | undefined, batch_id: string | undefined): boolean => {
   if (batch_id === undefined || !last) return false;
   if (last === batch_id) return true;
@@ -37,24 +37,24 @@ const DEFAULT_LEVEL = LEVEL_NUMBERS.info;
 
 /** Removes NUL and lone surrogates, which cannot be stored or sent. Keeps line breaks. */
 const clean = (output: string): string => {
-  const formed = output.isWellFormed() ? output : output.toWellFormed();
-  return formed.includes("\0") ? formed.replaceAll("\0", "\uFFFD") : formed;
+  const wellFormed = output.isWellFormed() ? output : output.toWellFormed();
+  return wellFormed.includes("\0") ? wellFormed.replaceAll("\0", "\uFFFD") : wellFormed;
 };
 
 /**
- * Returns the lines as they will be stored, and their size in UTF-8 bytes after cleaning (an empty line has size 1). Throws 400 naming the
- * first line whose `created_at` is not a date-time; in that case nothing is stored.
+ * Returns the lines as they will be stored, and their size in UTF-8 bytes after cleaning (an empty line has size 1). Throws 400 with the
+ * name of the first line whose `created_at` is not a date-time.
  */
 export const toStoredLines = (logs: readonly NewLine[], now: number): { lines: StoredLine[]; bytes: number } => {
   const lines: StoredLine[] = new Array(logs.length);
   let bytes = 0;
-  // Lines of a batch often have the same time.
-  let text: string | number | undefined;
+  // Lines of a batch often have the same time, which is then parsed once.
+  let lastTime: string | number | undefined;
   let at = now;
   for (let i = 0; i < logs.length; i++) {
     const { created_at, level, output } = logs[i] as NewLine;
-    if (created_at !== text) {
-      text = created_at;
+    if (created_at !== lastTime) {
+      lastTime = created_at;
       at = created_at === undefined ? now : toTime(created_at, now, i);
     }
     const cleaned = clean(output);

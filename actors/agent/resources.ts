@@ -45,7 +45,7 @@ export const buildResourceNotices = (
 ): Statement[] => {
   const { id, owner_id: user_id, name } = workspace;
   const hour = Math.floor(now / NOTICE_INTERVAL_MS);
-  const notice = (kind: Notice["kind"], dedupe: string, values: Notice["values"]): Statement =>
+  const buildNotice = (kind: Notice["kind"], dedupe: string, values: Notice["values"]): Statement =>
     insertNotification({
       now,
       user_id,
@@ -64,11 +64,11 @@ export const buildResourceNotices = (
       total: formatSize(home.total_bytes),
       path: home.path,
     };
-    notices.push(notice("workspace_disk_full", `disk_${home.level}`, values));
+    notices.push(buildNotice("workspace_disk_full", `disk_${home.level}`, values));
   }
   if (memory_kills.length > 0) {
-    const named = [...new Set(memory_kills.map(({ process }) => process || "a process"))].join(", ");
-    notices.push(notice("workspace_out_of_memory", "memory", { process: named }));
+    const processNames = [...new Set(memory_kills.map(({ process }) => process || "a process"))].join(", ");
+    notices.push(buildNotice("workspace_out_of_memory", "memory", { process: processNames }));
   }
   return notices;
 };

@@ -15,7 +15,7 @@ import { agentStatus } from "./status.ts";
 
 export type AgentState = {
   readonly agent: AgentFacts;
-  /** Maps a log source ID to its integer key and the ID of the last batch that had one. */
+  /** Maps the ID of a log source to its integer key and the ID of its last batch, if that had one. */
   readonly sources: ReadonlyMap<string, { readonly key: number; readonly last_batch: string | null }>;
   readonly apps: readonly Pick<AgentAppRow, "id" | "slug" | "health" | "healthcheck_url">[];
   readonly scripts: readonly Pick<AgentScriptRow, "id" | "status" | "exit_code">[];
@@ -48,10 +48,10 @@ const patchAgent = (state: AgentState, patch: Partial<AgentRow>, now: number, vi
 });
 
 /** A report's connection, and the agent's latency to the relays. */
-type Sign = { readonly connection_id: string; readonly latency: Latency; readonly now: number };
+type ConnectionReport = { readonly connection_id: string; readonly latency: Latency; readonly now: number };
 
 /** What a new connection says of itself. `daemon_id` names the process of Slipway's own daemon. */
-export type Connected = Sign & {
+export type Connected = ConnectionReport & {
   readonly api_version: string;
   readonly daemon_id?: string | undefined;
   /** True if people other than the owner can enter the workspace. */
@@ -80,14 +80,14 @@ export const connected = (
 };
 
 /** Applies a heartbeat. Watchers are notified only when the agent was considered disconnected. Ignores a replaced connection. */
-export const heartbeat = (state: AgentState, { connection_id, latency, now }: Sign): Decision => {
+export const heartbeat = (state: AgentState, { connection_id, latency, now }: ConnectionReport): Decision => {
   if (state.connection !== undefined && state.connection !== connection_id) return keepState(state, undefined);
   const visible = agentStatus(state.agent, now) !== "connected";
   const { state: next, ...decision } = patchAgent(state, toHeartbeatPatch({ latency, now }), now, visible);
   return { ...decision, state: { ...next, connection: connection_id } };
 };
 
-const toHeartbeatPatch = ({ latency, now }: Pick<Sign, "latency" | "now">) => ({
+const toHeartbeatPatch = ({ latency, now }: Pick<ConnectionReport, "latency" | "now">) => ({
   last_connected_at: now,
   disconnected_at: null,
   latency,
@@ -105,7 +105,7 @@ export const disconnected = (
 
 const DAY_MS = 86_400_000;
 
-/** Returns the caller's time if it is within a day of ours, otherwise ours. */
+/** Returns the reported time if it is within a day of the server's time, otherwise the server's. */
 export const clampReportedTime = (given: number | undefined, now: number): number =>
   given !== undefined && Math.abs(given - now) <= DAY_MS ? given : now;
 
@@ -147,9 +147,9 @@ export const startup = (
     throw invalidField("version", "must be a semantic version");
   }
   if (report.expanded_directory.length > MAX_TEXT) throw invalidField("expanded_directory", "is too long");
-  const known: readonly string[] = SUBSYSTEMS;
+  const valid: readonly string[] = SUBSYSTEMS;
   for (const subsystem of report.subsystems) {
-    if (!known.includes(subsystem)) throw invalidField("subsystems", `must be one of ${SUBSYSTEMS.join(", ")}`);
+    if (!valid.includes(subsystem)) throw invalidField("subsystems", `must be one of ${SUBSYSTEMS.join(", ")}`);
   }
   const { version, expanded_directory, api_version } = report;
   const patch = { version, expanded_directory, subsystems: [...new Set(report.subsystems)].sort() };
@@ -185,8 +185,8 @@ export const signIn = (state: AgentState, { token_hash, now }: { token_hash: str
   state.agent.token_hash === token_hash ? keepState(state, undefined) : patchAgent(state, { token_hash }, now, false);
 
 /**
- * Replaces the agent's token by the next one, which its daemon has. `made_at` is from before the daemon got it. Does nothing for an earlier
- * one.
+ * Replaces the agent's token with the next one, which the daemon already has. `made_at` is a time before the daemon got it. Ignores a
+ * token of an earlier generation.
  */
 export const renewToken = (
   state: AgentState,
@@ -247,13 +247,19 @@ export const metadata = (
   state: AgentState,
   { results, now }: { results: readonly { key: string; value: string; error: string }[]; now: number },
 ): Decision => {
-  const known = new Set(state.metadata.map(({ key }) => key));
-  const newest = new Map(results.filter(({ key }) => known.has(key)).map((result) => [result.key, result]));
+  const definedKeys = new Set(state.metadata.map(({ key }) => key));
+  const newest = new Map(results.filter(({ key }) => definedKeys.has(key)).map((result) => [result.key, result]));
   const rows = [...newest.values()].map(({ key, value, error }) => {
-    const kept = truncateMetadata(value);
+    const truncated = truncateMetadata(value);
     const tooLong =
-      kept === value ? "" : `value of ${Buffer.byteLength(value)} bytes exceeded ${MAX_METADATA_BYTES} bytes`;
-    return { agent_id: state.agent.id, key, value: kept, error: truncateMetadata(error || tooLong), collected_at: now };
+      truncated === value ? "" : `value of ${Buffer.byteLength(value)} bytes exceeded ${MAX_METADATA_BYTES} bytes`;
+    return {
+      agent_id: state.agent.id,
+      key,
+      value: truncated,
+      error: truncateMetadata(error || tooLong),
+      collected_at: now,
+    };
   });
   return { ...keepState(state, undefined), writes: rows.length > 0 ? [updateAgentMetadata(rows)] : [] };
 };

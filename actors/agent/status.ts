@@ -14,14 +14,14 @@ type ConnectionFacts = Pick<
 
 /** Returns the status at `now` (milliseconds since 1970). The first matching rule wins (rule AG-1). */
 export const agentStatus = (agent: ConnectionFacts, now: number): AgentStatus => {
-  const { last_connected_at: last, disconnected_at: gone } = agent;
-  if (agent.first_connected_at === null || last === null) {
-    const allowed = agent.connection_timeout_seconds * 1000;
-    return allowed > 0 && now - agent.created_at > allowed ? "timeout" : "connecting";
+  const { last_connected_at: lastConnectedAt, disconnected_at: disconnectedAt } = agent;
+  if (agent.first_connected_at === null || lastConnectedAt === null) {
+    const timeoutMs = agent.connection_timeout_seconds * 1000;
+    return timeoutMs > 0 && now - agent.created_at > timeoutMs ? "timeout" : "connecting";
   }
   // Connecting clears the time of the disconnect, so equal times mean that the agent disconnected last.
-  if (gone !== null && gone >= last) return "disconnected";
-  return now - last > INACTIVITY_TIMEOUT_MS ? "disconnected" : "connected";
+  if (disconnectedAt !== null && disconnectedAt >= lastConnectedAt) return "disconnected";
+  return now - lastConnectedAt > INACTIVITY_TIMEOUT_MS ? "disconnected" : "connected";
 };
 
 const SHUTTING_DOWN = new Set(["shutting_down", "shutdown_timeout", "shutdown_error", "off"]);
@@ -31,11 +31,11 @@ export const agentHealth = (
   status: AgentStatus,
   lifecycle: string,
 ): { healthy: true } | { healthy: false; reason: string } => {
-  const ill = (reason: string) => ({ healthy: false as const, reason });
-  if (status !== "connected" && lifecycle === "off") return ill("agent is not running");
-  if (status === "timeout") return ill("agent is taking too long to connect");
-  if (status === "disconnected") return ill("agent has lost its connection");
-  if (lifecycle === "start_error") return ill("a startup script of the agent ended with an error");
-  if (SHUTTING_DOWN.has(lifecycle)) return ill("agent is shutting down");
+  const unhealthy = (reason: string) => ({ healthy: false as const, reason });
+  if (status !== "connected" && lifecycle === "off") return unhealthy("agent is not running");
+  if (status === "timeout") return unhealthy("agent is taking too long to connect");
+  if (status === "disconnected") return unhealthy("agent has lost its connection");
+  if (lifecycle === "start_error") return unhealthy("a startup script of the agent ended with an error");
+  if (SHUTTING_DOWN.has(lifecycle)) return unhealthy("agent is shutting down");
   return { healthy: true };
 };

@@ -41,7 +41,9 @@ export type AppRefusal = { index: number; field: string; error: string };
 const MAX_SUB_AGENTS = 50;
 const MAX_APPS = 100;
 const MAX_TEXT = 4096;
-/** Of all texts of an agent's apps: lists of workspaces include them, for everyone who may see the workspace. */
+/**
+ * Maximum bytes of all texts of an agent's apps, because lists of workspaces include these texts for everyone who can see the workspace.
+ */
 const MAX_APPS_BYTES = 32 * 1024;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/i;
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;

@@ -1,5 +1,5 @@
 // The actor of one chat: the only writer of its row, history and queue. Decides by the table in state.ts, commits, announces, and starts
-// and stops turns outside of its mailbox. Turns report with the version of the history they belong to (rules CH-10 to CH-19).
+// and stops turns outside of its mailbox. Reports of turns carry the version of the history that they belong to (rules CH-10 to CH-19).
 import { log } from "#base/log.ts";
 import { findChat, guardPermissions, listChildren, markChatRead } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
@@ -114,8 +114,8 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /**
-   * Rejects as `send`, `edit` or the client's answers would be rejected now, without changing anything. For callers that ask a hook first
-   * (rule HK-8).
+   * Rejects if `send`, `edit` or the client's answers would be rejected now. Changes nothing. Used by callers that ask a hook first (rule
+   * HK-8).
    */
   check(requested: CheckedCommand): Promise<void> {
     return this.handle(async (state) => {
@@ -231,8 +231,11 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
    */
   answerPermissions({ answers }: AnsweredPermissions): Promise<void> {
     return this.handle(async (state) => {
-      const given = answers.map(({ tool_call_id, decision }) => ({ tool_call_id, isGranted: decision === "allow" }));
-      const change = await decide(this.#deps, state, { type: "answer_permissions", answers: given });
+      const decisions = answers.map(({ tool_call_id, decision }) => ({
+        tool_call_id,
+        isGranted: decision === "allow",
+      }));
+      const change = await decide(this.#deps, state, { type: "answer_permissions", answers: decisions });
       const patch = addRememberedRules(state, answers);
       const outcome = toOutcome(this.#deps, state, change, undefined, patch);
       // Must not overwrite rules that the root chat has changed since.
@@ -306,7 +309,8 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /**
-   * Changes which people and groups can read a root chat and its sub-chats; `by` is the username of who adds some. Returns `stale` when
+   * Changes which people and groups can read a root chat and its sub-chats; `by` is the username of the person who shares it. Returns
+   * `stale` when
    * sharing has been disabled (CS-6).
    */
   share({ changes, by = "" }: { readonly changes: readonly ChatShareChange[]; readonly by?: string }): Promise<void> {
@@ -379,7 +383,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     });
   }
 
-  /** Notes that the server stops the turn in order, so that its end does not count as a crash. */
+  /** Records that the server stops the turn in an orderly way, so that its end does not count as a crash. */
   noteStopped(_: Record<string, never>): Promise<void> {
     return this.handle<void>((state) => {
       const counted = countCrash(state);
@@ -453,13 +457,13 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
    */
   #handleOnce<Reply>(
     request: RequestKey | undefined,
-    decided: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,
+    handleCommand: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,
   ): Promise<Reply> {
     return this.handle<Reply>(async (state) => {
-      if (request === undefined) return decided(state);
-      const known = await findAnswer(this.#deps.store, state.key, request);
-      if (known) return { state, reply: known.answer as Reply };
-      return withAnswer(this.#deps, state, request, await decided(state));
+      if (request === undefined) return handleCommand(state);
+      const stored = await findAnswer(this.#deps.store, state.key, request);
+      if (stored) return { state, reply: stored.answer as Reply };
+      return withAnswer(this.#deps, state, request, await handleCommand(state));
     });
   }
 

@@ -8,7 +8,7 @@ import type { ChatState } from "./machine/chat-state.ts";
 import type { Change } from "./machine/decision.ts";
 
 /** `chat` is the key. `stale` rejects the batch when another chat has taken one of the files. */
-export const attachWrites = (chat: number, content: readonly MessagePart[], now: number): Statement[] => {
+export const buildAttachWrites = (chat: number, content: readonly MessagePart[], now: number): Statement[] => {
   const ids = content.flatMap(({ type, file_id }) => (type === "file" && file_id ? [file_id] : []));
   return linkChatFiles(chat, [...new Set(ids)], now);
 };
@@ -17,9 +17,9 @@ type WithContent = { readonly content: readonly MessagePart[] };
 
 /**
  * Returns the writes for the files of messages that an edit or a deletion in the queue removes: readers of the chat lose access to them,
- * as to the messages (rule FL-8). Files that another message names stay.
+ * as to the messages (rule FL-8). Files that another message names stay attached.
  */
-export const detachWrites = async (
+export const buildDetachWrites = async (
   store: Pick<Store, "all" | "scan">,
   { key: chat, queue }: ChatState,
   { state, inserted, deleted_from }: Change<ChatState>,
@@ -28,9 +28,9 @@ export const detachWrites = async (
   if (files.length === 0) return [];
   const rows = await store.scan(listFileMessages({ chat }));
   const isDeleted = ({ id }: { readonly id: number }): boolean => deleted_from !== null && id >= deleted_from;
-  const left = new Set(state.queue.map(({ id }) => id));
-  const removed = nameFiles([...rows.filter(isDeleted), ...queue.filter(({ id }) => !left.has(id))]);
-  const kept = nameFiles([...rows.filter((row) => !isDeleted(row)), ...state.queue, ...inserted]);
+  const queuedIds = new Set(state.queue.map(({ id }) => id));
+  const removed = findFileIds([...rows.filter(isDeleted), ...queue.filter(({ id }) => !queuedIds.has(id))]);
+  const kept = findFileIds([...rows.filter((row) => !isDeleted(row)), ...state.queue, ...inserted]);
   return unlinkChatFiles(
     chat,
     files.flatMap(({ id }) => (removed.has(id) && !kept.has(id) ? [id] : [])),
@@ -39,6 +39,6 @@ export const detachWrites = async (
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** Returns the IDs of files that the messages name, also those in results of tools, among IDs of other things. */
-export const nameFiles = (messages: readonly WithContent[]): ReadonlySet<string> =>
+/** Returns all UUIDs in the messages, including results of tools: the IDs of files, and of other things. */
+export const findFileIds = (messages: readonly WithContent[]): ReadonlySet<string> =>
   new Set(messages.flatMap(({ content }) => JSON.stringify(content).match(UUID) ?? []));

@@ -6,7 +6,7 @@ import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { announce } from "./announce.ts";
-import { attachWrites, detachWrites } from "./attach.ts";
+import { buildAttachWrites, buildDetachWrites } from "./attach.ts";
 import type { ChatDeps } from "./deps.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change, Command, CommandInput, CommandType } from "./machine/decision.ts";
@@ -35,7 +35,7 @@ export const decideLate = async (deps: ChatDeps, state: ChatState, input: Comman
   return decision.kind === "stale" ? "stale" : decision;
 };
 
-/** Returns the refusal of the turn that would begin with the queue, for commands that end a turn (rule CH-51). */
+/** For commands that end a turn, returns why the turn of the next queued message may not begin (rule CH-51). */
 const findRefusalOfNext = async (
   { findTurnRefusal }: ChatDeps,
   { id, queue }: ChatState,
@@ -50,7 +50,7 @@ const findRefusalOfNext = async (
 /** Returns the error of a turn that its owner may not continue. */
 export const toRefusalError = (message: string): ChatError => ({ kind: "generic", message, retryable: false });
 
-/** Converts a change to one batch with its announcements. `patch` overrides what promoted messages change. */
+/** Converts a change to one batch with its announcements. `patch` takes precedence over the changes from promoted messages. */
 export const toOutcome = <Reply>(
   deps: ChatDeps,
   before: ChatState,
@@ -61,28 +61,28 @@ export const toOutcome = <Reply>(
 ): Outcome<ChatState, Reply> => {
   const { models, clock } = deps;
   const find = (id: string) => (models.resolve(id) ?? models.resolve(null))?.id;
-  const all = { ...toPromotionPatch(before, change, find), ...patch };
-  const patched = { ...change, state: { ...change.state, ...all } };
+  const fullPatch = { ...toPromotionPatch(before, change, find), ...patch };
+  const patched = { ...change, state: { ...change.state, ...fullPatch } };
   return {
     state: patched.state,
     writes: [
       ...buildWrites(before, patched),
-      ...toPatchWrites(before, all),
-      ...attachWrites(before.key, content, clock.now()),
+      ...toPatchWrites(before, fullPatch),
+      ...buildAttachWrites(before.key, content, clock.now()),
     ],
     after: () => announce(deps, before, patched),
     reply,
   };
 };
 
-/** Adds to the outcome of a change that removes messages that the files named only by them are detached. */
+/** Completes the outcome of a change that removes messages: detaches the files that only those messages named. */
 export const detachFiles = async <Reply>(
   { store }: ChatDeps,
   before: ChatState,
   change: Change<ChatState>,
   outcome: Outcome<ChatState, Reply>,
 ): Promise<Outcome<ChatState, Reply>> => {
-  const detached = await detachWrites(store, before, change);
+  const detached = await buildDetachWrites(store, before, change);
   return { ...outcome, writes: [...(outcome.writes ?? []), ...detached] };
 };
 

@@ -8,7 +8,7 @@ import type { Events } from "../runtime/events.ts";
 import type { ChatEffects } from "./effects.ts";
 import type { FamilyMessages } from "./messages.ts";
 
-/** Returns why the turn that was asked for at `prompted_at`, or by the last message, must not continue. */
+/** Returns why a turn must not continue. The turn was requested at `prompted_at`, or by the last message if omitted. */
 export type FindTurnRefusal = (chat_id: string, prompted_at?: number) => Promise<string | undefined>;
 
 export type ChatDeps = {

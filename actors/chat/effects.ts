@@ -7,8 +7,8 @@ import type { CopiedMessages } from "./turn/checkpoints.ts";
 import type { PartBatch } from "./turn/stream-buffer.ts";
 
 /**
- * How a turn starts. `isResumed`: another server had started it, so its workspace may not be reconnected yet. `retry`: wait for this
- * time first, as a provider requested (rule CH-16).
+ * How a turn starts. `isResumed`: another server had started it, so its workspace may not be reconnected yet. `retry`: the turn first
+ * waits for this time, which a provider requested (rule CH-16).
  */
 export type TurnStart = { readonly isResumed?: boolean; readonly retry?: RetryState | null };
 

@@ -18,7 +18,7 @@ export const hasNotice = ({ status }: Pick<ChatState, "status">): boolean => KIN
 
 const isActive = (status: string): boolean => status === "running" || status === "interrupting";
 
-/** Returns the writes for the notification. Time in milliseconds since 1970. `gone`: the chat is deleted. */
+/** Returns the writes for the notification. `now` is in milliseconds since 1970. `gone`: the chat is deleted. */
 export const buildChatNotices = (
   before: ChatState | undefined,
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
@@ -28,16 +28,16 @@ export const buildChatNotices = (
   if (!before || state.parent_chat_id !== null) return [];
   if (!gone && before.status === state.status) return [];
   const dedupe = `chat:${state.id}`;
-  const forget = retractNotice({ user_id: state.owner_id, dedupe });
-  if (gone) return [forget];
+  const retract = retractNotice({ user_id: state.owner_id, dedupe });
+  if (gone) return [retract];
   const kind = isActive(before.status) ? KINDS[state.status] : undefined;
   // The owner knows about an interrupt, and a compaction is not a turn.
   const isNotable = kind !== undefined && before.status !== "interrupting" && before.compaction === null;
-  if (!isNotable) return before.status === "requires_action" || isActive(state.status) ? [forget] : [];
-  if (isFollowed) return [forget];
+  if (!isNotable) return before.status === "requires_action" || isActive(state.status) ? [retract] : [];
+  if (isFollowed) return [retract];
   const values = { chat: state.title || "A chat", error: state.last_error?.message ?? "" };
-  const about = { now, user_id: state.owner_id, targets: [state.id], path: `/chats/${state.id}` };
-  return [forget, insertNotification({ ...about, kind, values, dedupe })];
+  const base = { now, user_id: state.owner_id, targets: [state.id], path: `/chats/${state.id}` };
+  return [retract, insertNotification({ ...base, kind, values, dedupe })];
 };
 
 /** Returns the notifications for users who gain access to a chat, and removes those of users who lose it (rule NO-14). */
@@ -52,6 +52,6 @@ export const buildShareNotices = (
     .map(({ subject: user_id, role }) => {
       const dedupe = `chat_shared:${id}`;
       if (role === null) return retractNotice({ user_id, dedupe });
-      const about = { now, user_id, targets: [id], path: `/chats/${id}`, dedupe };
-      return insertNotification({ ...about, kind: "chat_shared", values: { by, chat: title || "the chat" } });
+      const base = { now, user_id, targets: [id], path: `/chats/${id}`, dedupe };
+      return insertNotification({ ...base, kind: "chat_shared", values: { by, chat: title || "the chat" } });
     });

@@ -1,5 +1,6 @@
-// Resumes chats after a server start or a takeover from another node: running chats continue with a new attempt, unless they may be what
-// ends the server, and interrupts are completed. Deadlines are rows of the scheduler and need no recovery (rules CH-16, CH-52).
+// Resumes chats after a server start or a takeover from another node: running chats continue with a new attempt, unless they may have
+// caused crashes of the server, and interrupts are completed. Deadlines are rows of the scheduler and need no recovery (rules CH-16,
+// CH-52).
 import type { Clock } from "#base/clock.ts";
 import { listBusyChats } from "#db/chats/chats.ts";
 import { interruptOpenRuns } from "#db/chats/runs.ts";
@@ -11,7 +12,7 @@ import type { ChatActor } from "./actor.ts";
 
 type RecoveryDeps = { readonly store: Store; readonly chats: Directory<ChatActor>; readonly clock: Pick<Clock, "now"> };
 
-/** Resumes the busy chats of own rows. */
+/** Resumes the busy chats that this node owns. */
 export const recoverChats = async ({ store, chats, clock }: RecoveryDeps, own: OwnRows): Promise<void> => {
   // The previous process did not end its recordings.
   const now = clock.now();

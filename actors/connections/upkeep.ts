@@ -4,9 +4,9 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import {
   deleteOldConnections,
-  endConnectionsOfGone,
-  findConnectionOfGone,
+  endOrphanedConnections,
   findOldConnection,
+  findOrphanedConnection,
 } from "#db/connections/connections.ts";
 import { readConnectionRetention } from "#db/connections/settings.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -29,15 +29,15 @@ export const connectionUpkeep = ({ store, clock }: Deps): Chore =>
   });
 
 const endOrphaned = async (store: Store, now: number): Promise<void> => {
-  if (!(await store.get(findConnectionOfGone()))) return;
+  if (!(await store.get(findOrphanedConnection()))) return;
   const disconnect_reason = "the workspace's agent disconnected";
-  await store.commit([endConnectionsOfGone({ disconnect_time: now, disconnect_reason })], { of: "deployment" });
+  await store.commit([endOrphanedConnections({ disconnect_time: now, disconnect_reason })], { of: "deployment" });
 };
 
 const deleteOld = async (store: Store, now: number, isStopped: () => boolean): Promise<void> => {
   const { days } = await readConnectionRetention(store);
   if (days === 0) return;
-  const old = { before: now - days * DAY_MS };
-  while (!isStopped() && (await store.get(findOldConnection(old))))
-    await store.commit([deleteOldConnections(old)], { of: "deployment" });
+  const oldest = { before: now - days * DAY_MS };
+  while (!isStopped() && (await store.get(findOldConnection(oldest))))
+    await store.commit([deleteOldConnections(oldest)], { of: "deployment" });
 };

@@ -24,7 +24,7 @@ import type { Service } from "../runtime/service.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import { createWorkspaceRow } from "../workspace/new-row.ts";
 
-/** The kind and name of its timers. */
+/** The kind and name of the keeper's timers. */
 export const FORK = "fork";
 export const CONTINUE_TIMER = "go_on";
 
@@ -46,7 +46,7 @@ export class ForkKeeper implements Service {
   readonly #waiting = new Map<string, ReadonlySet<string>>();
   /** Forks whose workspaces and chats exist and that only wait for their files. */
   readonly #created = new Set<string>();
-  /** When the pending timers are due. */
+  /** When the pending timer of each fork is due. */
   readonly #timers = new Map<string, number>();
   readonly #checks = new CheckQueue(
     (id) => this.#checkOnce(id),
@@ -75,12 +75,12 @@ export class ForkKeeper implements Service {
     void this.#checks.check(fork_id);
   }
 
-  /** Continues open forks after a start, or those of rows that another server had. */
+  /** Continues the open forks: all of them after a start, or those of shards that came from another server. */
   async recover(own = ALL_ROWS): Promise<void> {
     for (const { id } of await this.#deps.store.all(listOpenForks({}, own))) this.wait(id);
   }
 
-  /** Stops working on forks, except those of `kept`. Resolves when no step is running. */
+  /** Stops working on forks, except on those in `kept`. Resolves when no step is running. */
   async release(_isLeaving: IsLeaving, kept: OwnRows): Promise<void> {
     for (const id of this.#waiting.keys()) this.#untrack(id);
     await this.#checks.whenSettled();
@@ -111,24 +111,24 @@ export class ForkKeeper implements Service {
     await this.#setTimer(id, source.part);
     const snapshot = await store.get(findSnapshot({ id: fork.snapshot_id }));
     if (snapshot?.status === "creating") return;
-    // The snapshot may be deleted because all copies have their files, and the server crashed before it stored that.
+    // All copies may have their files although the snapshot is deleted: then the server crashed before it stored the end.
     const isOver = fork.status === "creating" && (await this.#haveFiles(fork, fork.problems));
     if (snapshot?.status !== "ready" && !isOver) {
-      const words = snapshot?.error || "The snapshot for the new workspaces was deleted.";
-      return this.#settle(fork, source, { status: "failed", error: words });
+      const error = snapshot?.error || "The snapshot for the new workspaces was deleted.";
+      return this.#complete(fork, source, { status: "failed", error: error });
     }
-    if (fork.status === "copying") await this.#write(fork, source, { status: "creating" });
+    if (fork.status === "copying") await this.#updateFork(fork, source, { status: "creating" });
     const problems = this.#created.has(id) ? fork.problems : await this.#createAll(fork, source);
-    if (problems !== fork.problems) await this.#write(fork, source, { problems });
+    if (problems !== fork.problems) await this.#updateFork(fork, source, { problems });
     this.#created.add(id);
     if (!(await this.#haveFiles(fork, problems))) return;
     failpoint("fork_filled");
-    const isAllLost = fork.copies.every(({ workspace_id }) => problems[workspace_id] !== undefined);
-    const error = isAllLost ? (Object.values(problems)[0] ?? "") : "";
-    await this.#settle(fork, source, isAllLost ? { status: "failed", error } : { status: "ready" });
+    const haveAllFailed = fork.copies.every(({ workspace_id }) => problems[workspace_id] !== undefined);
+    const error = haveAllFailed ? (Object.values(problems)[0] ?? "") : "";
+    await this.#complete(fork, source, haveAllFailed ? { status: "failed", error } : { status: "ready" });
   }
 
-  /** The next step may be interrupted; a pending timer is sufficient to repeat it. */
+  /** Ensures that a timer is pending, which repeats the next step if a crash interrupts it. */
   async #setTimer(id: string, part: number): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
@@ -137,22 +137,22 @@ export class ForkKeeper implements Service {
     this.#timers.set(id, now + CHECK_INTERVAL_MS);
   }
 
-  /** Creates the missing workspaces; returns the reasons why some cannot be created. */
+  /** Creates the missing workspaces and copies the chats. Returns the problems of the copies that cannot be created. */
   async #createAll(fork: ForkRow, source: WorkspaceRow): Promise<ForkRow["problems"]> {
     const { store } = this.#deps;
     let { problems } = fork;
-    const make = async (copy: PlannedCopy): Promise<void> => {
+    const createOne = async (copy: PlannedCopy): Promise<void> => {
       if (problems[copy.workspace_id] !== undefined) return;
-      const there = await store.get(findWorkspace({ id: copy.workspace_id }));
-      const problem = there ? undefined : await this.#makeWorkspace(fork, source, copy);
+      const existing = await store.get(findWorkspace({ id: copy.workspace_id }));
+      const problem = existing ? undefined : await this.#makeWorkspace(fork, source, copy);
       if (problem !== undefined) problems = { ...problems, [copy.workspace_id]: problem };
-      else if (!there?.deleted) await this.#copyChats(fork, copy);
+      else if (!existing?.deleted) await this.#copyChats(fork, copy);
     };
-    await Promise.all(fork.copies.map(make));
+    await Promise.all(fork.copies.map(createOne));
     return problems;
   }
 
-  /** Returns why the workspace cannot be created. */
+  /** Creates the workspace. Returns why that is not possible, or undefined. */
   async #makeWorkspace(fork: ForkRow, source: WorkspaceRow, copy: PlannedCopy): Promise<string | undefined> {
     const { workspaces, clock } = this.#deps;
     const { workspace_id: id, build } = copy;
@@ -160,10 +160,18 @@ export class ForkKeeper implements Service {
     const create = (name: string): Promise<void> => {
       // Copies the settings of the original workspace, but not its shares and history.
       const { organization_id, template_id, automatic_updates, autostart_schedule, ttl_ms } = source;
-      const times = copy.is_unscheduled
+      const schedule = copy.is_unscheduled
         ? { automatic_updates: "never" as const, autostart_schedule: null }
         : { automatic_updates, autostart_schedule };
-      const settings = { organization_id, template_id, ttl_ms, ...times, name, owner_id: fork.owner_id, task_id: null };
+      const settings = {
+        organization_id,
+        template_id,
+        ttl_ms,
+        ...schedule,
+        name,
+        owner_id: fork.owner_id,
+        task_id: null,
+      };
       const row = createWorkspaceRow(settings, { id, latest_build_id: build.id, now: clock.now() });
       // The owner's own start approves the schedule.
       const autostart_no_user_data = source.autostart_no_user_data && build.transition !== "start";
@@ -172,7 +180,7 @@ export class ForkKeeper implements Service {
       return workspaces.ask(id, "create", { workspace, build: { ...build, restore } });
     };
     try {
-      // The name may have been taken by now.
+      // Another workspace may have taken the name in the meantime.
       await create(copy.name).catch((error) => {
         if (!(error instanceof AppError) || error.kind !== "conflict") throw error;
         return create(`${copy.name.slice(0, 27).replace(/-+$/, "")}-${id.slice(0, 4)}`);
@@ -191,14 +199,14 @@ export class ForkKeeper implements Service {
       if (await store.get(findChatAccessRow({ id: chat_id }))) continue;
       actors.expect(chat_id, owner_id);
       await actors.ask(chat_id, "fork", { source_id, workspace_id, ...copy }).catch((error) => {
-        // It was deleted concurrently.
+        // The source chat was deleted in the meantime.
         if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
       });
       failpoint("fork_chats");
     }
   }
 
-  /** Each copy has its files, was deleted, or failed. */
+  /** Returns whether each copy has its files, was deleted, or has a problem. */
   async #haveFiles({ copies, snapshot_id }: ForkRow, problems: ForkRow["problems"]): Promise<boolean> {
     const builds = await this.#deps.store.all(listBuildsOfFork({ restored_snapshot_id: snapshot_id }));
     const done = new Set(
@@ -207,8 +215,8 @@ export class ForkKeeper implements Service {
     return copies.every(({ workspace_id }) => done.has(workspace_id) || problems[workspace_id] !== undefined);
   }
 
-  /** Deletes the snapshot with the fork. If that fails, the next check repeats it. */
-  async #settle(fork: ForkRow, source: WorkspaceRow, end: Partial<ForkRow>): Promise<void> {
+  /** Deletes the snapshot, then stores the fork's end. If that fails, the next check repeats it. */
+  async #complete(fork: ForkRow, source: WorkspaceRow, patch: Partial<ForkRow>): Promise<void> {
     const { workspaces } = this.#deps;
     await workspaces
       .ask(source.id, "deleteSnapshot", { snapshot_id: fork.snapshot_id, by_keeper: true })
@@ -216,11 +224,11 @@ export class ForkKeeper implements Service {
         if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
       });
     failpoint("fork_ended");
-    await this.#write(fork, source, end);
+    await this.#updateFork(fork, source, patch);
     await this.#end(fork.id, source.part);
   }
 
-  async #write({ id }: ForkRow, { part }: WorkspaceRow, patch: Partial<ForkRow>): Promise<void> {
+  async #updateFork({ id }: ForkRow, { part }: WorkspaceRow, patch: Partial<ForkRow>): Promise<void> {
     const { store, clock } = this.#deps;
     await store.commit([updateFork(id, { ...patch, updated_at: clock.now() })], { of: part });
   }

@@ -1,5 +1,5 @@
-// Creates, verifies and deletes home backups of this node's workspaces, one operation at a time for each person, outside of any mailbox. A row
-// with all IDs represents the pending operation, so a crash repeats it (rules HB-1 to HB-9).
+// Creates, verifies and deletes home backups of this node's workspaces, one operation at a time for each person, outside of any mailbox.
+// Each pending operation is a row with all IDs that it needs, so it is repeated after a crash (rules HB-1 to HB-9).
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
@@ -48,7 +48,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** How often the newest backup of a workspace is verified. */
 const VERIFY_INTERVAL_MS = 7 * DAY_MS;
-/** Each uses disk, network and CPU. */
+/** Maximum concurrent operations. Each uses disk, network and CPU. */
 const MAX_CONCURRENT = 2;
 const CHECK_INTERVAL_MS = 500;
 /** Operations that take longer are considered stuck. */
@@ -98,7 +98,7 @@ export class HomeBackupKeeper implements Chore {
 
   /** Called every few seconds, and when there is work. */
   sweep(): void {
-    // Without a location, only rows of a removed location remain to be cleaned up.
+    // Without a location, one check is enough: it marks pending backups as failed.
     if (this.#isStopped || (!this.#deps.backups && this.#hasChecked)) return;
     this.#isRequested = true;
     this.#checking ??= this.#checkUntilQuiet().finally(() => {
@@ -161,7 +161,8 @@ export class HomeBackupKeeper implements Chore {
   async #check(): Promise<void> {
     const { store, findOwnRows, backups } = this.#deps;
     const own = findOwnRows();
-    for (const { id, workspace_id } of await store.scan(listLeftSnapshots({}, own))) await this.#drop(workspace_id, id);
+    for (const { id, workspace_id } of await store.scan(listLeftSnapshots({}, own)))
+      await this.#deleteSnapshot(workspace_id, id);
     const open = (await store.scan(listOpenHomeBackups({}, own))).filter(({ id }) => !this.#isPostponed(id));
     if (backups) await this.#beginDue(backups, open, own);
     else {
@@ -170,7 +171,7 @@ export class HomeBackupKeeper implements Chore {
         await store.commit([updateHomeBackup(id, { status: "failed", error: NOT_CONFIGURED })], { of: part });
       }
     }
-    if (own.has("deployment")) await this.#count();
+    if (own.has("deployment")) await this.#updateFigures();
   }
 
   async #beginDue(
@@ -185,7 +186,7 @@ export class HomeBackupKeeper implements Chore {
     }
     if (this.#running.size >= MAX_CONCURRENT) return;
     const waiting: DueOperation[] = open.map((row) =>
-      toDue(row, () => this.#begin(row, (signal) => this.#resumeOperation(backups, row.id, signal))),
+      toDue(row, () => this.#startOperation(row, (signal) => this.#resumeOperation(backups, row.id, signal))),
     );
     waiting.push(...(await this.#findUnverified(backups, own)), ...(await this.#findScheduled(backups, own)));
     for (const one of this.#turns.order(waiting)) {
@@ -194,7 +195,7 @@ export class HomeBackupKeeper implements Chore {
     }
   }
 
-  /** One at a time, ahead of new backups of the same person. */
+  /** Returns the next backup to verify, if none is being verified. It comes before new backups of the same person. */
   async #findUnverified(backups: HomeBackupStore, own: OwnRows): Promise<DueOperation[]> {
     if (this.#verifying !== undefined) return [];
     const before = this.#deps.clock.now() - VERIFY_INTERVAL_MS;
@@ -205,7 +206,7 @@ export class HomeBackupKeeper implements Chore {
     if (!row) return [];
     const begin = (): void => {
       this.#verifying = row.id;
-      this.#begin(row, (signal) => this.#verify(backups, row.id, signal));
+      this.#startOperation(row, (signal) => this.#verify(backups, row.id, signal));
     };
     return [toDue(row, begin)];
   }
@@ -215,13 +216,13 @@ export class HomeBackupKeeper implements Chore {
     const { home_backup_interval: interval } = config;
     if (interval === undefined) return [];
     const now = clock.now();
-    const times = { since: now - interval, tried_since: now - Math.min(interval, HOUR_MS) };
-    const homes = await store.scan(listDueHomes({ location: backups.storage.url, ...times }, own));
+    const limits = { since: now - interval, tried_since: now - Math.min(interval, HOUR_MS) };
+    const homes = await store.scan(listDueHomes({ location: backups.storage.url, ...limits }, own));
     return homes
       .filter(({ tags }) => isForBuiltIn(tags))
       .map(({ id: workspace_id, owner_id, part }) => {
         const workspace = { workspace_id, owner_id, part };
-        return toDue(workspace, () => this.#start(backups, workspace));
+        return toDue(workspace, () => this.#createScheduled(backups, workspace));
       });
   }
 
@@ -229,7 +230,7 @@ export class HomeBackupKeeper implements Chore {
     return this.#deps.clock.now() < (this.#postponed.get(id) ?? 0);
   }
 
-  async #count(): Promise<void> {
+  async #updateFigures(): Promise<void> {
     const { store, clock, config } = this.#deps;
     const now = clock.now();
     if (now < this.#countedAt + MINUTE_MS) return;
@@ -238,7 +239,7 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** Deletes a snapshot after its files were copied. */
-  async #drop(workspace_id: string, snapshot_id: string): Promise<void> {
+  async #deleteSnapshot(workspace_id: string, snapshot_id: string): Promise<void> {
     try {
       await this.#deps.workspaces().ask(workspace_id, "deleteSnapshot", { snapshot_id, by_keeper: true });
     } catch (error) {
@@ -247,7 +248,7 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** Stores a pending backup and begins it. */
-  async #start(backups: HomeBackupStore, workspace: OwnedWorkspace): Promise<void> {
+  async #createScheduled(backups: HomeBackupStore, workspace: OwnedWorkspace): Promise<void> {
     const { store, clock } = this.#deps;
     const { workspace_id, part } = workspace;
     const row = toPendingBackup(workspace_id, backups.storage.url, clock.now());
@@ -258,10 +259,10 @@ export class HomeBackupKeeper implements Chore {
       if (error instanceof CommitError && error.reason === "constraint") return;
       throw error;
     }
-    this.#begin(workspace, (signal) => this.#resumeOperation(backups, row.id, signal));
+    this.#startOperation(workspace, (signal) => this.#resumeOperation(backups, row.id, signal));
   }
 
-  #begin(workspace: OwnedWorkspace, work: (signal: AbortSignal) => Promise<Outcome>): void {
+  #startOperation(workspace: OwnedWorkspace, work: (signal: AbortSignal) => Promise<Outcome>): void {
     const { workspace_id, part } = workspace;
     if (this.#isStopped) return;
     this.#turns.begin(workspace);
@@ -286,10 +287,10 @@ export class HomeBackupKeeper implements Chore {
     const row = await this.#deps.store.get(findHomeBackup({ id }));
     const home = row && (await this.#deps.store.get(findHome({ id: row.workspace_id })));
     if (!row || !home) return "done";
-    if (row.status === "deleting") return this.#remove(backups, home, signal);
+    if (row.status === "deleting") return this.#deleteMarked(backups, home, signal);
     if (row.status !== "creating") return "done";
     if (!home.deleted) return this.#createBackup(backups, row, home, signal);
-    await this.#write(home, [deleteHomeBackup(row.id)]);
+    await this.#commit(home, [deleteHomeBackup(row.id)]);
     return "done";
   }
 
@@ -298,18 +299,18 @@ export class HomeBackupKeeper implements Chore {
     let base: HomeBackupRow | undefined;
     try {
       const homes = this.#requireHomes(home);
-      // Checked before anything is paused.
+      // Fails here, before the workspace is paused, if no engine is usable.
       await backups.chooseEngine();
-      const snapshot = await this.#snapshot(row, home, signal);
+      const snapshot = await this.#ensureSnapshot(row, home, signal);
       if (snapshot === "later") return "later";
       if (snapshot.status !== "ready") throw new ProvisionError(snapshot.error || "The snapshot was deleted.");
       failpoint("home_backup_snapshot");
       const { store } = this.#deps;
-      const known = await store.all(listHomeBackups({ workspace_id: home.id }));
-      const newest = known.find(
+      const existing = await store.all(listHomeBackups({ workspace_id: home.id }));
+      const newest = existing.find(
         (one) => one.status === "ready" && one.location === location && one.engine === "archive",
       );
-      // Older backups share chunks with a damaged one, so after damage everything is stored again.
+      // A damaged backup may share chunks with older ones, so after damage the new backup stores all files again.
       base = newest?.error === "" ? newest : undefined;
       const facts = {
         workspace_id: home.id,
@@ -322,43 +323,43 @@ export class HomeBackupKeeper implements Chore {
         backups.write({ ...facts, id: row.id, volumes, stream, created_at: snapshot.created_at }, base?.id, signal),
       );
       const ready = { status: "ready", engine, bytes, added_bytes, created_at, location } as const;
-      const former = known.filter(({ status }) => status === "failed").map((one) => deleteHomeBackup(one.id));
-      await this.#write(home, [updateHomeBackup(row.id, ready, { expect: 1 }), ...former]);
+      const failedBefore = existing.filter(({ status }) => status === "failed").map((one) => deleteHomeBackup(one.id));
+      await this.#commit(home, [updateHomeBackup(row.id, ready, { expect: 1 }), ...failedBefore]);
       this.counts.made += 1;
     } catch (error) {
       const isTooSlow = signal.reason instanceof HomeBackupError;
-      // An object without a row is stored again.
+      // A stored backup without a row is stored again by the next attempt.
       if ((signal.aborted && !isTooSlow) || error instanceof CommitError) throw error;
       await this.#fail(row, home, isTooSlow ? signal.reason : error);
       // The next backup does not build on this one.
       if (base && error instanceof HomeBackupError && error.isDamage) {
-        await this.#write(home, [updateHomeBackup(base.id, { error: error.message })]);
+        await this.#commit(home, [updateHomeBackup(base.id, { error: error.message })]);
       }
     }
     await this.#removeOld(backups, home);
     return "done";
   }
 
-  /** The snapshot when it is ready; "later" while the workspace is busy. */
-  async #snapshot(row: HomeBackupRow, home: Home, signal: AbortSignal): Promise<SnapshotRow | "later"> {
+  /** Returns the backup's snapshot when it is ready; "later" while the workspace is busy. */
+  async #ensureSnapshot(row: HomeBackupRow, home: Home, signal: AbortSignal): Promise<SnapshotRow | "later"> {
     const { store, clock } = this.#deps;
-    const find = () => store.get(findSnapshot({ id: row.id }));
-    let found = await find();
+    const loadSnapshot = () => store.get(findSnapshot({ id: row.id }));
+    let found = await loadSnapshot();
     if (found?.status === "deleting") return "later";
     if (!found) {
       const { provisioner, owner_id: created_by } = home;
-      const about = { name: "", reason: "backup", created_by, provisioner } as const;
+      const base = { name: "", reason: "backup", created_by, provisioner } as const;
       try {
-        await this.#deps.workspaces().ask(home.id, "createSnapshot", { id: row.id, ...about });
+        await this.#deps.workspaces().ask(home.id, "createSnapshot", { id: row.id, ...base });
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
-        // Wait for the end of another build or snapshot.
+        // Waits for the end of another build or snapshot.
         if (error.kind === "conflict" || error.kind === "overloaded") return "later";
         throw new ProvisionError(error.message);
       }
     }
     for (;;) {
-      found = await find();
+      found = await loadSnapshot();
       if (!found) throw new ProvisionError("The snapshot was deleted.");
       if (found.status !== "creating") return found;
       await pause(clock, CHECK_INTERVAL_MS, signal);
@@ -369,14 +370,14 @@ export class HomeBackupKeeper implements Chore {
   async #fail(row: HomeBackupRow, home: Home, error: unknown): Promise<void> {
     const { store, clock } = this.#deps;
     this.counts.failed += 1;
-    const words = toWords(error);
-    log("home-backups").error("the backup of {workspace} failed: {error}", { workspace: home.name, error: words });
-    const known = await store.all(listHomeBackups({ workspace_id: home.id }));
-    const former = known.filter(({ status, id }) => status === "failed" && id !== row.id);
-    await this.#write(home, [
-      updateHomeBackup(row.id, { status: "failed", error: words, created_at: clock.now() }, { expect: 1 }),
-      ...former.map(({ id }) => deleteHomeBackup(id)),
-      ...(await this.#notices(home, "failed", words)),
+    const message = toErrorMessage(error);
+    log("home-backups").error("the backup of {workspace} failed: {error}", { workspace: home.name, error: message });
+    const existing = await store.all(listHomeBackups({ workspace_id: home.id }));
+    const failedBefore = existing.filter(({ status, id }) => status === "failed" && id !== row.id);
+    await this.#commit(home, [
+      updateHomeBackup(row.id, { status: "failed", error: message, created_at: clock.now() }, { expect: 1 }),
+      ...failedBefore.map(({ id }) => deleteHomeBackup(id)),
+      ...(await this.#buildNotices(home, "failed", message)),
     ]);
   }
 
@@ -384,15 +385,15 @@ export class HomeBackupKeeper implements Chore {
   async #removeOld(backups: HomeBackupStore, home: Home): Promise<void> {
     const { store, config } = this.#deps;
     const { home_backup_keep_daily: daily, home_backup_keep_weekly: weekly } = config;
-    const known = await store.all(listHomeBackups({ workspace_id: home.id }));
-    const here = known.filter(({ status, location }) => status === "ready" && location === backups.storage.url);
+    const existing = await store.all(listHomeBackups({ workspace_id: home.id }));
+    const current = existing.filter(({ status, location }) => status === "ready" && location === backups.storage.url);
     const fetched = new Set((await store.all(listFetchedNow({}))).map(({ id }) => id));
     const outdated = chooseOutdated(
-      here.map(({ id, created_at, error }) => ({ id, created_at, isDamaged: error !== "" })),
+      current.map(({ id, created_at, error }) => ({ id, created_at, isDamaged: error !== "" })),
       { daily, weekly },
     ).filter((id) => !fetched.has(id));
     if (outdated.length > 0) {
-      await this.#write(
+      await this.#commit(
         home,
         outdated.map((id) => updateHomeBackup(id, { status: "deleting" })),
       );
@@ -400,13 +401,13 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** Deletes all marked backups of a workspace together. */
-  async #remove(backups: HomeBackupStore, home: Home, signal: AbortSignal): Promise<Outcome> {
-    const known = await this.#deps.store.all(listHomeBackups({ workspace_id: home.id }));
-    const marked = known.filter(({ status }) => status === "deleting");
+  async #deleteMarked(backups: HomeBackupStore, home: Home, signal: AbortSignal): Promise<Outcome> {
+    const existing = await this.#deps.store.all(listHomeBackups({ workspace_id: home.id }));
+    const marked = existing.filter(({ status }) => status === "deleting");
     // A location that is no longer configured is unreachable; only the row is deleted.
-    const here = marked.filter(({ location }) => location === backups.storage.url).map(({ id }) => id);
+    const reachableIds = marked.filter(({ location }) => location === backups.storage.url).map(({ id }) => id);
     try {
-      if (here.length > 0) await backups.remove(home.id, here, signal);
+      if (reachableIds.length > 0) await backups.remove(home.id, reachableIds, signal);
     } catch (error) {
       if (!(error instanceof HomeBackupError)) throw error;
       for (const { id } of marked) this.#postponed.set(id, this.#deps.clock.now() + HOUR_MS);
@@ -416,7 +417,7 @@ export class HomeBackupKeeper implements Chore {
       });
       return "later";
     }
-    await this.#write(
+    await this.#commit(
       home,
       marked.map(({ id }) => deleteHomeBackup(id)),
     );
@@ -442,7 +443,7 @@ export class HomeBackupKeeper implements Chore {
     const workspace = home.name;
     try {
       await backups.verify(home.id, id, signal);
-      await this.#write(home, [updateHomeBackup(id, { verified_at: clock.now() })]);
+      await this.#commit(home, [updateHomeBackup(id, { verified_at: clock.now() })]);
       this.counts.verified += 1;
       return "done";
     } catch (error) {
@@ -458,18 +459,18 @@ export class HomeBackupKeeper implements Chore {
       this.counts.damaged += 1;
       log("home-backups").error("a backup of {workspace} is damaged: {error}", { workspace, error: error.message });
       const damage = updateHomeBackup(id, { error: error.message });
-      await this.#write(home, [damage, ...(await this.#notices(home, "is damaged", error.message))]);
+      await this.#commit(home, [damage, ...(await this.#buildNotices(home, "is damaged", error.message))]);
       return "done";
     }
   }
 
   /** Notifies owners of the deployment once a day for each workspace. */
-  async #notices(home: Home, what: string, error: string): Promise<Statement[]> {
+  async #buildNotices(home: Home, what: string, error: string): Promise<Statement[]> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const dedupe = `home_backup:${home.id}:${what}:${Math.floor(now / DAY_MS)}`;
     const values = { workspace: `${home.owner_name}/${home.name}`, what, error };
-    const about = {
+    const base = {
       now,
       kind: "home_backup_failed",
       values,
@@ -477,7 +478,7 @@ export class HomeBackupKeeper implements Chore {
       path: "/admin/backups",
       dedupe,
     } as const;
-    return (await store.all(listOwners({}))).map(({ id }) => insertNotification({ ...about, user_id: id }));
+    return (await store.all(listOwners({}))).map(({ id }) => insertNotification({ ...base, user_id: id }));
   }
 
   #requireHomes({ provisioner, tags }: Home): Homes {
@@ -486,7 +487,7 @@ export class HomeBackupKeeper implements Chore {
     throw new ProvisionError("This server cannot read the files of the workspace.");
   }
 
-  #write({ part }: Home, batch: readonly Statement[]): Promise<void> {
+  #commit({ part }: Home, batch: readonly Statement[]): Promise<void> {
     return this.#deps.store.commit(batch, { of: part });
   }
 }
@@ -515,7 +516,7 @@ export const toPendingBackup = (workspace_id: string, location: string, now: num
 const formatWrongLocation = ({ location }: HomeBackupRow, { storage }: HomeBackupStore): string =>
   `The backup is stored in ${location}, but the server is configured to use ${storage.url}.`;
 
-const toWords = (error: unknown): string => {
+const toErrorMessage = (error: unknown): string => {
   if (error instanceof HomeBackupError || error instanceof ProvisionError) return error.message;
   log("home-backups").error("a backup failed: {error}", { error });
   return "The backup failed because of an internal error.";

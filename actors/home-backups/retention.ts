@@ -1,7 +1,7 @@
 // Decides which backups of a workspace are kept: the newest of each of the last days and weeks with a backup. Pure.
 
 const DAY_MS = 86_400_000;
-/** 1 January 1970 was a Thursday. */
+/** 1 January 1970 was a Thursday, three days after a Monday. */
 const MONDAY_OFFSET_MS = 3 * DAY_MS;
 
 type DatedBackup = { readonly id: string; readonly created_at: number; readonly isDamaged: boolean };

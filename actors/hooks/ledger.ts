@@ -37,14 +37,23 @@ export class HookLedger extends PeriodicChore {
   /** Resolves when the entry is on disk. */
   async record(entry: DispatchRecord): Promise<void> {
     const { store } = this.#deps;
-    const audit = UNAUDITED_RESULTS.has(entry.result) ? undefined : await this.#entry(entry);
+    const audit = UNAUDITED_RESULTS.has(entry.result) ? undefined : await this.#buildEntry(entry);
     // The consumer's answer is stored even if the request fails.
     const writes = [insertHookDispatch(entry), ...(audit ? [insertAudit(audit)] : [])];
     await runOutsideRequest(() => store.commit(writes));
   }
 
-  /** Attributes a chat that does not exist yet, and may never exist, to its owner. */
-  async #entry({ id, chat_id, owner_id, event, result, tool_name, mode, source }: DispatchRecord): Promise<AuditEntry> {
+  /** The entry names the chat's owner, because the chat may not exist yet, or may never exist. */
+  async #buildEntry({
+    id,
+    chat_id,
+    owner_id,
+    event,
+    result,
+    tool_name,
+    mode,
+    source,
+  }: DispatchRecord): Promise<AuditEntry> {
     const { store, clock } = this.#deps;
     const chat = await store.get(findChatAccessRow({ id: chat_id }));
     return {

@@ -1,5 +1,5 @@
-// Builds repository images in advance: for the newest commit of the default branch, after a push, on a schedule, or on request. A timer row
-// represents each pending check, so a crash repeats it; existing images are found by their key (rules IB-4 to IB-9).
+// Builds repository images in advance: for the newest commit of the default branch, after a push, on a schedule, or on request. Each
+// pending check is a timer row, so it is repeated after a crash. Existing images are found by their key (rules IB-4 to IB-9).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -20,7 +20,7 @@ import { CheckQueue } from "../runtime/serialized-checks.ts";
 import type { Service } from "../runtime/service.ts";
 import { nextCheckTime, withBuilt } from "./retention.ts";
 
-/** The kind and name of its timers. */
+/** The kind and name of the keeper's timers. */
 export const IMAGE_PREBUILD = "image_prebuild";
 export const IMAGE_CHECK_TIMER = "look";
 
@@ -30,7 +30,7 @@ const INTERRUPTED_RETRY_MS = 60_000;
 const BUILD_TIMEOUT_MS = 60 * 60_000;
 /** Maximum number of log lines, and of characters in each. */
 const MAX_LINES = 200;
-const MAX_LINE = 500;
+const MAX_LINE_CHARS = 500;
 
 export type ImagePrebuildDeps = {
   readonly store: Store;
@@ -54,7 +54,7 @@ export class ImagePrebuildKeeper implements Service {
   readonly timers = { [IMAGE_PREBUILD]: ({ actor_id, due }: Timer) => this.onTimer(actor_id, due) };
   readonly #deps: ImagePrebuildDeps;
   /** When the next timer of each prebuild is due. */
-  readonly #seen = new Map<string, number>();
+  readonly #timerDue = new Map<string, number>();
   readonly #checking = new Set<string>();
   readonly #checks = new CheckQueue(
     (id) => this.#runSerially(() => this.#checkOnce(id)),
@@ -71,14 +71,17 @@ export class ImagePrebuildKeeper implements Service {
     this.#deps = deps;
   }
 
-  /** Handles the timer that was due at `due`. Resolves when a crash would repeat the check, which continues in the background. */
+  /**
+   * Handles the timer that was due at `due`. The check continues in the background. Resolves once a timer is stored that repeats it after
+   * a crash.
+   */
   async onTimer(id: string, due?: number): Promise<void> {
     const { store, clock } = this.#deps;
-    const isUnderWay = due !== undefined && due === this.#seen.get(id) && this.#checking.has(id);
-    const seen = clock.now() + INTERRUPTED_RETRY_MS;
-    this.#seen.set(id, seen);
-    await store.commit([setTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER, seen)], { of: "deployment" });
-    if (isUnderWay) return;
+    const isRunning = due !== undefined && due === this.#timerDue.get(id) && this.#checking.has(id);
+    const due_again = clock.now() + INTERRUPTED_RETRY_MS;
+    this.#timerDue.set(id, due_again);
+    await store.commit([setTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER, due_again)], { of: "deployment" });
+    if (isRunning) return;
     this.#checking.add(id);
     void this.#checks.check(id).finally(() => this.#checking.delete(id));
   }
@@ -101,10 +104,10 @@ export class ImagePrebuildKeeper implements Service {
     await this.#checks.stop();
   }
 
-  /** One at a time: image builds share the engine with people's workspaces. */
-  async #runSerially(look: () => Promise<void>): Promise<void> {
+  /** Runs one check at a time, because image builds share the engine with people's workspaces. */
+  async #runSerially(check: () => Promise<void>): Promise<void> {
     const before = this.#lastBuild;
-    const work = before.then(look);
+    const work = before.then(check);
     this.#lastBuild = work.catch(() => {});
     await work;
   }
@@ -122,7 +125,7 @@ export class ImagePrebuildKeeper implements Service {
     const now = clock.now();
     const tries = outcome.status === "ready" ? 0 : row.tries + 1;
     const due = nextCheckTime({ interval_hours: row.interval_hours, tries }, now);
-    const ended = {
+    const result = {
       ...outcome,
       tries,
       log: lines.slice(-MAX_LINES).join("\n"),
@@ -131,29 +134,29 @@ export class ImagePrebuildKeeper implements Service {
     };
     await store.commit(
       [
-        updateRepositoryPrebuild(id, ended),
-        moveTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER, { due, seen: this.#seen.get(id) ?? now }),
+        updateRepositoryPrebuild(id, result),
+        moveTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER, { due, seen: this.#timerDue.get(id) ?? now }),
       ],
       { of: "deployment" },
     );
   }
 
   async #build(row: RepositoryPrebuildRow, lines: string[]): Promise<Partial<RepositoryPrebuildRow>> {
-    const { clock, plan: read, build, remove } = this.#deps;
-    const limit = new AbortController();
-    const late = new Error(`The build took longer than ${BUILD_TIMEOUT_MS / 60_000} minutes.`);
-    const timer = clock.after(BUILD_TIMEOUT_MS, () => limit.abort(late));
-    const signal = AbortSignal.any([this.#ended.signal, limit.signal]);
-    const leave = this.#watchRemoval(row, () => limit.abort(new Error("The prebuild was removed.")));
+    const { clock, plan: loadPlan, build, remove } = this.#deps;
+    const abort = new AbortController();
+    const timeoutError = new Error(`The build took longer than ${BUILD_TIMEOUT_MS / 60_000} minutes.`);
+    const timer = clock.after(BUILD_TIMEOUT_MS, () => abort.abort(timeoutError));
+    const signal = AbortSignal.any([this.#ended.signal, abort.signal]);
+    const unwatch = this.#watchRemoval(row, () => abort.abort(new Error("The prebuild was removed.")));
     const report: Report = {
       log: (_level, _stage, line) => {
-        lines.push(line.slice(0, MAX_LINE));
+        lines.push(line.slice(0, MAX_LINE_CHARS));
         if (lines.length > 2 * MAX_LINES) lines.splice(0, MAX_LINES);
       },
       timing: () => {},
     };
     try {
-      const plan = await unlessAborted(signal, read(row));
+      const plan = await unlessAborted(signal, loadPlan(row));
       report.log("info", "", `Building the image for commit ${plan.commit.slice(0, 12)}.`);
       const names = await build(plan, row.owner_id, report, signal);
       failpoint("prebuild_built");
@@ -165,15 +168,15 @@ export class ImagePrebuildKeeper implements Service {
       this.#ended.signal.throwIfAborted();
       const message =
         error instanceof AppError ? [error.message, error.detail].filter(Boolean).join(" ") : (error as Error).message;
-      lines.push(message.slice(0, MAX_LINE));
+      lines.push(message.slice(0, MAX_LINE_CHARS));
       return { status: "failed", error: message.slice(0, 2_000) };
     } finally {
       timer.cancel();
-      leave();
+      unwatch();
     }
   }
 
-  /** Calls `end` once the prebuild is removed, also with its organization. Returns a function that stops watching. */
+  /** Calls `end` once the prebuild or its organization is removed. Returns a function that stops watching. */
   #watchRemoval({ id, organization_id }: RepositoryPrebuildRow, end: () => void): () => void {
     const { store, topics } = this.#deps;
     const check = (): void => {
@@ -182,15 +185,15 @@ export class ImagePrebuildKeeper implements Service {
         (error) => log("prebuilds").warn("cannot read repository prebuild {id}: {error}", { id, error }),
       );
     };
-    const leaves = [
+    const subscriptions = [
       topics.subscribe("access_changed", id, check),
       topics.subscribe("access_changed", organization_id, check),
       topics.subscribe("missed", "", check),
     ];
-    // It may have been removed before the subscription.
+    // The prebuild may have been removed before the subscription.
     check();
     return () => {
-      for (const leave of leaves) leave();
+      for (const unsubscribe of subscriptions) unsubscribe();
     };
   }
 

@@ -2,8 +2,9 @@
 import type { CommitImages } from "#db/schema/repository-prebuilds.ts";
 
 const HOUR_MS = 3_600_000;
-/** Failed builds are retried without a push at this interval, this many times: an engine or a host may have been down. */
+/** Failed builds are retried at growing intervals, because an engine or a host may have been down. */
 const RETRY_MS = 10 * 60_000;
+/** After this many consecutive failures, only a push, the schedule or a request starts a build. */
 const MAX_TRIES = 3;
 
 /** Returns the kept images, newest first, and the names of images that are no longer needed. */

@@ -1,4 +1,5 @@
-// Deduplicates log lines: the sender repeats lines whose commit could not be confirmed, and stored lines are not stored twice.
+// Deduplicates log lines: a sender sends lines again if their commit could not be confirmed. Lines that are already stored are not stored
+// again.
 import type { Store } from "#db/engine/store.ts";
 import { listJobLogs } from "#db/workspaces/jobs.ts";
 import type { JobOutput } from "./report.ts";

@@ -6,7 +6,7 @@ import { JOB_LOG_SOURCES, type JobLogSource } from "#schema/workspaces/job.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 import type { JobPatch, JobState } from "./state.ts";
 
-/** Maximum bytes of a job's output. The rest is dropped (facts/platform 2.1). */
+/** Maximum bytes of a job's output. Further output is dropped (facts/platform 2.1). */
 export const MAX_JOB_LOG_BYTES = 1_048_576;
 /** Longer lines are truncated. */
 const MAX_LINE_CHARS = 65_536;

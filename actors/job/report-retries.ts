@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { retry } from "#base/retry.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
 
-/** Long enough for an unavailable database to return, so that a job's result is not lost. */
+/** Longer than a database is usually unavailable, so that a job's result is not lost. */
 const RETRY_TIMEOUT_MS = 15 * 60_000;
 const RETRY_MS = 250;
 const MAX_RETRY_MS = 2_000;
@@ -12,17 +12,17 @@ const MAX_RETRY_MS = 2_000;
 /** Returns whether the job was aborted because the server is stopping. It stays open on disk, and the next start resumes it. */
 export const isServerStopping = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
 
-/** Retries until it is answered, for up to 15 minutes. Throws permanent errors immediately. */
+/** Sends a message with retries for up to 15 minutes. Throws permanent errors immediately. */
 export const askWithRetries = <T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T> => {
-  const until = clock.monotonic() + RETRY_TIMEOUT_MS;
+  const deadline = clock.monotonic() + RETRY_TIMEOUT_MS;
   return retry(clock, ask, (error, failures) =>
-    clock.monotonic() > until || isServerStopping(signal) || !isRetryable(error)
+    clock.monotonic() > deadline || isServerStopping(signal) || !isRetryable(error)
       ? undefined
       : Math.min(MAX_RETRY_MS, failures * RETRY_MS),
   );
 };
 
-/** Ways to reach a job's owner: on this node only, or on any node. */
+/** Asks a job's owner: `here` on this node only, `anywhere` on any node. */
 type OwnerRoutes<T> = { readonly here: () => Promise<T>; readonly anywhere: () => Promise<T> };
 
 /**

@@ -1,5 +1,5 @@
 // Collects the log lines of a running job and sends them to its owner once per turn of the event loop, so that a build that prints a
-// thousand lines costs one message. Keeps order, sends one message at a time, and is bounded by the log's limit (rule JB-11).
+// thousand lines costs one message. Keeps the order, sends one message at a time, and stops at the log's limit (rule JB-11).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { nextTurn, retry } from "#base/retry.ts";
@@ -9,7 +9,7 @@ import type { Report } from "#src/provisioners/provisioner.ts";
 import { MAX_JOB_LOG_BYTES, type NewLogLine } from "./logs.ts";
 import { isRetryable } from "./report-retries.ts";
 
-/** `id` is the same for a retry. */
+/** Output to deliver. A retry has the same `id`. */
 export type JobOutput = {
   readonly id?: string;
   readonly logs: readonly NewLogLine[];
@@ -78,10 +78,10 @@ export class JobReport implements Report {
       logs: this.#logs.splice(0, MAX_BATCH_LINES),
       timings: this.#timings.splice(0),
     };
-    const began = this.#clock.monotonic();
+    const beganAt = this.#clock.monotonic();
     const toRetryDelay = (error: unknown, failures: number): number | undefined => {
-      const patience = isRetryable(error) ? UNREACHABLE_RETRY_MS : REFUSED_RETRY_MS;
-      return this.#clock.monotonic() - began < patience ? Math.min(MAX_RETRY_MS, failures * RETRY_MS) : undefined;
+      const timeoutMs = isRetryable(error) ? UNREACHABLE_RETRY_MS : REFUSED_RETRY_MS;
+      return this.#clock.monotonic() - beganAt < timeoutMs ? Math.min(MAX_RETRY_MS, failures * RETRY_MS) : undefined;
     };
     await retry(this.#clock, () => this.#send(message), toRetryDelay).catch(() => {});
   }

@@ -7,7 +7,7 @@ export const SILENCE_TIMEOUT_MS = 5 * 60_000;
 export const CANCEL_TIMEOUT_MS = 3 * 60_000;
 /** A job that server restarts interrupted this many times is not begun again. */
 export const MAX_ATTEMPTS = 2;
-/** The same limit for jobs that moved between nodes. Higher, because a rolling upgrade can move a job several times. */
+/** The same limit for jobs that moved between nodes. It is higher, because a rolling upgrade can move a job several times. */
 export const MAX_MOVED_ATTEMPTS = 6;
 /** A job that lost this many workers is not given to another one. */
 export const MAX_WORKERS = 3;
@@ -51,7 +51,10 @@ export type JobPatch = Partial<Omit<JobState, "id" | "key" | "created_at">> & { 
  */
 export type AttemptRef = { readonly attempt?: number | undefined };
 
-/** Returns whether a report belongs to the current run. Reports of earlier runs are ignored once the job has begun again or waits to. */
+/**
+ * Returns whether a report belongs to the current run. Reports of earlier runs are ignored once the job has begun again or is pending
+ * again.
+ */
 export const isCurrentAttempt = ({ started_at, attempts }: JobState, { attempt }: AttemptRef): boolean =>
   attempt === undefined || (started_at !== null && attempts === attempt);
 
@@ -152,10 +155,10 @@ export const reapDue = (job: JobState): number => {
 
 /** Returns why a job was reaped, as a message for people. */
 export const reapReason = (job: JobState): string => {
-  const minutes = (ms: number): string => `${ms / 60_000} minutes`;
+  const formatMinutes = (ms: number): string => `${ms / 60_000} minutes`;
   if (job.canceled_at !== null)
-    return `The job did not end within ${minutes(CANCEL_TIMEOUT_MS)} after it was cancelled.`;
+    return `The job did not end within ${formatMinutes(CANCEL_TIMEOUT_MS)} after it was cancelled.`;
   if (job.started_at === null)
-    return `No worker picked up the job for ${minutes(PENDING_TIMEOUT_MS)}, so it was abandoned.`;
-  return `The job sent no updates for ${minutes(SILENCE_TIMEOUT_MS)}, so it was abandoned.`;
+    return `No worker picked up the job for ${formatMinutes(PENDING_TIMEOUT_MS)}, so it was abandoned.`;
+  return `The job sent no updates for ${formatMinutes(SILENCE_TIMEOUT_MS)}, so it was abandoned.`;
 };

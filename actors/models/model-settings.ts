@@ -58,7 +58,7 @@ export type ModelCatalog = {
   readonly models: readonly ConfiguredModel[];
 };
 
-type Everything = { readonly providers: ModelProviderRow[]; readonly models: ModelConfigRow[] };
+type ProvidersAndModels = { readonly providers: ModelProviderRow[]; readonly models: ModelConfigRow[] };
 
 export class ModelSettings {
   readonly #deps: Deps;
@@ -66,7 +66,7 @@ export class ModelSettings {
   readonly #serialize = createSerialQueue();
   /** A load that has not begun yet, shared by all callers until it does. */
   #loading: Promise<void> | undefined;
-  /** The stored state since the first load; undefined while unknown. */
+  /** The stored state as of the last load; undefined before the first one, and after a load failed. */
   #catalog: ModelCatalog | undefined;
 
   constructor(deps: Deps) {
@@ -79,7 +79,7 @@ export class ModelSettings {
   }
 
   /** Returns all providers and models that are not deleted, oldest first. */
-  async list(): Promise<Everything> {
+  async list(): Promise<ProvidersAndModels> {
     const { store } = this.#deps;
     return { providers: await store.all(listModelProviders()), models: await store.all(listModelConfigs()) };
   }
@@ -100,27 +100,28 @@ export class ModelSettings {
     );
   }
 
-  /** Rejects with 400 for a base URL that would not be called, 409 when a provider of this kind has the name. */
-  async addProvider({ api_key, ...given }: NewProvider): Promise<ModelProviderRow> {
-    await this.#checkReachable(given.base_url);
+  /** Rejects with 400 for a base URL that the server may not call, and with 409 when a provider of this kind has the same name. */
+  async addProvider({ api_key, ...fields }: NewProvider): Promise<ModelProviderRow> {
+    await this.#checkReachable(fields.base_url);
     return this.#serialize(async () => {
       const now = this.#deps.clock.now();
       const id = uuid();
-      const row = { id, ...given, sealed_api_key: this.#seal(id, api_key), created_at: now, updated_at: now };
+      const row = { id, ...fields, sealed_api_key: this.#seal(id, api_key), created_at: now, updated_at: now };
       await this.#write([insertModelProvider(row), auditProvider(row, "create", { after: row }, now)], PROVIDER_EXISTS);
       return { ...row, deleted: false };
     });
   }
 
   /**
-   * Rejects with 400 like `addProvider`, 404 or 409. `heir` becomes the default model if the current one gets disabled. A key is not sent
-   * to another base URL: rejects with 400 unless the key is given again (rule MO-5).
+   * Rejects with 400 like `addProvider`, 404 or 409. `heir` becomes the default model if the current one gets disabled. If the base URL
+   * changes to another host, rejects with 400 unless the key is set again, because a key is only sent to the host for which it was
+   * entered (rule MO-5).
    */
   async changeProvider(id: string, { api_key, ...patch }: ProviderPatch, heir?: string): Promise<ModelProviderRow> {
-    const before = await this.#provider(id);
+    const before = await this.#requireProvider(id);
     if (patch.base_url !== undefined && patch.base_url !== before.base_url) await this.#checkReachable(patch.base_url);
     return this.#serialize(async () => {
-      const row = await this.#provider(id);
+      const row = await this.#requireProvider(id);
       if (row.sealed_api_key !== "" && api_key === undefined && getOrigin(patch.base_url) !== getOrigin(row.base_url)) {
         if (patch.base_url !== undefined) {
           throw new AppError("invalid", "Validation failed.", {
@@ -128,16 +129,16 @@ export class ModelSettings {
           });
         }
       }
-      const sealed = api_key === undefined ? {} : { sealed_api_key: this.#seal(id, api_key) };
-      const changed = { ...patch, ...sealed, updated_at: this.#deps.clock.now() };
+      const sealedKey = api_key === undefined ? {} : { sealed_api_key: this.#seal(id, api_key) };
+      const changed = { ...patch, ...sealedKey, updated_at: this.#deps.clock.now() };
       const entry = auditProvider(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
       const { models } = await this.list();
-      const left = models.filter((one) => one.provider_id !== id);
+      const others = models.filter((one) => one.provider_id !== id);
       const promoted =
         patch.enabled === false
           ? promoteHeir(
-              models.filter((one) => !left.includes(one)),
-              left,
+              models.filter((one) => !others.includes(one)),
+              others,
               heir,
             )
           : [];
@@ -148,15 +149,15 @@ export class ModelSettings {
   }
 
   /**
-   * Rejects URLs when they are stored that would be rejected at every call (rule MO-46). Runs outside of the queue, because it resolves DNS
+   * Rejects with 400 a URL that would be rejected at every call (rule MO-46). Runs outside of the queue, because it resolves DNS
    * names.
    */
   async #checkReachable(base_url: string): Promise<void> {
-    const refused = await this.#deps.models.findUrlRefusal(base_url);
-    if (refused !== undefined) throw invalidField("base_url", refused);
+    const refusal = await this.#deps.models.findUrlRefusal(base_url);
+    if (refusal !== undefined) throw invalidField("base_url", refusal);
   }
 
-  /** Returns an unsaved model for testing. */
+  /** Returns models with this unsaved model, to test it. */
   draft(provider: ConfiguredProvider, model: ConfiguredModel): LanguageModels {
     return this.#deps.models.draft(provider, model);
   }
@@ -164,27 +165,27 @@ export class ModelSettings {
   /** Deletes the provider with its models and API key. `heir` becomes the default model if the current one is deleted. Rejects with 404. */
   removeProvider(id: string, heir?: string): Promise<void> {
     return this.#serialize(async () => {
-      const row = await this.#provider(id);
+      const row = await this.#requireProvider(id);
       const { models } = await this.list();
-      const gone = models.filter((one) => one.provider_id === id);
-      const left = models.filter((one) => one.provider_id !== id);
+      const removed = models.filter((one) => one.provider_id === id);
+      const others = models.filter((one) => one.provider_id !== id);
       const now = this.#deps.clock.now();
       await this.#write([
-        ...gone.map((one) => updateModelConfig(one.id, { deleted: true, is_default: false, updated_at: now })),
-        ...promoteHeir(gone, left, heir),
+        ...removed.map((one) => updateModelConfig(one.id, { deleted: true, is_default: false, updated_at: now })),
+        ...promoteHeir(removed, others, heir),
         updateModelProvider(id, { deleted: true, sealed_api_key: "", updated_at: now }, { expect: 1 }),
         auditProvider(row, "delete", { before: row }, now),
-        ...gone.map((one) => auditModel(one, "delete", { before: one }, now)),
+        ...removed.map((one) => auditModel(one, "delete", { before: one }, now)),
       ]);
     });
   }
 
   /** Rejects with 409 for a model that the provider already has, 412 when the provider is missing or disabled. */
-  addModel(given: NewModel): Promise<ModelConfigRow> {
+  addModel(fields: NewModel): Promise<ModelConfigRow> {
     return this.#serialize(async () => {
-      await this.#provider(given.provider_id, unusable, true);
+      await this.#requireProvider(fields.provider_id, toUnusableError, true);
       const now = this.#deps.clock.now();
-      const row = { ...given, id: uuid(), created_at: now, updated_at: now, deleted: false };
+      const row = { ...fields, id: uuid(), created_at: now, updated_at: now, deleted: false };
       const entry = auditModel(row, "create", { after: row }, now);
       await this.#write(
         [...(row.is_default ? [clearDefaultModel({})] : []), insertModelConfig(row), entry],
@@ -195,8 +196,8 @@ export class ModelSettings {
   }
 
   /**
-   * The default cannot be unset (400), only replaced or disabled; when it is disabled, `heir` becomes the default. Rejects with 404, 409 or
-   * 412.
+   * Rejects with 400 if the default model should no longer be the default: it can only be replaced or disabled. When it is disabled,
+   * `heir` becomes the default. Also rejects with 404, 409 or 412.
    */
   changeModel(id: string, patch: ModelPatch, heir?: string): Promise<ModelConfigRow> {
     return this.#serialize(async () => {
@@ -208,15 +209,15 @@ export class ModelSettings {
           validations: [{ field: "is_default", detail: "can only be changed by making another model the default" }],
         });
       }
-      if (patch.enabled === true) await this.#provider(row.provider_id, unusable, true);
-      const left = models.filter((one) => one.id !== id);
-      const promoted = patch.enabled === false ? promoteHeir([row], left, heir) : [];
-      const leaves = promoted.length > 0 ? { is_default: false } : {};
-      const changed = { ...patch, ...leaves, updated_at: this.#deps.clock.now() };
-      const becomes = patch.is_default === true && !row.is_default;
+      if (patch.enabled === true) await this.#requireProvider(row.provider_id, toUnusableError, true);
+      const others = models.filter((one) => one.id !== id);
+      const promoted = patch.enabled === false ? promoteHeir([row], others, heir) : [];
+      const defaultPatch = promoted.length > 0 ? { is_default: false } : {};
+      const changed = { ...patch, ...defaultPatch, updated_at: this.#deps.clock.now() };
+      const becomesDefault = patch.is_default === true && !row.is_default;
       const update = updateModelConfig(id, changed, { expect: 1 });
       const entry = auditModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
-      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, ...promoted, entry], MODEL_EXISTS);
+      await this.#write([...(becomesDefault ? [clearDefaultModel({})] : []), update, ...promoted, entry], MODEL_EXISTS);
       return { ...row, ...changed };
     });
   }
@@ -239,16 +240,16 @@ export class ModelSettings {
     });
   }
 
-  /** If it was the default, `heir` becomes the default; without one none exists. Rejects with 404. */
+  /** Deletes the model. If it was the default, `heir` becomes the default; without `heir` no model is the default. Rejects with 404. */
   removeModel(id: string, heir?: string): Promise<void> {
     return this.#serialize(async () => {
       const { models } = await this.list();
       const row = models.find((one) => one.id === id);
       if (!row) throw notFound();
-      const left = models.filter((one) => one.id !== id);
-      const gone = { deleted: true, is_default: false, updated_at: this.#deps.clock.now() };
-      const entry = auditModel(row, "delete", { before: row }, gone.updated_at);
-      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...promoteHeir([row], left, heir), entry]);
+      const others = models.filter((one) => one.id !== id);
+      const removal = { deleted: true, is_default: false, updated_at: this.#deps.clock.now() };
+      const entry = auditModel(row, "delete", { before: row }, removal.updated_at);
+      await this.#write([updateModelConfig(id, removal, { expect: 1 }), ...promoteHeir([row], others, heir), entry]);
     });
   }
 
@@ -265,26 +266,27 @@ export class ModelSettings {
       );
       if (broken.length > 0) throw invalid("Validation failed.", broken);
       const before = await readGatewaySettings(this.#deps.store);
-      const about = { action: "write", resource_type: "chat_settings", target: "ai_gateway" } as const;
+      const base = { action: "write", resource_type: "chat_settings", target: "ai_gateway" } as const;
       await this.#write([
         upsertGatewaySettings(after),
-        insertAudit({ ...about, now: this.#deps.clock.now(), before, after }),
+        insertAudit({ ...base, now: this.#deps.clock.now(), before, after }),
       ]);
     });
   }
 
-  async #provider(id: string, otherwise = notFound, mustBeEnabled = false): Promise<ModelProviderRow> {
+  async #requireProvider(id: string, toError = notFound, mustBeEnabled = false): Promise<ModelProviderRow> {
     const { providers } = await this.list();
     const row = providers.find((one) => one.id === id);
-    if (!row || (mustBeEnabled && !row.enabled)) throw otherwise();
+    if (!row || (mustBeEnabled && !row.enabled)) throw toError();
     return row;
   }
 
-  async #write(batch: readonly Statement[], taken = ""): Promise<void> {
+  async #write(batch: readonly Statement[], conflictMessage = ""): Promise<void> {
     try {
       await this.#deps.store.commit(batch, { of: "deployment" });
     } catch (error) {
-      if (error instanceof CommitError && error.reason === "constraint" && taken !== "") throw conflict(taken);
+      if (error instanceof CommitError && error.reason === "constraint" && conflictMessage !== "")
+        throw conflict(conflictMessage);
       throw error;
     }
     await this.#applyCatalog();
@@ -345,7 +347,7 @@ const MODEL_EXISTS = "The provider already has this model.";
 
 const toKeyContext = (id: string): string => `model_provider:${id}`;
 
-const unusable = (): AppError => new AppError("precondition_failed", "The provider is missing or disabled.");
+const toUnusableError = (): AppError => new AppError("precondition_failed", "The provider is missing or disabled.");
 
 const getOrigin = (base_url: string | undefined): string => (base_url ? new URL(base_url).origin : "");
 
@@ -375,13 +377,13 @@ const auditModel = (
 ): Statement =>
   insertAudit({ now, action, resource_type: "ai_model", resource_id: id, target: display_name || model, ...rows });
 
-/** Makes the model that has just answered the default when these are removed, unless it was deleted or disabled. */
+/** If the default model is among `removed`, makes `heir` the default, unless `heir` is not among `others` or is disabled. */
 const promoteHeir = (
-  gone: readonly ModelConfigRow[],
-  left: readonly ModelConfigRow[],
+  removed: readonly ModelConfigRow[],
+  others: readonly ModelConfigRow[],
   heir: string | undefined,
 ): Statement[] =>
-  gone.some((one) => one.is_default) && left.some((one) => one.id === heir && one.enabled)
+  removed.some((one) => one.is_default) && others.some((one) => one.id === heir && one.enabled)
     ? [clearDefaultModel({}), updateModelConfig(heir ?? "", { is_default: true })]
     : [];
 

@@ -12,8 +12,8 @@ export type PushedApproval = {
   readonly can_allow: boolean;
 };
 
-/** Notifications display a few short lines. Longer text, and more lines, could hide something, whatever fills them. */
-const MAX_TEXT = 120;
+/** Notifications display a few short lines. Longer text or more lines could hide a part of the calls. */
+const MAX_TEXT_LENGTH = 120;
 const MAX_LINES = 4;
 /** Tools whose text names only their files, not what they write. */
 const WRITING_TOOLS = new Set(["edit_files", "write_file"]);
@@ -37,9 +37,9 @@ export const toApproval = ({
   const text = requested.map(formatLine).join("\n");
   const calls = requested.map(({ tool_call_id }) => tool_call_id);
   if (Buffer.byteLength(calls.join()) > MAX_ID_BYTES) return { text };
-  const isShort = text.length <= MAX_TEXT && text.split("\n").length <= MAX_LINES;
-  const isWhole = !requested.some(({ tool_name }) => WRITING_TOOLS.has(tool_name));
-  return { text, approval: { chat: id, calls, can_allow: isShort && isWhole && !BLANKS.test(text) } };
+  const isShort = text.length <= MAX_TEXT_LENGTH && text.split("\n").length <= MAX_LINES;
+  const isComplete = !requested.some(({ tool_name }) => WRITING_TOOLS.has(tool_name));
+  return { text, approval: { chat: id, calls, can_allow: isShort && isComplete && !BLANKS.test(text) } };
 };
 
 const formatLine = ({ tool_name, args }: Call): string => {

@@ -1,5 +1,6 @@
-// Sends notifications by email and push. They are stored in the same commit as the event they describe; the notifier picks them up from
-// there, so that one stored before a shutdown is sent after the next start. Runs outside of every mailbox with limited concurrency, and
+// Sends notifications by email and push. Notifications are stored in the same commit as the event that they describe. The notifier reads
+// them from the store, so a notification that was stored before a shutdown is sent after the next start. Runs outside of every mailbox
+// with limited concurrency, and
 // retries with increasing delays before giving up (rules NO-6 to NO-9).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -59,7 +60,7 @@ export type NotifierDeps = {
   readonly mailer: Mailer;
   readonly outbound: Outbound;
   readonly accessUrl: () => URL;
-  /** Whether this server sends, and no other one does. Default: yes. */
+  /** Whether this server is the one that sends. Default: yes. */
   readonly isSender?: () => boolean;
 };
 
@@ -78,7 +79,7 @@ export class Notifier implements Chore {
 
   /** Checks for new or due deliveries in the background. */
   wake(): void {
-    if (this.#isResting) return;
+    if (this.#isSuspended) return;
     this.#isRequested = true;
     if (this.#running || this.#isStopped) return;
     this.#running = this.#run().finally(() => {
@@ -101,12 +102,12 @@ export class Notifier implements Chore {
     return this.whenIdle();
   }
 
-  get #isResting(): boolean {
+  get #isSuspended(): boolean {
     return this.#deps.isSender?.() === false;
   }
 
   get #shouldContinue(): boolean {
-    return !this.#isStopped && !this.#isResting;
+    return !this.#isStopped && !this.#isSuspended;
   }
 
   async #run(): Promise<void> {
@@ -141,8 +142,9 @@ export class Notifier implements Chore {
     if (rows.length === 0) return false;
     const now = clock.now();
     const people = [...new Set(rows.map(({ user_id }) => user_id))];
-    const full = new Set<string>();
-    const checkPerson = async (user_id: string) => (await store.get(findTooMany({ user_id }))) && full.add(user_id);
+    const fullInboxes = new Set<string>();
+    const checkPerson = async (user_id: string) =>
+      (await store.get(findTooMany({ user_id }))) && fullInboxes.add(user_id);
     const [methods, counted] = await Promise.all([
       readMethods(store),
       store.get(countDeliveries()),
@@ -150,26 +152,26 @@ export class Notifier implements Chore {
     ] as const);
     const waiting = counted?.count ?? 0;
     const writes = [];
-    let room = MAX_WAITING - waiting;
+    let freeCount = MAX_WAITING - waiting;
     for (const row of rows) {
-      const due = { notification_id: row.id, user_id: row.user_id, due: now };
-      const wanted = [
+      const base = { notification_id: row.id, user_id: row.user_id, due: now };
+      const deliveries = [
         ...(mailer.isSetUp && methods(row.template_id) === "smtp"
-          ? [{ ...due, method: "smtp", subscription_id: null } as const]
+          ? [{ ...base, method: "smtp", subscription_id: null } as const]
           : []),
         ...(await store.all(listSubscriptions({ user_id: row.user_id, now }))).map(
-          ({ id }) => ({ ...due, method: "webpush", subscription_id: id }) as const,
+          ({ id }) => ({ ...base, method: "webpush", subscription_id: id }) as const,
         ),
       ];
-      if (wanted.length > room)
+      if (deliveries.length > freeCount)
         log("notifications").warn("too many notifications are waiting; one is shown only in the inbox");
-      else writes.push(...wanted.map(insertDelivery));
-      room -= Math.min(room, wanted.length);
+      else writes.push(...deliveries.map(insertDelivery));
+      freeCount -= Math.min(freeCount, deliveries.length);
       writes.push(markDispatched({ key: row.key, now }));
     }
-    await store.commit([...writes, ...[...full].map(trimNotifications)], { of: "deployment" });
+    await store.commit([...writes, ...[...fullInboxes].map(trimNotifications)], { of: "deployment" });
     const others = rows.filter(({ template_id }) => !CHAT_NOTICES.has(template_id)).map(({ user_id }) => user_id);
-    for (const id of new Set([...full, ...others])) topics.publish("inbox", id, {});
+    for (const id of new Set([...fullInboxes, ...others])) topics.publish("inbox", id, {});
     return rows.length === MAX_UNDISPATCHED;
   }
 
@@ -178,30 +180,30 @@ export class Notifier implements Chore {
     const due = await this.#deps.store.all(listDueDeliveries({ now: this.#deps.clock.now() }));
     if (due.length > 0 && (await readNotifierPaused(this.#deps.store))) return false;
     for (let i = 0; i < due.length && this.#shouldContinue; i += MAX_CONCURRENT) {
-      await Promise.all(due.slice(i, i + MAX_CONCURRENT).map((one) => this.#try(one)));
+      await Promise.all(due.slice(i, i + MAX_CONCURRENT).map((one) => this.#tryDelivery(one)));
     }
     return due.length > 0;
   }
 
-  async #try(delivery: DeliveryRow): Promise<void> {
+  async #tryDelivery(delivery: DeliveryRow): Promise<void> {
     const { store, clock } = this.#deps;
     try {
       await this.#send(delivery);
       await store.commit([deleteDelivery(delivery.key)], { of: "deployment" });
     } catch (error) {
-      const pause = RETRY_DELAYS_MS[delivery.attempts];
+      const delay_ms = RETRY_DELAYS_MS[delivery.attempts];
       const { method, attempts } = delivery;
       const reason = error instanceof Error ? error.message : "unknown";
       log("notifications").warn("{method} did not accept a notification: {reason}", { method, reason, attempts });
       const next =
-        pause === undefined
+        delay_ms === undefined
           ? deleteDelivery(delivery.key)
-          : updateDelivery(delivery.key, { attempts: attempts + 1, due: clock.now() + pause });
+          : updateDelivery(delivery.key, { attempts: attempts + 1, due: clock.now() + delay_ms });
       await store.commit([next], { of: "deployment" });
     }
   }
 
-  /** Skips notifications that were deleted since. */
+  /** Sends one delivery. Skips notifications that were deleted in the meantime. */
   async #send({ notification_id, user_id, method, subscription_id }: DeliveryRow): Promise<void> {
     const { store, clock } = this.#deps;
     const [notice, user] = [

@@ -53,8 +53,8 @@ export const pushTo = async (
   const requested = await loadQuestion(store, notice);
   const body = (requested?.text ?? content).slice(0, 500);
   const approval = requested?.approval === undefined ? {} : { approval: requested.approval };
-  const words = { id: notice_id, title: title.slice(0, 200), body, icon: icon.slice(0, 500), path, ...approval };
-  const text = JSON.stringify(words);
+  const message = { id: notice_id, title: title.slice(0, 200), body, icon: icon.slice(0, 500), path, ...approval };
+  const text = JSON.stringify(message);
   const answer = await outbound.fetch(url, {
     method: "POST",
     headers: {

@@ -1,5 +1,5 @@
 // Keeps prebuilds ready: checks a template when its timer is due, decides (steps.ts) and messages the workspace actors, which do all the
-// writing. Each check starts from the stored state, so an interrupted one is simply repeated (rules PB-1 to PB-6).
+// writing. Each check starts from the stored state, so an interrupted check is repeated (rules PB-1 to PB-6).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -57,7 +57,7 @@ const INTERRUPTED_RETRY_MS = 10_000;
 
 export class PrebuildKeeper {
   readonly #deps: KeeperDeps;
-  /** By template. Each check recomputes them, so they are kept in memory only. */
+  /** The problems by template. Each check determines them, so they are kept in memory only. */
   readonly #problems = new Map<string, readonly PrebuildProblem[]>();
 
   constructor(deps: KeeperDeps) {
@@ -73,10 +73,10 @@ export class PrebuildKeeper {
   async reconcile(template_id: string): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    const again = now + CHECK_INTERVAL_MS;
-    const cutShort = now + INTERRUPTED_RETRY_MS;
-    // Written first, so that any event during the check moves the timer forward again.
-    await store.commit([schedulePrebuildCheck(template_id, cutShort)], { of: "deployment" });
+    const nextCheckAt = now + CHECK_INTERVAL_MS;
+    const retryAt = now + INTERRUPTED_RETRY_MS;
+    // Stored before the check, so that an event during the check can move the timer forward again.
+    await store.commit([schedulePrebuildCheck(template_id, retryAt)], { of: "deployment" });
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
     const wanted = template ? await this.#loadWanted(template, now) : NO_PRESETS;
     const existing = (await store.all(listPrebuilds({ template_id }))).map(toPrebuild);
@@ -85,27 +85,27 @@ export class PrebuildKeeper {
     if (await readPrebuildsPaused(store)) {
       for (const preset_id of create) reasons.set(preset_id, PAUSED);
       this.#setProblems(template_id, template?.name ?? "", wanted, reasons);
-      await store.commit([postponePrebuildCheck(template_id, cutShort, again)], { of: "deployment" });
+      await store.commit([postponePrebuildCheck(template_id, retryAt, nextCheckAt)], { of: "deployment" });
       return;
     }
-    const note = (preset_id: string | null, reason: string | undefined): void => {
+    const setReason = (preset_id: string | null, reason: string | undefined): void => {
       if (reason !== undefined) reasons.set(preset_id, reason);
     };
-    for (const one of remove) note(one.preset_id, await this.#tryStep(template_id, () => this.#remove(one)));
-    let retry = false;
+    for (const one of remove) setReason(one.preset_id, await this.#tryStep(template_id, () => this.#remove(one)));
+    let hasFailed = false;
     for (const preset_id of create) {
       const reason = template && (await this.#tryStep(template_id, () => this.#create(template, preset_id)));
-      note(preset_id, reason);
-      retry ||= reason !== undefined;
+      setReason(preset_id, reason);
+      hasFailed ||= reason !== undefined;
     }
     this.#setProblems(template_id, template?.name ?? "", wanted, reasons);
     if (wanted.presets.length === 0 && existing.length === 0 && !wanted.waits) {
-      await store.commit([clearPrebuildCheck(template_id, cutShort)], { of: "deployment" });
+      await store.commit([clearPrebuildCheck(template_id, retryAt)], { of: "deployment" });
       return;
     }
-    const due = Math.min(next ?? again, retry ? now + RETRY_MS : again);
-    const sooner = due < again ? [schedulePrebuildCheckBy(template_id, due)] : [];
-    await store.commit([postponePrebuildCheck(template_id, cutShort, again), ...sooner], { of: "deployment" });
+    const due = Math.min(next ?? nextCheckAt, hasFailed ? now + RETRY_MS : nextCheckAt);
+    const sooner = due < nextCheckAt ? [schedulePrebuildCheckBy(template_id, due)] : [];
+    await store.commit([postponePrebuildCheck(template_id, retryAt, nextCheckAt), ...sooner], { of: "deployment" });
   }
 
   #setProblems(
@@ -128,7 +128,7 @@ export class PrebuildKeeper {
     this.#problems.set(template_id, problems);
   }
 
-  /** A deprecated or deleted template, or an archived version, has no prebuilds. */
+  /** Returns the presets with prebuilds. A deprecated or deleted template, or an archived version, has none. */
   async #loadWanted(template: TemplateRow, now: number): Promise<NamedPresets & { waits: boolean }> {
     if (template.deleted || template.deprecation_message !== "") return NO_PRESETS;
     const version = await this.#deps.store.get(findTemplateVersion({ id: template.active_version_id }));
@@ -142,7 +142,7 @@ export class PrebuildKeeper {
     return {
       version_id: version.id,
       presets: all.filter(({ instances }) => instances > 0),
-      // None are needed now, but at another hour.
+      // True if a schedule needs prebuilds at another hour.
       waits: all.some(({ is_scheduled }) => is_scheduled),
     };
   }
@@ -162,14 +162,14 @@ export class PrebuildKeeper {
       ttl_ms: null,
       task_id: null,
     };
-    // A claim changes its owner, but not its shard.
-    const first = { id, latest_build_id: build.id, now: clock.now() };
-    const workspace = createWorkspaceRow(settings, first, template.id);
+    // A claim changes the workspace's owner, but not its shard.
+    const initial = { id, latest_build_id: build.id, now: clock.now() };
+    const workspace = createWorkspaceRow(settings, initial, template.id);
     workspaces().expect(id, workspace.part);
     await workspaces().ask(id, "create", { workspace, build });
   }
 
-  /** The actor rejects this if the prebuild was claimed by now. */
+  /** Deletes a prebuild. Its actor rejects this if the prebuild was claimed in the meantime. */
   async #remove({ workspace_id, build_id }: Prebuild): Promise<void> {
     const { store, workspaces, automatic } = this.#deps;
     const workspace = await store.get(findWorkspace({ id: workspace_id }));
@@ -188,8 +188,8 @@ export class PrebuildKeeper {
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       if (error.kind === "conflict") return undefined;
-      const faults = error.validations.map(({ field, detail }) => `${field}: ${detail}`);
-      const reason = [error.message, error.detail, ...faults].filter((text) => text !== "").join(" ");
+      const problems = error.validations.map(({ field, detail }) => `${field}: ${detail}`);
+      const reason = [error.message, error.detail, ...problems].filter((text) => text !== "").join(" ");
       log("prebuilds").warn("template {template_id} cannot be kept ready: {reason}", { template_id, reason });
       return reason;
     }

@@ -2,7 +2,7 @@
 // to check again. Pure; used by keeper.ts (rules PB-1 to PB-6).
 import type { JobStatus } from "#schema/workspaces/job.ts";
 
-/** Presets that request none are omitted. A template that cannot create workspaces requests none. */
+/** The presets that request prebuilds. Empty for a template from which no workspace can be created. */
 export type WantedPrebuilds = {
   readonly version_id: string;
   readonly presets: readonly { readonly id: string; readonly instances: number; readonly ttl_ms: number }[];
@@ -45,7 +45,7 @@ export const pauseAfter = (failures: number): number => RETRY_MS * 2 ** (failure
 export const planSteps = (wanted: WantedPrebuilds, existing: readonly Prebuild[], now: number): Steps => {
   const remove: Prebuild[] = [];
   const create: string[] = [];
-  const times: number[] = [];
+  const nextTimes: number[] = [];
   const kept: Prebuild[] = [];
   const given_up: string[] = [];
   const isWanted = ({ version_id, preset_id }: Prebuild): boolean =>
@@ -53,27 +53,27 @@ export const planSteps = (wanted: WantedPrebuilds, existing: readonly Prebuild[]
   for (const one of existing) {
     if (isActive(one)) kept.push(one);
     else if (one.transition === "delete") {
-      const again = (one.ended_at ?? now) + DELETE_RETRY_MS;
-      if (now >= again) remove.push(one);
-      else times.push(again);
+      const retryAt = (one.ended_at ?? now) + DELETE_RETRY_MS;
+      if (now >= retryAt) remove.push(one);
+      else nextTimes.push(retryAt);
     } else if (one.transition === "stop" || !isWanted(one)) remove.push(one);
     else kept.push(one);
   }
-  let room = Math.min(
+  let freeCount = Math.min(
     MAX_CONCURRENT - kept.filter((one) => isActive(one) && one.transition === "start").length,
     MAX_PREBUILDS - kept.filter(({ transition }) => transition === "start").length,
   );
   for (const preset of wanted.presets) {
-    const own = kept.filter((one) => isWanted(one) && one.preset_id === preset.id && one.transition === "start");
-    const steps = toPresetSteps(preset, own, now);
+    const ofPreset = kept.filter((one) => isWanted(one) && one.preset_id === preset.id && one.transition === "start");
+    const steps = toPresetSteps(preset, ofPreset, now);
     remove.push(...steps.remove);
-    if (steps.next !== undefined) times.push(steps.next);
+    if (steps.next !== undefined) nextTimes.push(steps.next);
     if (steps.isGivenUp) given_up.push(preset.id);
-    const count = Math.max(0, Math.min(steps.missing, room));
-    room -= count;
+    const count = Math.max(0, Math.min(steps.missing, freeCount));
+    freeCount -= count;
     create.push(...Array<string>(count).fill(preset.id));
   }
-  return { create, remove, next: times.length > 0 ? Math.min(...times) : undefined, given_up };
+  return { create, remove, next: nextTimes.length > 0 ? Math.min(...nextTimes) : undefined, given_up };
 };
 
 const isActive = ({ status }: Prebuild): boolean =>
@@ -81,26 +81,30 @@ const isActive = ({ status }: Prebuild): boolean =>
 
 const toPresetSteps = (
   { instances, ttl_ms }: WantedPrebuilds["presets"][number],
-  own: readonly Prebuild[],
+  prebuilds: readonly Prebuild[],
   now: number,
 ): { missing: number; remove: Prebuild[]; next: number | undefined; isGivenUp?: true } => {
   const toEnd = ({ ended_at }: Prebuild): number => ended_at ?? now;
-  const building = own.filter(isActive);
-  const good = own.filter(({ status }) => status === "succeeded").sort((a, b) => toEnd(a) - toEnd(b));
+  const building = prebuilds.filter(isActive);
+  const succeeded = prebuilds.filter(({ status }) => status === "succeeded").sort((a, b) => toEnd(a) - toEnd(b));
   const isOld = (one: Prebuild): boolean => ttl_ms > 0 && now >= toEnd(one) + ttl_ms;
-  const fresh = good.filter((one) => !isOld(one));
-  // A failure counts until a later start succeeds. Its workspace is kept until then, so that a restart does not forget it.
-  const lastGood = Math.max(Number.NEGATIVE_INFINITY, ...good.map(toEnd));
-  const ended = own.filter(({ status }) => status === "failed" || status === "canceled");
-  const failures = ended.filter((one) => toEnd(one) > lastGood);
+  const fresh = succeeded.filter((one) => !isOld(one));
+  // A failure counts until a later start succeeds. Its workspace is kept until then, because failures are counted by the stored workspaces.
+  const lastSuccessAt = Math.max(Number.NEGATIVE_INFINITY, ...succeeded.map(toEnd));
+  const unsuccessful = prebuilds.filter(({ status }) => status === "failed" || status === "canceled");
+  const failures = unsuccessful.filter((one) => toEnd(one) > lastSuccessAt);
   const surplus = Math.min(fresh.length, Math.max(0, fresh.length + building.length - instances));
-  const remove = [...good.filter(isOld), ...fresh.slice(0, surplus), ...ended.filter((one) => !failures.includes(one))];
+  const remove = [
+    ...succeeded.filter(isOld),
+    ...fresh.slice(0, surplus),
+    ...unsuccessful.filter((one) => !failures.includes(one)),
+  ];
   const expiry = ttl_ms > 0 && fresh.length > surplus ? toEnd(fresh[surplus] as Prebuild) + ttl_ms : undefined;
   const missing = Math.max(0, instances - fresh.length - building.length);
   if (failures.length === 0 || missing === 0) return { missing, remove, next: expiry };
   if (failures.length >= MAX_FAILURES) return { missing: 0, remove, next: expiry, isGivenUp: true };
   // Creates one at a time until one succeeds.
-  const retry = Math.max(...failures.map(toEnd)) + pauseAfter(failures.length);
-  if (now >= retry) return { missing: building.length > 0 ? 0 : 1, remove, next: expiry };
-  return { missing: 0, remove, next: Math.min(retry, expiry ?? retry) };
+  const retryAt = Math.max(...failures.map(toEnd)) + pauseAfter(failures.length);
+  if (now >= retryAt) return { missing: building.length > 0 ? 0 : 1, remove, next: expiry };
+  return { missing: 0, remove, next: Math.min(retryAt, expiry ?? retryAt) };
 };

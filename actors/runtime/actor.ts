@@ -1,5 +1,5 @@
-// Base class of all actors: an actor is the only writer of its rows. A message is decided on the state in memory, its writes are committed,
-// and only then are events announced, effects started and answers sent (docs/spec/design.md 3, rules 1 to 3).
+// Base class of all actors: an actor is the only writer of its rows. A message is decided on the state in memory and its writes are
+// committed. Only then does the actor announce events, start effects and answer (docs/spec/design.md 3, rules 1 to 3).
 
 import { systemClock } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
@@ -45,7 +45,7 @@ export abstract class Actor<State> {
     this.#mailbox = new Mailbox(id);
   }
 
-  /** Reads the state from the store; undefined when the entity does not exist (answered 404). */
+  /** Reads the state from the store. Resolves to undefined when the entity does not exist; messages are then answered with 404. */
   protected abstract load(): Promise<State | undefined>;
 
   /** Returns the `part` that is stored with the entity's rows (`CommitOptions`). */
@@ -65,12 +65,12 @@ export abstract class Actor<State> {
   protected onNoticesStored(_state: State): void {}
 
   /**
-   * Called after a commit that could not be confirmed, and may not have been stored, with the state that is stored now. Everything that the
+   * Called with the stored state after a commit that could not be confirmed: it may or may not have been stored. Everything that the
    * commit would have announced or started must be checked again. `found` is undefined when the entity no longer exists.
    */
   protected onUnconfirmedCommit(_before: State | undefined, _found: State | undefined): void {}
 
-  /** Returns the one workspace whose agents' rows a message writes, if any (`Store.commit`). */
+  /** If a message writes rows of agents, returns the ID of their workspace (`about` of `Store.commit`). */
   protected toAffectedWorkspace(_state: State): string | undefined {
     return undefined;
   }
@@ -142,21 +142,21 @@ export abstract class Actor<State> {
 
   async #ensureLoaded(): Promise<State | undefined> {
     this.#state ??= await this.load();
-    const [found, unsure] = [this.#state, this.#unconfirmed];
+    const [found, unconfirmed] = [this.#state, this.#unconfirmed];
     this.#unconfirmed = undefined;
-    if (unsure) runOutsideMailbox(() => this.onUnconfirmedCommit(unsure.before, found));
+    if (unconfirmed) runOutsideMailbox(() => this.onUnconfirmedCommit(unconfirmed.before, found));
     return found;
   }
 
   /**
-   * Reloads after an unconfirmed commit without waiting for a message, which may never come: a stored build would not be queued, and
-   * followers would miss stored lines.
+   * Reloads after an unconfirmed commit without waiting for the next message. Otherwise a stored build might never be queued, and
+   * followers might miss stored lines.
    */
   async #reloadUntilConfirmed(): Promise<void> {
     if (this.#isReloading) return;
     this.#isReloading = true;
-    for (let looks = 0; looks < MAX_RELOADS && this.#unconfirmed && !this.#isDropped; looks++) {
-      if (looks > 0) await pause(systemClock, RELOAD_INTERVAL_MS);
+    for (let reloadCount = 0; reloadCount < MAX_RELOADS && this.#unconfirmed && !this.#isDropped; reloadCount++) {
+      if (reloadCount > 0) await pause(systemClock, RELOAD_INTERVAL_MS);
       await this.#mailbox
         .run(async () => this.#unconfirmed && !this.#isDropped && this.#ensureLoaded())
         .catch((error) => log("actors").warn("cannot reload {id}: {error}", { id: this.id, error }));
@@ -169,8 +169,8 @@ export abstract class Actor<State> {
       const entries = this.buildEntries(this.#state, outcome);
       const notices = this.buildNotices(this.#state, outcome);
       try {
-        const more = [...entries.map(insertAudit), ...notices];
-        const writes = more.length === 0 ? outcome.writes : [...outcome.writes, ...more];
+        const added = [...entries.map(insertAudit), ...notices];
+        const writes = added.length === 0 ? outcome.writes : [...outcome.writes, ...added];
         const { state } = outcome;
         await this.#store.commit(writes, { about: this.toAffectedWorkspace(state), of: this.toPart(state) });
       } catch (error) {

@@ -1,6 +1,7 @@
 // Slots for running turns (facts/chats 1.12). Roots and sub-chats have separate pools, so that a parent that waits for its child cannot
-// take the child's slot. A free slot goes to the waiting owner with the fewest slots, then to the one served longest ago, so that an
-// owner's chats never lock out another's. An owner who has waited without any slot gets an extra one, because a turn, such as a coding
+// take the child's slot. A free slot goes to the waiting owner with the fewest slots; among these, to the owner who got a slot longest
+// ago. So the chats of one owner never lock out those of another. An owner who has waited without any slot gets an extra one, because a
+// turn, such as a coding
 // agent's, can hold its slot for hours. Nothing is stored.
 import type { Clock, Timer } from "#base/clock.ts";
 
@@ -9,7 +10,7 @@ export type Pool = "root" | "child";
 /** The chat that requests a slot, and its owner. */
 export type Claimant = { readonly id: string; readonly owner_id: string };
 
-type Waiting = Claimant & { readonly run: () => void; patience?: Timer };
+type Waiting = Claimant & { readonly run: () => void; extraSlotTimer?: Timer };
 
 /** After this long, an owner without any slot gets an extra one. */
 const EXTRA_SLOT_DELAY_MS = 20_000;
@@ -43,13 +44,16 @@ export class Capacity {
 }
 
 class SharedSlots {
-  /** In order of arrival. */
+  /** The waiting requests in order of arrival. */
   readonly waiting: Waiting[] = [];
-  /** Negative while owners have extra slots. */
+  /** The number of free slots. Negative while owners have extra slots. */
   #free: number;
   readonly #slots: number;
   readonly #clock: Clock;
-  /** Slots that an owner holds, and the sequence number of the last one granted. Only for owners that hold or want one. */
+  /**
+   * The number of slots that each owner holds, and the sequence number of the last one granted. Contains only owners that hold or request
+   * a slot.
+   */
   readonly #owners = new Map<string, { held: number; served: number }>();
   #grants = 0;
 
@@ -64,34 +68,37 @@ class SharedSlots {
     let isDone = false;
     if (!this.#owners.has(owner_id)) this.#owners.set(owner_id, { held: 0, served: 0 });
     this.waiting.push(waiting);
-    this.#fill();
-    this.#grantOnTop(waiting);
+    this.#grantFree();
+    this.#scheduleExtraSlot(waiting);
     return () => {
       if (isDone) return;
       isDone = true;
-      waiting.patience?.cancel();
-      const at = this.waiting.indexOf(waiting);
-      if (at >= 0) this.waiting.splice(at, 1);
+      waiting.extraSlotTimer?.cancel();
+      const index = this.waiting.indexOf(waiting);
+      if (index >= 0) this.waiting.splice(index, 1);
       else {
         this.#free += 1;
         this.#getOwner(owner_id).held -= 1;
       }
-      this.#fill();
-      const isGone = this.#getOwner(owner_id).held === 0 && !this.waiting.some((one) => one.owner_id === owner_id);
-      if (isGone) this.#owners.delete(owner_id);
+      this.#grantFree();
+      const isIdle = this.#getOwner(owner_id).held === 0 && !this.waiting.some((one) => one.owner_id === owner_id);
+      if (isIdle) this.#owners.delete(owner_id);
     };
   }
 
-  /** Returns whether another owner has none while this one has one, or would still have no more than this one after a change. */
+  /**
+   * Returns whether a slot of this owner should go to a waiting owner: one who has none, or who would still have fewer than this owner
+   * with one more.
+   */
   isOwed(owner_id: string): boolean {
     const { held } = this.#getOwner(owner_id);
     return this.waiting.some((one) => {
-      const theirs = this.#getOwner(one.owner_id).held;
-      return one.owner_id !== owner_id && held > 0 && (theirs === 0 || theirs + 1 < held);
+      const otherHeld = this.#getOwner(one.owner_id).held;
+      return one.owner_id !== owner_id && held > 0 && (otherHeld === 0 || otherHeld + 1 < held);
     });
   }
 
-  #fill(): void {
+  #grantFree(): void {
     while (this.#free > 0 && this.waiting.length > 0) {
       const next = this.waiting.reduce((best, one) => (this.#isBefore(one, best) ? one : best));
       this.#grant(next);
@@ -99,7 +106,7 @@ class SharedSlots {
   }
 
   #grant(next: Waiting): void {
-    next.patience?.cancel();
+    next.extraSlotTimer?.cancel();
     this.waiting.splice(this.waiting.indexOf(next), 1);
     this.#free -= 1;
     const owner = this.#getOwner(next.owner_id);
@@ -108,12 +115,12 @@ class SharedSlots {
     next.run();
   }
 
-  /** Grants an extra slot to an owner who has waited long without any. There are never more extra slots than regular ones. */
-  #grantOnTop(waiting: Waiting): void {
+  /** Grants an extra slot to an owner who has waited too long without any slot. There are never more extra slots than regular ones. */
+  #scheduleExtraSlot(waiting: Waiting): void {
     if (!this.waiting.includes(waiting)) return;
-    waiting.patience = this.#clock.after(EXTRA_SLOT_DELAY_MS, () => {
+    waiting.extraSlotTimer = this.#clock.after(EXTRA_SLOT_DELAY_MS, () => {
       if (this.#getOwner(waiting.owner_id).held === 0 && this.#free > -this.#slots) this.#grant(waiting);
-      else this.#grantOnTop(waiting);
+      else this.#scheduleExtraSlot(waiting);
     });
   }
 

@@ -1,5 +1,5 @@
-// Finds the one live actor of an ID: starts it on its first message and drops it when idle (rules AC-4, AC-5). Callers hold IDs instead of
-// actors, because a reference would outlive a passivation.
+// Finds the one live actor of an ID: starts it on its first message and drops it when idle (rules AC-4, AC-5). Callers hold IDs instead
+// of actors, because an actor that was dropped is replaced by another instance.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { getCurrentRequest } from "#base/network/current-request.ts";
@@ -42,7 +42,7 @@ export type DirectoryOptions = {
   copy?: (<T>(args: T) => T) | undefined;
   /** Reaches actors that are not in this process; undefined if all are. */
   remote?: RemoteActors | undefined;
-  /** Above this number, each new actor evicts an idle one that was not used recently. Default: no eviction. */
+  /** Maximum actors: above this number, each new actor evicts an idle one that was not used recently. Default: no eviction. */
   most?: number | undefined;
 };
 
@@ -65,8 +65,8 @@ export class Directory<A extends Actor<unknown>> {
   readonly #maxActors: number;
   #stopping = false;
 
-  constructor(make: (id: string) => A, clock: Clock, options: DirectoryOptions = {}) {
-    this.#createActor = make;
+  constructor(createActor: (id: string) => A, clock: Clock, options: DirectoryOptions = {}) {
+    this.#createActor = createActor;
     this.#clock = clock;
     this.#copy = options.copy;
     const { remote, most = Number.POSITIVE_INFINITY } = options;
@@ -89,8 +89,8 @@ export class Directory<A extends Actor<unknown>> {
   }
 
   /**
-   * Announces where an entity about to be created belongs, which cannot be looked up yet: the `part` of its row, or the ID that decides it
-   * (`toShard`). Does nothing on a single node.
+   * Announces the shard of an entity that is about to be created and cannot be looked up yet: the `part` of its row, or the ID from which
+   * the shard follows (`toShard`). Does nothing on a single node.
    */
   expect(id: string, shardOrOwner: number | string): void {
     this.#remote?.expect(id, typeof shardOrOwner === "number" ? shardOrOwner : toShard(shardOrOwner));
@@ -116,7 +116,7 @@ export class Directory<A extends Actor<unknown>> {
     return copy ? actor[message](copy(args)).then(copy) : actor[message](args);
   }
 
-  /** Whether it rejects new messages. */
+  /** Whether the directory rejects new messages. */
   get isStopping(): boolean {
     return this.#stopping;
   }
@@ -143,26 +143,26 @@ export class Directory<A extends Actor<unknown>> {
 
   /**
    * Releases the actors of leaving rows, for which no messages arrive anymore. Resolves when all waiting messages have been answered.
-   * Anything else that holds an actor must be ended first.
+   * Everything else that keeps an actor in use must be ended first.
    */
   async release(isLeaving: IsLeaving): Promise<void> {
     await Promise.all([...this.#entries].map(([id, { actor }]) => this.#release(id, actor, isLeaving)));
   }
 
-  /** The part may be known only after the first message was handled. */
+  /** Drops the actor if its part is leaving. The part may be known only after the first message was handled. */
   async #release(id: string, actor: A, isLeaving: IsLeaving): Promise<void> {
-    const stays = (): boolean => actor.currentPart !== undefined && !isLeaving(actor.currentPart);
+    const isStaying = (): boolean => actor.currentPart !== undefined && !isLeaving(actor.currentPart);
     do {
-      if (stays()) return;
+      if (isStaying()) return;
       await actor.whenDrained();
     } while (!actor.isIdle);
-    if (stays()) return;
+    if (isStaying()) return;
     if (this.#entries.get(id)?.actor === actor) this.#drop(id, actor);
   }
 
   /** Evicts an idle actor. Actors at the front that cannot be evicted, or were used since they were last examined, move to the end. */
   #makeRoom(now: number): void {
-    let looks = 0;
+    let examinedCount = 0;
     for (const [id, entry] of this.#entries) {
       const { actor, used, placed } = entry;
       if (actor.canEvict && used <= placed) {
@@ -172,7 +172,7 @@ export class Directory<A extends Actor<unknown>> {
       entry.placed = now;
       this.#entries.delete(id);
       this.#entries.set(id, entry);
-      if (++looks === MAX_EXAMINED) return;
+      if (++examinedCount === MAX_EXAMINED) return;
     }
   }
 

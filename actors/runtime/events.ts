@@ -44,7 +44,7 @@ export type Events = {
   key_gone: { except?: string };
   /**
    * Access to a workspace, chat or organization, or a user's permissions, have changed, or a repository prebuild was removed, so streams and
-   * running work check again. The topic's ID is any of theirs.
+   * running work check again. The topic's ID is the ID of the workspace, chat, organization, user or prebuild.
    */
   access_changed: Record<string, never>;
   /** Events of other nodes may have been missed, so subscribers must check their state. The topic's ID is empty. */
@@ -71,7 +71,8 @@ export const EVENTS_FOR_ALL_NODES = [
 ] as const satisfies readonly (keyof Events)[];
 
 /**
- * The same with several active nodes, each with its own actors. Events of chats, agent and job logs, and metadata stay on the node of their
+ * Events that are sent to every node if several nodes are active, each with its own actors. Events of chats, agent and job logs, and
+ * metadata stay on the node of their
  * shard: there are many of them, and no other node needs them.
  */
 export const EVENTS_FOR_ACTIVE_NODES = [

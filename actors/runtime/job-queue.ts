@@ -10,8 +10,8 @@ import type { NamedJob, PresentWorker, QueuePosition, QueueView, RemoteQueues, T
 
 export type QueuedJob = NamedJob & {
   /**
-   * Does the work and reports to the job's owner on its own; must not reject. `yieldSlot` lets another job begin in the place of this one, which goes
-   * on: places of its own must bound what it does then. Slots of other workers are kept until the end.
+   * Does the work and reports to the job's owner on its own; must not reject. `yieldSlot` lets another job begin while this one continues;
+   * the job must then limit its concurrency itself. Slots of other workers are kept until the end.
    */
   run(signal: AbortSignal, worker: Worker, yieldSlot: () => void): Promise<void>;
 };
@@ -58,7 +58,7 @@ export class JobQueue {
   readonly #remote: RemoteQueues | undefined;
 
   /**
-   * `slots` and `worker_id` are those of the built-in worker; by default it gets a new ID at each start. `others`: the queues of other
+   * `slots` and `worker_id` belong to the built-in worker, which by default gets a new ID at each start. `others`: the queues of other
    * nodes, if any.
    */
   constructor(slots: number, pool?: WorkerPool, worker_id: string = uuid(), others?: RemoteQueues) {
@@ -72,13 +72,13 @@ export class JobQueue {
     });
     pool?.onChange(() => {
       this.#workersVersion += 1;
-      this.#sort();
+      this.#reassign();
       this.#notifyListeners();
     });
   }
 
   /**
-   * Calls the listener after every change of `position` or `workersFor`, which may be many times a second, for the life of the process.
+   * Calls the listener after every change of `position` or `workersFor`, which may happen many times a second. There is no unsubscribing.
    * `isOwn`: the change is on this node.
    */
   onChange(listener: (isOwn: boolean) => void): void {
@@ -105,7 +105,7 @@ export class JobQueue {
     if (running) running.again = job;
     else {
       this.#enqueue(job);
-      this.#fill();
+      this.#startWaiting();
       this.#notifyListeners();
     }
   }
@@ -113,9 +113,9 @@ export class JobQueue {
   /** Removes a waiting job, or aborts a running one, whose `run` reports the result. */
   cancel(id: string, reason: string): void {
     this.#remote?.cancel(id, reason);
-    const at = this.#waiting.findIndex((job) => job.id === id);
-    if (at >= 0) {
-      this.#waiting.splice(at, 1);
+    const index = this.#waiting.findIndex((job) => job.id === id);
+    if (index >= 0) {
+      this.#waiting.splice(index, 1);
       this.#notifyListeners();
     }
     this.#parked.delete(id);
@@ -136,7 +136,7 @@ export class JobQueue {
   }
 
   /**
-   * Returns whether an open job is already queued. For a job of another node's workers, that node is asked, and the owner is notified if it
+   * Returns whether an open job is already queued. For a job of another node's workers, asks that node, and notifies the owner if the job
    * is not queued there.
    */
   ensureQueued(job: Pick<NamedJob, "id" | "tags" | "of">): boolean {
@@ -152,13 +152,13 @@ export class JobQueue {
   }
 
   /**
-   * Returns whether the job runs or waits here. Excludes a job that is ending because its shard moved, since it must begin again if the
-   * shard returns.
+   * Returns whether the job runs or waits here. Excludes a job that is ending because its shard moved: if the shard returns, the job must
+   * begin again.
    */
   hasLocally(id: string): boolean {
     const running = this.#running.get(id);
-    const goesOn = running !== undefined && (running.again !== undefined || !isLeft(running.abort.signal));
-    return goesOn || this.#parked.has(id) || this.#waiting.some((job) => job.id === id);
+    const isContinuing = running !== undefined && (running.again !== undefined || !wasMoved(running.abort.signal));
+    return isContinuing || this.#parked.has(id) || this.#waiting.some((job) => job.id === id);
   }
 
   /**
@@ -167,8 +167,8 @@ export class JobQueue {
    */
   position(id: string): QueuePosition {
     if (!this.#remote) return toQueuePosition(this.#waiting, id);
-    const own = this.#waiting.find((job) => job.id === id);
-    if (own) return toQueuePosition(this.#listWaiting(isForBuiltIn(own.tags)), id);
+    const ownJob = this.#waiting.find((job) => job.id === id);
+    if (ownJob) return toQueuePosition(this.#listWaiting(isForBuiltIn(ownJob.tags)), id);
     return this.#remote.position(id) ?? { queue_position: 0, queue_size: this.#waiting.length };
   }
 
@@ -200,8 +200,8 @@ export class JobQueue {
     const isLeavingJob = ({ part, tags }: NamedJob): boolean =>
       isLeaving(isForBuiltIn(tags) ? (part ?? NO_SHARD) : FIRST_SHARD);
     this.#remote?.release(isLeaving);
-    const out = [...this.#waiting, ...this.#parked.values()].filter(isLeavingJob);
-    for (const { id } of out) this.#drop(id);
+    const leavingJobs = [...this.#waiting, ...this.#parked.values()].filter(isLeavingJob);
+    for (const { id } of leavingJobs) this.#drop(id);
     const running = [...this.#running.values()].filter(({ job }) => isLeavingJob(job));
     for (const one of running) {
       delete one.again;
@@ -209,14 +209,14 @@ export class JobQueue {
     }
     this.#notifyListeners();
     await Promise.all(running.map(({ done }) => done));
-    // The next first node runs this node's own jobs. Other nodes resubmit theirs after polling.
-    for (const { run: _, ...job } of [...out, ...running.map(({ job }) => job)])
+    // The new first node runs the jobs that this node owns. Other nodes submit their jobs again after polling.
+    for (const { run: _, ...job } of [...leavingJobs, ...running.map(({ job }) => job)])
       if (!isForBuiltIn(job.tags) && !isLeaving(job.part ?? NO_SHARD)) this.#remote?.follow(job);
   }
 
   #drop(id: string): void {
-    const at = this.#waiting.findIndex((job) => job.id === id);
-    if (at >= 0) this.#waiting.splice(at, 1);
+    const index = this.#waiting.findIndex((job) => job.id === id);
+    if (index >= 0) this.#waiting.splice(index, 1);
     this.#parked.delete(id);
   }
 
@@ -229,27 +229,27 @@ export class JobQueue {
       this.#parked.set(job.id, job);
       return;
     }
-    const at = this.#waiting.findIndex((other) => comesBefore(job, other));
-    this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, job);
+    const index = this.#waiting.findIndex((other) => comesBefore(job, other));
+    this.#waiting.splice(index < 0 ? this.#waiting.length : index, 0, job);
   }
 
   /** Reassigns jobs after workers connected, disconnected or became free. */
-  #sort(): void {
+  #reassign(): void {
     if (this.#stopped) return;
-    const isLost = (job: QueuedJob): boolean => this.workersFor(job.tags ?? {}).length === 0;
-    for (const job of this.#waiting.filter((one) => !isForBuiltIn(one.tags) && isLost(one))) {
+    const hasNoWorker = (job: QueuedJob): boolean => this.workersFor(job.tags ?? {}).length === 0;
+    for (const job of this.#waiting.filter((one) => !isForBuiltIn(one.tags) && hasNoWorker(one))) {
       this.#waiting.splice(this.#waiting.indexOf(job), 1);
       this.#parked.set(job.id, job);
     }
     for (const job of [...this.#parked.values()]) {
-      if (isLost(job)) continue;
+      if (hasNoWorker(job)) continue;
       this.#parked.delete(job.id);
       this.#enqueue(job);
     }
-    this.#fill();
+    this.#startWaiting();
   }
 
-  #fill(): void {
+  #startWaiting(): void {
     for (let i = 0; i < this.#waiting.length && !this.#stopped && this.#hasFree(); ) {
       const job = this.#waiting[i] as QueuedJob;
       const worker = this.#takeWorker(job);
@@ -280,16 +280,16 @@ export class JobQueue {
     };
     const yieldSlot = (): void => {
       releaseSlot();
-      this.#fill();
+      this.#startWaiting();
       this.#notifyListeners();
     };
     const done = job.run(abort.signal, worker, yieldSlot).finally(() => {
-      const again = this.#running.get(job.id)?.again;
+      const next = this.#running.get(job.id)?.again;
       this.#running.delete(job.id);
-      if (again) this.#enqueue(again);
+      if (next) this.#enqueue(next);
       releaseSlot();
       if (!isBuiltIn) this.#pool?.release(job.id);
-      this.#fill();
+      this.#startWaiting();
       this.#notifyListeners();
     });
     this.#running.set(job.id, { abort, done, job });
@@ -304,7 +304,7 @@ export class ServerStopping extends Error {
   }
 }
 
-const isLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && reason instanceof ServerStopping;
+const wasMoved = ({ aborted, reason }: AbortSignal): boolean => aborted && reason instanceof ServerStopping;
 
 const toQueuePosition = (jobs: readonly QueuedJob[], id: string): QueuePosition => ({
   queue_position: jobs.findIndex((job) => job.id === id) + 1,

@@ -43,15 +43,15 @@ export class Mailbox {
     }
     const work = bindToSpan(tracing() ? traceMessage(this.#owner, task) : task);
     const origin = getCurrentOrigin();
-    const watching = watcher;
-    const at = watching?.entered() ?? 0;
+    const currentWatcher = watcher;
+    const enteredAt = currentWatcher?.entered() ?? 0;
     return queue.add(async () => {
-      watching?.begun(at);
+      currentWatcher?.begun(enteredAt);
       try {
         // The request's shard may differ from the actor's, and the caller that drains the queue may belong to a third.
         return await runOutsideRequest(() => currentMailbox.run(this, () => withOrigin(origin, work)));
       } finally {
-        // Idle actors have no queue object: it takes a kilobyte, and creating one takes a microsecond.
+        // An idle actor needs no queue: a queue takes a kilobyte, and creating one takes only a microsecond.
         if (queue.size === 0) this.#queue = undefined;
       }
     }) as Promise<T>;

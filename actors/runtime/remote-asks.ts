@@ -1,5 +1,5 @@
-// Sends messages to actors that may be on other nodes, at whichever node has the actor now. While its shard moves, messages wait, and one
-// that was not begun is sent again. Messages of one sender to one actor keep their order.
+// Sends messages to actors that may be on other nodes, on the node that has the actor now. While the actor's shard moves, messages wait,
+// and a message that did not reach the actor is sent again. Messages of one sender to one actor keep their order.
 import type { Clock } from "#base/clock.ts";
 import { AppError, NotStartedError } from "#base/errors.ts";
 import { runWhileWaiting } from "#base/network/current-request.ts";
@@ -47,10 +47,10 @@ export class RemoteSender {
   ask(id: string, message: string, args: unknown): Promise<unknown> {
     const location = this.#sending.has(id) ? undefined : this.#remote.locate(id);
     if (location === "here") return this.#local.askHere(id, message, args);
-    return this.#sendUntilBegun(location, id, (at) => {
-      if (at === "here") return this.#local.askHere(id, message, args);
-      if (at === "moving") return Promise.reject(new NotStartedError("No node has this resource now. Please retry."));
-      return this.#remote.ask(at, id, message, args);
+    return this.#sendWithRetries(location, id, (node) => {
+      if (node === "here") return this.#local.askHere(id, message, args);
+      if (node === "moving") return Promise.reject(new NotStartedError("No node has this resource now. Please retry."));
+      return this.#remote.ask(node, id, message, args);
     });
   }
 
@@ -58,23 +58,23 @@ export class RemoteSender {
     this.#remote.expect(id, shard);
   }
 
-  /** Retries while the message was not begun, for as long as a shard may move. */
-  async #sendUntilBegun(
+  /** Retries while the message does not reach the actor, for as long as a shard may take to move. */
+  async #sendWithRetries(
     first: ActorLocation | Promise<ActorLocation> | undefined,
     id: string,
     send: (at: ActorLocation) => Promise<unknown>,
   ): Promise<unknown> {
-    const until = this.#clock.monotonic() + MOVE_TIMEOUT_MS;
+    const deadline = this.#clock.monotonic() + MOVE_TIMEOUT_MS;
     for (let location = first; ; location = undefined) {
       try {
         if (typeof location === "object" && !(location instanceof Promise)) return await send(location);
         // The sender's shard may move at the same time, so its node must not wait for this message.
-        const { reply } = await runWhileWaiting(() => this.#sendInOrder(location, id, until, send));
+        const { reply } = await runWhileWaiting(() => this.#sendInOrder(location, id, deadline, send));
         return await reply;
       } catch (error) {
         if (!(error instanceof NotStartedError)) throw error;
         // The sender may be an actor that has already started work, so its own message must not be sent again.
-        if (this.#local.isStopping || this.#clock.monotonic() >= until)
+        if (this.#local.isStopping || this.#clock.monotonic() >= deadline)
           throw new AppError("overloaded", error.message, { retry_after: 1 });
       }
       await pause(this.#clock, RETRY_INTERVAL_MS);
@@ -85,7 +85,7 @@ export class RemoteSender {
   async #sendInOrder(
     first: ActorLocation | Promise<ActorLocation> | undefined,
     id: string,
-    until: number,
+    deadline: number,
     send: (at: ActorLocation) => Promise<unknown>,
   ): Promise<{ reply: Promise<unknown> }> {
     if (this.#waiting >= MAX_WAITING)
@@ -97,7 +97,7 @@ export class RemoteSender {
     try {
       await before;
       let location = await (first ?? this.#remote.locate(id));
-      while (location === "moving" && !this.#local.isStopping && this.#clock.monotonic() < until) {
+      while (location === "moving" && !this.#local.isStopping && this.#clock.monotonic() < deadline) {
         await pause(this.#clock, RETRY_INTERVAL_MS);
         location = await this.#remote.locate(id);
       }

@@ -19,11 +19,11 @@ import type {
   Tags,
 } from "./remote-queues.ts";
 
-/** How often a node asks the first node for held jobs, and other nodes for their queues. */
+/** How often a node asks the first node which jobs it holds, and other nodes for their queues. */
 const POLL_INTERVAL_MS = 500;
 /** Minimum pause between two reads of a queue, which may change constantly. */
 const MIN_READ_INTERVAL_MS = 50;
-/** How long a queue without changes delays its answer. */
+/** How long a node waits for a change of its queue before it answers. */
 const VIEW_TIMEOUT_MS = 2_000;
 /** Maximum IDs in one question. */
 const MAX_IDS = 2_000;
@@ -45,7 +45,7 @@ export type RemoteJobsDeps = {
   ask(node: OtherNode, question: RemoteJobRequest): Promise<unknown>;
   /** Adds a job from another node to the local queue. */
   submit(job: NamedJob): void;
-  /** Tells the job's owner, if it is on this node, that the job has no worker. */
+  /** Notifies the job's owner, if it is on this node, that the job has no worker. */
   requeue(owner: JobOwner, job_id: string): Promise<void>;
 };
 
@@ -104,10 +104,10 @@ export class RemoteJobs implements RemoteQueues {
   }
 
   cancel(id: string, reason: string): void {
-    const given = this.#submitted.get(id);
-    if (!given) return;
-    given.canceled = reason;
-    void this.#requeueLost([[id, given]]);
+    const job = this.#submitted.get(id);
+    if (!job) return;
+    job.canceled = reason;
+    void this.#requeueLost([[id, job]]);
   }
 
   has(id: string): boolean {
@@ -121,8 +121,8 @@ export class RemoteJobs implements RemoteQueues {
   position(id: string): QueuePosition | undefined {
     for (const { waiting } of this.#views.values())
       for (const { ids, size } of waiting) {
-        const at = ids.indexOf(id);
-        if (at >= 0) return { queue_position: at + 1, queue_size: size };
+        const index = ids.indexOf(id);
+        if (index >= 0) return { queue_position: index + 1, queue_size: size };
       }
     return undefined;
   }
@@ -155,10 +155,10 @@ export class RemoteJobs implements RemoteQueues {
     const { clock, queue } = this.#deps;
     const version = () => `${this.#boot} ${this.#version}`;
     if (known === version()) {
-      const over = new AbortController();
-      const still = pause(clock, VIEW_TIMEOUT_MS, AbortSignal.any([this.#stopped.signal, over.signal]));
-      await Promise.race([this.#changed.promise, still]);
-      over.abort();
+      const waitEnd = new AbortController();
+      const timeout = pause(clock, VIEW_TIMEOUT_MS, AbortSignal.any([this.#stopped.signal, waitEnd.signal]));
+      await Promise.race([this.#changed.promise, timeout]);
+      waitEnd.abort();
     }
     return known === version() ? null : { ...queue().view, version: version() };
   }
@@ -166,8 +166,8 @@ export class RemoteJobs implements RemoteQueues {
   #tick(): void {
     if (!this.#isPolling && this.#submitted.size > 0) {
       this.#isPolling = true;
-      const look = this.#requeueLost([...this.#submitted].slice(0, MAX_IDS));
-      void look.finally(() => {
+      const requeueing = this.#requeueLost([...this.#submitted].slice(0, MAX_IDS));
+      void requeueing.finally(() => {
         this.#isPolling = false;
       });
     }
@@ -177,29 +177,29 @@ export class RemoteJobs implements RemoteQueues {
   }
 
   /** Requeues jobs that are not held. Never rejects. */
-  async #requeueLost(given: readonly (readonly [string, SubmittedJob])[]): Promise<void> {
+  async #requeueLost(jobs: readonly (readonly [string, SubmittedJob])[]): Promise<void> {
     try {
-      const held = new Set(await this.#loadHeld(given));
-      for (const [id, one] of given) {
-        if (this.#submitted.get(id) !== one) continue;
+      const held = new Set(await this.#loadHeld(jobs));
+      for (const [id, job] of jobs) {
+        if (this.#submitted.get(id) !== job) continue;
         this.#submitted.delete(id);
         // Moves to the end, behind jobs that were not asked about.
-        if (held.has(id)) this.#submitted.set(id, one);
-        else await this.#deps.requeue(one.of, id);
+        if (held.has(id)) this.#submitted.set(id, job);
+        else await this.#deps.requeue(job.of, id);
       }
     } catch {
       // The next tick asks again.
     }
   }
 
-  async #loadHeld(given: readonly (readonly [string, SubmittedJob])[]): Promise<readonly string[]> {
+  async #loadHeld(jobs: readonly (readonly [string, SubmittedJob])[]): Promise<readonly string[]> {
     const { queue, shards, ask } = this.#deps;
-    const ids = given.map(([id]) => id);
+    const ids = jobs.map(([id]) => id);
     if (shards.isFirst) return ids.filter((id) => queue().hasLocally(id));
     const first = this.#findFirstNode();
-    // Unknown without a first node, so all jobs are considered held.
+    // Without a first node, this is unknown, so all jobs are considered held.
     if (!first) return ids;
-    const canceled = given.flatMap(([id, { canceled: reason }]) => (reason === undefined ? [] : [{ id, reason }]));
+    const canceled = jobs.flatMap(([id, { canceled: reason }]) => (reason === undefined ? [] : [{ id, reason }]));
     return (await ask(first, { ask: "held", ids, canceled })) as string[];
   }
 
@@ -215,7 +215,7 @@ export class RemoteJobs implements RemoteQueues {
         await pause(this.#deps.clock, MIN_READ_INTERVAL_MS, this.#stopped.signal);
       }
     } catch {
-      // Keeps its last known queue until the node is removed from the cluster.
+      // The last known queue of the node is kept until the node is removed from the cluster.
     } finally {
       this.#pendingNodes.delete(node.id);
     }
@@ -225,9 +225,9 @@ export class RemoteJobs implements RemoteQueues {
     if (view) this.#views.set(id, view);
     else this.#views.delete(id);
     const workers = this.#views.get(this.#findFirstNode()?.id ?? "")?.workers;
-    const isOther = workers !== undefined && JSON.stringify(workers) !== JSON.stringify(this.#workers);
+    const haveWorkersChanged = workers !== undefined && JSON.stringify(workers) !== JSON.stringify(this.#workers);
     if (workers) this.#workers = workers;
-    for (const listener of this.#listeners) listener(isOther);
+    for (const listener of this.#listeners) listener(haveWorkersChanged);
   }
 
   #findFirstNode(): OtherNode | undefined {

@@ -1,4 +1,4 @@
-// What queues of different nodes know about each other: jobs without their work, positions, and workers, which connect to the first node
+// The data that the job queues of nodes exchange: jobs without their work, positions, and workers, which connect to the first node
 // (remote-jobs.ts).
 import type { IsLeaving } from "#db/own-rows.ts";
 import type { WorkerScope } from "#src/provisioners/external/tags.ts";
@@ -24,14 +24,14 @@ export type NamedJob = {
   readonly of?: JobOwner;
 };
 
-/** A worker, with what decides which jobs it may take. */
+/** A connected worker, with its tags and places, which decide about the jobs that it may take. */
 export type PresentWorker = WorkerScope & { readonly id: string };
 
 export type QueuePosition = { readonly queue_position: number; readonly queue_size: number };
 
 /** A queue as other nodes see it: the first jobs that wait for the built-in worker, and the first that wait for others, in order. */
 export type QueueView = {
-  /** Changes whenever the rest may have changed. */
+  /** Changes whenever the other members may have changed. */
   readonly version: string;
   readonly waiting: readonly { readonly ids: readonly string[]; readonly size: number }[];
   readonly workers: readonly PresentWorker[];
@@ -41,7 +41,7 @@ export interface RemoteQueues {
   /** Returns whether jobs with these tags belong to the first node and this is another one. */
   accepts(tags: Tags): boolean;
   submit(job: NamedJob): void;
-  /** Tracks a job that the first node may already have. Polling finds out, and notifies the owner if not. */
+  /** Tracks a job that the first node may already have. Polling detects whether it has the job, and notifies the owner if it does not. */
   follow(job: Pick<NamedJob, "id" | "part" | "of">): void;
   cancel(id: string, reason: string): void;
   has(id: string): boolean;

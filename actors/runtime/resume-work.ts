@@ -3,7 +3,7 @@ import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
 
-/** Some items failed, and were logged, but may succeed later. */
+/** Thrown when some items failed but may succeed later. The failures were logged. */
 export class ResumeIncompleteError extends Error {
   override readonly name = "ResumeIncompleteError";
 }
@@ -13,20 +13,20 @@ export class ResumeIncompleteError extends Error {
  * that work from another node is not lost while the database is unavailable.
  */
 export const resumeAll = async <T>(
-  all: readonly T[],
-  name: (one: T) => string,
-  take: (one: T) => Promise<unknown>,
+  items: readonly T[],
+  formatName: (item: T) => string,
+  resume: (item: T) => Promise<unknown>,
 ): Promise<void> => {
-  let isLater = false;
-  for (const one of all) {
+  let canRetry = false;
+  for (const item of items) {
     try {
-      await take(one);
+      await resume(item);
     } catch (error) {
-      isLater ||= isTemporary(error);
-      log("recovery").error("cannot resume {name}: {error}", { name: name(one), error });
+      canRetry ||= isTemporary(error);
+      log("recovery").error("cannot resume {name}: {error}", { name: formatName(item), error });
     }
   }
-  if (isLater) throw new ResumeIncompleteError("some open work could not be resumed");
+  if (canRetry) throw new ResumeIncompleteError("some open work could not be resumed");
 };
 
 const TEMPORARY_REASONS: ReadonlySet<string> = new Set(["overloaded", "unreachable", "moved", "unknown"]);

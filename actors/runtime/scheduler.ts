@@ -50,13 +50,13 @@ export class Scheduler {
   /** Delivers all due timers. Resolves when they have been handled. */
   async tick(): Promise<void> {
     const now = this.#clock.now();
-    for (const [id, until] of this.#retryAt) if (until <= now) this.#retryAt.delete(id);
+    for (const [id, retryAt] of this.#retryAt) if (retryAt <= now) this.#retryAt.delete(id);
     try {
       for (let pages = 0; pages < MAX_PAGES; pages++) {
         const due = await this.#store.all(listOwnDueTimers({ now }, findOwnRows(this.#shards)));
-        const fresh = due.filter(({ id }) => !this.#running.has(id) && !this.#retryAt.has(id));
-        await Promise.all(fresh.map((timer) => this.#fire(timer)));
-        if (due.length < MAX_DUE_TIMERS || fresh.length === 0) return;
+        const ready = due.filter(({ id }) => !this.#running.has(id) && !this.#retryAt.has(id));
+        await Promise.all(ready.map((timer) => this.#fire(timer)));
+        if (due.length < MAX_DUE_TIMERS || ready.length === 0) return;
       }
     } catch (error) {
       log("scheduler").error("cannot read due timers: {error}", { error });

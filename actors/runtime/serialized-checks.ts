@@ -8,10 +8,10 @@ export class CheckQueue {
   readonly #pending = new Set<string>();
   #isStopped = false;
 
-  /** `failed` decides whether to repeat a failed check now. */
-  constructor(lookOnce: (id: string) => Promise<void>, failed: (id: string, error: unknown) => "again" | "later") {
-    this.#checkOnce = lookOnce;
-    this.#onError = failed;
+  /** `onError` decides whether to repeat a failed check immediately. */
+  constructor(checkOnce: (id: string) => Promise<void>, onError: (id: string, error: unknown) => "again" | "later") {
+    this.#checkOnce = checkOnce;
+    this.#onError = onError;
   }
 
   /** Resolves when no event has arrived since the last check. Never rejects. */
@@ -21,9 +21,9 @@ export class CheckQueue {
       this.#pending.add(id);
       return running;
     }
-    const looking = this.#checkUntilQuiet(id).finally(() => this.#running.delete(id));
-    this.#running.set(id, looking);
-    return looking;
+    const check = this.#checkUntilQuiet(id).finally(() => this.#running.delete(id));
+    this.#running.set(id, check);
+    return check;
   }
 
   /** Resolves when no check is running. */

@@ -1,13 +1,13 @@
-// What the server runs for its features: `Services` keeps all of it in one list (src/context/context.ts), forwards at the start and backwards
-// at the end.
+// The services that the server runs for its features. `Services` starts them in the order of its list (src/context/context.ts), and stops
+// them in reverse order.
 import { FIRST_SHARD, type Shards } from "#base/shards.ts";
 import type { Timer } from "#db/engine/timers.ts";
 import { findOwnRows, type IsLeaving, type OwnRows } from "#db/own-rows.ts";
 import { ResumeIncompleteError } from "./resume-work.ts";
 
-/** Something that the server runs. Each has only the members that it needs. */
+/** A service has only the members that it needs. */
 export interface Service {
-  /** Of several nodes, only one runs it. Default: every node, for its own shards. */
+  /** Set if only one of several nodes runs the service. Default: every node runs it for its own shards. */
   readonly runsOn?: "one node";
   /** Handles due timers, by the kind of actor that has set them. */
   readonly timers?: Readonly<Record<string, (timer: Timer) => Promise<unknown>>>;
@@ -19,13 +19,15 @@ export interface Service {
   sweep?(mayContinue?: () => boolean): void;
   /** Resolves when no background work is running. */
   whenIdle?(): Promise<unknown>;
-  /** Ends the work on leaving rows, which another node continues. `kept`: the rows that stay. Resolves when none is running here. */
+  /**
+   * Ends the work on leaving rows, which another node continues. `kept`: the rows that stay. Resolves when no such work is running here.
+   */
   release?(isLeaving: IsLeaving, kept: OwnRows): unknown;
   /** Ends all work. Resolves when everything is on disk. */
   stop?(): unknown;
 }
 
-/** Only one node runs it, and it ends before other work when another node takes over. */
+/** Returns whether only one node runs the service. Such a service ends before the others when another node takes over. */
 const isForOneNode = ({ runsOn }: Service): boolean => runsOn === "one node";
 
 export class Services {
@@ -33,7 +35,7 @@ export class Services {
   readonly #shards: Shards;
   readonly #timers: ReadonlyMap<string, (timer: Timer) => Promise<unknown>>;
 
-  /** Services come after their dependencies. */
+  /** `all`: each service comes after the services that it depends on. */
   constructor(all: readonly Service[], shards: Shards) {
     this.#all = all;
     this.#shards = shards;
@@ -41,7 +43,8 @@ export class Services {
   }
 
   /**
-   * Continues the interrupted work on these rows. Work that cannot be continued yet does not block the rest: a start proceeds without it, and
+   * Continues the interrupted work on these rows. Work that cannot be continued yet does not block other work: a start proceeds without
+   * it, and
    * a takeover throws `ResumeIncompleteError` at the end, so that it is retried.
    */
   async recover(own: OwnRows): Promise<void> {
@@ -79,7 +82,7 @@ export class Services {
     await Promise.all(this.#all.map((one) => one.whenIdle?.()));
   }
 
-  /** Ends the work on leaving rows, what runs on one node first. */
+  /** Ends the work on leaving rows. Services that run on one node end first. */
   async release(isLeaving: IsLeaving): Promise<void> {
     const kept = findOwnRows(this.#shards);
     const release = (all: readonly Service[]) => Promise.all(all.map((one) => one.release?.(isLeaving, kept)));

@@ -31,8 +31,8 @@ export const createEventReceiver =
 export const broadcastEvents = ({ store, topics, shards }: EventDeps & { readonly shards: Shards }): void => {
   if (!store.broadcast) return;
   for (const kind of shards === ALL_SHARDS ? EVENTS_FOR_ALL_NODES : EVENTS_FOR_ACTIVE_NODES) {
-    topics.subscribeAll(kind, (id, event, isFar) => {
-      if (!isFar) store.broadcast?.(kind, id, event);
+    topics.subscribeAll(kind, (id, event, isRemote) => {
+      if (!isRemote) store.broadcast?.(kind, id, event);
     });
   }
 };
@@ -41,7 +41,7 @@ type ReceiverDeps = EventDeps & { readonly modelSettings: Pick<ModelSettings, "l
 
 /** Starts publishing events of other active nodes on this one. */
 export const receiveFromOtherNodes = ({ store, topics, modelSettings }: ReceiverDeps): void => {
-  topics.subscribeAll("models_changed", (_, __, isFar) => isFar && modelSettings.loadSoon());
+  topics.subscribeAll("models_changed", (_, __, isRemote) => isRemote && modelSettings.loadSoon());
   topics.subscribeAll("missed", () => modelSettings.loadSoon());
   store.onBroadcast?.(createEventReceiver(topics, EVENTS_FOR_ACTIVE_NODES));
 };

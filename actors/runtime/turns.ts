@@ -1,5 +1,5 @@
-// Fair scheduling of limited slots: each person has one slot at a time, and the person served longest ago comes first, so that no one waits
-// for another person's backlog. Among one person's workspaces, the one served longest ago comes first.
+// Schedules limited slots fairly: each person has one slot at a time, and the person who was served longest ago comes first. So one
+// person's backlog does not delay others. Among one person's workspaces, the one served longest ago comes first.
 
 /** Maximum remembered entries. Anything older counts as never served. */
 const MAX_REMEMBERED = 2_000;

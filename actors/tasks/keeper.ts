@@ -1,5 +1,5 @@
-// Sends each task its prompt exactly once: when the workspace is ready, creates the chat with it. A timer row represents the remaining
-// work, so a crash repeats it, and the chat's ID is derived from the task, so it is created once (rules TK-1 to TK-3).
+// Sends each task its prompt exactly once: when the workspace is ready, creates the chat with it. The remaining work is a timer row, so
+// it is repeated after a crash. The chat's ID is derived from the task, so the chat is created once (rules TK-1 to TK-3).
 import type { Clock } from "#base/clock.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -14,7 +14,7 @@ import { CheckQueue } from "../runtime/serialized-checks.ts";
 import type { Service } from "../runtime/service.ts";
 import { isWorkspaceReady } from "../workspace/readiness.ts";
 
-/** The kind and name of its timers. */
+/** The kind and names of the keeper's timers. */
 export const TASK = "task";
 export const PROMPT_TIMER = "prompt";
 export const END_CHAT_TIMER = "end";
@@ -73,14 +73,14 @@ export class TaskKeeper implements Service {
     void this.#checks.check(task_id);
   }
 
-  /** Resumes waiting tasks after a start, or those of rows that another server had. */
+  /** Resumes the waiting tasks: all of them after a start, or those of shards that came from another server. */
   async recover(own = ALL_ROWS): Promise<void> {
     for (const { task } of await this.#deps.store.all(listOpenTasks({}, own))) {
       this.wait({ task_id: task.id, workspace_id: task.workspace_id });
     }
   }
 
-  /** Stops working on tasks, except those of `kept`. Resolves when no check is running. */
+  /** Stops working on tasks, except on those in `kept`. Resolves when no check is running. */
   async release(_isLeaving: IsLeaving, kept: OwnRows): Promise<void> {
     this.#waiting.clear();
     await this.#checks.whenSettled();
@@ -91,7 +91,7 @@ export class TaskKeeper implements Service {
     await this.#checks.stop();
   }
 
-  /** Handles a due timer of a task. `chat_id` instead of the task's ID: its chat must be ended. */
+  /** Handles a due timer: of a task that waits for its prompt, or of a chat that must end. `id` is the ID of the task or the chat. */
   async onTimer(id: string, name: string): Promise<void> {
     if (name === PROMPT_TIMER) return this.#checks.check(id);
     await this.#deps.end(id);
@@ -102,7 +102,7 @@ export class TaskKeeper implements Service {
     const { store, clock, begin } = this.#deps;
     const { task, part } = (await store.get(findTask({ id: task_id }))) ?? {};
     const done = clearTimer(TASK, task_id, PROMPT_TIMER);
-    if (!task) return this.#settle(task_id, [done], undefined);
+    if (!task) return this.#commitEnd(task_id, [done], undefined);
     const now = clock.now();
     // A workspace changes often, and each attempt may ask a lifecycle hook.
     if (task.problem !== "" && !(await this.#isRetryDue(task_id, now))) return this.#stopWaiting(task_id);
@@ -111,10 +111,10 @@ export class TaskKeeper implements Service {
       await store.commit([setTimer(TASK, task_id, PROMPT_TIMER, now + CHECK_INTERVAL_MS)], { of: part });
       return;
     }
-    // May be set already after a crash, before the chat was created or the timer cleared.
+    // Already set if the server crashed before the chat was created or the timer was cleared.
     if (task.delivered_at === null) {
-      const begins = beginDelivery({ id: task_id, known_updated_at: task.updated_at, delivered_at: now });
-      await store.commit([begins], { of: part });
+      const delivery = beginDelivery({ id: task_id, known_updated_at: task.updated_at, delivered_at: now });
+      await store.commit([delivery], { of: part });
     }
     try {
       await begin(task);
@@ -122,10 +122,10 @@ export class TaskKeeper implements Service {
       if (!(error instanceof AppError)) throw error;
       return this.#onFailure(task, error, part);
     }
-    await this.#settle(task_id, [done], part);
+    await this.#commitEnd(task_id, [done], part);
   }
 
-  /** True if the task's last error was temporary, and its time has come. */
+  /** Returns whether the task's last error was temporary and its retry is due. */
   async #isRetryDue(task_id: string, now: number): Promise<boolean> {
     const timer = await this.#deps.store.get(findActorTimer(TASK, task_id, PROMPT_TIMER));
     return timer !== undefined && timer.due <= now;
@@ -135,17 +135,17 @@ export class TaskKeeper implements Service {
   async #onFailure(task: TaskRow, { message, detail, kind }: AppError, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const problem = [message, detail].filter((words) => words !== "").join(" ");
-    const noted = [updateTask(task.id, { problem, delivered_at: null, updated_at: clock.now() })];
+    const storeProblem = [updateTask(task.id, { problem, delivered_at: null, updated_at: clock.now() })];
     if (TEMPORARY_KINDS.has(kind)) {
-      const later = setTimer(TASK, task.id, PROMPT_TIMER, clock.now() + CHECK_INTERVAL_MS);
-      await store.commit([...noted, later], { of: part });
+      const retryTimer = setTimer(TASK, task.id, PROMPT_TIMER, clock.now() + CHECK_INTERVAL_MS);
+      await store.commit([...storeProblem, retryTimer], { of: part });
       return;
     }
     log("tasks").warn("task {task_id} does not get its prompt: {problem}", { task_id: task.id, problem });
-    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, PROMPT_TIMER)], part);
+    await this.#commitEnd(task.id, [...storeProblem, clearTimer(TASK, task.id, PROMPT_TIMER)], part);
   }
 
-  async #settle(task_id: string, writes: Parameters<Store["commit"]>[0], part: number | undefined): Promise<void> {
+  async #commitEnd(task_id: string, writes: Parameters<Store["commit"]>[0], part: number | undefined): Promise<void> {
     await this.#deps.store.commit(writes, { of: part });
     this.#stopWaiting(task_id);
   }

@@ -152,25 +152,25 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const { file_id, sealed_variable_values, created_by } = state.version;
       const { attempts } = state.job;
       const reply = { file_id, sealed_variable_values, created_by, attempt: attempts + 1 };
-      // The commit of the first call could not be confirmed but is on disk. The worker that asks again has not got an answer yet.
-      const isUnheard = toJobStatus(state.job) === "running" && state.job.worker_id === worker.id;
-      if (isUnheard) return { state, reply: { ...reply, attempt: attempts } };
-      return this.#settle<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
+      // The commit of the first call is on disk but could not be confirmed, so the worker got no answer and asks again.
+      const isRepeated = toJobStatus(state.job) === "running" && state.job.worker_id === worker.id;
+      if (isRepeated) return { state, reply: { ...reply, attempt: attempts } };
+      return this.#applyCommand<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
     });
   }
 
   /** Stores log lines of the running import. */
-  say(text: Pick<JobOutput, "id" | "logs"> & AttemptRef): Promise<LateResult> {
+  say(output: Pick<JobOutput, "id" | "logs"> & AttemptRef): Promise<LateResult> {
     return this.handle<LateResult>(async (state) => {
-      const { logs, attempt } = text;
-      if (!isCurrentAttempt(state.job, text)) return { state, reply: "stale" };
-      const first_id = await this.#deduplicator.numbersFor(state.job, text);
+      const { logs, attempt } = output;
+      if (!isCurrentAttempt(state.job, output)) return { state, reply: "stale" };
+      const first_id = await this.#deduplicator.numbersFor(state.job, output);
       if (first_id === "stored") return { state, reply: "done" };
       return this.#settleReport(state, { type: "say", now: this.#now(), attempt, first_id, logs });
     });
   }
 
-  /** Stores the result of a successful import. An import that was canceled by now stays canceled. */
+  /** Stores the result of a successful import. An import that was canceled in the meantime stays canceled. */
   imported(result: ImportResult & AttemptRef): Promise<LateResult> {
     return this.handle((state) => this.#settleReport(state, { type: "imported", now: this.#now(), ...result }));
   }
@@ -179,7 +179,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle((state) => this.#settleReport(state, { type: "failed", now: this.#now(), ...failure }));
   }
 
-  /** The import has ended because it was canceled. */
+  /** Stores that the import has ended because it was canceled. */
   completeJob(run: AttemptRef): Promise<LateResult> {
     return this.handle((state) => this.#settleReport(state, { type: "complete", now: this.#now(), ...run }));
   }
@@ -190,8 +190,8 @@ export class TemplateVersionActor extends Actor<VersionState> {
   }
 
   /**
-   * Resumes after a server restart, a move from another node (`moved`) or the loss of the worker (`lost` says how): a waiting job waits
-   * again, a running one begins again.
+   * Resumes after a server restart, a move from another node (`moved`) or the loss of the worker (`lost` is the reason): a pending job is
+   * queued again, and a running job begins again.
    */
   resume({
     lost,
@@ -219,7 +219,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
       if (status !== "pending" && status !== "running") {
         throw new AppError("precondition_failed", "The job has already ended.");
       }
-      return this.#settle(state, { type: "cancel", now: this.#now() }, undefined, undefined);
+      return this.#applyCommand(state, { type: "cancel", now: this.#now() }, undefined, undefined);
     });
   }
 
@@ -268,9 +268,9 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const now = this.#now();
       const row = await this.#deps.store.get(findTemplateVersion({ id: this.id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
-      const at = { created_at: now, updated_at: now };
-      const created = { ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...at };
-      return this.#committing({ ...state, version: { ...version, template_id: template.id, updated_at: now } }, [
+      const times = { created_at: now, updated_at: now };
+      const created = { ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...times };
+      return this.#toOutcome({ ...state, version: { ...version, template_id: template.id, updated_at: now } }, [
         insertTemplate(created),
         auditTemplateCreated(created, now),
         adoptVersion({ id: this.id, template_id: template.id, updated_at: now }),
@@ -288,10 +288,10 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const template = await this.#deps.store.get(findTemplate({ id: template_id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
-      const look = schedulePrebuildCheck(template_id, patch.updated_at);
+      const prebuildCheck = schedulePrebuildCheck(template_id, patch.updated_at);
       const entries = template ? [auditTemplateActivated(template, patch)] : [];
       return {
-        ...this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...entries]),
+        ...this.#toOutcome(state, [updateTemplate(template_id, patch, { expect: 1 }), prebuildCheck, ...entries]),
         after: () => this.#deps.topics.publish("shown_changed", template_id, {}),
       };
     });
@@ -310,7 +310,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     if (version.archived) throw invalidField(field, "is archived");
   }
 
-  #committing(state: VersionState, writes: readonly Statement[]): Outcome<VersionState, void> {
+  #toOutcome(state: VersionState, writes: readonly Statement[]): Outcome<VersionState, void> {
     return { state, writes, reply: undefined };
   }
 
@@ -319,10 +319,10 @@ export class TemplateVersionActor extends Actor<VersionState> {
   }
 
   #settleReport(state: VersionState, command: VersionCommand): Outcome<VersionState, LateResult> {
-    return this.#settle<LateResult>(state, command, "done", "stale");
+    return this.#applyCommand<LateResult>(state, command, "done", "stale");
   }
 
-  #settle<Reply>(
+  #applyCommand<Reply>(
     state: VersionState,
     command: VersionCommand,
     reply: Reply,
@@ -358,7 +358,6 @@ const throwTemplateNameConflict = (error: unknown): never => {
   throw conflict("A template with this name already exists.", [{ field: "name", detail: "must be unique" }]);
 };
 
-// Builds a new template version and the row of its import job. Used by the actor.
 type NewTemplateVersion = {
   readonly job_id: string;
   readonly organization_id: string;

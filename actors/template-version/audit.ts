@@ -1,4 +1,5 @@
-// Audit log entries of template versions, and of templates where versions decide (rules AU-1, AU-7). Pure; used only by the actor of a
+// Audit log entries of template versions, and of templates that are created from a version or get a new active version (rules AU-1,
+// AU-7). Pure; used only by the actor of a
 // version. Values of variables are not logged.
 
 import type { Statement } from "#db/engine/sql.ts";
@@ -12,20 +13,20 @@ export const buildVersionEntries = (
   now: number,
 ): readonly AuditEntry[] => {
   const { id, name, organization_id } = version;
-  const about = { now, resource_type: "template_version", resource_id: id, target: name, organization_id } as const;
+  const base = { now, resource_type: "template_version", resource_id: id, target: name, organization_id } as const;
   const after = { ...version, canceled_at: job.canceled_at };
-  if (!before) return [{ ...about, action: "create", after }];
-  const was = { ...before.version, canceled_at: before.job.canceled_at };
-  return isAudited("template_version", was, after) ? [{ ...about, action: "write", before: was, after }] : [];
+  if (!before) return [{ ...base, action: "create", after }];
+  const previous = { ...before.version, canceled_at: before.job.canceled_at };
+  return isAudited("template_version", previous, after) ? [{ ...base, action: "write", before: previous, after }] : [];
 };
 
 type Template = { readonly id: string; readonly name: string; readonly icon: string; readonly organization_id: string };
 
-const entryBase = ({ id, name, icon, organization_id }: Template, now: number) =>
+const toEntryBase = ({ id, name, icon, organization_id }: Template, now: number) =>
   ({ now, resource_type: "template", resource_id: id, target: name, icon, organization_id }) as const;
 
 export const auditTemplateCreated = (template: Template, now: number): Statement =>
-  insertAudit({ ...entryBase(template, now), action: "create", after: template });
+  insertAudit({ ...toEntryBase(template, now), action: "create", after: template });
 
 /** Returns the entry for a new active version. */
 export const auditTemplateActivated = (
@@ -33,7 +34,7 @@ export const auditTemplateActivated = (
   patch: { readonly active_version_id: string; readonly updated_at: number },
 ): Statement =>
   insertAudit({
-    ...entryBase(template, patch.updated_at),
+    ...toEntryBase(template, patch.updated_at),
     action: "write",
     before: template,
     after: { ...template, ...patch },

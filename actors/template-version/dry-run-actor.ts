@@ -95,13 +95,13 @@ export class DryRunActor extends Actor<JobRow> {
   /** Assigns the job to a worker. Returns "stale" when it no longer waits for one. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
     return this.handle<StartedDryRun>(async (job) => {
-      // The commit of the first call could not be confirmed but is on disk. The worker that asks again has not got an answer yet.
-      const isUnheard = toJobStatus(job) === "running" && job.worker_id === worker.id;
-      if (!isUnheard && toJobStatus(job) !== "pending") return { state: job, reply: "stale" };
+      // The commit of the first call is on disk but could not be confirmed, so the worker got no answer and asks again.
+      const isRepeated = toJobStatus(job) === "running" && job.worker_id === worker.id;
+      if (!isRepeated && toJobStatus(job) !== "pending") return { state: job, reply: "stale" };
       const request = await planDryRun(this.#deps, job, this.#deps.accessUrl().href);
-      if (isUnheard) return { state: job, reply: { request, attempt: job.attempts } };
+      if (isRepeated) return { state: job, reply: { request, attempt: job.attempts } };
       const started = { request, attempt: job.attempts + 1 };
-      return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, started, "stale");
+      return this.#applyCommand<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, started, "stale");
     });
   }
 
@@ -127,14 +127,20 @@ export class DryRunActor extends Actor<JobRow> {
     return this.#settleReport({ type: "touch", now: this.#now(), ...run });
   }
 
-  /** Ends the job, as succeeded or canceled. `resources` are what a start would create, if its plan says so. */
+  /** Ends the job, as succeeded or canceled. `resources` are the resources that a start would create, if the provisioner has a plan. */
   completeJob({
     resources,
     attempt,
   }: AttemptRef & { readonly resources?: readonly ManifestResource[] }): Promise<LateResult> {
     return this.handle((job) => {
       const planned = resources ? { input: { ...job.input, planned: presentPlan(job, resources) } } : {};
-      return this.#settle<LateResult>(job, { type: "complete", now: this.#now(), attempt }, "done", "stale", planned);
+      return this.#applyCommand<LateResult>(
+        job,
+        { type: "complete", now: this.#now(), attempt },
+        "done",
+        "stale",
+        planned,
+      );
     });
   }
 
@@ -149,9 +155,9 @@ export class DryRunActor extends Actor<JobRow> {
     attempt,
   }: AttemptRef & { readonly lost?: string; readonly moved?: boolean }): Promise<LateResult> {
     return this.handle<LateResult>((job) => {
-      const waits = toJobStatus(job) === "pending" && isCurrentAttempt(job, { attempt });
-      if (waits) return { state: job, after: () => this.#submit(job), reply: "done" };
-      return this.#settle<LateResult>(
+      const isPending = toJobStatus(job) === "pending" && isCurrentAttempt(job, { attempt });
+      if (isPending) return { state: job, after: () => this.#submit(job), reply: "done" };
+      return this.#applyCommand<LateResult>(
         job,
         { type: "requeue", now: this.#now(), lost, moved, attempt },
         "done",
@@ -171,36 +177,36 @@ export class DryRunActor extends Actor<JobRow> {
       const status = toJobStatus(job);
       if (status === "canceling") throw new AppError("precondition_failed", "The job is being cancelled already.");
       if (!isActive(job)) throw new AppError("precondition_failed", "The job has already ended.");
-      return this.#settle(job, { type: "cancel", now: this.#now() }, undefined, undefined);
+      return this.#applyCommand(job, { type: "cancel", now: this.#now() }, undefined, undefined);
     });
   }
 
   #settleReport(command: JobCommand): Promise<LateResult> {
-    return this.handle((job) => this.#settle<LateResult>(job, command, "done", "stale"));
+    return this.handle((job) => this.#applyCommand<LateResult>(job, command, "done", "stale"));
   }
 
-  #settle<Reply>(
+  #applyCommand<Reply>(
     job: JobRow,
     command: JobCommand,
     reply: Reply,
     stale: Reply,
-    more: Partial<Pick<JobRow, "input">> = {},
+    extra: Partial<Pick<JobRow, "input">> = {},
   ): Outcome<JobRow, Reply> {
     const changed = transitionJob(job, command);
     if (!changed) return { state: job, reply: stale };
-    const patch = { ...changed, ...more };
+    const patch = { ...changed, ...extra };
     const next = { ...job, ...patch };
-    const over = !isActive(next);
+    const isOver = !isActive(next);
     return {
       state: next,
       writes: [
         updateJob(job.id, patch, { expect: 1 }),
-        over ? clearTimer(DRY_RUN, job.id, REAP) : setTimer(DRY_RUN, job.id, REAP, reapDue(next)),
+        isOver ? clearTimer(DRY_RUN, job.id, REAP) : setTimer(DRY_RUN, job.id, REAP, reapDue(next)),
       ],
       after: () => {
-        if (over) this.#deps.topics.publish("job", job.id, { logs: [], done: true });
-        if (command.type === "cancel" || (command.type === "reap" && over)) this.#deps.runs.cancel(job.id);
-        if (command.type === "requeue" && !over) this.#submit(next);
+        if (isOver) this.#deps.topics.publish("job", job.id, { logs: [], done: true });
+        if (command.type === "cancel" || (command.type === "reap" && isOver)) this.#deps.runs.cancel(job.id);
+        if (command.type === "requeue" && !isOver) this.#submit(next);
       },
       reply,
     };

@@ -74,8 +74,8 @@ export const planDryRun = async (
   const version = await store.get(findTemplateVersion({ id: template_version_id }));
   const owner = await store.get(findWorkspaceOwner({ id: job.initiator_id }));
   if (!version?.manifest || !owner) throw new Error(`dry run ${job.id} has no template or no initiator`);
-  const source = JSON.parse(version.manifest) as Manifest;
-  const declared = openDefaults(encryption, version.id, source.variables ?? []);
+  const manifest = JSON.parse(version.manifest) as Manifest;
+  const declared = openDefaults(encryption, version.id, manifest.variables ?? []);
   const variables = resolveVariables(declared, openVariables(encryption, version)).values;
   const workspace = { id: job.id, name };
   return {
@@ -87,7 +87,9 @@ export const planDryRun = async (
     owner,
     // Terraform renders its own texts.
     manifest:
-      source.provisioner === "terraform" ? source : renderManifest(source, { parameters, variables, workspace, owner }),
+      manifest.provisioner === "terraform"
+        ? manifest
+        : renderManifest(manifest, { parameters, variables, workspace, owner }),
     parameters,
     agents: [],
     access_url,

@@ -38,14 +38,14 @@ export class DryRunRunner implements DryRuns {
     this.#deps = deps;
   }
 
-  /** A job that no worker can take waits, and logs that, until a worker connects, or it is canceled or given up. */
+  /** A job that no worker can take waits, and says so in its log, until a worker connects or the job is canceled or given up. */
   submit({ job_id, created_at, tags, part }: Parameters<DryRuns["submit"]>[0]): void {
     const { jobs } = this.#deps;
     const isElsewhere = jobs.isElsewhere(tags);
     if (!isElsewhere && jobs.has(job_id) && !this.#requeued.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
-      const words = `No worker with the tags ${describeTags(tags)} is connected; the dry run waits for one.`;
-      this.#makeReport(job_id, {}).addLines("provisioner_daemon", "info", "Waiting", words);
+      const message = `No worker with the tags ${describeTags(tags)} is connected; the dry run waits for one.`;
+      this.#makeReport(job_id, {}).addLines("provisioner_daemon", "info", "Waiting", message);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#runJob(job_id, signal, worker);
     const owner = { kind: "dry_run", id: job_id } as const;
@@ -78,8 +78,8 @@ export class DryRunRunner implements DryRuns {
     }
   }
 
-  /** A remote worker runs whatever the queue assigned to it. */
-  #provisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
+  /** Returns the provisioner that runs the job. A remote worker runs every job that the queue assigned to it. */
+  #requireProvisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
     const name = worker.id === this.#deps.jobs.worker.id ? manifest.provisioner : "external";
     const found = this.#deps.provisioners.get(name);
     if (found) return found;
@@ -96,13 +96,13 @@ export class DryRunRunner implements DryRuns {
     const runs = this.#deps.dryRuns();
     const run = { attempt };
     const report = this.#makeReport(job_id, run);
-    const alive = clock.every(HEARTBEAT_MS, () => {
+    const heartbeat = clock.every(HEARTBEAT_MS, () => {
       runs.ask(job_id, "touchJob", run).catch(() => {});
     });
     const started_at = clock.now();
     try {
       const { provisioner: name } = request.manifest;
-      const provisioner = this.#provisioner(request, worker);
+      const provisioner = this.#requireProvisioner(request, worker);
       signal.throwIfAborted();
       const planned: ProvisionedResources | undefined = await provisioner.plan?.(
         await this.#deps.equip(request),
@@ -111,14 +111,14 @@ export class DryRunRunner implements DryRuns {
       );
       const resources = planned?.resources ?? request.manifest.resources;
       for (const { name: resource, type = `${name}_workspace`, agents = [] } of resources) {
-        const people = agents.map((agent) => agent.name).join(", ");
-        report.log("info", STAGE, `Would create ${type} ${resource}${people && ` with the agent ${people}`}.`);
+        const agentNames = agents.map((agent) => agent.name).join(", ");
+        report.log("info", STAGE, `Would create ${type} ${resource}${agentNames && ` with the agent ${agentNames}`}.`);
       }
       const timing = { action: "plan", resource: request.workspace.name, source: name, stage: "plan" };
       report.timing({ ...timing, started_at, ended_at: clock.now() });
       await report.whenSettled();
-      const created = { ...run, ...(planned ? { resources: planned.resources } : {}) };
-      await askWithRetries(clock, signal, () => runs.ask(job_id, "completeJob", created));
+      const result = { ...run, ...(planned ? { resources: planned.resources } : {}) };
+      await askWithRetries(clock, signal, () => runs.ask(job_id, "completeJob", result));
     } catch (error) {
       if (isServerStopping(signal)) return;
       if (signal.aborted) {
@@ -137,21 +137,21 @@ export class DryRunRunner implements DryRuns {
         await this.#requeue(job_id, { ...run, moved: true }, report, signal);
       } else await this.#fail(job_id, run, error, report, signal);
     } finally {
-      alive.cancel();
+      heartbeat.cancel();
     }
   }
 
   /** Requeues the job for any worker. It fails after too many attempts. */
   async #requeue(
     job_id: string,
-    why: AttemptRef & { readonly lost?: string; readonly moved?: boolean },
+    reason: AttemptRef & { readonly lost?: string; readonly moved?: boolean },
     report: JobReport,
     signal: AbortSignal,
   ): Promise<void> {
     await report.whenSettled();
     this.#requeued.add(job_id);
     try {
-      const requeue = () => this.#deps.dryRuns().ask(job_id, "requeueJob", why);
+      const requeue = () => this.#deps.dryRuns().ask(job_id, "requeueJob", reason);
       await askWithRetries(this.#deps.clock, signal, requeue);
     } finally {
       this.#requeued.delete(job_id);
@@ -159,12 +159,12 @@ export class DryRunRunner implements DryRuns {
   }
 
   async #fail(job_id: string, run: AttemptRef, reason: unknown, report: JobReport, signal: AbortSignal): Promise<void> {
-    const known = reason instanceof ProvisionError ? reason : undefined;
-    if (!known) log("templates").error("the dry run {job_id} failed: {error}", { job_id, error: reason });
-    const error = known?.message ?? "The dry run failed because of an internal error.";
+    const provisionError = reason instanceof ProvisionError ? reason : undefined;
+    if (!provisionError) log("templates").error("the dry run {job_id} failed: {error}", { job_id, error: reason });
+    const error = provisionError?.message ?? "The dry run failed because of an internal error.";
     report.addLines("provisioner_daemon", "error", "Failed", error);
     await report.whenSettled();
-    const failure = { ...run, error, error_code: known?.code ?? "" };
+    const failure = { ...run, error, error_code: provisionError?.code ?? "" };
     await askWithRetries(this.#deps.clock, signal, () => this.#deps.dryRuns().ask(job_id, "failJob", failure));
   }
 }

@@ -53,14 +53,17 @@ export class ImportRunner implements Imports {
     this.#deps = deps;
   }
 
-  /** Without a worker that has these tags, the job waits, and logs that, until a worker connects, or it is canceled or given up. */
+  /**
+   * Without a worker that has these tags, the job waits, and says so in its log, until a worker connects or the job is canceled or given
+   * up.
+   */
   submit({ version_id, job_id, created_at, tags, part }: Parameters<Imports["submit"]>[0]): void {
     const { jobs } = this.#deps;
     const isElsewhere = jobs.isElsewhere(tags);
     if (!isElsewhere && jobs.has(job_id) && !this.#requeued.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
-      const words = `No worker with the tags ${describeTags(tags)} is connected; the import waits for one.`;
-      this.#makeReport(version_id, {}).addLines("provisioner_daemon", "info", "Waiting", words);
+      const message = `No worker with the tags ${describeTags(tags)} is connected; the import waits for one.`;
+      this.#makeReport(version_id, {}).addLines("provisioner_daemon", "info", "Waiting", message);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> =>
       this.#runImport({ id: version_id, job_id, tags, worker }, signal);
@@ -103,11 +106,11 @@ export class ImportRunner implements Imports {
     const run = { attempt: started.attempt };
     const report = this.#makeReport(id, run);
     // Downloading a provider can take long without any output.
-    const alive = clock.every(HEARTBEAT_MS, () => {
+    const heartbeat = clock.every(HEARTBEAT_MS, () => {
       versions.ask(id, "touchJob", run).catch(() => {});
     });
-    const found = await this.#outcome(job, started, report, signal).finally(() => alive.cancel());
-    const outcome = this.#sealSecrets(id, started, found);
+    const result = await this.#import(job, started, report, signal).finally(() => heartbeat.cancel());
+    const outcome = this.#sealSecrets(id, started, result);
     await report.whenSettled();
     if (isServerStopping(signal)) return;
     if (isRequeueReason(outcome) && !signal.aborted) return this.#requeue(job, run, outcome, signal);
@@ -132,8 +135,8 @@ export class ImportRunner implements Imports {
     return { ...outcome, manifest: JSON.stringify(manifest) };
   }
 
-  /** Never rejects. */
-  async #outcome(
+  /** Imports the upload and returns the result. Never rejects. */
+  async #import(
     { id, job_id, tags, worker }: Job,
     { file_id, sealed_variable_values, created_by }: Exclude<StartedImport, "stale">,
     report: JobReport,
@@ -147,8 +150,8 @@ export class ImportRunner implements Imports {
       const archive = { path: await blobs.getPath(file.hash), mimetype: file.mimetype };
       const source = await readTerraformSource(archive).catch(ignoreInvalidArchive);
       if (source) {
-        const requested = { job_id, worker, tags, archive, source, values, created_by, report };
-        return await importTerraform(requested, this.#deps.terraform, signal);
+        const input = { job_id, worker, tags, archive, source, values, created_by, report };
+        return await importTerraform(input, this.#deps.terraform, signal);
       }
       if (worker.id === jobs.worker.id) return await importTemplate(archive.path, archive.mimetype, values, report);
       return { error: "Workers import only Terraform templates.", error_code: "" };
@@ -163,15 +166,17 @@ export class ImportRunner implements Imports {
   }
 
   /** Requeues the import for another worker, or ends it after losing too many. */
-  async #requeue({ id, job_id }: Job, run: AttemptRef, why: RequeueReason, signal: AbortSignal): Promise<void> {
+  async #requeue({ id, job_id }: Job, run: AttemptRef, reason: RequeueReason, signal: AbortSignal): Promise<void> {
     const report = this.#makeReport(id, run);
-    if (why.lost === undefined)
+    if (reason.lost === undefined)
       report.addLines("provisioner_daemon", "warn", "Waiting", "The database did not answer. The import starts again.");
-    else report.addLines("provisioner_daemon", "warn", "Handing over", why.lost);
+    else report.addLines("provisioner_daemon", "warn", "Handing over", reason.lost);
     await report.whenSettled();
     this.#requeued.add(job_id);
     try {
-      await askWithRetries(this.#deps.clock, signal, () => this.#deps.versions().ask(id, "resume", { ...why, ...run }));
+      await askWithRetries(this.#deps.clock, signal, () =>
+        this.#deps.versions().ask(id, "resume", { ...reason, ...run }),
+      );
     } finally {
       this.#requeued.delete(job_id);
     }

@@ -33,7 +33,7 @@ const STAGE = "Parsing template parameters";
 type TerraformImportInput = {
   readonly job_id: string;
   readonly worker: Worker;
-  /** The tags required of the worker. Builds require the same. */
+  /** The tags that the worker must have. Builds require the same tags. */
   readonly tags: Tags;
   readonly archive: TemplateArchive;
   readonly source: TerraformSource;
@@ -59,11 +59,11 @@ export const importTerraform = async (
   if (unknown.length > 0) return fail(unknown.map((name) => `variable ${name}: the template has no such variable`));
   const { missing, invalid } = resolveVariables(variables, values);
   if (invalid.length > 0) return fail(invalid.map(({ field, detail }) => `variable ${field}: ${detail}`));
-  const wanted = missing.filter((name) => !source.given.has(name));
-  if (wanted.length > 0) {
+  const unset = missing.filter((name) => !source.given.has(name));
+  if (unset.length > 0) {
     const manifest: Manifest = { provisioner: "terraform", variables, resources: [] };
-    const words = wanted.map((name) => `variable ${name}: a value is required`);
-    return { ...fail(words, "REQUIRED_TEMPLATE_VARIABLES"), manifest: JSON.stringify(manifest) };
+    const messages = unset.map((name) => `variable ${name}: a value is required`);
+    return { ...fail(messages, "REQUIRED_TEMPLATE_VARIABLES"), manifest: JSON.stringify(manifest) };
   }
   const { run, accessUrl, accounts, keep } = terraform;
   try {
@@ -76,10 +76,14 @@ export const importTerraform = async (
     };
     const { manifest, cache } = await run({ request, source, report }, worker, signal);
     const cache_file = cache && (await keep(cache.archive, created_by));
-    const facts = manifest.terraform && { ...manifest.terraform, ...(cache_file ? { cache_file } : {}) };
+    const terraformFacts = manifest.terraform && { ...manifest.terraform, ...(cache_file ? { cache_file } : {}) };
     const requested = getRequestedTags(tags);
-    const kept = { ...manifest, terraform: facts, ...(Object.keys(requested).length > 0 ? { tags: requested } : {}) };
-    return { manifest: JSON.stringify(kept), readme: source.readme };
+    const fullManifest = {
+      ...manifest,
+      terraform: terraformFacts,
+      ...(Object.keys(requested).length > 0 ? { tags: requested } : {}),
+    };
+    return { manifest: JSON.stringify(fullManifest), readme: source.readme };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof WorkerLostError) throw error;

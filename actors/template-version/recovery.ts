@@ -12,18 +12,18 @@ import { resumeAll } from "../runtime/resume-work.ts";
 import type { TemplateVersionActor } from "./actor.ts";
 import type { DryRunActor } from "./dry-run-actor.ts";
 
-/** Must run before uploads are accepted. `isAlone`: no other node accepts any at the same time. */
+/** Must run before uploads are accepted. `isAlone`: no other node accepts uploads at the same time. */
 export const recoverBlobs = async (store: Store, blobs: Blobs, isAlone: boolean): Promise<void> => {
   const rows = await store.all(listHashes());
   await blobs.recover(new Set(rows.map(({ hash }) => hash)), isAlone);
 };
 
-/** Jobs requested since the server listens are already queued and left alone. */
+/** Jobs that were requested after the server began to listen are already queued and are skipped. */
 type QueuedJobs = Pick<JobQueue, "ensureQueued">;
 
 type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: QueuedJobs };
 
-/** Resumes open imports of own rows, oldest first. */
+/** Resumes the open imports that this node owns, oldest first. */
 export const recoverImports = async ({ store, versions, jobs }: Imports, own: OwnRows): Promise<void> =>
   resumeAll(
     await store.all(listOpenImports({}, own)),
@@ -36,7 +36,7 @@ export const recoverImports = async ({ store, versions, jobs }: Imports, own: Ow
 
 type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: QueuedJobs };
 
-/** Resumes open dry runs of own rows, oldest first. */
+/** Resumes the open dry runs that this node owns, oldest first. */
 export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, own: OwnRows): Promise<void> =>
   resumeAll(
     await store.all(listOpenDryRuns({}, own)),

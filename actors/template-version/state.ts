@@ -19,7 +19,7 @@ import {
 } from "../job/state.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 
-/** The state in memory: the row without its large texts and the values derived from them, and the job. */
+/** The state in memory: the job, and the row without its large texts and the values derived from them. */
 export type VersionState = {
   readonly version: Omit<TemplateVersionRow, "readme" | keyof ReturnType<typeof manifestColumns>>;
   readonly job: JobState & Pick<JobRow, "tags">;
@@ -60,22 +60,22 @@ export const ACTOR = "template_version";
 export const transition = (state: VersionState, command: VersionCommand): VersionChange | "stale" => {
   if (command.type === "say") return appendOutput(state, command);
   if (command.type === "failed") return fail(state, command);
-  if (command.type !== "imported") return move(state, transitionJob(state.job, command), command.type);
+  if (command.type !== "imported") return applyPatch(state, transitionJob(state.job, command), command.type);
   const { now, attempt } = command;
   const patch = transitionJob(state.job, { type: "complete", now, attempt });
-  const change = move(state, patch, "complete");
+  const change = applyPatch(state, patch, "complete");
   if (change === "stale" || toJobStatus(change.state.job) !== "succeeded") return change;
   const { readme } = command;
-  const planned = manifestColumns(JSON.parse(command.manifest) as Manifest);
+  const columns = manifestColumns(JSON.parse(command.manifest) as Manifest);
   return {
     ...change,
     state: { ...change.state, version: { ...state.version, updated_at: now } },
-    writes: [...change.writes, updateTemplateVersion(state.version.id, { ...planned, readme, updated_at: now })],
+    writes: [...change.writes, updateTemplateVersion(state.version.id, { ...columns, readme, updated_at: now })],
   };
 };
 
 const fail = (state: VersionState, command: VersionCommand & { type: "failed" }): VersionChange | "stale" => {
-  const change = move(state, transitionJob(state.job, { ...command, type: "fail" }), "fail");
+  const change = applyPatch(state, transitionJob(state.job, { ...command, type: "fail" }), "fail");
   const { manifest, now } = command;
   if (change === "stale" || manifest === undefined) return change;
   return {
@@ -85,21 +85,29 @@ const fail = (state: VersionState, command: VersionCommand & { type: "failed" })
 };
 
 /** Returns the writes for the job's change and its consequences. */
-const move = (state: VersionState, patch: JobPatch | undefined, type: JobCommand["type"]): VersionChange | "stale" => {
+const applyPatch = (
+  state: VersionState,
+  patch: JobPatch | undefined,
+  type: JobCommand["type"],
+): VersionChange | "stale" => {
   if (!patch) return "stale";
   const job = { ...state.job, ...patch };
-  const over = !isActive(job);
+  const isOver = !isActive(job);
   const { id } = state.version;
   return {
     state: { ...state, job },
     writes: [
       updateJob(job.id, patch, { expect: 1 }),
-      over ? clearTimer(ACTOR, id, REAP) : setTimer(ACTOR, id, REAP, reapDue(job)),
+      isOver ? clearTimer(ACTOR, id, REAP) : setTimer(ACTOR, id, REAP, reapDue(job)),
     ],
-    announce: over ? { logs: [], done: true } : undefined,
+    announce: isOver ? { logs: [], done: true } : undefined,
     // A job that was given up may still wait for a worker.
     effect:
-      type === "cancel" || (type === "reap" && over) ? "cancel" : type === "requeue" && !over ? "submit" : undefined,
+      type === "cancel" || (type === "reap" && isOver)
+        ? "cancel"
+        : type === "requeue" && !isOver
+          ? "submit"
+          : undefined,
   };
 };
 

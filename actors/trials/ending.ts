@@ -1,4 +1,4 @@
-// Ends a way that is not kept, and the fork of the kept one: archives its chat and moves its workspace to the trash.
+// Ends a way that is not kept, and the fork of the kept way: archives the chat and moves the workspace to the trash.
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -13,7 +13,7 @@ import { endChat } from "../chat/end-chat.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import { dropCopy } from "./keep-way.ts";
-import { toWords } from "./running.ts";
+import { formatAppError } from "./running.ts";
 import type { TrialEvent } from "./state.ts";
 
 export type EndingDeps = {
@@ -24,7 +24,7 @@ export type EndingDeps = {
   readonly remove: (trial: TrialRow, workspace_id: string) => Promise<void>;
 };
 
-/** Returns `gone` when the way is fully cleaned up; undefined while it is in progress. Reads `fork` before anything else of the way. */
+/** Returns the event `gone` when the way is fully cleaned up; undefined before that. `fork` must be read before this call. */
 export const endWay = async (
   deps: EndingDeps,
   { trial, fork }: { readonly trial: TrialRow; readonly fork: ForkRow | undefined },
@@ -34,8 +34,8 @@ export const endWay = async (
   const { number, workspace_id } = way;
   const { keep } = trial;
   const isKept = keep?.number === number;
-  // Its workspace and chat may still be created until then.
-  const isMade = !fork || fork.status === "ready" || fork.status === "failed";
+  // Until the fork has ended, the way's workspace and chat may still be created.
+  const isForkSettled = !fork || fork.status === "ready" || fork.status === "failed";
   try {
     if (!isKept) await endChat(deps, way.chat_id);
     const workspace = await store.get(findWorkspace({ id: workspace_id }));
@@ -45,16 +45,16 @@ export const endWay = async (
       return problem === undefined ? undefined : { type: "gone", number, error: problem };
     }
     failpoint("trial_deleted");
-    return isMade ? { type: "gone", number } : undefined;
+    return isForkSettled ? { type: "gone", number } : undefined;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    // Its chat is still running, or its workspace is busy: their end is an event.
-    if (error.kind === "conflict" || error.kind === "overloaded" || !isMade) return undefined;
-    return { type: "gone", number, error: `It could not be deleted: ${toWords(error)}` };
+    // The chat is still running, or the workspace is busy. When that ends, an event triggers the next check.
+    if (error.kind === "conflict" || error.kind === "overloaded" || !isForkSettled) return undefined;
+    return { type: "gone", number, error: `It could not be deleted: ${formatAppError(error)}` };
   }
 };
 
-/** Performs the next step; returns why the workspace cannot be deleted, if so. */
+/** Performs the next step of deleting the workspace. Returns why it cannot be deleted, or undefined. */
 const removeWorkspace = async (
   { store, workspaces, remove }: EndingDeps,
   trial: TrialRow,

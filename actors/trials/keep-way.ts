@@ -1,5 +1,6 @@
-// Moves the kept way into the first workspace: creates a snapshot of its files and one of the files to be replaced, restores the former with a build,
-// and moves the chat. Each step checks whether it is already done, so a crash repeats none.
+// Moves the kept way into the first workspace: creates a snapshot of the way's files and one of the files that they replace, restores the
+// way's snapshot with a build, and moves the chat. Each step first checks whether it is already done, so no step is repeated after a
+// crash.
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { findChatAccessRow } from "#db/chats/chats.ts";
@@ -14,7 +15,7 @@ import { toJobStatus } from "#schema/workspaces/job.ts";
 import type { ChatActor } from "../chat/actor.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
-import { toWords } from "./running.ts";
+import { formatAppError } from "./running.ts";
 import type { TrialEvent } from "./state.ts";
 
 export type KeepingDeps = {
@@ -53,7 +54,7 @@ export const checkKeep = async (
   return { type: "restored" };
 };
 
-/** Performs the next step; returns why it is not possible, if so. */
+/** Performs the next step. Returns why it is not possible, or undefined. */
 const prepare = async (
   deps: KeepingDeps,
   trial: TrialRow,
@@ -68,13 +69,13 @@ const prepare = async (
     });
     if (typeof copy === "string" || copy === undefined) return copy;
     failpoint("trial_copied");
-    const about = {
+    const safetyOptions = {
       id: safety_id,
       name: `Before keeping way ${number}`,
       reason: "manual",
       created_by: trial.owner_id,
     } as const;
-    const safety = await ensureCopied(deps, trial.workspace_id, about);
+    const safety = await ensureCopied(deps, trial.workspace_id, safetyOptions);
     if (typeof safety === "string" || safety === undefined) return safety;
     await deps.restore(trial, copy);
     failpoint("trial_restoring");
@@ -82,7 +83,7 @@ const prepare = async (
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     // Waits for the end of another build or snapshot.
-    return error.kind === "conflict" || error.kind === "overloaded" ? undefined : toWords(error);
+    return error.kind === "conflict" || error.kind === "overloaded" ? undefined : formatAppError(error);
   }
 };
 
@@ -92,16 +93,16 @@ type WantedSnapshot = Pick<SnapshotRow, "id" | "name" | "reason" | "created_by">
 const ensureCopied = async (
   { store, workspaces }: KeepingDeps,
   workspace_id: string,
-  wanted: WantedSnapshot,
+  options: WantedSnapshot,
 ): Promise<SnapshotRow | string | undefined> => {
-  const known = await store.get(findSnapshot({ id: wanted.id }));
-  if (known?.status === "ready") return known;
-  if (known) return known.status === "failed" ? known.error : undefined;
+  const existing = await store.get(findSnapshot({ id: options.id }));
+  if (existing?.status === "ready") return existing;
+  if (existing) return existing.status === "failed" ? existing.error : undefined;
   const workspace = await store.get(findWorkspace({ id: workspace_id }));
   const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
   const job = build && (await store.get(findJob({ id: build.job_id })));
   if (!job || workspace.deleted) return "The workspace was deleted.";
-  const { id, name, reason, created_by } = wanted;
+  const { id, name, reason, created_by } = options;
   await workspaces.ask(workspace_id, "createSnapshot", { id, name, reason, created_by, provisioner: job.provisioner });
   return undefined;
 };
@@ -112,8 +113,8 @@ export const dropCopy = async (
   workspace_id: string,
   snapshot_id: string,
 ): Promise<boolean> => {
-  const known = await store.get(findSnapshot({ id: snapshot_id }));
-  if (!known) return true;
+  const existing = await store.get(findSnapshot({ id: snapshot_id }));
+  if (!existing) return true;
   await workspaces.ask(workspace_id, "deleteSnapshot", { snapshot_id, by_keeper: true }).catch((error) => {
     if (!(error instanceof AppError) || (error.kind !== "not_found" && error.kind !== "conflict")) throw error;
   });

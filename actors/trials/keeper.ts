@@ -1,6 +1,6 @@
-// Runs each trial to its end: sends every way its prompt when its fork is usable, follows its chat, determines its changes, runs its check, and keeps
-// or deletes what its owner decides. A timer row represents the remaining work, every ID is chosen in advance, and each observation becomes one
-// guarded write, so a crash repeats steps but creates nothing twice (rules TY-1 to TY-9).
+// Runs each trial to its end: sends every way its prompt when its fork is usable, follows its chat, determines its changes, runs its
+// check, and keeps or deletes the way as its owner decides. The remaining work is a timer row, every ID is chosen in advance, and each
+// observation becomes one guarded write. So steps are repeated after a crash, but nothing is created twice (rules TY-1 to TY-9).
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
@@ -40,7 +40,7 @@ import {
   type WayChanges,
 } from "./state.ts";
 
-/** The kind and name of its timers. */
+/** The kind and name of the keeper's timers. */
 export const TRIAL = "trial";
 export const TRIAL_CHECK_TIMER = "look";
 
@@ -54,7 +54,7 @@ export type TrialKeeperDeps = RunningDeps &
   KeepingDeps &
   EndingDeps & {
     readonly topics: Topics<Events>;
-    /** Determines the changes of the way. Also resolves if that is not possible. */
+    /** Determines the changes of the way. Resolves even if that is not possible. */
     readonly measure: (
       trial: TrialRow,
       way: StoredWay,
@@ -90,9 +90,9 @@ export class TrialKeeper implements Service {
 
   constructor(deps: TrialKeeperDeps) {
     this.#deps = deps;
-    const onEvent = (about: string): void => {
+    const onEvent = (id: string): void => {
       for (const [trial_id, ids] of this.#waiting) {
-        if (ids.has(about)) runOutsideMailbox(() => void this.#checks.check(trial_id));
+        if (ids.has(id)) runOutsideMailbox(() => void this.#checks.check(trial_id));
       }
     };
     deps.topics.subscribeAll("workspace", onEvent);
@@ -112,12 +112,12 @@ export class TrialKeeper implements Service {
     void this.#checks.check(trial_id);
   }
 
-  /** Continues open trials after a start, or those of rows that another server had. */
+  /** Continues the open trials: all of them after a start, or those of shards that came from another server. */
   async recover(own = ALL_ROWS): Promise<void> {
     for (const { id } of await this.#deps.store.all(listOpenTrials({}, own))) this.wait(id);
   }
 
-  /** Stops working on trials, except those of `kept`. Resolves when nothing is running. */
+  /** Stops working on trials, except on those in `kept`. Resolves when nothing is running. */
   async release(_isLeaving: IsLeaving, kept: OwnRows): Promise<void> {
     for (const id of this.#waiting.keys()) this.#untrack(id);
     await this.#endExaminations(() => true, STOPPING_REASON);
@@ -153,7 +153,7 @@ export class TrialKeeper implements Service {
       try {
         await store.commit([saveTrial(next), ...writes], { of: found.part });
       } catch (error) {
-        // Lost a race: decides again on the new state.
+        // Another event was stored first, so this one is decided again on the new state.
         if (error instanceof CommitError && error.reason === "stale" && tries < MAX_TRIES) continue;
         throw error;
       }
@@ -173,10 +173,10 @@ export class TrialKeeper implements Service {
     const { trial, part } = (await store.get(findTrial({ id }))) ?? {};
     if (!trial || isOver(trial)) return this.#end(id, trial, part);
     const { ways, chat_id, workspace_id, keep } = trial;
-    const about = ways.flatMap((way) => [way.workspace_id, way.chat_id]);
-    this.#waiting.set(id, new Set([chat_id, workspace_id, ...about]));
+    const ids = ways.flatMap((way) => [way.workspace_id, way.chat_id]);
+    this.#waiting.set(id, new Set([chat_id, workspace_id, ...ids]));
     await this.#setTimer(trial, part);
-    this.#endOthers(trial);
+    this.#endUnneeded(trial);
     const isWaiting = trial.status === "running" || trial.status === "ready";
     // The owner was deleted or suspended.
     if (isWaiting && !(await store.get(findChatAccessRow({ id: chat_id })))) {
@@ -194,8 +194,8 @@ export class TrialKeeper implements Service {
   async #checkWay(trial: TrialRow, way: StoredWay): Promise<void> {
     if (way.gone) return;
     const fork = await this.#deps.store.get(findFork({ id: trial.fork_id }));
-    const look = isEnding(trial) ? endWay : checkRunningWay;
-    const event = await look(this.#deps, { trial, fork }, way);
+    const checkWay = isEnding(trial) ? endWay : checkRunningWay;
+    const event = await checkWay(this.#deps, { trial, fork }, way);
     const decided = event && (await this.applyEvent(trial.id, event));
     if (decided !== "done" && shouldExamine(trial, way) && event?.type === "seen" && event.chat === "idle")
       this.#examine(trial, way);
@@ -233,25 +233,25 @@ export class TrialKeeper implements Service {
     await this.applyEvent(trial.id, { type: "checked", number, turn, ...found });
   }
 
-  /** Stops checks that are no longer needed: of stopped ways, ways with a newer turn, and ways to be deleted. */
-  #endOthers(trial: TrialRow): void {
+  /** Stops the examinations that are no longer needed: of stopped ways, ways with a newer turn, and ways to be deleted. */
+  #endUnneeded(trial: TrialRow): void {
     const wanted = new Set(trial.ways.filter((way) => shouldExamine(trial, way)).map((way) => toKey(trial, way)));
     void this.#endExaminations((key, trial_id) => trial_id === trial.id && !wanted.has(key), INTERRUPTED_REASON);
   }
 
-  async #endExaminations(isMeant: (key: string, trial_id: string) => boolean, reason: Error): Promise<void> {
-    const meant = [...this.#examinations].filter(([key, { trial_id }]) => isMeant(key, trial_id));
-    for (const [, { end }] of meant) end.abort(reason);
-    await Promise.all(meant.map(([, { done }]) => done));
+  async #endExaminations(shouldEnd: (key: string, trial_id: string) => boolean, reason: Error): Promise<void> {
+    const ending = [...this.#examinations].filter(([key, { trial_id }]) => shouldEnd(key, trial_id));
+    for (const [, { end }] of ending) end.abort(reason);
+    await Promise.all(ending.map(([, { done }]) => done));
   }
 
-  /** The next step may be interrupted; a pending timer is sufficient to repeat it. */
+  /** Ensures that a timer is pending, which repeats the next step if a crash interrupts it. */
   async #setTimer({ id, status }: TrialRow, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const due = now + (status === "ready" ? READY_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS);
-    const known = this.#timers.get(id) ?? 0;
-    if (known > now && known <= due) return;
+    const pendingDue = this.#timers.get(id) ?? 0;
+    if (pendingDue > now && pendingDue <= due) return;
     await store.commit([setTimer(TRIAL, id, TRIAL_CHECK_TIMER, due)], { of: part });
     this.#timers.set(id, due);
   }
@@ -259,13 +259,13 @@ export class TrialKeeper implements Service {
   async #end(id: string, trial: TrialRow | undefined, part: number | undefined): Promise<void> {
     const { store } = this.#deps;
     this.#untrack(id);
-    const isForgotten = trial && !(await store.get(findChatAccessRow({ id: trial.chat_id })));
-    const forgotten = isForgotten ? deleteTrials(trial.chat_id) : [];
-    await store.commit([clearTimer(TRIAL, id, TRIAL_CHECK_TIMER), ...forgotten], { of: part });
+    const isChatDeleted = trial && !(await store.get(findChatAccessRow({ id: trial.chat_id })));
+    const deletions = isChatDeleted ? deleteTrials(trial.chat_id) : [];
+    await store.commit([clearTimer(TRIAL, id, TRIAL_CHECK_TIMER), ...deletions], { of: part });
   }
 }
 
-/** The server is stopping, or another node continues. */
+/** The reason when the server is stopping or another node continues the trials. */
 const STOPPING_REASON = new AppError("overloaded", "The server is stopping.");
 
 const toKey = ({ id }: TrialRow, { number, turn, measured }: StoredWay): string =>

@@ -27,7 +27,7 @@ export type RunningDeps = {
   readonly deliver: (trial: TrialRow, way: StoredWay) => Promise<number>;
 };
 
-/** Returns the outcome of the way; undefined if it is not known yet. */
+/** Returns the next event of the way; undefined if nothing has happened. */
 export const checkRunningWay = async (
   deps: RunningDeps,
   { trial, fork }: { readonly trial: TrialRow; readonly fork: ForkRow | undefined },
@@ -78,7 +78,7 @@ const checkFork = async (
     return { type: "delivered", number, message_id, now };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return TEMPORARY_KINDS.has(error.kind) ? undefined : toBrokenEvent(toWords(error));
+    return TEMPORARY_KINDS.has(error.kind) ? undefined : toBrokenEvent(formatAppError(error));
   }
 };
 
@@ -88,13 +88,13 @@ const findBuildError = async (
   { workspace_id }: StoredWay,
 ): Promise<string> => {
   const builds = fork ? await store.all(listBuildsOfFork({ restored_snapshot_id: fork.snapshot_id })) : [];
-  const own = builds.filter((one) => one.workspace_id === workspace_id);
-  const newest = own.toSorted((a, b) => b.build_number - a.build_number)[0];
+  const ofWorkspace = builds.filter((one) => one.workspace_id === workspace_id);
+  const newest = ofWorkspace.toSorted((a, b) => b.build_number - a.build_number)[0];
   return newest?.error || "The build of its workspace failed.";
 };
 
 /** Returns an error's message for people. */
-export const toWords = ({ message, detail, validations }: AppError): string =>
+export const formatAppError = ({ message, detail, validations }: AppError): string =>
   [message, detail, ...validations.map(({ field, detail: rule }) => `${field} ${rule}.`)]
     .filter((words) => words !== "")
     .join(" ");

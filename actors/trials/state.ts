@@ -4,7 +4,7 @@ import { type AppError, conflict, invalidField } from "#base/errors.ts";
 import type { StoredKeep, StoredWay, TrialRow } from "#db/trials/trials.ts";
 import type { TrialCheck, WayStatus } from "#schema/chats/trial.ts";
 
-/** The part of a trial that decisions read and change. */
+/** The columns of a trial that decisions read and change. */
 export type TrialState = Pick<TrialRow, "status" | "error" | "check_command" | "ways" | "keep">;
 
 /** The changes of a way since its prompt, or why they are unknown. */
@@ -26,9 +26,9 @@ export type TrialEvent =
     }
   /** The way cannot continue: its fork was not created, or its workspace or chat was deleted. */
   | { readonly type: "broken"; readonly number: number; readonly error: string; readonly now: number }
-  /** Its turn has ended, and its changes are known. */
+  /** The way's turn has ended, and its changes are known. */
   | ({ readonly type: "measured"; readonly number: number; readonly turn: number } & WayChanges)
-  /** Its check has ended, or could not run for the reason in `error`. */
+  /** The way's check has ended, or could not run for the reason in `error`. */
   | ({ readonly type: "checked"; readonly number: number; readonly turn: number } & CheckResult)
   | { readonly type: "stop"; readonly now: number }
   | ({ readonly type: "keep"; readonly now: number } & Omit<StoredKeep, "restored">)
@@ -60,11 +60,11 @@ export const isEnding = ({ status, keep }: Pick<TrialRow, "status" | "keep">): b
 export const countOpen = ({ ways }: Pick<TrialRow, "ways">): number => ways.filter(({ gone }) => !gone).length;
 
 const STALE = { kind: "stale" } as const;
-const refuse = (error: AppError): TrialDecision => ({ kind: "refused", error });
+const toRefused = (error: AppError): TrialDecision => ({ kind: "refused", error });
 
 /** Returns the changes that follow from an event. Late observations are `stale`; invalid requests are rejected with 400 or 409. */
 export const transition = (state: TrialState, event: TrialEvent): TrialDecision => {
-  if (isOver(state)) return event.type in REQUESTS ? refuse(conflict("This trial has already ended.")) : STALE;
+  if (isOver(state)) return event.type in REQUESTS ? toRefused(conflict("This trial has already ended.")) : STALE;
   switch (event.type) {
     case "delivered":
       return withWay(state, event.number, (way) => onDelivered(way, event));
@@ -91,7 +91,7 @@ export const transition = (state: TrialState, event: TrialEvent): TrialDecision 
         ? change({ ...state, keep: { ...state.keep, restored: true }, error: "" })
         : STALE;
     case "discard":
-      if (isEnding(state) || state.status === "keeping") return refuse(conflict(ALREADY_ENDING));
+      if (isEnding(state) || state.status === "keeping") return toRefused(conflict(ALREADY_ENDING));
       return change({
         ...state,
         status: "discarding",
@@ -106,7 +106,7 @@ export const transition = (state: TrialState, event: TrialEvent): TrialDecision 
   }
 };
 
-/** Decides on requests of people. */
+/** The events that are requests of people. */
 const REQUESTS = { stop: true, keep: true, discard: true } as const;
 const ALREADY_ENDING = "One of the ways is being kept, or all of them are being deleted.";
 
@@ -136,9 +136,9 @@ const withWay = (
 
 const onDelivered = (way: StoredWay, { message_id, now }: Extract<TrialEvent, { type: "delivered" }>) => {
   if (way.message_id !== null || way.gone) return undefined;
-  const started = { ...way, message_id, started_at: now, turn: 1 };
+  const delivered = { ...way, message_id, started_at: now, turn: 1 };
   // The owner stopped the way while the chat got its prompt.
-  return way.status === "waiting" ? { ...started, status: "working" as const } : { ...started, interrupts: true };
+  return way.status === "waiting" ? { ...delivered, status: "working" as const } : { ...delivered, interrupts: true };
 };
 
 const onChatSeen = (
@@ -151,7 +151,7 @@ const onChatSeen = (
     const status = chat === "running" ? "working" : "needs_you";
     if (way.status === status) return undefined;
     if (way.status === "working" || way.status === "needs_you") return { ...way, status };
-    // Its owner continued in its chat, so earlier results are outdated.
+    // The owner continued in the way's chat, so earlier results are outdated.
     return { ...way, status, turn: way.turn + 1, measured: false, check: null, error: "", ended_at: null };
   }
   if (way.status !== "working" && way.status !== "needs_you") return undefined;
@@ -172,8 +172,8 @@ const onMeasured = (
   isChecked: boolean,
 ): StoredWay | undefined => {
   if (way.turn !== turn || way.measured || way.gone) return undefined;
-  const known = { ...way, measured: true, changes, changes_error };
-  return way.status === "checking" && !isChecked ? { ...known, status: "finished" } : known;
+  const measured = { ...way, measured: true, changes, changes_error };
+  return way.status === "checking" && !isChecked ? { ...measured, status: "finished" } : measured;
 };
 
 const onChecked = (
@@ -197,8 +197,8 @@ const stopWay = (way: StoredWay, now: number): StoredWay =>
     : way;
 
 const stop = (state: TrialState, now: number): TrialDecision => {
-  if (state.status === "keeping" || isEnding(state)) return refuse(conflict(ALREADY_ENDING));
-  if (!state.ways.some(isActiveWay)) return refuse(conflict("None of the ways is running."));
+  if (state.status === "keeping" || isEnding(state)) return toRefused(conflict(ALREADY_ENDING));
+  if (!state.ways.some(isActiveWay)) return toRefused(conflict("None of the ways is running."));
   return change({ ...state, ways: state.ways.map((way) => stopWay(way, now)) });
 };
 
@@ -206,14 +206,14 @@ const keepWay = (
   state: TrialState,
   { number, snapshot_id, safety_id, now }: Extract<TrialEvent, { type: "keep" }>,
 ): TrialDecision => {
-  if (state.status === "keeping" || isEnding(state)) return refuse(conflict(ALREADY_ENDING));
+  if (state.status === "keeping" || isEnding(state)) return toRefused(conflict(ALREADY_ENDING));
   const way = state.ways.find((one) => one.number === number);
-  if (!way) return refuse(invalidField("way", `must be 1 to ${state.ways.length}`));
+  if (!way) return toRefused(invalidField("way", `must be 1 to ${state.ways.length}`));
   if (isActiveWay(way) || way.interrupts) {
-    return refuse(conflict(`Way ${number} is still running. Wait for it, or stop it first.`));
+    return toRefused(conflict(`Way ${number} is still running. Wait for it, or stop it first.`));
   }
   if (way.message_id === null) {
-    return refuse(conflict(`Way ${number} has not started, so there is nothing to keep.`));
+    return toRefused(conflict(`Way ${number} has not started, so there is nothing to keep.`));
   }
   const others = state.ways.map((one) => (one === way ? one : stopWay(one, now)));
   const kept = { number, snapshot_id, safety_id, restored: false };

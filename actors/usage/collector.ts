@@ -1,5 +1,5 @@
-// Collects usage in memory and writes it once a minute, so that traffic does not cause writes (rules IN-1 to IN-4). Fed by apps and ports,
-// terminals, statistics of agents and reports of clients. Bounded.
+// Collects usage in memory and writes it once a minute, so that traffic does not cause writes (rules IN-1 to IN-4). Sources are apps and
+// ports, terminals, statistics of agents and reports of clients. The memory for waiting observations is limited.
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { ANY_APP, BUCKET_MS } from "#db/reports/usage/block.ts";
@@ -32,7 +32,7 @@ export type Use = {
 };
 
 const MINUTE_MS = 60_000;
-/** Maximum subjects since the last write. More are written immediately. */
+/** Maximum subjects since the last write. When there are more, all are written immediately. */
 const MAX_WAITING = 20_000;
 /** Maximum rows per commit, so that it does not block the event loop (docs/spec/design.md 4). */
 const ROWS_PER_COMMIT = 250;
@@ -46,15 +46,15 @@ type Latency = { readonly workspace_id: string; readonly bucket: number; readonl
 
 export class UsageCollector {
   readonly #store: Store;
-  readonly #full: () => void;
+  readonly #onFull: () => void;
   readonly #keys = new Map<string, number>();
   #subjects = new Map<string, Subject>();
   #latencies: Latency[] = [];
 
-  /** `full` is called when too many subjects are waiting. */
-  constructor(store: Store, full: () => void) {
+  /** `onFull` is called when too many subjects are waiting. */
+  constructor(store: Store, onFull: () => void) {
     this.#store = store;
-    this.#full = full;
+    this.#onFull = onFull;
   }
 
   /** Records usage. Cheap enough to call for every chunk. */
@@ -63,14 +63,14 @@ export class UsageCollector {
     const key = `${workspace_id} ${user_id ?? ""} ${agent_id ?? ""} ${app ?? ""}`;
     let subject = this.#subjects.get(key);
     if (!subject) {
-      // Drops usage beyond this, to bound the server's memory.
+      // Drops further usage, to limit the server's memory.
       if (this.#subjects.size >= 2 * MAX_WAITING) return;
       subject = { workspace_id, user_id, agent_id, app, masks: new Map() };
       this.#subjects.set(key, subject);
-      if (this.#subjects.size === MAX_WAITING) this.#full();
+      if (this.#subjects.size === MAX_WAITING) this.#onFull();
     }
     const last = Math.floor(at / MINUTE_MS);
-    for (let minute = last - minutes + 1; minute <= last; minute++) mark(subject.masks, minute);
+    for (let minute = last - minutes + 1; minute <= last; minute++) setMinute(subject.masks, minute);
   }
 
   /** Records the median latency of an agent's connections in milliseconds. Ignores values of 0 or less. */
@@ -106,22 +106,22 @@ export class UsageCollector {
 
   async #write(subjects: readonly Subject[], latencies: readonly Latency[]): Promise<void> {
     const workspaces = await this.#loadWorkspaces([...subjects, ...latencies].map(({ workspace_id }) => workspace_id));
-    const names = await this.#appNames(subjects);
+    const names = await this.#loadAppNames(subjects);
     const work = subjects.flatMap((subject) => {
       const workspace = workspaces.get(subject.workspace_id);
       const user = subject.user_id ?? workspace?.owner_id;
       return workspace && user && user !== PREBUILDS_USER_ID
-        ? [{ masks: subject.masks, user, template: workspace.template_id, app: names.get(appKey(subject)) }]
+        ? [{ masks: subject.masks, user, template: workspace.template_id, app: names.get(toAppKey(subject)) }]
         : [];
     });
-    const seen = latencies.flatMap(({ workspace_id, bucket, ms }) => {
+    const measured = latencies.flatMap(({ workspace_id, bucket, ms }) => {
       const workspace = workspaces.get(workspace_id);
       return workspace && workspace.owner_id !== PREBUILDS_USER_ID
         ? [{ user: workspace.owner_id, template: workspace.template_id, bucket, ms }]
         : [];
     });
     const keys = await this.#loadKeys([
-      ...[...work, ...seen].flatMap(({ user, template }) => [
+      ...[...work, ...measured].flatMap(({ user, template }) => [
         { kind: KEY_KINDS.user, name: user },
         { kind: KEY_KINDS.template, name: template },
       ]),
@@ -130,8 +130,8 @@ export class UsageCollector {
     const rows = new Map<string, MinutesRow>();
     const add = (row: MinutesRow): void => {
       const key = `${row.bucket} ${row.user} ${row.template} ${row.app}`;
-      const known = rows.get(key);
-      if (known) known.mask |= row.mask;
+      const existing = rows.get(key);
+      if (existing) existing.mask |= row.mask;
       else rows.set(key, row);
     };
     for (const one of work) {
@@ -141,7 +141,7 @@ export class UsageCollector {
         if (one.app !== undefined) add({ bucket, user, template, app: keys(KEY_KINDS.app, one.app), mask });
       }
     }
-    const samples: LatencyRow[] = seen.map(({ user, template, bucket, ms }) => ({
+    const samples: LatencyRow[] = measured.map(({ user, template, bucket, ms }) => ({
       bucket,
       ms,
       count: 1,
@@ -149,8 +149,8 @@ export class UsageCollector {
       template: keys(KEY_KINDS.template, template),
     }));
     // Writes in slices. Minutes that are written twice after a failure count only once.
-    for (const piece of chunkRows([...rows.values()])) await this.#store.commit(addMinutes(piece));
-    for (const piece of chunkRows(samples)) await this.#store.commit(addLatencies(piece));
+    for (const chunk of chunkRows([...rows.values()])) await this.#store.commit(addMinutes(chunk));
+    for (const chunk of chunkRows(samples)) await this.#store.commit(addLatencies(chunk));
   }
 
   async #loadWorkspaces(ids: readonly string[]): Promise<Map<string, { owner_id: string; template_id: string }>> {
@@ -158,8 +158,8 @@ export class UsageCollector {
     return new Map(rows.map((row) => [row.id, row]));
   }
 
-  /** Returns the names of the apps in use. An app that no longer exists has none and only counts as usage of the workspace. */
-  async #appNames(subjects: readonly Subject[]): Promise<Map<string, string>> {
+  /** Returns the names of the apps in use. An app that no longer exists has no name, and its use only counts as use of the workspace. */
+  async #loadAppNames(subjects: readonly Subject[]): Promise<Map<string, string>> {
     const names = new Map<string, string>();
     for (const app of BUILTIN_APPS) names.set(` ${app.slug}`, formatAppName({ ...app, type: "builtin" }));
     const agents = new Set(subjects.flatMap(({ agent_id, app }) => (agent_id && app ? [agent_id] : [])));
@@ -177,7 +177,7 @@ export class UsageCollector {
     for (const key of missing.keys()) if (this.#keys.has(key)) missing.delete(key);
     if (missing.size > 0) {
       const created = [...missing.values()];
-      for (const piece of chunkRows(created)) await this.#store.commit([insertUsageKeys(piece)]);
+      for (const chunk of chunkRows(created)) await this.#store.commit([insertUsageKeys(chunk)]);
       for (const kind of Object.values(KEY_KINDS)) {
         const wanted = created.filter((one) => one.kind === kind).map(({ name }) => name);
         if (wanted.length === 0) continue;
@@ -194,15 +194,15 @@ export class UsageCollector {
   }
 }
 
-const mark = (masks: Map<number, number>, minute: number): void => {
+const setMinute = (masks: Map<number, number>, minute: number): void => {
   const bucket = Math.floor(minute / 30);
   masks.set(bucket, (masks.get(bucket) ?? 0) | (1 << (minute - bucket * 30)));
 };
 
 /** Built-in apps have the same key for all agents. */
-const appKey = ({ agent_id, app }: Subject): string =>
+const toAppKey = ({ agent_id, app }: Subject): string =>
   app === undefined ? "" : BUILTIN_APPS.some(({ slug }) => slug === app) ? ` ${app}` : `${agent_id ?? ""} ${app}`;
 
 function* chunkRows<T>(rows: readonly T[]): Generator<readonly T[]> {
-  for (let from = 0; from < rows.length; from += ROWS_PER_COMMIT) yield rows.slice(from, from + ROWS_PER_COMMIT);
+  for (let start = 0; start < rows.length; start += ROWS_PER_COMMIT) yield rows.slice(start, start + ROWS_PER_COMMIT);
 }

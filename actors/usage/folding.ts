@@ -30,7 +30,7 @@ const MAX_ROWS_PER_COMMIT = 25;
 
 type Waiting = { minutes: MinutesRow[]; latencies: LatencyRow[] };
 
-/** Aggregates every bucket up to this one. Resolves when nothing is left. */
+/** Aggregates every bucket up to this one. Resolves when all of them are aggregated. */
 export const foldUsage = async (store: Store, bucket: number): Promise<void> => {
   for (;;) {
     const minutes = await store.scan(listMinutes({ bucket }));
@@ -40,28 +40,28 @@ export const foldUsage = async (store: Store, bucket: number): Promise<void> => 
     for (const row of minutes) getWaiting(waiting, row).minutes.push(row);
     for (const row of latencies) getWaiting(waiting, row).latencies.push(row);
     const ids = [...waiting.keys()].sort((a, b) => a - b);
-    for (let from = 0; from < ids.length; from += MAX_ROWS_PER_COMMIT) {
-      await foldRows(store, ids.slice(from, from + MAX_ROWS_PER_COMMIT), waiting);
+    for (let start = 0; start < ids.length; start += MAX_ROWS_PER_COMMIT) {
+      await foldRows(store, ids.slice(start, start + MAX_ROWS_PER_COMMIT), waiting);
     }
   }
 };
 
 const getWaiting = (all: Map<number, Waiting>, row: { bucket: number; user: number; template: number }): Waiting => {
   const id = toRowId(Math.floor(row.bucket / BLOCK), row.user, row.template);
-  let one = all.get(id);
-  if (!one) {
-    one = { minutes: [], latencies: [] };
-    all.set(id, one);
+  let entry = all.get(id);
+  if (!entry) {
+    entry = { minutes: [], latencies: [] };
+    all.set(id, entry);
   }
-  return one;
+  return entry;
 };
 
 /** A median needs all samples of its bucket. The last bucket of a full page may be incomplete, so it waits unless it is the only one. */
 const dropPartialBucket = (rows: LatencyRow[]): LatencyRow[] => {
   const last = rows.at(-1);
   if (!last || rows.length < PAGE_ROWS) return rows;
-  const whole = rows.filter((row) => !isSame(row, last));
-  return whole.length > 0 ? whole : rows;
+  const complete = rows.filter((row) => !isSame(row, last));
+  return complete.length > 0 ? complete : rows;
 };
 const PAGE_ROWS = 4_000;
 
@@ -69,8 +69,8 @@ const isSame = (a: LatencyRow, b: LatencyRow): boolean =>
   a.bucket === b.bucket && a.user === b.user && a.template === b.template;
 
 const foldRows = async (store: Store, ids: readonly number[], waiting: Map<number, Waiting>): Promise<void> => {
-  const known = await store.scan(listDetails({ ids: JSON.stringify(ids) }));
-  const details = new Map(known.map(({ id, detail }) => [id, unpackDetail(detail)]));
+  const stored = await store.scan(listDetails({ ids: JSON.stringify(ids) }));
+  const details = new Map(stored.map(({ id, detail }) => [id, unpackDetail(detail)]));
   const rows = ids.map((id) => {
     const block = details.get(id) ?? createBlock();
     addTo(block, waiting.get(id) as Waiting);
@@ -91,8 +91,8 @@ const foldRows = async (store: Store, ids: readonly number[], waiting: Map<numbe
 export const addTo = (block: Block, { minutes, latencies }: Waiting): void => {
   for (const { bucket, app, mask } of minutes) {
     const counted = getMinutes(block, app);
-    const at = bucket % BLOCK;
-    counted[at] = Math.min(MAX_BUCKET_MINUTES, (counted[at] as number) + countBits(mask));
+    const index = bucket % BLOCK;
+    counted[index] = Math.min(MAX_BUCKET_MINUTES, (counted[index] as number) + countBits(mask));
   }
   for (const [at, samples] of Map.groupBy(latencies, ({ bucket }) => bucket % BLOCK)) {
     block.latency[at] ||= computeMedian(samples);

@@ -28,7 +28,7 @@ export type AgentReport = {
 type Deps = {
   readonly store: Store;
   readonly clock: Clock;
-  /** Has other servers write their observations; does not wait for one that does not respond. Default: no other servers. */
+  /** Makes other servers write their observations, without waiting for servers that do not respond. Default: there are no other servers. */
   readonly flushOthers?: () => Promise<unknown>;
 };
 
@@ -64,15 +64,15 @@ export class Usage implements Service {
   /** Counts an agent's open connections as usage by the workspace's owner; without connections nothing is recorded (facts/platform 6.1). */
   noteReport(workspace_id: string, agent_id: string, report: AgentReport): void {
     const at = this.#clock.now();
-    const open = Object.entries(report.session_counts).filter(([, count]) => count > 0);
-    if (report.connection_count <= 0 && open.length === 0) return;
+    const sessions = Object.entries(report.session_counts).filter(([, count]) => count > 0);
+    if (report.connection_count <= 0 && sessions.length === 0) return;
     const use = { workspace_id, agent_id, at, minutes: REPORT_INTERVAL_MINUTES };
-    if (open.length === 0) this.#collector.note(use);
-    for (const [name] of open) this.#collector.note({ ...use, app: name.replaceAll("_", "-") });
+    if (sessions.length === 0) this.#collector.note(use);
+    for (const [name] of sessions) this.#collector.note({ ...use, app: name.replaceAll("_", "-") });
     this.#collector.noteLatency(workspace_id, report.connection_median_latency_ms, at);
   }
 
-  /** The round-trip time to an agent during use, in milliseconds; undefined if unknown. */
+  /** Records the round-trip time to an agent during use. `ms` is undefined if the time is unknown. */
   noteRoundTrip(workspace_id: string, ms: number | undefined): void {
     if (ms !== undefined) this.#collector.noteLatency(workspace_id, Math.ceil(ms), this.#clock.now());
   }
@@ -84,17 +84,17 @@ export class Usage implements Service {
   async report(name: ReportName, args: ReportArgs): Promise<string> {
     if (this.#reports >= MAX_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");
     this.#reports += 1;
-    const created = this.#report.then(async () => {
+    const report = this.#report.then(async () => {
       await Promise.all([this.flush(), this.#flushOthers()]);
       const [text = ""] = await this.#store.scan(usageReport(name, args));
       return text;
     });
-    this.#report = created.then(
+    this.#report = report.then(
       () => {},
       () => {},
     );
     try {
-      return await created;
+      return await report;
     } finally {
       this.#reports -= 1;
     }

@@ -1,4 +1,5 @@
-// The record of changes to a workspace's deadline and of the server's automatic actions: who, when, from which deadline to which. Pure.
+// Entries about changes of a workspace's deadline and about the server's automatic actions: who changed it, when, and from which deadline
+// to which. Pure.
 import type { Statement } from "#db/engine/sql.ts";
 import { insertActivity } from "#db/workspaces/activity.ts";
 import type { ActivityReason } from "#schema/workspaces/schedule.ts";

@@ -1,4 +1,5 @@
-// Collects in memory which workspaces were used, and writes that every 60 seconds, so that traffic does not cause writes (facts/platform
+// Collects in memory which workspaces were used, and writes their last use every 60 seconds, so that traffic does not cause writes
+// (facts/platform
 // 2.7). Used by the workspace actors; flushed before the server stops.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -47,7 +48,7 @@ export class Uses implements Service {
     await this.#writing;
   }
 
-  /** Does not wait. Notifies the workspaces, on any node. */
+  /** Writes the collected uses without waiting. The workspaces may be on any node. */
   release(): void {
     void this.flush();
   }

@@ -42,17 +42,17 @@ export const recordActivity = (
   const deadline = movesDeadline(report) ? bumpDeadline(state, rules, Math.min(report.at, now)) : undefined;
   if (deadline === undefined) return { kind: "stale" };
   const by = report.by ?? (report.agent_id ? { kind: "agent" as const, id: report.agent_id, name: "agent" } : SERVER);
-  const kept = note(state, now, { reason: "activity", detail: describeActivity(report), by, new_deadline: deadline });
-  return toVisibleChange(state, { build: { deadline, updated_at: now } }, kept);
+  const entry = note(state, now, { reason: "activity", detail: describeActivity(report), by, new_deadline: deadline });
+  return toVisibleChange(state, { build: { deadline, updated_at: now } }, entry);
 };
 
 const describeActivity = ({ reason, app_name, detail }: ActivityReport): string => {
   if (reason === "job") return `${JOBS_PREFIX}${detail}`;
   if (reason === "usage") return `${app_name} is in use.`;
-  return WORDS[reason];
+  return DESCRIPTIONS[reason];
 };
 
-const WORDS: Record<Exclude<Use, "usage" | "job">, string> = {
+const DESCRIPTIONS: Record<Exclude<Use, "usage" | "job">, string> = {
   agent_stats: "Connections to the workspace are open.",
   terminal: "A terminal is open.",
   port_forward: "A port of the workspace is in use.",

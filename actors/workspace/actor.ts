@@ -37,7 +37,14 @@ import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { buildWorkspaceNotices } from "./notices.ts";
-import { announceReload, type LateResult, nameTaken, toOutcome, toSettledOutcome, withExtraWrites } from "./outcome.ts";
+import {
+  announceReload,
+  type LateResult,
+  throwNameTaken,
+  toOutcome,
+  toSettledOutcome,
+  withExtraWrites,
+} from "./outcome.ts";
 import { buildCreatedRows, planBuild } from "./plan.ts";
 import { endPortShares, lowerPorts, type PortContext, type PortSharer, sharePort, unsharePort } from "./port-shares.ts";
 import { buildQuotaGuards } from "./quota.ts";
@@ -48,7 +55,7 @@ import { planStopSnapshot } from "./snapshot-policy.ts";
 import { findCapturing, type NewSnapshot } from "./snapshot-rows.ts";
 import { beginSnapshot, completeCapture, deleteRow, dropSnapshot, failCapture } from "./snapshots.ts";
 import { create, transition } from "./state.ts";
-import { runningAgents, type SetDormant, TimedDecisions } from "./timed.ts";
+import { listRunningAgentIds, type SetDormant, TimedDecisions } from "./timed.ts";
 import { EMPTY_TRASH, MAX_TRASHED, restoreFromTrash } from "./trash.ts";
 
 /** Delay before a failed removal from the trash is retried. */
@@ -62,7 +69,7 @@ type Decide<Reply> = (
 type ExtraWrites = { readonly beside?: readonly Statement[] };
 export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild } & ExtraWrites;
 
-/** `by_keeper`: deleted by the keeper it was created for, which no longer needs it. */
+/** `by_keeper`: the keeper for which the snapshot was created deletes it, because it no longer needs it. */
 type DeleteSnapshot = { readonly snapshot_id: string; readonly by_keeper?: boolean };
 
 /** The input for a worker; "stale" when the job no longer waits for one. */
@@ -81,7 +88,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   readonly #times: TimedDecisions;
   readonly #deduplicator: OutputDeduplicator;
   /** A job whose start could not be confirmed, and the answer that its worker is waiting for. */
-  #unconfirmedStart: { readonly job_id: string; readonly begun: StartedJob } | undefined;
+  #unconfirmedStart: { readonly job_id: string; readonly reply: StartedJob } | undefined;
 
   constructor(id: string, deps: WorkspaceDeps) {
     super(id, deps.store);
@@ -116,7 +123,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       job: { id, key, ...times, error, error_code, worker_id, worker_name, ...counts },
       tags: job.tags,
       timings,
-      agent_ids: build.transition === "start" || isActive(job) ? await runningAgents(store, this.id) : [],
+      agent_ids: build.transition === "start" || isActive(job) ? await listRunningAgentIds(store, this.id) : [],
       capturing: findCapturing(snapshots),
     };
   }
@@ -149,7 +156,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const first = await withSnapshotValue(this.#deps, this.id, build);
       const change = withExtraWrites(create(workspace, first, this.#deps.clock.now()), extraWrites);
       return this.#times.withTimers(undefined, toOutcome(this.#deps, change, undefined));
-    }).catch(nameTaken);
+    }).catch(throwNameTaken);
   }
 
   /** Queues a build. Rejects with 409 while another is active, or when `after` is no longer the latest build. */
@@ -161,12 +168,12 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle(async (state) => {
       if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
       if (state.build.id !== after) throw conflict("A newer build of the workspace exists. Reload it and try again.");
-      const known = { ...state, agent_ids: await runningAgents(this.#deps.store, this.id) };
+      const current = { ...state, agent_ids: await listRunningAgentIds(this.#deps.store, this.id) };
       if (build.transition === "delete" && build.kept_ms === undefined) await this.#requireNotForked();
-      const whole_build = await withSnapshotValue(this.#deps, this.id, build);
-      const decision = transition(known, { type: "build", now: this.#deps.clock.now(), build: whole_build });
-      const whole = decision.kind === "change" ? withExtraWrites(decision, extraWrites) : decision;
-      return toSettledOutcome(this.#deps, known, whole, undefined, undefined);
+      const fullBuild = await withSnapshotValue(this.#deps, this.id, build);
+      const decision = transition(current, { type: "build", now: this.#deps.clock.now(), build: fullBuild });
+      const complete = decision.kind === "change" ? withExtraWrites(decision, extraWrites) : decision;
+      return toSettledOutcome(this.#deps, current, complete, undefined, undefined);
     });
   }
 
@@ -178,41 +185,41 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const agents = await store.all(listAgentsOfBuild({ build_id: state.build.id }));
       const change = toClaimChange({ ...state, agent_ids: agents.map(({ id }) => id) }, claim, now);
       if (!change) return { state, reply: "stale" };
-      const kept = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
-      const known = { kept, parameters: claim.build.parameters };
-      const { rows, agent_ids } = await planBuild(this.#deps, change.state, now, accessUrl().href, known);
+      const tokenHashes = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
+      const planInput = { kept: tokenHashes, parameters: claim.build.parameters };
+      const { rows, agent_ids } = await planBuild(this.#deps, change.state, now, accessUrl().href, planInput);
       const next = {
         ...change,
         state: { ...change.state, agent_ids },
         writes: [...change.writes, ...rows, ...extraWrites],
       };
       return toSettledOutcome<LateResult>(this.#deps, state, next, "done", "stale");
-    }).catch(nameTaken);
+    }).catch(throwNameTaken);
   }
 
   /** Assigns the job to a worker, returns its request, and creates the rows of the resources it will create. */
   startJob(args: { readonly job_id: string; readonly worker: Worker }): Promise<StartedJob> {
-    let begun: StartedJob = "stale";
+    let reply: StartedJob = "stale";
     const started = this.handle<StartedJob>(async (state) => {
       const { id, worker_id } = state.job;
-      // The commit could not be confirmed but is on disk. Only this worker has the job.
-      const isUnheard = id === this.#unconfirmedStart?.job_id && isActive(state.job) && worker_id === args.worker.id;
-      if (isUnheard && this.#unconfirmedStart) return { state, reply: this.#unconfirmedStart.begun };
+      // The commit of the first call is on disk but could not be confirmed, so the worker asks again.
+      const isRepeated = id === this.#unconfirmedStart?.job_id && isActive(state.job) && worker_id === args.worker.id;
+      if (isRepeated && this.#unconfirmedStart) return { state, reply: this.#unconfirmedStart.reply };
       if (id !== args.job_id || toJobStatus(state.job) !== "pending") return { state, reply: "stale" };
       const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
       const { workspace, build } = state;
-      // A claim created its agents already, and the running programs have their tokens.
-      const made = (await isClaim(store, workspace, build))
+      // A claim has already created its agents, and the running programs have their tokens.
+      const existing = (await isClaim(store, workspace, build))
         ? { made: await store.all(listAgentsOfBuild({ build_id: build.id })) }
         : {};
-      const plan = await planBuild(this.#deps, state, now, accessUrl().href, made);
+      const plan = await planBuild(this.#deps, state, now, accessUrl().href, existing);
       const { request, agent_ids, daily_cost = state.build.daily_cost } = plan;
       const rows = [...plan.rows, ...(await buildQuotaGuards(store, state, plan.daily_cost ?? 0))];
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
       const attempt = state.job.attempts + 1;
-      begun = { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug", attempt };
-      return toSettledOutcome<StartedJob>(this.#deps, state, decision, begun, "stale");
+      reply = { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug", attempt };
+      return toSettledOutcome<StartedJob>(this.#deps, state, decision, reply, "stale");
     });
     return started.then(
       (reply) => {
@@ -221,7 +228,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       },
       (error) => {
         if (error instanceof CommitError && error.reason === "unknown")
-          this.#unconfirmedStart = { job_id: args.job_id, begun };
+          this.#unconfirmedStart = { job_id: args.job_id, reply };
         throw error;
       },
     );
@@ -259,7 +266,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle((state) => this.#settleReport(state, { type: "touch", now: this.#deps.clock.now(), ...run }));
   }
 
-  /** Completes the job; `state` is the input for the next build, `made` the resources known only after the build. */
+  /** Completes the job. `state` is the input for the next build, `made` are the resources that are known only after the build. */
   completeJob(
     args: JobRunRef & {
       readonly state: string | null;
@@ -275,28 +282,36 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const rows = args.made && isOurs ? await buildCreatedRows(this.#deps, state, args.made, now) : undefined;
       const rules = await loadRules(this.#deps.store, state.workspace);
       const claimed = await isClaim(this.#deps.store, state.workspace, state.build);
-      const { job_id, attempt, state: left, unheard = false } = args;
-      const made = rows ? { made: rows } : {};
+      const { job_id, attempt, state: provisionerState, unheard = false } = args;
+      const created = rows ? { created: rows } : {};
       const snapshot = isOurs ? await planStopSnapshot(this.#deps.store, state) : {};
       const run = { job_id, attempt };
-      const crowded = isOurs && state.build.kept_ms !== null ? await this.#trimTrash(state, now) : [];
+      const removals = isOurs && state.build.kept_ms !== null ? await this.#trimTrash(state, now) : [];
       const isDeleted = isOurs && state.build.transition === "delete" && state.build.kept_ms === null;
       const made_snapshots = isDeleted ? await listMadeSnapshots(this.#deps.store, this.id) : [];
-      const kept = args.kept_bytes === undefined ? {} : { kept_bytes: args.kept_bytes };
-      const end = { ...run, state: left, unheard, ...made, ...snapshot, ...kept, made_snapshots };
-      const decision = transition(state, { type: "complete", now, ...end, rules, claimed });
-      return this.#settleDecision(state, decision.kind === "change" ? withExtraWrites(decision, crowded) : decision);
+      const keptBytes = args.kept_bytes === undefined ? {} : { kept_bytes: args.kept_bytes };
+      const result = {
+        ...run,
+        state: provisionerState,
+        unheard,
+        ...created,
+        ...snapshot,
+        ...keptBytes,
+        made_snapshots,
+      };
+      const decision = transition(state, { type: "complete", now, ...result, rules, claimed });
+      return this.#settleDecision(state, decision.kind === "change" ? withExtraWrites(decision, removals) : decision);
     });
   }
 
   /** Returns timers that remove the oldest workspaces from the owner's trash to make room for this one. */
   async #trimTrash({ workspace }: WorkspaceState, now: number): Promise<Statement[]> {
     const trashed = await this.#deps.store.all(listTrashByOwner({ owner_id: workspace.owner_id }));
-    const over = trashed.slice(0, Math.max(0, trashed.length + 1 - MAX_TRASHED));
-    return over.map(({ id }) => setTimer("workspace", id, EMPTY_TRASH, now));
+    const excess = trashed.slice(0, Math.max(0, trashed.length + 1 - MAX_TRASHED));
+    return excess.map(({ id }) => setTimer("workspace", id, EMPTY_TRASH, now));
   }
 
-  /** `left`: state that remains despite the failure, for the next build. */
+  /** Fails the job. `left`: state that remains despite the failure, for the next build. */
   failJob(
     args: JobRunRef & {
       readonly error: string;
@@ -308,8 +323,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /**
-   * Replaces the state that a build left, which was `before`. Rejects with 409 if the state has changed since, or while the workspace has
-   * an active build, which may be using it.
+   * Replaces the state that a build left. Rejects with 409 if the state is not `before`, or while the workspace has an active build,
+   * which may be using the state.
    */
   putBuildState(args: {
     readonly build_id: string;
@@ -323,13 +338,13 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (isLatest && state.build.state !== args.before)
         throw conflict("The state has changed. Reload it and try again.");
       const patch = { state: args.state, updated_at: this.#deps.clock.now() };
-      const pushed = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
-      if (!isLatest) return { state, writes: pushed, reply: undefined };
-      // The caller that pushes a state knows what exists, so builds need not wait for a particular worker.
+      const writes = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
+      if (!isLatest) return { state, writes: writes, reply: undefined };
+      // The new state says which resources exist, so builds need not wait for a particular worker.
       const tags = unbindTagsFromWorker(state.tags);
       return {
         state: { ...state, tags, build: { ...state.build, ...patch } },
-        writes: [...pushed, updateJob(state.job.id, { tags }, { expect: 1 })],
+        writes: [...writes, updateJob(state.job.id, { tags }, { expect: 1 })],
         reply: undefined,
       };
     });
@@ -354,14 +369,14 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (isActive(state.job)) throw conflict("The workspace is being removed from the trash.");
       if (state.build.id !== after) throw conflict("A newer build of the workspace exists. Reload it and try again.");
       const now = this.#deps.clock.now();
-      const out = restoreFromTrash(state, name, now);
-      const decision = transition(out.state, { type: "build", now, build });
+      const restored = restoreFromTrash(state, name, now);
+      const decision = transition(restored.state, { type: "build", now, build });
       if (decision.kind !== "change") return toSettledOutcome(this.#deps, state, decision, undefined, undefined);
       const guards = [guardTemplate({ id: workspace.template_id }), guardUser({ id: workspace.owner_id })];
-      const alive = updateWorkspace(workspace.id, out.patch, { expect: 1 });
-      const writes = [...guards, alive, ...out.writes, ...decision.writes];
+      const update = updateWorkspace(workspace.id, restored.patch, { expect: 1 });
+      const writes = [...guards, update, ...restored.writes, ...decision.writes];
       return toSettledOutcome(this.#deps, state, { ...decision, writes }, undefined, undefined);
-    }).catch(nameTaken);
+    }).catch(throwNameTaken);
   }
 
   /** Handles the timer of the trash: deletes the remaining files, and retries later if that fails. */
@@ -372,12 +387,15 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
         return { state, writes: [clearTimer("workspace", this.id, EMPTY_TRASH)], reply: "stale" };
       }
       const now = this.#deps.clock.now();
-      const again = setTimer("workspace", this.id, EMPTY_TRASH, now + TRASH_RETRY_MS);
-      if (isActive(state.job) || (await this.#isForked())) return { state, writes: [again], reply: "stale" };
+      const retryTimer = setTimer("workspace", this.id, EMPTY_TRASH, now + TRASH_RETRY_MS);
+      if (isActive(state.job) || (await this.#isForked())) return { state, writes: [retryTimer], reply: "stale" };
       const input = { transition: "delete", reason: "autodelete", initiator_id: workspace.owner_id } as const;
       const planned = await this.#deps.automatic.plan(workspace, build, { ...input, permanent: true });
       const decision = transition(state, { type: "build", now, build: planned });
-      return this.#settleDecision(state, decision.kind === "change" ? withExtraWrites(decision, [again]) : decision);
+      return this.#settleDecision(
+        state,
+        decision.kind === "change" ? withExtraWrites(decision, [retryTimer]) : decision,
+      );
     });
   }
 
@@ -394,10 +412,10 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   /** Begins a snapshot. Rejects with 409 during a build or another snapshot, or at the limit. */
   createSnapshot({ rows = [], ...snapshot }: NewSnapshot & { readonly rows?: readonly Statement[] }): Promise<void> {
     return this.handle(async (state) => {
-      const known = await this.#deps.store.all(listSnapshots({ workspace_id: this.id }));
-      const decision = beginSnapshot(state, snapshot, known, this.#deps.clock.now());
-      const whole = decision.kind === "change" ? withExtraWrites(decision, rows) : decision;
-      return toSettledOutcome(this.#deps, state, whole, undefined, undefined);
+      const existing = await this.#deps.store.all(listSnapshots({ workspace_id: this.id }));
+      const decision = beginSnapshot(state, snapshot, existing, this.#deps.clock.now());
+      const complete = decision.kind === "change" ? withExtraWrites(decision, rows) : decision;
+      return toSettledOutcome(this.#deps, state, complete, undefined, undefined);
     });
   }
 
@@ -408,11 +426,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     bytes,
     sealed_state = "",
   }: CaptureResult & { readonly snapshot_id: string; readonly sealed_state?: string }): Promise<LateResult> {
-    const made = { method, bytes, sealed_state };
-    return this.#withSnapshot(snapshot_id, (state, row, now) => completeCapture(state, row, made, now));
+    const captured = { method, bytes, sealed_state };
+    return this.#withSnapshot(snapshot_id, (state, row, now) => completeCapture(state, row, captured, now));
   }
 
-  /** The files could not be copied; `sealed_state` identifies what could not be deleted. */
+  /** Fails a snapshot whose files could not be copied. `sealed_state` identifies the files that could not be deleted. */
   snapshotFailed({
     snapshot_id,
     error,
@@ -436,7 +454,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /** The files of a snapshot were deleted. */
+  /** Deletes the row of a snapshot after its files were deleted. */
   snapshotDropped({ snapshot_id }: { readonly snapshot_id: string }): Promise<LateResult> {
     return this.#withSnapshot(snapshot_id, (state, row, now) => deleteRow(state, row, now));
   }
@@ -473,7 +491,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   /** Changes properties without a build; "stale" when unchanged. Rejects with 409 for a taken name, 410 for a deleted workspace. */
   edit(edit: WorkspaceEdit): Promise<LateResult> {
     return this.handle(async (state) => this.#settleDecision(state, await this.#decideEdit(state, edit))).catch(
-      nameTaken,
+      throwNameTaken,
     );
   }
 
@@ -481,17 +499,23 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   handleLostAccess(_: Record<string, never>): Promise<LateResult> {
     return this.handle(async (state) => {
       failpoint("access_lost");
-      // Read before the shared ports: another loss in the meantime keeps the timer due.
-      const seen = (await this.#deps.store.get(findActorTimer("workspace", this.id, LOST_ACCESS)))?.due;
-      if (seen === undefined) return { state, reply: "stale" };
-      const done = moveTimer("workspace", this.id, LOST_ACCESS, { due: undefined, seen });
-      if (state.workspace.deleted) return { state, writes: [done], reply: "stale" };
+      // Read before the shared ports, so that the timer stays due if someone else loses access in the meantime.
+      const dueAt = (await this.#deps.store.get(findActorTimer("workspace", this.id, LOST_ACCESS)))?.due;
+      if (dueAt === undefined) return { state, reply: "stale" };
+      const clearance = moveTimer("workspace", this.id, LOST_ACCESS, { due: undefined, seen: dueAt });
+      if (state.workspace.deleted) return { state, writes: [clearance], reply: "stale" };
       const decision = await this.#decideEdit(state, { type: "lose_access" });
-      return this.#settleDecision(state, decision.kind === "change" ? withExtraWrites(decision, [done]) : decision);
+      return this.#settleDecision(
+        state,
+        decision.kind === "change" ? withExtraWrites(decision, [clearance]) : decision,
+      );
     });
   }
 
-  /** Also ends shared ports and sub-agents of people who have lost access, and ports that a person may not share with a lower role. */
+  /**
+   * Decides an edit. Also unshares ports of people who have lost access or may not share ports with their new role, and deletes
+   * sub-agents.
+   */
   async #decideEdit(state: WorkspaceState, edit: WorkspaceEdit): Promise<Decision> {
     const { store, clock } = this.#deps;
     const now = clock.now();
@@ -516,14 +540,14 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     const idle = agents.filter(
       ({ id, parent_id }) => parent_id !== null && !(connected.has(id) && connected.has(parent_id)),
     );
-    const ends = idle.map(({ id }) => ({ topic: "agent_gone", agent_id: id }) as const);
-    return { ...withExtraWrites(change, idle.flatMap(deleteSubAgent)), events: [...change.events, ...ends] };
+    const events = idle.map(({ id }) => ({ topic: "agent_gone", agent_id: id }) as const);
+    return { ...withExtraWrites(change, idle.flatMap(deleteSubAgent)), events: [...change.events, ...events] };
   }
 
   /** Shares a port or changes its share. Rejects with 400 as in facts/platform 3.5, 409 when the template changes at the same time. */
   sharePort(share: UpsertPortShare & PortSharer): Promise<LateResult> {
     return this.handle(async (state) => {
-      const context = { ...(await this.#ports(state)), is_allowed: await this.#mayShare(state, share) };
+      const context = { ...(await this.#loadPortContext(state)), is_allowed: await this.#mayShare(state, share) };
       return this.#settleDecision(state, sharePort(state, share, context));
     });
   }
@@ -531,28 +555,30 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   /** Rejects with 404 when the port is not shared. */
   unsharePort(port: { readonly agent_name: string; readonly port: number }): Promise<LateResult> {
     return this.handle(async (state) =>
-      this.#settleDecision(state, unsharePort(state, port, await this.#ports(state))),
+      this.#settleDecision(state, unsharePort(state, port, await this.#loadPortContext(state))),
     );
   }
 
-  /** Applies a lower share level of the template. */
+  /** Applies the template's lowered share level to the shared ports. */
   lowerPorts(_: Record<string, never>): Promise<LateResult> {
-    return this.handle(async (state) => this.#settleDecision(state, lowerPorts(state, await this.#ports(state))));
+    return this.handle(async (state) =>
+      this.#settleDecision(state, lowerPorts(state, await this.#loadPortContext(state))),
+    );
   }
 
-  /** The loss of a membership or account is committed before its timer arrives here, so a share made before that is ended by it. */
+  /** Returns whether the person may share ports now. If they lose access later, the timer of that loss ends the share. */
   async #mayShare({ workspace }: WorkspaceState, { by }: PortSharer): Promise<boolean> {
     if (by === null) return true;
     const found = await this.#deps.store.get(findSharableBy({ ...toAclParams(workspace), user_id: by.id }));
     return found !== undefined;
   }
 
-  async #ports({ workspace, build }: WorkspaceState): Promise<Omit<PortContext, "is_allowed">> {
+  async #loadPortContext({ workspace, build }: WorkspaceState): Promise<Omit<PortContext, "is_allowed">> {
     const { store, clock } = this.#deps;
     const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
     const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));
     return {
-      most: (template?.max_port_share_level ?? "owner") as ShareLevel,
+      maxLevel: (template?.max_port_share_level ?? "owner") as ShareLevel,
       agents: agents.map(({ name }) => name),
       shares: await store.all(listStoredPortShares({ workspace_id: workspace.id })),
       now: clock.now(),
@@ -582,12 +608,18 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.#settleDecision(state, transition(state, command));
   }
 
-  /** Milliseconds in whole minutes; null disables autostop. Rejects with 400 when the template forbids it. "stale" when unchanged. */
+  /**
+   * Sets the time to live in whole minutes; null disables autostop. Rejects with 400 when the template forbids it. "stale" when
+   * unchanged.
+   */
   setTtl(args: { readonly ttl_ms: number | null; readonly by: Originator }): Promise<LateResult> {
     return this.handle((state) => this.#times.edit(state, (now, rules, at) => withTtl(now, rules, args, at)));
   }
 
-  /** Null disables autostart. `no_user_data`: see `withAutostart`. Rejects with 400 when the template forbids it. */
+  /**
+   * Sets the autostart schedule; null disables autostart. `no_user_data`: see `withAutostart`. Rejects with 400 when the template forbids
+   * it.
+   */
   setAutostart({
     schedule,
     no_user_data,

@@ -40,7 +40,7 @@ const toDotfilesScript = ({ url, branch, install_command }: Dotfiles): ManifestS
 };
 
 export type AgentRowsInput = {
-  /** Rendered. */
+  /** The rendered template. */
   readonly manifest: Manifest;
   readonly now: number;
   readonly workspace_id: string;
@@ -49,7 +49,7 @@ export type AgentRowsInput = {
   /** The first of the reserved keys: one per agent, and one per script (`countScripts`). */
   readonly agent_key: number;
   readonly source_key: number;
-  /** For agents that do not specify their system. */
+  /** The system of agents that do not specify theirs. */
   readonly machine: { readonly os: string; readonly arch: string };
   readonly uuid: () => string;
   /** Digests of the tokens of running programs by agent name, which the new agents take over (rule PB-8). */
@@ -59,9 +59,9 @@ export type AgentRowsInput = {
   readonly secrets: readonly string[];
   /** Whether agents get none of the owner's data, regardless of the template. */
   readonly no_user_data: boolean;
-  /** Installed by agents before their start scripts. */
+  /** The dotfiles that agents install before their start scripts. */
   readonly dotfiles?: Dotfiles | undefined;
-  /** Default start. Stops have no agents. */
+  /** Defaults to start. A stop creates no agents. */
   readonly transition?: "start" | "stop";
 };
 
@@ -78,14 +78,14 @@ const CONNECTION_TIMEOUT_SECONDS = 120;
 const METADATA_TIMEOUT_SECONDS = 10;
 
 /**
- * Returns the rows. First deletes those of an earlier attempt of the same build, so that a build can begin again. Throws ProvisionError if
- * the resources of a start are too large: they are read with each workspace of a list.
+ * Returns the rows. The first statements delete the rows of an earlier attempt, so that a build can begin again. Throws ProvisionError if
+ * the resources of a start are too large, because lists of workspaces read them.
  */
 export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
   const keys = { agent: input.agent_key, source: input.source_key };
   const rows: Statement[] = [...deleteAgentsOfBuild(input.build_id), deleteResources(input.job_id)];
   const agents: CreatedAgents["agents"] = [];
-  let order = 0;
+  let displayOrder = 0;
   const secrets = new BuildSecrets(input.secrets);
   const resources = input.manifest.resources.map((resource) => hideSecrets(resource, secrets));
   if (input.transition !== "stop" && JSON.stringify(resources).length > MAX_RESOURCES_CHARS)
@@ -97,10 +97,10 @@ export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
     for (const agent of resource.agents ?? []) {
       const created = { name: agent.name, id: input.uuid(), token: (agent.token ?? input.uuid()).toLowerCase() };
       agents.push(created);
-      const keysAndOrder = { resource_id: id, key: keys.agent++, display_order: order++ };
+      const keysAndOrder = { resource_id: id, key: keys.agent++, display_order: displayOrder++ };
       // A token set by the template always belongs to the newest agent.
-      const kept = input.kept?.get(agent.name);
-      if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(created.token)));
+      const tokenHash = input.kept?.get(agent.name);
+      if (tokenHash ?? agent.token) rows.push(releaseToken(tokenHash ?? sha256(created.token)));
       const isPrivate = agent.repository !== undefined && parsePlan(agent.repository) !== undefined;
       const seal = sealSecretTexts(input.encryption, created.id, isPrivate ? "all" : secrets);
       rows.push(
@@ -112,7 +112,7 @@ export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
   return { rows, agents, daily_cost: sumDailyCost(input.manifest) };
 };
 
-/** Members whose texts only the agent gets: they are encrypted instead. The container's are not stored. */
+/** Members with texts that only the agent gets: they are encrypted instead of masked. Those of the container are not stored. */
 const AGENT_TEXTS: ReadonlySet<string> = new Set(["env", "script", "token", "docker"]);
 
 /** Masks the secrets in all texts that people see. */
@@ -120,9 +120,9 @@ const hideSecrets = <T>(value: T, secrets: BuildSecrets): T => {
   if (typeof value === "string") return secrets.hide(value) as T;
   if (Array.isArray(value)) return value.map((one) => hideSecrets(one, secrets)) as T;
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).map(([key, one]) => [
+  const entries = Object.entries(value).map(([key, member]) => [
     key,
-    AGENT_TEXTS.has(key) ? one : hideSecrets(one, secrets),
+    AGENT_TEXTS.has(key) ? member : hideSecrets(member, secrets),
   ]);
   return Object.fromEntries(entries) as T;
 };
@@ -140,8 +140,10 @@ const listScripts = (
     : [Object.assign(toDotfilesScript(dotfiles), { is_dotfiles: true }), ...scripts];
 
 /** Counts the scripts of all agents. Each needs a log source. */
-export const countScripts = ({ resources }: Manifest, ofOwner: OwnerInput): number =>
-  resources.flatMap(({ agents }) => agents ?? []).reduce((sum, agent) => sum + listScripts(agent, ofOwner).length, 0);
+export const countScripts = ({ resources }: Manifest, ownerInput: OwnerInput): number =>
+  resources
+    .flatMap(({ agents }) => agents ?? [])
+    .reduce((sum, agent) => sum + listScripts(agent, ownerInput).length, 0);
 
 export const sumDailyCost = ({ resources }: Manifest): number =>
   resources.reduce((sum, resource) => sum + (resource.daily_cost ?? 0), 0);
@@ -183,7 +185,7 @@ const toAgentRow = (
     build_id,
     name: agent.name,
     token_hash: kept?.get(agent.name) ?? sha256(token),
-    // A token that the template's provisioner made may be that of earlier builds.
+    // A token that the template's provisioner created may be the token of earlier builds.
     token_made_at: agent.token === undefined ? now : null,
     instance_id: agent.instance_id ?? "",
     api_key_scope: no_user_data ? "no_user_data" : (agent.api_key_scope ?? "all"),
@@ -249,7 +251,7 @@ const toAgentItems = (
   }));
   return [
     ...(sources.length > 0 ? [insertLogSource(sources), insertAgentScript(scripts)] : []),
-    // Some apps keep their IDs across builds, so those of earlier builds are deleted first.
+    // Some apps keep their IDs across builds, so the apps of earlier builds are deleted first.
     ...(agent.apps ?? []).flatMap((app) => (app.id === undefined ? [] : [releaseApp({ id: app.id, workspace_id })])),
     ...(agent.apps?.length ? [insertAgentApp(toAppRows(agent.apps, agent_id, uuid))] : []),
     ...(metadata.length > 0 ? [insertAgentMetadata(metadata)] : []),

@@ -20,7 +20,7 @@ export type AgentShutdownDeps = {
   readonly agentHttp: AgentHttp;
 };
 
-/** Time that a daemon needs in addition to its scripts, to end their leftovers and deliver their output. */
+/** Time that a daemon needs in addition to its scripts, to end leftover processes and deliver the output. */
 const SHUTDOWN_GRACE_MS = 10_000;
 /** Timeout of a stop script without its own (src/daemon/scripts/scripts.ts). */
 const DEFAULT_SCRIPT_TIMEOUT_MS = 20_000;
@@ -30,7 +30,7 @@ const MAX_SHUTDOWN_MS = 5 * 60_000;
 const ANSWER_TIMEOUT_MS = 10_000;
 const STAGE = "Shutting down";
 
-/** Resolves when every agent has disconnected or need not be waited for, or the signal aborts. Never rejects. */
+/** Resolves when every agent has disconnected or does not have to be awaited, or when the signal aborts. Never rejects. */
 export const shutDownAgents = async (
   deps: AgentShutdownDeps,
   workspace_id: string,
@@ -46,25 +46,26 @@ export const shutDownAgents = async (
 const shutDownAgent = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report, signal: AbortSignal) => {
   const { clock, store, topics } = deps;
   if (agentStatus(agent, clock.now()) !== "connected") return;
-  // A daemon that was asked before a server restart is reconnecting.
+  // A daemon that was asked to shut down before a server restart is still reconnecting.
   if (!deps.dialer.isDaemon(agent.id) && agent.lifecycle_state !== "shutting_down") return;
   const started_at = clock.now();
-  const gone = new AbortController();
+  const disconnected = new AbortController();
   const checkDisconnected = async (): Promise<void> => {
-    const now = await store.get(findAgent({ id: agent.id }));
-    if (!now || agentStatus(now, clock.now()) !== "connected") gone.abort();
+    const current = await store.get(findAgent({ id: agent.id }));
+    if (!current || agentStatus(current, clock.now()) !== "connected") disconnected.abort();
   };
   const unsubscribe = topics.subscribe("workspace_changed", agent.workspace_id, ({ agent_id }) => {
     if (agent_id === agent.id) void checkDisconnected().catch(() => {});
   });
   try {
-    const bound = await loadLimit(store, agent.id);
+    const limitMs = await loadLimit(store, agent.id);
     report.log("info", STAGE, `The agent ${agent.name} runs its stop scripts and shuts down.`);
     if (!(await requestExit(deps, agent.id, signal))) return;
     await checkDisconnected();
-    const ended = await abortsWithin(clock, bound, gone.signal, signal);
+    const hasDisconnected = await abortsWithin(clock, limitMs, disconnected.signal, signal);
     if (signal.aborted) return;
-    if (!ended) report.log("warn", STAGE, `The agent ${agent.name} did not shut down within ${bound / 1000} s.`);
+    if (!hasDisconnected)
+      report.log("warn", STAGE, `The agent ${agent.name} did not shut down within ${limitMs / 1000} s.`);
     const timing = { action: "shutdown", resource: agent.name, source: "agent", stage: "apply" };
     report.timing({ ...timing, started_at, ended_at: clock.now() });
   } catch (error) {
@@ -77,22 +78,22 @@ const shutDownAgent = async (deps: AgentShutdownDeps, agent: AgentRow, report: R
 /** Returns the milliseconds that the agent may take: its longest stop script plus overhead. */
 const loadLimit = async (store: Store, agent_id: string): Promise<number> => {
   const scripts = await store.all(listAgentScripts({ agent_id }));
-  const stops = scripts.filter(({ run_on_stop }) => run_on_stop);
-  const longest = Math.max(
+  const stopScripts = scripts.filter(({ run_on_stop }) => run_on_stop);
+  const longestMs = Math.max(
     0,
-    ...stops.map(({ timeout_seconds }) => timeout_seconds * 1000 || DEFAULT_SCRIPT_TIMEOUT_MS),
+    ...stopScripts.map(({ timeout_seconds }) => timeout_seconds * 1000 || DEFAULT_SCRIPT_TIMEOUT_MS),
   );
-  return Math.min(MAX_SHUTDOWN_MS, longest) + SHUTDOWN_GRACE_MS;
+  return Math.min(MAX_SHUTDOWN_MS, longestMs) + SHUTDOWN_GRACE_MS;
 };
 
-/** Returns false when the daemon cannot be asked, so its provisioner must end it. */
+/** Returns false when the daemon cannot be asked, so the provisioner must end it. */
 const requestExit = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: string, signal: AbortSignal) => {
   const timeout = new AbortController();
   const timer = clock.after(ANSWER_TIMEOUT_MS, () => timeout.abort());
   try {
     const path = "/api/v0/shutdown";
-    const requested = AbortSignal.any([timeout.signal, signal]);
-    const response = await agentHttp.request(agent_id, { method: "POST", path, signal: requested });
+    const eitherSignal = AbortSignal.any([timeout.signal, signal]);
+    const response = await agentHttp.request(agent_id, { method: "POST", path, signal: eitherSignal });
     await response.discard();
     return response.status < 300;
   } catch (error) {

@@ -1,5 +1,5 @@
-// Audit log entries of a workspace and its builds, derived from the states before and after a message, so that none can be forgotten (rules
-// AU-1, AU-7). Pure; used only by the workspace actor.
+// Audit log entries of a workspace and its builds, derived from the states before and after a message, so that no entry can be forgotten
+// (rules AU-1, AU-7). Pure; used only by the workspace actor.
 
 import { getCurrentOrigin } from "#base/origin.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -16,20 +16,23 @@ export const buildWorkspaceEntries = (
   now: number,
 ): readonly AuditEntry[] => {
   const { workspace, build, job } = after;
-  const was = before?.workspace;
+  const previous = before?.workspace;
   const isNewBuild = before?.build.id !== build.id;
   const isCancelled = !isNewBuild && before?.job.canceled_at === null && job.canceled_at !== null;
-  const ends = was?.deleted === false && workspace.deleted;
+  const isDeletion = previous?.deleted === false && workspace.deleted;
   // Derived columns are logged only together with the changes that cause them.
   const derived = { next_start_at: workspace.next_start_at, deleting_at: workspace.deleting_at };
   const isChanged =
-    was !== undefined && !ends && was !== workspace && isAudited("workspace", { ...was, ...derived }, workspace);
-  if (was && !isNewBuild && !isCancelled && !ends && !isChanged) return [];
+    previous !== undefined &&
+    !isDeletion &&
+    previous !== workspace &&
+    isAudited("workspace", { ...previous, ...derived }, workspace);
+  if (previous && !isNewBuild && !isCancelled && !isDeletion && !isChanged) return [];
   const requested =
     getCurrentOrigin() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
   const common = { now, organization_id: workspace.organization_id, workspace_id: workspace.id };
-  const about = { ...common, resource_type: "workspace", resource_id: workspace.id, target: workspace.name } as const;
-  const ofBuild = {
+  const base = { ...common, resource_type: "workspace", resource_id: workspace.id, target: workspace.name } as const;
+  const buildBase = {
     ...common,
     resource_type: "workspace_build" as const,
     resource_id: build.id,
@@ -43,13 +46,13 @@ export const buildWorkspaceEntries = (
     },
   };
   return [
-    ...(was ? [] : [{ ...about, ...requested, action: "create", after: workspace } as const]),
-    ...(ends ? [{ ...about, ...requested, action: "delete", before: workspace } as const] : []),
-    ...(isChanged ? [{ ...about, action: "write", before: was, after: workspace } as const] : []),
+    ...(previous ? [] : [{ ...base, ...requested, action: "create", after: workspace } as const]),
+    ...(isDeletion ? [{ ...base, ...requested, action: "delete", before: workspace } as const] : []),
+    ...(isChanged ? [{ ...base, action: "write", before: previous, after: workspace } as const] : []),
     ...(isNewBuild
-      ? [{ ...ofBuild, ...requested, action: build.transition, before: before?.build, after: build } as const]
+      ? [{ ...buildBase, ...requested, action: build.transition, before: before?.build, after: build } as const]
       : []),
-    ...(isCancelled ? [{ ...ofBuild, action: "write", before: before?.job, after: job } as const] : []),
+    ...(isCancelled ? [{ ...buildBase, action: "write", before: before?.job, after: job } as const] : []),
   ];
 };
 

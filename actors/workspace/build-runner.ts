@@ -75,7 +75,7 @@ const WITHHELD_NOTICE =
   "This build was requested, or its schedule was set, by someone without access to the workspace, so it gets none of the owner's secrets, accounts or keys. They are available after the owner starts it from its page or with `slipway start`.";
 const HEARTBEAT_MS = 60_000;
 
-/** A job that has its turn. */
+/** A job that has a slot. */
 type ClaimedJob = { readonly job_id: string; readonly worker: Worker; readonly yieldSlot: () => void };
 
 export class BuildRunner implements Builds {
@@ -89,7 +89,7 @@ export class BuildRunner implements Builds {
     this.#deps = deps;
   }
 
-  /** A job that no worker can take stays pending, and logs that, until a worker connects, or it is canceled or given up. */
+  /** A job that no worker can take stays pending, and says so in its log, until a worker connects or the job is canceled or given up. */
   submit({ workspace_id, job_id, created_at, tags, urgency, part }: SubmittedBuild): void {
     const { clock, jobs } = this.#deps;
     if (!jobs.isElsewhere(tags)) {
@@ -97,7 +97,7 @@ export class BuildRunner implements Builds {
       if (jobs.has(job_id) && !this.#requeued.delete(job_id)) return;
       if (jobs.workersFor(tags).length === 0) this.#reportWaiting(workspace_id, job_id, tags);
     }
-    const began = clock.now();
+    const beganAt = clock.now();
     const reason = getCurrentSpan();
     jobs.submit({
       of: { kind: "build", id: workspace_id },
@@ -113,10 +113,10 @@ export class BuildRunner implements Builds {
           "slipway.worker.built_in": worker.id === jobs.worker.id,
         };
         return runInDetachedSpan(
-          () => ({ name: "build", began, attributes }),
+          () => ({ name: "build", began: beganAt, attributes }),
           reason,
           () => {
-            beginSpan({ name: "queue", began })?.end();
+            beginSpan({ name: "queue", began: beganAt })?.end();
             return this.#runJob(workspace_id, { job_id, worker, yieldSlot }, signal);
           },
         );
@@ -127,21 +127,21 @@ export class BuildRunner implements Builds {
   #reportWaiting(workspace_id: string, job_id: string, tags: Tags): void {
     const workspaces = this.#deps.workspaces();
     const report = new JobReport(this.#deps.clock, (text) => workspaces.ask(workspace_id, "say", { job_id, ...text }));
-    const words = `No worker with the tags ${describeTags(tags)} is connected; the build waits for one.`;
-    report.addLines("provisioner_daemon", "info", "Waiting", words);
+    const message = `No worker with the tags ${describeTags(tags)} is connected; the build waits for one.`;
+    report.addLines("provisioner_daemon", "info", "Waiting", message);
   }
 
   cancel(job_id: string): void {
     this.#deps.jobs.cancel(job_id, "the build was cancelled");
   }
 
-  /** One job from start to end; never rejects. */
-  async #runJob(workspace_id: string, taken: ClaimedJob, signal: AbortSignal): Promise<void> {
-    const { job_id, worker } = taken;
+  /** Runs one job from start to end. Never rejects. */
+  async #runJob(workspace_id: string, claimed: ClaimedJob, signal: AbortSignal): Promise<void> {
+    const { job_id, worker } = claimed;
     try {
       const plan = () => this.#start(workspace_id, job_id, signal, worker);
       const started = await runInNewSpan(() => ({ name: "plan" }), plan);
-      if (started !== "stale") await this.#work({ ...started, ...taken }, workspace_id, signal);
+      if (started !== "stale") await this.#runBuild({ ...started, ...claimed }, workspace_id, signal);
     } catch (error) {
       // The job stays open on disk. The next start resumes it, or the reaper ends it.
       if (!isServerStopping(signal))
@@ -165,7 +165,7 @@ export class BuildRunner implements Builds {
     }
   }
 
-  async #work(
+  async #runBuild(
     {
       request: requested,
       orphan,
@@ -191,7 +191,7 @@ export class BuildRunner implements Builds {
     /** The state that remains even if the report fails. */
     let left: { readonly state: string | null } | undefined;
     const report = new WorkspaceBuildReport(clock, workspaces, workspace_id, run, signal, yieldSlot);
-    const alive = clock.every(HEARTBEAT_MS, () => {
+    const heartbeat = clock.every(HEARTBEAT_MS, () => {
       workspaces.ask(workspace_id, "touchJob", run).catch(() => {});
     });
     try {
@@ -212,12 +212,12 @@ export class BuildRunner implements Builds {
           () => ({ name: "equip" }),
           () => equip(request, signal),
         );
-      // Forgetting resources needs no worker that could delete them.
+      // Forgetting resources needs no worker.
       const { state, made, kept_bytes }: ProvisionResult = orphan
         ? { state: null }
         : await runInNewSpan(
             () => ({ name: "apply" }),
-            () => this.#provisioner(request, worker).run(request, report, signal),
+            () => this.#requireProvisioner(request, worker).run(request, report, signal),
           );
       left = { state };
       failpoint("build_pushed");
@@ -252,19 +252,24 @@ export class BuildRunner implements Builds {
       if (!signal.aborted) report.addLines("provisioner_daemon", "error", "Failed", formatFailure(error));
       await report.whenSettled();
       if (error instanceof ProvisionError) left ??= error.left;
-      const kept = { request, worker, state: left ? left.state : request.state };
-      if (signal.aborted) await this.#completeCanceled(run, kept, left === undefined, signal);
-      else await this.#fail(workspace_id, run, error, signal, left && kept);
+      const unfinished = { request, worker, state: left ? left.state : request.state };
+      if (signal.aborted) await this.#completeCanceled(run, unfinished, left === undefined, signal);
+      else await this.#fail(workspace_id, run, error, signal, left && unfinished);
     } finally {
-      alive.cancel();
+      heartbeat.cancel();
     }
   }
 
   /** Lists the resources that remain, because forgetting a workspace deletes none. */
   #reportRemaining({ manifest, state }: ProvisionRequest, report: JobReport): void {
-    const things = this.#deps.provisioners.get(manifest.provisioner)?.listRemaining?.(state) ?? [];
-    for (const thing of things) {
-      report.addLines("provisioner_daemon", "warn", "Forgetting", `${thing} is not removed and is no longer managed.`);
+    const resources = this.#deps.provisioners.get(manifest.provisioner)?.listRemaining?.(state) ?? [];
+    for (const resource of resources) {
+      report.addLines(
+        "provisioner_daemon",
+        "warn",
+        "Forgetting",
+        `${resource} is not removed and is no longer managed.`,
+      );
     }
   }
 
@@ -272,14 +277,14 @@ export class BuildRunner implements Builds {
     return sealState(this.#deps.encryption, { workspace_id: workspace.id, provisioner }, state);
   }
 
-  /** Lets the provisioner discard its copy of the state once it is on disk. A late report has stored nothing. */
+  /** Lets the provisioner discard its copy of the state once the state is on disk. A late report has stored nothing. */
   #forgetState(request: ProvisionRequest, worker: Worker, answer: LateResult): void {
     if (answer !== "done") return;
     failpoint("build_done");
-    this.#provisioner(request, worker).releaseState?.(request);
+    this.#requireProvisioner(request, worker).releaseState?.(request);
   }
 
-  /** Requeues the job for any worker and with new tokens. It fails after too many attempts. */
+  /** Requeues the job for any worker and with new tokens. The job fails after too many attempts. */
   async #requeue(
     workspace_id: string,
     args: Parameters<WorkspaceActor["requeueJob"]>[0],
@@ -296,8 +301,8 @@ export class BuildRunner implements Builds {
     }
   }
 
-  /** A remote worker runs whatever the queue assigned to it. */
-  #provisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
+  /** Returns the provisioner that runs the job. A remote worker runs every job that the queue assigned to it. */
+  #requireProvisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
     const name = worker.id === this.#deps.jobs.worker.id ? manifest.provisioner : "external";
     const found = this.#deps.provisioners.get(name);
     if (found) return found;
@@ -314,7 +319,7 @@ export class BuildRunner implements Builds {
     const args = { ...run, state: this.#seal(request, state), unheard };
     const sendReport = () => this.#deps.workspaces().ask(request.workspace.id, "completeJob", args);
     const answer = await askWithRetries(this.#deps.clock, signal, sendReport);
-    // A worker that has not reported its state keeps it.
+    // A worker that has not reported the state keeps its copy.
     if (!unheard) this.#forgetState(request, worker, answer);
   }
 
@@ -329,8 +334,8 @@ export class BuildRunner implements Builds {
     const error_code = error instanceof ProvisionError ? error.code : "";
     getCurrentSpan()?.fail(error_code || getErrorType(error));
     if (!(error instanceof ProvisionError)) log("builds").error("job {job_id} failed: {error}", { job_id, error });
-    const kept = left ? { left: { state: this.#seal(left.request, left.state) } } : {};
-    const args = { ...run, error: formatFailure(error), error_code, ...kept };
+    const leftState = left ? { left: { state: this.#seal(left.request, left.state) } } : {};
+    const args = { ...run, error: formatFailure(error), error_code, ...leftState };
     const sendReport = () => this.#deps.workspaces().ask(workspace_id, "failJob", args);
     const answer = await askWithRetries(this.#deps.clock, signal, sendReport);
     if (left) this.#forgetState(left.request, left.worker, answer);
@@ -345,6 +350,6 @@ const formatDetails = ({ manifest, transition, build_number, parameters, state }
   state === null ? "The previous build left no state." : `The previous build left ${state.length} characters of state.`,
 ];
 
-/** Only messages of provisioners are meant for people. */
+/** Returns the error for people. Only messages of provisioners are meant for them. */
 const formatFailure = (error: unknown): string =>
   error instanceof ProvisionError ? error.message : "The build failed because of an internal error.";

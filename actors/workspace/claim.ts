@@ -23,17 +23,21 @@ export type Claim = Pick<
 };
 
 /** Returns the change of a claim, or undefined when the prebuild does not match or is no longer available. */
-export const toClaimChange = (state: WorkspaceState, { build, ...own }: Claim, now: number): Change | undefined => {
+export const toClaimChange = (
+  state: WorkspaceState,
+  { build, ...ownerFields }: Claim,
+  now: number,
+): Change | undefined => {
   const { workspace } = state;
-  const isFree = isUnclaimed(workspace) && !workspace.deleted && !isDormant(workspace) && isRunning(state);
-  if (!isFree || state.build.initiator_id !== PREBUILDS_USER_ID) return undefined;
+  const isAvailable = isUnclaimed(workspace) && !workspace.deleted && !isDormant(workspace) && isRunning(state);
+  if (!isAvailable || state.build.initiator_id !== PREBUILDS_USER_ID) return undefined;
   const { template_version_id, template_version_preset_id } = state.build;
   if (template_version_id !== build.template_version_id) return undefined;
   if (template_version_preset_id !== build.template_version_preset_id) return undefined;
-  const patch = { ...own, favorite: false, user_acl: {}, group_acl: {}, last_used_at: now, updated_at: now };
+  const patch = { ...ownerFields, favorite: false, user_acl: {}, group_acl: {}, last_used_at: now, updated_at: now };
   const decision = withBuild(state, patch, build, [deletePortSharesByWorkspace(workspace.id)], now);
   if (decision.kind !== "change") return undefined;
-  const { owner_id, name } = own;
+  const { owner_id, name } = ownerFields;
   return {
     ...decision,
     // The new owner must still exist (rule ID-26).
@@ -53,6 +57,6 @@ export const isClaim = async (
 ): Promise<boolean> => {
   if (isUnclaimed(workspace) || transition !== "start" || initiator_id === PREBUILDS_USER_ID) return false;
   if (build_number < 2) return false;
-  const before = await store.get(findBuildInitiator({ workspace_id, build_number: build_number - 1 }));
-  return before?.initiator_id === PREBUILDS_USER_ID;
+  const previous = await store.get(findBuildInitiator({ workspace_id, build_number: build_number - 1 }));
+  return previous?.initiator_id === PREBUILDS_USER_ID;
 };

@@ -1,4 +1,5 @@
-// Deadlines of a running workspace: the first one, the latest that its template allows, extensions and activity (facts/platform 2.7). Pure:
+// Deadlines of a running workspace: the first deadline, the latest one that its template allows, extensions, and activity (facts/platform
+// 2.7). Pure:
 // every time is in milliseconds since 1970 and passed as an argument.
 import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
@@ -9,16 +10,16 @@ import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import type { WorkspaceState } from "./decision.ts";
 import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 /** Weeks of the autostop requirement are counted from this Monday, 2023-01-02, in days since 1970. */
-const WEEK_EPOCH_DAYS = Date.UTC(2023, 0, 2) / (24 * 60 * MINUTE);
+const WEEK_EPOCH_DAYS = Date.UTC(2023, 0, 2) / (24 * 60 * MINUTE_MS);
 /** Default quiet hours. */
 export const DEFAULT_QUIET_HOURS = "CRON_TZ=UTC 0 0 * * *";
 /** A required stop this soon after the start moves to the next required day, subject to the buffer. */
-export const LEEWAY_MS = 120 * MINUTE;
-export const BUFFER_MS = 15 * MINUTE;
-/** A requested deadline must be at least 30 minutes ahead. One minute is tolerated for slow clocks and networks. */
-const MIN_AHEAD_MS = 29 * MINUTE;
+export const LEEWAY_MS = 120 * MINUTE_MS;
+export const BUFFER_MS = 15 * MINUTE_MS;
+/** A requested deadline must be at least 30 minutes ahead. One minute less is tolerated, because of slow clocks and networks. */
+const MIN_AHEAD_MS = 29 * MINUTE_MS;
 /** Activity moves a deadline only after 5% of the bump has passed, rather than with every keystroke. */
 const BUMP_THRESHOLD = 0.95;
 
@@ -39,45 +40,45 @@ export const findNextAutostart = (
     ? undefined
     : findNextTime(workspace.autostart_schedule, after, rules.autostart_requirement_days);
 
-/** Returns the deadlines of a start that succeeded at `ended` (rules TI-4 to TI-6). */
-export const initialDeadlines = (workspace: ScheduledWorkspace, rules: ScheduleRules, ended: number): Deadlines => {
+/** Returns the deadlines of a start that succeeded at `endedAt` (rules TI-4 to TI-6). */
+export const initialDeadlines = (workspace: ScheduledWorkspace, rules: ScheduleRules, endedAt: number): Deadlines => {
   if (isUnclaimed(workspace)) return { deadline: null, max_deadline: null };
-  const max_deadline = computeMaxDeadline(rules, ended);
+  const max_deadline = computeMaxDeadline(rules, endedAt);
   const ttl = toEffectiveTtl(workspace, rules);
   if (ttl === null) return { deadline: max_deadline, max_deadline };
   return {
-    deadline: capAt(extendOverAutostart(workspace, rules, ended, ended + ttl, ttl), max_deadline),
+    deadline: limitTo(extendOverAutostart(workspace, rules, endedAt, endedAt + ttl, ttl), max_deadline),
     max_deadline,
   };
 };
 
-/** If autostart would start the workspace again before then, it keeps running through the next autostart instead. */
+/** If the next autostart comes before the deadline, extends the deadline past that autostart. */
 const extendOverAutostart = (
   workspace: ScheduledWorkspace,
   rules: ScheduleRules,
   now: number,
-  wanted: number,
+  deadline: number,
   ttl: number,
 ): number => {
   const next = findNextAutostart(workspace, rules, now);
-  return next !== undefined && wanted > next ? next + ttl : wanted;
+  return next !== undefined && deadline > next ? next + ttl : deadline;
 };
 
-const capAt = (wanted: number, max: number | null): number => (max === null ? wanted : Math.min(wanted, max));
+const limitTo = (deadline: number, max: number | null): number => (max === null ? deadline : Math.min(deadline, max));
 
 /**
- * Returns the first start of the owner's quiet hours far enough after `ended`, on a required day of a required week in the owner's time
+ * Returns the first start of the owner's quiet hours far enough after `endedAt`, on a required day of a required week in the owner's time
  * zone (rules TI-6, TI-31); null when the template requires none.
  */
-export const computeMaxDeadline = (rules: ScheduleRules, ended: number): number | null => {
+export const computeMaxDeadline = (rules: ScheduleRules, endedAt: number): number | null => {
   const { autostop_requirement_days: days, quiet_hours_schedule } = rules;
   const schedule = quiet_hours_schedule || DEFAULT_QUIET_HOURS;
   const weeks = Math.max(1, rules.autostop_requirement_weeks);
   // A required week occurs within this many weeks, and each has the same number of required days.
-  let left = (weeks + 1) * days.length;
+  let remainingTries = (weeks + 1) * days.length;
   // Subtracts a millisecond so that a time exactly at the leeway is included.
-  let at = findNextTime(schedule, ended + LEEWAY_MS - BUFFER_MS - 1, days);
-  for (; at !== undefined && left > 0; left -= 1) {
+  let at = findNextTime(schedule, endedAt + LEEWAY_MS - BUFFER_MS - 1, days);
+  for (; at !== undefined && remainingTries > 0; remainingTries -= 1) {
     if (Math.floor((toDayNumber(schedule, at) - WEEK_EPOCH_DAYS) / 7) % weeks === 0) return at;
     at = findNextTime(schedule, at, days);
   }
@@ -100,13 +101,13 @@ export const bumpDeadline = (
   const bump = rules.activity_bump_ms;
   if (!isRunning(state) || isUnclaimed(workspace) || deadline === null || ttl === null || bump <= 0) return undefined;
   if (deadline - at > bump * BUMP_THRESHOLD) return undefined;
-  const wanted = capAt(extendOverAutostart(workspace, rules, at, at + bump, ttl), max_deadline);
-  return wanted > deadline ? wanted : undefined;
+  const next = limitTo(extendOverAutostart(workspace, rules, at, at + bump, ttl), max_deadline);
+  return next > deadline ? next : undefined;
 };
 
 /**
  * Returns a running workspace's deadlines by the current rules of its template, or undefined when unchanged (rule TI-28). A required stop
- * that is past or within the leeway moves to two hours from now, so that people are not surprised.
+ * in the past or within the leeway moves to two hours from now, so that it does not surprise people.
  */
 export const renewDeadlines = (
   { workspace, build, job }: Pick<WorkspaceState, "workspace" | "build" | "job">,
@@ -114,20 +115,20 @@ export const renewDeadlines = (
   now: number,
 ): Deadlines | undefined => {
   if (!isRunning({ build, job }) || isUnclaimed(workspace)) return undefined;
-  const wanted = computeMaxDeadline(rules, job.completed_at ?? now);
-  const soonest = now + LEEWAY_MS;
-  const isSet = build.max_deadline !== null && build.max_deadline < soonest;
-  const max_deadline = wanted === null || wanted >= soonest ? wanted : isSet ? build.max_deadline : soonest;
+  const latest = computeMaxDeadline(rules, job.completed_at ?? now);
+  const earliest = now + LEEWAY_MS;
+  const isSet = build.max_deadline !== null && build.max_deadline < earliest;
+  const max_deadline = latest === null || latest >= earliest ? latest : isSet ? build.max_deadline : earliest;
   if (max_deadline === build.max_deadline) return undefined;
-  const hasOwn = toEffectiveTtl(workspace, rules) !== null && build.deadline !== null;
-  const own = hasOwn ? build.deadline : null;
-  return { deadline: own === null ? max_deadline : capAt(own, max_deadline), max_deadline };
+  const hasOwnDeadline = toEffectiveTtl(workspace, rules) !== null && build.deadline !== null;
+  const ownDeadline = hasOwnDeadline ? build.deadline : null;
+  return { deadline: ownDeadline === null ? max_deadline : limitTo(ownDeadline, max_deadline), max_deadline };
 };
 
 /** Returns why the deadline cannot be set to this value, or undefined (facts/platform 2.7, table "Extend"). */
 export const findExtendProblem = (
   { workspace, build, job }: Pick<WorkspaceState, "workspace" | "build" | "job">,
-  wanted: number,
+  requested: number,
   now: number,
 ): AppError | undefined => {
   if (isUnclaimed(workspace)) return conflict("A prebuilt workspace has no deadline until it is claimed.");
@@ -135,8 +136,8 @@ export const findExtendProblem = (
   if (isActive(job)) return conflict("The workspace is still starting.");
   if (!isRunning({ build, job })) return conflict("The last start of the workspace failed.");
   if (build.deadline === null) return conflict("The workspace has no deadline because autostop is off.");
-  if (wanted < now + MIN_AHEAD_MS) return invalidField("deadline", "must be at least 30 minutes ahead");
-  if (build.max_deadline !== null && wanted > build.max_deadline) {
+  if (requested < now + MIN_AHEAD_MS) return invalidField("deadline", "must be at least 30 minutes ahead");
+  if (build.max_deadline !== null && requested > build.max_deadline) {
     const latest = toRfc3339(build.max_deadline);
     return new AppError("invalid", "Cannot extend the workspace beyond its latest deadline.", {
       validations: [{ field: "deadline", detail: `must not be after ${latest}` }],

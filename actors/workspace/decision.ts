@@ -20,7 +20,7 @@ export type WorkspaceState = {
   readonly tags: Readonly<Record<string, string>>;
   /** Stage timings of the job so far. */
   readonly timings: JobRow["timings"];
-  /** Signed-in agents: the latest build's, or, while a stop or delete build is open, the ones that it ends. */
+  /** Signed-in agents: those of the latest build, or the ones that an open stop or delete build will end. */
   readonly agent_ids: readonly string[];
   /** The snapshot being created; no build begins or ends until it is done. */
   readonly capturing: SnapshotWork | null;
@@ -65,7 +65,7 @@ export type WorkspaceCommand =
   | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & JobOutput &
       AttemptRef)
   | ({ readonly type: "touch"; readonly now: number; readonly job_id: string } & AttemptRef)
-  /** The build's daily cost; `guards` reject the batch when it exceeds the quota by then. */
+  /** Sets the build's daily cost; `guards` reject the batch if the cost exceeds the quota. */
   | ({
       readonly type: "charge";
       readonly now: number;

@@ -1,4 +1,5 @@
-// Dormant workspaces (facts/platform 2.6): kept but not usable. They can be read, changed, stopped, deleted and woken, nothing else. Pure.
+// Dormant workspaces (facts/platform 2.6): kept but not usable. They can be read, changed, stopped, deleted and woken, but not used
+// otherwise. Pure.
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive } from "#schema/workspaces/job.ts";
 import type { WorkspaceState } from "./decision.ts";

@@ -75,8 +75,8 @@ const mergeRoles = (acl: Acl, changes: RoleChanges): Acl => {
 };
 
 /**
- * Ends the streams of people who lost access (rule SH-6), removes the notification that it was shared with them, and ends the copies of the
- * agents' tokens that they may have (rule AG-28).
+ * Changes the shares. Ends the streams of people who lost access (rule SH-6), removes their notifications about the share, and makes
+ * copies of the agents' tokens invalid that they may have (rule AG-28).
  */
 const withAcl = (
   state: WorkspaceState,
@@ -91,8 +91,8 @@ const withAcl = (
     const message = `A workspace can be shared with at most ${MAX_SHARES} users and groups.`;
     return { kind: "refused", error: new AppError("invalid", message) };
   }
-  const loses = hasLess(workspace.user_acl, user_acl) || hasLess(workspace.group_acl, group_acl);
-  const access_lost_at = loses ? toLossTime(state, now) : workspace.access_lost_at;
+  const isLoss = hasRemoved(workspace.user_acl, user_acl) || hasRemoved(workspace.group_acl, group_acl);
+  const access_lost_at = isLoss ? toLossTime(state, now) : workspace.access_lost_at;
   const change = toVisibleChange(state, { workspace: { user_acl, group_acl, access_lost_at, updated_at: now } }, [
     ...writes,
     ...retractShareNotices(workspace, user_acl),
@@ -103,9 +103,9 @@ const withAcl = (
 const isSame = (a: Acl, b: Acl): boolean =>
   Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([id, role]) => b[id] === role);
 
-/** Returns whether someone is in the list no longer. A lower role still enters the workspace. */
-const hasLess = (before: Acl, after: Acl): boolean => Object.keys(before).some((id) => !(id in after));
+/** Returns whether someone was removed from the list. A lower role still gives access to the workspace. */
+const hasRemoved = (before: Acl, after: Acl): boolean => Object.keys(before).some((id) => !(id in after));
 
-/** Later than every earlier loss, whatever the clock says. */
+/** Returns a time that is later than every earlier loss, even if the clock was set back. */
 const toLossTime = ({ workspace }: WorkspaceState, now: number): number =>
   Math.max(now, (workspace.access_lost_at ?? 0) + 1);

@@ -1,5 +1,5 @@
-// The effects of the workspace actor and its automatic builds, as interfaces, so that it does not depend on the runner of builds or on how
-// builds are planned.
+// Interfaces for the effects of the workspace actor and for automatic builds, so that the actor does not depend on the runner of builds
+// or on how builds are planned.
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { SnapshotRef } from "#src/provisioners/homes.ts";

@@ -14,7 +14,10 @@ type Settings = Pick<
   | "task_id"
 >;
 
-/** Returns a row without usage and shares. `latest_build_id` is its first build. `home_id` decides its shard, for as long as it exists. */
+/**
+ * Returns a row without usage and shares. `latest_build_id` is its first build. `home_id` decides the workspace's shard, which never
+ * changes.
+ */
 export const createWorkspaceRow = (
   settings: Settings,
   { id, latest_build_id, now }: Pick<WorkspaceRow, "id" | "latest_build_id"> & { readonly now: number },

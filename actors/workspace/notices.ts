@@ -1,5 +1,5 @@
-// Notifications for a workspace's owner, derived from the states before and after a message, so that none can be forgotten (rule NO-3), and
-// for the people it is shared with (rule NO-14). Pure; used only by the workspace actor.
+// Notifications for a workspace's owner, derived from the states before and after a message, so that no notification can be forgotten
+// (rule NO-3), and for the people with whom the workspace is shared (rule NO-14). Pure; used only by the workspace actor.
 import { toRfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { insertNotification, type Notice, retractNotice } from "#db/notifications/notifications.ts";
@@ -18,27 +18,27 @@ export const buildWorkspaceNotices = (
 ): readonly Statement[] => {
   if (!before || workspace.owner_id === PREBUILDS_USER_ID) return [];
   const drafts: Draft[] = [];
-  const about = { workspace: workspace.name };
+  const names = { workspace: workspace.name };
   const hasEnded = before.build.id === build.id && before.job.completed_at === null && job.completed_at !== null;
   if (hasEnded && job.error !== "") {
-    const values = { ...about, transition: build.transition, number: String(build.build_number), error: job.error };
+    const values = { ...names, transition: build.transition, number: String(build.build_number), error: job.error };
     drafts.push({ kind: "workspace_build_failed", values, dedupe: `build_failed:${build.id}` });
   }
   if (hasRestored(before, { build, job }) && before.build.initiator_id !== workspace.owner_id) {
-    drafts.push({ kind: "workspace_files_replaced", values: about, dedupe: `files_replaced:${before.build.id}` });
+    drafts.push({ kind: "workspace_files_replaced", values: names, dedupe: `files_replaced:${before.build.id}` });
   }
   if (before.workspace.dormant_at === null && workspace.dormant_at !== null && build.reason === "dormancy") {
     const { deleting_at } = workspace;
     const deletion = deleting_at === null ? "" : `It will be deleted at ${toRfc3339(deleting_at).slice(0, 10)}.`;
     drafts.push({
       kind: "workspace_dormant",
-      values: { ...about, deletion },
+      values: { ...names, deletion },
       dedupe: `dormant:${workspace.id}:${workspace.dormant_at}`,
     });
   }
   const reason = describeDeletion(build, workspace.owner_id);
   if (!before.workspace.deleted && workspace.deleted && reason !== "") {
-    const values = { ...about, reason };
+    const values = { ...names, reason };
     drafts.push({ kind: "workspace_deleted", values, dedupe: `deleted:${workspace.id}`, path: "/workspaces" });
   }
   const common = { now, user_id: workspace.owner_id, targets: [workspace.id], path: `/workspaces/${workspace.id}` };

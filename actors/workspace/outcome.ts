@@ -62,7 +62,7 @@ const submit = (
 ): void =>
   builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: toUrgency(build), part });
 
-/** Makes all readers reload after a commit that could not be confirmed, and queues a pending job. */
+/** After a commit that could not be confirmed, makes all readers reload and queues a pending job. */
 export const announceReload = (
   { topics, builds, snapshots }: Deps,
   before: WorkspaceState | undefined,
@@ -94,7 +94,7 @@ export const withExtraWrites = (change: Change, extraWrites: readonly Statement[
 });
 
 /** Rejects the second of two workspaces of one owner with the same name. */
-export const nameTaken = (error: unknown): never => {
+export const throwNameTaken = (error: unknown): never => {
   const constraint = (error as { constraint?: unknown }).constraint;
   if (constraint !== "workspaces_name") throw error;
   throw conflict("A workspace with this name already exists.", [{ field: "name", detail: "must be unique" }]);

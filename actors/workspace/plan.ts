@@ -1,4 +1,5 @@
-// Plans a build: the worker's request, and the rows of what the build will create. Only reads the store, and runs inside the workspace's
+// Plans a build: the worker's request, and the rows of the resources that the build will create. Only reads the store, and runs inside
+// the workspace's
 // message, so that nothing about the workspace can change at the same time.
 import { arch, platform } from "node:os";
 import type { Encryption } from "#base/encryption.ts";
@@ -24,7 +25,7 @@ export type Plan = {
   readonly request: ProvisionRequest;
   readonly rows: readonly Statement[];
   readonly agent_ids: readonly string[];
-  /** Undefined if it is known only later. */
+  /** Undefined if the cost is known only after the build. */
   readonly daily_cost: number | undefined;
 };
 
@@ -46,42 +47,42 @@ export const planBuild = async (
   { workspace, build }: WorkspaceState,
   now: number,
   access_url: string,
-  known: PlanInput = {},
+  input: PlanInput = {},
 ): Promise<Plan> => {
   const version = await store.get(findTemplateVersion({ id: build.template_version_id }));
   const owner = await store.get(findWorkspaceOwner({ id: workspace.owner_id }));
   if (!version?.manifest || !owner) throw new Error(`build ${build.id} has no template or owner`);
   const source = JSON.parse(version.manifest) as Manifest;
-  const values = known.parameters ?? (await store.all(listBuildParameters({ build_id: build.id })));
+  const values = input.parameters ?? (await store.all(listBuildParameters({ build_id: build.id })));
   const parameters = Object.fromEntries(values.map(({ name, value }) => [name, value]));
   const declared = openDefaults(encryption, version.id, source.variables ?? []);
   const variables = resolveVariables(declared, openVariables(encryption, version)).values;
   const { id, name } = workspace;
   // Terraform renders its own texts, and only its state lists the agents.
-  const isMadeLater = source.provisioner === "terraform";
-  const manifest = isMadeLater
+  const createsAgentsLater = source.provisioner === "terraform";
+  const manifest = createsAgentsLater
     ? source
     : renderManifest(source, { parameters, variables, workspace: { id, name }, owner }, build.transition === "start");
-  const starts = build.transition === "start" && !known.made && !isMadeLater;
-  const agents = (known.made ?? []).map((one) => ({ id: one.id, name: one.name, token: "" }));
-  const ofOwner = await loadOfOwner(store, workspace, build);
+  const starts = build.transition === "start" && !input.made && !createsAgentsLater;
+  const agents = (input.made ?? []).map((one) => ({ id: one.id, name: one.name, token: "" }));
+  const ownerInput = await loadOwnerInput(store, workspace, build);
   const created = starts
     ? buildAgentRows({
-        ...(known.kept ? { kept: known.kept } : {}),
+        ...(input.kept ? { kept: input.kept } : {}),
         manifest,
         now,
         workspace_id: id,
         build_id: build.id,
         job_id: build.job_id,
         agent_key: await store.reserve("agents", countAgents(manifest) || 1),
-        source_key: await store.reserve("log_sources", countScripts(manifest, ofOwner) || 1),
-        machine: machine(),
+        source_key: await store.reserve("log_sources", countScripts(manifest, ownerInput) || 1),
+        machine: getDefaultSystem(),
         uuid,
         encryption,
         secrets: listSecrets(source.variables ?? [], variables),
-        ...ofOwner,
+        ...ownerInput,
       })
-    : { rows: [], agents, daily_cost: isMadeLater ? undefined : known.made ? sumDailyCost(manifest) : 0 };
+    : { rows: [], agents, daily_cost: createsAgentsLater ? undefined : input.made ? sumDailyCost(manifest) : 0 };
   return {
     request: {
       job_id: build.job_id,
@@ -95,7 +96,7 @@ export const planBuild = async (
       agents: created.agents,
       access_url,
       state: openState(encryption, id, build.state),
-      ...(known.made ? { claimed: true } : {}),
+      ...(input.made ? { claimed: true } : {}),
       ...readRestore(build),
       ...readSnapshotValue(encryption, build),
       ...(build.kept_ms === null ? {} : { keeps_files: true }),
@@ -122,7 +123,7 @@ const readSnapshotValue = (
 
 const listSecrets = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
   declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));
-/** Returns the rows of resources that a provisioner created, if it knows its agents only then. */
+/** Returns the rows of the resources that a provisioner created, if it knows its agents only after the build. */
 export const buildCreatedRows = async (
   { store, encryption }: PlanDeps,
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
@@ -130,7 +131,7 @@ export const buildCreatedRows = async (
   now: number,
 ): Promise<Pick<Plan, "rows" | "agent_ids"> & { readonly daily_cost: number }> => {
   const manifest: Manifest = { provisioner: "terraform", resources: [...created.resources] };
-  const ofOwner = await loadOfOwner(store, workspace, build);
+  const ownerInput = await loadOwnerInput(store, workspace, build);
   const { rows, agents } = buildAgentRows({
     manifest,
     now,
@@ -139,12 +140,12 @@ export const buildCreatedRows = async (
     job_id: build.job_id,
     transition: build.transition === "stop" ? "stop" : "start",
     agent_key: await store.reserve("agents", countAgents(manifest) || 1),
-    source_key: await store.reserve("log_sources", countScripts(manifest, ofOwner) || 1),
-    machine: machine(),
+    source_key: await store.reserve("log_sources", countScripts(manifest, ownerInput) || 1),
+    machine: getDefaultSystem(),
     uuid,
     encryption,
     secrets: created.secrets,
-    ...ofOwner,
+    ...ownerInput,
   });
   return { rows, agent_ids: agents.map(({ id }) => id), daily_cost: created.daily_cost };
 };
@@ -152,7 +153,7 @@ export const buildCreatedRows = async (
 const countAgents = (manifest: Manifest): number => manifest.resources.flatMap(({ agents }) => agents ?? []).length;
 
 /** Returns the owner's data for the agents. */
-const loadOfOwner = async (
+const loadOwnerInput = async (
   store: Store,
   { owner_id, template_id }: WorkspaceState["workspace"],
   { no_user_data }: BuildRow,
@@ -162,7 +163,7 @@ const loadOfOwner = async (
 });
 
 /** Default system of agents. */
-const machine = (): { os: string; arch: string } => ({
+const getDefaultSystem = (): { os: string; arch: string } => ({
   os: platform() === "win32" ? "windows" : platform(),
   arch: arch() === "x64" ? "amd64" : arch(),
 });

@@ -1,5 +1,5 @@
 // Lowers shared ports when a template lowers its maximum share level, by messaging each affected workspace. A crash in between is harmless,
-// because reads apply the maximum anyway (db/workspaces/port-shares.ts), and the next start handles the rest (rule SH-12).
+// because reads apply the maximum anyway (db/workspaces/port-shares.ts), and the next start handles the remaining workspaces (rule SH-12).
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listWorkspacesAboveLevel } from "#db/workspaces/port-shares.ts";

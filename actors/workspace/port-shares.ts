@@ -1,4 +1,5 @@
-// Decides about shared ports of a workspace as pure functions. Used only by the workspace actor, which reads what they need. A guard on the
+// Decides about shared ports of a workspace as pure functions. Used only by the workspace actor, which reads the data for them. A guard
+// on the
 // template's maximum prevents a share from exceeding a maximum that is lowered at the same time.
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -13,7 +14,7 @@ const MAX_SHARES = 1_000;
 
 export type PortContext = {
   /** The template's maximum. */
-  readonly most: ShareLevel;
+  readonly maxLevel: ShareLevel;
   /** Names of the latest build's agents. */
   readonly agents: readonly string[];
   /** The stored shares. */
@@ -31,28 +32,28 @@ export type PortSharer = { readonly by: { readonly id: string; readonly username
 export const sharePort = (
   state: WorkspaceState,
   share: UpsertPortShare & PortSharer,
-  { most, agents, shares, is_allowed, now }: PortContext,
+  { maxLevel, agents, shares, is_allowed, now }: PortContext,
 ): Decision => {
-  const refuse = (error: AppError): Decision => ({ kind: "refused", error });
-  if (state.workspace.deleted) return refuse(conflict("The workspace has been deleted."));
-  if (!is_allowed) return refuse(forbidden("You may not share ports of this workspace."));
-  if (isMoreOpen(share.share_level, most)) {
-    return refuse(invalidField("share_level", `the template allows at most ${most}`));
+  const toRefusal = (error: AppError): Decision => ({ kind: "refused", error });
+  if (state.workspace.deleted) return toRefusal(conflict("The workspace has been deleted."));
+  if (!is_allowed) return toRefusal(forbidden("You may not share ports of this workspace."));
+  if (isMoreOpen(share.share_level, maxLevel)) {
+    return toRefusal(invalidField("share_level", `the template allows at maxLevel ${maxLevel}`));
   }
   if (!agents.includes(share.agent_name)) {
-    return refuse(invalidField("agent_name", "the latest build has no agent of this name"));
+    return toRefusal(invalidField("agent_name", "the latest build has no agent of this name"));
   }
   if (shares.length >= MAX_SHARES && !shares.some(isSamePort(share))) {
-    return refuse(new AppError("invalid", `A workspace can share at most ${MAX_SHARES} ports.`));
+    return toRefusal(new AppError("invalid", `A workspace can share at maxLevel ${MAX_SHARES} ports.`));
   }
   const { template_id, id: workspace_id } = state.workspace;
-  const guard = guardShareLevel({ id: template_id, level: most });
+  const guard = guardShareLevel({ id: template_id, level: maxLevel });
   const { by, agent_name, port, protocol, share_level } = share;
   const before = shares.find(isSamePort(share));
   const row = { workspace_id, agent_name, port, protocol, share_level, shared_by: by?.id ?? null };
-  const opens = share_level === "public" && before?.share_level !== "public";
-  const notices = by !== null && opens ? [noticePublicPort(state, by.username, share, now)] : [];
-  return unseen(state, [guard, savePortShare(row), auditPort(state, before, share, now), ...notices]);
+  const makesPublic = share_level === "public" && before?.share_level !== "public";
+  const notices = by !== null && makesPublic ? [buildPublicPortNotice(state, by.username, share, now)] : [];
+  return toInvisibleChange(state, [guard, savePortShare(row), auditPort(state, before, share, now), ...notices]);
 };
 
 /** Returns statements that unshare these ports, because the people who shared them may not share ports any longer. */
@@ -62,7 +63,7 @@ export const endPortShares = (state: WorkspaceState, shares: readonly PortShareR
     auditPort(state, share, undefined, now),
   ]);
 
-const noticePublicPort = (
+const buildPublicPortNotice = (
   { workspace: { id, name, owner_id } }: WorkspaceState,
   person: string,
   { agent_name, port }: Pick<UpsertPortShare, "agent_name" | "port">,
@@ -88,20 +89,23 @@ export const unsharePort = (
   if (!before) return { kind: "refused", error: notFound() };
   const { agent_name, port: number } = port;
   const entry = auditPort(state, before, undefined, now);
-  return unseen(state, [deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number }), entry]);
+  return toInvisibleChange(state, [
+    deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number }),
+    entry,
+  ]);
 };
 
 /** Lowers port shares above the template's maximum (rule SH-12). */
 export const lowerPorts = (
   state: WorkspaceState,
-  { most, shares, now }: Pick<PortContext, "most" | "shares" | "now">,
+  { maxLevel, shares, now }: Pick<PortContext, "maxLevel" | "shares" | "now">,
 ): Decision => {
-  const above = shares.filter(({ share_level }) => isMoreOpen(share_level, most));
-  // Apps of nested agents are capped when they are read. Their open streams are checked again.
-  if (above.length === 0) return unseen(state, []);
-  const lowered = above.map((share) => ({ ...share, share_level: most }));
+  const above = shares.filter(({ share_level }) => isMoreOpen(share_level, maxLevel));
+  // Apps of nested agents are limited when they are read, so only their open streams are checked again.
+  if (above.length === 0) return toInvisibleChange(state, []);
+  const lowered = above.map((share) => ({ ...share, share_level: maxLevel }));
   const entry = lowered.map((share, i) => auditPort(state, above[i], share, now));
-  return unseen(state, [savePortShare(lowered), ...entry]);
+  return toInvisibleChange(state, [savePortShare(lowered), ...entry]);
 };
 
 type Share = Pick<PortShareRow, "agent_name" | "port" | "protocol" | "share_level">;
@@ -133,7 +137,7 @@ const isSamePort =
     other.agent_name === agent_name && other.port === port;
 
 /** Changes nothing that watchers see, but checks open streams of shared ports again. */
-const unseen = (state: WorkspaceState, writes: Statement[]): Change => ({
+const toInvisibleChange = (state: WorkspaceState, writes: Statement[]): Change => ({
   kind: "change",
   state,
   writes,

@@ -8,11 +8,11 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { WorkspaceState } from "./decision.ts";
 
-type Reader = Pick<Store, "get">;
+type StoreReader = Pick<Store, "get">;
 
-/** Credits per day; `budget` -1: unlimited. */
+/** Returns the consumed and the allowed credits per day; `budget` -1 means unlimited. */
 export const computeQuota = async (
-  store: Reader,
+  store: StoreReader,
   owner: { readonly organization_id: string; readonly owner_id: string },
 ): Promise<{ readonly consumed: number; readonly budget: number }> => {
   const { organization_id, owner_id } = owner;
@@ -28,7 +28,7 @@ export const computeQuota = async (
  * ProvisionError with INSUFFICIENT_QUOTA.
  */
 export const buildQuotaGuards = async (
-  store: Reader,
+  store: StoreReader,
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
   daily_cost: number,
 ): Promise<Statement[]> => {
@@ -37,8 +37,8 @@ export const buildQuotaGuards = async (
   if (budget < 0) return [];
   const total = consumed - build.daily_cost + daily_cost;
   if (total > budget) {
-    const words = `The build would cost ${daily_cost} credits a day. The owner's workspaces would then cost ${total}, and ${budget} are allowed.`;
-    throw new ProvisionError(words, "INSUFFICIENT_QUOTA");
+    const message = `The build would cost ${daily_cost} credits a day. The owner's workspaces would then cost ${total}, and ${budget} are allowed.`;
+    throw new ProvisionError(message, "INSUFFICIENT_QUOTA");
   }
   return [guardQuota({ workspace_id: workspace.id, daily_cost })];
 };

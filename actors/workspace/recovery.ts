@@ -11,7 +11,7 @@ import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
 import type { Snapshots } from "./effects.ts";
 
-const PAGE = 1_000;
+const PAGE_SIZE = 1_000;
 
 type Builds = {
   readonly store: Store;
@@ -20,8 +20,8 @@ type Builds = {
 };
 
 /**
- * Requeues or ends every open build one by one, so that the oldest gets the first slot (WK-16). Jobs requested since the server listens are
- * already queued and left alone.
+ * Requeues or ends every open build one by one, so that the oldest gets the first slot (WK-16). Jobs that were requested after the server
+ * began to listen are already queued and are skipped.
  */
 export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, own: OwnRows): Promise<void> => {
   const open = await store.all(listOpenBuilds({}, own));
@@ -54,9 +54,9 @@ export const recoverWorkspaces = async (store: Store, provisioners: Provisioners
     if (!provisioner.recover) continue;
     let after = "";
     for (;;) {
-      const page = await store.scan(listRunning({ provisioner: provisioner.name, after, limit: PAGE }));
+      const page = await store.scan(listRunning({ provisioner: provisioner.name, after, limit: PAGE_SIZE }));
       if (page.length > 0) await provisioner.recover(page);
-      if (page.length < PAGE) break;
+      if (page.length < PAGE_SIZE) break;
       after = page.at(-1)?.id ?? "";
     }
   }

@@ -23,8 +23,8 @@ const findLock = ({ workspace }: WorkspaceState): AppError | undefined => {
 };
 
 /**
- * Takes effect at the next start. Null also removes the running deadline, as far as the template allows (rule TI-7). `ttl_ms` is in whole
- * minutes.
+ * Sets the time to live, which takes effect at the next start. Null also removes the current deadline, as far as the template allows
+ * (rule TI-7). `ttl_ms` is a multiple of a minute.
  */
 export const withTtl = (
   state: WorkspaceState,
@@ -38,10 +38,10 @@ export const withTtl = (
   if (!rules.allow_user_autostop) {
     return toRefusal(new AppError("invalid", "The template does not allow its workspaces to change autostop."));
   }
-  const broken = ttl_ms === null ? undefined : findTtlProblem(ttl_ms);
-  if (broken) return toRefusal(invalidField("ttl_ms", broken));
-  const clears = ttl_ms === null && isRunning(state) && build.deadline !== build.max_deadline;
-  if (!clears) {
+  const fieldProblem = ttl_ms === null ? undefined : findTtlProblem(ttl_ms);
+  if (fieldProblem) return toRefusal(invalidField("ttl_ms", fieldProblem));
+  const clearsDeadline = ttl_ms === null && isRunning(state) && build.deadline !== build.max_deadline;
+  if (!clearsDeadline) {
     return ttl_ms === workspace.ttl_ms ? STALE : toVisibleChange(state, { workspace: { ttl_ms, updated_at: now } }, []);
   }
   const deadline = build.max_deadline;
@@ -66,12 +66,12 @@ export const withAutostart = (
   if (!rules.allow_user_autostart) {
     return toRefusal(new AppError("invalid", "The template does not allow autostart."));
   }
-  const broken = schedule === null ? undefined : findScheduleProblem(schedule);
-  if (broken) return toRefusal(invalidField("schedule", broken));
+  const fieldProblem = schedule === null ? undefined : findScheduleProblem(schedule);
+  if (fieldProblem) return toRefusal(invalidField("schedule", fieldProblem));
   const { workspace } = state;
   const autostart_no_user_data = schedule !== null && no_user_data;
-  const isApproved = workspace.autostart_no_user_data && !autostart_no_user_data;
-  if (schedule === workspace.autostart_schedule && !isApproved) return STALE;
+  const isApproval = workspace.autostart_no_user_data && !autostart_no_user_data;
+  if (schedule === workspace.autostart_schedule && !isApproval) return STALE;
   const patch = { autostart_schedule: schedule, autostart_no_user_data, updated_at: now };
   return toVisibleChange(state, { workspace: patch }, []);
 };
@@ -87,8 +87,8 @@ export const extendDeadline = (
   if (problem) return toRefusal(problem);
   if (deadline === state.build.deadline) return STALE;
   const detail = `Its deadline was set to ${toRfc3339(deadline)}.`;
-  const kept = note(state, now, { reason: "extend", detail, by, new_deadline: deadline });
-  return toVisibleChange(state, { build: { deadline, updated_at: now } }, kept);
+  const entry = note(state, now, { reason: "extend", detail, by, new_deadline: deadline });
+  return toVisibleChange(state, { build: { deadline, updated_at: now } }, entry);
 };
 
 /** Makes the workspace dormant, with a stop if something may be running (rule TI-25), or wakes it. */
@@ -103,8 +103,8 @@ export const withDormancy = (
   const detail = dormant ? "It was made dormant." : "It was woken.";
   const { deadline } = state.build;
   const reason = dormant ? ("dormancy" as const) : ("wake" as const);
-  const kept = note(state, now, { reason, detail, by, new_deadline: stop ? null : deadline });
-  return withBuild(state, toDormancyPatch(dormant, now), stop, kept, now);
+  const entry = note(state, now, { reason, detail, by, new_deadline: stop ? null : deadline });
+  return withBuild(state, toDormancyPatch(dormant, now), stop, entry, now);
 };
 
 /** Changes columns of the workspace together with a build, in one batch. */
@@ -118,6 +118,6 @@ export const withBuild = (
   if (!build) return toVisibleChange(state, { workspace: patch }, writes);
   const decision = transition({ ...state, workspace: { ...state.workspace, ...patch } }, { type: "build", now, build });
   if (decision.kind !== "change") return decision;
-  const first = Object.keys(patch).length > 0 ? [updateWorkspace(state.workspace.id, patch)] : [];
-  return { ...decision, writes: [...first, ...decision.writes, ...writes] };
+  const patchWrites = Object.keys(patch).length > 0 ? [updateWorkspace(state.workspace.id, patch)] : [];
+  return { ...decision, writes: [...patchWrites, ...decision.writes, ...writes] };
 };

@@ -19,7 +19,7 @@ export type Action = {
   /** When the action becomes due, in milliseconds since 1970. */
   readonly at: number;
   readonly what: "stop" | "start" | "make_dormant" | "delete";
-  /** The reason of its build. */
+  /** The reason of the action's build. */
   readonly reason: "autostop" | "task_auto_pause" | "autostart" | "dormancy" | "autodelete";
   /** The reason as text for people. */
   readonly why: string;
@@ -31,7 +31,9 @@ type ScheduledState = Pick<WorkspaceState, "workspace" | "build" | "job" | "capt
 export const planActions = (state: ScheduledState, rules: ScheduleRules): Action[] => {
   const { workspace, job, capturing } = state;
   if (workspace.deleted || capturing !== null || isActive(job) || isUnclaimed(workspace)) return [];
-  return [autostop, stopSuspended, autostart, failure, dormancy, autodelete].flatMap((one) => one(state, rules) ?? []);
+  return [findAutostop, findSuspendedStop, findAutostart, findFailureStop, findDormancy, findAutodelete].flatMap(
+    (one) => one(state, rules) ?? [],
+  );
 };
 
 /** Returns the first action that is due at `now`. */
@@ -46,7 +48,7 @@ export const findNextAction = (state: ScheduledState, rules: ScheduleRules): Act
 
 type Rule = (state: ScheduledState, rules: ScheduleRules) => Action | undefined;
 
-const autostop: Rule = (state) => {
+const findAutostop: Rule = (state) => {
   const { workspace, build } = state;
   if (build.deadline === null || !isRunning(state) || isDormant(workspace)) return undefined;
   const why = build.deadline === build.max_deadline ? "Its template requires a stop." : "It reached its deadline.";
@@ -54,20 +56,20 @@ const autostop: Rule = (state) => {
   return { kind: "autostop", what: "stop", reason, at: build.deadline, why };
 };
 
-const stopSuspended: Rule = (state, rules) => {
+const findSuspendedStop: Rule = (state, rules) => {
   if (rules.owner_status !== "suspended" || !mayBeRunning(state) || isDormant(state.workspace)) return undefined;
   if (toJobStatus(state.job) === "failed") return undefined;
   const at = state.job.completed_at ?? state.build.created_at;
   return { kind: "owner_suspended", what: "stop", reason: "autostop", at, why: "Its owner is suspended." };
 };
 
-const autostart: Rule = (state, rules) => {
+const findAutostart: Rule = (state, rules) => {
   const { next_start_at } = state.workspace;
   if (next_start_at === null || !canAutostart(state, rules, next_start_at)) return undefined;
   return { kind: "autostart", what: "start", reason: "autostart", at: next_start_at, why: "Its schedule starts it." };
 };
 
-/** Checks everything except the time itself. */
+/** Returns whether autostart is possible at this time, without checking whether the time has come. */
 const canAutostart = ({ workspace, build, job }: ScheduledState, rules: ScheduleRules, at: number): boolean =>
   workspace.autostart_schedule !== null &&
   rules.allow_user_autostart &&
@@ -77,31 +79,31 @@ const canAutostart = ({ workspace, build, job }: ScheduledState, rules: Schedule
   !isDormant(workspace) &&
   rules.autostart_requirement_days.includes(toWeekday(workspace.autostart_schedule, at));
 
-const failure: Rule = ({ build, job }, { failure_ttl_ms }) => {
+const findFailureStop: Rule = ({ build, job }, { failure_ttl_ms }) => {
   if (failure_ttl_ms <= 0 || build.transition !== "start" || toJobStatus(job) !== "failed") return undefined;
   const at = (job.completed_at ?? job.updated_at) + failure_ttl_ms;
   return { kind: "failure", what: "stop", reason: "autostop", at, why: "Its last start has failed." };
 };
 
-const dormancy: Rule = (state, { time_til_dormant_ms }) => {
+const findDormancy: Rule = (state, { time_til_dormant_ms }) => {
   const { workspace } = state;
-  const asleep = { kind: "dormancy", reason: "dormancy" } as const;
+  const base = { kind: "dormancy", reason: "dormancy" } as const;
   if (isDormant(workspace)) {
     if (!mayBeRunning(state)) return undefined;
-    return { ...asleep, what: "stop", at: workspace.dormant_at ?? 0, why: "It is dormant." };
+    return { ...base, what: "stop", at: workspace.dormant_at ?? 0, why: "It is dormant." };
   }
   if (time_til_dormant_ms <= 0) return undefined;
   const at = workspace.last_used_at + time_til_dormant_ms;
   const why = `It has not been used since ${toRfc3339(workspace.last_used_at)}.`;
-  return { ...asleep, what: "make_dormant", at, why };
+  return { ...base, what: "make_dormant", at, why };
 };
 
-const autodelete: Rule = ({ workspace, build, job }, rules) => {
+const findAutodelete: Rule = ({ workspace, build, job }, rules) => {
   const at = toDeletionTime(workspace, rules);
   if (at === null) return undefined;
-  const pause = build.transition === "delete" ? (job.completed_at ?? job.updated_at) + DELETE_PAUSE_MS : 0;
+  const retryAt = build.transition === "delete" ? (job.completed_at ?? job.updated_at) + DELETE_PAUSE_MS : 0;
   const why = `It has been dormant since ${toRfc3339(workspace.dormant_at ?? 0)}.`;
-  return { kind: "autodelete", what: "delete", reason: "autodelete", at: Math.max(at, pause), why };
+  return { kind: "autodelete", what: "delete", reason: "autodelete", at: Math.max(at, retryAt), why };
 };
 
 /** Returns the derived columns that change. `before` is undefined for a new workspace. */
@@ -130,18 +132,19 @@ const deriveNextStart = (
   const { autostart_schedule } = workspace;
   if (workspace.deleted || isDormant(workspace) || autostart_schedule === null) return null;
   if (!rules.allow_user_autostart) return null;
-  const kept = workspace.next_start_at;
+  const storedStart = workspace.next_start_at;
   const isSame = before?.build.id === build.id && before.workspace.autostart_schedule === autostart_schedule;
   // The time passed while a build was active or the server was down, so the autostart is still due (facts/platform 2.7).
-  const isOwed = kept !== null && kept <= now && isSame && (isActive(job) || canAutostart(state, rules, kept));
-  return isOwed ? kept : (findNextAutostart(workspace, rules, now) ?? null);
+  const isStillDue =
+    storedStart !== null && storedStart <= now && isSame && (isActive(job) || canAutostart(state, rules, storedStart));
+  return isStillDue ? storedStart : (findNextAutostart(workspace, rules, now) ?? null);
 };
 
-/** Returns whether anything has changed that the times are derived from. */
+/** Returns whether anything has changed from which the times are derived. */
 export const touchesTimes = (before: ScheduledState | undefined, after: ScheduledState): boolean =>
-  before === undefined || facts(before) !== facts(after);
+  before === undefined || toFingerprint(before) !== toFingerprint(after);
 
-const facts = ({ workspace, build, job, capturing }: ScheduledState): string =>
+const toFingerprint = ({ workspace, build, job, capturing }: ScheduledState): string =>
   [
     ...[workspace.autostart_schedule, workspace.ttl_ms, workspace.dormant_at, workspace.deleted, workspace.owner_id],
     ...[
@@ -159,7 +162,7 @@ const facts = ({ workspace, build, job, capturing }: ScheduledState): string =>
 export const nextCheckTime = (state: ScheduledState, rules: ScheduleRules): number | undefined => {
   const { deleted, next_start_at } = state.workspace;
   const times = planActions(state, rules).map(({ at }) => at);
-  // Also included if autostart is not allowed then, because the following time must be displayed.
+  // Included even if autostart is not allowed at that time, because the next time must then be displayed.
   if (next_start_at !== null && !deleted && !isActive(state.job)) times.push(next_start_at);
   return times.length > 0 ? Math.min(...times) : undefined;
 };

@@ -1,5 +1,5 @@
-// Revokes the shares of all workspaces in an organization that disables sharing (rule SH-12). The next start handles workspaces that a
-// crash left out.
+// Revokes the shares of all workspaces in an organization that disables sharing (rule SH-12). After a crash, the next start handles the
+// remaining workspaces.
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listForbiddenSharing } from "#db/workspaces/sharing.ts";

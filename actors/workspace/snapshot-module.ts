@@ -1,4 +1,5 @@
-// Snapshots that a module of the template creates: the variable for a build that restores one, and those to delete with their workspace.
+// Snapshots that a module of the template creates: sets the variable for a build that restores one, and lists the ones to delete with
+// their workspace.
 // Only reads the store; called inside the workspace's message.
 import type { Store } from "#db/engine/store.ts";
 import { openModuleState, sealSnapshotValue } from "#db/workspaces/snapshot-state.ts";
@@ -7,7 +8,7 @@ import { readSnapshotOutput } from "#src/provisioners/terraform/snapshot-output.
 import type { NewBuild } from "./decision.ts";
 import type { PlanDeps } from "./plan.ts";
 
-/** Sets the template's variable for a build that restores such a snapshot. */
+/** Adds the value of the template's variable to a build that restores a snapshot of a module. */
 export const withSnapshotValue = async (
   { store, encryption }: PlanDeps,
   workspace_id: string,

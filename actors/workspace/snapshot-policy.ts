@@ -1,4 +1,5 @@
-// Applies the template's snapshot policy to a stop: whether it ends with a snapshot, and which old ones to delete. Only reads the store;
+// Applies the template's snapshot policy to a stop: decides whether the stop ends with a snapshot, and which old snapshots to delete.
+// Only reads the store;
 // called inside the workspace's message.
 import { uuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -21,10 +22,10 @@ export const planStopSnapshot = async (store: Store, state: WorkspaceState): Pro
   const keep = template?.snapshots_on_stop ?? 0;
   const version = await store.get(findTemplateVersion({ id: build.template_version_id }));
   if (keep <= 0 || !job || !version || findSnapshotProblem(job.provisioner, version) !== undefined) return {};
-  const known = await store.all(listSnapshots({ workspace_id: workspace.id }));
+  const existing = await store.all(listSnapshots({ workspace_id: workspace.id }));
   const restoring = (await store.all(listRestoring({ workspace_id: workspace.id }))).map(({ id }) => id);
-  const former = selectOutdated(known, keep, restoring);
-  const left = countKept(known) - former.length;
-  if (left >= MAX_SNAPSHOTS) return {};
-  return { snapshot: { snapshot_id: uuid(), provisioner: job.provisioner, former } };
+  const outdated = selectOutdated(existing, keep, restoring);
+  const remainingCount = countKept(existing) - outdated.length;
+  if (remainingCount >= MAX_SNAPSHOTS) return {};
+  return { snapshot: { snapshot_id: uuid(), provisioner: job.provisioner, former: outdated } };
 };

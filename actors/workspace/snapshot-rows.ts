@@ -33,12 +33,12 @@ export type NewSnapshot = {
 };
 
 /** Returns how many snapshots count toward the limit. */
-export const countKept = (known: readonly SnapshotRow[]): number =>
-  known.filter(({ status, reason }) => status !== "failed" && !isPassing(reason)).length;
+export const countKept = (snapshots: readonly SnapshotRow[]): number =>
+  snapshots.filter(({ status, reason }) => status !== "failed" && !isPassing(reason)).length;
 
-/** Returns the snapshot being created. At most one is at a time. */
-export const findCapturing = (known: readonly SnapshotRow[]): SnapshotWork | null => {
-  const row = known.find(({ status }) => status === "creating");
+/** Returns the snapshot that is being created; there is at most one. */
+export const findCapturing = (snapshots: readonly SnapshotRow[]): SnapshotWork | null => {
+  const row = snapshots.find(({ status }) => status === "creating");
   return row ? { snapshot_id: row.id, provisioner: row.provisioner, home_backup_id: row.home_backup_id } : null;
 };
 
@@ -71,7 +71,7 @@ export const startSnapshot = (
   };
 };
 
-/** Deletes the snapshot's files, and then its row. */
+/** Begins to delete a snapshot: first its files, and then its row. */
 export const deleting = (state: WorkspaceState, row: SnapshotRow, now: number): ChangePart => ({
   writes: [
     updateSnapshot(row.id, { status: "deleting", updated_at: now }, { expect: 1 }),
@@ -95,8 +95,8 @@ export const withSnapshotOnStop = (
   now: number,
 ): Change => {
   const { owner_id } = change.state.workspace;
-  const about = { id: snapshot_id, name: "", reason: "stop", created_by: owner_id, provisioner } as const;
-  const parts = [startSnapshot(change.state, about, now), ...former.map((row) => deleting(change.state, row, now))];
+  const options = { id: snapshot_id, name: "", reason: "stop", created_by: owner_id, provisioner } as const;
+  const parts = [startSnapshot(change.state, options, now), ...former.map((row) => deleting(change.state, row, now))];
   return {
     ...change,
     state: { ...change.state, capturing: { snapshot_id, provisioner, home_backup_id: null } },
@@ -107,18 +107,18 @@ export const withSnapshotOnStop = (
 
 /** Returns the snapshots on stop to delete so that `keep` remain after adding one. */
 export const selectOutdated = (
-  known: readonly SnapshotRow[],
+  snapshots: readonly SnapshotRow[],
   keep: number,
   restoring: readonly string[],
 ): SnapshotRow[] =>
-  known
+  snapshots
     .filter(({ reason, status }) => reason === "stop" && (status === "ready" || status === "failed"))
     .slice(Math.max(keep - 1, 0))
     .filter(({ id }) => !restoring.includes(id));
 
 /** Snapshots for home backups are created and deleted every day, so only the backups are logged. */
-const auditSnapshot = (...about: Parameters<typeof describeSnapshot>): Statement[] =>
-  about[1].reason === "backup" ? [] : [insertAudit(describeSnapshot(...about))];
+const auditSnapshot = (...entry: Parameters<typeof describeSnapshot>): Statement[] =>
+  entry[1].reason === "backup" ? [] : [insertAudit(describeSnapshot(...entry))];
 
 const describeSnapshot = (
   { workspace }: WorkspaceState,

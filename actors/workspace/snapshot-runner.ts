@@ -1,5 +1,5 @@
 // Creates and deletes the files of snapshots outside of any mailbox, and reports to the workspace. Each person has one copy at a time, so
-// that no one waits for another person's backlog. Interrupted work is still pending on disk and repeated at the next start (recovery.ts).
+// that no one waits for another person's backlog. Interrupted work is still pending on disk, and the next start repeats it (recovery.ts).
 // Failed deletions, for example because an engine does not answer, are retried until they succeed.
 import type { Clock, Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -30,7 +30,7 @@ type Deps = {
   readonly module: ModuleLoads;
 };
 
-/** Loads what a module of the template needs for a snapshot. Both reject with ProvisionError. */
+/** Loads the input of a template's module for a snapshot. Both functions reject with ProvisionError. */
 export type ModuleLoads = {
   /** Also returns how to store the resulting state. */
   readonly load: (ref: SnapshotRef) => Promise<{ readonly work: ModuleWork; readonly seal: (state: string) => string }>;
@@ -39,7 +39,7 @@ export type ModuleLoads = {
 };
 
 /** Creating the snapshot failed, and part of it could not be deleted. */
-class PartlyMade extends ProvisionError {
+class PartlyCreatedError extends ProvisionError {
   readonly sealed_state: string;
   constructor(message: string, sealed_state: string) {
     super(message);
@@ -58,7 +58,7 @@ type Task = SubmittedSnapshot & {
   readonly run: () => Promise<void>;
 };
 
-/** Copies use the disk's full speed, so more of them in parallel would all be slower. */
+/** Maximum concurrent copies. A copy uses the disk's full speed, so more of them would only be slower. */
 const MAX_CONCURRENT = 2;
 /** The workspace is paused during a copy. Slower copies are given up. */
 const CAPTURE_TIMEOUT_MS = 30 * 60_000;
@@ -102,7 +102,7 @@ export class SnapshotRunner implements Snapshots {
     await this.release(() => true);
   }
 
-  /** Stops running work on leaving rows, which other nodes repeat. Resolves when none is running here. */
+  /** Stops running work on leaving rows, which other nodes repeat. Resolves when no such work is running here. */
   async release(isLeaving: IsLeaving): Promise<void> {
     for (const [timer, { part }] of this.#retries) {
       if (!isLeaving(part)) continue;
@@ -123,14 +123,14 @@ export class SnapshotRunner implements Snapshots {
     if ([...this.#waiting, ...this.#running.keys()].some(isSame)) return;
     const end = new AbortController();
     this.#waiting.push({ ...submitted, kind, end, run: () => run(end.signal) });
-    this.#fill();
+    this.#startNext();
   }
 
   /**
    * Runs one task per person, and therefore per workspace: deleting a snapshot unpauses the workspace, which must stay paused while another
    * snapshot is created.
    */
-  #fill(): void {
+  #startNext(): void {
     while (this.#running.size < MAX_CONCURRENT) {
       const [task] = this.#turns.order(this.#waiting);
       if (!task) return;
@@ -139,7 +139,7 @@ export class SnapshotRunner implements Snapshots {
       const done = task.run().finally(() => {
         this.#running.delete(task);
         this.#turns.end(task);
-        this.#fill();
+        this.#startNext();
       });
       this.#running.set(task, done);
     }
@@ -149,29 +149,31 @@ export class SnapshotRunner implements Snapshots {
     const { clock, fetch } = this.#deps;
     const { workspace_id, snapshot_id, provisioner, home_backup_id } = submitted;
     const ref = { workspace_id, snapshot_id };
-    const limit = new AbortController();
-    const late = new ProvisionError("The copy took too long. Stop the workspace, and try again.");
-    const timer = clock.after(home_backup_id === null ? CAPTURE_TIMEOUT_MS : FETCH_TIMEOUT_MS, () => limit.abort(late));
-    const signal = AbortSignal.any([end, limit.signal]);
+    const timeout = new AbortController();
+    const timeoutError = new ProvisionError("The copy took too long. Stop the workspace, and try again.");
+    const timer = clock.after(home_backup_id === null ? CAPTURE_TIMEOUT_MS : FETCH_TIMEOUT_MS, () =>
+      timeout.abort(timeoutError),
+    );
+    const signal = AbortSignal.any([end, timeout.signal]);
     try {
-      const module = this.#module(provisioner);
+      const module = this.#findModule(provisioner);
       if (module) return await this.#captureByModule(module, ref, { signal, end });
-      const homes = this.#homes(provisioner);
+      const homes = this.#requireHomes(provisioner);
       const created = await (home_backup_id === null
         ? homes.capture(ref, signal)
         : fetch(homes, ref, home_backup_id, signal));
       await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...created }));
     } catch (error) {
       if (isServerStopping(signal)) return;
-      const words = error instanceof ProvisionError ? error.message : "The copy failed because of an internal error.";
+      const message = error instanceof ProvisionError ? error.message : "The copy failed because of an internal error.";
       if (!(error instanceof ProvisionError))
         log("snapshots").error("{snapshot_id} failed: {error}", { snapshot_id, error });
-      const left = error instanceof PartlyMade ? { sealed_state: error.sealed_state } : {};
-      const failed = { snapshot_id, error: words, ...left };
-      const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotFailed", failed));
-      const module = this.#module(provisioner);
+      const leftState = error instanceof PartlyCreatedError ? { sealed_state: error.sealed_state } : {};
+      const failure = { snapshot_id, error: message, ...leftState };
+      const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotFailed", failure));
+      const module = this.#findModule(provisioner);
       if (module && reply === "done") await module.releaseState(ref);
-      // The cause of the failure may also have prevented the copy from being deleted and the workspace from being unpaused.
+      // The cause of the failure may also have prevented the deletion of the copy, or left the workspace paused.
       if (!module && !end.aborted) this.#removeLater("clean", submitted, 0);
     } finally {
       timer.cancel();
@@ -187,13 +189,13 @@ export class SnapshotRunner implements Snapshots {
     const { work, seal } = await this.#deps.module.load(ref);
     const state = await module.make(ref, work, signal).catch(async (error) => {
       if (end.aborted || !(error instanceof ProvisionError)) throw error;
-      const left = await removePart(module, ref, { ...work, state: error.left?.state ?? null }, end);
-      throw left === null ? error : new PartlyMade(`${error.message} ${LEFTOVER_HINT}`, seal(left));
+      const leftState = await removePartial(module, ref, { ...work, state: error.left?.state ?? null }, end);
+      throw leftState === null ? error : new PartlyCreatedError(`${error.message} ${LEFTOVER_HINT}`, seal(leftState));
     });
     const created = { snapshot_id, method: "module", bytes: 0, sealed_state: seal(state) } as const;
     const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", created));
     failpoint("module_stored");
-    // Another node was faster, so its result is stored.
+    // Another node was faster and its result is stored, so this one is deleted.
     if (reply === "stale" && work.state === null) await module.remove(ref, { ...work, state }, end);
     if (reply !== undefined) await module.releaseState(ref);
   }
@@ -222,8 +224,8 @@ export class SnapshotRunner implements Snapshots {
   }
 
   async #discardNow(kind: Removal, provisioner: string, ref: SnapshotRef, end: AbortSignal): Promise<void> {
-    const module = this.#module(provisioner);
-    if (!module) return this.#homes(provisioner).discard(ref);
+    const module = this.#findModule(provisioner);
+    if (!module) return this.#requireHomes(provisioner).discard(ref);
     // A module's remains were already deleted when it failed, or are deleted with the snapshot.
     if (kind === "clean") return;
     const work = await this.#deps.module.loadMade(ref);
@@ -241,11 +243,11 @@ export class SnapshotRunner implements Snapshots {
     this.#retries.set(timer, submitted);
   }
 
-  #module(provisioner: string): SnapshotModule | undefined {
+  #findModule(provisioner: string): SnapshotModule | undefined {
     return this.#deps.provisioners.get(provisioner)?.module;
   }
 
-  #homes(provisioner: string): Homes {
+  #requireHomes(provisioner: string): Homes {
     const homes = this.#deps.provisioners.get(provisioner)?.homes;
     if (homes) return homes;
     throw new ProvisionError(`This server cannot create snapshots of workspaces of the kind "${provisioner}".`);
@@ -265,7 +267,7 @@ export class SnapshotRunner implements Snapshots {
 }
 
 /** Deletes what a module created before it failed. Returns the state of anything that could not be deleted. */
-const removePart = async (
+const removePartial = async (
   module: SnapshotModule,
   ref: SnapshotRef,
   work: ModuleWork,

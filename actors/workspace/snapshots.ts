@@ -1,5 +1,5 @@
-// State transitions of a workspace's snapshots as pure functions. Used only by the workspace actor, which reads their rows. The work itself
-// runs outside of the mailbox (snapshot-runner.ts) and reports back with the snapshot's ID.
+// State transitions of a workspace's snapshots as pure functions. Used only by the workspace actor, which reads the rows. The files are
+// copied and deleted outside of the mailbox (snapshot-runner.ts), which reports with the snapshot's ID.
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { deleteSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import { isActive } from "#schema/workspaces/job.ts";
@@ -20,15 +20,16 @@ import { toVisibleChange } from "./state.ts";
 export const beginSnapshot = (
   state: WorkspaceState,
   snapshot: NewSnapshot,
-  known: readonly SnapshotRow[],
+  existing: readonly SnapshotRow[],
   now: number,
 ): Decision => {
-  const refuse = (error: AppError): Decision => ({ kind: "refused", error });
-  if (state.workspace.deleted) return refuse(new AppError("gone", "The workspace has been deleted."));
-  if (isActive(state.job)) return refuse(conflict("A build of the workspace is active. Try again when it has ended."));
-  if (state.capturing !== null) return refuse(conflict(SNAPSHOT_IN_PROGRESS));
-  if (!isPassing(snapshot.reason) && countKept(known) >= MAX_SNAPSHOTS) {
-    return refuse(conflict(`A workspace can have at most ${MAX_SNAPSHOTS} snapshots. Delete one first.`));
+  const toRefusal = (error: AppError): Decision => ({ kind: "refused", error });
+  if (state.workspace.deleted) return toRefusal(new AppError("gone", "The workspace has been deleted."));
+  if (isActive(state.job))
+    return toRefusal(conflict("A build of the workspace is active. Try again when it has ended."));
+  if (state.capturing !== null) return toRefusal(conflict(SNAPSHOT_IN_PROGRESS));
+  if (!isPassing(snapshot.reason) && countKept(existing) >= MAX_SNAPSHOTS) {
+    return toRefusal(conflict(`A workspace can have at most ${MAX_SNAPSHOTS} snapshots. Delete one first.`));
   }
   const { writes, effects } = startSnapshot(state, snapshot, now);
   const { id: snapshot_id, provisioner, home_backup_id = null } = snapshot;
@@ -44,7 +45,7 @@ const IN_USE_REASONS: Partial<Record<SnapshotReason, string>> = {
   backup: "A backup of the workspace is still being copied from this snapshot. It is deleted afterwards.",
 };
 
-/** Completes a snapshot after its files were copied; stale when that is no longer expected. */
+/** Completes a snapshot after its files were copied; stale when the snapshot is not being created. */
 export const completeCapture = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
@@ -56,9 +57,9 @@ export const completeCapture = (
 export const failCapture = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
-  left: Pick<SnapshotRow, "error" | "sealed_state">,
+  failure: Pick<SnapshotRow, "error" | "sealed_state">,
   now: number,
-): Decision => settle(state, row, "failed", { ...left, updated_at: now });
+): Decision => settle(state, row, "failed", { ...failure, updated_at: now });
 
 const settle = (
   state: WorkspaceState,
@@ -89,8 +90,8 @@ export const dropSnapshot = (
   }: { readonly restoring: readonly string[]; readonly by_keeper: boolean; readonly now: number },
 ): Decision => {
   if (row?.workspace_id !== state.workspace.id) return { kind: "refused", error: notFound() };
-  const needed = IN_USE_REASONS[row.reason];
-  if (needed !== undefined && !by_keeper) return { kind: "refused", error: conflict(needed) };
+  const inUseReason = IN_USE_REASONS[row.reason];
+  if (inUseReason !== undefined && !by_keeper) return { kind: "refused", error: conflict(inUseReason) };
   const status: SnapshotStatus = restoring.includes(row.id) ? "restoring" : row.status;
   if (status === "deleting") return { kind: "stale" };
   if (moveSnapshot(status, "delete") === undefined) {

@@ -1,5 +1,5 @@
-// State transitions of a workspace and its builds as a pure function: takes state and command, returns next state, writes, events and
-// effects (docs/spec/design.md 3, rule 2; facts/platform 2.1). Used only by the workspace actor; reads no clock and no store.
+// State transitions of a workspace and its builds as a pure function: takes a state and a command, and returns the next state, writes,
+// events and effects (docs/spec/design.md 3, rule 2; facts/platform 2.1). Used only by the workspace actor; reads no clock and no store.
 import { AppError, conflict } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
@@ -41,10 +41,10 @@ import type {
 } from "./decision.ts";
 import { DEFAULT_RULES } from "./schedule-rules.ts";
 import { discard, SNAPSHOT_IN_PROGRESS, withSnapshotOnStop } from "./snapshot-rows.ts";
-import { deletion, isEmptyingTrash } from "./trash.ts";
+import { buildTrashDeletion, isEmptyingTrash } from "./trash.ts";
 
 const STALE: Decision = { kind: "stale" };
-const reapTimer = (state: WorkspaceState): Statement =>
+const setReapTimer = (state: WorkspaceState): Statement =>
   setTimer("workspace", state.workspace.id, "reap", reapDue(state.job));
 
 /** Creates a workspace with its first build (rule WK-1). */
@@ -54,7 +54,7 @@ export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): C
   return {
     kind: "change",
     state,
-    // The workspace row precedes the build that refers to it, and is visible to concurrent deletions of the template or the owner (rules
+    // The workspace's row comes before the build that refers to it. Concurrent deletions of the template or the owner see it (rules
     // TP-19, ID-26).
     writes: [...guards, insertWorkspace(state.workspace), ...writes],
     events: [],
@@ -107,7 +107,7 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
   }
 };
 
-/** Removes the restriction to one place: the build's state is known or given up, so any worker can run the next one. */
+/** Removes the restriction to one place: the build's state is known or given up, so any worker can run the next build. */
 const releasePlace = (change: Change): Change => {
   const { state } = change;
   const tags = unbindTagsFromWorker(state.tags);
@@ -130,14 +130,14 @@ export const toVisibleChange = (
   state: WorkspaceState,
   patches: Patches,
   writes: readonly Statement[],
-  alsoEvents: readonly WorkspaceEvent[] = [],
+  extraEvents: readonly WorkspaceEvent[] = [],
 ): Change => {
   const version = state.workspace.version + 1;
   const build = { ...state.build, ...patches.build };
   const job = { ...state.job, ...patches.job };
   const status = buildStatus(toJobStatus(job), build.transition);
-  const news = status === state.workspace.status ? {} : { status };
-  const workspacePatch = { ...patches.workspace, ...news, version };
+  const statusPatch = status === state.workspace.status ? {} : { status };
+  const workspacePatch = { ...patches.workspace, ...statusPatch, version };
   const ended = isActive(state.job) && !isActive(job);
   // Agents ended by a stop or delete build were signed in until now (rule WK-25).
   const signedOut = ended && isEnding(state) ? state.agent_ids : [];
@@ -157,13 +157,13 @@ export const toVisibleChange = (
       ...(patches.build ? [updateBuild(state.build.id, patches.build, { expect: 1 })] : []),
       ...(patches.job ? [updateJob(state.job.id, patches.job, { expect: 1 })] : []),
       ...writes,
-      ...(patches.job ? [ended ? clearTimer("workspace", state.workspace.id, "reap") : reapTimer(next)] : []),
+      ...(patches.job ? [ended ? clearTimer("workspace", state.workspace.id, "reap") : setReapTimer(next)] : []),
     ],
     events: [
       { topic: "workspace", version, latest_build_id: next.build.id },
       ...(ended ? [{ topic: "job" as const, job_id: next.job.id, logs: [], done: true }] : []),
       ...toGoneEvents(signedOut),
-      ...alsoEvents,
+      ...extraEvents,
     ],
     effects: [],
   };
@@ -189,18 +189,18 @@ const moveJob = (state: WorkspaceState, command: JobCommand, then: (patch: JobPa
   return patch ? then(patch) : STALE;
 };
 
-/** Restricts the job to the worker's place, because unfinished work remains there and any retry needs access to it. */
+/** Restricts the job to the worker's place, because a retry needs access to the unfinished work there. */
 const startJob = (
   state: WorkspaceState,
   { worker, rows, agent_ids, daily_cost, now }: Extract<WorkspaceCommand, { type: "start" }>,
   patch: JobPatch,
 ): Decision => {
   const tags = bindTagsToWorker(state.tags, worker.places);
-  const bound = tags === state.tags ? [] : [updateJob(state.job.id, { tags }, { expect: 1 })];
+  const tagWrites = tags === state.tags ? [] : [updateJob(state.job.id, { tags }, { expect: 1 })];
   return toVisibleChange(
     { ...state, tags, ...(isEnding(state) ? {} : { agent_ids }) },
     { job: patch, build: { daily_cost, updated_at: now } },
-    [...bound, ...rows],
+    [...tagWrites, ...rows],
     // A restarted build has new agents. Those of the previous attempt become invalid.
     isEnding(state) ? [] : toGoneEvents(state.agent_ids.filter((agent_id) => !agent_ids.includes(agent_id))),
   );
@@ -218,18 +218,18 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   if (state.capturing !== null) return { kind: "refused", error: conflict(SNAPSHOT_IN_PROGRESS) };
   const number = state.build.build_number + 1;
   // Starting a dormant workspace first wakes it (facts/platform 2.1).
-  const awake =
+  const wakeUpPatch =
     build.transition === "start" && workspace.dormant_at !== null
       ? { dormant_at: null, deleting_at: null, last_used_at: now }
       : {};
-  const approved = build.approves_schedule ? { autostart_no_user_data: false } : {};
-  const unheard = build.orphan || build.told !== undefined ? {} : toUnreportedBuildTags(state.tags);
+  const approvalPatch = build.approves_schedule ? { autostart_no_user_data: false } : {};
+  const unreportedTags = build.orphan || build.told !== undefined ? {} : toUnreportedBuildTags(state.tags);
   const restore = build.restore ?? findOwedFiles(state, build);
-  const requested = { ...build, ...(restore ? { restore } : {}), tags: { ...build.tags, ...unheard } };
-  const left = { ...state.build, state: build.told ?? state.build.state };
-  const started = begin({ ...workspace, ...awake, ...approved }, requested, number, left, now);
+  const requested = { ...build, ...(restore ? { restore } : {}), tags: { ...build.tags, ...unreportedTags } };
+  const previousState = { ...state.build, state: build.told ?? state.build.state };
+  const started = begin({ ...workspace, ...wakeUpPatch, ...approvalPatch }, requested, number, previousState, now);
   const { version, status } = started.state.workspace;
-  const patch = { ...awake, ...approved, latest_build_id: build.id, status, updated_at: now, version };
+  const patch = { ...wakeUpPatch, ...approvalPatch, latest_build_id: build.id, status, updated_at: now, version };
   return {
     kind: "change",
     // Stop scripts still report, so a stop or delete build signs the agents out only at its end.
@@ -243,7 +243,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   };
 };
 
-/** Returns the snapshot that a fork still has to restore, because the build that should have restored it did not succeed. */
+/** Returns the snapshot that a fork must still restore, because the build that should have restored it did not succeed. */
 const findOwedFiles = ({ workspace, build, job }: WorkspaceState, { transition }: NewBuild): NewBuild["restore"] => {
   const { restored_snapshot_id: snapshot_id, restored_workspace_id: workspace_id } = build;
   if (transition === "delete" || toJobStatus(job) === "succeeded" || build.restores_once) return undefined;
@@ -274,29 +274,29 @@ const begin = (
     ...build
   }: NewBuild,
   build_number: number,
-  left: LeftState,
+  previous: LeftState,
   now: number,
 ): { state: WorkspaceState; writes: Statement[] } => {
-  const tags = addPlaceTag(requested, left.state);
+  const tags = addPlaceTag(requested, previous.state);
   const row: BuildRow = {
     ...build,
     job_id,
     workspace_id: workspace.id,
     build_number,
     // Until the build decides otherwise, the resources of the previous one keep running.
-    daily_cost: left.daily_cost,
+    daily_cost: previous.daily_cost,
     deadline: null,
     max_deadline: null,
     created_at: now,
     updated_at: now,
-    state: left.state,
+    state: previous.state,
     followed_by: followed_by ?? null,
     kept_ms: kept_ms ?? null,
     no_user_data,
     restored_snapshot_id: restore?.snapshot_id ?? null,
     restored_workspace_id: restore?.workspace_id ?? null,
     restores_once: restore?.once ?? false,
-    sealed_snapshot_value: restore?.sealed_value ?? left.sealed_snapshot_value,
+    sealed_snapshot_value: restore?.sealed_value ?? previous.sealed_snapshot_value,
   };
   const job: JobState = {
     id: job_id,
@@ -333,7 +333,7 @@ const begin = (
       ...(parameters.length > 0
         ? [insertBuildParameters(parameters.map(({ name, value }) => ({ build_id: row.id, name, value })))]
         : []),
-      reapTimer(state),
+      setReapTimer(state),
     ],
   };
 };
@@ -342,36 +342,36 @@ const completeBuild = (
   before: WorkspaceState,
   patch: JobPatch,
   {
-    state: left,
+    state: providedState,
     rules = DEFAULT_RULES,
     claimed = false,
-    made,
+    made: created,
     snapshot,
     kept_bytes,
     made_snapshots = [],
   }: Extract<WorkspaceCommand, { type: "complete" }>,
 ): Change => {
   const now = patch.updated_at;
-  const state = made && !isEnding(before) ? { ...before, agent_ids: made.agent_ids } : before;
+  const state = created && !isEnding(before) ? { ...before, agent_ids: created.agent_ids } : before;
   // A cancellation wins over a success reported after it (facts/platform 2.1).
   if (state.job.canceled_at !== null) {
     return toVisibleChange(
       before,
-      { job: patch, build: { updated_at: now, ...(left === null ? {} : { state: left }) } },
+      { job: patch, build: { updated_at: now, ...(providedState === null ? {} : { state: providedState }) } },
       [],
     );
   }
-  const build = { updated_at: now, state: left, ...(made ? { daily_cost: made.daily_cost } : {}) };
-  const rows = made?.rows ?? [];
+  const build = { updated_at: now, state: providedState, ...(created ? { daily_cost: created.daily_cost } : {}) };
+  const rows = created?.rows ?? [];
   if (state.build.transition === "start") {
-    const times = initialDeadlines(state.workspace, rules, now);
-    const why = { reason: "start", detail: "It has started.", new_deadline: times.deadline } as const;
-    const kept = [...rows, ...(times.deadline === null ? [] : note(state, now, why))];
+    const deadlines = initialDeadlines(state.workspace, rules, now);
+    const entry = { reason: "start", detail: "It has started.", new_deadline: deadlines.deadline } as const;
+    const writes = [...rows, ...(deadlines.deadline === null ? [] : note(state, now, entry))];
     const { owner_id } = state.workspace;
     return toVisibleChange(
       state,
-      { job: patch, build: { ...build, ...times } },
-      kept,
+      { job: patch, build: { ...build, ...deadlines } },
+      writes,
       claimed ? [{ topic: "reinit", owner_id }] : [],
     );
   }
@@ -379,7 +379,7 @@ const completeBuild = (
     const change = toVisibleChange(state, { job: patch, build }, rows);
     return snapshot ? withSnapshotOnStop(change, snapshot, now) : change;
   }
-  const { writes, workspace } = deletion(state, { kept_bytes, made_snapshots }, now);
+  const { writes, workspace } = buildTrashDeletion(state, { kept_bytes, made_snapshots }, now);
   return {
     ...toVisibleChange(state, { job: patch, build, workspace }, writes, [{ topic: "access_changed" }]),
     effects: made_snapshots.map(discard),
@@ -387,8 +387,8 @@ const completeBuild = (
 };
 
 /**
- * Combines the end of a build and the beginning of its follow-up into one change, so that neither a crash nor a closed page can come in
- * between. A failed or canceled build has no follow-up.
+ * Combines the end of a build and the beginning of its follow-up into one change, so that neither a crash nor a closed page can separate
+ * them. A failed or canceled build has no follow-up.
  */
 const beginFollowUp = (change: Change, now: number): Change => {
   const { build, job } = change.state;
@@ -406,28 +406,28 @@ const beginFollowUp = (change: Change, now: number): Change => {
 
 const cancel = (state: WorkspaceState, command: JobCommand): Decision => {
   const status = toJobStatus(state.job);
-  if (!isActive(state.job)) return refuse("invalid", "The job has already ended.");
-  if (status === "canceling") return refuse("invalid", "The job has already been marked as canceled.");
+  if (!isActive(state.job)) return toRefusal("invalid", "The job has already ended.");
+  if (status === "canceling") return toRefusal("invalid", "The job has already been marked as canceled.");
   return moveJob(state, command, (patch) => {
     const change = patchJob(state, patch);
-    const ended = { ...change, effects: [{ do: "cancel" as const, job_id: state.job.id }] };
-    // The state is no longer awaited from a particular worker.
-    return isActive(change.state.job) ? ended : releasePlace(ended);
+    const withEffect = { ...change, effects: [{ do: "cancel" as const, job_id: state.job.id }] };
+    // No particular worker has to report the state anymore.
+    return isActive(change.state.job) ? withEffect : releasePlace(withEffect);
   });
 };
 
-const refuse = (kind: "invalid", message: string): Decision => ({
+const toRefusal = (kind: "invalid", message: string): Decision => ({
   kind: "refused",
   error: new AppError(kind, message),
 });
 
 const requeue = (state: WorkspaceState, command: Extract<WorkspaceCommand, { type: "requeue" }>): Decision => {
-  const again: WorkspaceEffect[] = [{ do: "submit", job_id: state.job.id }];
+  const submit: WorkspaceEffect[] = [{ do: "submit", job_id: state.job.id }];
   if (toJobStatus(state.job) === "pending" && isCurrentAttempt(state.job, command))
-    return { kind: "change", state, writes: [], events: [], effects: again };
+    return { kind: "change", state, writes: [], events: [], effects: submit };
   return moveJob(state, command, (patch) => {
     const change = patchJob(state, patch);
-    return isActive(change.state.job) ? { ...change, effects: again } : change;
+    return isActive(change.state.job) ? { ...change, effects: submit } : change;
   });
 };
 
@@ -436,7 +436,7 @@ const reap = (state: WorkspaceState, now: number, firstId: number): Decision => 
     return { ...unchanged(state), writes: [clearTimer("workspace", state.workspace.id, "reap")] };
   const patch = transitionJob(state.job, { type: "reap", now });
   // The job has sent a heartbeat since the timer was set.
-  if (!patch) return { ...unchanged(state), writes: [reapTimer(state)] };
+  if (!patch) return { ...unchanged(state), writes: [setReapTimer(state)] };
   const appended = appendLogs(state.job, reapLines(reapReason(state.job), now), firstId, now);
   const rows = appended?.rows ?? [];
   const change = toVisibleChange(
@@ -455,15 +455,15 @@ const reap = (state: WorkspaceState, now: number, firstId: number): Decision => 
 
 const unchanged = (state: WorkspaceState): Change => ({ kind: "change", state, writes: [], events: [], effects: [] });
 
-const appendOutput = (state: WorkspaceState, text: Extract<WorkspaceCommand, { type: "say" }>): Decision => {
-  if (!isActive(state.job) || !isCurrentAttempt(state.job, text)) return STALE;
-  const appended = appendLogs(state.job, text.logs, text.first_id, text.now);
-  const timings = text.timings.length > 0 ? [...state.timings, ...text.timings] : state.timings;
+const appendOutput = (state: WorkspaceState, output: Extract<WorkspaceCommand, { type: "say" }>): Decision => {
+  if (!isActive(state.job) || !isCurrentAttempt(state.job, output)) return STALE;
+  const appended = appendLogs(state.job, output.logs, output.first_id, output.now);
+  const timings = output.timings.length > 0 ? [...state.timings, ...output.timings] : state.timings;
   if (!appended && timings === state.timings) return STALE;
-  const heardAt: JobPatch = appended?.patch ?? { updated_at: text.now };
-  const patch = { ...heardAt, ...(timings === state.timings ? {} : { timings }) };
+  const updatePatch: JobPatch = appended?.patch ?? { updated_at: output.now };
+  const patch = { ...updatePatch, ...(timings === state.timings ? {} : { timings }) };
   const rows = appended?.rows ?? [];
-  const next = { ...state, timings, job: { ...state.job, ...heardAt } };
+  const next = { ...state, timings, job: { ...state.job, ...updatePatch } };
   const jobEvents: WorkspaceEvent[] =
     rows.length > 0 ? [{ topic: "job", job_id: state.job.id, logs: rows.map(presentJobLog), done: false }] : [];
   const base: Change = {
@@ -475,6 +475,6 @@ const appendOutput = (state: WorkspaceState, text: Extract<WorkspaceCommand, { t
   };
   // Watchers see only that the log is full, not its lines.
   if (next.job.logs_overflowed === state.job.logs_overflowed) return base;
-  const seen = toVisibleChange(next, {}, []);
-  return { ...seen, writes: [...seen.writes, ...base.writes], events: [...jobEvents, ...seen.events] };
+  const visible = toVisibleChange(next, {}, []);
+  return { ...visible, writes: [...visible.writes, ...base.writes], events: [...jobEvents, ...visible.events] };
 };

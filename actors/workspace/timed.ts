@@ -23,7 +23,7 @@ import { isUnclaimed, loadRules, type ScheduleRules } from "./schedule-rules.ts"
 import { toVisibleChange } from "./state.ts";
 
 export type SetDormant = { readonly dormant: boolean; readonly by: Originator; readonly initiator_id: string };
-type Turn = Outcome<WorkspaceState, LateResult>;
+type MessageOutcome = Outcome<WorkspaceState, LateResult>;
 
 /** Each method returns the outcome of one message. */
 export class TimedDecisions {
@@ -37,21 +37,21 @@ export class TimedDecisions {
   async edit(
     state: WorkspaceState,
     decide: (state: WorkspaceState, rules: ScheduleRules, now: number) => Decision,
-  ): Promise<Turn> {
+  ): Promise<MessageOutcome> {
     const rules = await loadRules(this.#deps.store, state.workspace);
     return this.#settle(state, decide(state, rules, this.#deps.clock.now()));
   }
 
-  async setDormant(state: WorkspaceState, args: SetDormant): Promise<Turn> {
+  async setDormant(state: WorkspaceState, args: SetDormant): Promise<MessageOutcome> {
     const needsStop = args.dormant && !isDormant(state.workspace) && !state.workspace.deleted && mayBeRunning(state);
     const input = { transition: "stop", reason: "dormancy", initiator_id: args.initiator_id } as const;
     const stop = needsStop ? await this.#plan(state, input) : undefined;
-    const known = await this.#withAgents(state);
-    return this.#settle(state, withDormancy(known, { ...args, stop }, this.#deps.clock.now()));
+    const withAgents = await this.#withAgents(state);
+    return this.#settle(state, withDormancy(withAgents, { ...args, stop }, this.#deps.clock.now()));
   }
 
-  /** Records the usage, which is written within a minute, and moves the deadline if the rules of facts/platform 2.7 say so. */
-  async recordActivity(state: WorkspaceState, report: ActivityReport): Promise<Turn> {
+  /** Records the use, which is written within a minute, and moves the deadline if the rules of facts/platform 2.7 say so. */
+  async recordActivity(state: WorkspaceState, report: ActivityReport): Promise<MessageOutcome> {
     if (state.workspace.deleted) return { state, reply: "stale" };
     this.#deps.uses.note(state.workspace.id);
     if (!movesDeadline(report) || state.build.deadline === null) return { state, reply: "stale" };
@@ -59,71 +59,71 @@ export class TimedDecisions {
     return this.#settle(state, recordActivity(state, rules, report, this.#deps.clock.now()));
   }
 
-  noteUse(state: WorkspaceState): Turn {
+  noteUse(state: WorkspaceState): MessageOutcome {
     const now = this.#deps.clock.now();
     if (state.workspace.deleted || now <= state.workspace.last_used_at) return { state, reply: "stale" };
     return markUsed(state, now);
   }
 
   /** Sets the time of last use, or of becoming dormant, to now (facts/platform 2.6). */
-  resetTimes(state: WorkspaceState, name: "reset_used" | "reset_dormant"): Turn {
+  resetTimes(state: WorkspaceState, name: "reset_used" | "reset_dormant"): MessageOutcome {
     const now = this.#deps.clock.now();
     const { id, dormant_at, deleted } = state.workspace;
     const done = clearTimer("workspace", id, name);
     const patch = name === "reset_used" ? { last_used_at: now } : { dormant_at: now };
-    const isMoot = deleted || (name === "reset_dormant" && dormant_at === null);
-    return isMoot
+    const isObsolete = deleted || (name === "reset_dormant" && dormant_at === null);
+    return isObsolete
       ? { state, writes: [done], reply: "stale" }
       : toOutcome(this.#deps, toVisibleChange(state, { workspace: patch }, [done]), "done");
   }
 
-  /** Performs what is due. */
-  async runDue(loaded: WorkspaceState): Promise<Turn> {
+  /** Performs the action that is due. */
+  async runDue(loaded: WorkspaceState): Promise<MessageOutcome> {
     const { store, clock, uses } = this.#deps;
     const now = clock.now();
-    // A use that is not written yet prevents dormancy.
-    const fresh = uses.takeUsed(loaded.workspace.id) && !loaded.workspace.deleted ? markUsed(loaded, now) : undefined;
+    // A use that is not written yet also prevents dormancy.
+    const used = uses.takeUsed(loaded.workspace.id) && !loaded.workspace.deleted ? markUsed(loaded, now) : undefined;
     const rules = await loadRules(store, loaded.workspace);
-    const renewed = this.#renewDeadlines(fresh?.state ?? loaded, rules, now);
-    const state = renewed?.state ?? fresh?.state ?? loaded;
-    const before: Turn = { state, reply: renewed || fresh ? "done" : "stale", ...combineTurns(fresh, renewed) };
+    const renewed = this.#renewDeadlines(used?.state ?? loaded, rules, now);
+    const state = renewed?.state ?? used?.state ?? loaded;
+    const before: MessageOutcome = { state, reply: renewed || used ? "done" : "stale", ...combineTurns(used, renewed) };
     const action = findDueAction(state, rules, now);
     if (!action) return before;
-    const kept = action.kind === "autostop" ? await this.#extendForChats(state, rules, now) : undefined;
-    if (kept) return { ...kept, ...combineTurns(before, kept) };
+    const extension = action.kind === "autostop" ? await this.#extendForChats(state, rules, now) : undefined;
+    if (extension) return { ...extension, ...combineTurns(before, extension) };
     const outcome = await this.#runAction(await this.#withAgents(state), action, rules, now);
     return { ...outcome, ...combineTurns(before, outcome) };
   }
 
   /** Moves the stop if the template or the owner's quiet hours have changed (rules TI-28, TI-31). */
-  #renewDeadlines(state: WorkspaceState, rules: ScheduleRules, now: number): Turn | undefined {
-    const times = renewDeadlines(state, rules, now);
-    if (!times) return undefined;
+  #renewDeadlines(state: WorkspaceState, rules: ScheduleRules, now: number): MessageOutcome | undefined {
+    const deadlines = renewDeadlines(state, rules, now);
+    if (!deadlines) return undefined;
     const detail = "The time of the required stop has changed.";
-    const isMoved = times.deadline !== state.build.deadline;
-    const kept = isMoved ? note(state, now, { reason: "template", detail, new_deadline: times.deadline }) : [];
+    const isMoved = deadlines.deadline !== state.build.deadline;
+    const entry = isMoved ? note(state, now, { reason: "template", detail, new_deadline: deadlines.deadline }) : [];
     return toOutcome<LateResult>(
       this.#deps,
-      toVisibleChange(state, { build: { ...times, updated_at: now } }, kept),
+      toVisibleChange(state, { build: { ...deadlines, updated_at: now } }, entry),
       "done",
     );
   }
 
   /** Extends the deadline if a chat is working in the workspace, as far as the template allows for activity (rule TI-32). */
-  async #extendForChats(state: WorkspaceState, rules: ScheduleRules, now: number): Promise<Turn | undefined> {
+  async #extendForChats(state: WorkspaceState, rules: ScheduleRules, now: number): Promise<MessageOutcome | undefined> {
     const deadline = bumpDeadline(state, rules, now);
     if (deadline === undefined) return undefined;
     const { count = 0 } = (await this.#deps.store.get(countWorkingChats({ workspace_id: state.workspace.id }))) ?? {};
     if (count === 0) return undefined;
-    const kept = note(state, now, { reason: "activity", detail: "A chat is working.", new_deadline: deadline });
+    const entry = note(state, now, { reason: "activity", detail: "A chat is working.", new_deadline: deadline });
     return toOutcome<LateResult>(
       this.#deps,
-      toVisibleChange(state, { build: { deadline, updated_at: now } }, kept),
+      toVisibleChange(state, { build: { deadline, updated_at: now } }, entry),
       "done",
     );
   }
 
-  async #runAction(state: WorkspaceState, action: Action, rules: ScheduleRules, now: number): Promise<Turn> {
+  async #runAction(state: WorkspaceState, action: Action, rules: ScheduleRules, now: number): Promise<MessageOutcome> {
     const kind = toTransition(action, state);
     const input = kind && { transition: kind, reason: action.reason, initiator_id: state.workspace.owner_id };
     let build: NewBuild | undefined;
@@ -139,33 +139,33 @@ export class TimedDecisions {
       return this.#skipAutostart(state, rules, "No worker with the build's tags is connected.", now);
     }
     const { deadline } = state.build;
-    const kept = note(state, now, {
+    const entry = note(state, now, {
       reason: action.kind,
       detail: action.why,
       new_deadline: build ? null : deadline,
     });
     const patch = action.what === "make_dormant" ? toDormancyPatch(true, now) : {};
-    return this.#settle(state, withBuild(state, patch, build, kept, now));
+    return this.#settle(state, withBuild(state, patch, build, entry, now));
   }
 
-  /** Skips an autostart that is not possible, instead of queueing it (facts/platform 2.7). */
-  #skipAutostart(state: WorkspaceState, rules: ScheduleRules, detail: string, now: number): Turn {
+  /** Skips an autostart that is not possible, instead of queueing its build (facts/platform 2.7). */
+  #skipAutostart(state: WorkspaceState, rules: ScheduleRules, detail: string, now: number): MessageOutcome {
     const next_start_at = findNextAutostart(state.workspace, rules, now) ?? null;
-    const kept = note(state, now, { reason: "autostart_skipped", detail, new_deadline: state.build.deadline });
-    return toOutcome(this.#deps, toVisibleChange(state, { workspace: { next_start_at } }, kept), "done");
+    const entry = note(state, now, { reason: "autostart_skipped", detail, new_deadline: state.build.deadline });
+    return toOutcome(this.#deps, toVisibleChange(state, { workspace: { next_start_at } }, entry), "done");
   }
 
   #plan(state: WorkspaceState, input: BuildInput): Promise<NewBuild> {
     return this.#deps.automatic.plan(state.workspace, state.build, input);
   }
 
-  #settle(state: WorkspaceState, decision: Decision): Turn {
+  #settle(state: WorkspaceState, decision: Decision): MessageOutcome {
     return toSettledOutcome<LateResult>(this.#deps, state, decision, "done", "stale");
   }
 
-  /** Agents may have been added since the build. A new build ends all of them. */
+  /** Adds the current agents to the state, because some may have been added since the build. A new build ends all of them. */
   async #withAgents(state: WorkspaceState): Promise<WorkspaceState> {
-    return { ...state, agent_ids: await runningAgents(this.#deps.store, state.workspace.id) };
+    return { ...state, agent_ids: await listRunningAgentIds(this.#deps.store, state.workspace.id) };
   }
 
   /** Adds the derived columns and the timer to a message that affects them. */
@@ -179,13 +179,13 @@ export class TimedDecisions {
     const { store, clock, topics } = this.#deps;
     const { id } = state.workspace;
     // Read before the rules, because changing the rules also sets the timer.
-    const seen = (await store.get(findActorTimer("workspace", id, "schedule")))?.due;
+    const dueAt = (await store.get(findActorTimer("workspace", id, "schedule")))?.due;
     const rules = await loadRules(store, state.workspace);
     const patch = deriveTimes(before, state, rules, clock.now());
-    const isNews = Object.keys(patch).length > 0;
+    const hasChanges = Object.keys(patch).length > 0;
     // Watchers are notified with the change itself, or here if it was not visible.
-    const unheard = isNews && before?.workspace.version === state.workspace.version;
-    const version = state.workspace.version + (unheard ? 1 : 0);
+    const needsEvent = hasChanges && before?.workspace.version === state.workspace.version;
+    const version = state.workspace.version + (needsEvent ? 1 : 0);
     const workspace = { ...state.workspace, ...patch, version };
     const next = { ...state, workspace };
     return {
@@ -193,29 +193,32 @@ export class TimedDecisions {
       state: next,
       writes: [
         ...(outcome.writes ?? []),
-        ...(isNews ? [updateWorkspace(workspace.id, { ...patch, version })] : []),
-        moveTimer("workspace", id, "schedule", { due: nextCheckTime(next, rules), seen }),
+        ...(hasChanges ? [updateWorkspace(workspace.id, { ...patch, version })] : []),
+        moveTimer("workspace", id, "schedule", { due: nextCheckTime(next, rules), seen: dueAt }),
         // The keeper of prebuilds checks whether there are enough (rule PB-1).
-        ...(isKept(before, next) ? [schedulePrebuildCheck(workspace.template_id, clock.now())] : []),
+        ...(isPrebuild(before, next) ? [schedulePrebuildCheck(workspace.template_id, clock.now())] : []),
       ],
       after: () => {
         outcome.after?.();
-        if (unheard) topics.publish("workspace", workspace.id, { version, latest_build_id: next.build.id });
+        if (needsEvent) topics.publish("workspace", workspace.id, { version, latest_build_id: next.build.id });
       },
     };
   }
 }
 
 /** Returns the IDs of the agents that a new build of the workspace ends or replaces. */
-export const runningAgents = async (store: Store, workspace_id: string): Promise<string[]> =>
+export const listRunningAgentIds = async (store: Store, workspace_id: string): Promise<string[]> =>
   (await store.all(listRunningAgents({ workspace_id }))).map(({ id }) => id);
 
 /** Returns whether the workspace is an unclaimed prebuild, or was one before this message. */
-const isKept = (before: WorkspaceState | undefined, after: WorkspaceState): boolean =>
+const isPrebuild = (before: WorkspaceState | undefined, after: WorkspaceState): boolean =>
   isUnclaimed(after.workspace) || (before !== undefined && isUnclaimed(before.workspace));
 
 /** Combines the writes and announcements of two steps of one message. */
-const combineTurns = (first: Turn | undefined, second: Turn | undefined): Pick<Turn, "writes" | "after"> => ({
+const combineTurns = (
+  first: MessageOutcome | undefined,
+  second: MessageOutcome | undefined,
+): Pick<MessageOutcome, "writes" | "after"> => ({
   writes: [...(first?.writes ?? []), ...(second?.writes ?? [])],
   after: () => {
     first?.after?.();
@@ -223,8 +226,8 @@ const combineTurns = (first: Turn | undefined, second: Turn | undefined): Pick<T
   },
 });
 
-/** Does not notify watchers, which would otherwise be notified every minute. */
-const markUsed = (state: WorkspaceState, now: number): Turn => ({
+/** Updates the time of last use. Does not notify watchers, because that would happen every minute. */
+const markUsed = (state: WorkspaceState, now: number): MessageOutcome => ({
   state: { ...state, workspace: { ...state.workspace, last_used_at: now } },
   writes: [updateWorkspace(state.workspace.id, { last_used_at: now })],
   reply: "done",

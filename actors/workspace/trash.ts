@@ -18,33 +18,33 @@ export const MAX_TRASHED = 20;
 export const isEmptyingTrash = (workspace: WorkspaceRow, { transition, kept_ms }: NewBuild): boolean =>
   workspace.trashed_until !== null && transition === "delete" && kept_ms === undefined;
 
-/** Keeps the rows of snapshots that a module of the template created until it has deleted them. */
-const discarding = (created: readonly SnapshotRow[], now: number): Statement[] =>
+/** Marks the snapshots that a module of the template created as being deleted. Their rows remain until the module has deleted them. */
+const markDeleting = (created: readonly SnapshotRow[], now: number): Statement[] =>
   created.map(({ id }) => updateSnapshot(id, { status: "deleting", updated_at: now }, { expect: 1 }));
 
-/** Returns the changes of a successful delete. Shares and keys are removed, whether the files are kept or not. */
-export const deletion = (
+/** Returns the changes of a successful delete. Removes shares and keys, even if the files are kept. */
+export const buildTrashDeletion = (
   { workspace, build }: WorkspaceState,
   { kept_bytes, made_snapshots = [] }: Pick<CompleteCommand, "kept_bytes" | "made_snapshots">,
   now: number,
 ): { readonly workspace: Partial<WorkspaceRow>; readonly writes: readonly Statement[] } => {
   const { id } = workspace;
   const revoked = deleteRowsOf("workspace", id);
-  const gone = { deleted: true, updated_at: now, user_acl: {}, group_acl: {} };
+  const deletedFields = { deleted: true, updated_at: now, user_acl: {}, group_acl: {} };
   if (build.kept_ms === null) {
     return {
-      workspace: { ...gone, trashed_until: null, trashed_bytes: null },
+      workspace: { ...deletedFields, trashed_until: null, trashed_bytes: null },
       writes: [
         ...revoked,
         deleteFilesOfSnapshots({ workspace_id: id }),
-        ...discarding(made_snapshots, now),
+        ...markDeleting(made_snapshots, now),
         clearTimer("workspace", id, EMPTY_TRASH),
       ],
     };
   }
   const trashed_until = now + build.kept_ms;
   return {
-    workspace: { ...gone, trashed_until, trashed_bytes: kept_bytes ?? null },
+    workspace: { ...deletedFields, trashed_until, trashed_bytes: kept_bytes ?? null },
     writes: [...revoked, setTimer("workspace", id, EMPTY_TRASH, trashed_until)],
   };
 };
@@ -55,8 +55,8 @@ export const restoreFromTrash = (
   name: string,
   now: number,
 ): { readonly state: WorkspaceState; readonly patch: Partial<WorkspaceRow>; readonly writes: readonly Statement[] } => {
-  const fresh = { dormant_at: null, deleting_at: null, last_used_at: now };
-  const patch = { ...fresh, deleted: false, trashed_until: null, trashed_bytes: null, name };
+  const activity = { dormant_at: null, deleting_at: null, last_used_at: now };
+  const patch = { ...activity, deleted: false, trashed_until: null, trashed_bytes: null, name };
   return {
     state: { ...state, workspace: { ...state.workspace, ...patch } },
     patch,

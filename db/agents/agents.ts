@@ -17,11 +17,11 @@ import { workspaces } from "../schema/workspaces.ts";
 import { isEndingAgent, isOfStartBefore, isSignedIn } from "./signed-in.ts";
 
 /** The workspace whose agents named the instance first, in any build, without deleted workspaces. Parameters: {instance_id}. */
-const firstWorkspace = sql`(select a.workspace_id from agents a join workspaces w on w.id = a.workspace_id
+const selectFirstWorkspace = sql`(select a.workspace_id from agents a join workspaces w on w.id = a.workspace_id
   where a.instance_id = ${sql.placeholder("instance_id")} and a.instance_id <> '' and a.parent_id is null and w.deleted = 0
   order by a.created_at, a.key limit 1)`;
 
-/** The agents of this instance by name. */
+/** The signed-in agents that run on this cloud instance, by name: {instance_id}. */
 export const listAgentsOfInstance = query(
   build
     .select({ agent_id: agents.id, name: agents.name })
@@ -33,7 +33,7 @@ export const listAgentsOfInstance = query(
         // Required for SQLite to use the partial index.
         ne(agents.instance_id, sql`''`),
         isNull(agents.parent_id),
-        sql`${agents.workspace_id} = ${firstWorkspace}`,
+        sql`${agents.workspace_id} = ${selectFirstWorkspace}`,
         isSignedIn,
       ),
     )
@@ -46,7 +46,7 @@ export type AgentStatsRow = typeof agent_stats.$inferSelect;
 
 export const findAgent = findBy(agents, agents.id);
 
-/** The columns that the agent's actor decides by. The others are written and shown, but not kept in memory. */
+/** The columns that the agent's actor needs for its decisions. It writes other columns without keeping them in memory. */
 export type AgentFacts = RowOfQuery<typeof findAgentFacts>;
 
 export const findAgentFacts = query(
@@ -86,7 +86,7 @@ export const agentIdentity = {
   token_generation: agents.token_generation,
 };
 
-/** What decides who may see or use an agent, whether its build is still the latest, and whether its token is valid (1 or 0). */
+/** The columns that decide who may see or use an agent, whether its build is the latest, and whether its token is valid (1 or 0): {id}. */
 export const findAgentAccessRow = query(
   build
     .select({

@@ -43,13 +43,13 @@ const prune = statement<{ app_id: string }>(
     ),
 );
 
-/** Adds a status, and deletes those older than the newest KEPT_STATUSES of its app. */
+/** Adds a status, and keeps only the newest `MAX_STATUSES` of its app. */
 export const insertAppStatus = (row: Omit<AppStatusRow, "key">): Statement[] => [
   insert(row),
   prune({ app_id: row.app_id }),
 ];
 
-const wipe = statement<{ build_id: string }>(
+const deleteOfBuild = statement<{ build_id: string }>(
   build
     .delete(app_statuses)
     .where(
@@ -58,4 +58,4 @@ const wipe = statement<{ build_id: string }>(
 );
 
 /** Deletes all statuses of this build's agents. Must run before the agents are deleted. */
-export const deleteAppStatusesOfBuild = (build_id: string): Statement => wipe({ build_id });
+export const deleteAppStatusesOfBuild = (build_id: string): Statement => deleteOfBuild({ build_id });

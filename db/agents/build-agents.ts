@@ -1,4 +1,4 @@
-// Deletes the agents that an attempt at a build has written. Used by the workspace actor when it begins the build again.
+// Deletes the agents that an earlier attempt at a build has created. Used by the workspace actor when it begins the build again.
 import { inArray, sql } from "drizzle-orm";
 import { build, eqParam, type Statement, statement } from "../engine/sql.ts";
 import { agent_apps, agent_log_sources, agent_metadata, agent_scripts, agents } from "../schema/agents.ts";
@@ -7,14 +7,14 @@ import { deleteAppStatusesOfBuild } from "./app-statuses.ts";
 const agentIdsOfBuild = build.select({ id: agents.id }).from(agents).where(eqParam(agents.build_id));
 
 type BuildParams = { build_id: string };
-const wipe = [agent_apps, agent_log_sources, agent_metadata, agent_scripts]
+const deletions = [agent_apps, agent_log_sources, agent_metadata, agent_scripts]
   .map((table) => statement<BuildParams>(build.delete(table).where(inArray(table.agent_id, agentIdsOfBuild))))
   .concat(statement<BuildParams>(build.delete(agents).where(eqParam(agents.build_id))));
 
 /** Deletes the agents of a build and all their rows. */
 export const deleteAgentsOfBuild = (build_id: string): Statement[] => [
   deleteAppStatusesOfBuild(build_id),
-  ...wipe.map((one) => one({ build_id })),
+  ...deletions.map((one) => one({ build_id })),
 ];
 
 const release = statement<{ token_hash: string }>(

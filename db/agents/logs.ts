@@ -11,7 +11,7 @@ export type AgentLogRow = { id: number; created_at: number; level: number; outpu
 const insertSql = (lines: number): string =>
   `insert into agent_logs (id, agent, source, created_at, level, output) values ${Array(lines).fill("(?, ?, ?, ?, ?, ?)").join(", ")}`;
 
-/** Lines per execution of the statement: a third faster than single lines, and larger values do not help (test/bench). */
+/** Lines per execution of the statement. This is a third faster than single lines, and larger values are not faster (test/bench). */
 const CHUNK_ROWS = 25;
 const INSERT_CHUNK = insertSql(CHUNK_ROWS);
 const INSERT_ONE = insertSql(1);
@@ -25,12 +25,12 @@ export const insertAgentLogs = (
   lines: readonly { created_at: number; level: number; output: string }[],
 ): Statement[] => {
   const chunks: Value[][] = [];
-  const rest: Value[][] = [];
-  const whole = lines.length - (lines.length % CHUNK_ROWS);
+  const remainder: Value[][] = [];
+  const chunkedCount = lines.length - (lines.length % CHUNK_ROWS);
   let values: Value[] = [];
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i] as (typeof lines)[number];
-    if (i >= whole) rest.push([first + i, agent, source, line.created_at, line.level, line.output]);
+    if (i >= chunkedCount) remainder.push([first + i, agent, source, line.created_at, line.level, line.output]);
     else {
       if (i % CHUNK_ROWS === 0) {
         values = [];
@@ -41,7 +41,7 @@ export const insertAgentLogs = (
   }
   const writes: Statement[] = [];
   if (chunks.length > 0) writes.push({ touches: LINES, sql: INSERT_CHUNK, rows: chunks });
-  if (rest.length > 0) writes.push({ touches: LINES, sql: INSERT_ONE, rows: rest });
+  if (remainder.length > 0) writes.push({ touches: LINES, sql: INSERT_ONE, rows: remainder });
   return writes;
 };
 

@@ -1,4 +1,4 @@
-// Metadata of agents: what the template measures, and the newest results.
+// Metadata of agents: the items that the template defines, and their newest results.
 import { asc, sql } from "drizzle-orm";
 import { build, eqParam, insertInto, query, statement } from "../engine/sql.ts";
 import { agent_metadata } from "../schema/agents.ts";

@@ -65,7 +65,7 @@ export const findAgentApp = query(
     .limit(1),
 );
 
-/** The names that make up the host names of several agents' apps; `agent_ids` is a JSON array. */
+/** The names in the host names of several agents' apps; `agent_ids` is a JSON array. */
 export const listAgentNames = query(
   build
     .select({ agent_id: agents.id, agent: agents.name, workspace: workspaces.name, user: users.username })

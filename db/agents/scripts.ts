@@ -61,7 +61,7 @@ const dropRunsBefore = statement<{ script_id: string; stage: string; started_at:
     ),
 );
 
-/** Stores this run and deletes earlier ones of the same stage, which nothing reads; cron scripts would have many. */
+/** Stores this run and deletes earlier runs of the same stage, which nothing reads. Cron scripts would have many of them. */
 export const replaceScriptTiming = (run: AgentScriptTimingRow): Statement[] => [
   dropRunsBefore({ script_id: run.script_id, stage: run.stage, started_at: run.started_at }),
   saveScriptTiming(run),

@@ -1,4 +1,4 @@
-// Decides which agents of a workspace are signed in: the latest build's, and while a stop or delete build is open, the ones that it
+// Decides which agents of a workspace are signed in: those of the latest build, or while a stop or delete build is open, the ones that it
 // ends, so that stop scripts can still report (facts/platform 2.3, 8.2; rule WK-25).
 import { sql } from "drizzle-orm";
 import { agents } from "../schema/agents.ts";

@@ -1,5 +1,5 @@
-// Nested agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor. That of the
-// workspace also deletes them.
+// Nested agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor; the workspace's actor
+// also deletes them.
 import { asc, eq, sql } from "drizzle-orm";
 import { build, eqParam, query, type Statement, statement } from "../engine/sql.ts";
 import {
@@ -27,7 +27,7 @@ export const listSubAgents = query(
 );
 
 type AgentParams = { agent_id: string };
-const wipe = [
+const deletions = [
   app_statuses,
   agent_apps,
   agent_log_sources,
@@ -36,14 +36,14 @@ const wipe = [
   agent_script_timings,
   agent_stats,
 ].map((table) => statement<AgentParams>(build.delete(table).where(eqParam(table.agent_id))));
-const wipeLogs = statement<{ key: number }>(
+const deleteLogs = statement<{ key: number }>(
   build.delete(agent_logs).where(eq(agent_logs.agent, sql.placeholder("key"))),
 );
-const wipeAgent = statement<{ id: string }>(build.delete(agents).where(eqParam(agents.id)));
+const deleteAgent = statement<{ id: string }>(build.delete(agents).where(eqParam(agents.id)));
 
 /** Deletes an agent and all its rows; `key` is its integer key. */
 export const deleteSubAgent = ({ id, key }: { id: string; key: number }): Statement[] => [
-  ...wipe.map((one) => one({ agent_id: id })),
-  wipeLogs({ key }),
-  wipeAgent({ id }),
+  ...deletions.map((one) => one({ agent_id: id })),
+  deleteLogs({ key }),
+  deleteAgent({ id }),
 ];

@@ -1,4 +1,4 @@
-// A user's workspaces as desktop clients see them (src/api/tailnet/workspace-updates.ts): only names and states.
+// A user's workspaces for desktop clients (src/api/tailnet/workspace-updates.ts): only names and states.
 import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { build, eqParam, query } from "../engine/sql.ts";
 import { workspaces } from "../schema/workspaces.ts";

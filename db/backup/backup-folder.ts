@@ -42,9 +42,9 @@ export const removeLeftovers = async (folders: Iterable<string>, now: number): P
   }
 };
 
-const removeOlder = async (path: string, than: number): Promise<void> => {
+const removeOlder = async (path: string, before: number): Promise<void> => {
   try {
-    if ((await lstat(path)).mtimeMs < than) await rm(path, { recursive: true, force: true });
+    if ((await lstat(path)).mtimeMs < before) await rm(path, { recursive: true, force: true });
   } catch (error) {
     // Belongs to someone else, or was deleted concurrently, which must not prevent the backup.
     if (!/^(EACCES|EPERM|ENOENT)$/.test(String((error as { code?: unknown }).code))) throw error;

@@ -21,7 +21,7 @@ import { packTar } from "./tar.ts";
 
 export type BackupOptions = {
   data_dir: string;
-  /** A path ending in `.tar` names the file. Any other is a folder in which the backup folder is created. */
+  /** A path ending in `.tar` is the file to create. Any other path is the folder in which the backup folder is created. */
   target: string;
   clock: Clock;
   /** MiB per second; 0 for unlimited. */
@@ -30,7 +30,7 @@ export type BackupOptions = {
   onProgress?: (bytes: number) => void;
   signal: AbortSignal;
   /**
-   * Called when the database is copied and its log may be truncated again. The remaining work needs the most CPU, and nothing waits for it.
+   * Called when the database is copied and its log may be truncated again. The remaining work needs the most CPU, but nothing waits for it.
    */
   copied?(): void;
 };
@@ -45,21 +45,21 @@ const MAX_TRIES = 5;
 /** Creates a backup, which appears under its name once it is complete and flushed. Throws `BackupError`, or the disk's errors. */
 export const makeBackup = async (options: BackupOptions): Promise<BackupMade> => {
   const { target, clock } = options;
-  const packed = target.endsWith(".tar");
-  const path = packed ? target : join(target, toBackupName(clock.now()));
+  const isTar = target.endsWith(".tar");
+  const path = isTar ? target : join(target, toBackupName(clock.now()));
   if (existsSync(path)) throw new BackupError(`${path} exists already`);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const part = join(dirname(path), `.${basename(path)}.part`);
+  const partial = join(dirname(path), `.${basename(path)}.part`);
   const flow = new Flow(clock, options.rateMb, options.signal, options.onProgress);
   try {
-    const manifest = await fill(part, options, flow);
+    const manifest = await createPartial(partial, options, flow);
     const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
-    if (packed) await pack(part, path, manifest, flow);
-    else await rename(part, path);
+    if (isTar) await pack(partial, path, manifest, flow);
+    else await rename(partial, path);
     await flushName(path);
     return { path, bytes, manifest };
   } finally {
-    await rm(part, { recursive: true, force: true });
+    await rm(partial, { recursive: true, force: true });
   }
 };
 
@@ -67,27 +67,27 @@ const pack = async (folder: string, path: string, manifest: Manifest, flow: Flow
   const part = `${folder}.tar`;
   try {
     await packTar(folder, [MANIFEST, ...manifest.files.map((file) => file.path)], part, flow);
-    await nameNew(part, path);
+    await renameWithoutOverwriting(part, path);
   } finally {
     await rm(part, { force: true });
   }
 };
 
 /**
- * Renames without overwriting a file created concurrently, if the file system supports hard links; those of USB sticks and some networks do
- * not.
+ * Renames the file without overwriting one that was created concurrently, if the file system supports hard links. File systems of USB
+ * sticks and some network file systems do not.
  */
-const nameNew = async (part: string, path: string): Promise<void> => {
+const renameWithoutOverwriting = async (part: string, path: string): Promise<void> => {
   try {
     await link(part, path);
   } catch (error) {
-    const knowsNone = /^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS)$/.test(String((error as { code?: unknown }).code));
-    if (!knowsNone || existsSync(path)) throw error;
+    const lacksHardLinks = /^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS)$/.test(String((error as { code?: unknown }).code));
+    if (!lacksHardLinks || existsSync(path)) throw error;
     await rename(part, path);
   }
 };
 
-const fill = async (part: string, options: BackupOptions, flow: Flow): Promise<Manifest> => {
+const createPartial = async (part: string, options: BackupOptions, flow: Flow): Promise<Manifest> => {
   await rm(part, { recursive: true, force: true });
   await mkdir(part, { mode: 0o700 });
   await using copy = await DatabaseCopy.begin(join(options.data_dir, DATABASE), join(part, DATABASE), flow);
@@ -111,7 +111,7 @@ const finish = async (
   let created_at = "";
   const { schema, hashes, homes } = await copy.copyCommitted(flow, async (snapshot) => {
     created_at = toRfc3339(clock.now());
-    // Once the files are pinned, the database log need not be held for copying them.
+    // Pinned files can be copied after the read transaction, which keeps the database's log from being truncated.
     for (const hash of snapshot.hashes) await pins.add(hash);
   });
   copied?.();
@@ -164,17 +164,17 @@ class Pins implements AsyncDisposable {
 const uploadPath = (hash: string): string => `files/${hash.slice(0, 2)}/${hash}`;
 
 const copyKey = async (data_dir: string, part: string, flow: Flow): Promise<BackedUp> => {
-  const copied = await flow.copyFile(join(data_dir, KEY), join(part, KEY));
+  const result = await flow.copyFile(join(data_dir, KEY), join(part, KEY));
   await chmod(join(part, KEY), 0o600);
-  return { path: KEY, ...copied };
+  return { path: KEY, ...result };
 };
 
 const copyUpload = async (from: string, part: string, hash: string, flow: Flow): Promise<BackedUp> => {
   const path = uploadPath(hash);
   await mkdir(join(part, dirname(path)), { recursive: true, mode: 0o700 });
-  const copied = await flow.copyFile(from, join(part, path));
-  if (copied.sha256 !== hash) throw new BackupError(`the uploaded file ${path} is damaged`);
-  return { path, ...copied };
+  const result = await flow.copyFile(from, join(part, path));
+  if (result.sha256 !== hash) throw new BackupError(`the uploaded file ${path} is damaged`);
+  return { path, ...result };
 };
 
 const writeManifest = async (folder: string, manifest: Manifest): Promise<void> => {

@@ -99,22 +99,22 @@ export class ManualBackups {
     await this.#running;
   }
 
-  #begin(what: Pick<BackupWork, "kind" | "name">, act: () => Promise<void>): void {
+  #begin(work: Pick<BackupWork, "kind" | "name">, run: () => Promise<void>): void {
     if (this.#work) throw new BusyError(`a backup is being ${this.#work.kind === "make" ? "made" : "checked"} already`);
     const { clock, folder } = this.#options;
     this.#failure = "";
-    this.#work = { ...what, started_at: toRfc3339(clock.now()), bytes: 0, total_bytes: 0 };
+    this.#work = { ...work, started_at: toRfc3339(clock.now()), bytes: 0, total_bytes: 0 };
     this.#timer = clock.every(
       PROGRESS_INTERVAL_MS,
       () => void measureFolder(folder).then((bytes) => this.#updateProgress({ bytes })),
     );
     this.#notifyListeners();
-    this.#running = this.#runWork(act);
+    this.#running = this.#runWork(run);
   }
 
-  async #runWork(act: () => Promise<void>): Promise<void> {
+  async #runWork(run: () => Promise<void>): Promise<void> {
     try {
-      await act();
+      await run();
     } catch (error) {
       if (!this.#stopping.signal.aborted) {
         this.#failure = formatError(error);
@@ -127,9 +127,9 @@ export class ManualBackups {
     }
   }
 
-  #updateProgress(step: Partial<Pick<BackupWork, "bytes" | "total_bytes">>): void {
+  #updateProgress(progress: Partial<Pick<BackupWork, "bytes" | "total_bytes">>): void {
     if (!this.#work) return;
-    this.#work = { ...this.#work, ...step };
+    this.#work = { ...this.#work, ...progress };
     this.#notifyListeners();
   }
 
@@ -138,16 +138,16 @@ export class ManualBackups {
   }
 
   #presentBackup(name: string): Backup {
-    const checked = this.#verifications.get(name);
-    const about = { name, checked_at: checked ? toRfc3339(checked.at) : null };
+    const verification = this.#verifications.get(name);
+    const base = { name, checked_at: verification ? toRfc3339(verification.at) : null };
     try {
       const { created_at, files, version } = readManifest(join(this.#options.folder, name));
       const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-      return { ...about, created_at, bytes, files: files.length, version, problem: checked?.problem ?? "" };
+      return { ...base, created_at, bytes, files: files.length, version, problem: verification?.problem ?? "" };
     } catch (error) {
       if (!(error instanceof BackupError)) throw error;
       const created_at = toRfc3339(parseBackupTime(name));
-      return { ...about, created_at, bytes: 0, files: 0, version: "", problem: error.message };
+      return { ...base, created_at, bytes: 0, files: 0, version: "", problem: error.message };
     }
   }
 }
@@ -159,8 +159,8 @@ const measureFolder = async (folder: string): Promise<number> => {
   if (!existsSync(folder)) return 0;
   let sum = 0;
   for (const name of (await readdir(folder)).filter((one) => UNFINISHED.test(one))) {
-    const inside = await readdir(join(folder, name), { recursive: true }).catch(() => []);
-    for (const file of inside) {
+    const files = await readdir(join(folder, name), { recursive: true }).catch(() => []);
+    for (const file of files) {
       const found = await stat(join(folder, name, file)).catch(() => undefined);
       if (found?.isFile()) sum += found.size;
     }

@@ -1,11 +1,12 @@
-// A copy of a file that changes while it is copied, and is repaired later by reading both files again and writing only the differences.
+// A copy of a file that changes while it is copied. The copy is repaired later by reading both files again and writing only the
+// differences.
 // Used for the database (see snapshot.ts for the reason).
 import { type FileHandle, open } from "node:fs/promises";
 import { type Flow, PIECE_BYTES, readAt } from "./flow.ts";
 
 export class Draft {
   readonly #file: FileHandle;
-  readonly #own = new Uint8Array(PIECE_BYTES);
+  readonly #buffer = new Uint8Array(PIECE_BYTES);
 
   private constructor(file: FileHandle) {
     this.#file = file;
@@ -25,15 +26,15 @@ export class Draft {
   }
 
   /**
-   * Makes the copy identical to the file, which must not change during the call, and flushes it. Reads the whole file, at full speed if
-   * `hurried`, for when someone is blocked. Can be called repeatedly.
+   * Makes the copy identical to the file, which must not change during the call, and flushes it. Reads the whole file; at full speed if
+   * `hurried`, for a repair that blocks others. Can be called repeatedly.
    */
   async repair(from: FileHandle, flow: Flow, pace: { hurried?: boolean } = {}): Promise<void> {
     const write = flow.flushing(this.#file);
-    const writeIfChanged = async (piece: Uint8Array, at: number): Promise<void> => {
-      if (await this.#has(piece, at)) return;
-      await write(piece, at);
-      await flow.pass(piece.byteLength);
+    const writeIfChanged = async (chunk: Uint8Array, offset: number): Promise<void> => {
+      if (await this.#isEqual(chunk, offset)) return;
+      await write(chunk, offset);
+      await flow.pass(chunk.byteLength);
     };
     const bytes = await flow.compare(from, writeIfChanged, pace);
     await this.#file.truncate(bytes);
@@ -41,9 +42,9 @@ export class Draft {
   }
 
   /** Compares bytes, because computing checksums takes several times as long. */
-  async #has(piece: Uint8Array, at: number): Promise<boolean> {
-    const own = this.#own.subarray(0, piece.byteLength);
-    return (await readAt(this.#file, own, at)) === piece.byteLength && Buffer.compare(own, piece) === 0;
+  async #isEqual(chunk: Uint8Array, offset: number): Promise<boolean> {
+    const copied = this.#buffer.subarray(0, chunk.byteLength);
+    return (await readAt(this.#file, copied, offset)) === chunk.byteLength && Buffer.compare(copied, chunk) === 0;
   }
 
   close(): Promise<void> {

@@ -1,4 +1,4 @@
-// The manifest of a backup: manifest.json, written last, so that a folder without one is not a backup. Contains names, version and
+// The manifest of a backup: manifest.json. It is written last, so a folder without a manifest is not a backup. Contains names, version and
 // checksums; read by restore.ts, by scheduled backups and by people. Rejects unknown content.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ export type Manifest = {
   /** When the snapshot was taken, RFC 3339. */
   created_at: string;
   files: BackedUp[];
-  /** Where the files of workspaces are backed up, since they are not in this backup; absent where they are not. */
+  /** The home backups with the files of workspaces, which are not in this backup; absent without any. */
   homes?: HomesReference[];
 };
 
@@ -45,18 +45,18 @@ export class BackupError extends Error {
 export const makeManifest = (facts: Omit<Manifest, "format">): Manifest => ({ format: FORMAT, ...facts });
 
 /** Parses and checks a manifest. Throws `BackupError`. */
-export const parseManifest = (text: string, where: string): Manifest => {
-  const damagedError = (what: string): BackupError => new BackupError(`${where} is damaged: ${what}`);
-  let read: Partial<Manifest>;
+export const parseManifest = (text: string, source: string): Manifest => {
+  const damagedError = (what: string): BackupError => new BackupError(`${source} is damaged: ${what}`);
+  let parsed: Partial<Manifest>;
   try {
-    read = JSON.parse(text) as Partial<Manifest>;
+    parsed = JSON.parse(text) as Partial<Manifest>;
   } catch {
     throw damagedError("its manifest is no JSON");
   }
-  if (typeof read !== "object" || read === null || typeof read.format !== "number")
+  if (typeof parsed !== "object" || parsed === null || typeof parsed.format !== "number")
     throw damagedError("no known manifest");
-  if (read.format > FORMAT) throw new BackupError(`${where} was made by a newer Slipway (${read.version})`);
-  const { version, schema, created_at, files, commit = "", homes } = read;
+  if (parsed.format > FORMAT) throw new BackupError(`${source} was made by a newer Slipway (${parsed.version})`);
+  const { version, schema, created_at, files, commit = "", homes } = parsed;
   if (typeof version !== "string" || typeof schema?.version !== "number" || typeof created_at !== "string") {
     throw damagedError("its manifest is incomplete");
   }
@@ -64,7 +64,7 @@ export const parseManifest = (text: string, where: string): Manifest => {
   if (!files.some(({ path }) => path === DATABASE)) throw damagedError("it has no database");
   if (homes !== undefined && !(Array.isArray(homes) && homes.every(isReference)))
     throw damagedError("its homes are wrong");
-  return { format: read.format, version, commit, schema, created_at, files, ...(homes ? { homes } : {}) };
+  return { format: parsed.format, version, commit, schema, created_at, files, ...(homes ? { homes } : {}) };
 };
 
 const isReference = (one: Partial<HomesReference> | null): boolean =>
@@ -74,11 +74,11 @@ const isReference = (one: Partial<HomesReference> | null): boolean =>
   Number.isSafeInteger(one.backups);
 
 // Allows only names that a backup can contain, so that no path leads out of the restore folder.
-const NAMES = /^(slipway\.db|encryption\.key|files\/[0-9a-f]{2}\/[0-9a-f]{64})$/;
+const FILE_NAME = /^(slipway\.db|encryption\.key|files\/[0-9a-f]{2}\/[0-9a-f]{64})$/;
 
 const isBackedUp = (one: Partial<BackedUp> | null): boolean =>
   typeof one?.path === "string" &&
-  NAMES.test(one.path) &&
+  FILE_NAME.test(one.path) &&
   Number.isSafeInteger(one.bytes) &&
   /^[0-9a-f]{64}$/.test(String(one.sha256));
 

@@ -1,6 +1,6 @@
 // Restores a backup into an empty folder. Copies everything into a staging folder, verifies the checksums of the manifest and lets SQLite
-// check the database; only then moves the files into place, the database last. A folder with a database therefore contains either all of
-// the backup or none of it.
+// check the database; only then moves the files into place, the database last. A folder with a database therefore contains the whole
+// backup.
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -18,12 +18,12 @@ import {
   readManifest,
 } from "./manifest.ts";
 import { checkDatabase } from "./snapshot.ts";
-import { tarEntries } from "./tar.ts";
+import { listTarEntries } from "./tar.ts";
 
 const STAGING = ".restore";
 const MAX_MANIFEST_BYTES = 256 * 1024 * 1024;
 
-/** A backup of either form. */
+/** A backup, either a folder or a .tar file. */
 type Source = AsyncDisposable & {
   manifest: Manifest;
   /** Copies one of the manifest's files to a path. Throws `BackupError` when it is missing. */
@@ -33,11 +33,11 @@ type Source = AsyncDisposable & {
 /** Restores `backup` (a folder or a .tar file) into `data_dir`, which must be empty or missing. Throws `BackupError`. */
 export const restoreBackup = async (backup: string, data_dir: string, flow: Flow): Promise<Manifest> => {
   await using source = await openBackup(backup, flow);
-  refuseNewer(source.manifest, backup);
-  await refuseFull(data_dir);
+  rejectNewer(source.manifest, backup);
+  await rejectNonEmpty(data_dir);
   const staging = join(data_dir, STAGING);
   const created = await mkdir(staging, { recursive: true, mode: 0o700 });
-  // Restored data is readable only by the server's user, however the folder was created.
+  // Restored data is readable only by the server's user, even if the folder existed with other permissions.
   await chmod(data_dir, 0o700);
   try {
     await copyVerified(source, backup, staging);
@@ -55,7 +55,7 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
 /** Reads all of a backup to check that it can be restored. `scratch` is a new folder for that. Throws `BackupError`. */
 export const verifyBackup = async (backup: string, scratch: string, flow: Flow): Promise<Manifest> => {
   await using source = await openBackup(backup, flow);
-  refuseNewer(source.manifest, backup);
+  rejectNewer(source.manifest, backup);
   await copyVerified(source, backup, scratch);
   return source.manifest;
 };
@@ -83,31 +83,31 @@ const moveIntoPlace = async (staging: string, data_dir: string): Promise<void> =
   await flushFolder(data_dir);
 };
 
-const refuseNewer = ({ schema, version }: Manifest, backup: string): void => {
+const rejectNewer = ({ schema, version }: Manifest, backup: string): void => {
   if (schema.version <= toNewestVersion(MIGRATIONS)) return;
   throw new BackupError(
     `${backup} was made by a newer Slipway (${version}, schema ${schema.version}; this one knows ${toNewestVersion(MIGRATIONS)})`,
   );
 };
 
-const refuseFull = async (data_dir: string): Promise<void> => {
+const rejectNonEmpty = async (data_dir: string): Promise<void> => {
   if (!existsSync(data_dir)) return;
   if (!(await stat(data_dir)).isDirectory()) throw new BackupError(`${data_dir} is not a folder`);
   const names = await readdir(data_dir);
   // Deletes leftovers of an interrupted restore, which is safe because it began in an empty folder and would have moved the database last.
-  const isHalf = names.includes(STAGING) && !names.includes(DATABASE);
-  const left = isHalf ? [STAGING, "files", KEY] : [];
+  const isInterrupted = names.includes(STAGING) && !names.includes(DATABASE);
+  const leftovers = isInterrupted ? [STAGING, "files", KEY] : [];
   // The root of a file system contains lost+found.
-  const others = names.filter((name) => !left.includes(name) && name !== "lost+found");
+  const others = names.filter((name) => !leftovers.includes(name) && name !== "lost+found");
   if (others.length > 0) throw new BackupError(`${data_dir} is not empty: a backup is restored into an empty folder`);
-  for (const name of left) await rm(join(data_dir, name), { recursive: true, force: true });
+  for (const name of leftovers) await rm(join(data_dir, name), { recursive: true, force: true });
 };
 
 const openBackup = async (backup: string, flow: Flow): Promise<Source> => {
   if (!existsSync(backup)) throw new BackupError(`there is no backup at ${backup}`);
   if (!(await stat(backup)).isDirectory()) return openTar(backup, flow);
-  const inside = (await readdir(backup)).filter(isBackupName).sort().at(-1);
-  if (inside !== undefined) throw new BackupError(`${backup} holds backups: name one, such as ${join(backup, inside)}`);
+  const newest = (await readdir(backup)).filter(isBackupName).sort().at(-1);
+  if (newest !== undefined) throw new BackupError(`${backup} holds backups: name one, such as ${join(backup, newest)}`);
   return openFolder(backup, flow);
 };
 
@@ -123,11 +123,11 @@ const openFolder = (folder: string, flow: Flow): Source => ({
 const openTar = async (path: string, flow: Flow): Promise<Source> => {
   const file = await open(path, "r");
   try {
-    const entries = new Map((await tarEntries(file, path)).map((entry) => [entry.name, entry]));
-    const first = entries.get(MANIFEST);
-    if (!first || first.size > MAX_MANIFEST_BYTES)
+    const entries = new Map((await listTarEntries(file, path)).map((entry) => [entry.name, entry]));
+    const manifestEntry = entries.get(MANIFEST);
+    if (!manifestEntry || manifestEntry.size > MAX_MANIFEST_BYTES)
       throw new BackupError(`${path} is not a backup: it has no ${MANIFEST}`);
-    const { buffer } = await file.read(Buffer.alloc(first.size), 0, first.size, first.at);
+    const { buffer } = await file.read(Buffer.alloc(manifestEntry.size), 0, manifestEntry.size, manifestEntry.at);
     return {
       manifest: parseManifest(buffer.toString("utf8"), path),
       async copy(name, to) {

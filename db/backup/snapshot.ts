@@ -2,12 +2,12 @@
 // - A slow draft of the file as it changes. It blocks no one and need not be consistent.
 // - A fast repair that writes only what has changed since, which leaves little for the last pass.
 // - The same repair under a read transaction, which also copies the write-ahead log. During the transaction the log cannot be truncated: it
-//   grows with every write of the server, and must be checkpointed afterwards. The transaction therefore lasts only for this pass.
+//   grows with every write of the server, and must be checkpointed afterwards. The transaction is therefore open only during this pass.
 // Under the read transaction, a plain copy of the database file followed by one of the log is a committed state:
 // - A reader that uses the log prevents it from being restarted, and checkpoints move nothing newer than the reader's snapshot. Every page
 //   that changes in the file during the copy is therefore also in the log, which is copied whole, and opening the copy repairs it.
 // - A reader that does not need the log (everything was in the file) prevents checkpoints from touching the file at all. The log may then
-//   be restarted once while it is copied, which shows in its header, and it is copied again.
+//   be restarted once while it is copied, which is visible in its header; then the log is copied again.
 // Runs in a separate process, because closing a file here would drop the locks that SQLite holds on it elsewhere in the process.
 import { Database } from "bun:sqlite";
 import { existsSync, rmSync, statSync } from "node:fs";
@@ -20,7 +20,7 @@ import { BackupError, type HomesReference } from "./manifest.ts";
 const HEADER_BYTES = 32;
 const MAX_TRIES = 10;
 
-/** What was read in the snapshot's transaction. */
+/** The data that was read in the snapshot's transaction. */
 export type Snapshot = { hashes: string[]; schema: { version: number; name: string }; homes: HomesReference[] };
 
 /** A copy of the database at `to`, incomplete until `copyCommitted` has finished. */
@@ -89,11 +89,11 @@ export class DatabaseCopy implements AsyncDisposable {
 
 /** The first read starts the snapshot. */
 const readSnapshot = (db: Database): Snapshot => {
-  const applied = db.query("select version, name from migrations order by version desc limit 1").get();
-  if (applied === null) throw new BackupError("the database has not been set up yet");
+  const lastMigration = db.query("select version, name from migrations order by version desc limit 1").get();
+  if (lastMigration === null) throw new BackupError("the database has not been set up yet");
   const hashes = db.query("select hash from files union select hash from chat_files").values();
   return {
-    schema: applied as Snapshot["schema"],
+    schema: lastMigration as Snapshot["schema"],
     hashes: hashes.map(([hash]) => String(hash)),
     homes: listHomes(db),
   };
@@ -102,7 +102,7 @@ const readSnapshot = (db: Database): Snapshot => {
 const SELECT_HOMES = `select location, count(*) backups, count(distinct workspace_id) workspaces, max(created_at) newest
   from home_backups where status = 'ready' group by location order by location`;
 
-/** Returns none for a database older than home backups. */
+/** Returns the home backups; none for a database that is older than home backups. */
 const listHomes = (db: Database): HomesReference[] => {
   if (db.query("select 1 from sqlite_master where name = 'home_backups'").get() === null) return [];
   const rows = db.query<Omit<HomesReference, "newest"> & { newest: number }, []>(SELECT_HOMES).all();
@@ -121,8 +121,8 @@ const copyLog = async (log: string, flow: Flow, to: string): Promise<boolean> =>
   await using file = await open(log, "r");
   const before = await readHeader(file);
   const { bytes } = await flow.copy(file, to, { limit: (await file.stat()).size });
-  const same = existsSync(log) && statSync(log).size >= bytes && before.equals(await readHeader(file));
-  return same && bytes >= before.byteLength;
+  const isUnchanged = existsSync(log) && statSync(log).size >= bytes && before.equals(await readHeader(file));
+  return isUnchanged && bytes >= before.byteLength;
 };
 
 const readHeader = async (file: FileHandle): Promise<Buffer> => {
@@ -152,11 +152,11 @@ export const checkDatabase = (file: string): void => {
 };
 
 const checkIntegrity = (db: Database, file: string): void => {
-  let text: string;
+  let result: string;
   try {
-    text = String(db.query("pragma quick_check(1)").values()[0]?.[0]);
+    result = String(db.query("pragma quick_check(1)").values()[0]?.[0]);
   } catch (error) {
-    text = (error as Error).message;
+    result = (error as Error).message;
   }
-  if (text !== "ok") throw new BackupError(`the database ${file} is damaged: ${text}`);
+  if (result !== "ok") throw new BackupError(`the database ${file} is damaged: ${result}`);
 };

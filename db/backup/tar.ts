@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Flow, writeAll } from "./flow.ts";
 import { BackupError } from "./manifest.ts";
 
-const BLOCK = 512;
+const BLOCK_BYTES = 512;
 const MAX_OCTAL_SIZE = 8 ** 11;
 
 /** Writes these files of a folder into a new tar file and flushes it. */
@@ -14,21 +14,21 @@ export const packTar = async (folder: string, names: readonly string[], to: stri
   for (const name of names) {
     await using file = await open(join(folder, name), "r");
     const { size } = await file.stat();
-    await writeAll(tar, header(name, size));
+    await writeAll(tar, createHeader(name, size));
     const write = flow.flushing(tar);
     const read = await flow.read(file, (piece) => write(piece), { limit: size });
     if (read !== size) throw new BackupError(`${name} has changed while it was packed`);
-    await writeAll(tar, new Uint8Array(padding(size)));
+    await writeAll(tar, new Uint8Array(countPadding(size)));
     await tar.datasync();
   }
-  await writeAll(tar, new Uint8Array(2 * BLOCK));
+  await writeAll(tar, new Uint8Array(2 * BLOCK_BYTES));
   await tar.sync();
 };
 
-const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK;
+const countPadding = (size: number): number => (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
 
-const header = (name: string, size: number): Uint8Array => {
-  const block = Buffer.alloc(BLOCK);
+const createHeader = (name: string, size: number): Uint8Array => {
+  const block = Buffer.alloc(BLOCK_BYTES);
   block.write(name, 0, 100, "latin1");
   block.write("0000600\0", 100, "latin1");
   block.write("0000000\0", 108, "latin1");
@@ -52,25 +52,26 @@ const computeChecksum = (block: Uint8Array): number =>
 export type Entry = { name: string; at: number; size: number };
 
 /** Lists the entries of a tar with their offsets and sizes. Throws `BackupError` for a truncated or invalid file. */
-export const tarEntries = async (file: FileHandle, where: string): Promise<Entry[]> => {
+export const listTarEntries = async (file: FileHandle, source: string): Promise<Entry[]> => {
   const entries: Entry[] = [];
   const { size: end } = await file.stat();
-  const block = Buffer.alloc(BLOCK);
-  for (let at = 0; ; ) {
-    const { bytesRead } = await file.read(block, 0, BLOCK, at);
-    if (bytesRead < BLOCK) throw new BackupError(`${where} is cut off`);
+  const block = Buffer.alloc(BLOCK_BYTES);
+  for (let offset = 0; ; ) {
+    const { bytesRead } = await file.read(block, 0, BLOCK_BYTES, offset);
+    if (bytesRead < BLOCK_BYTES) throw new BackupError(`${source} is cut off`);
     if (block.every((byte) => byte === 0)) return entries;
-    if (Number.parseInt(text(block, 148, 8), 8) !== computeChecksum(block))
-      throw new BackupError(`${where} is damaged, or no tar`);
-    const size = block[124] === 0x80 ? Number(block.readBigUInt64BE(128)) : Number.parseInt(text(block, 124, 12), 8);
-    if (!(size >= 0 && at + BLOCK + size <= end)) throw new BackupError(`${where} is cut off`);
-    entries.push({ name: text(block, 0, 100), at: at + BLOCK, size });
-    at += BLOCK + size + padding(size);
+    if (Number.parseInt(readText(block, 148, 8), 8) !== computeChecksum(block))
+      throw new BackupError(`${source} is damaged, or no tar`);
+    const size =
+      block[124] === 0x80 ? Number(block.readBigUInt64BE(128)) : Number.parseInt(readText(block, 124, 12), 8);
+    if (!(size >= 0 && offset + BLOCK_BYTES + size <= end)) throw new BackupError(`${source} is cut off`);
+    entries.push({ name: readText(block, 0, 100), at: offset + BLOCK_BYTES, size });
+    offset += BLOCK_BYTES + size + countPadding(size);
   }
 };
 
-const text = (block: Buffer, at: number, length: number): string => {
-  const field = block.toString("latin1", at, at + length);
+const readText = (block: Buffer, offset: number, length: number): string => {
+  const field = block.toString("latin1", offset, offset + length);
   const nul = field.indexOf("\0");
   return (nul < 0 ? field : field.slice(0, nul)).trim();
 };

@@ -15,12 +15,12 @@ import { budgets } from "../schema/budgets.ts";
 
 export type BudgetRow = typeof budgets.$inferSelect;
 
-/** What a model call is charged to. Strings are empty where not applicable. */
+/** The entities to which a model call is charged. Strings are empty if not applicable. */
 export type CallScope = {
   readonly user_id: string;
   /**
-   * Where the call is made; for a person's token, the person's home organization. Budgets of other organizations and their groups do not
-   * apply.
+   * The organization of the call; for a person's token, the person's home organization. Budgets of other organizations and their groups
+   * do not apply.
    */
   readonly organization_id: string;
   readonly template_id: string;

@@ -1,4 +1,4 @@
-// Finds who may raise a budget, and the display name of what it limits.
+// Finds the people who may raise a budget, and the display name of its scope.
 import type { BudgetScope } from "#schema/ai/budget.ts";
 import type { Query } from "../engine/sql.ts";
 
@@ -40,7 +40,7 @@ export const findScopeName = (scope_id: string): Query<string> => ({
   map: ([name]) => String(name ?? ""),
 });
 
-/** The organization of a group, template or chat (or the organization itself), and the owner of a chat. */
+/** The organization to which a scope belongs (a group, template, chat, or the organization itself), and the owner of a chat. */
 export type ScopeHome = {
   readonly organization_id: string;
   readonly owner_id: string;
@@ -50,7 +50,7 @@ export type ScopeHome = {
 
 /** Returns the home of the entity with this ID in the scope. */
 export const findScopeHome = (scope: BudgetScope, scope_id: string): Query<ScopeHome> => ({
-  sql: HOMES[scope],
+  sql: SELECT_HOME[scope],
   params: [scope_id],
   map: ([organization_id, owner_id, parent]) => ({
     organization_id: String(organization_id),
@@ -59,7 +59,7 @@ export const findScopeHome = (scope: BudgetScope, scope_id: string): Query<Scope
   }),
 });
 
-const HOMES: Readonly<Record<BudgetScope, string>> = {
+const SELECT_HOME: Readonly<Record<BudgetScope, string>> = {
   everyone: "select '', '', null where ?1 = ''",
   user: "select '', '', null from users where id = ?1 and deleted = 0",
   group: "select organization_id, '', null from groups where id = ?1",

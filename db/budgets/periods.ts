@@ -1,5 +1,5 @@
 // Usage of budgets per period. A period's row starts as the sum of the ledger and is updated with it; reserved amounts are read from the
-// reservations of running calls. All writes are exclusive, so that two nodes cannot spend the same remainder.
+// reservations of running calls. Only one node writes at a time, so that two nodes cannot spend the same remaining amount.
 import type { BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
 import type { Query, Statement } from "../engine/sql.ts";
 import { type CallScope, limitsCall } from "./budgets.ts";
@@ -61,7 +61,7 @@ export const openPeriod = (budget: PeriodBudget): Statement => ({
   rows: [[...toParams(budget)]],
 });
 
-/** A guard: rejects the batch as `stale` once spent and reserved amounts reach the limit. */
+/** Guards a batch: it is rejected as `stale` once the spent and reserved amounts reach the limit. */
 export const guardPeriod = (budget: PeriodBudget, limit: number): Statement => ({
   touches: [],
   alone: "spending",
@@ -92,7 +92,7 @@ export const readPeriodUsage = (budget: PeriodBudget): Query<PeriodUsage> => ({
   }),
 });
 
-/** Adds to a budget for this period. The row must exist. */
+/** Raises a budget for this period. The period's row must exist. */
 export const raisePeriod = (budget: PeriodBudget, amount: number): Statement => ({
   touches: [],
   expect: 1,
@@ -111,7 +111,7 @@ export const markWarned = (budget: PeriodBudget, now: number): Statement => ({
 /** The usage of one call. */
 export type CallUsage = { readonly cost_micros: number; readonly tokens: number };
 
-/** Adds a call to every open period that it counts for, in the batch of its ledger row. */
+/** Adds a call's usage to every current period toward which it counts. Part of the batch with its ledger row. */
 export const addSpent = (scope: CallScope, { cost_micros, tokens }: CallUsage, now: number): Statement => ({
   touches: [],
   alone: "spending",

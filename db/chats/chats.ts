@@ -20,7 +20,7 @@ export type { DynamicTool } from "../schema/chats.ts";
 /** Parameters: {id}. */
 export const findChat = findBy(chats, chats.id);
 
-/** What became of several chats, by their ids: {ids} is a JSON array. For `scan`. */
+/** The outcomes of several chats; `ids` is a JSON array. For `scan`. */
 export const listChatOutcomes = query(
   build
     .select({
@@ -51,9 +51,9 @@ const placementColumns = {
   archived: chats.archived,
 } as const;
 
-/** What decides who may see a chat: {id}. */
+/** The columns that decide who may see a chat: {id}. */
 export const findChatAccessRow = query(build.select(placementColumns).from(chats).where(eqParam(chats.id)));
-/** The same of several: {ids} is a JSON array. For `scan`. */
+/** Like `findChatPlace`, for several chats; `ids` is a JSON array. For `scan`. */
 export const listChatAccessRows = query(
   build
     .select(placementColumns)
@@ -74,7 +74,7 @@ export const listChildren = query(
     .orderBy(sql`${chats.created_at} desc`),
 );
 
-/** In the words of the index `chats_busy`, which a parameter would not match: a start would read the whole table. */
+/** Must match the definition of the index `chats_busy` word for word. With a parameter, a start would read the whole table. */
 const isBusy = sql`${chats.status} in ('running', 'interrupting')`;
 const busyChats = (where: SQL | undefined) =>
   build.select({ id: chats.id, status: chats.status }).from(chats).where(where).orderBy(asc(chats.updated_at));
@@ -139,7 +139,7 @@ const EXECUTION = [
   "updated_at",
 ] as const satisfies readonly (keyof ExecutionColumns)[];
 
-const save = statement<ExecutionColumns & { id: string; expected: number }>(
+const saveColumns = statement<ExecutionColumns & { id: string; expected: number }>(
   build
     .update(chats)
     .set(Object.fromEntries(EXECUTION.map((name) => [name, sql.placeholder(name)])) as never)
@@ -149,13 +149,13 @@ const save = statement<ExecutionColumns & { id: string; expected: number }>(
 
 /** Stores the execution state after a transition; `stale` when the chat has changed since version `expected`. */
 export const saveExecution = (id: string, expected: number, next: ExecutionColumns): Statement =>
-  save({
+  saveColumns({
     ...(Object.fromEntries(EXECUTION.map((name) => [name, next[name]])) as ExecutionColumns),
     id,
     expected,
   });
 
-const guardRules = statement<{ id: string; known: string | null }>(
+const guardPermissionsById = statement<{ id: string; known: string | null }>(
   build
     .update(chats)
     .set({ permissions: sql`${chats.permissions}` })
@@ -164,16 +164,16 @@ const guardRules = statement<{ id: string; known: string | null }>(
 );
 /** Rejects with `stale` when the chat's permissions were changed concurrently. */
 export const guardPermissions = ({ id, permissions }: Pick<ChatRow, "id" | "permissions">): Statement =>
-  guardRules({ id, known: permissions === null ? null : JSON.stringify(permissions) });
+  guardPermissionsById({ id, known: permissions === null ? null : JSON.stringify(permissions) });
 
-const read = statement<{ id: string }>(
+const setReadCursor = statement<{ id: string }>(
   build
     .update(chats)
     .set({ read_cursor: sql`max(${chats.read_cursor}, ${chats.last_assistant_id})` })
     .where(eqParam(chats.id)),
 );
-/** Marks everything so far as seen by the owner. */
-export const markChatRead = (id: string): Statement => read({ id });
+/** Marks all messages so far as read by the owner. */
+export const markChatRead = (id: string): Statement => setReadCursor({ id });
 
 const pinLast = statement<{ id: string; owner_id: string }>(
   build
@@ -192,7 +192,7 @@ const removePin = statement<{ id: string; owner_id: string }>(
     ),
 );
 const clearPin = statement<{ id: string }>(build.update(chats).set({ pin_order: 0 }).where(eqParam(chats.id)));
-const makeRoom = statement<{ owner_id: string; at: number }>(
+const shiftPins = statement<{ owner_id: string; at: number }>(
   build
     .update(chats)
     .set({ pin_order: sql`${chats.pin_order} + 1` })
@@ -215,9 +215,9 @@ export const pinChat = (id: string, owner_id: string): Statement[] => [pinLast({
 /** Unpins a chat and closes the gap. */
 export const unpinChat = (id: string, owner_id: string): Statement[] => [removePin({ id, owner_id }), clearPin({ id })];
 
-/** Moves a pinned chat to position `at`, counted from 1, or to the end if that is beyond it. */
+/** Moves a pinned chat to position `at`, counted from 1, or to the end if there are fewer pinned chats. */
 export const movePin = (id: string, owner_id: string, at: number): Statement[] => [
   ...unpinChat(id, owner_id),
-  makeRoom({ owner_id, at }),
+  shiftPins({ owner_id, at }),
   insertPin({ id, owner_id, at }),
 ];

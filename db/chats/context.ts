@@ -1,5 +1,6 @@
-// Contexts of workspaces and chats: what an agent pushed last, what a chat has pinned, and since when the two differ (facts/chats 5.5,
-// rules CX-6 to CX-10). Decisions that depend on the newest value of another row are made in SQL, inside the batch.
+// Contexts of workspaces and chats: the context that an agent reported last, the one that a chat has pinned, and since when the two
+// differ (facts/chats 5.5, rules CX-6 to CX-10). Decisions that depend on the newest value of another row are made in SQL, inside the
+// batch.
 import { eq, sql } from "drizzle-orm";
 import { build, eqParam, findBy, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { chat_contexts, context_snapshots, workspace_contexts } from "../schema/context.ts";
@@ -70,11 +71,11 @@ export const dropSnapshots = (): Statement => ({
 });
 
 /**
- * Returns the chats of the workspace whose dirty flag changes once its context has the digest `hash`. Only chats that have pinned
- * something.
+ * Returns the chats of the workspace whose dirty flag changes when the workspace's context has the digest `hash`. Includes only chats
+ * with a pinned context.
  */
-export const listChatsTurned = (workspace_id: string, hash: string) => findTurned({ workspace_id, hash });
-const findTurned = query(
+export const listToggledChats = (workspace_id: string, hash: string) => findToggled({ workspace_id, hash });
+const findToggled = query(
   build
     .select({ id: sql<string>`ch.id`.as("id"), owner_id: sql<string>`ch.owner_id`.as("owner_id") })
     .from(sql`chats ch join chat_contexts c on c.chat = ch.key join context_snapshots s on s.id = c.snapshot`)
@@ -96,8 +97,8 @@ export const markDirty = (workspace_id: string, hash: string, now: number): Stat
 });
 
 /**
- * That the owner of a chat `ch` may use a workspace `ws`, as canUseWorkspace of src/domain/access.ts says: its owner, an owner of the
- * deployment, and members of its organization with whom it is shared.
+ * The condition that the owner of a chat `ch` may use a workspace `ws`, like `canUseWorkspace` in src/domain/access.ts: the workspace's
+ * owner, an owner of the deployment, or a member of its organization with whom it is shared.
  */
 const MAY_USE = `(ws.owner_id = ch.owner_id
   or exists (select 1 from users u, json_each(u.roles) r where u.id = ch.owner_id and r.value = 'owner')

@@ -1,4 +1,4 @@
-// Pull requests of chats: reads one, stores a host's answer, and provides the conditions for lists. Written only by
+// Pull requests of chats: reads a pull request, stores a git host's answer, and provides the conditions for lists. Written only by
 // actors/chat/background/pull-requests.ts.
 import { eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import { build, deleteBy, eqParam, insertInto, query, type RowOfQuery, type Statement } from "../engine/sql.ts";
@@ -9,10 +9,10 @@ import { indexPull, unindexPull } from "./search.ts";
 
 export type ChatDiffRow = typeof chat_diffs.$inferSelect;
 
-const { kept: _kept, failures: _failures, ...shown } = getTableColumns(chat_diffs);
+const { kept: _kept, failures: _failures, ...shownColumns } = getTableColumns(chat_diffs);
 
 /** The columns that callers see. */
-export const diffColumns = shown;
+export const diffColumns = shownColumns;
 export type ChatDiffView = Omit<ChatDiffRow, "kept" | "failures">;
 
 /** The chat and its pull request, if any. Parameters: {id}. */
@@ -39,7 +39,7 @@ const TIMER = "chat_diff";
 const drop = deleteBy(chat_diffs, chat_diffs.chat);
 const insert = insertInto(chat_diffs);
 
-/** Replaces the row and sets when the host is asked again; null: only on activity. */
+/** Replaces the row and schedules the next request to the host; null: only after activity. */
 export const replaceChatDiff = (chat_id: string, row: ChatDiffRow, due: number | null): Statement[] => [
   drop(row.chat),
   insert(row),
@@ -62,7 +62,7 @@ export type PullFilter = {
 
 /** Returns conditions on the table `chats` of a query. Strings must be in lower case. */
 export const buildPullConditions = ({ statuses, repo, title, number, url }: PullFilter): (SQL | undefined)[] => [
-  statuses.length === 0 ? undefined : hasDiffWhere(or(...statuses.map((one) => STATUS[one]))),
+  statuses.length === 0 ? undefined : hasDiffWhere(or(...statuses.map((one) => STATUS_CONDITIONS[one]))),
   repo === undefined
     ? undefined
     : hasDiffWhere(sql`(instr(lower(d.remote_origin), ${repo}) > 0 or instr(lower(d.url), ${repo}) > 0)`),
@@ -79,7 +79,7 @@ export const buildPullConditions = ({ statuses, repo, title, number, url }: Pull
 const hasDiffWhere = (condition: SQL | undefined): SQL =>
   sql`exists (select 1 from chat_diffs d where d.chat = ${chats.key} and ${condition})`;
 
-const STATUS = {
+const STATUS_CONDITIONS = {
   draft: sql`(d.pr_state = 'open' and d.pr_draft = 1)`,
   open: sql`(d.pr_state = 'open' and d.pr_draft = 0)`,
   merged: sql`d.pr_state = 'merged'`,

@@ -1,5 +1,5 @@
-// Files of chats: rows for the bytes in the blob store. A file belongs to no chat at first, then to the chat of the message that
-// references it, until no message of that chat does. A chat keeps its newest fifty files.
+// Files of chats: rows for the bytes in the blob store. A file belongs to no chat at first, and then to the chat whose message references
+// it, until no message of that chat references it. A chat keeps its newest fifty files.
 import { asc, sql } from "drizzle-orm";
 import type { Blobs } from "../blobs.ts";
 import { build, eqParam, findBy, insertInto, query, type Statement } from "../engine/sql.ts";
@@ -59,7 +59,10 @@ export const linkChatFiles = (chat: number, ids: readonly string[], now: number)
         },
       ];
 
-/** Detaches these files from the chat: only their owners have them, until they attach or lose them as files of no chat. */
+/**
+ * Detaches these files from the chat. Then only their owners can use them, until they are attached again or deleted as files without a
+ * chat.
+ */
 export const unlinkChatFiles = (chat: number, ids: readonly string[]): Statement[] =>
   ids.length === 0
     ? []

@@ -5,8 +5,8 @@ import type { SpendSums } from "./spend.ts";
 
 export type CallRow = Omit<GatewayCall, "created_at"> & { readonly created_at: number };
 
-const text = (value: Value | undefined): string => String(value ?? "");
-const numberOrNull = (value: Value | undefined): number | null =>
+const toText = (value: Value | undefined): string => String(value ?? "");
+const toNumberOrNull = (value: Value | undefined): number | null =>
   value === null || value === undefined ? null : Number(value);
 
 export type CallFilter = {
@@ -30,25 +30,25 @@ export const listCalls = ({ user_id, workspace_id, before, limit }: CallFilter):
   params: [before ?? Number.MAX_SAFE_INTEGER, user_id ?? "", workspace_id ?? "", limit],
   map: (row) => ({
     id: Number(row[0]),
-    user_id: text(row[1]),
-    username: text(row[2]),
-    workspace_id: text(row[3]) || null,
-    workspace_name: text(row[4]),
-    chat_id: text(row[20]) || null,
-    provider_id: text(row[5]),
-    provider_name: text(row[6]),
-    asked_model: text(row[7]),
-    model: text(row[8]),
-    outcome: text(row[9]) as CallRow["outcome"],
+    user_id: toText(row[1]),
+    username: toText(row[2]),
+    workspace_id: toText(row[3]) || null,
+    workspace_name: toText(row[4]),
+    chat_id: toText(row[20]) || null,
+    provider_id: toText(row[5]),
+    provider_name: toText(row[6]),
+    asked_model: toText(row[7]),
+    model: toText(row[8]),
+    outcome: toText(row[9]) as CallRow["outcome"],
     is_estimated: Number(row[10]) === 1,
     input_tokens: Number(row[11]),
     output_tokens: Number(row[12]),
     cache_read_tokens: Number(row[13]),
     cache_creation_tokens: Number(row[14]),
-    cost_micros: numberOrNull(row[15]),
-    first_byte_ms: numberOrNull(row[16]),
-    duration_ms: numberOrNull(row[17]),
-    provider_request_id: text(row[18]),
+    cost_micros: toNumberOrNull(row[15]),
+    first_byte_ms: toNumberOrNull(row[16]),
+    duration_ms: toNumberOrNull(row[17]),
+    provider_request_id: toText(row[18]),
     is_recorded: Number(row[21]) === 1,
     created_at: Number(row[19]),
   }),
@@ -70,7 +70,7 @@ const DIMENSIONS: Readonly<
     joins: "left join workspaces w on w.id = s.workspace_id",
   },
   template: {
-    // Rows written by earlier versions do not have it.
+    // Rows that earlier versions wrote have no template ID.
     key: "coalesce(nullif(s.template_id, ''), w.template_id, '')",
     name: "coalesce(nullif(max(t.display_name), ''), max(t.name), '')",
     joins: `left join workspaces w on w.id = s.workspace_id
@@ -115,8 +115,8 @@ export const sumUsage = (by: UsageDimension, { from, to, offset, user_id }: Usag
       group by 1 order by ${by === "day" ? "1" : "3 desc, 1"} limit ${MAX_ROWS}`,
     params: [from, to, user_id ?? "", ...(by === "day" ? [offset] : [])],
     map: ([id, called, cost, requests, unpriced, input, output, read, creation]) => ({
-      key: text(id),
-      name: text(called),
+      key: toText(id),
+      name: toText(called),
       total_cost_micros: Number(cost),
       request_count: Number(requests),
       unpriced_request_count: Number(unpriced),

@@ -31,49 +31,49 @@ export type ChatPage = {
 };
 
 /** Returns the IDs of root chats: the user's pinned chats in their order, then the others, most recently updated first. */
-export const listPage = (filter: ChatFilter, page: ChatPage): Query<string> => walk(filter, page);
+export const listPage = (filter: ChatFilter, page: ChatPage): Query<string> => selectPage(filter, page);
 
 /**
- * Returns the same page of a search. Reads every hit, then walks the list. For words that few of the newest chats contain, but many chats
- * do.
+ * Returns the page of a search. Reads every hit, then walks the list. For words that many chats contain, but few of the newest ones.
  */
 export const searchAllHits = (filter: ChatFilter, search: Matching, page: ChatPage): Query<string> =>
-  walk(filter, page, isHit(filter, search));
+  selectPage(filter, page, isHit(filter, search));
 
 /** Maximum hits for which every chat with a hit is examined. */
 const MAX_FEW_HITS = 2_000;
 
-/** Returns the same page of a search with few hits. Examines only the chats with hits. Returns a single null if there are many hits. */
+/** Returns the page of a search with few hits. Examines only the chats with hits. Returns a single null if there are many hits. */
 export const searchFewHits = (filter: ChatFilter, search: Matching, { limit, offset, after }: ChatPage) => {
   const pin = filter.mine
     ? sql`(case when ${chats.owner_id} = ${filter.owner_id} then ${chats.pin_order} else 0 end)`
     : sql`0`;
-  const moved = sql`(case when ${pin} = 0 then ${chats.updated_at} else 0 end)`;
-  const isBehind = after && (after.pin_order > 0 ? sql`(${pin} = 0 or ${pin} > ${after.pin_order})` : sql`${pin} = 0`);
+  const sortTime = sql`(case when ${pin} = 0 then ${chats.updated_at} else 0 end)`;
+  const isAfterPin =
+    after && (after.pin_order > 0 ? sql`(${pin} = 0 or ${pin} > ${after.pin_order})` : sql`${pin} = 0`);
   const where = and(
     sql`${chats.key} in (select key from few union all select root.key from few
       join chats sub on sub.key = few.key join chats root on root.id = sub.parent_chat_id)`,
     ...buildConditions(filter),
-    isBehind,
+    isAfterPin,
     after?.pin_order === 0 ? isAfterCursor(after) : undefined,
   );
   return textNow<string | null>(sql`with hits (key) as materialized (${selectFirstHits(search, MAX_FEW_HITS + 1)}),
     few (key) as materialized (select distinct key from hits where (select count(*) from hits) <= ${sql.raw(String(MAX_FEW_HITS))}),
     found (id, place) as (
-      select ${chats.id}, row_number() over (order by ${pin} = 0, ${pin}, ${moved} desc, ${chats.id} desc) from ${chats} not indexed where ${where})
+      select ${chats.id}, row_number() over (order by ${pin} = 0, ${pin}, ${sortTime} desc, ${chats.id} desc) from ${chats} not indexed where ${where})
     select id from (
       select null as id, 0 as place where (select count(*) from hits) > ${sql.raw(String(MAX_FEW_HITS))}
       union all select id, place from (select id, place from found order by place limit ${limit} offset ${offset}) page
     ) answer order by place`);
 };
 
-/** Returns the number of hits of a search over all owners, at most `most`. */
-export const countHits = (search: Matching, most: number): Query<number> =>
-  textNow(sql`select count(*) from (${selectFirstHits(search, most)}) hits`);
+/** Returns the number of hits of a search over all owners, at most `limit`. */
+export const countHits = (search: Matching, limit: number): Query<number> =>
+  textNow(sql`select count(*) from (${selectFirstHits(search, limit)}) hits`);
 
 /**
- * Returns the given root chats that match, in any order. Examines each chat separately, whatever else has hits. Materialized, because
- * PostgreSQL would otherwise examine every chat and then keep only these.
+ * Returns the given root chats that match, in any order. Examines each of these chats separately, without reading other hits. The list is
+ * materialized, because PostgreSQL would otherwise examine every chat.
  */
 export const listMatching = (ids: readonly string[], search: Matching): Query<string> =>
   textNow(sql`with asked (id, key) as materialized (
@@ -81,7 +81,7 @@ export const listMatching = (ids: readonly string[], search: Matching): Query<st
     select chats.id from asked chats where ${matchesRoot(search)}`);
 
 /** Reads pinned chats separately, so that each half uses its own index. Reads only the entries of an index up to the end of the page. */
-const walk = (filter: ChatFilter, { limit, offset, after }: ChatPage, hit?: SQL): Query<string> => {
+const selectPage = (filter: ChatFilter, { limit, offset, after }: ChatPage, hit?: SQL): Query<string> => {
   const last = Math.min(offset + limit, Number.MAX_SAFE_INTEGER);
   const unpinned = and(
     ...buildConditions(filter),
@@ -89,24 +89,26 @@ const walk = (filter: ChatFilter, { limit, offset, after }: ChatPage, hit?: SQL)
     after?.pin_order === 0 ? isAfterCursor(after) : undefined,
     hit,
   );
-  const rest = sql`select id, pin, moved from (
+  const unpinnedPage = sql`select id, pin, moved from (
     select ${chats.id} as id, 0 as pin, ${chats.updated_at} as moved from ${chats} where ${unpinned}
     order by ${chats.updated_at} desc, ${chats.id} desc limit ${last}) rest`;
   if (!filter.mine || after?.pin_order === 0) {
-    return textNow(sql`select id from (${rest}) page order by moved desc, id desc limit ${limit} offset ${offset}`);
+    return textNow(
+      sql`select id from (${unpinnedPage}) page order by moved desc, id desc limit ${limit} offset ${offset}`,
+    );
   }
   const isNext = after ? sql`${chats.pin_order} > ${after.pin_order}` : undefined;
-  const own = buildConditions({ ...filter, shared_with: [] });
+  const ownConditions = buildConditions({ ...filter, shared_with: [] });
   const pinned = sql`select ${chats.id} as id, ${chats.pin_order} as pin, 0 as moved from ${chats}
-    where ${and(...own, sql`${chats.pin_order} > 0`, isNext, hit)}`;
-  return textNow(sql`select id from (${pinned} union all ${rest}) page
+    where ${and(...ownConditions, sql`${chats.pin_order} > 0`, isNext, hit)}`;
+  return textNow(sql`select id from (${pinned} union all ${unpinnedPage}) page
     order by pin = 0, pin, moved desc, id desc limit ${limit} offset ${offset}`);
 };
 
 const buildConditions = (filter: ChatFilter): (SQL | undefined)[] => {
   const { archived, has_unread, title, labels, pull } = filter;
   return [
-    toSource(filter),
+    toAccessCondition(filter),
     eq(chats.archived, archived),
     isNull(chats.parent_chat_id),
     has_unread === undefined
@@ -122,7 +124,7 @@ const buildConditions = (filter: ChatFilter): (SQL | undefined)[] => {
 };
 
 /** Finds chats of others by their shares, and the user's own by the index of the list. */
-const toSource = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined => {
+const toAccessCondition = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined => {
   const own = eq(chats.owner_id, owner_id);
   if (mine && shared_with.length === 0) return own;
   const shared = sql`(${chats.owner_id} <> ${owner_id} and ${chats.organization_id} in ${[...shared_with]} and ${chats.key} in

@@ -26,9 +26,9 @@ const isInChat = and(eq(messages.chat, chat), eq(messages.deleted, false));
 const isForModel = and(isInChat, inArray(messages.visibility, ["model", "both"]));
 const isForPeople = and(isInChat, inArray(messages.visibility, ["user", "both"]));
 
-/** What is read of messages for one page: it is parsed and sent while everyone else waits. */
+/** Maximum bytes of messages that are read for one page, because parsing and sending them blocks everyone else. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
-/** The same for a model, which takes less than that. */
+/** Maximum bytes of messages that are read for a model, which accepts less than that. */
 const MAX_HISTORY_BYTES = 16 * 1024 * 1024;
 
 const sized = {
@@ -36,20 +36,20 @@ const sized = {
   bytes: sql<number>`octet_length(${messages.content})`.mapWith(Number).as("bytes"),
 };
 
-type Fit = { readonly order: "asc" | "desc"; readonly limit?: SQL; readonly most: number };
+type Fit = { readonly order: "asc" | "desc"; readonly limit?: SQL; readonly maxBytes: number };
 
-/** The first of these messages that together have about so many bytes, at least one. Their sizes are known without reading them. */
-const fitsPage = (rows: SQL | undefined, { order, limit = sql``, most }: Fit): SQL => {
+/** Selects the first of these messages, at least one, up to about `maxBytes`. The sizes are known without reading the messages. */
+const fitsPage = (rows: SQL | undefined, { order, limit = sql``, maxBytes }: Fit): SQL => {
   const direction = sql.raw(order);
   return sql`${messages.id} in (select page.id from (select one.id, sum(one.bytes) over (order by one.id ${direction}) - one.bytes as ahead
     from (select ${messages.id} as id, octet_length(${messages.content}) as bytes from ${messages} where ${rows}
-      order by ${messages.id} ${direction} ${limit}) one) page where page.ahead < ${sql.raw(String(most))})`;
+      order by ${messages.id} ${direction} ${limit}) one) page where page.ahead < ${sql.raw(String(maxBytes))})`;
 };
 
-const isFull = (rows: readonly { readonly bytes: number }[], most: number): boolean =>
-  rows.reduce((sum, { bytes }) => sum + bytes, 0) >= most;
+const isFull = (rows: readonly { readonly bytes: number }[], maxBytes: number): boolean =>
+  rows.reduce((sum, { bytes }) => sum + bytes, 0) >= maxBytes;
 
-/** Whether a page has ended for its bytes, so that there may be more messages. */
+/** Returns whether a page has reached its maximum bytes, so that there may be more messages. */
 export const isFullPage = (rows: readonly { readonly bytes: number }[]): boolean => isFull(rows, MAX_PAGE_BYTES);
 
 const limit = sql`limit ${sql.placeholder("limit")}`;
@@ -61,14 +61,14 @@ const isBetween = and(
 const isAtRevision = and(isBetween, lte(messages.revision, sql.placeholder("revision")));
 
 /**
- * Messages people can see with `after` < id < `before`, ascending, as they stood at `revision`, as far as they fit into a page:
+ * Messages that people can see with `after` < id < `before`, ascending, up to `revision`, as many as fit into a page:
  * {chat, after, before, revision, limit}.
  */
 export const listMessages = query(
   build
     .select(sized)
     .from(messages)
-    .where(fitsPage(isAtRevision, { order: "asc", limit, most: MAX_PAGE_BYTES }))
+    .where(fitsPage(isAtRevision, { order: "asc", limit, maxBytes: MAX_PAGE_BYTES }))
     .orderBy(asc(messages.id)),
 );
 
@@ -77,7 +77,7 @@ export const listNewestMessages = query(
   build
     .select(sized)
     .from(messages)
-    .where(fitsPage(isBetween, { order: "desc", limit, most: MAX_PAGE_BYTES }))
+    .where(fitsPage(isBetween, { order: "desc", limit, maxBytes: MAX_PAGE_BYTES }))
     .orderBy(desc(messages.id)),
 );
 
@@ -113,12 +113,12 @@ export const listPrompts = query(
   build
     .select({ id: messages.id, content: messages.content })
     .from(messages)
-    .where(and(fitsPage(isPromptAfter, { order: "desc", most: MAX_PAGE_BYTES }), hasText))
+    .where(and(fitsPage(isPromptAfter, { order: "desc", maxBytes: MAX_PAGE_BYTES }), hasText))
     .orderBy(desc(messages.id))
     .limit(sql.placeholder("limit")),
 );
 
-const since = and(isForModel, gte(messages.id, sql.placeholder("from")));
+const isFrom = and(isForModel, gte(messages.id, sql.placeholder("from")));
 
 /**
  * What a model is given from this message on: that one and the newest, as far as they fit into what is read at a time. Parameters: {chat,
@@ -130,8 +130,8 @@ export const listModelHistory = query(
     .from(messages)
     .where(
       and(
-        since,
-        sql`(${messages.id} = ${sql.placeholder("from")} or ${fitsPage(since, { order: "desc", most: MAX_HISTORY_BYTES })})`,
+        isFrom,
+        sql`(${messages.id} = ${sql.placeholder("from")} or ${fitsPage(isFrom, { order: "desc", maxBytes: MAX_HISTORY_BYTES })})`,
       ),
     )
     .orderBy(asc(messages.id)),
@@ -142,13 +142,13 @@ export const weighModelHistory = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
     .from(messages)
-    .where(since),
+    .where(isFrom),
 );
 
-/** The most bytes that are read of them: one message can begin below the limit and end above it. */
+/** Maximum bytes of the messages that are read for a model: one message can begin below the limit and end above it. */
 export const MAX_MODEL_BYTES = MAX_HISTORY_BYTES + MAX_PAGE_BYTES;
 
-/** Whether older messages were left out of what a model is given. */
+/** Returns whether older messages were omitted from the messages for a model. */
 export const isTruncatedHistory = (rows: readonly { readonly bytes: number }[]): boolean =>
   isFull(rows, MAX_HISTORY_BYTES);
 
@@ -194,7 +194,7 @@ export const findClearing = query(
 );
 
 /** A message for the model, other than an instruction, after this one. Parameters: {chat, after}. */
-export const findSaidAfter = query(
+export const findModelMessageAfter = query(
   build
     .select({ id: messages.id })
     .from(messages)
@@ -298,7 +298,7 @@ export const deleteMessagesFrom = statement<{ chat: number; from: number; revisi
     .where(and(isInChat, gte(messages.id, sql.placeholder("from")))),
 );
 
-/** Parameters: {chat}. In the order in which they will be sent. */
+/** The queued messages of a chat, in the order in which they will be sent: {chat}. */
 export const listQueued = query(
   build.select().from(queued_messages).where(eq(queued_messages.chat, chat)).orderBy(asc(queued_messages.position)),
 );

@@ -1,4 +1,4 @@
-// What decides whether a chat's owner may let its turns continue: their account, their membership, and when they last wrote.
+// The data that decides whether the turns of a chat may continue: its owner's account and membership, and when the owner last wrote.
 import { and, desc, eq, exists, isNotNull, sql } from "drizzle-orm";
 import { build, eqParam, query } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";

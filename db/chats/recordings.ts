@@ -25,11 +25,11 @@ export const findRecording = query(
     .where(eqParam(model_spend.key)),
 );
 
-const old = lt(model_recordings.created_at, sql.placeholder("before"));
+const isOld = lt(model_recordings.created_at, sql.placeholder("before"));
 
 /** A recording from before a time. */
 export const findOldRecording = query(
-  build.select({ id: model_recordings.id }).from(model_recordings).where(old).limit(1),
+  build.select({ id: model_recordings.id }).from(model_recordings).where(isOld).limit(1),
 );
 
 /**
@@ -56,7 +56,7 @@ export const deleteOldRecordings = statement<{ before: number }>(
         build
           .select({ id: model_recordings.id })
           .from(model_recordings)
-          .where(old)
+          .where(isOld)
           .orderBy(asc(model_recordings.created_at))
           .limit(50),
       ),

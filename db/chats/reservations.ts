@@ -30,9 +30,9 @@ const insertLedgerRow = insertInto(model_spend);
 const deleteReservation = deleteBy(model_reservations, model_reservations.id);
 
 /** Ends a call by turning its reservation into a ledger row, exactly once. A second settlement is rejected as `stale`. */
-export const settle = (reserved: ReservationRow, settlement: Settlement, now: number): Statement[] => [
-  release(reserved),
-  ...recordCall(toLedgerCall(reserved), settlement, now),
+export const settle = (reservation: ReservationRow, settlement: Settlement, now: number): Statement[] => [
+  release(reservation),
+  ...recordCall(toLedgerCall(reservation), settlement, now),
 ];
 
 const toLedgerCall = ({
@@ -47,7 +47,7 @@ const toLedgerCall = ({
 /** The call in a ledger row: its user, purpose and model. */
 export type LedgerCall = ReturnType<typeof toLedgerCall>;
 
-/** Adds a call to the ledger, and to the periods of the budgets it counts for. */
+/** Adds a call to the ledger, and to the periods of the budgets toward which it counts. */
 export const recordCall = (call: LedgerCall, settlement: Settlement, now: number): Statement[] => {
   const { input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_micros } = settlement;
   const tokens = input_tokens + output_tokens + cache_read_tokens + cache_creation_tokens;

@@ -82,10 +82,14 @@ export const deleteOldRunSlice = (before: number): Statement[] => [
   },
 ];
 
-/** Marks runs as interrupted that were open when the server stopped; with `part`, only of its chats. */
+/** Marks the runs that were open when the server stopped as interrupted; with `part`, only those of its chats. */
 export const interruptOpenRuns = (now: number, part?: number): Statement => {
-  const all =
+  const update =
     "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'";
-  if (part === undefined) return { touches: [], sql: all, rows: [[now]] };
-  return { touches: [], sql: `${all} and chat in (select c.key from chats c where c.part = ?2)`, rows: [[now, part]] };
+  if (part === undefined) return { touches: [], sql: update, rows: [[now]] };
+  return {
+    touches: [],
+    sql: `${update} and chat in (select c.key from chats c where c.part = ?2)`,
+    rows: [[now, part]],
+  };
 };

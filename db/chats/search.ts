@@ -1,5 +1,5 @@
 // The search index of chat messages and titles: the statements that maintain it, written in the batch of the content, and search
-// conditions. Contains words only, so searches must check access to the chat.
+// conditions. The index contains only words, so searches must check access to the chat.
 import { type SQL, sql } from "drizzle-orm";
 import { listStems, splitWords } from "#base/words.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -79,7 +79,7 @@ export const mergeSearch = (table: SearchTable): Statement => ({
 });
 
 /** The index's list of segments. While a slice changes it, there is more to merge. */
-export const readPieces = (table: SearchTable): Query<string> => ({
+export const readSegments = (table: SearchTable): Query<string> => ({
   sql: `select hex(block) from ${table}_data where id = 10`,
   params: [],
   map: ([block]) => String(block),
@@ -101,10 +101,12 @@ const toMatchExpression = (alternatives: readonly Alternative[], split: (text: s
   const phrases = (texts: readonly string[]): string[] =>
     texts.map((text) => split(text).join(" ")).flatMap((words) => (words === "" ? [] : [`"${words}"`]));
   const found = alternatives.flatMap(({ wanted, unwanted }) => {
-    const must = phrases(wanted);
-    const mustNot = phrases(unwanted);
-    if (must.length === 0) return [];
-    return [`(${must.join(" AND ")})${mustNot.length === 0 ? "" : ` NOT (${mustNot.join(" OR ")})`}`];
+    const wantedPhrases = phrases(wanted);
+    const unwantedPhrases = phrases(unwanted);
+    if (wantedPhrases.length === 0) return [];
+    return [
+      `(${wantedPhrases.join(" AND ")})${unwantedPhrases.length === 0 ? "" : ` NOT (${unwantedPhrases.join(" OR ")})`}`,
+    ];
   });
   return found.length === 0 ? null : found.map((one) => `(${one})`).join(" OR ");
 };
@@ -119,23 +121,23 @@ export const matchesRoot = (matching: Matching): SQL => {
 };
 
 const matchesChat = (key: SQL, { messages, titles }: Matching): SQL => {
-  const output = sql`exists (select 1 from message_search where message_search match ${messages}
+  const message = sql`exists (select 1 from message_search where message_search match ${messages}
     and rowid between (${key} << 32) and ((${key} << 32) | 4294967295))`;
-  const named = sql`exists (select 1 from title_search where title_search match ${titles} and rowid in (${key}, -${key}))`;
-  const ways = [...(messages === null ? [] : [output]), ...(titles === null ? [] : [named])];
-  return ways.length === 0 ? sql`false` : sql`(${sql.join(ways, sql` or `)})`;
+  const title = sql`exists (select 1 from title_search where title_search match ${titles} and rowid in (${key}, -${key}))`;
+  const conditions = [...(messages === null ? [] : [message]), ...(titles === null ? [] : [title])];
+  return conditions.length === 0 ? sql`false` : sql`(${sql.join(conditions, sql` or `)})`;
 };
 
-/** The keys of chats that were hit, root chats and sub-chats of any owner, once for each hit; at most so many hits are read. */
-export const selectFirstHits = (matching: Matching, most: number): SQL => {
-  const limit = sql.raw(String(most));
-  const ways = listHits(matching).map((way) => sql`select key from (${way} limit ${limit}) hit`);
-  return sql`${union(ways)} limit ${limit}`;
+/** Selects the keys of chats with hits, once for each hit: root chats and sub-chats of any owner. Reads at most `limitCount` hits. */
+export const selectFirstHits = (matching: Matching, limitCount: number): SQL => {
+  const limit = sql.raw(String(limitCount));
+  const selects = listHits(matching).map((select) => sql`select key from (${select} limit ${limit}) hit`);
+  return sql`${union(selects)} limit ${limit}`;
 };
 
 /**
- * The keys of root chats of this owner where a message or the title matches, in the chat itself or in a sub-chat. Every hit of every
- * owner is looked at (0.1 us each).
+ * Selects the keys of this owner's root chats where a message or the title matches, in the chat itself or in a sub-chat. Reads every hit
+ * of every owner (0.1 us each).
  */
 export const matchingRoots = (owner_id: string, matching: Matching): SQL => sql`
   with hits (key) as materialized (${union(listHits(matching))})
@@ -150,5 +152,5 @@ const listHits = ({ messages, titles }: Matching): SQL[] => [
   ...(titles === null ? [] : [sql`select abs(rowid) as key from title_search where title_search match ${titles}`]),
 ];
 
-const union = (ways: SQL[]): SQL =>
-  ways.length === 0 ? sql`select 0 as key where false` : sql.join(ways, sql` union all `);
+const union = (selects: SQL[]): SQL =>
+  selects.length === 0 ? sql`select 0 as key where false` : sql.join(selects, sql` union all `);

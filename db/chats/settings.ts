@@ -40,7 +40,7 @@ export const CHAT_DEFAULTS: Readonly<ChatSettings> = {
 export type UserChatSettings = {
   prompt: string;
   debug_logging: boolean;
-  /** Default permissions of the user's chats; null: those of the deployment. */
+  /** Default permissions of the user's chats; null to use the deployment's. */
   permissions: ChatPermissions | null;
 };
 
@@ -75,7 +75,7 @@ export type CallSettings = Pick<ChatSettings, (typeof CALL_SETTINGS)[number]> &
 const CALL_SETTINGS = ["system_prompt", "plan_mode_instructions", "allow_debug_logging"] as const;
 const USER_CALL_SETTINGS = ["prompt", "debug_logging"] as const;
 
-/** Reads all of them in one query, because every call needs them. */
+/** Reads all settings for a model call in one query, because every call needs them. */
 export const readCallSettings = async (store: Pick<Store, "all">, user_id: string): Promise<CallSettings> => {
   const names = [
     ...CALL_SETTINGS.map((name) => [name, toKey(name)]),
@@ -83,8 +83,8 @@ export const readCallSettings = async (store: Pick<Store, "all">, user_id: strin
   ];
   const keys = JSON.stringify(names.map(([, key]) => key));
   const found = new Map((await store.all(findSettings({ keys }))).map(({ key, value }) => [key, JSON.parse(value)]));
-  const set = names.flatMap(([name, key = ""]) => (found.has(key) ? [[name, found.get(key)]] : []));
-  return { ...CHAT_DEFAULTS, ...USER_CHAT_DEFAULTS, ...Object.fromEntries(set) };
+  const setValues = names.flatMap(([name, key = ""]) => (found.has(key) ? [[name, found.get(key)]] : []));
+  return { ...CHAT_DEFAULTS, ...USER_CHAT_DEFAULTS, ...Object.fromEntries(setValues) };
 };
 
 /** Returns by model ID the percentage of the context above which the user's chats are compacted. */
@@ -100,7 +100,7 @@ export const upsertCompactionThreshold = (user_id: string, model_id: string, per
 export const deleteCompactionThreshold = (user_id: string, model_id: string): Statement =>
   deleteSetting(toThresholdKey(user_id, model_id));
 
-/** A user's model for a purpose in an organization. */
+/** Identifies a user's model override: for a purpose in an organization. */
 export type OverrideScope = {
   readonly organization_id: string;
   readonly user_id: string;

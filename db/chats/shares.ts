@@ -12,7 +12,7 @@ export type ChatShareRow = typeof chat_shares.$inferSelect;
 /** A subject's new role; null removes it. */
 export type ChatShareChange = Pick<ChatShareRow, "subject" | "kind"> & { readonly role: "read" | null };
 
-/** {chat}: the key of a root chat. */
+/** Parameters: {chat}, the key of a root chat. */
 export const listChatShares = findBy(chat_shares, chat_shares.chat);
 
 const findRoles = query(
@@ -62,20 +62,20 @@ const upsertShare = statement<{ chat: number; subject: string; kind: string; rol
     })
     .onConflictDoNothing(),
 );
-const drop = statement<{ chat: number; subject: string }>(
+const deleteShare = statement<{ chat: number; subject: string }>(
   build.delete(chat_shares).where(and(eqParam(chat_shares.chat), eqParam(chat_shares.subject))),
 );
-const clear = statement<{ chat: number }>(build.delete(chat_shares).where(eqParam(chat_shares.chat)));
+const deleteShares = statement<{ chat: number }>(build.delete(chat_shares).where(eqParam(chat_shares.chat)));
 
 export const changeChatShares = (chat: number, changes: readonly ChatShareChange[]): Statement[] =>
   changes.map(({ subject, kind, role }) =>
-    role === null ? drop({ chat, subject }) : upsertShare({ chat, subject, kind, role }),
+    role === null ? deleteShare({ chat, subject }) : upsertShare({ chat, subject, kind, role }),
   );
 
-export const clearChatShares = (chat: number): Statement => clear({ chat });
+export const clearChatShares = (chat: number): Statement => deleteShares({ chat });
 
 /** Shared chats of an organization that has disabled sharing. Parameters: {organization_id}. For `scan`. */
-const sharedIn = query(
+const listSharedIn = query(
   build
     .selectDistinct({ id: chats.id })
     .from(chat_shares)
@@ -104,7 +104,7 @@ export const listForbiddenShares = async (
   const chatIds: string[] = [];
   for (const { id } of organizationIds) {
     if (!(await store.get(findSharingDisabled({ organization_id: id })))) continue;
-    chatIds.push(...(await store.scan(sharedIn({ organization_id: id }))).map((chat) => chat.id));
+    chatIds.push(...(await store.scan(listSharedIn({ organization_id: id }))).map((chat) => chat.id));
   }
   return chatIds;
 };

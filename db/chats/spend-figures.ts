@@ -15,7 +15,7 @@ export type SpendFigures = Readonly<SpendSums>;
 
 const SUMS = `coalesce(sum(s.cost_micros), 0), count(*), count(*) - count(s.cost_micros), sum(s.input_tokens),
   sum(s.output_tokens), sum(s.cache_read_tokens), sum(s.cache_creation_tokens)`;
-const SLOT = "(s.created_at - ?1 + case when s.created_at >= ?4 then ?5 else 0 end) / ?3";
+const INTERVAL_INDEX = "(s.created_at - ?1 + case when s.created_at >= ?4 then ?5 else 0 end) / ?3";
 const IN_RANGE = "s.created_at >= ?1 and s.created_at < ?2";
 
 const toSpendFigures = (row: readonly (Value | undefined)[]): SpendFigures => {
@@ -33,9 +33,9 @@ const toSpendFigures = (row: readonly (Value | undefined)[]): SpendFigures => {
 
 type People = { readonly users: number; readonly chats: number };
 
-/** Sums with the number of people and root chats; `slot` counts intervals from `from` on. Empty intervals are omitted. */
-export const sumSpendByStretch = (range: SpendRange): Query<SpendFigures & People & { readonly slot: number }> => ({
-  sql: `select ${SLOT}, count(distinct s.user_id), count(distinct s.root_chat_id), ${SUMS}
+/** Sums by interval, with the number of people and root chats; `slot` counts the intervals from `from` on. Omits empty intervals. */
+export const sumSpendByInterval = (range: SpendRange): Query<SpendFigures & People & { readonly slot: number }> => ({
+  sql: `select ${INTERVAL_INDEX}, count(distinct s.user_id), count(distinct s.root_chat_id), ${SUMS}
     from model_spend s where ${IN_RANGE} group by 1 order by 1`,
   params: [range.from, range.to, range.step, range.changed_at, range.forward],
   map: ([slot, users, chats, ...sums]) => ({
@@ -46,7 +46,7 @@ export const sumSpendByStretch = (range: SpendRange): Query<SpendFigures & Peopl
   }),
 });
 
-/** The same for the whole range, as one row. */
+/** Sums for the whole range, as one row. */
 export const sumAllSpend = ({ from, to }: SpendRange): Query<SpendFigures & People> => ({
   sql: `select count(distinct s.user_id), count(distinct s.root_chat_id), coalesce(sum(s.cost_micros), 0), count(*),
       count(*) - count(s.cost_micros), coalesce(sum(s.input_tokens), 0), coalesce(sum(s.output_tokens), 0),
@@ -58,9 +58,9 @@ export const sumAllSpend = ({ from, to }: SpendRange): Query<SpendFigures & Peop
 
 type ModelRef = { readonly model_config_id: string; readonly model: string; readonly display_name: string };
 
-/** By model and interval. Deleted models keep their names. */
-export const sumSpendByModelAndStretch = (range: SpendRange): Query<SpendFigures & ModelRef & { slot: number }> => ({
-  sql: `select ${SLOT}, s.model_config_id, coalesce(max(c.model), ''), coalesce(max(c.display_name), ''), ${SUMS}
+/** Sums by model and interval. Deleted models keep their names. */
+export const sumSpendByModelAndInterval = (range: SpendRange): Query<SpendFigures & ModelRef & { slot: number }> => ({
+  sql: `select ${INTERVAL_INDEX}, s.model_config_id, coalesce(max(c.model), ''), coalesce(max(c.display_name), ''), ${SUMS}
     from model_spend s left join model_configs c on c.id = s.model_config_id
     where ${IN_RANGE} group by 1, 2 order by 1, 2`,
   params: [range.from, range.to, range.step, range.changed_at, range.forward],

@@ -63,11 +63,11 @@ export const ZERO_SPEND: SpendSums = {
 };
 
 /** One tree of chats, or one user in a time range with an exclusive end. */
-export type SpendOf =
+export type SpendFilter =
   | { readonly root: string }
   | { readonly user_id: string; readonly from: number; readonly to: number };
 
-const matching = (filter: SpendOf): SQL | undefined =>
+const matchesFilter = (filter: SpendFilter): SQL | undefined =>
   "root" in filter
     ? eq(model_spend.root_chat_id, filter.root)
     : and(
@@ -90,11 +90,11 @@ export const sumCost = query(
     ),
 );
 
-export const sumSpend = (filter: SpendOf): Query<SpendSums> =>
-  queryNow(build.select(sums).from(model_spend).where(matching(filter)));
+export const sumSpend = (filter: SpendFilter): Query<SpendSums> =>
+  queryNow(build.select(sums).from(model_spend).where(matchesFilter(filter)));
 
 /** One row per model, most expensive first. Deleted models keep their names. */
-export const sumSpendByModel = (filter: SpendOf) =>
+export const sumSpendByModel = (filter: SpendFilter) =>
   queryNow(
     build
       .select({
@@ -107,14 +107,14 @@ export const sumSpendByModel = (filter: SpendOf) =>
       .from(model_spend)
       .leftJoin(model_configs, eq(model_configs.id, model_spend.model_config_id))
       .leftJoin(model_providers, eq(model_providers.id, model_configs.provider_id))
-      .where(matching(filter))
+      .where(matchesFilter(filter))
       .groupBy(model_spend.model_config_id, model_configs.id, model_providers.id)
       .orderBy(desc(sql`total_cost_micros`), model_spend.model_config_id)
       .limit(MAX_ROWS),
   );
 
 /** One row per root chat, most expensive first. Deleted chats have no title. */
-export const sumSpendByChat = (filter: SpendOf) =>
+export const sumSpendByChat = (filter: SpendFilter) =>
   queryNow(
     build
       .select({
@@ -124,14 +124,14 @@ export const sumSpendByChat = (filter: SpendOf) =>
       })
       .from(model_spend)
       .leftJoin(chats, eq(chats.id, model_spend.root_chat_id))
-      .where(matching(filter))
+      .where(matchesFilter(filter))
       .groupBy(model_spend.root_chat_id, chats.key)
       .orderBy(desc(sql`total_cost_micros`), model_spend.root_chat_id)
       .limit(MAX_ROWS),
   );
 
 /** One row per month (UTC), oldest first. */
-export const sumSpendByMonth = (filter: SpendOf) =>
+export const sumSpendByMonth = (filter: SpendFilter) =>
   queryNow(
     build
       .select({
@@ -139,15 +139,15 @@ export const sumSpendByMonth = (filter: SpendOf) =>
         month: sql<string>`strftime('%Y-%m', ${model_spend.created_at} / 1000, 'unixepoch')`.as("month"),
       })
       .from(model_spend)
-      .where(matching(filter))
+      .where(matchesFilter(filter))
       .groupBy(sql`month`)
       .orderBy(sql`month`)
       .limit(MAX_ROWS),
   );
 
-type Everybody = { readonly from: number; readonly to: number; readonly search: string };
+type SpenderFilter = { readonly from: number; readonly to: number; readonly search: string };
 
-const isInRange = ({ from, to, search }: Everybody) =>
+const isInRange = ({ from, to, search }: SpenderFilter) =>
   and(
     gte(model_spend.created_at, from),
     lt(model_spend.created_at, to),
@@ -157,7 +157,7 @@ const isInRange = ({ from, to, search }: Everybody) =>
   );
 
 /** One row per user with any spending, most expensive first. */
-export const sumSpendByUser = (filter: Everybody, page: { readonly limit: number; readonly offset: number }) =>
+export const sumSpendByUser = (filter: SpenderFilter, page: { readonly limit: number; readonly offset: number }) =>
   queryNow(
     build
       .select({
@@ -177,7 +177,7 @@ export const sumSpendByUser = (filter: Everybody, page: { readonly limit: number
       .offset(page.offset),
   );
 
-export const countSpenders = (filter: Everybody): Query<{ count: number }> =>
+export const countSpenders = (filter: SpenderFilter): Query<{ count: number }> =>
   queryNow(
     build
       .select({ count: sql<number>`count(distinct ${model_spend.user_id})`.as("count") })
@@ -211,7 +211,9 @@ export const listTurnCosts = (page: { chat: number; limit: number }) =>
       .limit(page.limit),
   );
 
-/** The same for a chat that a coding agent runs: its calls go through the gateway, and each counts for the message before it. */
+/**
+ * The cost of each turn of a chat that a coding agent runs: its calls go through the gateway, and each counts for the message before it.
+ */
 export const listAgentTurnCosts = (chat: { chat: number; chat_id: string; root: string; limit: number }) =>
   queryNow(
     build

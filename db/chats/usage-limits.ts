@@ -16,36 +16,36 @@ export type UsageLimit = {
 };
 
 const DEFAULT: UsageLimit = { spend_limit_micros: null, period: "month", updated_at: null };
-const KEY = "chat_usage_limit";
+const SETTING_KEY = "chat_usage_limit";
 
-/** The kind of owner. The group of an organization's members has the organization's ID. */
+/** The kind of the limit's owner. The group of all members of an organization has the organization's ID. */
 export type LimitOwner = "user" | "group";
 
-const toKey = (owner: LimitOwner, id: string): string => `${KEY}_${owner}:${id}`;
-/** As a literal in the statement. */
+const toKey = (owner: LimitOwner, id: string): string => `${SETTING_KEY}_${owner}:${id}`;
+/** The prefix of the keys of one kind, as a literal in the statement. */
 const kindLiteral = (owner: LimitOwner) => sql.raw(`'${toKey(owner, "")}'`);
 
 export const readUsageLimit = async (store: Store): Promise<UsageLimit> => {
-  const row = await store.get(findSetting({ key: KEY }));
+  const row = await store.get(findSetting({ key: SETTING_KEY }));
   return row ? (JSON.parse(row.value) as UsageLimit) : DEFAULT;
 };
 
 export const upsertUsageLimit = (limit: UsageLimit): Statement =>
-  upsertSetting({ key: KEY, value: JSON.stringify(limit) });
+  upsertSetting({ key: SETTING_KEY, value: JSON.stringify(limit) });
 
-/** Micros; undefined without an individual limit. */
+/** Returns the limit in micros; undefined without an individual limit. */
 export const readLimit = async (store: Store, owner: LimitOwner, id: string): Promise<number | undefined> => {
   const row = await store.get(findSetting({ key: toKey(owner, id) }));
   return row && Number(row.value);
 };
 
-/** The limits on one user, general, own and of their groups, in one read, because every model call needs them. */
+/** The limits on one user (the general one, the user's own and those of their groups) in one read, because every model call needs them. */
 const listLimitsOn = query(
   build
     .select()
     .from(settings)
     .where(
-      sql`${settings.key} in (select ${sql.raw(`'${KEY}'`)} union all select ${kindLiteral("user")} || cast(${sql.placeholder("user_id")} as text)
+      sql`${settings.key} in (select ${sql.raw(`'${SETTING_KEY}'`)} union all select ${kindLiteral("user")} || cast(${sql.placeholder("user_id")} as text)
         union all select ${kindLiteral("group")} || organization_id from ${organization_members} where user_id = ${sql.placeholder("user_id")}
         union all select ${kindLiteral("group")} || group_id from ${group_members} where user_id = ${sql.placeholder("user_id")})`,
     ),
@@ -57,11 +57,11 @@ export const readLimitsOn = async (
   user_id: string,
 ): Promise<{ readonly everybody: UsageLimit; readonly own: number | undefined }> => {
   const found = new Map((await store.all(listLimitsOn({ user_id }))).map(({ key, value }) => [key, value]));
-  const [everybody, user] = [found.get(KEY), found.get(toKey("user", user_id))];
+  const [general, user] = [found.get(SETTING_KEY), found.get(toKey("user", user_id))];
   const groups = [...found].filter(([key]) => key.startsWith(toKey("group", ""))).map(([, value]) => Number(value));
   const lowest = groups.length === 0 ? undefined : Math.min(...groups);
   return {
-    everybody: everybody === undefined ? DEFAULT : (JSON.parse(everybody) as UsageLimit),
+    everybody: general === undefined ? DEFAULT : (JSON.parse(general) as UsageLimit),
     own: user === undefined ? lowest : Number(user),
   };
 };

@@ -36,7 +36,7 @@ const agentId = sql<string | null>`(select a.id from workspaces w join agents a 
   order by a.display_order, a.name limit 1)`;
 
 /**
- * Without what only turns need: calls that wait for a result, tools of a client and the session of a coding agent may be megabytes for each
+ * The columns except the ones that only turns need: pending calls, a client's tools and a coding agent's session can be megabytes for each
  * chat of a list.
  */
 const {
@@ -48,7 +48,7 @@ const {
   ...shownColumns
 } = getTableColumns(chats);
 
-/** A chat without what lists don't read. */
+/** A chat with the columns that lists read. */
 export type ListedChat = Pick<ChatRow, keyof typeof shownColumns>;
 
 const select = () =>
@@ -73,7 +73,7 @@ const select = () =>
     .leftJoin(context_snapshots, eq(context_snapshots.id, chat_contexts.snapshot))
     .leftJoin(chat_diffs, eq(chat_diffs.chat, chats.key));
 
-const cast = (created: unknown): Query<ChatView> => created as Query<ChatView>;
+const cast = (typedQuery: unknown): Query<ChatView> => typedQuery as Query<ChatView>;
 
 const findViewById = query(select().where(eqParam(chats.id)));
 export const findChatView = (id: string): Query<ChatView> => cast(findViewById({ id }));
@@ -95,8 +95,8 @@ export const listChildViews = (roots: readonly string[]): Query<ChatView> =>
 
 const newer = aliasedTable(chats, "newer");
 
-/** Own chats, or chats shared with one of these, directly or through their root. */
-const readable = (
+/** Matches the owner's chats, and chats shared with one of these subjects, directly or through their root. */
+const isReadable = (
   chat: typeof chats | typeof newer,
   owner_id: string,
   shared_with: readonly string[],
@@ -115,14 +115,14 @@ export const listChatsOfWorkspaces = (
   shared_with: readonly string[],
   workspaces: readonly string[],
 ) => {
-  const laterOne = build
+  const newerChat = build
     .select({ one: sql`1` })
     .from(newer)
     .where(
       and(
         eq(newer.workspace_id, chats.workspace_id),
         eq(newer.archived, false),
-        readable(newer, owner_id, shared_with),
+        isReadable(newer, owner_id, shared_with),
         sql`(${newer.updated_at}, ${newer.id}) > (${chats.updated_at}, ${chats.id})`,
       ),
     );
@@ -132,10 +132,10 @@ export const listChatsOfWorkspaces = (
       .from(chats)
       .where(
         and(
-          readable(chats, owner_id, shared_with),
+          isReadable(chats, owner_id, shared_with),
           eq(chats.archived, false),
           inArray(chats.workspace_id, [...workspaces]),
-          notExists(laterOne),
+          notExists(newerChat),
         ),
       ),
   );

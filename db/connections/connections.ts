@@ -8,7 +8,7 @@ import { workspaces } from "../schema/workspaces.ts";
 
 export type ConnectionRow = typeof connection_logs.$inferSelect;
 
-/** What is known at the beginning. */
+/** The columns that are known when a connection begins. */
 export type NewConnectionRow = Omit<ConnectionRow, "key" | "disconnect_time" | "disconnect_reason">;
 
 const param = sql.placeholder;
@@ -37,9 +37,9 @@ export const insertConnection = statement<NewConnectionRow>(
     .onConflictDoNothing(),
 );
 
-type Ending = { readonly disconnect_time: number; readonly disconnect_reason: string };
+type ConnectionEnd = { readonly disconnect_time: number; readonly disconnect_reason: string };
 
-const ending = {
+const endColumns = {
   // Clocks differ, but a connection must not end before it began.
   disconnect_time: sql`max(${param("disconnect_time")}, ${connection_logs.connect_time})`,
   disconnect_reason: sql`${param("disconnect_reason")}`,
@@ -47,36 +47,36 @@ const ending = {
 const isOpen = isNull(connection_logs.disconnect_time);
 
 /** Ends a connection, unless it has already ended. */
-export const endConnection = statement<Ending & { id: string }>(
+export const endConnection = statement<ConnectionEnd & { id: string }>(
   build
     .update(connection_logs)
-    .set(ending)
+    .set(endColumns)
     .where(and(eqParam(connection_logs.id), isOpen)),
 );
 
-/** The same by the agent's ID of the connection. */
+/** Ends a connection by the agent's ID for it, unless it has already ended. */
 export const endReportedConnection = statement<
-  Ending & { agent_id: string; connection_id: string; status_code: number }
+  ConnectionEnd & { agent_id: string; connection_id: string; status_code: number }
 >(
   build
     .update(connection_logs)
-    .set({ ...ending, status_code: sql`${param("status_code")}` })
+    .set({ ...endColumns, status_code: sql`${param("status_code")}` })
     .where(and(eqParam(connection_logs.agent_id), eqParam(connection_logs.connection_id), isOpen)),
 );
 
 /** Ends every connection of a server that no longer exists. */
-export const endHeldConnections = statement<Ending>(
+export const endHeldConnections = statement<ConnectionEnd>(
   build
     .update(connection_logs)
-    .set(ending)
+    .set(endColumns)
     .where(and(isOpen, isNull(connection_logs.connection_id))),
 );
 
-/** The same for workspaces with this `part`, except the IDs in `but`, a JSON array. */
-export const endHeldConnectionsOfPart = statement<Ending & { part: number; but: string }>(
+/** Ends the connections of workspaces with this `part`, except those whose IDs are in `but`, a JSON array. */
+export const endHeldConnectionsOfPart = statement<ConnectionEnd & { part: number; but: string }>(
   build
     .update(connection_logs)
-    .set(ending)
+    .set(endColumns)
     .where(
       and(
         isOpen,
@@ -88,18 +88,18 @@ export const endHeldConnectionsOfPart = statement<Ending & { part: number; but: 
 );
 
 /** Ends the connections with these IDs, a JSON array. */
-export const endConnectionsAmong = statement<Ending & { ids: string }>(
+export const endConnectionsAmong = statement<ConnectionEnd & { ids: string }>(
   build
     .update(connection_logs)
-    .set(ending)
+    .set(endColumns)
     .where(and(isOpen, sql`${connection_logs.id} in (select value from json_each(${param("ids")}))`)),
 );
 
 /** Ends connections that this agent reported before its restart. */
-export const endConnectionsBefore = statement<Ending & { agent_id: string; before: number }>(
+export const endConnectionsBefore = statement<ConnectionEnd & { agent_id: string; before: number }>(
   build
     .update(connection_logs)
-    .set(ending)
+    .set(endColumns)
     .where(
       and(
         eqParam(connection_logs.agent_id),
@@ -110,7 +110,7 @@ export const endConnectionsBefore = statement<Ending & { agent_id: string; befor
     ),
 );
 
-/** Open, to an agent whose build is no longer the latest of an existing workspace. */
+/** Matches open connections to an agent whose build is not the latest of an existing workspace. */
 const isOrphaned = and(
   isOpen,
   notExists(
@@ -124,16 +124,18 @@ const isOrphaned = and(
       .where(and(eq(agents.id, connection_logs.agent_id), eq(workspaces.deleted, false))),
   ),
 );
-export const findConnectionOfGone = query(
+export const findOrphanedConnection = query(
   build.select({ key: connection_logs.key }).from(connection_logs).where(isOrphaned).limit(1),
 );
-export const endConnectionsOfGone = statement<Ending>(build.update(connection_logs).set(ending).where(isOrphaned));
+export const endOrphanedConnections = statement<ConnectionEnd>(
+  build.update(connection_logs).set(endColumns).where(isOrphaned),
+);
 
-const old = lt(connection_logs.connect_time, param("before"));
+const isOld = lt(connection_logs.connect_time, param("before"));
 
 /** {before}: an entry past its retention period. */
 export const findOldConnection = query(
-  build.select({ key: connection_logs.key }).from(connection_logs).where(old).limit(1),
+  build.select({ key: connection_logs.key }).from(connection_logs).where(isOld).limit(1),
 );
 
 /** Deletes a slice small enough not to delay other writes. */
@@ -143,7 +145,7 @@ export const deleteOldConnections = statement<{ before: number }>(
     .where(
       inArray(
         connection_logs.key,
-        build.select({ key: connection_logs.key }).from(connection_logs).where(old).limit(500),
+        build.select({ key: connection_logs.key }).from(connection_logs).where(isOld).limit(500),
       ),
     ),
 );

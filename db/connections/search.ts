@@ -20,7 +20,7 @@ export type ConnectionFilter = {
   readonly owner_ids: readonly string[] | undefined;
   readonly user_ids: readonly string[] | undefined;
   readonly type: ConnectionType | undefined;
-  /** The ID of an entry, or the agent's ID of it. */
+  /** The ID of an entry, or the agent's ID of the connection. */
   readonly connection_id: string | undefined;
   readonly is_open: boolean | undefined;
   /** Milliseconds since 1970, both inclusive. */
@@ -41,8 +41,8 @@ type SqlCondition = { readonly sql: string; readonly params: readonly Value[] };
 const toCondition = (sql: string, ...params: Value[]): SqlCondition => ({ sql, params });
 
 const toConditions = (filter: ConnectionFilter): SqlCondition[] => {
-  const parts: SqlCondition[] = [];
-  const addCondition = (text: string, ...params: Value[]): void => void parts.push(toCondition(text, ...params));
+  const conditions: SqlCondition[] = [];
+  const addCondition = (text: string, ...params: Value[]): void => void conditions.push(toCondition(text, ...params));
   const addAnyOf = (column: string, values: readonly string[] | undefined): void => {
     if (values) addCondition(`c.${column} in (select value from json_each(?))`, JSON.stringify(values));
   };
@@ -58,7 +58,7 @@ const toConditions = (filter: ConnectionFilter): SqlCondition[] => {
   if (filter.is_open !== undefined) addCondition(`c.disconnect_time is ${filter.is_open ? "" : "not "}null`);
   if (filter.from !== undefined) addCondition("c.connect_time >= ?", filter.from);
   if (filter.to !== undefined) addCondition("c.connect_time <= ?", filter.to);
-  return parts;
+  return conditions;
 };
 
 const joinConditions = (parts: readonly SqlCondition[]): string =>
@@ -70,22 +70,22 @@ type PageRow = { readonly key: number | null; readonly count: number };
 
 /** Uses one statement, so that page and count are consistent. */
 const selectPage = (filter: ConnectionFilter, { limit, offset, cursor }: ConnectionPage): Query<PageRow> => {
-  const all = toConditions(filter);
-  const behind = cursor ? [toCondition("(c.connect_time, c.key) < (?, ?)", cursor.connect_time, cursor.key)] : [];
-  const some = [...all, ...behind];
-  const counted = `select null as key, (select count(*) from (select 1 from connection_logs c where ${joinConditions(all)} limit ${MAX_CONNECTION_COUNT + 1})) as count`;
-  const page = `select key, 0 from (select c.key as key from connection_logs c where ${joinConditions(some)}
+  const conditions = toConditions(filter);
+  const afterCursor = cursor ? [toCondition("(c.connect_time, c.key) < (?, ?)", cursor.connect_time, cursor.key)] : [];
+  const pageConditions = [...conditions, ...afterCursor];
+  const selectCount = `select null as key, (select count(*) from (select 1 from connection_logs c where ${joinConditions(conditions)} limit ${MAX_CONNECTION_COUNT + 1})) as count`;
+  const selectKeys = `select key, 0 from (select c.key as key from connection_logs c where ${joinConditions(pageConditions)}
     order by c.connect_time desc, c.key desc limit ? offset ?)`;
   return {
-    sql: `${counted} union all ${page}`,
-    params: [...listParams(all), ...listParams(some), limit, offset],
+    sql: `${selectCount} union all ${selectKeys}`,
+    params: [...listParams(conditions), ...listParams(pageConditions), limit, offset],
     map: ([key, count]) => ({ key: key === null ? null : Number(key), count: Number(count) }),
   };
 };
 
 const owners = alias(users, "owners");
 
-/** {keys}, a JSON array of them. For `scan`. */
+/** The entries with these keys: {keys}, a JSON array. For `scan`. */
 const listShown = query(
   build
     .select({

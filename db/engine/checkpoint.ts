@@ -1,5 +1,5 @@
-// Keeps the write-ahead log short: triggers the checkpoint Worker after commits, and truncates the log itself when it exceeds a limit (only
-// then does the writer wait, and never for a reader). The Worker starts after enough commits.
+// Keeps the write-ahead log short: triggers the checkpoint Worker after commits, and truncates the log when it exceeds a limit. The
+// writer waits only for a truncation, and never for a reader. The Worker starts after enough commits.
 import type { Database } from "bun:sqlite";
 import { getArmedFailpoint } from "#base/failpoint.ts";
 import { isIntegrityError } from "./refusal.ts";
@@ -28,8 +28,8 @@ export class Checkpointer {
   readonly #options: CheckpointerOptions;
   /** The Worker has a message that it has not answered yet. */
   #isPending = false;
-  /** Truncation failed because a reader holds the log. */
-  #isHeld = false;
+  /** Whether the last truncation failed because a reader uses the log. */
+  #isHeldByReader = false;
   #hasEnded = false;
   #closed: (() => void) | undefined;
 
@@ -47,7 +47,7 @@ export class Checkpointer {
     this.#worker.postMessage({ committed: true });
   }
 
-  /** Stops the Worker and checkpoints the rest of the log. Without space for that, the log stays and is read at the next start. */
+  /** Stops the Worker and checkpoints the remaining log. If the disk has no space for that, the log stays and is read at the next start. */
   async close(): Promise<void> {
     const worker = this.#worker;
     if (worker && !this.#hasEnded) {
@@ -65,13 +65,13 @@ export class Checkpointer {
   #start(): Worker {
     const worker = new Worker(new URL("./checkpoint.worker.ts", import.meta.url).href);
     worker.unref();
-    worker.onmessage = ({ data }: MessageEvent<Report>) => this.#report(data);
+    worker.onmessage = ({ data }: MessageEvent<Report>) => this.#onReport(data);
     worker.onerror = (event) => this.#onWorkerDeath(event.message);
     worker.postMessage({ open: this.#options.file, failpoint: getArmedFailpoint() });
     return worker;
   }
 
-  #report(report: Report): void {
+  #onReport(report: Report): void {
     if (report.closed) {
       this.#closed?.();
       return;
@@ -84,9 +84,9 @@ export class Checkpointer {
     }
     const { log = 0, checkpointed = 0 } = report;
     if (log * PAGE_BYTES <= (this.#options.limitBytes ?? MAX_WAL_BYTES)) return;
-    // While a reader, such as a backup, holds the log, each try would block the writer in vain, longer the larger the log is.
-    if (this.#isHeld && checkpointed < log) return;
-    this.#isHeld = checkpointed < log;
+    // While a reader such as a backup uses the log, a truncation would fail, and block the writer the longer the larger the log is.
+    if (this.#isHeldByReader && checkpointed < log) return;
+    this.#isHeldByReader = checkpointed < log;
     this.#tryTruncate();
   }
 

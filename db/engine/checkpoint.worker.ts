@@ -28,9 +28,9 @@ const checkpoint = (): void => {
   }
 };
 
-type Order = { open?: string; failpoint?: string; committed?: true; close?: true };
+type WorkerMessage = { open?: string; failpoint?: string; committed?: true; close?: true };
 
-self.onmessage = ({ data }: MessageEvent<Order>) => {
+self.onmessage = ({ data }: MessageEvent<WorkerMessage>) => {
   if (data.open) {
     if (data.failpoint) armFailpoint(data.failpoint);
     db = new Database(data.open, { readwrite: true, create: false });

@@ -1,12 +1,12 @@
-// The span of a batch on its way to disk: how long it waited for its group, and for its flush. Created only for work of a request, turn or
-// build, and only if a trace collector is configured.
+// The span of a batch on its way to disk: how long it waited for its group, and for its flush. Created only for the work of a request,
+// turn or build, and only if a trace collector is configured.
 import { beginSpan, getCurrentSpan, getErrorType, type Span } from "#base/spans.ts";
 import { startStopwatch } from "#base/trace.ts";
 import type { Statement } from "./sql.ts";
 
 export class CommitSpan {
   readonly #span: Span;
-  readonly #waited = startStopwatch();
+  readonly #getElapsedMs = startStopwatch();
 
   private constructor(span: Span) {
     this.#span = span;
@@ -24,9 +24,9 @@ export class CommitSpan {
     return span && new CommitSpan(span);
   }
 
-  /** Records that its group is being written, and the group's number of batches. */
+  /** Records that the batch's group is being written, and how many batches the group has. */
   sending(batches: number): void {
-    this.#span.set({ "slipway.commit.wait_ms": this.#waited(), "slipway.commit.group_batches": batches });
+    this.#span.set({ "slipway.commit.wait_ms": this.#getElapsedMs(), "slipway.commit.group_batches": batches });
   }
 
   /** Returns the same promise and ends the span with it. */

@@ -9,13 +9,13 @@
 export const ALONE = [
   /** A template is deleted only without workspaces, and a workspace is created only from an existing template. */
   "templates",
-  /** The last owner remains. Without this lock, two owners who demote each other would deadlock. */
+  /** The deployment keeps at least one owner. Without this lock, two owners who demote each other would deadlock. */
   "owners",
   /** The total cost of an owner's workspaces. They may be in several shards, since a claimed prebuild keeps its shard. */
   "quota",
   /** Limits per person on secrets, skills, and ways of trials. */
   "personal",
-  /** Nothing is shared where sharing is disabled; disabling it looks for existing shares. */
+  /** There are no shares if sharing is disabled; disabling sharing looks for existing shares. */
   "sharing",
   /** Deleting an application also deletes keys that are being created for it. */
   "grants",

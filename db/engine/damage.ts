@@ -21,23 +21,23 @@ const TABLES = "select name from sqlite_schema where type = 'table' and rootpage
  * Checks the whole database and returns the problems that SQLite reports; undefined if it is intact. If a damaged page stops the check,
  * checks the tables one by one. Throws if even their list is unreadable.
  */
-export const findDamage = async (ask: QueryColumn): Promise<Damage | undefined> => {
-  const problems = await listProblems(ask);
+export const findDamage = async (runQuery: QueryColumn): Promise<Damage | undefined> => {
+  const problems = await listProblems(runQuery);
   if (problems.length === 0) return undefined;
   const tables: string[] = [];
-  for (const table of await ask(TABLES)) {
-    const own = await listProblems(ask, table);
-    if (own.length > 0) tables.push(table);
-    problems.push(...own.filter((line) => !problems.includes(line)).map((line) => `${table}: ${line}`));
+  for (const table of await runQuery(TABLES)) {
+    const tableProblems = await listProblems(runQuery, table);
+    if (tableProblems.length > 0) tables.push(table);
+    problems.push(...tableProblems.filter((line) => !problems.includes(line)).map((line) => `${table}: ${line}`));
   }
   return { problems, tables: tables.sort() };
 };
 
-/** SQLite returns a heading and several problems as one text. */
-const listProblems = async (ask: QueryColumn, table?: string): Promise<string[]> => {
+/** Returns the problems, one per line: SQLite returns a heading and several problems as one text. */
+const listProblems = async (runQuery: QueryColumn, table?: string): Promise<string[]> => {
   try {
     const check = `select quick_check from pragma_quick_check${table === undefined ? "" : "(?)"}`;
-    const answer = (await ask(check, ...(table === undefined ? [] : [table]))).flatMap((text) => text.split("\n"));
+    const answer = (await runQuery(check, ...(table === undefined ? [] : [table]))).flatMap((text) => text.split("\n"));
     return answer.filter((line) => line !== "" && line !== "ok" && !line.startsWith("*** "));
   } catch (error) {
     if (!isDamage(error)) throw error;
@@ -47,7 +47,7 @@ const listProblems = async (ask: QueryColumn, table?: string): Promise<string[]>
 
 /** Describes the damage: where it is, and what SQLite reports. */
 export const describeDamage = ({ problems, tables }: Damage): string => {
-  const where = tables.length > 0 ? `damaged in ${tables.join(", ")}` : "damaged";
+  const location = tables.length > 0 ? `damaged in ${tables.join(", ")}` : "damaged";
   const more = problems.length > 1 ? ` and ${problems.length - 1} more problems` : "";
-  return `${where}: ${problems[0]}${more}`;
+  return `${location}: ${problems[0]}${more}`;
 };

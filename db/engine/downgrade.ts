@@ -1,5 +1,5 @@
 // Reverts the data directory for this program after a newer one has upgraded the database: the copy that the upgrade created replaces the
-// database, which is kept next to it. Can be killed at any step and repeated.
+// database, and the newer database is kept next to it. Can be killed at any step and repeated.
 import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ export const revertToCopy = (directory: string): RevertResult | undefined => {
         `there is no copy of the database in ${join(directory, "backups")} that this program can use`,
       );
     }
-    return exchange(directory, copy);
+    return replaceDatabase(directory, copy);
   } finally {
     lock.close();
   }
@@ -45,10 +45,10 @@ export const revertToCopy = (directory: string): RevertResult | undefined => {
 const findUsableCopy = (directory: string): string | undefined => {
   const folder = join(directory, "backups");
   if (!existsSync(folder)) return undefined;
-  const time = (name: string): string => name.slice(-"2026-01-01T00-00-00-000Z.db".length);
+  const toTimeSuffix = (name: string): string => name.slice(-"2026-01-01T00-00-00-000Z.db".length);
   const names = readdirSync(folder).filter((name) => /^before-.+\.db$/.test(name));
   return names
-    .sort((a, b) => (time(a) < time(b) ? 1 : -1))
+    .sort((a, b) => (toTimeSuffix(a) < toTimeSuffix(b) ? 1 : -1))
     .map((name) => join(folder, name))
     .find((path) => findVersionProblem(MIGRATIONS, readSchema(path)) === undefined);
 };
@@ -62,19 +62,19 @@ const readSchema = (path: string): number => {
   }
 };
 
-const exchange = (directory: string, copy: string): RevertResult => {
+const replaceDatabase = (directory: string, copy: string): RevertResult => {
   const file = join(directory, "slipway.db");
-  const part = `${file}.back`;
-  rmSync(part, { force: true });
-  copyFileSync(copy, part);
-  flush(part);
+  const partial = `${file}.back`;
+  rmSync(partial, { force: true });
+  copyFileSync(copy, partial);
+  flush(partial);
   truncateLog(file);
-  const kept = linkAsNewer(directory, file);
+  const newer = linkAsNewer(directory, file);
   // A log belongs to its database and would damage the copy.
-  for (const end of ["-wal", "-shm"]) if (existsSync(file + end)) renameSync(file + end, kept + end);
-  renameSync(part, file);
+  for (const suffix of ["-wal", "-shm"]) if (existsSync(file + suffix)) renameSync(file + suffix, newer + suffix);
+  renameSync(partial, file);
   flush(directory);
-  return { copy, kept };
+  return { copy, kept: newer };
 };
 
 /** Checkpoints the log into the database. A damaged database keeps its log. */
@@ -87,16 +87,16 @@ const truncateLog = (file: string): void => {
       db.close();
     }
   } catch {
-    // Whatever the error, the file is kept unchanged.
+    // The file is kept unchanged after any error.
   }
 };
 
-/** Gives the database a second name (a hard link), the first that is free. The first name stays until the copy replaces it. */
+/** Gives the database a second name (a hard link): the first free one. The original name stays until the copy replaces it. */
 const linkAsNewer = (directory: string, file: string): string => {
   for (let i = 1; ; i++) {
-    const kept = join(directory, `newer-${i}.db`);
-    if (existsSync(kept)) continue;
-    linkSync(file, kept);
-    return kept;
+    const path = join(directory, `newer-${i}.db`);
+    if (existsSync(path)) continue;
+    linkSync(file, path);
+    return path;
   }
 };

@@ -1,5 +1,5 @@
-// An empty database of the newest version, created by the build: a first start copies it instead of running all migrations, which took a
-// fifth of its time. When run from source, a new database runs the migrations.
+// An empty database of the newest version, created when the program is built. A first start copies it instead of running all migrations,
+// which would take a fifth of the start. When the program runs from source, a new database runs the migrations.
 import { Database } from "bun:sqlite";
 import { closeSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +30,9 @@ export const makeImage = (): Uint8Array => {
   }
 };
 
-/** Reads the image from the executable. Returns undefined when run from source, and where the directory has a database already. */
+/**
+ * Reads the image from the executable. Returns undefined when the program runs from source, or when the directory already has a database.
+ */
 export const readImage = async (directory: string): Promise<Uint8Array | undefined> => {
   if (hasDatabaseFile(directory)) return undefined;
   const embedded = Bun.embeddedFiles.find((one) => (one as Blob & { name: string }).name.endsWith(IMAGE));
@@ -44,17 +46,17 @@ export const readImage = async (directory: string): Promise<Uint8Array | undefin
 export const installImage = (directory: string, image: Uint8Array): void => {
   if (hasDatabaseFile(directory)) return;
   const file = join(directory, DATABASE);
-  const part = `${file}.part`;
+  const partial = `${file}.part`;
   // A leftover of a killed process.
-  rmSync(part, { force: true });
-  const created = openSync(part, "wx", 0o600);
+  rmSync(partial, { force: true });
+  const created = openSync(partial, "wx", 0o600);
   try {
     writeFileSync(created, Bun.zstdDecompressSync(image));
   } finally {
     closeSync(created);
   }
-  flush(part);
+  flush(partial);
   failpoint("in_migration");
-  renameSync(part, file);
+  renameSync(partial, file);
   flush(directory);
 };

@@ -28,13 +28,19 @@ export type DatabaseInspection = {
 export const inspectDatabase = (directory: string): DatabaseInspection => {
   const file = join(directory, "slipway.db");
   const newest = toNewestVersion(MIGRATIONS);
-  const bytes = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  const sizes = { newest, database_bytes: bytes(file), wal_bytes: bytes(`${file}-wal`) };
-  const fresh = { exists: false, schema: 0, missing: MIGRATIONS.map(({ name }) => name), migrated_at: 0, ...sizes };
-  if (!existsSync(file) || sizes.database_bytes + sizes.wal_bytes === 0) return fresh;
+  const getSize = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const sizes = { newest, database_bytes: getSize(file), wal_bytes: getSize(`${file}-wal`) };
+  const emptyResult = {
+    exists: false,
+    schema: 0,
+    missing: MIGRATIONS.map(({ name }) => name),
+    migrated_at: 0,
+    ...sizes,
+  };
+  if (!existsSync(file) || sizes.database_bytes + sizes.wal_bytes === 0) return emptyResult;
   return withDatabase(file, (db) => {
-    const known = db.query("select 1 from sqlite_schema where name = 'migrations'").get();
-    if (known === null) return fresh;
+    const migrationsTable = db.query("select 1 from sqlite_schema where name = 'migrations'").get();
+    if (migrationsTable === null) return emptyResult;
     const row = db
       .query("select coalesce(max(version), 0) as v, coalesce(max(applied_at), 0) as at from migrations")
       .get();
@@ -46,7 +52,7 @@ export const inspectDatabase = (directory: string): DatabaseInspection => {
 
 /** Returns the damage that SQLite's quick check finds, as text; undefined for an intact database. Reads the whole file. */
 export const runQuickCheck = async (directory: string): Promise<string | undefined> => {
-  using db = openToLook(join(directory, "slipway.db"));
+  using db = openForInspection(join(directory, "slipway.db"));
   try {
     const damage = await findDamage(async (sql, ...params) =>
       db
@@ -96,15 +102,15 @@ export const isInUse = (directory: string): boolean => {
   }
 };
 
-// Not opened as read-only: the log of a database that no process has open is readable only by recreating its index.
-const openToLook = (file: string): Database => {
+// Not opened as read-only: if no other process has the database open, its log is readable only by recreating the log's index.
+const openForInspection = (file: string): Database => {
   const db = new Database(file, { readwrite: true, create: false });
   db.run("pragma busy_timeout=5000");
   return db;
 };
 
 const withDatabase = <T>(file: string, use: (db: Database) => T): T => {
-  const db = openToLook(file);
+  const db = openForInspection(file);
   try {
     return use(db);
   } finally {

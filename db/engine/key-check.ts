@@ -1,5 +1,5 @@
-// Detects which key the database's secrets were encrypted with (src/base/encryption.ts), for server start and `doctor`. A server that has
-// lost its key must not silently create a new one: its operator would find out only as one secret after another fails.
+// Detects which key the database's secrets were encrypted with (src/base/encryption.ts), at the server's start and for `doctor`. A server
+// that has lost its key must not silently create a new one: its operator would notice only when one secret after another fails.
 import {
   type Encryption,
   EncryptionKeyError,
@@ -41,14 +41,14 @@ const countUndecryptable = (pattern: string): Query<number[]> => ({
 /** Describes data that this key does not decrypt, such as `SSH keys (2)`; undefined if none exists. */
 export const describeUndecryptable = async (
   encryption: Encryption | undefined,
-  get: (requested: Query<number[]>) => Promise<number[] | undefined>,
+  runQuery: (requested: Query<number[]>) => Promise<number[] | undefined>,
 ): Promise<string | undefined> => {
-  const counts = (await get(countUndecryptable(encryption ? `${encryption.prefix}%` : ""))) ?? [];
-  const found = Object.keys(SEALED).flatMap((what, i) => (counts[i] ? `${what} (${counts[i]})` : []));
+  const counts = (await runQuery(countUndecryptable(encryption ? `${encryption.prefix}%` : ""))) ?? [];
+  const found = Object.keys(SEALED).flatMap((label, i) => (counts[i] ? `${label} (${counts[i]})` : []));
   return found.length > 0 ? found.join(", ") : undefined;
 };
 
-/** Where the key is: its digits, or else the data directory. `shared`: nodes of a cluster must have the same key. */
+/** The location of the key: its digits, or else the data directory. `shared`: nodes of a cluster must have the same key. */
 export type KeyLocation = {
   readonly directory: string;
   readonly digits?: string | undefined;
@@ -61,24 +61,27 @@ export type KeyLocation = {
  */
 export const openKey = async (store: Store, location: KeyLocation): Promise<Encryption> => {
   try {
-    return await openChecked(store, location);
+    return await openCheckedKey(store, location);
   } catch (error) {
     await store.close();
     throw error;
   }
 };
 
-const openChecked = async (store: Store, { directory, digits, shared = false }: KeyLocation): Promise<Encryption> => {
-  const get = (requested: Query<number[]>) => store.get(requested);
+const openCheckedKey = async (
+  store: Store,
+  { directory, digits, shared = false }: KeyLocation,
+): Promise<Encryption> => {
+  const runQuery = (requested: Query<number[]>) => store.get(requested);
   const fingerprint = shared ? (await store.get(findSetting({ key: KEY_NAME })))?.value : undefined;
   if (fingerprint !== undefined) return loadSharedKey({ directory, digits }, fingerprint);
   if (digits === undefined && !hasKey(directory)) {
-    const lost = await describeUndecryptable(undefined, get);
-    if (lost) throw new EncryptionKeyError(formatLostKey(directory, lost));
+    const undecryptable = await describeUndecryptable(undefined, runQuery);
+    if (undecryptable) throw new EncryptionKeyError(formatLostKey(directory, undecryptable));
   }
   const encryption = digits === undefined ? openEncryption(directory) : parseEncryptionKey(digits);
   if (shared) await store.commit([insertSetting({ key: KEY_NAME, value: encryption.prefix })]);
-  const undecryptable = await describeUndecryptable(encryption, get);
+  const undecryptable = await describeUndecryptable(encryption, runQuery);
   if (undecryptable) log("server").error(WRONG_KEY, { sealed_with_another_key: undecryptable });
   return encryption;
 };

@@ -14,10 +14,10 @@ import { Versions } from "./versions.ts";
 import { Writer } from "./writer.ts";
 
 /** How long a try to begin a transaction may block the event loop while another program holds the database. */
-const HELD_TRY_MS = 5;
+const LOCK_TRY_MS = 5;
 
-/** A write without effect. */
-const PROBE: Statement = { sql: "update epoch set value = value where id = 1", rows: [[]] };
+/** A write without effect, to check whether writes are possible. */
+const PROBE_WRITE: Statement = { sql: "update epoch set value = value where id = 1", rows: [[]] };
 
 export type LocalStoreOptions = {
   directory: string;
@@ -40,7 +40,7 @@ export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
     const { value } = db.query("select value from epoch where id = 1").get() as { value: number };
     // From here on, the writer waits for other programs by retrying, and for the disk on another thread, so that the event loop is not
     // blocked.
-    db.run(`pragma busy_timeout=${HELD_TRY_MS}`);
+    db.run(`pragma busy_timeout=${LOCK_TRY_MS}`);
     db.run("pragma synchronous=normal");
     return new LocalStore(db, file, value, options, unlock);
   } catch (error) {
@@ -63,7 +63,7 @@ export class LocalStore implements Store {
   readonly #unlock: () => void;
   #closing: Promise<void> | undefined;
   readonly #versions = new Versions();
-  readonly #troubles = new TroubleWatch({ check: () => this.#check(), probe: () => this.commit([PROBE]) });
+  readonly #troubles = new TroubleWatch({ check: () => this.#check(), probe: () => this.commit([PROBE_WRITE]) });
 
   constructor(
     db: Database,
@@ -121,13 +121,13 @@ export class LocalStore implements Store {
   }
 
   async get<T>(query: Query<T>): Promise<T | undefined> {
-    const row = this.#values(query)[0];
+    const row = this.#readValues(query)[0];
     if (this.writer.flushing) await this.writer.flushing;
     return row === undefined ? undefined : query.map(row as never);
   }
 
   async all<T>(query: Query<T>): Promise<T[]> {
-    const rows = this.#values(query).map((row) => query.map(row as never));
+    const rows = this.#readValues(query).map((row) => query.map(row as never));
     if (this.writer.flushing) await this.writer.flushing;
     return rows;
   }
@@ -165,9 +165,9 @@ export class LocalStore implements Store {
     }
   }
 
-  #values({ sql, params }: Pick<Query<unknown>, "sql" | "params">): unknown[][] {
+  #readValues({ sql, params }: Pick<Query<unknown>, "sql" | "params">): unknown[][] {
     try {
-      return this.#read(sql).values(...(params as never[]));
+      return this.#prepare(sql).values(...(params as never[]));
     } catch (error) {
       throw isDamage(error) ? this.#troubles.onDamaged(error) : error;
     }
@@ -178,7 +178,7 @@ export class LocalStore implements Store {
     return findDamage((sql, ...params) => this.#readers.scan({ sql, params, map }));
   }
 
-  #read(sql: string): Prepared {
+  #prepare(sql: string): Prepared {
     if (this.#closing) throw new CommitError("closed", "the store is closing");
     let prepared = this.#reads.get(sql);
     if (!prepared) {

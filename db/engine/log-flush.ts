@@ -29,8 +29,8 @@ export class LogFlush {
   }
 
   /**
-   * Resolves when everything committed before is on disk; rejects with SQLite's code of a failed flush. Allows one call at a time. The
-   * first flushes are synchronous until the Worker starts.
+   * Resolves when everything committed before the call is on disk. Rejects with SQLite's code of a failed flush. Allows one call at a
+   * time. The first flushes are synchronous, until the Worker has started.
    */
   async flush(): Promise<void> {
     this.#flushes += 1;
@@ -91,5 +91,5 @@ export class LogFlush {
 }
 
 /** Uses SQLite's message and code, since SQLite does its own flushes at other times. */
-const toFlushError = (why: string): Error =>
-  Object.assign(new Error("disk I/O error", { cause: why }), { code: "SQLITE_IOERR_FSYNC" });
+const toFlushError = (cause: string): Error =>
+  Object.assign(new Error("disk I/O error", { cause: cause }), { code: "SQLITE_IOERR_FSYNC" });

@@ -7,7 +7,7 @@ export type Migration = {
   readonly version: number;
 };
 
-/** The database needs another version of the program. The message says which, and how to continue. */
+/** The database needs another version of the program. The message says which version, and how to continue. */
 export class DatabaseVersionError extends Error {
   override readonly name = "DatabaseVersionError";
 }

@@ -1,5 +1,5 @@
-// Moves an installation into a data directory: everything is assembled in a staging folder there, and moved into place when it is complete
-// and flushed, the database last. A folder with a database therefore contains everything, even after an interrupted move.
+// Moves an installation into a data directory. Assembles everything in a staging folder there, and moves it into place when it is
+// complete and flushed, the database last. A folder with a database therefore contains everything, even after an interrupted move.
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { mkdir, open, readdir, rename } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -12,19 +12,19 @@ const MOVING = ".moving";
 /** The name of the database in its directory. */
 export const DATABASE = "slipway.db";
 
-/** Returns why only a move may use this data directory, or undefined if anything may. */
+/** Returns why only another move may use this data directory, or undefined if there is no unfinished move. */
 export const findUnfinishedMove = (directory: string): string | undefined =>
   existsSync(join(directory, MOVING)) && !hasDatabaseFile(directory)
     ? `a move into ${directory} has not ended: run \`slipway migrate --to sqlite\` again, or remove ${join(directory, MOVING)}`
     : undefined;
 
 /** Throws UnsafeDatabaseError. */
-export const refuseUnfinishedMove = (directory: string): void => {
+export const rejectUnfinishedMove = (directory: string): void => {
   const problem = findUnfinishedMove(directory);
   if (problem !== undefined) throw new UnsafeDatabaseError(problem);
 };
 
-/** Returns whether there is a database, or the log of one, which would be mistaken for a later database's own. */
+/** Returns whether the directory has a database, or the log of one, which would be mistaken for the log of a later database. */
 export const hasDatabaseFile = (directory: string): boolean =>
   [DATABASE, `${DATABASE}-wal`, `${DATABASE}-journal`].some(
     (name) => (statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0) > 0,
@@ -99,7 +99,7 @@ export const flush = async (path: string): Promise<void> => {
 };
 
 /** Flushes a folder's directory entries and those of its parents, up to the first that was created. */
-const flushNames = async (folder: string, first: string): Promise<void> => {
+const flushNames = async (folder: string, firstCreated: string): Promise<void> => {
   await flush(dirname(folder));
-  if (folder !== first) await flushNames(dirname(folder), first);
+  if (folder !== firstCreated) await flushNames(dirname(folder), firstCreated);
 };

@@ -5,7 +5,7 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { installImage } from "./image.ts";
 import { lockDirectory } from "./lock.ts";
 import { migrate } from "./migrate.ts";
-import { refuseUnfinishedMove } from "./move-installation.ts";
+import { rejectUnfinishedMove } from "./move-installation.ts";
 
 export type OpenDatabase = { db: Database; file: string; unlock(): void };
 
@@ -25,10 +25,10 @@ const OLDEST_SQLITE = [3, 51, 3];
  */
 export const openDatabase = (directory: string, options: OpenOptions): OpenDatabase => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  refuseUnfinishedMove(directory);
+  rejectUnfinishedMove(directory);
   const file = `${directory}/slipway.db`;
-  // Creates the file before SQLite does, so that only its owner can read it, whatever the directory allows; log and backups inherit that.
-  // Also reports an unwritable directory with the system's error, which SQLite does not pass on.
+  // Creates the file before SQLite does, so that only its owner can read it, independently of the directory's permissions. The log and
+  // backups get the same permissions. An unwritable directory is reported with the system's error, which SQLite hides.
   closeSync(openSync(file, "a", 0o600));
   const lock = lockDirectory(directory);
   let db: Database | undefined;
@@ -45,7 +45,7 @@ export const openDatabase = (directory: string, options: OpenOptions): OpenDatab
     db.run("pragma temp_store=memory");
     db.run(`pragma cache_size=-${options.cacheMb * 1024}`);
     migrate(db, { directory, now: options.now });
-    // Checkpoints dominate a writer's p99, so a Worker makes them.
+    // Checkpoints dominate a writer's p99, so a Worker runs them.
     db.run("pragma wal_autocheckpoint=0");
     return { db, file, unlock: () => lock.close() };
   } catch (error) {
@@ -59,9 +59,10 @@ const checkVersion = (db: Database): void => {
   const { version } = db.query("select sqlite_version() as version").get() as { version: string };
   const parts = version.split(".").map(Number);
   for (let i = 0; i < OLDEST_SQLITE.length; i++) {
-    const have = parts[i] ?? 0;
-    const need = OLDEST_SQLITE[i] as number;
-    if (have > need) return;
-    if (have < need) throw new Error(`SQLite ${version} is too old, ${OLDEST_SQLITE.join(".")} or newer is needed`);
+    const actual = parts[i] ?? 0;
+    const required = OLDEST_SQLITE[i] as number;
+    if (actual > required) return;
+    if (actual < required)
+      throw new Error(`SQLite ${version} is too old, ${OLDEST_SQLITE.join(".")} or newer is needed`);
   }
 };

@@ -1,4 +1,4 @@
-// A batch that waits for a writer, and the cost of letting it wait.
+// A batch that waits for a writer, and the memory that it takes.
 import type { CommitSpan } from "./commit-span.ts";
 import type { Statement } from "./sql.ts";
 
@@ -16,7 +16,7 @@ export type Pending = {
   reject(error: unknown): void;
 };
 
-/** Overhead per waiting row, so that rows without values count too. */
+/** Bytes counted per row in addition to its values, so that rows without values also count. */
 const ROW_BYTES = 32;
 
 /** Returns the rows of a batch, and its approximate bytes. */

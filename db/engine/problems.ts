@@ -20,7 +20,7 @@ export class TroubleWatch {
   readonly #deps: TroubleDeps;
   #current: Trouble | undefined;
   #count = 0;
-  #logged_at = Number.NEGATIVE_INFINITY;
+  #loggedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor(deps: TroubleDeps) {
@@ -52,7 +52,7 @@ export class TroubleWatch {
     log("db").info("the disk takes writes again", { refused: this.#count });
     this.#current = undefined;
     this.#count = 0;
-    this.#logged_at = Number.NEGATIVE_INFINITY;
+    this.#loggedAt = Number.NEGATIVE_INFINITY;
   }
 
   /** Records damage found by a read. Returns the error for its caller. */
@@ -70,17 +70,19 @@ export class TroubleWatch {
   }
 
   async #findDamage(): Promise<void> {
-    const found = await this.#deps.check().catch((error: Error): Damage => ({ problems: [error.message], tables: [] }));
+    const damage = await this.#deps
+      .check()
+      .catch((error: Error): Damage => ({ problems: [error.message], tables: [] }));
     const { current } = { current: this.#current };
-    if (!found || current?.kind !== "damaged" || this.#isClosed) return;
-    this.#current = { ...current, tables: found.tables };
-    log("db").error(`the database is ${describeDamage(found)}`, { problems: found.problems.slice(0, 10) });
+    if (!damage || current?.kind !== "damaged" || this.#isClosed) return;
+    this.#current = { ...current, tables: damage.tables };
+    log("db").error(`the database is ${describeDamage(damage)}`, { problems: damage.problems.slice(0, 10) });
   }
 
   #probeSoon(): void {
     systemClock.after(PROBE_INTERVAL_MS, () => {
       if (this.#isClosed || this.#current?.kind !== "full") return;
-      // The result is recorded like that of any other write.
+      // The result is recorded like the result of any other write.
       this.#deps.probe().catch(() => this.#probeSoon());
     });
   }
@@ -88,8 +90,8 @@ export class TroubleWatch {
   #logThrottled(message: string, properties: Record<string, unknown> = {}): void {
     this.#count++;
     const now = systemClock.monotonic();
-    if (now - this.#logged_at < LOG_INTERVAL_MS) return;
-    this.#logged_at = now;
+    if (now - this.#loggedAt < LOG_INTERVAL_MS) return;
+    this.#loggedAt = now;
     log("db").error(message, { ...properties, refused: this.#count });
   }
 }

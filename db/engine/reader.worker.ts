@@ -10,7 +10,7 @@ import type { Query } from "./sql.ts";
 declare const self: Worker;
 
 type ReportName = NonNullable<Query<unknown>["report"]>;
-type Order = {
+type WorkerMessage = {
   open?: string;
   close?: true;
   sql?: string;
@@ -26,8 +26,8 @@ let db: Database | undefined;
 let partCache: PartCache | undefined;
 let file = "";
 
-/** Opened at the first query, so that a failure is answered to that query instead of ending the Worker. */
-const connection = (): Database => {
+/** Returns the connection. Opens it at the first query, so that a failure is reported to that query instead of ending the Worker. */
+const openConnection = (): Database => {
   if (!db) {
     db = new Database(file, { readonly: true });
     db.run("pragma busy_timeout=1000");
@@ -49,9 +49,9 @@ const close = (): boolean => {
   }
 };
 
-/** All reads of a report are from one snapshot. The report awaits nothing else, so that no other query runs in the meantime. */
+/** Runs a report, which reads one snapshot. The report awaits only its reads, so no other query runs in the meantime. */
 const runReport = async (name: ReportName, args: string): Promise<string> => {
-  const db = connection();
+  const db = openConnection();
   db.run("begin");
   try {
     if (name === "audit") return auditReport(db, JSON.parse(args));
@@ -62,7 +62,7 @@ const runReport = async (name: ReportName, args: string): Promise<string> => {
   }
 };
 
-self.onmessage = async ({ data }: MessageEvent<Order>) => {
+self.onmessage = async ({ data }: MessageEvent<WorkerMessage>) => {
   if (data.open) {
     file = data.open;
     return;
@@ -78,7 +78,7 @@ self.onmessage = async ({ data }: MessageEvent<Order>) => {
       return;
     }
     // The limit is part of the query, so that excess rows are never loaded.
-    const rows = connection()
+    const rows = openConnection()
       .query(`select * from (${sql}) limit ${limit + 1}`)
       .values(...(params as never[]));
     if (rows.length > limit) self.postMessage({ error: `more than ${limit} rows` });

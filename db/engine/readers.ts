@@ -1,20 +1,20 @@
-// The pool of reader Workers behind `store.scan`. Each begins with its first query: a start of the server waits for none of them, and pays
-// for none that no one needs. Bounded: when too many queries wait, new ones are refused, and one person never has all Workers.
+// The pool of reader Workers behind `store.scan`. Each Worker starts with its first query, so the server's start waits for none of them.
+// When too many queries wait, new ones are rejected. One person never occupies all Workers.
 import { SpareWorkers } from "./spare-workers.ts";
 import type { Query, Value } from "./sql.ts";
 import { CommitError } from "./store.ts";
 import { FairScheduler, getCurrentUser } from "./turns.ts";
 
-/** The last one is started when two are busy. */
+/** Maximum Workers. Each is started only when all earlier ones are busy. */
 const WORKER_COUNT = 3;
-/** Queries for each Worker. */
+/** Maximum waiting queries for each Worker. */
 const MAX_WAITING_PER_WORKER = 256;
 const MAX_ROWS = 50_000;
 
 const workers = new SpareWorkers(() => new Worker(new URL("./reader.worker.ts", import.meta.url).href));
 
 type PendingQuery = { resolve(rows: Value[][]): void; reject(error: Error): void };
-type Reader = { worker: Worker | undefined; asked: PendingQuery | undefined };
+type Reader = { worker: Worker | undefined; pending: PendingQuery | undefined };
 type Answer = { rows?: Value[][]; error?: string; code?: string };
 
 export class Readers {
@@ -28,7 +28,7 @@ export class Readers {
     this.#file = file;
     this.#rows = options.rows ?? MAX_ROWS;
     const workerCount = options.workers ?? WORKER_COUNT;
-    this.#readers = Array.from({ length: workerCount }, () => ({ worker: undefined, asked: undefined }));
+    this.#readers = Array.from({ length: workerCount }, () => ({ worker: undefined, pending: undefined }));
     this.#turns = new FairScheduler({
       slots: workerCount,
       maxPerUser: workerCount - 1,
@@ -36,23 +36,24 @@ export class Readers {
     });
   }
 
-  /** Runs the query on a Worker when it is the turn of the person it is for. 503 when too many are waiting. */
+  /** Runs the query on a Worker when it is the turn of the current user. Rejects with 503 when too many queries are waiting. */
   async scan<T>(query: Query<T>): Promise<T[]> {
-    if (this.#closed) throw stopping();
+    if (this.#closed) throw toStoppingError();
     const rows = await this.#turns.run(getCurrentUser(), () => this.#runQuery(query));
     return rows.map(query.map);
   }
 
   #runQuery({ sql, params, report }: Pick<Query<unknown>, "sql" | "params" | "report">): Promise<Value[][]> {
-    // Where several are free, reports go to the last one, which keeps what they have read (usage-parts.ts), and all else to the first.
-    const isFree = ({ asked }: Reader): boolean => asked === undefined;
-    const chosen = report ? this.#readers.findLast(isFree) : this.#readers.find(isFree);
-    if (this.#closed || !chosen) return Promise.reject(stopping());
-    chosen.worker ??= this.#start(chosen);
-    const { worker } = chosen;
+    // Of several free readers, reports go to the last one, which caches the data of reports (usage-parts.ts), and other queries to the
+    // first.
+    const isFree = ({ pending }: Reader): boolean => pending === undefined;
+    const reader = report ? this.#readers.findLast(isFree) : this.#readers.find(isFree);
+    if (this.#closed || !reader) return Promise.reject(toStoppingError());
+    reader.worker ??= this.#start(reader);
+    const { worker } = reader;
     return new Promise((resolve, reject) => {
-      chosen.asked = { resolve, reject };
-      // Waiting for an answer keeps the process alive; an idle reader does not.
+      reader.pending = { resolve, reject };
+      // A pending answer keeps the process alive; an idle reader does not.
       worker.ref();
       worker.postMessage({ sql, params, limit: this.#rows, report });
     });
@@ -60,17 +61,17 @@ export class Readers {
 
   /**
    * Stops all readers and waits until they have closed the database: a connection that closes while the next one opens would make it appear
-   * locked. A reader in the middle of a query ends after it and is not waited for.
+   * locked. A reader that is running a query ends after it, without being awaited.
    */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#turns.rejectAll(stopping());
+    this.#turns.rejectAll(toStoppingError());
     const ended = this.#readers.map((reader) => {
-      const { worker, asked } = reader;
+      const { worker, pending } = reader;
       if (!worker) return Promise.resolve();
-      reader.asked = undefined;
-      asked?.reject(stopping());
-      return asked ? worker.terminate() : closeWorker(worker);
+      reader.pending = undefined;
+      pending?.reject(toStoppingError());
+      return pending ? worker.terminate() : closeWorker(worker);
     });
     await Promise.all(ended);
   }
@@ -78,24 +79,24 @@ export class Readers {
   #start(reader: Reader): Worker {
     const worker = workers.acquire();
     worker.onmessage = ({ data }: MessageEvent<Answer>) => {
-      const { asked } = reader;
-      reader.asked = undefined;
+      const { pending } = reader;
+      reader.pending = undefined;
       worker.unref();
-      if (data.rows) asked?.resolve(data.rows);
-      else asked?.reject(Object.assign(new Error(`reader: ${data.error}`), { code: data.code }));
+      if (data.rows) pending?.resolve(data.rows);
+      else pending?.reject(Object.assign(new Error(`reader: ${data.error}`), { code: data.code }));
     };
     worker.onerror = (event) => this.#onWorkerDeath(reader, event.message);
     worker.postMessage({ open: this.#file });
     return worker;
   }
 
-  /** A reader that died takes its query with it; the next one starts another Worker. */
+  /** Rejects the query of a reader that died. The next query starts another Worker. */
   #onWorkerDeath(reader: Reader, message: string): void {
-    const { worker, asked } = reader;
+    const { worker, pending } = reader;
     reader.worker = undefined;
-    reader.asked = undefined;
+    reader.pending = undefined;
     worker?.terminate();
-    asked?.reject(new Error(`reader: ${message}`));
+    pending?.reject(new Error(`reader: ${message}`));
   }
 }
 
@@ -116,4 +117,4 @@ const closeWorker = (worker: Worker): Promise<void> =>
     worker.postMessage({ close: true });
   });
 
-const stopping = (): CommitError => new CommitError("closed", "the store is closing");
+const toStoppingError = (): CommitError => new CommitError("closed", "the store is closing");

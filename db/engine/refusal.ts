@@ -18,10 +18,10 @@ export const failsWholeGroup = (error: unknown): boolean =>
 /** Converts SQLite's error to a reason. */
 export const toCommitError = (error: unknown): CommitError => {
   const code = getCode(error);
-  const text = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
   if (code.startsWith("SQLITE_CONSTRAINT")) {
-    const what = /constraint failed: (.*)$/s.exec(text)?.[1] ?? "";
-    const constraint = what.replace(/^index '(.*)'$/s, "$1");
+    const failed = /constraint failed: (.*)$/s.exec(message)?.[1] ?? "";
+    const constraint = failed.replace(/^index '(.*)'$/s, "$1");
     return new CommitError("constraint", "a rule of the database refused the change", { constraint, cause: error });
   }
   if (code.startsWith("SQLITE_FULL")) return new CommitError("full", "the disk is full", { cause: error });

@@ -5,7 +5,7 @@ import type { Value } from "./sql.ts";
 /** Returns the rows of a query, in SQLite's dialect and values. All queries of a report read one snapshot. */
 export type Rows = (sql: string, params?: readonly Value[]) => Promise<Value[][]>;
 
-/** Resolves in the same turn of the event loop, so that no other query comes in between. */
+/** Returns a reader that resolves in the same turn of the event loop, so that no other query runs in between. */
 export const makeRows =
   (db: Database): Rows =>
   (sql, params = []) =>

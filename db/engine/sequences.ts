@@ -1,5 +1,5 @@
-// Ascending numbers that are never used twice, allocated from blocks that are first reserved on disk. A crash skips the rest of a block
-// Several nodes take blocks from the same row; a node that loses a race takes the next block.
+// Ascending numbers that are never used twice, allocated from blocks that are first reserved on disk. A crash skips the remaining numbers
+// of a block. Several nodes take blocks from the same row; a node that loses a race takes the next block.
 import { sql } from "drizzle-orm";
 import { sequences } from "../schema/core.ts";
 import { build, findBy, insertInto, type Statement, statement } from "./sql.ts";
@@ -9,8 +9,8 @@ import { CommitError, type SequenceName, type Store } from "./store.ts";
 const BLOCK_SIZE = 40_000;
 
 const findSequence = findBy(sequences, sequences.name);
-const begin = insertInto(sequences);
-const advance = statement<{ name: string; from: number; to: number }>(
+const insertSequence = insertInto(sequences);
+const advanceSequence = statement<{ name: string; from: number; to: number }>(
   build
     .update(sequences)
     .set({ next: sql`${sql.placeholder("to")}` })
@@ -44,8 +44,8 @@ export class Sequences {
   }
 
   /**
-   * Discards the rest of every block, so that later numbers exceed all that any node has used. For taking over actors from another node,
-   * whose blocks may be above the current ones.
+   * Discards the remaining numbers of every block, so that later numbers are higher than all that any node has used. Called when actors
+   * come from another node, whose blocks may be above the current ones.
    */
   discardBlocks(): void {
     this.#blocks.clear();
@@ -73,15 +73,15 @@ export class Sequences {
     for (;;) {
       const row = await this.#store.get(findSequence({ name }));
       const next = row?.next ?? 1;
-      const started = row || (await this.#isMine([begin({ name, next })]));
-      if (started && (await this.#isMine([advance({ name, from: next, to: next + size })]))) {
+      const started = row || (await this.#tryCommit([insertSequence({ name, next })]));
+      if (started && (await this.#tryCommit([advanceSequence({ name, from: next, to: next + size })]))) {
         return { next, end: next + size };
       }
     }
   }
 
   /** Returns false if another node was first. */
-  async #isMine(batch: readonly Statement[]): Promise<boolean> {
+  async #tryCommit(batch: readonly Statement[]): Promise<boolean> {
     try {
       await this.#store.commit(batch);
       return true;

@@ -9,7 +9,10 @@ export class Settlements {
   readonly #drainWaiters: (() => void)[] = [];
   #isScheduled = false;
 
-  /** Calls these in order, after all earlier ones: a slice now unless earlier ones are still waiting, the rest in later turns of the event loop. */
+  /**
+   * Calls these functions in order, after all earlier ones. Calls a slice immediately unless earlier ones are waiting, and the others in
+   * later turns of the event loop.
+   */
   add(settles: readonly (() => void)[]): void {
     for (const settle of settles) this.#waiting.push(settle);
     if (!this.#isScheduled) this.#settleSlice();

@@ -32,13 +32,13 @@ export type Statement = {
   readonly sql: string;
   readonly rows: readonly (readonly Value[])[];
   readonly expect?: number;
-  /** Which cached answers it may invalidate; absent: all of them. */
+  /** The kinds of cached answers that the write may invalidate; absent: all of them. */
   readonly touches?: readonly Touch[];
   /** Only one node at a time writes statements with this name. */
   readonly alone?: Alone;
 };
 
-/** A read: SQL, its parameters, and how a row of values becomes an object. */
+/** A read: SQL, its parameters, and a function that converts a row of values to an object. */
 export type Query<T> = {
   readonly sql: string;
   readonly params: readonly Value[];
@@ -64,7 +64,7 @@ export const eqParamOrAll = (column: AnySQLiteColumn): SQL =>
 
 type Compilable = { toSQL(): { sql: string; params: unknown[] } };
 /** Drizzle's configuration of an insert, update or delete. */
-type Writing = Compilable & { readonly config: { readonly table: SQLiteTable } };
+type WriteBuilder = Compilable & { readonly config: { readonly table: SQLiteTable } };
 type Bindings = Record<string, unknown>;
 
 const makeEncoders = (params: unknown[]): ((values: Bindings) => Value)[] =>
@@ -80,8 +80,8 @@ const makeEncoders = (params: unknown[]): ((values: Bindings) => Value)[] =>
     return () => param as Value;
   });
 
-/** Compiles on first use: the program has hundreds of queries and a start needs few of them (45 ms of 300, test/bench). */
-const lazily = <T extends { readonly text: string }>(make: () => T, alone?: Alone): (() => T) => {
+/** Compiles on first use: the program has hundreds of queries, but a start needs few of them (this saves 45 of 300 ms, test/bench). */
+const compileLazily = <T extends { readonly text: string }>(make: () => T, alone?: Alone): (() => T) => {
   let created: T | undefined;
   const compileOnce = (): T => {
     created ??= make();
@@ -108,9 +108,9 @@ export const statement = <V extends Bindings>(
   builder: Compilable,
   options: { expect?: number; alone?: Alone; touches?: readonly Touch[] } = {},
 ): ((values: V | readonly V[]) => Statement) => {
-  const compiled = lazily(() => {
+  const compiled = compileLazily(() => {
     const { sql: text, params } = builder.toSQL();
-    const table = (builder as Partial<Writing>).config?.table;
+    const table = (builder as Partial<WriteBuilder>).config?.table;
     return { text, encoders: makeEncoders(params), touches: table ? { touches: listTouches(table) } : {} };
   }, options.alone);
   return (values) => {
@@ -131,7 +131,7 @@ export const insertInto = <T extends SQLiteTable>(
   table: T,
   options: { alone?: Alone } = {},
 ): ((rows: T["$inferInsert"] | readonly T["$inferInsert"][]) => Statement) => {
-  const compiled = lazily(() => compileInsert(table), options.alone);
+  const compiled = compileLazily(() => compileInsert(table), options.alone);
   return (rows) => {
     const { text, encoders } = compiled();
     return {
@@ -201,7 +201,7 @@ export const deleteBy = <T extends SQLiteTable>(
 };
 
 /** The fields as requested: `getSelectedFields` wraps them in a proxy that rejects expressions without an alias. */
-type Selecting = Compilable & { readonly config: { readonly fields: Record<string, unknown> } };
+type SelectBuilder = Compilable & { readonly config: { readonly fields: Record<string, unknown> } };
 /** The row type of a Drizzle select. */
 export type RowOf<B> = Awaited<B> extends readonly (infer R)[] ? R : never;
 
@@ -209,24 +209,24 @@ export type RowOf<B> = Awaited<B> extends readonly (infer R)[] ? R : never;
 export type RowOfQuery<Q> = Q extends (...values: never[]) => Query<infer R> ? R : never;
 
 const compileSelect = <B extends PromiseLike<unknown>>(builder: B) => {
-  const selecting = builder as unknown as Selecting;
-  const { sql: text, params } = selecting.toSQL();
-  return { text, encoders: makeEncoders(params), map: makeMapper<RowOf<B>>(selecting.config.fields) };
+  const select = builder as unknown as SelectBuilder;
+  const { sql: text, params } = select.toSQL();
+  return { text, encoders: makeEncoders(params), map: makeMapper<RowOf<B>>(select.config.fields) };
 };
 
 /**
  * Compiles a select with placeholders; the result binds values. Fields are flat or one level deep (joined tables). For constants of a
- * module: what is compiled is kept as long as the process runs.
+ * module, because the compiled query is kept as long as the process runs.
  */
 export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bindings) => Query<RowOf<B>>) => {
-  const compiled = lazily(() => compileSelect(builder));
+  const compiled = compileLazily(() => compileSelect(builder));
   return (values = {}) => {
     const { text, encoders, map } = compiled();
     return { sql: text, params: encoders.map((encode) => encode(values)), map };
   };
 };
 
-/** Compiles a select for one use, for a text that depends on what a request asks for. Keeps nothing. */
+/** Compiles a select for one use: its text depends on the request. Keeps nothing. */
 export const queryNow = <B extends PromiseLike<unknown>>(builder: B): Query<RowOf<B>> => {
   const { text, encoders, map } = compileSelect(builder);
   return { sql: text, params: encoders.map((encode) => encode({})), map };
@@ -234,13 +234,15 @@ export const queryNow = <B extends PromiseLike<unknown>>(builder: B): Query<RowO
 
 const dialect = new SQLiteSyncDialect();
 
-/** A text for one use that no builder can express; the answer is its only column. */
+/** Compiles a query for one use that the builder cannot express. The query returns one column. */
 export const textNow = <T extends Value>(text: SQL): Query<T> => {
   const { sql: compiled, params } = dialect.sqlToQuery(text);
-  return { sql: compiled, params: params as Value[], map: ([only]) => only as T };
+  return { sql: compiled, params: params as Value[], map: ([value]) => value as T };
 };
 
-/** Finds whole rows by the values of these columns, given under their names: `findBy(agents, agents.id)` takes {id}. */
+/**
+ * Finds whole rows by the values of these columns, which are parameters with the columns' names: `findBy(agents, agents.id)` takes {id}.
+ */
 export const findBy = <T extends SQLiteTable>(
   table: T,
   ...columns: AnySQLiteColumn[]
@@ -256,46 +258,46 @@ type Decode = ((value: unknown) => unknown) | undefined;
 
 const findDecoder = (field: unknown): Decode => {
   if (is(field, Column)) {
-    const plain = ["SQLiteText", "SQLiteInteger", "SQLiteReal"].includes(field.columnType);
-    return plain ? undefined : (value) => field.mapFromDriverValue(value);
+    const isPlain = ["SQLiteText", "SQLiteInteger", "SQLiteReal"].includes(field.columnType);
+    return isPlain ? undefined : (value) => field.mapFromDriverValue(value);
   }
   if (is(field, SQL)) {
     const { decoder } = field as unknown as { decoder: { mapFromDriverValue(value: unknown): unknown } };
     return (value) => decoder.mapFromDriverValue(value);
   }
-  const inner = (field as { sql?: unknown }).sql;
-  return inner ? findDecoder(inner) : undefined;
+  const aliased = (field as { sql?: unknown }).sql;
+  return aliased ? findDecoder(aliased) : undefined;
 };
 
 const makeMapper = <T>(fields: Record<string, unknown>): ((row: Value[]) => T) => {
-  const slots: { group?: string; name: string; decode: Decode }[] = [];
+  const readers: { group?: string; name: string; decode: Decode }[] = [];
   for (const [name, field] of Object.entries(fields)) {
-    const leaf = is(field, Column) || is(field, SQL) || is(field, SQL.Aliased);
-    if (leaf) slots.push({ name, decode: findDecoder(field) });
+    const isLeaf = is(field, Column) || is(field, SQL) || is(field, SQL.Aliased);
+    if (isLeaf) readers.push({ name, decode: findDecoder(field) });
     else {
       const columns = getColumns(field);
       for (const [inner, column] of Object.entries(columns))
-        slots.push({ group: name, name: inner, decode: findDecoder(column) });
+        readers.push({ group: name, name: inner, decode: findDecoder(column) });
     }
   }
-  const groups = [...new Set(slots.flatMap((slot) => (slot.group ? [slot.group] : [])))];
+  const groups = [...new Set(readers.flatMap(({ group }) => (group ? [group] : [])))];
   return (row) => {
-    const out: Record<string, unknown> = {};
-    for (const group of groups) out[group] = null;
-    for (let i = 0; i < slots.length; i++) {
-      const slot = slots[i] as (typeof slots)[number];
+    const result: Record<string, unknown> = {};
+    for (const group of groups) result[group] = null;
+    for (let i = 0; i < readers.length; i++) {
+      const reader = readers[i] as (typeof readers)[number];
       const raw = row[i] ?? null;
-      const value = raw === null || !slot.decode ? raw : slot.decode(raw);
-      if (!slot.group) out[slot.name] = value;
-      else if (out[slot.group] !== null) (out[slot.group] as Bindings)[slot.name] = value;
-      else if (value !== null) out[slot.group] = { ...toNullGroup(slots, slot.group), [slot.name]: value };
+      const value = raw === null || !reader.decode ? raw : reader.decode(raw);
+      if (!reader.group) result[reader.name] = value;
+      else if (result[reader.group] !== null) (result[reader.group] as Bindings)[reader.name] = value;
+      else if (value !== null) result[reader.group] = { ...toNullGroup(readers, reader.group), [reader.name]: value };
     }
-    return out as T;
+    return result as T;
   };
 };
 
-const toNullGroup = (slots: { group?: string; name: string }[], group: string): Bindings =>
-  Object.fromEntries(slots.filter((slot) => slot.group === group).map((slot) => [slot.name, null]));
+const toNullGroup = (readers: { group?: string; name: string }[], group: string): Bindings =>
+  Object.fromEntries(readers.filter((slot) => slot.group === group).map((slot) => [slot.name, null]));
 
 const getColumns = (field: unknown): Record<string, unknown> =>
   is(field, Column)

@@ -67,7 +67,7 @@ export type Trouble = {
 };
 
 export type CommitOptions = {
-  /** The workspace that all agent rows in the batch belong to, if known (for `getVersion`). */
+  /** The workspace to which all agent rows in the batch belong, if known (for `getVersion`). */
   readonly about?: string | undefined;
   /**
    * The owner of the rows, by the `part` stored with them; "deployment" for rows that exist once. Nothing is written if another node owns
@@ -83,30 +83,30 @@ export interface Store {
   /** Metrics of the store's writer, if it has one. */
   readonly writer?: CommitFigures;
   /**
-   * Incremented before `commit` resolves, for each batch that changes what lists of workspaces show (`Statement.touches`). Data read at a
-   * version is valid while the version is unchanged. Undefined where writes of other processes would be missed.
+   * Incremented before `commit` resolves, for each batch that changes data in lists of workspaces (`Statement.touches`). Data that was
+   * read at a version is valid while the version is unchanged. Undefined if writes of other processes would be missed.
    */
   readonly shownVersion?: number;
-  /** The same for the selection and order of workspaces in a list. Not affected by writes of one workspace's agents. */
+  /** Like `shownVersion`, for the selection and order of workspaces in a list. Writes of one workspace's agents do not change it. */
   readonly listedVersion?: number;
-  /** The same for the identity of callers: keys, users and memberships. */
+  /** Like `shownVersion`, for the identity of callers: keys, users and memberships. */
   readonly callersVersion?: number;
   /** With several writers: resolves when `callersVersion` covers everything committed before the call. */
   refreshCallersVersion?(): Promise<void>;
-  /** The same for the audit log. */
+  /** Like `shownVersion`, for the audit log. */
   readonly auditVersion?: number;
-  /** The same for one workspace. Not affected by writes of other workspaces' agents. */
+  /** Like `shownVersion`, for one workspace. Writes of other workspaces' agents do not change it. */
   getVersion?(workspace_id: string): number | undefined;
-  /** The same for several workspaces, in order, where versions must be requested. */
+  /** Like `getVersion`, for several workspaces, in order; for stores that must ask the database for versions. */
   loadVersions?(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]>;
   /**
    * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves immediately.
    */
   commit(batch: readonly Statement[], options?: CommitOptions): Promise<void>;
-  /** Sends this event of a topic to the other nodes of a cluster, soon. */
+  /** Sends this event of a topic to the other nodes of a cluster, without waiting. */
   broadcast?(kind: string, id: string, event: object): void;
-  /** Subscribes to events of other nodes. `tell` is called without events when some may have been missed. */
-  onBroadcast?(tell: (words: readonly { kind: string; id: string; event: object }[] | undefined) => void): void;
+  /** Subscribes to events of other nodes. `onEvents` is called without events when some may have been missed. */
+  onBroadcast?(onEvents: (events: readonly { kind: string; id: string; event: object }[] | undefined) => void): void;
   /** Returns the first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */
   get<T>(query: Query<T>): Promise<T | undefined>;
   /** Returns a few rows by key, read fresh on the main thread. */

@@ -5,8 +5,8 @@ import { build, deleteBy, findBy, query, type Statement, statement } from "./sql
 
 export type Timer = typeof timers.$inferSelect;
 
-/** Replaces the due time of an existing timer. */
-const insert = (due: SQL) =>
+/** Builds the insert of a timer. An existing timer gets the due time `due`. */
+const upsertWith = (due: SQL) =>
   build
     .insert(timers)
     .values({
@@ -17,16 +17,16 @@ const insert = (due: SQL) =>
       due: sql.placeholder("due"),
     })
     .onConflictDoUpdate({ target: timers.id, set: { due } });
-const upsertTimer = statement<Timer>(insert(sql`excluded.due`));
-const drop = deleteBy(timers, timers.id);
+const upsertTimer = statement<Timer>(upsertWith(sql`excluded.due`));
+const deleteTimer = deleteBy(timers, timers.id);
 
 /** If the timer was changed since it was read, the earlier due time wins. */
-const move = statement<Timer & { seen: number }>(
-  insert(
+const moveSeen = statement<Timer & { seen: number }>(
+  upsertWith(
     sql`case when timers.due = ${sql.placeholder("seen")} then excluded.due else min(timers.due, excluded.due) end`,
   ),
 );
-const dropSeen = statement<{ id: string; seen: number }>(
+const deleteSeen = statement<{ id: string; seen: number }>(
   build.delete(timers).where(and(eq(timers.id, sql.placeholder("id")), eq(timers.due, sql.placeholder("seen")))),
 );
 const findTimer = findBy(timers, timers.id);
@@ -38,7 +38,8 @@ export const setTimer = (actor: string, id: string, name: string, due: number): 
   upsertTimer({ id: toTimerId(actor, id, name), actor, actor_id: id, name, due });
 
 /** Removes the timer. Does nothing when it does not exist. */
-export const clearTimer = (actor: string, id: string, name: string): Statement => drop(toTimerId(actor, id, name));
+export const clearTimer = (actor: string, id: string, name: string): Statement =>
+  deleteTimer(toTimerId(actor, id, name));
 
 /** The timer `name` of an actor. */
 export const findActorTimer = (actor: string, id: string, name: string) =>
@@ -58,8 +59,8 @@ export const moveTimer = (
   { due, seen = NEVER_DUE }: { due: number | undefined; seen: number | undefined },
 ): Statement =>
   due === undefined
-    ? dropSeen({ id: toTimerId(actor, id, name), seen })
-    : move({ id: toTimerId(actor, id, name), actor, actor_id: id, name, due, seen });
+    ? deleteSeen({ id: toTimerId(actor, id, name), seen })
+    : moveSeen({ id: toTimerId(actor, id, name), actor, actor_id: id, name, due, seen });
 
 /** Page size of due timers. */
 export const MAX_DUE_TIMERS = 100;
@@ -87,10 +88,10 @@ export const setTimersWhere = (condition: string, values: readonly string[], nam
   rows: [[name, due, ...values]],
 });
 
-/** The same for every workspace of a template, in the batch that changes the template. */
+/** Sets the timer `name` for every workspace of a template, in the batch that changes the template. */
 export const setTimersOfTemplate = (template_id: string, name: string, due: number): Statement =>
   setTimersWhere("template_id = ?3", [template_id], name, due);
 
-/** The same for every workspace of a user. */
+/** Sets the timer `name` for every workspace of a user. */
 export const setTimersOfOwner = (owner_id: string, name: string, due: number): Statement =>
   setTimersWhere("owner_id = ?3", [owner_id], name, due);

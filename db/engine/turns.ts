@@ -4,7 +4,7 @@ import { getCurrentOrigin } from "#base/origin.ts";
 
 type Waiting = { readonly begin: () => void; readonly refuse: (error: Error) => void };
 
-/** The server's own reads wait for a slot, too, but may take all of them. */
+/** The server's own reads also wait for a slot, but may take all slots. */
 const SERVER = "";
 
 /** All anonymous callers count as one user. */
@@ -33,14 +33,14 @@ export class FairScheduler {
     this.#limit = limit;
   }
 
-  /** Runs `work` when it has a slot. Rejects with 503 when too many are waiting. */
-  async run<T>(who: string = SERVER, work: () => Promise<T>): Promise<T> {
-    if (this.#hasFreeSlot(who)) this.#begin(who);
-    else await this.#waitForSlot(who);
+  /** Runs `work` when it gets a slot. Rejects with 503 when too many runs are waiting. */
+  async run<T>(user: string = SERVER, work: () => Promise<T>): Promise<T> {
+    if (this.#hasFreeSlot(user)) this.#begin(user);
+    else await this.#waitForSlot(user);
     try {
       return await work();
     } finally {
-      this.#end(who);
+      this.#end(user);
     }
   }
 
@@ -52,52 +52,52 @@ export class FairScheduler {
     for (const { refuse } of all) refuse(error);
   }
 
-  #waitForSlot(who: string): Promise<void> {
-    if (this.#usedSlots + this.#size >= this.#limit) this.#makeRoom(who);
+  #waitForSlot(user: string): Promise<void> {
+    if (this.#usedSlots + this.#size >= this.#limit) this.#makeRoom(user);
     return new Promise((begin, refuse) => {
-      const own = this.#waiting.get(who) ?? [];
-      own.push({ begin, refuse });
-      this.#waiting.set(who, own);
+      const entries = this.#waiting.get(user) ?? [];
+      entries.push({ begin, refuse });
+      this.#waiting.set(user, entries);
       this.#size += 1;
     });
   }
 
   /** Rejects the newest entry of the user with the most waiting entries, which may be the caller's own. */
-  #makeRoom(who: string): void {
-    const [busiest = who, jobs = []] = [...this.#waiting].reduce<[string?, Waiting[]?]>(
+  #makeRoom(user: string): void {
+    const [busiest = user, jobs = []] = [...this.#waiting].reduce<[string?, Waiting[]?]>(
       (most, one) => (one[1].length > (most[1]?.length ?? 0) ? one : most),
       [],
     );
-    if (jobs.length <= (this.#waiting.get(who)?.length ?? 0) + 1) throw overloadedError();
+    if (jobs.length <= (this.#waiting.get(user)?.length ?? 0) + 1) throw overloadedError();
     const last = jobs.pop();
     if (jobs.length === 0) this.#waiting.delete(busiest);
     this.#size -= 1;
     last?.refuse(overloadedError());
   }
 
-  #hasFreeSlot(who: string): boolean {
-    return this.#usedSlots < this.#slots && (who === SERVER || (this.#running.get(who) ?? 0) < this.#maxPerUser);
+  #hasFreeSlot(user: string): boolean {
+    return this.#usedSlots < this.#slots && (user === SERVER || (this.#running.get(user) ?? 0) < this.#maxPerUser);
   }
 
-  #begin(who: string): void {
+  #begin(user: string): void {
     this.#usedSlots += 1;
-    this.#running.set(who, (this.#running.get(who) ?? 0) + 1);
+    this.#running.set(user, (this.#running.get(user) ?? 0) + 1);
   }
 
-  #end(who: string): void {
+  #end(user: string): void {
     this.#usedSlots -= 1;
-    const left = (this.#running.get(who) ?? 1) - 1;
-    if (left === 0) this.#running.delete(who);
-    else this.#running.set(who, left);
-    for (const [next, jobs] of this.#waiting) {
-      if (!this.#hasFreeSlot(next)) continue;
-      const [first] = jobs.splice(0, 1);
+    const runningCount = (this.#running.get(user) ?? 1) - 1;
+    if (runningCount === 0) this.#running.delete(user);
+    else this.#running.set(user, runningCount);
+    for (const [user_id, jobs] of this.#waiting) {
+      if (!this.#hasFreeSlot(user_id)) continue;
+      const [next] = jobs.splice(0, 1);
       // Moves the user to the end of the queue.
-      this.#waiting.delete(next);
-      if (jobs.length > 0) this.#waiting.set(next, jobs);
+      this.#waiting.delete(user_id);
+      if (jobs.length > 0) this.#waiting.set(user_id, jobs);
       this.#size -= 1;
-      this.#begin(next);
-      first?.begin();
+      this.#begin(user_id);
+      next?.begin();
       return;
     }
   }

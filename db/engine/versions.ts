@@ -5,10 +5,10 @@ import type { Statement } from "./sql.ts";
 /** Maximum workspaces whose agents' writes are counted separately. Beyond that, all counters start over. */
 const MAX_WORKSPACES = 50_000;
 
-/** What a statement without `touches` affects. */
+/** The data that a statement without `touches` affects. */
 const ALL_TOUCHES: readonly Touch[] = ["workspaces", "callers"];
 
-/** Returns what a batch changes in lists of workspaces: all of them, the one that it is about, or nothing. */
+/** Returns the workspaces that a batch changes in lists: all of them, the one in `about`, or none. */
 export const findShownChange = (
   touched: ReadonlySet<Touch>,
   about: string | undefined,
@@ -23,19 +23,19 @@ export const collectTouches = (batch: readonly Statement[]): ReadonlySet<Touch> 
   new Set(batch.flatMap(({ touches = ALL_TOUCHES }) => touches));
 
 export class Versions {
-  /** Incremented by each batch that changes what lists of workspaces show. */
+  /** Incremented by each batch that changes data in lists of workspaces. */
   shown = 0;
-  /** The same for the identity of callers. */
+  /** Like `shown`, for the identity of callers. */
   callers = 0;
-  /** The same for the audit log. */
+  /** Like `shown`, for the audit log. */
   audit = 0;
   /** Writes that several workspaces may show, and writes of one workspace's agents by its ID. */
   #shared = 0;
   readonly #byWorkspace = new Map<string, number>();
 
   /**
-   * Incremented by writes that several workspaces may show, and therefore by changes of which workspaces are listed. Not by those of one
-   * workspace's agents.
+   * Incremented by writes that several workspaces may show, and therefore also when the selection of listed workspaces changes. Writes of
+   * one workspace's agents do not increment it.
    */
   get listed(): number {
     return this.#shared;

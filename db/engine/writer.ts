@@ -19,7 +19,7 @@ const MAX_GROUP_BYTES = 256 * 1024;
 
 /** Retry interval for a database that another program holds, and the default time after which waiting batches are rejected. */
 const LOCK_RETRY_MS = 20;
-const HELD_TIMEOUT_MS = 5_000;
+const LOCK_TIMEOUT_MS = 5_000;
 
 export type WriterOptions = {
   epoch: number;
@@ -50,8 +50,8 @@ export class Writer {
   #stopped: CommitError | undefined;
   #drained: (() => void)[] = [];
   #diskErrors = 0;
-  /** Since when another program has held the database, on the monotonic clock. */
-  #heldSince: number | undefined;
+  /** When another program began to hold the database, on the monotonic clock. */
+  #lockedSince: number | undefined;
   /** Keeps the process alive. With only the clock's timers, a command could exit while it still waits. */
   #keepAlive: Timer | undefined;
   readonly #trace = new CommitTrace<Pending>();
@@ -104,12 +104,12 @@ export class Writer {
   #schedule(): void {
     if (this.#busy) return;
     this.#busy = true;
-    setImmediate(() => this.#turn());
+    setImmediate(() => this.#runGroup());
   }
 
-  #turn(): void {
+  #runGroup(): void {
     if (!this.#tryBegin()) {
-      systemClock.after(LOCK_RETRY_MS, () => this.#turn());
+      systemClock.after(LOCK_RETRY_MS, () => this.#runGroup());
       return;
     }
     const group = this.#takeGroup();
@@ -146,7 +146,7 @@ export class Writer {
   #tryBegin(): boolean {
     try {
       if (this.#queue.length > 0) this.#execute("begin immediate");
-      if (this.#heldSince !== undefined) log("db").info("the database is free again");
+      if (this.#lockedSince !== undefined) log("db").info("the database is free again");
       this.#onUnlocked();
       return true;
     } catch (error) {
@@ -155,10 +155,10 @@ export class Writer {
         this.#fail(this.#takeGroup(), error);
         return true;
       }
-      if (this.#heldSince === undefined) log("db").warn("another program holds the database; writes wait for it");
-      this.#heldSince ??= systemClock.monotonic();
+      if (this.#lockedSince === undefined) log("db").warn("another program holds the database; writes wait for it");
+      this.#lockedSince ??= systemClock.monotonic();
       this.#keepAlive ??= keepProcessAlive();
-      if (systemClock.monotonic() - this.#heldSince < (this.#options.heldMs ?? HELD_TIMEOUT_MS)) return false;
+      if (systemClock.monotonic() - this.#lockedSince < (this.#options.heldMs ?? LOCK_TIMEOUT_MS)) return false;
       log("db").error("another program still holds the database; the writes that waited are refused");
       this.#onUnlocked();
       for (const pending of this.#queue.splice(0)) pending.reject(refusal);
@@ -168,22 +168,22 @@ export class Writer {
   }
 
   #onUnlocked(): void {
-    this.#heldSince = undefined;
+    this.#lockedSince = undefined;
     this.#keepAlive?.cancel();
     this.#keepAlive = undefined;
   }
 
   /** Commits the group. Returns a function that answers the callers once it is flushed; undefined when there is nothing to flush. */
   #write(group: Pending[]): (() => void) | undefined {
-    const settled: (() => void)[] = [];
-    const began = this.watch?.now() ?? 0;
-    const taking = this.#trace.begin();
+    const settles: (() => void)[] = [];
+    const beganAt = this.watch?.now() ?? 0;
+    const getElapsedMs = this.#trace.begin();
     try {
       this.#checkOwner();
       for (const pending of group) {
         pending.span?.sending(group.length);
         const refusal = group.length === 1 ? this.#apply(pending.batch) : this.#applyInSavepoint(pending.batch);
-        settled.push(refusal ? () => pending.reject(refusal) : pending.resolve);
+        settles.push(refusal ? () => pending.reject(refusal) : pending.resolve);
         if (refusal && group.length === 1) {
           this.#db.run("rollback");
           pending.reject(refusal);
@@ -201,12 +201,12 @@ export class Writer {
       this.counts.groups += 1;
       this.counts.batches += group.length;
       this.watch?.flushed(
-        this.watch.now() - began,
+        this.watch.now() - beganAt,
         group.reduce((sum, { rows }) => sum + rows, 0),
       );
-      if (taking) this.#trace.onCommit(group, this.counts.groups, taking());
+      if (getElapsedMs) this.#trace.onCommit(group, this.counts.groups, getElapsedMs());
       this.#options.committed();
-      this.#settlements.add(settled);
+      this.#settlements.add(settles);
     };
   }
 
@@ -270,14 +270,14 @@ export class Writer {
     try {
       if (this.#db.inTransaction) this.#db.run("rollback");
     } catch {
-      // Checked below: a transaction that cannot be ended is fatal.
+      // A transaction that cannot be ended is fatal, which is checked below.
     }
     if (isDiskError(error)) this.#diskErrors += 1;
     this.#options.refused?.(refusal);
-    const fatal =
+    const isFatal =
       refusal.reason === "closed" || isIntegrityError(error) || this.#diskErrors > 1 || this.#db.inTransaction === true;
     for (const pending of group) pending.reject(refusal);
-    if (!fatal) return;
+    if (!isFatal) return;
     const stopped = new CommitError("closed", "the store has stopped after a failure", { cause: error });
     this.#stopped = stopped;
     for (const pending of this.#queue.splice(0)) pending.reject(stopped);

@@ -26,7 +26,7 @@ export const findMcpServer = findBy(mcp_servers, mcp_servers.organization_id, mc
 export const insertMcpServer = insertInto(mcp_servers);
 export const updateMcpServer = updateBy(mcp_servers, mcp_servers.id);
 
-/** A guard for storing what was received from a server: rejects the batch as `stale` when the server has changed since. */
+/** Guards a batch that stores data from a server: rejects it as `stale` when the server's settings have changed since. */
 export const guardMcpServer = statement<Pick<McpServerRow, "id" | "version">>(
   build
     .update(mcp_servers)
@@ -43,9 +43,9 @@ export const deleteMcpLinksOf = (organization_id: string): Statement => ({
   rows: [[organization_id]],
 });
 
-const remove = deleteBy(mcp_servers, mcp_servers.id);
+const deleteRow = deleteBy(mcp_servers, mcp_servers.id);
 /** Includes the tokens of everyone who signed in to the server. */
 export const deleteMcpServer = (id: string): Statement[] => [
-  { ...remove(id), expect: 1 },
+  { ...deleteRow(id), expect: 1 },
   { touches: [], sql: "delete from external_auth_links where provider_id = ?1", rows: [[`mcp:${id}`]] },
 ];

@@ -4,10 +4,10 @@ import { build, query } from "../engine/sql.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
 const workspaceColumns = { id: workspaces.id, owner_id: workspaces.owner_id, name: workspaces.name };
-/** Maximum rows per commit. The next minute handles the rest. */
+/** Maximum rows per commit. The run in the next minute handles further rows. */
 const MAX_ROWS = 500;
 
-/** The condition that no notification of this deadline exists, since the check runs every minute until then. */
+/** The condition that no notification about this deadline exists, because the check runs every minute until the deadline. */
 const isUnannounced = (name: string, at: typeof workspaces.deleting_at | typeof workspace_builds.deadline) =>
   sql`not exists (select 1 from notifications n where n.user_id = ${workspaces.owner_id}
     and n.dedupe = ${name} || ':' || ${workspaces.id} || ':' || ${at})`;

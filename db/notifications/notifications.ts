@@ -41,15 +41,15 @@ export const insertNotification = ({
 }: Notice): Statement => {
   const { id, title, body, action } = NOTICE_KINDS[kind];
   const actions = JSON.stringify([{ label: action, url: path }]);
-  const words = [fillPlaceholders(title, values), fillPlaceholders(body, values)];
+  const texts = [fillPlaceholders(title, values), fillPlaceholders(body, values)];
   return {
     touches: [],
     sql: INSERT_NOTIFICATION,
-    rows: [[uuid(), user_id, id, JSON.stringify(targets), ...words, icon, actions, dedupe, now]],
+    rows: [[uuid(), user_id, id, JSON.stringify(targets), ...texts, icon, actions, dedupe, now]],
   };
 };
 
-/** Retracts a notification, such as that a chat is waiting when it continues. */
+/** Retracts a notification, for example that a chat is waiting, when the chat continues. */
 export const retractNotice = statement<{ user_id: string; dedupe: string }>(
   build.delete(notifications).where(and(eqParam(notifications.user_id), eqParam(notifications.dedupe))),
 );
@@ -59,7 +59,7 @@ const SLICE_ROWS = 500;
 export const MAX_KEPT = 1_000;
 
 const isOfUser = eqParam(notifications.user_id);
-const READ = sql`(${sql.placeholder("read")} = 'all' or (${notifications.read_at} is null) = (${sql.placeholder("read")} = 'unread'))`;
+const MATCHES_READ = sql`(${sql.placeholder("read")} = 'all' or (${notifications.read_at} is null) = (${sql.placeholder("read")} = 'unread'))`;
 const isAnyOf = (column: typeof notifications.template_id, name: string) =>
   sql`(${sql.placeholder(name)} = '[]' or ${column} in (select value from json_each(${sql.placeholder(name)})))`;
 
@@ -71,7 +71,7 @@ export const listNotifications = query(
     .where(
       and(
         isOfUser,
-        READ,
+        MATCHES_READ,
         isAnyOf(notifications.template_id, "templates"),
         lt(notifications.key, sql.placeholder("before")),
       ),

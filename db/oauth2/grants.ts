@@ -92,7 +92,7 @@ const deleteGrants = <Values extends Record<string, unknown>>(
 /** Deletes the keys, and with them the grants, of an application. */
 export const deleteKeysOfApp = deleteGrants<{ app_id: string }>(eqParam(oauth2_grants.app_id), { alone: "grants" });
 
-/** Deletes what a user has approved for an application but the application has not redeemed yet. */
+/** Deletes the grants that a user has approved for an application, but that the application has not redeemed yet. */
 export const deletePendingGrants = deleteGrants<{ user_id: string; app_id: string }>(
   and(eqParam(oauth2_grants.user_id), eqParam(oauth2_grants.app_id), isNull(oauth2_grants.redeemed_at)),
 );

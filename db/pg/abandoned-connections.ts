@@ -1,15 +1,15 @@
 // Tracks abandoned connections that may have a transaction in progress. Its COMMIT may have arrived and may take long, for example while
-// the machine is busy or a standby is missing; deciding before it has ended could repeat the same work.
+// the machine is busy or a standby is missing. If the work were retried before the transaction has ended, it might be done twice.
 import type { ReservedSQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 
 /** A backend process of the database, identified by its start time as well, because process IDs are reused. */
-type Backend = { readonly pid: number; readonly began: string };
+type Backend = { readonly pid: number; readonly started_at: string };
 
 const CHECK_INTERVAL_MS = 20;
 
-const SELECT_BACKEND = "select pid, backend_start::text as began from pg_stat_get_activity(pg_backend_pid())";
+const SELECT_BACKEND = "select pid, backend_start::text as started_at from pg_stat_get_activity(pg_backend_pid())";
 /**
  * Terminates an idle backend, since something sent to it may still arrive. Does not terminate an active one: a commit that is canceled
  * while it waits for a standby still takes effect, although the standby lacks it.
@@ -23,7 +23,8 @@ export class AbandonedConnections {
   #current: Backend | undefined;
 
   /**
-   * Returns a function to call when the connection comes into use. It is synchronous, so that the connection cannot be abandoned unseen.
+   * Returns a function to call when the connection comes into use. It is synchronous, so that the connection cannot be abandoned in
+   * between.
    */
   async use(connection: ReservedSQL): Promise<() => void> {
     const [backend] = await connection.unsafe(SELECT_BACKEND);
@@ -38,10 +39,10 @@ export class AbandonedConnections {
     this.#current = undefined;
   }
 
-  /** Resolves when all work on abandoned connections has ended, or waiting is no longer wanted. */
+  /** Resolves when all work on abandoned connections has ended, or when `isWanted` returns false. */
   async whenEnded(connection: ReservedSQL, isWanted: () => boolean): Promise<void> {
     for (const backend of [...this.#abandoned]) {
-      while (isWanted() && (await connection.unsafe(TERMINATE_IF_IDLE, [backend.pid, backend.began])).length > 0)
+      while (isWanted() && (await connection.unsafe(TERMINATE_IF_IDLE, [backend.pid, backend.started_at])).length > 0)
         await pause(systemClock, CHECK_INTERVAL_MS);
       if (isWanted()) this.#abandoned.delete(backend);
     }

@@ -7,18 +7,18 @@ import { toPostgres } from "./text.ts";
 /** A text with its parameters, as sent over the connection. */
 export type BoundText = { readonly text: string; readonly params: unknown[] };
 
-const texts = new Map<string, string>();
+const textCache = new Map<string, string>();
 
 /** Makes a guard that does not change the expected rows a server error, so that COMMIT can be sent before the count is known. */
 const toPostgresText = (sql: string, expect: number | undefined): string => {
   const key = expect === undefined ? sql : `${expect}:${sql}`;
-  let text = texts.get(key);
+  let text = textCache.get(key);
   if (text === undefined) {
     text = toPostgres(sql);
     if (expect !== undefined) {
       text = `with changed as (${text} returning 1) select expect_rows((select count(*) from changed), ${expect})`;
     }
-    texts.set(key, text);
+    textCache.set(key, text);
   }
   return text;
 };
@@ -30,15 +30,15 @@ export const queryText = (sql: string): string => toPostgresText(sql, undefined)
 const MIN_UNNEST_ROWS = 8;
 const PLAIN_INSERT = /^insert into "?(\w+)"? \(([^)]*)\) values \((?:\?, )*\?\)((?:, \((?:\?, )*\?\))*)$/;
 
-/** Returns what a statement sends: one text, or one per row. */
-export const toSent = (statement: Statement): BoundText[] => {
+/** Returns the texts that a statement sends: one text, or one per row. */
+export const toBoundTexts = (statement: Statement): BoundText[] => {
   const { sql, rows, expect } = statement;
   const inserted = expect === undefined ? extractInsertedRows(statement) : undefined;
-  const whole =
+  const combined =
     inserted && inserted.rows.length >= MIN_UNNEST_ROWS
       ? toUnnestInsert(inserted.table, inserted.columns, inserted.rows)
       : undefined;
-  if (whole) return [whole];
+  if (combined) return [combined];
   const text = toPostgresText(sql, expect);
   return rows.map((row) => ({ text, params: row.map(toStorableValue) }));
 };
@@ -48,13 +48,13 @@ type PlainInsert = { readonly table: string; readonly columns: string; readonly 
 
 const plainInsertCache = new Map<string, PlainInsert | null>();
 const parsePlainInsert = (sql: string): PlainInsert | null => {
-  let found = plainInsertCache.get(sql);
-  if (found === undefined) {
+  let parsed = plainInsertCache.get(sql);
+  if (parsed === undefined) {
     const [, table = "", columns = ""] = PLAIN_INSERT.exec(sql) ?? [];
-    found = table === "" ? null : { table, columns, width: columns.split(",").length };
-    plainInsertCache.set(sql, found);
+    parsed = table === "" ? null : { table, columns, width: columns.split(",").length };
+    plainInsertCache.set(sql, parsed);
   }
-  return found;
+  return parsed;
 };
 
 /** Returns the rows of a plain insert, however many each execution takes; undefined for other statements. */
@@ -62,22 +62,22 @@ export const extractInsertedRows = ({ sql, rows }: Statement): InsertedRows | un
   const plain = parsePlainInsert(sql);
   if (!plain) return undefined;
   const { table, columns, width } = plain;
-  const single = rows.flatMap((row) =>
+  const singleRows = rows.flatMap((row) =>
     Array.from({ length: row.length / width }, (_, i) => row.slice(i * width, (i + 1) * width)),
   );
-  return { table, columns, rows: single };
+  return { table, columns, rows: singleRows };
 };
 
 /** Column types by table. */
-let types: Map<string, Map<string, string>> | undefined;
+let columnTypesByTable: Map<string, Map<string, string>> | undefined;
 const getColumnTypes = (table: string): ReadonlyMap<string, string> | undefined => {
-  types ??= new Map(
+  columnTypesByTable ??= new Map(
     listTableConfigs().map(({ name, columns }) => [
       name,
       new Map(columns.map((column) => [column.name, ARRAY_TYPES[column.getSQLType().toLowerCase()] ?? ""])),
     ]),
   );
-  return types.get(table);
+  return columnTypesByTable.get(table);
 };
 const ARRAY_TYPES: Readonly<Record<string, string>> = {
   integer: "bigint[]",
@@ -92,10 +92,10 @@ export const toUnnestInsert = (
   names: string,
   rows: readonly (readonly Value[])[],
 ): BoundText | undefined => {
-  const known = getColumnTypes(table);
-  if (!known) return undefined;
+  const columnTypes = getColumnTypes(table);
+  if (!columnTypes) return undefined;
   const columns = names.split(",").map((name) => name.trim().replaceAll('"', ""));
-  const casts = columns.map((name, i) => `$${i + 1}::${known.get(name)}`);
+  const casts = columns.map((name, i) => `$${i + 1}::${columnTypes.get(name)}`);
   return {
     text: `insert into "${table}" (${names}) select * from unnest(${casts.join(", ")})`,
     params: columns.map((_, i) => formatArray(rows.map((row) => row[i] ?? null))),

@@ -9,12 +9,12 @@ import type { Query, Statement, Value } from "../engine/sql.ts";
 import { CommitError, type Store } from "../engine/store.ts";
 import { DatabaseBlobs } from "./blobs.ts";
 
-/** Longer than an upload takes, from its first row to the row that references it. By the database's clock. */
+/** Longer than an upload takes from its first row to the row that references it, by the database's clock. */
 const CLEANUP_GRACE_MS = 2 * 3_600_000;
 const MAX_DELETES_PER_COMMIT = 100;
 const RETRY_AFTER_SECONDS = 10;
 
-const write = (sql: string, ...rows: Value[][]): Statement => ({ sql, rows, touches: [] });
+const toWrite = (sql: string, ...rows: Value[][]): Statement => ({ sql, rows, touches: [] });
 const updateOne = (sql: string, ...row: Value[]): Statement => ({ sql, rows: [row], touches: [], expect: 1 });
 const selectTexts = (sql: string, ...params: Value[]): Query<string> => ({
   sql,
@@ -32,30 +32,30 @@ export class BucketBlobs implements SharedBlobs {
   readonly #bucket: Bucket;
   /** Files stored before a bucket was configured. */
   readonly #legacyBlobs: DatabaseBlobs;
-  readonly #spared_ms: number;
+  readonly #graceMs: number;
 
   constructor(store: Pick<Store, "commit" | "all">, bucket: Bucket, { spared_ms = CLEANUP_GRACE_MS }: Options = {}) {
     this.#store = store;
     this.#bucket = bucket;
     this.#legacyBlobs = new DatabaseBlobs(store);
-    this.#spared_ms = spared_ms;
+    this.#graceMs = spared_ms;
   }
 
   async store({ hash, size }: Blob, path: string): Promise<void> {
     await withBucketErrors("nothing was saved", async () => {
       if (await this.#protectExisting(hash, size)) return;
       const object = `${this.#bucket.prefix}${hash.slice(0, 2)}/${hash}-${uuid()}`;
-      const comes = "insert into blob_objects (object, hash, size, state) values (?, ?, ?, 'coming')";
-      await this.#store.commit([updateOne(comes, object, hash, size)]);
+      const insertRow = "insert into blob_objects (object, hash, size, state) values (?, ?, ?, 'coming')";
+      await this.#store.commit([updateOne(insertRow, object, hash, size)]);
       await this.#bucket.put(object, path, size);
-      const is = "update blob_objects set state = 'kept', at = now() where object = ? and state = 'coming'";
+      const markStored = "update blob_objects set state = 'kept', at = now() where object = ? and state = 'coming'";
       await this.#store
-        .commit([updateOne(is, object)])
+        .commit([updateOne(markStored, object)])
         .catch((error: unknown) => this.#discardLateUpload(object, error));
     });
   }
 
-  /** The upload took so long that its row was cleaned up as abandoned, so the object is deleted. */
+  /** Deletes the object of an upload that took so long that its row was cleaned up as abandoned. */
   async #discardLateUpload(object: string, error: unknown): Promise<never> {
     if (!isStale(error)) throw error;
     await this.#bucket.remove(object);
@@ -63,15 +63,15 @@ export class BucketBlobs implements SharedBlobs {
   }
 
   /**
-   * Returns whether the bucket already has the same bytes. If so, protects them from cleanup again. Returns false if they were just marked
-   * for deletion.
+   * Returns whether the bucket already has the same bytes, and renews their protection from cleanup. Returns false if the bytes were just
+   * marked for deletion.
    */
   async #protectExisting(hash: string, size: number): Promise<boolean> {
     const [object] = await this.#store.all(selectTexts(SELECT_OBJECT, hash));
     if (object === undefined || (await this.#bucket.getSize(object)) !== size) return false;
     try {
-      const again = "update blob_objects set at = now() where object = ? and state = 'kept'";
-      await this.#store.commit([updateOne(again, object)]);
+      const renew = "update blob_objects set at = now() where object = ? and state = 'kept'";
+      await this.#store.commit([updateOne(renew, object)]);
       return true;
     } catch (error) {
       if (isStale(error)) return false;
@@ -87,36 +87,36 @@ export class BucketBlobs implements SharedBlobs {
   }
 
   async list(): Promise<string[]> {
-    const old = selectTexts(
+    const selectOld = selectTexts(
       `select distinct hash from blob_objects where state <> 'going' and ${IS_OLD}`,
-      this.#spared_ms,
+      this.#graceMs,
     );
-    return [...new Set([...(await this.#store.all(old)), ...(await this.#legacyBlobs.list())])];
+    return [...new Set([...(await this.#store.all(selectOld)), ...(await this.#legacyBlobs.list())])];
   }
 
   /** Marks files for deletion, unless the same bytes were uploaded concurrently; `clean` deletes them from the bucket. */
   async remove(hashes: readonly string[]): Promise<void> {
-    const goes = `update blob_objects set state = 'going' where hash = ? and ${IS_OLD}`;
-    for (let at = 0; at < hashes.length; at += MAX_DELETES_PER_COMMIT) {
-      const rows = hashes.slice(at, at + MAX_DELETES_PER_COMMIT).map((hash) => [hash, this.#spared_ms]);
-      await this.#store.commit([write(goes, ...rows)]);
+    const markDeleted = `update blob_objects set state = 'going' where hash = ? and ${IS_OLD}`;
+    for (let start = 0; start < hashes.length; start += MAX_DELETES_PER_COMMIT) {
+      const rows = hashes.slice(start, start + MAX_DELETES_PER_COMMIT).map((hash) => [hash, this.#graceMs]);
+      await this.#store.commit([toWrite(markDeleted, ...rows)]);
     }
     await this.#legacyBlobs.remove(hashes);
   }
 
   async clean(): Promise<void> {
-    const never = `update blob_objects set state = 'going' where state = 'coming' and ${IS_OLD}`;
-    await this.#store.commit([write(never, [this.#spared_ms])]);
+    const markAbandoned = `update blob_objects set state = 'going' where state = 'coming' and ${IS_OLD}`;
+    await this.#store.commit([toWrite(markAbandoned, [this.#graceMs])]);
     for (;;) {
-      const going = selectTexts(
+      const selectDeleted = selectTexts(
         "select object from blob_objects where state = 'going' order by object limit ?",
         MAX_DELETES_PER_COMMIT,
       );
-      const objects = await this.#store.all(going);
+      const objects = await this.#store.all(selectDeleted);
       if (objects.length === 0) return;
       for (const object of objects) await this.#bucket.remove(object);
       await this.#store.commit([
-        write("delete from blob_objects where object = ?", ...objects.map((object) => [object])),
+        toWrite("delete from blob_objects where object = ?", ...objects.map((object) => [object])),
       ]);
     }
   }
@@ -125,12 +125,12 @@ export class BucketBlobs implements SharedBlobs {
 const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
 
 /** Converts errors of the bucket: callers are asked to retry, and the cause goes to the log. */
-const withBucketErrors = async (what: string, work: () => Promise<void>): Promise<void> => {
+const withBucketErrors = async (consequence: string, work: () => Promise<void>): Promise<void> => {
   try {
     await work();
   } catch (error) {
     if (!(error instanceof BucketError)) throw error;
-    const message = `The storage of uploads cannot be used at the moment: ${what}.`;
+    const message = `The storage of uploads cannot be used at the moment: ${consequence}.`;
     throw new AppError("overloaded", message, { cause: error, retry_after: RETRY_AFTER_SECONDS });
   }
 };

@@ -1,4 +1,4 @@
-// Which tables are copied between a data directory and PostgreSQL, in which order, and a checksum to compare both sides.
+// The tables that are copied between a data directory and PostgreSQL, in order, and a checksum to compare both sides.
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import type { Value } from "../engine/sql.ts";
 import { findIdentityColumn, listTableConfigs } from "./tables.ts";
@@ -27,10 +27,10 @@ export const listCopiedTables = (): CopiedTable[] => {
     listTableConfigs().flatMap((one) => (EXCLUDED_TABLES.has(one.name) ? [] : [[one.name, one] as const])),
   );
   const ordered = new Map<string, CopiedTable>();
-  const addTable = (name: string, above: ReadonlySet<string>): void => {
+  const addTable = (name: string, ancestors: ReadonlySet<string>): void => {
     const config = configs.get(name);
-    if (!config || ordered.has(name) || above.has(name)) return;
-    const next = new Set([...above, name]);
+    if (!config || ordered.has(name) || ancestors.has(name)) return;
+    const next = new Set([...ancestors, name]);
     for (const key of config.foreignKeys) addTable(getTableConfig(key.reference().foreignTable).name, next);
     if (name === WRITTEN_BY_TRIGGERS) addTable("users", next);
     const columns = config.columns.map((column) => column.name);

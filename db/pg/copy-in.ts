@@ -6,7 +6,7 @@ import { Blobs } from "../blobs.ts";
 import { openDatabase } from "../engine/open.ts";
 import type { Value } from "../engine/sql.ts";
 import { listHashes } from "../templates/files.ts";
-import { toSent } from "./bind.ts";
+import { toBoundTexts } from "./bind.ts";
 import { checkDatabase } from "./checks.ts";
 import {
   Checksum,
@@ -61,7 +61,7 @@ export const copyIntoPostgres = async ({
     const store = await openPgStore({ url, now, fatal: () => {} });
     let files = 0;
     try {
-      const kept = openSharedBlobs(store, bucket);
+      const sharedBlobs = openSharedBlobs(store, bucket);
       const blobs = new Blobs(directory);
       for (const hash of db
         .query(listHashes().sql)
@@ -74,7 +74,7 @@ export const copyIntoPostgres = async ({
         for await (const bytes of file.stream()) hasher.update(bytes);
         if (hasher.digest("hex") !== hash)
           throw new CopyError(`the upload files/${hash.slice(0, 2)}/${hash} is damaged`);
-        await kept.store({ hash, size: file.size }, file.name as string);
+        await sharedBlobs.store({ hash, size: file.size }, file.name as string);
         files++;
       }
     } finally {
@@ -94,7 +94,7 @@ export const copyIntoPostgres = async ({
         onTable(table.name, count);
       }
       for (const search of SEARCHES) {
-        for (const piece of chunkRows(readSearchWords(db, search))) await insertWords(sql, search, piece);
+        for (const chunk of chunkRows(readSearchWords(db, search))) await insertWords(sql, search, chunk);
       }
       await sql.unsafe("commit");
     } catch (error) {
@@ -121,18 +121,18 @@ const copyTable = async (
   rows: Iterable<Value[]>,
   signal: AbortSignal | undefined,
 ): Promise<number> => {
-  const [sent, arrived] = [new Checksum(), new Checksum()];
-  for (const piece of chunkRows(rows)) {
+  const [sent, received] = [new Checksum(), new Checksum()];
+  for (const chunk of chunkRows(rows)) {
     signal?.throwIfAborted();
-    for (const row of piece) sent.add(row);
-    const answers = toSent({ sql: insertText(table), rows: piece }).map(({ text, params }) =>
+    for (const row of chunk) sent.add(row);
+    const inserts = toBoundTexts({ sql: insertText(table), rows: chunk }).map(({ text, params }) =>
       sql.unsafe(text, params as never[]).execute(),
     );
-    await Promise.all(answers);
+    await Promise.all(inserts);
   }
-  for await (const row of iteratePostgresRows(sql, table)) arrived.add(row);
-  if (sent.text !== arrived.text) {
-    throw new CopyError(`the table ${table.name} has not arrived as it was sent: ${sent.text} became ${arrived.text}`);
+  for await (const row of iteratePostgresRows(sql, table)) received.add(row);
+  if (sent.text !== received.text) {
+    throw new CopyError(`the table ${table.name} has not arrived as it was sent: ${sent.text} became ${received.text}`);
   }
   if (table.numbered !== undefined && sent.rows > 0) {
     await sql.unsafe(

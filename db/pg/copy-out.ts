@@ -40,7 +40,7 @@ export const copyIntoSqlite = async (options: Options): Promise<CopyCounts> => {
     await checkDatabase(sql);
     await sql.unsafe("set idle_in_transaction_session_timeout = 0").simple();
     await sql.unsafe("begin isolation level repeatable read read only");
-    await refuseUnfit(sql, { directory, digits: key });
+    await rejectUnfit(sql, { directory, digits: key });
     await checkUploads(bucket, url);
     using moving = await Moving.begin(directory);
     const { db, file, unlock } = openDatabase(moving.path, { cacheMb: 16, now });
@@ -50,7 +50,7 @@ export const copyIntoSqlite = async (options: Options): Promise<CopyCounts> => {
       copied = {
         tables,
         rows,
-        files: await copyUploads(db, openSharedBlobs(makeReads(sql), bucket), moving.path, signal),
+        files: await copyUploads(db, openSharedBlobs(createReader(sql), bucket), moving.path, signal),
       };
     } finally {
       db.close();
@@ -66,14 +66,14 @@ export const copyIntoSqlite = async (options: Options): Promise<CopyCounts> => {
   }
 };
 
-const refuseUnfit = async (sql: ReservedSQL, key: { directory: string; digits: string | undefined }): Promise<void> => {
+const rejectUnfit = async (sql: ReservedSQL, key: { directory: string; digits: string | undefined }): Promise<void> => {
   const [{ version }] = await sql.unsafe("select max(version) as version from migrations");
   if (Number(version) !== toNewestVersion(PG_MIGRATIONS)) {
     throw new CopyError("this PostgreSQL database is of another version: start a node of this version on it once");
   }
   if (await isInUse(sql)) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
-  const [known] = await sql.unsafe("select value from settings where key = $1", [KEY_NAME]);
-  if (known) loadSharedKey(key, known.value);
+  const [fingerprint] = await sql.unsafe("select value from settings where key = $1", [KEY_NAME]);
+  if (fingerprint) loadSharedKey(key, fingerprint.value);
 };
 
 /** Copies all rows in one transaction, and returns the numbers of tables and rows. */
@@ -87,7 +87,7 @@ const copyRows = async (
   let rows = 0;
   const tables = listCopiedTables();
   for (const table of tables) {
-    const [sent, arrived] = [new Checksum(), new Checksum()];
+    const [sent, received] = [new Checksum(), new Checksum()];
     clearTable(db, table.name);
     for await (const row of iteratePostgresRows(sql, table)) {
       signal?.throwIfAborted();
@@ -95,28 +95,28 @@ const copyRows = async (
       sent.add(row);
       insertRows(db, table, [row]);
     }
-    for (const row of iterateTableRows(db, table)) arrived.add(row);
-    if (sent.text !== arrived.text) {
+    for (const row of iterateTableRows(db, table)) received.add(row);
+    if (sent.text !== received.text) {
       throw new CopyError(
-        `the table ${table.name} has not arrived as it was sent: ${sent.text} became ${arrived.text}`,
+        `the table ${table.name} has not arrived as it was sent: ${sent.text} became ${received.text}`,
       );
     }
     rows += sent.rows;
     onTable(table.name, sent.rows);
   }
   for (const search of SEARCHES) {
-    // Keeps word positions as far as PostgreSQL stores them.
-    const words = await sql.unsafe(
+    // Keeps the word positions that PostgreSQL stores.
+    const wordRows = await sql.unsafe(
       `select rowid, (select string_agg(lexeme, ' ' order by at) from unnest(words) w, unnest(w.positions) at) as words from ${search}`,
     );
     insertRows(
       db,
       { name: search, columns: ["rowid", "words"] },
-      (words as { rowid: bigint; words: string | null }[]).map((one) => [one.rowid, one.words ?? ""]),
+      (wordRows as { rowid: bigint; words: string | null }[]).map((one) => [one.rowid, one.words ?? ""]),
     );
   }
-  const wrong = db.query("pragma foreign_key_check").values();
-  if (wrong.length > 0) throw new CopyError(`rows refer to others that are not there: ${JSON.stringify(wrong[0])}`);
+  const broken = db.query("pragma foreign_key_check").values();
+  if (broken.length > 0) throw new CopyError(`rows refer to others that are not there: ${JSON.stringify(broken[0])}`);
   db.run("commit");
   return [tables.length, rows];
 };
@@ -124,7 +124,7 @@ const copyRows = async (
 /** Copies the uploads that the database references, compares and flushes them, and returns their number. */
 const copyUploads = async (
   db: Database,
-  kept: SharedBlobs,
+  sharedBlobs: SharedBlobs,
   directory: string,
   signal: AbortSignal | undefined,
 ): Promise<number> => {
@@ -135,7 +135,7 @@ const copyUploads = async (
     const hash = String(one);
     const path = await blobs.getPath(hash);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    if (!(await kept.copyTo(hash, path))) continue;
+    if (!(await sharedBlobs.copyTo(hash, path))) continue;
     const hasher = new Bun.CryptoHasher("sha256");
     for await (const bytes of Bun.file(path).stream()) hasher.update(bytes);
     if (hasher.digest("hex") !== hash) throw new CopyError(`the upload ${hash} has not arrived as it was sent`);
@@ -147,7 +147,7 @@ const copyUploads = async (
 };
 
 /** Returns a reader of uploads within the transaction. */
-const makeReads = (sql: ReservedSQL): Parameters<typeof openSharedBlobs>[0] => {
+const createReader = (sql: ReservedSQL): Parameters<typeof openSharedBlobs>[0] => {
   const listRows = async <T>(query: {
     sql: string;
     params: readonly Value[];

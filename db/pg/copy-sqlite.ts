@@ -3,30 +3,30 @@ import type { Database } from "bun:sqlite";
 import type { Value } from "../engine/sql.ts";
 import { type CopiedTable, insertText, quoteList, type SEARCHES } from "./copied-tables.ts";
 
-const PIECE_ROWS = 500;
-const PIECE_BYTES = 1024 * 1024;
+const CHUNK_ROWS = 500;
+const CHUNK_BYTES = 1024 * 1024;
 
 const measureRow = (row: readonly (Value | bigint)[]): number =>
   row.reduce<number>((sum, one) => sum + (typeof one === "string" || one instanceof Uint8Array ? one.length : 8), 0);
 
 /** Groups rows into slices that are sent together. */
 export function* chunkRows<Row extends readonly (Value | bigint)[]>(rows: Iterable<Row>): Generator<Row[]> {
-  let piece: Row[] = [];
+  let chunk: Row[] = [];
   let bytes = 0;
   for (const row of rows) {
-    piece.push(row);
+    chunk.push(row);
     bytes += measureRow(row);
-    if (piece.length < PIECE_ROWS && bytes < PIECE_BYTES) continue;
-    yield piece;
-    piece = [];
+    if (chunk.length < CHUNK_ROWS && bytes < CHUNK_BYTES) continue;
+    yield chunk;
+    chunk = [];
     bytes = 0;
   }
-  if (piece.length > 0) yield piece;
+  if (chunk.length > 0) yield chunk;
 }
 
 export function* iterateTableRows(db: Database, { name, columns }: CopiedTable): Generator<Value[]> {
-  const shown = columns.map((column, i) => `"${column}" as c${i}`).join(", ");
-  for (const row of db.query(`select ${shown} from "${name}"`).iterate()) {
+  const selection = columns.map((column, i) => `"${column}" as c${i}`).join(", ");
+  for (const row of db.query(`select ${selection} from "${name}"`).iterate()) {
     yield Object.values(row as Record<string, Value>);
   }
 }

@@ -8,8 +8,8 @@ export const listStoredObjects = async (url: string, options: { wait_ms?: number
   const primary = new Primary(url, options);
   try {
     const sql = await primary.writer();
-    const [{ there }] = await sql.unsafe("select to_regclass('blob_objects') is not null as there");
-    if (!there) return [];
+    const [{ there: exists }] = await sql.unsafe("select to_regclass('blob_objects') is not null as there");
+    if (!exists) return [];
     const newest = `select object from blob_objects where state = 'kept' order by at desc limit ${MAX_OBJECTS}`;
     return ((await sql.unsafe(newest)) as { object: string }[]).map(({ object }) => object);
   } finally {

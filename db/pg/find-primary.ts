@@ -22,15 +22,15 @@ export type PrimaryConnection = {
 export const findPrimary = async (hosts: readonly string[]): Promise<PrimaryConnection> => {
   const answered: PrimaryConnection[] = [];
   let chosen: PrimaryConnection | undefined;
-  const requested = hosts.map(async (host) => {
+  const attempts = hosts.map(async (host) => {
     const found = await connectToPrimary(host);
     if (chosen) closeQuietly(found.sql);
     else answered.push(found);
   });
-  await Promise.any(requested).catch(({ errors }: AggregateError) => {
+  await Promise.any(attempts).catch(({ errors }: AggregateError) => {
     throw errors[0];
   });
-  await finishesWithin(systemClock, OTHER_HOSTS_TIMEOUT_MS, Promise.allSettled(requested));
+  await finishesWithin(systemClock, OTHER_HOSTS_TIMEOUT_MS, Promise.allSettled(attempts));
   const newest = answered.reduce((best, one) => (one.timeline > best.timeline ? one : best));
   chosen = newest;
   for (const { sql } of answered) if (sql !== newest.sql) closeQuietly(sql);
@@ -42,13 +42,13 @@ const connectToPrimary = async (host: string): Promise<PrimaryConnection> => {
   const sql = new SQL(host, { max: 1, bigint: true, connectionTimeout: CONNECT_TIMEOUT_SECONDS, idleTimeout: 0 });
   try {
     const connection = await sql.reserve();
-    // A standby has no timeline that it writes to.
-    const asking = connection.unsafe(
+    // A standby writes to no timeline.
+    const query = connection.unsafe(
       "select case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline",
     );
     // A frozen server accepts connections without answering.
-    if (!(await finishesWithin(systemClock, ANSWER_TIMEOUT_MS, asking))) throw new Error("the server does not respond");
-    const [row] = await asking;
+    if (!(await finishesWithin(systemClock, ANSWER_TIMEOUT_MS, query))) throw new Error("the server does not respond");
+    const [row] = await query;
     if (row.timeline === null) throw new Error("the server is a standby");
     return { host, sql, connection, timeline: row.timeline };
   } catch (error) {

@@ -2,10 +2,10 @@
 // after all others, because each separate statement costs about as much as storing its row. Pure.
 import type { Pending } from "../engine/pending.ts";
 import type { Statement, Value } from "../engine/sql.ts";
-import { type BoundText, extractInsertedRows, toSent, toUnnestInsert } from "./bind.ts";
+import { type BoundText, extractInsertedRows, toBoundTexts, toUnnestInsert } from "./bind.ts";
 
 /** The table whose rows are combined. Nothing references it, so its rows may come last. */
-const GATHERED = "agent_logs";
+const GATHERED_TABLE = "agent_logs";
 /** Fewer rows are sent individually. */
 const MIN_GATHERED_ROWS = 8;
 
@@ -18,7 +18,7 @@ export const gatherOutgoing = (group: readonly Pending[], isGathered: boolean): 
   const outgoing: Outgoing[] = group.flatMap((source) =>
     source.batch
       .filter((statement) => !lines || !toInsertedRows(statement))
-      .flatMap(toSent)
+      .flatMap(toBoundTexts)
       .map((sent) => ({ sent, source })),
   );
   if (lines) outgoing.push({ sent: lines });
@@ -42,7 +42,7 @@ const gatherLines = (group: readonly Pending[]): BoundText | undefined => {
     }
   }
   return columns !== undefined && rows.length >= MIN_GATHERED_ROWS
-    ? toUnnestInsert(GATHERED, columns, rows)
+    ? toUnnestInsert(GATHERED_TABLE, columns, rows)
     : undefined;
 };
 
@@ -52,5 +52,5 @@ const touchesLines = ({ touches }: Statement): boolean => touches?.includes("lin
 const toInsertedRows = (statement: Statement) => {
   if (statement.expect !== undefined || !touchesLines(statement)) return undefined;
   const found = extractInsertedRows(statement);
-  return found?.table === GATHERED ? found : undefined;
+  return found?.table === GATHERED_TABLE ? found : undefined;
 };

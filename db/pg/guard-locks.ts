@@ -4,17 +4,20 @@ import type { Pending } from "../engine/pending.ts";
 import type { BoundText } from "./bind.ts";
 
 /** The first key of these advisory locks; the second is the number of the name. Not used by other locks. */
-const SPACE = 18;
+const LOCK_SPACE = 18;
 
 /**
- * Returns the locks to take before all statements of the group, so that these see what the previous node has committed; undefined when no
- * statement needs one. Taken in the order of the names, so that groups cannot deadlock. The database releases them at the end of the
+ * Returns the statement that takes the locks before all statements of the group, so that these see the commits of the previous node;
+ * undefined when no statement needs a lock. The locks are taken in the order of the names, so that groups cannot deadlock. The database
+ * releases them at the end of the
  * transaction.
  */
-export const makeLocks = (group: readonly Pending[]): BoundText | undefined => {
+export const toLockStatement = (group: readonly Pending[]): BoundText | undefined => {
   const names = new Set<Alone>();
   for (const { batch } of group) for (const { alone } of batch) if (alone !== undefined) names.add(alone);
   if (names.size === 0) return undefined;
-  const locks = ALONE.flatMap((name, at) => (names.has(name) ? [`pg_advisory_xact_lock(${SPACE}, ${at})`] : []));
+  const locks = ALONE.flatMap((name, index) =>
+    names.has(name) ? [`pg_advisory_xact_lock(${LOCK_SPACE}, ${index})`] : [],
+  );
   return { text: `select ${locks.join(", ")}`, params: [] };
 };

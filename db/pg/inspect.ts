@@ -1,4 +1,5 @@
-// Inspects a PostgreSQL database without changing it, for `slipway doctor`: whether it is usable, its schema version, and the active nodes.
+// Inspects a PostgreSQL database without changing it, for `slipway doctor`: determines whether it is usable, its schema version, and the
+// active nodes.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";
@@ -66,17 +67,17 @@ const REFUSED_ACCESS = /^(28|3D|42501)/;
  */
 export const checkAccess = async (url: string): Promise<void> => {
   const answers = await Promise.all(splitHosts(url).map(probeAccess));
-  const refused = answers.find((answer) => answer instanceof Error);
-  if (!refused || answers.includes("open")) return;
-  const message = `database_url: PostgreSQL at ${redactPassword(url)} refuses the connection: ${refused.message}. Correct the user, password or database in it, or create them.`;
-  throw new UnsafeDatabaseError(message, { cause: refused });
+  const refusal = answers.find((answer) => answer instanceof Error);
+  if (!refusal || answers.includes("open")) return;
+  const message = `database_url: PostgreSQL at ${redactPassword(url)} refuses the connection: ${refusal.message}. Correct the user, password or database in it, or create them.`;
+  throw new UnsafeDatabaseError(message, { cause: refusal });
 };
 
 const probeAccess = async (host: string): Promise<"open" | "away" | Error> => {
   const sql = new SQL(host, { max: 1, connectionTimeout: CONNECT_TIMEOUT_SECONDS });
   try {
-    const asking = sql.unsafe("select 1");
-    return (await finishesWithin(systemClock, ANSWER_TIMEOUT_MS, asking)) ? "open" : "away";
+    const query = sql.unsafe("select 1");
+    return (await finishesWithin(systemClock, ANSWER_TIMEOUT_MS, query)) ? "open" : "away";
   } catch (error) {
     return error instanceof Error && REFUSED_ACCESS.test(getSqlState(error)) ? error : "away";
   } finally {

@@ -1,5 +1,5 @@
-// Decides which node of a cluster is active. The lease says who may serve. The epoch, which increases in the transaction that transfers the
-// lease, prevents older nodes from writing.
+// Decides which node of a cluster is active. The node that holds the lease may serve. The epoch increases in the transaction that
+// transfers the lease, and prevents older nodes from writing.
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import type { SenderHeartbeat } from "./notices/sent-counts.ts";
@@ -50,7 +50,7 @@ export type NodeIdentity = Pick<NodeRow, "id" | "address" | "version">;
 export const UPSERT_HEARTBEAT = `insert into nodes (id, address, version, seen_at) values ($1, $2, $3, clock_timestamp())
   on conflict (id) do update set address = excluded.address, version = excluded.version, seen_at = excluded.seen_at`;
 
-/** Records a heartbeat, and returns what the active node has sent, if it reports that. */
+/** Records a heartbeat. Returns the active node's count of sent notices, if it reports one. */
 export const sendHeartbeat = async (
   sql: ReservedSQL,
   { id, address, version }: NodeIdentity,
@@ -80,7 +80,7 @@ export const loadClusterView = async (sql: ReservedSQL, { isOlder = false } = {}
   const rows = found.filter(({ id }) => id !== null);
   const nodes = rows.map(({ id, address, version, silent_ms }) => ({ id, address, version, silent_ms }));
   const active = rows.findIndex((one) => one.active);
-  const members = nodes.filter((_, at) => rows[at]?.member);
+  const members = nodes.filter((_, index) => rows[index]?.member);
   const [{ required, hidden, synchronous, now }] = found;
   return {
     active: nodes[active],
@@ -134,19 +134,19 @@ export const isInUse = async (sql: ReservedSQL): Promise<boolean> => {
 };
 
 /**
- * Returns the node's new epoch, or undefined while another node holds the lease. Waits for a running commit of the previous node; all its
- * later ones are rejected.
+ * Returns the node's new epoch, or undefined while another node holds the lease. Waits for a running commit of the previous node; all
+ * later commits of that node are rejected.
  */
 export const acquireLease = async (sql: ReservedSQL, node: string, ms: number): Promise<number | undefined> => {
   return await inTransaction(sql, async () => {
-    // If two nodes try, the second waits here and then sees the first one's result.
+    // If two nodes try, the second one waits here and then sees the result of the first.
     await lockLease(sql);
-    const [free] = await sql.unsafe(
+    const [acquired] = await sql.unsafe(
       `update lease set node = $1 where id = 1 and (node in ('', $1) or expires_at <= clock_timestamp()
          or (node = $2 and not exists (select 1 from leases where expires_at > clock_timestamp()))) returning id`,
       [node, ALL_NODES],
     );
-    if (!free) return undefined;
+    if (!acquired) return undefined;
     const epoch = await takeAllShards(sql, node);
     // Extended last, because the previous steps may have waited.
     await sql.unsafe("update lease set expires_at = clock_timestamp() + $1 * interval '1 ms' where id = 1", [ms]);
@@ -185,7 +185,7 @@ export const releaseLease = async (sql: ReservedSQL, node: string, epoch: number
   );
 };
 
-/** Removes a node from the list that has left the cluster in a graceful shutdown. */
+/** Removes a node that has left the cluster in a graceful shutdown from the list. */
 export const removeNode = async (sql: ReservedSQL, node: string): Promise<void> => {
   await sql.unsafe("delete from nodes where id = $1", [node]);
 };

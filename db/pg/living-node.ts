@@ -15,7 +15,7 @@ import { Primary } from "./primary.ts";
 import { ReadStore } from "./read-store.ts";
 import type { PgStore } from "./store.ts";
 
-/** A node stops serving this long before its lease expires, so that everything it has sent precedes the next node's work. */
+/** A node stops serving this long before its lease expires, so that everything that it sends comes before the next node's work. */
 const LEASE_MARGIN_MS = 1000;
 /** How long a node that is about to leave looks for a successor. */
 const REFRESH_TIMEOUT_MS = 500;
@@ -32,7 +32,7 @@ export type NodeOptions = {
   readonly id: string;
   readonly version: string;
   readonly lease_ms: number;
-  /** Whether it sends other nodes what they need for reads and streams. */
+  /** Whether the node sends notices, which other nodes need for reads and streams. */
   readonly sendsNotices?: boolean;
   /** `correct`: called with the database's time at each heartbeat, in milliseconds since 1970. */
   readonly clock: Clock & { correct?(database_now: number): void };
@@ -59,10 +59,10 @@ export const withPrimary = async <T>(
 
 /** Rejects if the work takes longer than this. */
 export const withTimeout = async <T>(clock: Clock, ms: number, work: () => Promise<T>): Promise<T> => {
-  const { promise: late, reject } = Promise.withResolvers<never>();
+  const { promise: timedOut, reject } = Promise.withResolvers<never>();
   const timer = clock.after(ms, () => reject(new Error("no answer in time")));
   try {
-    return await Promise.race([work(), late]);
+    return await Promise.race([work(), timedOut]);
   } finally {
     timer.cancel();
   }
@@ -84,11 +84,11 @@ export abstract class LivingNode {
   #view: ClusterView | undefined;
   #reads: ReadStore | undefined;
   /** Until when the lease is held, on the monotonic clock. */
-  #held_until = 0;
+  #heldUntil = 0;
   #timer: Timer | undefined;
-  #lapse: Timer | undefined;
+  #lapseTimer: Timer | undefined;
   /** When the last successful write began, on the monotonic clock. */
-  #written_at = Number.NEGATIVE_INFINITY;
+  #writtenAt = Number.NEGATIVE_INFINITY;
   #wasServing = false;
   /** Whether the database failed to answer the last request. */
   #isSilent = false;
@@ -117,22 +117,22 @@ export abstract class LivingNode {
     return this.#view;
   }
 
-  /** Whether it has a lease, even if expired. */
+  /** Whether the node has a lease, even if it has expired. */
   protected get isActive(): boolean {
     return this.role === "active";
   }
 
-  /** Milliseconds for which this node may still serve; it may not if 0 or less. */
+  /** Milliseconds for which this node may still serve; 0 or less if it may not serve. */
   get serves_ms(): number {
-    return this.isActive ? this.#held_until - LEASE_MARGIN_MS - this.options.clock.monotonic() : 0;
+    return this.isActive ? this.#heldUntil - LEASE_MARGIN_MS - this.options.clock.monotonic() : 0;
   }
 
   /** Whether the database still accepts this node's writes, so that its data is current. */
   get isCurrent(): boolean {
-    return this.options.clock.monotonic() - this.#written_at < CURRENT_TTL_MS;
+    return this.options.clock.monotonic() - this.#writtenAt < CURRENT_TTL_MS;
   }
 
-  /** Refreshes the list of living nodes, for a limited time, because a new node may not have been seen yet. */
+  /** Refreshes the list of living nodes, because it may lack a new node. Gives up after a short time. */
   async refreshView(): Promise<void> {
     const { clock } = this.options;
     await withTimeout(clock, REFRESH_TIMEOUT_MS, () => this.primary.writer().then((sql) => this.loadView(sql))).catch(
@@ -142,7 +142,7 @@ export abstract class LivingNode {
     );
   }
 
-  /** Calls the listener each time that this node, although active, may no longer serve. */
+  /** Calls the listener each time that this node may no longer serve although it is active. */
   onLapse(listener: () => void): void {
     this.#lapseListeners.push(listener);
   }
@@ -181,7 +181,7 @@ export abstract class LivingNode {
     });
   }
 
-  /** Runs the work after a pending renewal, and then looks again. */
+  /** Runs the work after a pending heartbeat, and then starts the next heartbeat. */
   protected async runSerially(work: () => Promise<void>): Promise<void> {
     this.turn = this.turn.then(work);
     await this.turn;
@@ -206,7 +206,7 @@ export abstract class LivingNode {
   protected reconnect(): void {
     this.primary.dropConnections();
     this.#reads?.reconnect();
-    // The store's connections hang as well, and its waiting callers must be answered.
+    // The store's connections may also hang, and its waiting callers must be answered.
     if (this.isActive && this.serves_ms <= 0) this.store?.stopWaiting();
   }
 
@@ -218,8 +218,8 @@ export abstract class LivingNode {
   }
 
   /**
-   * Loads the view of the cluster. First in each heartbeat because it only reads: writes wait for a missing standby, and the reason must be
-   * known by then.
+   * Loads the view of the cluster. Comes first in each heartbeat, because it only reads: writes wait for a missing standby, and by then
+   * the reason for the wait must be known.
    */
   protected async loadView(sql: ReservedSQL): Promise<ClusterView> {
     this.#view = await loadClusterView(sql);
@@ -228,12 +228,12 @@ export abstract class LivingNode {
     return this.#view;
   }
 
-  /** Sends a heartbeat, and returns what the active node has sent. */
+  /** Sends a heartbeat, and returns the active node's count of sent notices. */
   protected async sendHeartbeat(sql: ReservedSQL): Promise<SenderHeartbeat | undefined> {
     const { id, version, clock } = this.options;
-    const asked_at = clock.monotonic();
+    const requestedAt = clock.monotonic();
     const sender = await sendHeartbeat(sql, { id, address: id, version });
-    this.#written_at = asked_at;
+    this.#writtenAt = requestedAt;
     return sender;
   }
 
@@ -251,28 +251,28 @@ export abstract class LivingNode {
   }
 
   /** Records that the lease was acquired or renewed by a write that began at this time. */
-  protected recordLease(asked_at: number): void {
-    this.#written_at = asked_at;
-    this.#held_until = asked_at + this.options.lease_ms;
+  protected recordLease(requestedAt: number): void {
+    this.#writtenAt = requestedAt;
+    this.#heldUntil = requestedAt + this.options.lease_ms;
     this.#wasServing = true;
     this.#scheduleLapse();
   }
 
   #scheduleLapse(): void {
-    this.#lapse?.cancel();
-    this.#lapse = this.options.clock.after(Math.max(0, this.serves_ms), () => this.#notifyLapse());
+    this.#lapseTimer?.cancel();
+    this.#lapseTimer = this.options.clock.after(Math.max(0, this.serves_ms), () => this.#notifyLapse());
   }
 
   /** Handles a rejected lease: other nodes have taken over. */
   protected onLeaseLost(): void {
-    this.#held_until = 0;
+    this.#heldUntil = 0;
     this.isFollowed = true;
     this.options.fatal(new CommitError("closed", "another node has taken over"));
   }
 
   /** Prevents the lapse listeners from being called, because the node ends on purpose. */
   protected cancelLapse(): void {
-    this.#lapse?.cancel();
+    this.#lapseTimer?.cancel();
   }
 
   /** Ends the node. No heartbeat follows. */

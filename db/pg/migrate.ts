@@ -14,7 +14,7 @@ import { PG_MIGRATIONS } from "./migrations.ts";
 
 /** An arbitrary number, unlikely to be used by other programs in the database. */
 const MIGRATION_LOCK = 5_710_321_977;
-const BREAK = "--> statement-breakpoint";
+const STATEMENT_BREAK = "--> statement-breakpoint";
 
 /** Returns the names of the applied migrations; `now` is in milliseconds since 1970. Throws DatabaseVersionError. */
 export const migratePostgres = async (
@@ -50,19 +50,19 @@ export const migratePostgres = async (
   }
 };
 
-const splitStatements = (sql: string): string[] => sql.split(BREAK).filter((text) => text.trim() !== "");
+const splitStatements = (sql: string): string[] => sql.split(STATEMENT_BREAK).filter((text) => text.trim() !== "");
 
 const runInTransaction = async (
   connection: ReservedSQL,
   statements: readonly string[],
-  last: () => Promise<void> = async () => {},
+  beforeCommit: () => Promise<void> = async () => {},
 ): Promise<void> => {
   await connection.unsafe("begin");
   try {
     // An ordinary transaction is never idle, but one with a migration's many statements may be, on a busy machine.
     await connection.unsafe("set local idle_in_transaction_session_timeout = '1min'");
     for (const text of statements) await connection.unsafe(text);
-    await last();
+    await beforeCommit();
     await connection.unsafe("commit");
   } catch (error) {
     await connection.unsafe("rollback");

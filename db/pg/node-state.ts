@@ -1,5 +1,4 @@
-// A node's state: its role, the lease holder, whether the database answers, and its standbys. Used by the log, /readyz and metrics alike.
-// Pure.
+// A node's state: its role, the lease holder, whether the database answers, and its standbys. Used by the log, /readyz and metrics. Pure.
 import type { NodeState } from "#schema/readiness.ts";
 import { type ClusterView, isStandbyMissing } from "./lease.ts";
 
@@ -30,20 +29,20 @@ const toStandby = (view: ClusterView | undefined): NodeState["standby"] => {
 };
 
 /** `text` has placeholders for {id}, {epoch}, {holder} and {reason}. */
-export type Line = { readonly level: "info" | "warn" | "error"; readonly text: string };
+export type LogLine = { readonly level: "info" | "warn" | "error"; readonly text: string };
 
 /** Returns one line per change. `before`: undefined for a node that has just joined. */
-export const describeChanges = (before: SeenState | undefined, after: SeenState): Line[] => {
+export const describeChanges = (before: SeenState | undefined, after: SeenState): LogLine[] => {
   const database = before?.database ?? "answers";
   const lines = [
     after.lease !== before?.lease || after.holder !== before.holder ? describeLease(before, after) : undefined,
-    after.database !== database ? DATABASE[after.database] : undefined,
+    after.database !== database ? DATABASE_LINES[after.database] : undefined,
     after.standby !== before?.standby ? describeStandby(before?.standby, after.standby) : undefined,
   ];
   return lines.filter((line) => line !== undefined);
 };
 
-const describeLease = (before: SeenState | undefined, { lease }: SeenState): Line | undefined => {
+const describeLease = (before: SeenState | undefined, { lease }: SeenState): LogLine | undefined => {
   if (lease === "held") return { level: "info", text: "node {id} is active, epoch {epoch}" };
   if (lease === "lapsed") {
     return { level: "error", text: "node {id} could not renew its lease: it answers no requests until it can" };
@@ -54,12 +53,15 @@ const describeLease = (before: SeenState | undefined, { lease }: SeenState): Lin
     : undefined;
 };
 
-const DATABASE: Readonly<Record<NodeState["database"], Line>> = {
+const DATABASE_LINES: Readonly<Record<NodeState["database"], LogLine>> = {
   silent: { level: "warn", text: "the database does not answer node {id}: {reason}" },
   answers: { level: "info", text: "the database answers node {id} again" },
 };
 
-const describeStandby = (before: NodeState["standby"] | undefined, after: NodeState["standby"]): Line | undefined => {
+const describeStandby = (
+  before: NodeState["standby"] | undefined,
+  after: NodeState["standby"],
+): LogLine | undefined => {
   if (after === "missing") {
     return { level: "error", text: "no synchronous standby of the database is connected: writes wait until one is" };
   }

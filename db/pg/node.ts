@@ -43,19 +43,19 @@ export class ClusterNode extends LivingNode {
   }
 
   /**
-   * Resolves when this node is active and its store may be opened. Rejects when the signal is aborted, and with UnsafeDatabaseError if it
-   * can never be, because every node is active.
+   * Resolves when this node is active and its store may be opened. Rejects when the signal is aborted. Rejects with UnsafeDatabaseError
+   * if this node can never be the only active one, because every node is active.
    */
   async whenActive(signal?: AbortSignal): Promise<void> {
     const waiting = Promise.withResolvers<void>();
     this.#waiting.push(waiting);
-    const stop = (): void => waiting.reject(signal?.reason);
-    signal?.addEventListener("abort", stop, { once: true });
+    const onAbort = (): void => waiting.reject(signal?.reason);
+    signal?.addEventListener("abort", onAbort, { once: true });
     try {
       this.scheduleHeartbeat(0);
       await waiting.promise;
     } finally {
-      signal?.removeEventListener("abort", stop);
+      signal?.removeEventListener("abort", onAbort);
       // A node that was asked to stop no longer wants the lease.
       if (this.#waiting.includes(waiting)) this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
     }
@@ -107,20 +107,20 @@ export class ClusterNode extends LivingNode {
   protected async runHeartbeat(sql: ReservedSQL): Promise<void> {
     const view = await this.loadView(sql);
     if (this.isActive) return await this.#renew(sql);
-    await this.#try(sql, view);
+    await this.#tryAcquire(sql, view);
     const sender = await this.sendHeartbeat(sql);
-    // If a node does not report how many notices it has sent, some may be missed at any time.
+    // Without the count of sent notices, missed ones cannot be detected.
     if (sender) this.listener.see([sender]);
   }
 
   async #renew(sql: ReservedSQL): Promise<void> {
-    const asked_at = this.options.clock.monotonic();
-    if (await renewLease(sql, this.renewal)) return this.recordLease(asked_at);
+    const requestedAt = this.options.clock.monotonic();
+    if (await renewLease(sql, this.renewal)) return this.recordLease(requestedAt);
     this.#role = "spare";
     this.onLeaseLost();
   }
 
-  async #try(sql: ReservedSQL, view: ClusterView): Promise<void> {
+  async #tryAcquire(sql: ReservedSQL, view: ClusterView): Promise<void> {
     if (this.#waiting.length === 0 || this.leader) return;
     try {
       requireAlone(view);
@@ -129,12 +129,12 @@ export class ClusterNode extends LivingNode {
       return;
     }
     const { clock, lease_ms } = this.options;
-    const asked_at = clock.monotonic();
+    const requestedAt = clock.monotonic();
     const epoch = await acquireLease(sql, this.id, lease_ms);
     if (epoch === undefined) return;
     this.#epoch = epoch;
     this.#role = "active";
-    this.recordLease(asked_at);
+    this.recordLease(requestedAt);
     for (const { resolve } of this.#waiting.splice(0)) resolve();
   }
 }

@@ -74,8 +74,8 @@ export class Primary {
 
   /** Returns the read pool of the primary, so that committed data is visible. */
   async readers(ms = this.#wait_ms): Promise<SQL> {
-    const until = systemClock.monotonic() + ms;
-    while (!this.#readers) await this.writer(until - systemClock.monotonic());
+    const deadline = systemClock.monotonic() + ms;
+    while (!this.#readers) await this.writer(deadline - systemClock.monotonic());
     return this.#readers;
   }
 
@@ -85,23 +85,23 @@ export class Primary {
     return this.#host;
   }
 
-  /** Drops the writer's connection and the read pool, unless `used` is neither of them any more. The next use connects again. */
+  /** Drops the writer's connection and the read pool; if `used` is given, only if it is still one of them. The next use connects again. */
   dropConnections(used?: SQL | ReservedSQL): void {
     if (used && used !== this.#readers && used !== this.#connection) return;
     this.#generation++;
     this.#abandoned?.abandon();
     this.#writer = undefined;
     this.#connection = undefined;
-    const old = [this.#sql, this.#readers];
+    const previous = [this.#sql, this.#readers];
     this.#sql = undefined;
     this.#readers = undefined;
-    for (const sql of old) void sql?.close({ timeout: 0 }).catch(() => {});
+    for (const sql of previous) void sql?.close({ timeout: 0 }).catch(() => {});
   }
 
-  /** Abandons the connections and rejects everyone who waits for one; nothing of theirs was sent. */
+  /** Abandons the connections and rejects all callers that wait for one. Nothing of these callers was sent. */
   abandon(): void {
     this.dropConnections();
-    for (const refuse of this.#waiting) refuse(toUnreachableError(this.#reason));
+    for (const reject of this.#waiting) reject(toUnreachableError(this.#reason));
   }
 
   async close(): Promise<void> {
@@ -122,26 +122,26 @@ export class Primary {
     return created;
   }
 
-  /** `given`: the number of abandoned connections when it was requested. If it has increased, the request is obsolete. */
-  async #connect(given: number): Promise<ReservedSQL> {
-    const until = systemClock.monotonic() + this.#wait_ms;
-    const msLeft = (): number => until - systemClock.monotonic();
-    const isWanted = (): boolean => given === this.#generation && !this.#closed;
-    while (msLeft() > 0 && !this.#closed) {
+  /** `generation`: the number of abandoned connections when the connection was requested. If it has increased, the request is obsolete. */
+  async #connect(generation: number): Promise<ReservedSQL> {
+    const deadline = systemClock.monotonic() + this.#wait_ms;
+    const getRemainingMs = (): number => deadline - systemClock.monotonic();
+    const isWanted = (): boolean => generation === this.#generation && !this.#closed;
+    while (getRemainingMs() > 0 && !this.#closed) {
       if (!isWanted()) return this.#getConnection();
       try {
         const { host, sql, connection } = await findPrimary(this.#hosts);
         try {
-          let use: (() => void) | undefined;
+          let markInUse: (() => void) | undefined;
           const prepareConnection = async (): Promise<void> => {
             await connection.unsafe(WRITER_SETTINGS).simple();
-            await this.#abandoned?.whenEnded(connection, () => isWanted() && msLeft() > 0);
-            use = await this.#abandoned?.use(connection);
+            await this.#abandoned?.whenEnded(connection, () => isWanted() && getRemainingMs() > 0);
+            markInUse = await this.#abandoned?.use(connection);
           };
-          const isReady = await finishesWithin(systemClock, Math.max(0, msLeft()), prepareConnection());
+          const isReady = await finishesWithin(systemClock, Math.max(0, getRemainingMs()), prepareConnection());
           if (!isWanted()) throw new Error("it was given up");
-          if (!isReady || msLeft() <= 0) throw new Error("what was sent before has not ended");
-          use?.();
+          if (!isReady || getRemainingMs() <= 0) throw new Error("what was sent before has not ended");
+          markInUse?.();
         } catch (error) {
           void sql.close({ timeout: 0 }).catch(() => {});
           throw error;

@@ -1,5 +1,5 @@
-// `bun db/pg/print-migration.ts`: prints the tables of db/schema for PostgreSQL. Copy what a change adds to a new migration in
-// db/pg/migrations; a test compares the result of all migrations with this.
+// `bun db/pg/print-migration.ts`: prints the tables of db/schema for PostgreSQL. After a change, copy the new statements to a migration
+// in db/pg/migrations. A test compares the result of all migrations with these tables.
 import { formatTableStatements } from "./tables.ts";
 
 /** Returns all tables as one migration. */

@@ -10,10 +10,14 @@ import {
 } from "./tables.ts";
 
 /** New and removed tables, columns and indexes, in the form that Drizzle Kit writes. */
-const FORMS: readonly [RegExp, (...names: string[]) => string[]][] = [
+const TRANSLATIONS: readonly [RegExp, (...names: string[]) => string[]][] = [
   [
     /^create table `(\w+)`/i,
-    (table = "") => [formatTable(config(table)), ...formatForeignKeys(config(table)), ...formatIdentity(config(table))],
+    (table = "") => [
+      formatTable(requireTable(table)),
+      ...formatForeignKeys(requireTable(table)),
+      ...formatIdentity(requireTable(table)),
+    ],
   ],
   [/^create (?:unique )?index `(\w+)` on `(\w+)`/i, (index = "", table = "") => [formatIndex(table, index)]],
   [
@@ -34,30 +38,30 @@ const FORMS: readonly [RegExp, (...names: string[]) => string[]][] = [
 export const printStep = (sqlite: string): string[] => {
   const statement = sqlite.trim();
   if (statement === "") return [];
-  for (const [form, print] of FORMS) {
-    const [, ...names] = form.exec(statement) ?? [];
-    if (names.length > 0) return print(...names);
+  for (const [pattern, translate] of TRANSLATIONS) {
+    const [, ...names] = pattern.exec(statement) ?? [];
+    if (names.length > 0) return translate(...names);
   }
   throw new Error(`db/pg/print-step.ts cannot print this statement; write PostgreSQL's step by hand: ${statement}`);
 };
 
-const config = (table: string): ReturnType<typeof listTableConfigs>[number] => {
+const requireTable = (table: string): ReturnType<typeof listTableConfigs>[number] => {
   const found = listTableConfigs().find(({ name }) => name === table);
   if (!found) throw new Error(`db/schema has no table ${table}`);
   return found;
 };
 
 const formatNewColumn = (table: string, column: string): string => {
-  const found = config(table).columns.find(({ name }) => name === column);
+  const found = requireTable(table).columns.find(({ name }) => name === column);
   if (!found) throw new Error(`db/schema has no column ${table}.${column}`);
   return formatColumn(found);
 };
 
 const formatKeys = (table: string, column: string): string[] =>
-  formatForeignKeys(config(table)).filter((statement) => statement.includes(`foreign key ("${column}")`));
+  formatForeignKeys(requireTable(table)).filter((statement) => statement.includes(`foreign key ("${column}")`));
 
 const formatIndex = (table: string, index: string): string => {
-  const found = formatIndices(config(table)).find((statement) => statement.includes(`index "${index}" on `));
+  const found = formatIndices(requireTable(table)).find((statement) => statement.includes(`index "${index}" on `));
   if (!found) throw new Error(`db/schema has no index ${index}`);
   return found;
 };

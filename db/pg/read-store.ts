@@ -1,5 +1,6 @@
-// The store of a node that answers reads and writes nothing, while another node is active. It hears of that node's writes a moment later,
-// which is enough for streams. For answers, it checks before each request (`refreshVersions`), and has versions only inside of requests.
+// The store of a node that only reads, while another node is active. Notices about that node's writes arrive a moment later, which is
+// enough for streams. For answers, the store checks the versions before each request (`refreshVersions`), and has versions only inside of
+// requests.
 import { isLocalRead } from "#base/network/local-reads.ts";
 import type { Store } from "../engine/store.ts";
 import { listCounts } from "./notices/counters.ts";
@@ -12,18 +13,18 @@ import { PgReads } from "./reads.ts";
 export class ReadStore extends PgReads implements Store {
   /** Belongs to no node, because the store never writes. */
   readonly epoch = 0;
-  /** Undefined until it hears from the active node. */
+  /** Undefined until the first notice of the active node. */
   auditVersion: number | undefined;
-  readonly #refuse: () => never;
+  readonly #rejectWrite: () => never;
   readonly #versions: KnownVersions;
   readonly #listener: Listener | undefined;
   /** Unsubscribes from other nodes. */
   #unsubscribe: (() => void) | undefined;
 
-  /** `refuse` throws the answer to a write. */
-  constructor(primary: Primary, refuse: () => never, listener?: Listener) {
+  /** `rejectWrite` throws the answer to a write. */
+  constructor(primary: Primary, rejectWrite: () => never, listener?: Listener) {
     super(primary);
-    this.#refuse = refuse;
+    this.#rejectWrite = rejectWrite;
     this.#listener = listener;
     // Nothing else here uses the writer's connection.
     this.#versions = new KnownVersions({ connection: () => primary.writer(), lost: () => primary.dropConnections() });
@@ -41,7 +42,7 @@ export class ReadStore extends PgReads implements Store {
     return isLocalRead() ? this.#versions.callers : undefined;
   }
 
-  /** One version for all workspaces, because asking about one workspace's agents costs as much as reading it. */
+  /** Returns one version for all workspaces, because reading the version of one workspace would cost as much as reading the workspace. */
   getVersion(): number | undefined {
     return this.shownVersion;
   }
@@ -59,20 +60,20 @@ export class ReadStore extends PgReads implements Store {
     return this.#versions.refresh();
   }
 
-  /** Subscribes to events of the active node. `tell` is called without events when some may have been missed. */
-  listen(tell: (words: readonly BroadcastEvent[] | undefined) => void): void {
+  /** Subscribes to events of the active node. `onEvents` is called without events when some may have been missed. */
+  listen(onEvents: (words: readonly BroadcastEvent[] | undefined) => void): void {
     this.#unsubscribe = this.#listener?.subscribe(({ audit, words = [], all }: Notice) => {
       if (audit || all) this.auditVersion = (this.auditVersion ?? 0) + 1;
-      if (all || words.length > 0) tell(all ? undefined : words);
+      if (all || words.length > 0) onEvents(all ? undefined : words);
     });
   }
 
   async commit(): Promise<void> {
-    this.#refuse();
+    this.#rejectWrite();
   }
 
   async reserve(): Promise<number> {
-    return this.#refuse();
+    return this.#rejectWrite();
   }
 
   async close(): Promise<void> {

@@ -14,14 +14,14 @@ import { toStorableValue, toStoredValue } from "./stored-value.ts";
 /** How often a read is retried after its connection failed. */
 const MAX_RETRIES = 2;
 
-/** Lists and reports that run or wait for their turn. */
+/** Maximum lists and reports that run or wait. */
 const MAX_SCANS = 512;
 
-/** The common base of both PostgreSQL stores: the writing one, and that of a read-only node. */
+/** The common base of both PostgreSQL stores: the store that writes, and the store of a read-only node. */
 export abstract class PgReads {
   protected readonly primary: Primary;
   #reports: PgReports | undefined;
-  /** One person's lists and reports leave a connection to everyone else. */
+  /** One person's lists and reports never take all connections. */
   readonly #turns = new FairScheduler({
     slots: Number.POSITIVE_INFINITY,
     maxPerUser: MAX_READERS - 1,
@@ -30,7 +30,7 @@ export abstract class PgReads {
   #isClosed = false;
   readonly #wait_ms: number;
   /** Monotonic time of the last successful read. */
-  #answered_at = Number.NEGATIVE_INFINITY;
+  #answeredAt = Number.NEGATIVE_INFINITY;
 
   /** `wait_ms`: how long a read waits for the database; reports may take longer. */
   constructor(primary: Primary, wait_ms = DEFAULT_WAIT_MS) {
@@ -43,10 +43,10 @@ export abstract class PgReads {
   }
 
   async all<T>(query: Query<T>): Promise<T[]> {
-    const rows = await this.#read((readers, until) =>
+    const rows = await this.#read((readers, deadline) =>
       this.#withTimeout(
         readers,
-        until,
+        deadline,
         readers.unsafe(queryText(query.sql), query.params.map(toStorableValue) as never[]).values(),
       ),
     );
@@ -76,35 +76,35 @@ export abstract class PgReads {
   }
 
   /**
-   * A connection that broke, or timed out because this process was suspended, says nothing about the next one: reads are retried within their time
-   * limit.
+   * Retries a read within its time limit, because a connection that broke, or timed out while this process was suspended, says nothing
+   * about the next one.
    */
-  async #read<T>(read: (readers: SQL, until: number) => Promise<T>): Promise<T> {
-    const until = systemClock.monotonic() + this.#wait_ms;
-    for (let repeats = 0; ; repeats++) {
+  async #read<T>(read: (readers: SQL, deadline: number) => Promise<T>): Promise<T> {
+    const deadline = systemClock.monotonic() + this.#wait_ms;
+    for (let retryCount = 0; ; retryCount++) {
       if (this.#isClosed) throw new CommitError("closed", "the store is closing");
-      const readers = await this.primary.readers(until - systemClock.monotonic());
+      const readers = await this.primary.readers(deadline - systemClock.monotonic());
       try {
-        return await read(readers, until);
+        return await read(readers, deadline);
       } catch (error) {
         if (isAnswer(error)) throw toCommitError(error);
         // After a second failure the host may be down, so another one must be found before anything is written.
-        if (repeats > 0) this.primary.dropConnections(readers);
+        if (retryCount > 0) this.primary.dropConnections(readers);
         // The outcome of a read is never unknown.
-        if (repeats >= MAX_RETRIES || systemClock.monotonic() >= until)
+        if (retryCount >= MAX_RETRIES || systemClock.monotonic() >= deadline)
           throw new CommitError("unreachable", "the database does not answer", { cause: error });
       }
     }
   }
 
   /** Throws after the time limit. If no other read has succeeded since, closes the connections, as the machine may be down. */
-  async #withTimeout<T>(readers: SQL, until: number, reading: Promise<T>): Promise<T> {
-    const asked_at = systemClock.monotonic();
-    if (!(await finishesWithin(systemClock, Math.max(0, until - asked_at), reading))) {
-      if (this.#answered_at < asked_at) this.primary.dropConnections(readers);
+  async #withTimeout<T>(readers: SQL, deadline: number, query: Promise<T>): Promise<T> {
+    const startedAt = systemClock.monotonic();
+    if (!(await finishesWithin(systemClock, Math.max(0, deadline - startedAt), query))) {
+      if (this.#answeredAt < startedAt) this.primary.dropConnections(readers);
       throw new Error("no answer in time");
     }
-    this.#answered_at = systemClock.monotonic();
-    return reading;
+    this.#answeredAt = systemClock.monotonic();
+    return query;
   }
 }

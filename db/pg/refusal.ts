@@ -13,7 +13,7 @@ type PostgresError = {
 /** Returns the five characters of SQLSTATE; empty for other errors. */
 export const getSqlState = (error: unknown): string => {
   const { errno, code } = (error ?? {}) as PostgresError;
-  return [errno, code].map(String).find((text) => /^[0-9A-Z]{5}$/.test(text)) ?? "";
+  return [errno, code].map(String).find((value) => /^[0-9A-Z]{5}$/.test(value)) ?? "";
 };
 
 /** `idle_in_transaction_session_timeout`: the database rolled back a stalled transaction and closed its connection. Nothing was written. */

@@ -1,5 +1,5 @@
-// Reports on PostgreSQL: usage figures with the same code as on SQLite, audit log entries with a single query, since each index lookup
-// would be a round trip and the planner combines indexes itself.
+// Reports on PostgreSQL: usage figures with the same code as on SQLite, and audit log entries with a single query, because each index
+// lookup would be a round trip and PostgreSQL's planner combines indexes itself.
 import type { ReservedSQL, SQL } from "bun";
 import PQueue from "p-queue";
 import type { Rows } from "../engine/rows.ts";
@@ -33,7 +33,7 @@ export class PgReports {
   async #readSnapshot(connection: ReservedSQL, name: ReportName, args: string): Promise<string> {
     await connection.unsafe("begin isolation level repeatable read read only");
     try {
-      const read = rowsIn(connection);
+      const read = createRowReader(connection);
       if (name === "audit") return JSON.stringify(await findAuditIn(read, JSON.parse(args)));
       return await REPORTS[name](read, JSON.parse(args), this.#cache);
     } finally {
@@ -42,7 +42,7 @@ export class PgReports {
   }
 }
 
-const rowsIn =
+const createRowReader =
   (connection: ReservedSQL): Rows =>
   async (sql, params = []) => {
     const rows = await connection.unsafe(queryText(sql), params.map(toStorableValue) as never[]).values();
@@ -51,10 +51,10 @@ const rowsIn =
 
 const findAuditIn = async (read: Rows, search: AuditSearch): Promise<AuditFound> => {
   const { filter, limit, offset = 0, cursor, counted = false } = search;
-  const texts: string[] = ["true"];
+  const conditions: string[] = ["true"];
   const params: Value[] = [];
   const addCondition = (text: string, ...values: readonly Value[]): void => {
-    texts.push(text);
+    conditions.push(text);
     params.push(...values);
   };
   for (const { column, values } of toConditions(filter, [])) {
@@ -63,11 +63,11 @@ const findAuditIn = async (read: Rows, search: AuditSearch): Promise<AuditFound>
   }
   if (filter.from !== undefined) addCondition("time >= ?", filter.from);
   if (filter.to !== undefined) addCondition("time <= ?", filter.to);
-  const most = MAX_AUDIT_COUNT + 1;
-  const all = `select 1 from audit_logs where ${texts.join(" and ")} limit ${most}`;
-  const count = counted ? Number((await read(`select count(*) from (${all})`, params))[0]?.[0]) : 0;
+  const maxCount = MAX_AUDIT_COUNT + 1;
+  const selectMatches = `select 1 from audit_logs where ${conditions.join(" and ")} limit ${maxCount}`;
+  const count = counted ? Number((await read(`select count(*) from (${selectMatches})`, params))[0]?.[0]) : 0;
   if (cursor) addCondition("(time, key) < (?, ?)", cursor.time, cursor.key);
-  const page = `select key from audit_logs where ${texts.join(" and ")} order by time desc, key desc limit ? offset ?`;
-  const rows = await read(page, [...params, limit, offset]);
+  const selectPage = `select key from audit_logs where ${conditions.join(" and ")} order by time desc, key desc limit ? offset ?`;
+  const rows = await read(selectPage, [...params, limit, offset]);
   return { keys: rows.map(([key]) => key as number), count };
 };

@@ -130,10 +130,10 @@ export class PgStore extends PgReads implements Store {
     this.writer.broadcast({ kind, id, event });
   }
 
-  onBroadcast(tell: (words: readonly BroadcastEvent[] | undefined) => void): void {
-    this.#unsubscribe = this.#listener?.subscribe(({ epoch, words = [], all }: Notice) => {
-      if (all) tell(undefined);
-      else if (epoch !== this.epoch && words.length > 0) tell(words);
+  onBroadcast(onEvents: (events: readonly BroadcastEvent[] | undefined) => void): void {
+    this.#unsubscribe = this.#listener?.subscribe(({ epoch, words: events = [], all }: Notice) => {
+      if (all) onEvents(undefined);
+      else if (epoch !== this.epoch && events.length > 0) onEvents(events);
     });
   }
 

@@ -8,11 +8,11 @@ const PARAMETER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d+)?/g;
 export const toPostgres = (sql: string): string => {
   if (isSearchUpkeep(sql)) return "select 1 where false";
   let text = numberParameters(sql);
-  for (const [form, words] of FORMS) text = text.replace(form, words as string);
-  return nameSubqueries(ignoring(searchInsert(text)));
+  for (const [form, words] of REWRITES) text = text.replace(form, words as string);
+  return nameSubqueries(rewriteIgnore(rewriteSearchInsert(text)));
 };
 
-const FORMS: readonly (readonly [RegExp, string | ((...found: string[]) => string)])[] = [
+const REWRITES: readonly (readonly [RegExp, string | ((...found: string[]) => string)])[] = [
   // A conflict target names columns without their table.
   [
     /on conflict \(((?:"\w+"\."\w+"(?:, )?)+)\)/g,
@@ -43,11 +43,11 @@ const isSearchUpkeep = (sql: string): boolean =>
   /^insert into (message|title)_search \((message|title)_search, rank\)/.test(sql) ||
   /from (message|title)_search_data/.test(sql);
 
-const ignoring = (text: string): string =>
+const rewriteIgnore = (text: string): string =>
   /^\s*insert or ignore\b/.test(text) ? `${text.replace("insert or ignore", "insert")} on conflict do nothing` : text;
 
 /** Inserts the words of a message or title as a tsvector, replacing earlier ones. */
-const searchInsert = (text: string): string =>
+const rewriteSearchInsert = (text: string): string =>
   /^insert (?:or replace )?into (?:message|title)_search\b/.test(text)
     ? `${text.replace("insert or replace", "insert").replace(/(\$\d+)\)$/, "to_tsvector('simple', $1))")} on conflict (rowid) do update set words = excluded.words`
     : text;
@@ -74,13 +74,13 @@ const nameSubqueries = (sql: string): string => {
 const findBracketEnd = (text: string, from: number): number => {
   let depth = 1;
   let quote = "";
-  let at = from;
-  for (; at < text.length && depth > 0; at++) {
-    const char = text[at] as string;
+  let index = from;
+  for (; index < text.length && depth > 0; index++) {
+    const char = text[index] as string;
     if (quote !== "") quote = char === quote ? "" : quote;
     else if (char === "'" || char === '"') quote = char;
     else if (char === "(") depth++;
     else if (char === ")") depth--;
   }
-  return at;
+  return index;
 };

@@ -39,11 +39,11 @@ export const checkUploads = async (bucket: Bucket | undefined, url: string): Pro
 /** Returns why this is not the bucket that the database refers to. `kept`: objects that should exist. Throws BucketError. */
 export const describeBucketMismatch = async (
   bucket: Bucket | undefined,
-  kept: readonly string[],
+  objects: readonly string[],
 ): Promise<string | undefined> => {
-  if (kept.length === 0) return undefined;
+  if (objects.length === 0) return undefined;
   if (!bucket) return "uploads of this cluster are in object storage: set s3_bucket and what belongs to it";
-  const sizes = await Promise.all(kept.map((object) => bucket.getSize(object)));
+  const sizes = await Promise.all(objects.map((object) => bucket.getSize(object)));
   if (sizes.some((size) => size !== undefined)) return undefined;
   return `the bucket ${bucket.name} has none of the uploads of this cluster: it is another one, or has lost them`;
 };

@@ -11,9 +11,9 @@ import { type CommitFigures, measureBatch, type Pending } from "../engine/pendin
 import { Settlements } from "../engine/settlements.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
-import { type BoundText, toSent } from "./bind.ts";
+import { type BoundText, toBoundTexts } from "./bind.ts";
 import { gatherOutgoing } from "./gather.ts";
-import { makeLocks } from "./guard-locks.ts";
+import { toLockStatement } from "./guard-locks.ts";
 import { toCounterUpdate } from "./notices/counters.ts";
 import { type BroadcastEvent, MAX_NOTIFICATIONS, makeNotice, toNotifications } from "./notices/notice.ts";
 import { DEFAULT_WAIT_MS, type Primary } from "./primary.ts";
@@ -30,11 +30,11 @@ const MAX_PIPELINE_REFUSALS = 2;
 
 type RefusedBatch = { readonly pending: Pending; readonly error: unknown };
 
-/** `until`: on the monotonic clock. After it, an unsent batch is rejected, and the result of a sent one is unknown. */
-type WaitingBatch = Pending & { readonly until: number };
+/** `deadline`: on the monotonic clock. After it, an unsent batch is rejected, and the result of a sent one is unknown. */
+type WaitingBatch = Pending & { readonly deadline: number };
 
 /** A group on its way to the database. */
-type Sending = { readonly until: number; stopWaiting(error: CommitError): void };
+type Sending = { readonly deadline: number; stopWaiting(error: CommitError): void };
 
 export type WriterOptions = {
   readonly primary: Primary;
@@ -60,7 +60,7 @@ export class PgWriter {
   /** Fires when the oldest batch times out, or earlier if that one has completed since. */
   #expiryTimer: Timer | undefined;
   /** Events to send to other nodes with the next group. */
-  #words: BroadcastEvent[] = [];
+  #events: BroadcastEvent[] = [];
   #running: Promise<void> | undefined;
   #stopped: CommitError | undefined;
   /** Number of notices sent, including those of the running transaction. */
@@ -99,9 +99,9 @@ export class PgWriter {
         span,
         resolve,
         reject,
-        until: this.#toDeadline(),
+        deadline: this.#toDeadline(),
       };
-      this.#expireAt(pending.until);
+      this.#expireAt(pending.deadline);
       if (tracing()) this.#trace.onSubmit(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
@@ -114,13 +114,13 @@ export class PgWriter {
   broadcast(word: BroadcastEvent): void {
     if (this.#options.noticeSender === undefined || this.#stopped) return;
     // At the limit, the notice says "everything", which includes later events.
-    if (this.#words.length < MAX_NOTIFICATIONS) this.#words.push(word);
+    if (this.#events.length < MAX_NOTIFICATIONS) this.#events.push(word);
     this.#running ??= this.#runGroups();
   }
 
-  async #rebroadcast(words: readonly BroadcastEvent[]): Promise<void> {
+  async #rebroadcast(events: readonly BroadcastEvent[]): Promise<void> {
     await pause(systemClock, REBROADCAST_DELAY_MS);
-    for (const word of words) this.broadcast(word);
+    for (const word of events) this.broadcast(word);
   }
 
   /** Rejects new batches and resolves when the waiting ones are settled. */
@@ -133,11 +133,11 @@ export class PgWriter {
 
   /** Stops waiting for the database: unsent batches are rejected and never written; sent ones become `unknown`. */
   stopWaiting(): void {
-    this.#refuse(this.#queue.splice(0));
+    this.#reject(this.#queue.splice(0));
     this.#abandonSent();
   }
 
-  #refuse(batches: readonly WaitingBatch[]): void {
+  #reject(batches: readonly WaitingBatch[]): void {
     for (const { reject, bytes } of batches) {
       this.#queuedBytes -= bytes;
       reject(new CommitError("unreachable", "the database does not answer"));
@@ -155,41 +155,41 @@ export class PgWriter {
     return systemClock.monotonic() + (this.#options.wait_ms ?? DEFAULT_WAIT_MS);
   }
 
-  #expireAt(until: number): void {
-    this.#expiryTimer ??= systemClock.after(Math.max(0, until - systemClock.monotonic()), () => this.#expire());
+  #expireAt(deadline: number): void {
+    this.#expiryTimer ??= systemClock.after(Math.max(0, deadline - systemClock.monotonic()), () => this.#expire());
   }
 
   #expire(): void {
     this.#expiryTimer = undefined;
     const now = systemClock.monotonic();
-    if (this.#sending && this.#sending.until <= now) this.#abandonSent();
-    const first = this.#queue.findIndex(({ until }) => until > now);
-    this.#refuse(this.#queue.splice(0, first < 0 ? this.#queue.length : first));
-    const next = this.#sending?.until ?? this.#queue[0]?.until;
+    if (this.#sending && this.#sending.deadline <= now) this.#abandonSent();
+    const first = this.#queue.findIndex(({ deadline }) => deadline > now);
+    this.#reject(this.#queue.splice(0, first < 0 ? this.#queue.length : first));
+    const next = this.#sending?.deadline ?? this.#queue[0]?.deadline;
     if (next !== undefined) this.#expireAt(next);
   }
 
   async #runGroups(): Promise<void> {
     // Batches submitted in one turn of the event loop share a group.
     await nextTurn();
-    while (this.#queue.length > 0 || this.#words.length > 0) {
-      // Batches stay in the queue until there is a connection, so that they can time out.
+    while (this.#queue.length > 0 || this.#events.length > 0) {
+      // Batches stay in the queue deadline there is a connection, so that they can time out.
       const isConnected = await this.#options.primary.writer().then(
         () => true,
         () => false,
       );
-      const words = this.#words.splice(0);
+      const events = this.#events.splice(0);
       if (!isConnected) {
-        this.#refuse(this.#queue.splice(0));
-        if (words.length > 0) void this.#rebroadcast(words);
+        this.#reject(this.#queue.splice(0));
+        if (events.length > 0) void this.#rebroadcast(events);
         continue;
       }
       const group = this.#takeGroup();
       try {
-        await this.#commit(group, words);
+        await this.#commit(group, events);
       } catch (error) {
         const refusal = toCommitError(error);
-        if (words.length > 0) void this.#rebroadcast(words);
+        if (events.length > 0) void this.#rebroadcast(events);
         for (const { reject } of group) reject(refusal);
         if (refusal.reason === "closed" && !this.#stopped) this.#end(refusal);
       }
@@ -224,23 +224,23 @@ export class PgWriter {
    * Commits the group without rejected batches. Those are answered only afterwards, so that the loser of a race reads what the winner has
    * written.
    */
-  async #commit(group: readonly WaitingBatch[], words: readonly BroadcastEvent[]): Promise<void> {
+  async #commit(group: readonly WaitingBatch[], events: readonly BroadcastEvent[]): Promise<void> {
     const refused: RefusedBatch[] = [];
-    const taking = this.#trace.begin();
-    const began = this.watch?.now() ?? 0;
+    const getElapsedMs = this.#trace.begin();
+    const beganAt = this.watch?.now() ?? 0;
     for (const { span } of group) span?.sending(group.length);
-    let left = group;
+    let remaining = group;
     let isGathered = true;
-    for (let repeats = 0; left.length > 0 || words.length > 0; ) {
+    for (let retryCount = 0; remaining.length > 0 || events.length > 0; ) {
       // On failure, nothing of the group is written, even in a retry.
-      const connection = await this.#options.primary.writer(msLeft(group));
+      const connection = await this.#options.primary.writer(getRemainingMs(group));
       let failed: RefusedBatch | "gathered" | undefined;
       try {
         if (refused.length >= MAX_PIPELINE_REFUSALS) {
-          refused.push(...(await this.#awaitAnswer(group, this.#sendCarefully(connection, left, words))));
+          refused.push(...(await this.#awaitAnswer(group, this.#sendCarefully(connection, remaining, events))));
           break;
         }
-        failed = await this.#awaitAnswer(group, this.#sendPipeline(connection, left, words, isGathered));
+        failed = await this.#awaitAnswer(group, this.#sendPipeline(connection, remaining, events, isGathered));
       } catch (error) {
         if (!isAnswer(error)) {
           this.#options.primary.dropConnections(connection);
@@ -248,13 +248,13 @@ export class PgWriter {
         }
         this.#broadcasting = undefined;
         const lost = parseLostShards(error);
-        const without = left.filter(({ part }) => part === undefined || !lost.includes(part));
-        if (without.length < left.length) {
-          for (const pending of left) if (!without.includes(pending)) refused.push({ pending, error });
-          left = without;
+        const kept = remaining.filter(({ part }) => part === undefined || !lost.includes(part));
+        if (kept.length < remaining.length) {
+          for (const pending of remaining) if (!kept.includes(pending)) refused.push({ pending, error });
+          remaining = kept;
           continue;
         }
-        if (!isWorthRepeating(error) || ++repeats > MAX_RETRIES) throw error;
+        if (!isWorthRepeating(error) || ++retryCount > MAX_RETRIES) throw error;
         this.counts.repeats++;
         continue;
       }
@@ -265,22 +265,22 @@ export class PgWriter {
         continue;
       }
       const { pending: refusedOne } = failed;
-      if (isWorthRepeating(failed.error) && ++repeats <= MAX_RETRIES) {
+      if (isWorthRepeating(failed.error) && ++retryCount <= MAX_RETRIES) {
         this.counts.repeats++;
         continue;
       }
       refused.push(failed);
-      left = left.filter((pending) => pending !== refusedOne);
+      remaining = remaining.filter((pending) => pending !== refusedOne);
     }
     failpoint("after_commit");
     this.#countNotices();
     this.counts.groups++;
     this.counts.batches += group.length;
     this.watch?.flushed(
-      this.watch.now() - began,
+      this.watch.now() - beganAt,
       group.reduce((sum, { rows }) => sum + rows, 0),
     );
-    if (taking) this.#trace.onCommit(group, this.counts.groups, taking());
+    if (getElapsedMs) this.#trace.onCommit(group, this.counts.groups, getElapsedMs());
     const errors = new Map(refused.map(({ pending, error }) => [pending, error]));
     this.#settlements.add(
       group.map((pending) =>
@@ -292,8 +292,8 @@ export class PgWriter {
   /** Returns the result of the group, or throws `unknown` when its callers' deadline passes first. */
   async #awaitAnswer<T>([oldest]: readonly WaitingBatch[], answer: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
-    this.#sending = { until: oldest?.until ?? this.#toDeadline(), stopWaiting: reject };
-    this.#expireAt(this.#sending.until);
+    this.#sending = { deadline: oldest?.deadline ?? this.#toDeadline(), stopWaiting: reject };
+    this.#expireAt(this.#sending.deadline);
     try {
       return await Promise.race([answer, promise]);
     } finally {
@@ -308,7 +308,7 @@ export class PgWriter {
   async #sendPipeline(
     connection: ReservedSQL,
     group: readonly Pending[],
-    words: readonly BroadcastEvent[],
+    events: readonly BroadcastEvent[],
     isGathered: boolean,
   ): Promise<RefusedBatch | "gathered" | undefined> {
     const sent: { readonly source?: Pending; readonly answer: Promise<{ command?: string }> }[] = [];
@@ -325,11 +325,11 @@ export class PgWriter {
       await Promise.allSettled(sent.map(({ answer }) => answer));
       failpoint("after_guard");
     }
-    const locks = makeLocks(group);
+    const locks = toLockStatement(group);
     if (locks) send(locks);
     const started = sent.length;
     for (const { sent: one, source } of gatherOutgoing(group, isGathered)) send(one, source);
-    for (const one of this.#makeNotifications(group, words)) send(one);
+    for (const one of this.#makeNotifications(group, events)) send(one);
     failpoint("before_commit");
     sent.push({ answer: connection`commit`.execute() });
     const answers = await Promise.allSettled(sent.map(({ answer }) => answer));
@@ -353,16 +353,16 @@ export class PgWriter {
   }
 
   /** Part of the transaction, so that other nodes are notified only when the rows are visible, and not at all if it fails. */
-  #makeNotifications(group: readonly Pending[], words: readonly BroadcastEvent[]): BoundText[] {
+  #makeNotifications(group: readonly Pending[], events: readonly BroadcastEvent[]): BoundText[] {
     const { noticeSender } = this.#options;
     if (noticeSender === undefined) return [];
     const batches = group.map(({ batch }) => batch);
-    const raised = toCounterUpdate(noticeSender, group);
-    const notice = makeNotice(noticeSender.epoch, batches, words);
+    const counters = toCounterUpdate(noticeSender, group);
+    const notice = makeNotice(noticeSender.epoch, batches, events);
     const notices = notice ? toNotifications(notice, this.#lastNumber) : [];
     this.#lastNumber += notices.length;
     this.#broadcasting = notice && this.#lastNumber;
-    return [...(raised ? [raised] : []), ...notices];
+    return [...(counters ? [counters] : []), ...notices];
   }
 
   /** Uses each number once. A number of a failed transaction is skipped, which receivers tolerate after the next one. */
@@ -375,19 +375,21 @@ export class PgWriter {
   async #sendCarefully(
     connection: ReservedSQL,
     group: readonly Pending[],
-    words: readonly BroadcastEvent[],
+    events: readonly BroadcastEvent[],
   ): Promise<RefusedBatch[]> {
     const refused: RefusedBatch[] = [];
     await connection.unsafe("begin");
     try {
       const guard = this.#options.guard(listShards(group));
       await connection.unsafe(guard.text, guard.params as never[]);
-      const locks = makeLocks(group);
+      const locks = toLockStatement(group);
       if (locks) await connection.unsafe(locks.text);
       for (const pending of group) {
         await connection.unsafe("savepoint batch");
         const answers = await Promise.allSettled(
-          pending.batch.flatMap(toSent).map(({ text, params }) => connection.unsafe(text, params as never[]).execute()),
+          pending.batch
+            .flatMap(toBoundTexts)
+            .map(({ text, params }) => connection.unsafe(text, params as never[]).execute()),
         );
         const error = answers.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
         if (error && !isAnswer(error.reason)) throw error.reason;
@@ -395,7 +397,7 @@ export class PgWriter {
         await connection.unsafe(error ? "rollback to savepoint batch" : "release savepoint batch");
       }
       const done = group.filter((pending) => !refused.some((one) => one.pending === pending));
-      for (const { text, params } of this.#makeNotifications(done, words))
+      for (const { text, params } of this.#makeNotifications(done, events))
         await connection.unsafe(text, params as never[]);
       failpoint("before_commit");
       checkCommitted((await connection.unsafe("commit")) as { command?: string });
@@ -409,8 +411,8 @@ export class PgWriter {
 }
 
 /** Returns the milliseconds for which a group may still wait. A group without batches has only events, which are retried. */
-const msLeft = (group: readonly WaitingBatch[]): number | undefined =>
-  group[0] && group[0].until - systemClock.monotonic();
+const getRemainingMs = (group: readonly WaitingBatch[]): number | undefined =>
+  group[0] && group[0].deadline - systemClock.monotonic();
 
 /** Returns a group's shards without duplicates and sorted. All groups lock rows in the same order, so they cannot deadlock. */
 const listShards = (group: readonly Pending[]): number[] =>

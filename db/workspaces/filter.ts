@@ -51,7 +51,7 @@ export type WorkspaceFilter = {
 export type SqlCondition = { readonly sql: string; readonly params: readonly Value[] };
 
 const toCondition = (sql: string, ...params: Value[]): SqlCondition => ({ sql, params });
-const list = (values: readonly string[]): string => JSON.stringify(values);
+const toJsonArray = (values: readonly string[]): string => JSON.stringify(values);
 const IN_LIST = "in (select value from json_each(?))";
 
 const agentStatus = ({ now, silence_ms }: WorkspaceFilter): SqlCondition =>
@@ -134,9 +134,9 @@ const isOwnOrShared = ({ user_id, member_of, groups }: Exclude<Scope, "all">): S
   select s.id from workspaces s where s.organization_id ${IN_LIST} and ${isShared("s")}
   and (s.user_acl ->> ? is not null or exists (select 1 from json_each(s.group_acl) e where e.key ${IN_LIST})))`,
     user_id,
-    list(member_of),
+    toJsonArray(member_of),
     user_id,
-    list(groups),
+    toJsonArray(groups),
   );
 
 const andConditions = (a: SqlCondition, b: SqlCondition): SqlCondition =>
@@ -149,7 +149,7 @@ export const toScopes = ({ scope, ...filter }: WorkspaceFilter): SqlCondition[] 
   const own =
     only === undefined ? isOwnOrShared(scope) : andConditions(isOwnOrShared(scope), toCondition("w.id = ?", only));
   if (organizations.length === 0) return [own];
-  const managed = list(organizations);
+  const managed = toJsonArray(organizations);
   const else_ = toCondition(
     `${own.sql} and +w.organization_id not in (select value from json_each(?))`,
     ...own.params,
@@ -190,7 +190,7 @@ export const toConditions = (filter: WorkspaceFilter): SqlCondition[] => {
     ...(status === "deleted" ? [] : [toCondition("w.deleted = 0")]),
     toCondition(filter.dormant ? "w.dormant_at is not null" : "w.dormant_at is null"),
     ...ifDefined(status, (text) => toCondition(`${isNarrow(filter) ? "+" : ""}w.status = ?`, text)),
-    ...ifDefined(filter.ids, (ids) => toCondition(`w.id ${IN_LIST}`, list(ids))),
+    ...ifDefined(filter.ids, (ids) => toCondition(`w.id ${IN_LIST}`, toJsonArray(ids))),
     ...ifDefined(filter.owner_id, (id) => toCondition("w.owner_id = ?", id)),
     ...ifDefined(filter.owner, (name) =>
       toCondition("w.owner_id in (select n.id from users n where lower(n.username) = lower(?))", name),
@@ -209,7 +209,7 @@ export const toConditions = (filter: WorkspaceFilter): SqlCondition[] => {
     ...ifDefined(filter.has_agent, (statuses) => {
       const status = agentStatus(filter);
       const has = `+w.status = 'running' and exists (select 1 ${FROM_LATEST_AGENTS} and ${status.sql} ${IN_LIST})`;
-      return toCondition(has, ...status.params, list(statuses));
+      return toCondition(has, ...status.params, toJsonArray(statuses));
     }),
     ...ifDefined(filter.last_used_after, (at) => toCondition("w.last_used_at > ?", at)),
     ...ifDefined(filter.last_used_before, (at) => toCondition("w.last_used_at < ?", at)),

@@ -27,16 +27,16 @@ type PageRow = { readonly id: string | null; readonly count: number };
  * Returns the number of matches, and the IDs of the first `limit` of them: the viewer's favorites, running ones, and the rest, each by
  * owner and name; or those after a cursor. A single statement, so that a workspace whose rank changes concurrently appears exactly once.
  */
-export const listWorkspacePage = (filter: WorkspaceFilter, wanted: PageInput): Query<PageRow> => {
-  const { after } = wanted;
+export const listWorkspacePage = (filter: WorkspaceFilter, page: PageInput): Query<PageRow> => {
+  const { after } = page;
   const found =
     after === undefined
-      ? listRanks(filter).map((rank) => selectRankedIds(filter, rank, wanted))
-      : [selectIdsAfter(filter, after, wanted.limit)];
+      ? listRanks(filter).map((rank) => selectRankedIds(filter, rank, page))
+      : [selectIdsAfter(filter, after, page.limit)];
   const parts = [count(filter), ...found];
   return {
     sql: `${parts.map(({ sql }) => sql).join("\nunion all ")}\nlimit ?`,
-    params: [...parts.flatMap(({ params }) => params), wanted.limit + 1],
+    params: [...parts.flatMap(({ params }) => params), page.limit + 1],
     map: ([id, count]) => ({ id: id as string | null, count: Number(count) }),
   };
 };
@@ -59,14 +59,14 @@ const selectIdsAfter = (filter: WorkspaceFilter, after: string, limit: number): 
   };
 };
 
-const selectRankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: PageInput): SqlCondition => {
+const selectRankedIds = (filter: WorkspaceFilter, rank: Rank, page: PageInput): SqlCondition => {
   const isMarked = rank === "favorites";
   const mine = `${isMarked ? "" : "not "}(${isMarked ? "" : "+"}w.owner_id = ? and w.favorite = 1)`;
   const byName = !isMarked && !isFew(filter);
   const parts: SqlCondition[] = [
     ...toConditions(filter),
     toScope(filter),
-    { sql: mine, params: [wanted.favorites_of] },
+    { sql: mine, params: [page.favorites_of] },
     ...(filter.status === undefined && !isMarked ? [selectRank(rank, byName)] : []),
   ];
   // Uses the index's order, so that only matches are sorted.
@@ -77,7 +77,7 @@ const selectRankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: PageInput)
   return {
     sql: `select id, 0 from (select w.id from ${from} where ${parts.map((part) => part.sql).join(" and ")}
       order by lower(u.username), u.id, lower(w.name) limit ?)`,
-    params: [...parts.flatMap((part) => part.params), wanted.limit],
+    params: [...parts.flatMap((part) => part.params), page.limit],
   };
 };
 

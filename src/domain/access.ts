@@ -127,14 +127,14 @@ export const getSharedRole = (caller: UserCaller, workspace: WorkspaceTarget): W
 
 /** Returns the highest role granted to the caller or one of their groups. */
 const findRole = (caller: UserCaller, user_acl: Acl, group_acl: Acl): WorkspaceRole | undefined => {
-  const given = [user_acl[caller.user_id], ...caller.groups.map((id) => group_acl[id])];
-  return given.includes("admin") ? "admin" : given.find((role) => role !== undefined);
+  const roles = [user_acl[caller.user_id], ...caller.groups.map((id) => group_acl[id])];
+  return roles.includes("admin") ? "admin" : roles.find((role) => role !== undefined);
 };
 
 const isOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean => workspace.owner_id === caller.user_id;
 
 /** An owner who was removed from the organization may only view, stop and delete the workspace. */
-const worksInOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+const isMemberAndOwner = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isOwn(caller, workspace) && canWorkIn(caller, workspace.organization_id);
 
 /**
@@ -154,10 +154,10 @@ export const canSeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget):
     getSharedRole(caller, workspace) !== undefined ||
     administersTemplates(caller, workspace.organization_id));
 
-/** Allows changes such as name, TTL, schedule and dormancy. Not for an owner who was removed from the organization (`worksInOwn`). */
+/** Allows changes such as name, TTL, schedule and dormancy. Not for an owner who was removed from the organization (`isMemberAndOwner`). */
 export const canUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCoveredByKey(caller, workspace) &&
-  (worksInOwn(caller, workspace) ||
+  (isMemberAndOwner(caller, workspace) ||
     getSharedRole(caller, workspace) === "admin" ||
     administersTemplates(caller, workspace.organization_id));
 
@@ -179,7 +179,7 @@ export const canStartStop = (caller: UserCaller, workspace: WorkspaceTarget): bo
 /** Allows terminal, ports, containers and files, for users who work in the workspace and site owners. */
 export const canUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCoveredByKey(caller, workspace) &&
-  (worksInOwn(caller, workspace) || getSharedRole(caller, workspace) !== undefined || isOwner(caller));
+  (isMemberAndOwner(caller, workspace) || getSharedRole(caller, workspace) !== undefined || isOwner(caller));
 
 export const canDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   isCoveredByKey(caller, workspace) &&
@@ -190,7 +190,7 @@ export const canDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarge
  * them, and sharing one with themselves would let them in.
  */
 export const canShareWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isCoveredByKey(caller, workspace) && (worksInOwn(caller, workspace) || isOwner(caller));
+  isCoveredByKey(caller, workspace) && (isMemberAndOwner(caller, workspace) || isOwner(caller));
 
 /** Favorites are personal, even for site owners. */
 export const canFavorite = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
@@ -201,7 +201,8 @@ export const canCreateWorkspacesForAll = (caller: UserCaller, organization: stri
   hasOrganizationRole(caller, organization, "organization-admin");
 
 /**
- * Allows members for themselves and administrators of the organization for others, unless the creation ban applies to the caller
+ * Allows members to create for themselves and administrators of the organization to create for others, unless the creation ban applies to
+ * the caller
  * (facts/platform 3.2). Site owners are always allowed.
  */
 export const canCreateWorkspaceFor = (caller: UserCaller, organization: string, userId: string): boolean => {
@@ -246,7 +247,7 @@ export const canManageTemplates = (caller: UserCaller, organization: string): bo
 
 // Reports.
 
-/** Without an organization: entries of the whole deployment. */
+/** Allows reading the audit entries of an organization; without one, of the whole deployment. */
 export const canReadAudit = (caller: UserCaller, organization?: string): boolean =>
   hasSiteRole(caller, "owner", "auditor") ||
   (organization !== undefined &&

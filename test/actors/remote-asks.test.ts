@@ -59,15 +59,15 @@ test("[CP-33] a message reaches its actor's node, and errors are returned from t
 
 test("[CP-33] messages keep their order while their actor's node is looked up", async () => {
   const { at, here } = nodes();
-  const looked = Promise.withResolvers<ActorLocation>();
-  at.place = looked.promise;
+  const lookup = Promise.withResolvers<ActorLocation>();
+  at.place = lookup.promise;
   const first = here.ask("a", "note", { text: "1" });
   at.place = OTHER;
   const second = here.ask("a", "note", { text: "2" });
   const other = here.ask("b", "note", { text: "other" });
   // Other actors do not have to wait.
   expect(await other).toEqual(["other"]);
-  looked.resolve(OTHER);
+  lookup.resolve(OTHER);
   expect(await second).toEqual(["1", "2"]);
   expect(await first).toEqual(["1"]);
   expect(await here.ask("a", "note", { text: "3" })).toEqual(["1", "2", "3"]);
@@ -76,28 +76,28 @@ test("[CP-33] messages keep their order while their actor's node is looked up", 
 test("[CP-33] while no node has an actor's shard, its messages wait for at most fifteen seconds", async () => {
   const { at, clock, here } = nodes();
   at.place = "moving";
-  const patient = [here.ask("a", "note", { text: "1" }), here.ask("a", "note", { text: "2" })];
+  const delayed = [here.ask("a", "note", { text: "1" }), here.ask("a", "note", { text: "2" })];
   for (let i = 0; i < 100; i++) {
     await clock.timerIn(50);
     clock.advance(50);
   }
   at.place = OTHER;
-  expect(await Promise.all(patient)).toEqual([["1"], ["1", "2"]]);
+  expect(await Promise.all(delayed)).toEqual([["1"], ["1", "2"]]);
 
   at.place = "moving";
-  let isOver = false;
-  const refused = catchError(here.ask("a", "note", { text: "3" })).finally(() => {
-    isOver = true;
+  let isAnswered = false;
+  const rejected = catchError(here.ask("a", "note", { text: "3" })).finally(() => {
+    isAnswered = true;
   });
   let waited = 0;
-  while (!isOver) {
-    await Promise.race([clock.timerIn(50), refused]);
-    if (isOver) break;
+  while (!isAnswered) {
+    await Promise.race([clock.timerIn(50), rejected]);
+    if (isAnswered) break;
     clock.advance(50);
     waited += 50;
   }
-  expect(await refused).toMatchObject({ kind: "overloaded", retry_after: 1 });
-  expect(await refused).not.toBeInstanceOf(NotStartedError);
+  expect(await rejected).toMatchObject({ kind: "overloaded", retry_after: 1 });
+  expect(await rejected).not.toBeInstanceOf(NotStartedError);
   expect(waited).toBeLessThanOrEqual(15_100);
 });
 

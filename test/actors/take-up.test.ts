@@ -7,17 +7,17 @@ import { CommitError } from "#db/engine/store.ts";
 const toName = (one: number): string => `thing ${one}`;
 
 test("[CP-54] work that cannot be resumed does not block other work, and follows its actor to another node", async () => {
-  const taken: number[] = [];
+  const resumed: number[] = [];
   const resumeWith = (errors: Readonly<Record<number, Error>>) =>
     resumeAll([1, 2, 3], toName, async (one) => {
       if (errors[one]) throw errors[one];
-      taken.push(one);
+      resumed.push(one);
     });
   await resumeWith({ 2: new Error("it is broken for good") });
-  expect(taken.splice(0)).toEqual([1, 3]);
+  expect(resumed.splice(0)).toEqual([1, 3]);
   for (const error of [new CommitError("unknown", "no answer"), new AppError("overloaded", "not now")]) {
     await expect(resumeWith({ 1: error })).rejects.toThrow(ResumeIncompleteError);
-    expect(taken.splice(0)).toEqual([2, 3]);
+    expect(resumed.splice(0)).toEqual([2, 3]);
   }
 });
 
@@ -38,12 +38,12 @@ test("[CP-54] a job whose shard returns while it still ends is started again", a
   });
   queue.submit(job("first"));
   expect(queue.has("job")).toBe(true);
-  const left = queue.release((shard) => shard === 7);
+  const released = queue.release((shard) => shard === 7);
   expect(queue.has("job")).toBe(false);
   queue.submit(job("again"));
   expect([queue.has("job"), started]).toEqual([true, ["first"]]);
   ends[0]?.();
-  await left;
+  await released;
   expect(started).toEqual(["first", "again"]);
   ends[1]?.();
 });

@@ -12,7 +12,7 @@ import { toJobStatus } from "#schema/workspaces/job.ts";
 
 const createState = (): VersionState => {
   const id = uuid();
-  const at = { created_at: 0, updated_at: 0 };
+  const times = { created_at: 0, updated_at: 0 };
   return {
     version: {
       id,
@@ -27,7 +27,7 @@ const createState = (): VersionState => {
       archived: false,
       variable_values: {},
       sealed_variable_values: "",
-      ...at,
+      ...times,
     },
     job: {
       id: uuid(),
@@ -38,7 +38,7 @@ const createState = (): VersionState => {
       worker_id: null,
       worker_name: "",
       attempts: 0,
-      ...at,
+      ...times,
       started_at: null,
       canceled_at: null,
       completed_at: null,
@@ -128,8 +128,8 @@ describe("an import", () => {
   test("[TP-14] an import that no worker takes, or that falls silent, fails with a reason", () => {
     const waiting = createState();
     expect(transition(waiting, { type: "reap", now: PENDING_TIMEOUT_MS - 1 })).toBe("stale");
-    const given = transition(waiting, { type: "reap", now: PENDING_TIMEOUT_MS }) as VersionChange;
-    expect(given.state.job.error).toContain("No worker picked up the job");
+    const timedOut = transition(waiting, { type: "reap", now: PENDING_TIMEOUT_MS }) as VersionChange;
+    expect(timedOut.state.job.error).toContain("No worker picked up the job");
     const silent = transition(applyCommands(START).state, {
       type: "reap",
       now: 1 + SILENCE_TIMEOUT_MS,

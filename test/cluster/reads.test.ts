@@ -12,7 +12,7 @@ import { ECHO, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { coordinate } from "#test/tailnet/peers.ts";
 
-// A lease longer than the reads while the active node is paused, also on a busy machine.
+// A lease longer than the reads while the active node is paused, even on a busy machine.
 const ALL_READ = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
 
 type WorkspaceList = { readonly workspaces: readonly { readonly name: string }[] };

@@ -44,7 +44,7 @@ test("[CP-3] detects a job that its node starts twice, and lets the next node co
   expect(checkShardEvents([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
 });
 
-test("[CP-3] [CP-54] detects a job run that overlaps the next one, also when the shard was elsewhere in between", () => {
+test("[CP-3] [CP-54] detects a job run that overlaps the next one, even if the shard was elsewhere in between", () => {
   const makeLogged = (line: string): ShardEvent => ({ kind: "logged", part: 1, writer: "c1", what: "job 1", line });
   const ended: ShardEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
   const away = [given(1, "b 2"), given(1, "a 1")];

@@ -1,6 +1,6 @@
 // Validation of an agent's pushes by the server, over a real connection.
 import { expect, test } from "bun:test";
-import { contextText } from "#actors/chat/prompt/context-blocks.ts";
+import { formatContext } from "#actors/chat/prompt/context-blocks.ts";
 import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
 import { Client } from "#src/client.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
@@ -42,7 +42,7 @@ test("[CX-6] a daemon's first push and newer versions are accepted, older ones a
     { kind: "instruction_file", status: "oversize", source: "/f", size_bytes: 0, error: "" },
   ]);
   // A model gets the beginning and a note that there is more.
-  expect(contextText(snapshot?.resources ?? []).instructions).toEndWith(
+  expect(formatContext(snapshot?.resources ?? []).instructions).toEndWith(
     `<instructions file="/e">\nx\n</instructions>\n\n/e continues beyond this: read it with read_file when you need it.\n\n/f is too long to include: read it with read_file when you need it.`,
   );
   const refused = [

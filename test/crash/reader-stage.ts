@@ -17,7 +17,7 @@ export type Stage = AsyncDisposable & {
  * downloads of 2 GiB in a row on a busy machine, it went up to 90 and back to 10 again and again.
  */
 const BOUND = 128;
-const LOOK_MS = 20;
+const SAMPLE_INTERVAL_MS = 20;
 
 /** One server on its own data directory. */
 export const startOneServer = async (): Promise<Stage> => {
@@ -36,19 +36,19 @@ export const measureGrowth = async (
   { processes }: Stage,
   work: () => Promise<unknown>,
 ): Promise<{ summary: string; problems: string[] }> => {
-  const seen = processes.map(({ name, pid }) => ({ name, pid, before: residentMiB(pid), peak: 0 }));
+  const measured = processes.map(({ name, pid }) => ({ name, pid, before: residentMiB(pid), peak: 0 }));
   const samplePeaks = (): void => {
-    for (const one of seen) one.peak = Math.max(one.peak, residentMiB(one.pid) - one.before);
+    for (const one of measured) one.peak = Math.max(one.peak, residentMiB(one.pid) - one.before);
   };
-  const looking = setInterval(samplePeaks, LOOK_MS);
+  const sampling = setInterval(samplePeaks, SAMPLE_INTERVAL_MS);
   try {
     await work();
   } finally {
-    clearInterval(looking);
+    clearInterval(sampling);
   }
   samplePeaks();
   return {
-    summary: seen.map(({ name, peak }) => `${name} +${peak.toFixed(0)} MiB`).join(", "),
-    problems: seen.flatMap(({ name, peak }) => (peak > BOUND ? [`${name} grew by ${peak.toFixed(0)} MiB`] : [])),
+    summary: measured.map(({ name, peak }) => `${name} +${peak.toFixed(0)} MiB`).join(", "),
+    problems: measured.flatMap(({ name, peak }) => (peak > BOUND ? [`${name} grew by ${peak.toFixed(0)} MiB`] : [])),
   };
 };

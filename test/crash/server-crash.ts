@@ -164,7 +164,7 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
   torture.begin();
   for (let round = 1; round <= rounds; round++) {
     await torture.progress(1 + Math.floor(random() * 120));
-    // Also between acknowledgments, not only directly after one.
+    // Kills between acknowledgments too, not only directly after one.
     await Bun.sleep(random() * 15);
     server.kill("SIGKILL");
     await server.ended;

@@ -7,7 +7,7 @@ import { assertNoProblems, Torture } from "./server-crash.ts";
 import { withTimeout } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** A second server on the same directory is rejected with a message, also while the first is paused; the first continues. */
+/** A second server on the same directory is rejected with a message, even while the first is paused; the first continues. */
 export const checkTwoServers = async ({ seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 2, builders: 1, daemons: 0 });
   const { place } = torture;

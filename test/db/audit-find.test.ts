@@ -75,17 +75,17 @@ describe("the plan", () => {
     for (const type of parts) {
       for (const action of [undefined, "start", "stop", "write", "a"]) {
         for (const reason of [undefined, "", "cli", "z"]) {
-          const wanted = [type, action, reason] as const;
+          const requested = [type, action, reason] as const;
           const matched: Kind[] = [];
-          for (let bound: ReturnType<typeof toFirstBound> | undefined = toFirstBound(wanted); bound; lookups++) {
+          for (let bound: ReturnType<typeof toFirstBound> | undefined = toFirstBound(requested); bound; lookups++) {
             const at = bound;
             const found = kinds.find((kind) => isBelow(kind, at));
             if (!found) break;
-            const step = toNextStep(wanted, found);
+            const step = toNextStep(requested, found);
             if (step.matches) matched.push(found);
             bound = step.bound;
           }
-          expect(matched).toEqual(kinds.filter((kind) => kind.every((word, n) => (wanted[n] ?? word) === word)));
+          expect(matched).toEqual(kinds.filter((kind) => kind.every((word, n) => (requested[n] ?? word) === word)));
         }
       }
     }
@@ -220,13 +220,13 @@ describe("a log of 12,000 entries", () => {
 
   test("[AU-11] no statement sorts entries, scans a whole index or reads rows for what indexes contain", () => {
     const texts = new Set<string>();
-    const noteText = (text: string): string => {
+    const recordText = (text: string): string => {
       texts.add(text);
       return text;
     };
     const spied = {
-      query: (text: string) => db.query(noteText(text)),
-      prepare: (text: string) => db.prepare(noteText(text)),
+      query: (text: string) => db.query(recordText(text)),
+      prepare: (text: string) => db.prepare(recordText(text)),
     } as unknown as Database;
     for (const filter of FILTERS) {
       auditReport(spied, { filter, limit: 25, counted: true });
@@ -238,14 +238,14 @@ describe("a log of 12,000 entries", () => {
       const steps = (db.query(`explain query plan ${text}`).all() as { detail: string }[]).map(({ detail }) => detail);
       // Rows are read only for columns that the index of the requested entity does not contain. A search without a filter scans the time index.
       const isOfEntity = /audit_logs_(target|resource|request)|lower\(resource_target\)/.test(text);
-      const bad = steps.filter(
+      const problems = steps.filter(
         (step) =>
           step.includes("TEMP B-TREE FOR ORDER") ||
           step.includes("AUTOMATIC") ||
           (step.startsWith("SCAN audit_logs") && !step.includes(byTime) && !step.includes("audit_logs_kind")) ||
           (step.includes("USING INDEX") && !isOfEntity),
       );
-      expect([text, bad]).toEqual([text, []]);
+      expect([text, problems]).toEqual([text, []]);
     }
   });
 });

@@ -60,27 +60,27 @@ describe("an entry", () => {
   test("[AU-1] is in the batch of its change: a refused batch writes neither, a successful one both", async () => {
     using temp = tempDirectory();
     const store = openLocalStore({ directory: temp.path, cacheMb: 4, now: 0, fatal: () => {} });
-    const eyes = new Database(join(temp.path, "slipway.db"), { readonly: true });
+    const db = new Database(join(temp.path, "slipway.db"), { readonly: true });
     const readRows = () => [
-      eyes.query(`select ${columns} from audit_logs`).values(),
-      eyes.query("select key from settings where key like 'probe%'").values(),
+      db.query(`select ${columns} from audit_logs`).values(),
+      db.query("select key from settings where key like 'probe%'").values(),
     ];
     const audited = withOrigin(
       () => ORIGIN,
       () => insertAudit(entry),
     );
-    const refused = await store
+    const rejected = await store
       .commit([
         upsertSetting({ key: "probe", value: "1" }),
         audited,
         updateUser("missing", { name: "x" }, { expect: 1 }),
       ])
       .catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(CommitError);
+    expect(rejected).toBeInstanceOf(CommitError);
     expect(readRows()).toEqual([[], []]);
     await store.commit([upsertSetting({ key: "probe", value: "1" }), audited]);
     expect(readRows()).toEqual([[[5, "u", "192.0.2.7", "tests", "write", "organization", "o", 204, "r"]], [["probe"]]]);
-    eyes.close();
+    db.close();
     await store.close();
   });
 
@@ -88,8 +88,8 @@ describe("an entry", () => {
     const [row = []] = insertAudit(entry).rows;
     expect(row).toContain(NIL_UUID);
     expect(row).toContain('{"automatic":"true"}');
-    const [requests = []] = insertAudit({ ...entry, user_id: "somebody" }).rows;
-    expect(requests).not.toContain('{"automatic":"true"}');
+    const [requested = []] = insertAudit({ ...entry, user_id: "somebody" }).rows;
+    expect(requested).not.toContain('{"automatic":"true"}');
   });
 });
 

@@ -70,8 +70,8 @@ describe("background work", () => {
     };
     // A short log stays: each restart of the log costs the writer a flush.
     write(200);
-    const looks = systemClock.monotonic();
-    await commitUntil(checkpointer, () => systemClock.monotonic() > looks + 100);
+    const startedAt = systemClock.monotonic();
+    await commitUntil(checkpointer, () => systemClock.monotonic() > startedAt + 100);
     expect(isCheckpointed()).toBe(false);
     write(4_000);
     await commitUntil(checkpointer, isCheckpointed);
@@ -138,17 +138,17 @@ describe("background work", () => {
     write(1);
     expect(await readers.scan(toRowsQuery("select id from lines")).catch(getMessage)).toBe("reader: more than 50 rows");
     // Without the limit in the query, this one would fill the memory: 51 to the sixth rows.
-    const huge = "select a.id from lines a, lines b, lines c, lines d, lines e, lines f";
-    expect(await readers.scan(toRowsQuery(huge)).catch(getMessage)).toBe("reader: more than 50 rows");
+    const hugeQuery = "select a.id from lines a, lines b, lines c, lines d, lines e, lines f";
+    expect(await readers.scan(toRowsQuery(hugeQuery)).catch(getMessage)).toBe("reader: more than 50 rows");
     await readers.scan(toRowsQuery("select 1"));
     await readers.close();
   });
 
   test("[ST-18] a scan cannot write, and a failing query returns its own error", async () => {
     const readers = new Readers(file, { workers: 1 });
-    const wrong = await readers.scan(toRowsQuery("select from nothing")).catch(getMessage);
+    const syntaxError = await readers.scan(toRowsQuery("select from nothing")).catch(getMessage);
     const write = await readers.scan(toRowsQuery("delete from lines returning id")).catch(getMessage);
-    expect([wrong, write]).toEqual(['reader: near "from": syntax error', 'reader: near "delete": syntax error']);
+    expect([syntaxError, write]).toEqual(['reader: near "from": syntax error', 'reader: near "delete": syntax error']);
     expect(await readers.scan(toRowsQuery("select 1"))).toEqual([[1]]);
     await readers.close();
   });
@@ -158,8 +158,8 @@ describe("background work", () => {
     const waiting = Array.from({ length: 256 }, () =>
       readers.scan(toRowsQuery("select 1")).catch((error: Error) => error),
     );
-    const refused = await readers.scan(toRowsQuery("select 1")).catch(getMessage);
-    expect(refused).toBe("Too many queries are running. Please retry.");
+    const rejected = await readers.scan(toRowsQuery("select 1")).catch(getMessage);
+    expect(rejected).toBe("Too many queries are running. Please retry.");
     await readers.close();
     const answers = await Promise.all(waiting);
     expect(

@@ -1,4 +1,4 @@
-// Chats as release 0.2.0 has stored them, and what a later version knows of the question that each of them waits with.
+// Chats as release 0.2.0 stored them, and the question that each of them waits for as a later version records it.
 
 const chat = (key: number, status: string, last_assistant_id: number): string =>
   `insert into chats (key, id, organization_id, owner_id, last_model_config_id, title, client_type, created_at, updated_at, status,

@@ -81,10 +81,10 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
     });
 
     test("[ST-2] a statement that cannot be run is refused alone", async () => {
-      const wrong: Statement = { sql: "insert into no_such_table values (?)", rows: [[1]] };
+      const invalid: Statement = { sql: "insert into no_such_table values (?)", rows: [[1]] };
       const outcomes = await Promise.all([
         awaitOutcome(store.commit([insertSetting({ key: "before", value: "" })])),
-        awaitOutcome(store.commit([insertSetting({ key: "half", value: "" }), wrong])),
+        awaitOutcome(store.commit([insertSetting({ key: "half", value: "" }), invalid])),
         awaitOutcome(store.commit([insertSetting({ key: "after", value: "" })])),
       ]);
       expect(outcomes).toEqual(["done", "unknown", "done"]);
@@ -111,9 +111,9 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
     test("[ST-3] a guard applies to each row of its statement", async () => {
       await store.commit([insertSetting(["a", "b"].map((key) => ({ key, value: "1" })))]);
       const both = swapSetting(["a", "b"].map((key) => ({ key, from: "1", to: "2" })));
-      const oneGone = swapSetting(["a", "c"].map((key) => ({ key, from: "2", to: "3" })));
+      const oneMissing = swapSetting(["a", "c"].map((key) => ({ key, from: "2", to: "3" })));
       expect(await awaitOutcome(store.commit([both]))).toBe("done");
-      expect(await awaitOutcome(store.commit([oneGone]))).toBe("stale");
+      expect(await awaitOutcome(store.commit([oneMissing]))).toBe("stale");
       expect([await settingAt("a"), await settingAt("b")]).toEqual(["2", "2"]);
     });
 
@@ -149,7 +149,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(seen).toEqual(["a", "constraint a", "constraint a"]);
     });
 
-    test("[ST-9] an empty batch resolves and writes nothing, also one whose statements have no rows", async () => {
+    test("[ST-9] an empty batch, and one whose statements have no rows, resolve and write nothing", async () => {
       await store.commit([]);
       await store.commit([insertSetting([])]);
       expect(await listKeys()).toEqual([]);
@@ -192,11 +192,11 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
     });
 
     test("[ST-12] numbers ascend, belong to one caller, and are never assigned again, even after a restart or a crash", async () => {
-      const taken = new Map<SequenceName, number>();
+      const lastNumbers = new Map<SequenceName, number>();
       const reserve = async (sequence: SequenceName, count: number) => {
         const first = await store.reserve(sequence, count);
-        expect(first).toBeGreaterThan(taken.get(sequence) ?? 0);
-        taken.set(sequence, first + count - 1);
+        expect(first).toBeGreaterThan(lastNumbers.get(sequence) ?? 0);
+        lastNumbers.set(sequence, first + count - 1);
         return first;
       };
       const firsts = await Promise.all([1, 2, 3].map((count) => reserve("agent_logs", count)));

@@ -34,12 +34,12 @@ export const openIn = (
 export const localDeployment = async (): Promise<Deployment> => {
   const temps: ReturnType<typeof temporaryDirectory>[] = [];
   const opened: LocalStore[] = [];
-  const enter = (): string => {
+  const createDirectory = (): string => {
     const temp = temporaryDirectory();
     temps.push(temp);
     return temp.path;
   };
-  let directory = enter();
+  let directory = createDirectory();
   return {
     open: async (options) => {
       const store = openIn(directory, options);
@@ -47,7 +47,7 @@ export const localDeployment = async (): Promise<Deployment> => {
       return store;
     },
     crash: async () => {
-      const next = enter();
+      const next = createDirectory();
       for (const file of ["slipway.db", "slipway.db-wal"]) {
         await Bun.write(join(next, file), Bun.file(join(directory, file)));
       }

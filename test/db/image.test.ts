@@ -10,11 +10,11 @@ import { temporaryDirectory } from "./deployments.ts";
 const NOW = 1_700_000_000_000;
 const image = makeImage();
 
-/** Opens the directory's database, and returns the result of `look` on it. */
-const withOpened = <T>(directory: string, options: { image?: Uint8Array }, look: (db: Database) => T): T => {
+/** Opens the directory's database, and returns the result of `read` on it. */
+const withOpened = <T>(directory: string, options: { image?: Uint8Array }, read: (db: Database) => T): T => {
   const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: NOW, ...options });
   try {
-    return look(db);
+    return read(db);
   } finally {
     db.close();
     unlock();
@@ -46,7 +46,7 @@ test("[ST-28] a database from the image equals one from all steps, applied when 
   expect(existsSync(join(created.path, "slipway.db.part"))).toBe(false);
 });
 
-test("[ST-28] the image replaces no database with data, and none whose log still exists", () => {
+test("[ST-28] the image does not replace a database that has data or whose log still exists", () => {
   using temp = temporaryDirectory();
   const insert = "insert into settings values ('kept', 'yes')";
   const readKept = (db: Database): unknown => db.query("select value from settings where key = 'kept'").values();

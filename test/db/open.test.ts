@@ -1,4 +1,4 @@
-// Opening a data directory: who may, with which settings, and what an earlier owner leaves behind.
+// Opening a data directory: which process may, with which settings, and what an earlier owner leaves behind.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { chmodSync, statSync } from "node:fs";
@@ -25,15 +25,15 @@ describe("a data directory", () => {
   test("[ST-15] a second process is refused with the directory's name", async () => {
     using temp = temporaryDirectory();
     const { db, unlock } = openDatabase(temp.path, OPTIONS);
-    const refused = await startOpener(temp.path);
-    expect(refused.output).toBe(`LockedError: the data directory ${temp.path} is in use by another Slipway process`);
-    await refused.child.exited;
+    const rejected = await startOpener(temp.path);
+    expect(rejected.output).toBe(`LockedError: the data directory ${temp.path} is in use by another Slipway process`);
+    await rejected.child.exited;
     db.close();
     unlock();
-    const welcome = await startOpener(temp.path);
-    expect(welcome.output).toBe("opened");
-    welcome.child.stdin.end();
-    expect(await welcome.child.exited).toBe(0);
+    const second = await startOpener(temp.path);
+    expect(second.output).toBe("opened");
+    second.child.stdin.end();
+    expect(await second.child.exited).toBe(0);
   });
 
   test("[ST-15] the lock is released as soon as its owner is killed", async () => {
@@ -46,7 +46,7 @@ describe("a data directory", () => {
     await openIn(temp.path).close();
   });
 
-  test("[ST-15] a suspended owner still owns it", async () => {
+  test("[ST-15] a suspended process still owns the directory", async () => {
     using temp = temporaryDirectory();
     const owner = await startOpener(temp.path);
     owner.child.kill("SIGSTOP");

@@ -22,7 +22,7 @@ export type ProxyOptions = {
 };
 
 class LostResponse extends Error {}
-class TurnedAway extends Error {}
+class RejectedRequest extends Error {}
 
 export class ProxyStore implements Store {
   readonly epoch: number;
@@ -114,7 +114,7 @@ export class ProxyStore implements Store {
       } catch (error) {
         const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
         if (cause instanceof CommitError) throw cause;
-        if (!(cause instanceof TurnedAway)) lost = true;
+        if (!(cause instanceof RejectedRequest)) lost = true;
       }
     }
     if (lost) throw new CommitError("unknown", "no answer came back");
@@ -124,9 +124,9 @@ export class ProxyStore implements Store {
   async #send(message: ProxyRequest): Promise<ProxyAnswer> {
     const { random, faults, socket } = this.#options;
     const rollChance = (chance = 0, what: keyof ProxyStore["seen"]): boolean => {
-      const does = random() < chance;
-      if (does) this.seen[what] += 1;
-      return does;
+      const isHit = random() < chance;
+      if (isHit) this.seen[what] += 1;
+      return isHit;
     };
     const post = async (): Promise<ProxyAnswer> => {
       this.seen.sent += 1;
@@ -136,7 +136,7 @@ export class ProxyStore implements Store {
     };
     if (rollChance(faults.delay, "delayed")) await Bun.sleep(random() * 3);
     if (message.kind === "read") return post();
-    if (rollChance(faults.refused, "refused")) throw new TurnedAway("turned away");
+    if (rollChance(faults.refused, "refused")) throw new RejectedRequest("turned away");
     const answers = rollChance(faults.twice, "twice") ? [post(), post()] : [post()];
     const answer = await Promise.race(answers);
     await Promise.allSettled(answers);

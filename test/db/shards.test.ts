@@ -62,7 +62,7 @@ const READS = ["workspaces", "chats", "template_versions"].map((table) => `selec
 type Row = [id: string, part: number];
 const sortRows = (rows: Row[]): Row[] => rows.sort(([a], [b]) => (a < b ? -1 : 1));
 
-const WANTED: readonly Row[][] = [
+const EXPECTED: readonly Row[][] = [
   sortRows([...PEOPLE.map((id): Row => [id, toShard(id)]), [PREBUILDS_USER_ID, toShard(TEMPLATE)]]),
   sortRows(PEOPLE.map((id): Row => [id, toShard(id)])),
   sortRows([
@@ -92,11 +92,11 @@ test("[CP-2] existing objects get their shard on SQLite", () => {
   migrate(db, { directory: temp.path, now: 1, migrations: stepsBefore(MIGRATIONS, "0026_parts") });
   for (const write of WRITES) db.run(write);
   migrate(db, { directory: temp.path, now: 2 });
-  expect(READS.map((read) => db.query(read).values() as Row[])).toEqual(WANTED as Row[][]);
+  expect(READS.map((read) => db.query(read).values() as Row[])).toEqual(EXPECTED as Row[][]);
   db.close();
 });
 
-testNeeding([needs.postgres], "[CP-2] and on PostgreSQL", async () => {
+testNeeding([needs.postgres], "[CP-2] existing objects get their shard on PostgreSQL", async () => {
   const created = await createDatabase({ empty: true });
   databases.push(created);
   await using sql = new SQL(created.url, { max: 1 });
@@ -109,5 +109,5 @@ testNeeding([needs.postgres], "[CP-2] and on PostgreSQL", async () => {
     const rows: [string, string][] = await connection.unsafe(read).values();
     found.push(sortRows(rows.map(([id, part]) => [id, Number(part)])));
   }
-  expect(found).toEqual(WANTED as Row[][]);
+  expect(found).toEqual(EXPECTED as Row[][]);
 });

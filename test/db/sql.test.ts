@@ -30,7 +30,7 @@ const ports = sqliteTable("ports", {
   tags: text({ mode: "json" }).$type<string[]>(),
 });
 
-const harbour = () => {
+const openHarbour = () => {
   const db = new Database(":memory:", { strict: true });
   db.run(
     "create table boats (id integer primary key, name text, afloat integer, crew text, length real, home integer)",
@@ -53,7 +53,7 @@ const LIST_BOATS = query(build.select().from(boats));
 
 describe("statements and queries from Drizzle", () => {
   test("[ST-19] an insert fills in defaults, and stores booleans as 0 and 1 and JSON as text", () => {
-    const { run, raw } = harbour();
+    const { run, raw } = openHarbour();
     run(
       INSERT_BOAT([
         { id: 1, name: "Ark", afloat: true, crew: ["noah"], length: 137.16 },
@@ -67,7 +67,7 @@ describe("statements and queries from Drizzle", () => {
   });
 
   test("[ST-19] rows are returned as inserted", () => {
-    const { run, all } = harbour();
+    const { run, all } = openHarbour();
     const ark = { id: 1, name: "Ark", afloat: true, crew: ["noah", "é\0"], length: 1.5, home: null };
     run(INSERT_BOAT(ark));
     expect(all(LIST_BOATS())).toEqual([ark]);
@@ -109,13 +109,13 @@ describe("statements and queries from Drizzle", () => {
   });
 
   test("[ST-19] a boolean outside a column is 0 or 1 too, and constants are bound as the column stores them", () => {
-    const free = query(build.select({ is: sql<number>`${sql.placeholder("is")}` }).from(boats));
-    expect(free({ is: true }).params).toEqual([1]);
+    const outsideColumn = query(build.select({ is: sql<number>`${sql.placeholder("is")}` }).from(boats));
+    expect(outsideColumn({ is: true }).params).toEqual([1]);
     expect(query(build.select().from(boats).where(eq(boats.afloat, true)))().params).toEqual([1]);
   });
 
   test("[ST-19] an update touches only the columns it names, and each shape is compiled once", () => {
-    const { run, all } = harbour();
+    const { run, all } = openHarbour();
     const change = updateBy(boats, boats.id);
     run(INSERT_BOAT({ id: 1, name: "Ark", length: 2, home: 3 }));
     expect(run(change(1, { afloat: true, length: null, home: undefined }))).toEqual([1]);
@@ -126,14 +126,14 @@ describe("statements and queries from Drizzle", () => {
   });
 
   test("[ST-19] a deletion removes the rows of its key", () => {
-    const { run, all } = harbour();
+    const { run, all } = openHarbour();
     run(INSERT_BOAT([1, 2].map((id) => ({ id, name: "" }))));
     expect(run(deleteBy(boats, boats.id)(1))).toEqual([1]);
     expect(all(LIST_BOATS()).map((boat) => boat.id)).toEqual([2]);
   });
 
   test("[ST-19] a joined table is an object, or null without a match", () => {
-    const { run, all } = harbour();
+    const { run, all } = openHarbour();
     run(INSERT_BOAT([1, 2, 3].map((id) => ({ id, name: `b${id}`, home: id }))));
     run(INSERT_PORT([{ id: 1, name: null, open: false, tags: ["deep"] }, { id: 2 }]));
     const joined = query(build.select().from(boats).leftJoin(ports, eq(ports.id, boats.home)).orderBy(boats.id));
@@ -145,7 +145,7 @@ describe("statements and queries from Drizzle", () => {
   });
 
   test("[ST-19] chosen fields, expressions and aliases are read in their own types", () => {
-    const { run, all } = harbour();
+    const { run, all } = openHarbour();
     run(INSERT_BOAT({ id: 1, name: "Ark", afloat: true, crew: ["noah"] }));
     const chosen = query(
       build

@@ -7,7 +7,7 @@ import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 const notes = sqliteTable("notes", { id: integer().primaryKey(), body: text().notNull() });
 
-const notebook = () => {
+const openNotebook = () => {
   const client = new Database(":memory:");
   client.run("create table notes (id integer primary key, body text not null)");
   const listBodies = () => client.query("select body from notes order by id").values().flat();
@@ -16,7 +16,7 @@ const notebook = () => {
 
 describe("the reason for batches", () => {
   test("[ST-20] an async transaction of Drizzle commits at its first await and does not roll back", async () => {
-    const { db, client, listBodies } = notebook();
+    const { db, client, listBodies } = openNotebook();
     const failing = db.transaction(async (tx) => {
       tx.insert(notes).values({ body: "first half" }).run();
       await Promise.resolve();
@@ -28,8 +28,8 @@ describe("the reason for batches", () => {
     expect(listBodies()).toEqual(["first half"]);
   });
 
-  test("[ST-20] and other callers' writes are interleaved with it", async () => {
-    const { db, client, listBodies } = notebook();
+  test("[ST-20] other callers' writes are interleaved with an async transaction", async () => {
+    const { db, client, listBodies } = openNotebook();
     const gate = Promise.withResolvers<void>();
     const slow = db.transaction(async (tx) => {
       tx.insert(notes).values({ body: "first half" }).run();

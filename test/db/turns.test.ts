@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { FairScheduler } from "#db/engine/turns.ts";
 
 /** Starts work of several users that ends on request, and records the order in which it started. */
-const stage = (options: ConstructorParameters<typeof FairScheduler>[0]) => {
+const createScheduler = (options: ConstructorParameters<typeof FairScheduler>[0]) => {
   const turns = new FairScheduler(options);
   const started: string[] = [];
   const ends = new Map<string, () => void>();
@@ -27,7 +27,7 @@ const stage = (options: ConstructorParameters<typeof FairScheduler>[0]) => {
 };
 
 test("[ST-18] one person never has all slots, people take turns, and the server can use all slots", async () => {
-  const { begun, run, end } = stage({ slots: 2, maxPerUser: 1, limit: 100 });
+  const { begun, run, end } = createScheduler({ slots: 2, maxPerUser: 1, limit: 100 });
   for (const name of ["a1", "a2", "a3"]) void run("ada", name);
   for (const name of ["b1", "b2"]) void run("bob", name);
   expect(begun).toEqual(["a1", "b1"]);
@@ -48,7 +48,7 @@ test("[ST-18] one person never has all slots, people take turns, and the server 
 });
 
 test("[ST-18] a full queue refuses the newest request of the person with the most requests", async () => {
-  const { begun, run, end, refuseAll } = stage({ slots: 1, maxPerUser: 1, limit: 4 });
+  const { begun, run, end, refuseAll } = createScheduler({ slots: 1, maxPerUser: 1, limit: 4 });
   const [, , , last] = ["a1", "a2", "a3", "a4"].map((name) => run("ada", name));
   expect(await run("ada", "a5")).toBe("Too many queries are running. Please retry.");
   const other = run("bob", "b1");

@@ -29,7 +29,10 @@ test("[ST-23] increases a version before the write is acknowledged, and only for
     store.getVersion("other"),
     store.listedVersion,
   ];
-  /** Returns how much each has increased with a write: what lists show, callers, one workspace, another one, and which ones lists have. */
+  /**
+   * Returns how much a write increases each version: what lists show, callers, one workspace, another one, and which workspaces lists
+   * contain.
+   */
   const measureIncrease = async (batch: readonly Statement[], about?: string): Promise<number[]> => {
     const before = readVersions();
     await store.commit(batch, { about }).catch(() => {});

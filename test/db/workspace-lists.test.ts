@@ -91,14 +91,14 @@ testInside("[WL-1] every list search uses an index, for every caller", () => {
   const faults: string[] = [];
   for (const kind of ["owner", "organization_admin", "member"] as const) {
     const caller = makeCaller(kind);
-    const wanted = { favorites_of: caller.user_id, limit: 50 };
+    const page = { favorites_of: caller.user_id, limit: 50 };
     const requested = SEARCHES.flatMap((q) => [undefined, FIRST_CURSOR].map((after) => ({ q, after })));
     for (const { q, after } of requested) {
       const filter = parseWorkspaceFilter(q, caller, 0);
-      const { sql, params } = listWorkspacePage(filter, { ...wanted, after });
+      const { sql, params } = listWorkspacePage(filter, { ...page, after });
       const plan = db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[];
-      const whole = plan.filter(({ detail }) => /^SCAN (w|s|own|a|p|b|workspaces|agents)$/.test(detail));
-      faults.push(...whole.map(({ detail }) => `${kind} ${q}: ${detail} in ${sql}`));
+      const fullScans = plan.filter(({ detail }) => /^SCAN (w|s|own|a|p|b|workspaces|agents)$/.test(detail));
+      faults.push(...fullScans.map(({ detail }) => `${kind} ${q}: ${detail} in ${sql}`));
     }
   }
   for (const { sql, params } of [listWorkspaceStamps(["x"]), listWorkspaceViews({ ids: "[]" })]) {
@@ -117,14 +117,14 @@ const listIds = (list: readonly Workspace[]): string[] => list.map(({ id }) => i
 testInside("[WL-2] pages follow each other without gaps or duplicates, and the count is their total", async () => {
   for (const { client } of [people.owner, people.organization_admin, people.member]) {
     for (const q of ["", "status:running", "status:failed", "name:ws-00", "owner:owner-7", "param:size=big"]) {
-      const whole = await search(client, q);
-      const ids = listIds(whole.workspaces);
-      expect([q, whole.count, new Set(ids).size]).toEqual([q, ids.length, ids.length]);
+      const complete = await search(client, q);
+      const ids = listIds(complete.workspaces);
+      expect([q, complete.count, new Set(ids).size]).toEqual([q, ids.length, ids.length]);
       const step = Math.max(7, Math.ceil(ids.length / 4));
       const pages: string[] = [];
-      for (let at = 0; at <= ids.length; at += step) {
-        const page = await search(client, q, step, at);
-        expect(page.count).toBe(whole.count);
+      for (let offset = 0; offset <= ids.length; offset += step) {
+        const page = await search(client, q, step, offset);
+        expect(page.count).toBe(complete.count);
         pages.push(...listIds(page.workspaces));
       }
       expect(pages).toEqual(ids);
@@ -135,18 +135,18 @@ testInside("[WL-2] pages follow each other without gaps or duplicates, and the c
 testInside("[WL-7] cursor pages contain each workspace once, for every caller and search", async () => {
   for (const { client } of [people.owner, people.organization_admin, people.member]) {
     for (const q of ["", "status:running", "name:ws-00", "owner:owner-7"]) {
-      const whole = await search(client, q);
-      const step = Math.max(7, Math.ceil(whole.count / 4));
+      const complete = await search(client, q);
+      const step = Math.max(7, Math.ceil(complete.count / 4));
       const pages: string[] = [];
       for (let after = FIRST_CURSOR; ; ) {
         const query = new URLSearchParams({ q, limit: String(step), after_id: after });
         const page = await client.get<Workspaces>(`/api/v2/workspaces?${query}`);
-        expect(page.count).toBe(whole.count);
+        expect(page.count).toBe(complete.count);
         pages.push(...listIds(page.workspaces));
         if (page.workspaces.length < step) break;
         after = pages.at(-1) ?? after;
       }
-      expect([q, pages]).toEqual([q, listIds(whole.workspaces).sort()]);
+      expect([q, pages]).toEqual([q, listIds(complete.workspaces).sort()]);
     }
   }
 });
@@ -160,11 +160,11 @@ testInside(
     expect(listIds(dormant.workspaces)).toEqual([many.workspaces[3] as string]);
     const boss = await search(people.organization_admin.client, "");
     expect(listIds(boss.workspaces)).toEqual(listIds(all));
-    const mine = await search(people.member.client, "");
+    const memberList = await search(people.member.client, "");
     // Her own favorite first, then what is shared with her.
     const [first = "", second = "", third = ""] = many.workspaces;
-    expect(listIds(mine.workspaces)).toEqual([third, first, second]);
-    expect(mine.count).toBe(3);
+    expect(listIds(memberList.workspaces)).toEqual([third, first, second]);
+    expect(memberList.count).toBe(3);
     expect(await search(people.outsider.client, "")).toEqual({ workspaces: [], count: 0 });
     const order = all.map(({ owner_name, name, latest_build }) => [
       latest_build.status === "running" ? 0 : 1,
@@ -190,9 +190,9 @@ testInside("[WL-4] a search returns exactly the workspaces that match its terms"
     ],
     ["healthy:false", (one) => !one.health.healthy],
   ];
-  for (const [q, holds] of cases) {
+  for (const [q, matches] of cases) {
     const found = await search(people.organization_admin.client, q);
-    expect([q, listIds(found.workspaces)]).toEqual([q, listIds(all.filter(holds))]);
+    expect([q, listIds(found.workspaces)]).toEqual([q, listIds(all.filter(matches))]);
     expect(found.count).toBe(found.workspaces.length);
   }
 });

@@ -61,10 +61,10 @@ describe("the group-committing writer", () => {
     const order: number[] = [];
     const turns = new Map<number, number>();
     let turn = 0;
-    let isOver = false;
+    let isDone = false;
     const count = (): void => {
       turn += 1;
-      if (!isOver) setImmediate(count);
+      if (!isDone) setImmediate(count);
     };
     setImmediate(count);
     await Promise.all(
@@ -75,7 +75,7 @@ describe("the group-committing writer", () => {
         }),
       ),
     );
-    isOver = true;
+    isDone = true;
     expect(store.writer.counts.groups).toBe(1);
     expect(order).toEqual(Array.from({ length: 60 }, (_, i) => i));
     expect(Math.max(...turns.values())).toBe(8);
@@ -91,22 +91,22 @@ describe("the group-committing writer", () => {
   });
 
   test("[ST-1] while a group is flushed the loop continues, and new batches form the next group", async () => {
-    const mine = new Database(join(temp.path, "slipway.db"));
-    const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
+    const db = new Database(join(temp.path, "slipway.db"));
+    const epoch = db.query("select value from epoch").values()[0]?.[0] as number;
     const flushes: PromiseWithResolvers<void>[] = [];
     const slowFlush = (): Promise<void> => {
       const one = Promise.withResolvers<void>();
       flushes.push(one);
       return one.promise;
     };
-    const writer = new Writer(mine, { epoch, flush: slowFlush, committed: () => {}, fatal: () => {} });
+    const writer = new Writer(db, { epoch, flush: slowFlush, committed: () => {}, fatal: () => {} });
     const seen: string[] = [];
     const write = (key: string) => writer.submit([insertSetting({ key, value: "" })]).then(() => seen.push(key));
     const first = write("a");
     await until(() => flushes.length === 1);
     const rest = [write("b"), write("c")];
     await new Promise((resolve) => setImmediate(resolve));
-    expect([seen, flushes.length, mine.query("select count(*) from settings").values()[0]?.[0]]).toEqual([[], 1, 1]);
+    expect([seen, flushes.length, db.query("select count(*) from settings").values()[0]?.[0]]).toEqual([[], 1, 1]);
     flushes[0]?.resolve();
     await first;
     await until(() => flushes.length === 2);
@@ -115,15 +115,15 @@ describe("the group-committing writer", () => {
     await Promise.all(rest);
     expect([seen, writer.counts.groups]).toEqual([["a", "b", "c"], 2]);
     await writer.stop();
-    mine.close();
+    db.close();
   });
 
   test("[ST-16] [ST-26] when a flush fails, waiting callers fail, reads stop, and the process shuts down", async () => {
-    const mine = new Database(join(temp.path, "slipway.db"));
-    const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
+    const db = new Database(join(temp.path, "slipway.db"));
+    const epoch = db.query("select value from epoch").values()[0]?.[0] as number;
     const failed = Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_FSYNC" });
     const fatalErrors: Error[] = [];
-    const writer = new Writer(mine, {
+    const writer = new Writer(db, {
       epoch,
       flush: () => Promise.reject(failed),
       committed: () => {},
@@ -134,7 +134,7 @@ describe("the group-committing writer", () => {
     expect(fatalErrors).toEqual([failed]);
     await expect(writer.flushing).rejects.toThrow("disk I/O error");
     await writer.stop();
-    mine.close();
+    db.close();
   });
 
   test("[ST-26] a read of data that is being flushed is answered after the flush", async () => {
@@ -187,9 +187,9 @@ describe("the group-committing writer", () => {
 
   test("[ST-10] while another program locks the database, batches wait and the loop continues; after the timeout they are refused", async () => {
     const file = join(temp.path, "slipway.db");
-    const mine = new Database(file);
-    const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
-    const writer = new Writer(mine, {
+    const db = new Database(file);
+    const epoch = db.query("select value from epoch").values()[0]?.[0] as number;
+    const writer = new Writer(db, {
       epoch,
       heldMs: 50,
       flush,
@@ -199,28 +199,28 @@ describe("the group-committing writer", () => {
     const other = new Database(file);
     other.run("begin immediate");
     // One for the store, which waits longer.
-    const patient = put("patient");
+    const waiting = put("patient");
     const turns = Array.from({ length: 10 }, () => new Promise((resolve) => setImmediate(resolve)));
     await Promise.all(turns);
     expect(await awaitOutcome(writer.submit([insertSetting({ key: "a", value: "" })]))).toBe("overloaded");
     other.run("rollback");
-    await patient;
+    await waiting;
     expect(await awaitOutcome(writer.submit([insertSetting({ key: "b", value: "" })]))).toBe("done");
     expect((await store.all(listSettings())).map((row) => row.key).sort()).toEqual(["b", "patient"]);
     expect(stops).toEqual([]);
     await writer.stop();
     other.close();
-    mine.close();
+    db.close();
   });
 
   test("[ST-10] rows without values are counted too, so that every queue is bounded", async () => {
-    const mine = new Database(join(temp.path, "slipway.db"));
-    const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
-    const writer = new Writer(mine, { epoch, queueBytes: 100, flush, committed: () => {}, fatal: () => {} });
+    const db = new Database(join(temp.path, "slipway.db"));
+    const epoch = db.query("select value from epoch").values()[0]?.[0] as number;
+    const writer = new Writer(db, { epoch, queueBytes: 100, flush, committed: () => {}, fatal: () => {} });
     const nothing = { sql: "delete from settings where false", rows: [[]] };
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => awaitOutcome(writer.submit([nothing]))));
     expect(outcomes).toEqual(["done", "done", "done", "overloaded", "overloaded"]);
     await writer.stop();
-    mine.close();
+    db.close();
   });
 });

@@ -12,7 +12,7 @@ import type { StoredResource } from "#schema/chats/chat-context.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { Skill, Skills } from "#src/tools/skills/skills.ts";
 import type { StartedAttempt } from "../messages.ts";
-import { contextText } from "../prompt/context-blocks.ts";
+import { formatContext } from "../prompt/context-blocks.ts";
 import { loadAgentFolder } from "../turn/agent-choice.ts";
 import { customPrompt } from "../turn/model-call.ts";
 import { formatContent } from "./handover.ts";
@@ -23,12 +23,12 @@ type Deps = {
   readonly skills: (chat: { readonly chat_key: number; readonly owner_id: string }) => Skills;
 };
 type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids">;
-type Forms = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_instructions">;
+type AgentFiles = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_instructions">;
 
 type PreparedContext = HomeFiles & {
   /** Text to put before the first prompt. Empty if the agent reads it from a file. */
   readonly introduction: string;
-  /** Changes when the chat has another workspace, or when anything changes that the agent reads only at startup. */
+  /** Changes when the chat's workspace changes, or anything else that the agent reads only at startup. */
   readonly key: string;
 };
 
@@ -36,10 +36,10 @@ export const prepareContext = async (
   { store, hooks, skills }: Deps,
   { about, chat_key, mcp_server_ids }: Attempt,
   history: readonly Pick<MessageRow, "role" | "content">[],
-  forms: Forms,
+  forms: AgentFiles,
 ): Promise<PreparedContext> => {
   const { owner_id, workspace_id } = about;
-  const [settings, seen, pin, known, folder] = await Promise.all([
+  const [settings, chatPrompt, pin, available, folder] = await Promise.all([
     readCallSettings(store, owner_id),
     customPrompt({ hooks, store }, chat_key),
     store.get(findChatContext({ chat: chat_key })),
@@ -50,14 +50,14 @@ export const prepareContext = async (
   const instructions = buildInstructions({
     administrator: settings.system_prompt.text,
     chat: history.filter(({ role }) => role === "system").map(({ content }) => formatContent(content)),
-    personal: seen ?? settings.prompt,
+    personal: chatPrompt ?? settings.prompt,
     resources: snapshot?.resources ?? [],
     own: forms.own_instructions ?? [],
     folder,
   });
-  const given = toFiles(instructions, known, forms);
-  const key = sha256(JSON.stringify([given, [...mcp_server_ids].sort(), workspace_id]));
-  return Object.assign({}, given, { key });
+  const files = toFiles(instructions, available, forms);
+  const key = sha256(JSON.stringify([files, [...mcp_server_ids].sort(), workspace_id]));
+  return Object.assign({}, files, { key });
 };
 
 type Instructions = {
@@ -65,15 +65,15 @@ type Instructions = {
   readonly chat: readonly string[];
   readonly personal: string;
   readonly resources: readonly StoredResource[];
-  /** Names of files in the folder that the agent reads without our help. */
+  /** Names of files in the workspace's folder that the agent reads itself. */
   readonly own: readonly string[];
   readonly folder: string | undefined;
 };
 
 /** Returns the instructions that the agent does not find itself. Pure. */
 const buildInstructions = ({ administrator, chat, personal, resources, own, folder }: Instructions): string => {
-  const read = new Set(folder === undefined ? [] : own.map((name) => join(folder, name)));
-  const { instructions } = contextText(resources.filter(({ source }) => !read.has(source)));
+  const readFiles = new Set(folder === undefined ? [] : own.map((name) => join(folder, name)));
+  const { instructions } = formatContext(resources.filter(({ source }) => !readFiles.has(source)));
   return [
     administrator,
     ...chat,
@@ -88,7 +88,7 @@ const buildInstructions = ({ administrator, chat, personal, resources, own, fold
 const toFiles = (
   instructions: string,
   skills: readonly Skill[],
-  { instructions_file = "", skills_folder = "" }: Forms,
+  { instructions_file = "", skills_folder = "" }: AgentFiles,
 ): Omit<PreparedContext, "key"> => {
   const inFolder = skills_folder !== "";
   const linkable = inFolder ? skills : [];

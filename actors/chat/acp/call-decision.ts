@@ -23,7 +23,7 @@ const READ_ONLY_TOOLS: ReadonlySet<string> = new Set([
   "agent_think",
 ]);
 
-/** `folder`: the agent's, where known. `isOffered`: whether the chat offers the tool; a planning chat offers fewer. */
+/** `folder`: the agent's folder, if known. `isOffered`: whether the chat offers the tool; a planning chat offers fewer. */
 export const decideAgentCall = (
   chat_id: string,
   { about, permissions }: Pick<StartedAttempt, "about" | "permissions">,
@@ -41,6 +41,6 @@ export const decideAgentCall = (
 const canChangeFiles = (tool_name: string, args: ChatTool["args"], scope: ReturnType<typeof toToolScope>): boolean => {
   if (tool_name === "execute") return findWriteReason(getCommand(args)) !== undefined;
   if (isEdit(tool_name)) return getPaths(args).length === 0 || explainLimit(tool_name, args, scope) !== undefined;
-  // A person decides about leaving the agent's own plan, through the chat's mode.
+  // Only a person can end plan mode, by changing the chat's mode.
   return !READ_ONLY_TOOLS.has(tool_name);
 };

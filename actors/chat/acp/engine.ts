@@ -10,11 +10,11 @@ export const openEngines = (deps: AgentEngineDeps): Engines => {
   const { store, clock } = deps;
   const sessions = new AgentSessions(clock);
   const findProfile = async (name: string) => resolveProfile(name, await findCodingAgent(store, name));
-  const own: Engine = { begin: (scope, started) => new Turn(deps, scope, started) };
+  const ownEngine: Engine = { begin: (scope, started) => new Turn(deps, scope, started) };
   const withSessions = Object.assign({}, deps, { sessions, findProfile });
-  const agents: Engine = { begin: (scope, started) => new AgentTurn(withSessions, scope, started) };
+  const agentEngine: Engine = { begin: (scope, started) => new AgentTurn(withSessions, scope, started) };
   return {
-    of: (coding_agent) => (coding_agent === null ? own : agents),
+    of: (coding_agent) => (coding_agent === null ? ownEngine : agentEngine),
     kept: () => sessions.chats(),
     forget: (chat_id) => sessions.end(chat_id),
     release: (isLeaving) => sessions.release(isLeaving),

@@ -46,8 +46,8 @@ export class AgentEvents {
 
   push(event: AgentEvent): void {
     const characters = countCharacters(event);
-    const isTooMuch = characters > 0 && this.#characters + characters > MAX_CHARACTERS;
-    if (isTooMuch || this.#waiting.length >= MAX_WAITING) {
+    const exceedsLimit = characters > 0 && this.#characters + characters > MAX_CHARACTERS;
+    if (exceedsLimit || this.#waiting.length >= MAX_WAITING) {
       if (event.type === "asked") event.answer(undefined);
       return;
     }
@@ -66,11 +66,11 @@ export class AgentEvents {
         return event;
       }
       let onAbort = (): void => {};
-      const left = new Promise<void>((resolve) => {
+      const aborted = new Promise<void>((resolve) => {
         onAbort = resolve;
       });
       signal.addEventListener("abort", onAbort, { once: true });
-      await Promise.race([this.#wakeup.wait(), left]);
+      await Promise.race([this.#wakeup.wait(), aborted]);
       signal.removeEventListener("abort", onAbort);
     }
   }
@@ -80,7 +80,7 @@ export class AgentEvents {
     return this.#waiting.length > 0;
   }
 
-  /** Takes all waiting events. Their questions are no longer put to anyone. */
+  /** Takes all waiting events, and answers their questions as canceled. */
   drain(): readonly AgentEvent[] {
     const all = this.#waiting;
     this.#waiting = [];
@@ -97,7 +97,7 @@ const countCharacters = (event: AgentEvent): number => {
   const all = Array.isArray(content) ? content : [content];
   return all.reduce((sum, one) => {
     if (one?.type === "diff") return sum + one.newText.length + (one.oldText?.length ?? 0);
-    const shown = one?.type === "content" ? one.content : one;
-    return shown?.type === "text" ? sum + shown.text.length : sum;
+    const block = one?.type === "content" ? one.content : one;
+    return block?.type === "text" ? sum + block.text.length : sum;
   }, 0);
 };

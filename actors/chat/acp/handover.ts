@@ -27,13 +27,13 @@ export type Handover = {
 export type Prompt = { readonly text: string; readonly files: readonly MessagePart[] };
 
 export const buildHandover = (history: readonly Row[], stored: StoredSession | null): Handover => {
-  const at = stored === null ? -1 : history.findIndex(({ id }) => id === stored.through);
-  const since = history.slice(at + 1).filter(({ role }) => role === "user");
+  const lastKnownIndex = stored === null ? -1 : history.findIndex(({ id }) => id === stored.through);
+  const newRows = history.slice(lastKnownIndex + 1).filter(({ role }) => role === "user");
   return {
-    isKnown: at >= 0,
-    newText: since.map(({ content }) => formatContent(content)).join("\n\n"),
-    hasNewMessages: since.some((row) => !isHookRow(row)),
-    files: listFiles(since),
+    isKnown: lastKnownIndex >= 0,
+    newText: newRows.map(({ content }) => formatContent(content)).join("\n\n"),
+    hasNewMessages: newRows.some((row) => !isHookRow(row)),
+    files: listFiles(newRows),
   };
 };
 
@@ -43,8 +43,8 @@ export const listFiles = (rows: readonly Row[]): readonly MessagePart[] =>
 
 /** Returns the messages that people sent last, which the agent may have missed because of a crash. */
 export const findLastPrompt = (history: readonly Row[]): Prompt => {
-  const last = history.findLastIndex(({ role }) => role !== "user");
-  const rows = history.slice(last + 1);
+  const lastOtherIndex = history.findLastIndex(({ role }) => role !== "user");
+  const rows = history.slice(lastOtherIndex + 1);
   return { text: rows.map(({ content }) => formatContent(content)).join("\n\n"), files: listFiles(rows) };
 };
 
@@ -54,19 +54,19 @@ export const CONTINUE =
 /** Formats the history as text for a session that does not know it. Instructions are provided separately: see ./agent-home.ts. */
 export const formatHistory = (all: readonly Row[]): string => {
   const history = all.filter(({ role }) => role !== "system");
-  const last = history.findLastIndex(({ role }) => role !== "user");
-  const before = history.slice(0, last + 1);
-  const fresh = history
-    .slice(last + 1)
+  const lastOtherIndex = history.findLastIndex(({ role }) => role !== "user");
+  const earlier = history.slice(0, lastOtherIndex + 1);
+  const newText = history
+    .slice(lastOtherIndex + 1)
     .map(({ content }) => formatContent(content))
     .join("\n\n");
-  if (before.length === 0) return fresh;
-  const lines = before.flatMap(({ role, content }) => {
+  if (earlier.length === 0) return newText;
+  const lines = earlier.flatMap(({ role, content }) => {
     const text = content.map((part) => formatPart(part)).filter((line) => line !== "");
     return text.length === 0 ? [] : [`[${role}]\n${text.join("\n")}`];
   });
   const past = lines.join("\n\n").slice(-MAX_HISTORY);
-  return `This is the conversation so far. Do not repeat its work.\n\n<conversation>\n${past}\n</conversation>\n\n${fresh === "" ? CONTINUE : fresh}`;
+  return `This is the conversation so far. Do not repeat its work.\n\n<conversation>\n${past}\n</conversation>\n\n${newText === "" ? CONTINUE : newText}`;
 };
 
 const formatPart = (part: MessagePart): string => {

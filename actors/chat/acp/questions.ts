@@ -40,8 +40,8 @@ export class Questions {
   }
 
   /**
-   * Registers a request. A request for a call that was already asked about, or is over according to `isOver`, becomes a new call, because
-   * the agent may have put other content under the same ID. `former` is the call that it replaces.
+   * Registers a request. A request becomes a new call if the agent already asked about the call, or if the call is over according to
+   * `isOver`: the agent may have used the same ID for other content. `former` is the ID of the call that it replaces.
    */
   register(
     requested: AgentQuestion,
@@ -56,11 +56,11 @@ export class Questions {
     const described = last && !isDescribed(applyUpdate(undefined, requested.call)) ? last : requested.call;
     this.#asked.add(toolCallId);
     this.#requests.set(toolCallId, described);
-    const named: AgentQuestion = Object.assign({}, requested, {
+    const question: AgentQuestion = Object.assign({}, requested, {
       call: Object.assign({}, described, { toolCallId: id }),
     });
-    this.#open.set(id, { asked: named });
-    return { asked: named, former: isRepeated ? before : undefined };
+    this.#open.set(id, { asked: question });
+    return { asked: question, former: isRepeated ? before : undefined };
   }
 
   /** Records what the question shows; an approval covers only that. */
@@ -106,19 +106,19 @@ export class Questions {
    * content before the change.
    */
   useGrant(path: string, content: string, current: string | undefined): boolean {
-    const at = this.#grants.findIndex((one) => one.path === path && matchesShown(one, content, current));
-    if (at >= 0) this.#grants.splice(at, 1);
-    return at >= 0;
+    const index = this.#grants.findIndex((one) => one.path === path && matchesShown(one, content, current));
+    if (index >= 0) this.#grants.splice(index, 1);
+    return index >= 0;
   }
 
   /** Returns true once for each call that a person approved, if the question showed exactly this call. */
   useCallGrant(tool: ChatTool): boolean {
-    const at = this.#calls.findIndex((one) => isSameCall(one, tool, this.#folder));
-    if (at >= 0) this.#calls.splice(at, 1);
-    return at >= 0;
+    const index = this.#calls.findIndex((one) => isSameCall(one, tool, this.#folder));
+    if (index >= 0) this.#calls.splice(index, 1);
+    return index >= 0;
   }
 
-  /** Clears all approvals, which are valid for one turn of the agent. */
+  /** Clears all approvals: they are valid for one turn of the agent. */
   beginTurn(): void {
     this.cancel();
     this.#requests.clear();

@@ -40,7 +40,8 @@ import type { AgentTools } from "./tools.ts";
 const CANCEL_TIMEOUT_MS = 10_000;
 
 /**
- * How to open a session. `load`: the session to continue, if the agent can. `signal`: aborts when the turn that waits for the session ends.
+ * How to open a session. `load`: the session to continue, if the agent can load sessions. `signal`: aborts when the turn that waits for
+ * the session ends.
  */
 export type OpenSession = {
   readonly chat_id: string;
@@ -294,11 +295,11 @@ export class AgentSession {
   /** Reports to the workspace where finished calls may have changed files, so that the chat's diff includes them. */
   reportTouched(parts: readonly MessagePart[]): void {
     for (const part of parts) if (part.type === "tool-call") this.#shown.set(part.tool_call_id ?? "", part);
-    const over = parts.flatMap(({ type, tool_call_id = "" }) => {
+    const finished = parts.flatMap(({ type, tool_call_id = "" }) => {
       const shown = type === "tool-result" ? this.#shown.get(tool_call_id) : undefined;
       return shown && this.#shown.delete(tool_call_id) ? [shown] : [];
     });
-    const json = toTouchedFiles(over);
+    const json = toTouchedFiles(finished);
     if (json.paths.length === 0 && json.commands.length === 0) return;
     this.#agent.call({ method: "POST", path: "/git/touched", json }).catch((error: unknown) => {
       log("chats").debug("failed to report the files that a coding agent changed: {error}", { error });
@@ -382,15 +383,16 @@ export class AgentSession {
     });
     if (!isGranted) throw new Error("The chat's rules or its owner did not allow this file to be written.");
     const url = `/write-file?path=${encodeURIComponent(path)}`;
-    const wrote = (error?: string): void => this.events.push({ type: "written", tool_call_id: toolCallId, error });
+    const reportWritten = (error?: string): void =>
+      this.events.push({ type: "written", tool_call_id: toolCallId, error });
     try {
       // The approval may take minutes, and a link may have replaced the file by then.
       if ((await this.#resolvePath(path)) !== path)
         throw new Error(`"${path}" now leads to a different file than the one that was approved.`);
       await this.#agent.call({ method: "POST", path: url, body: new TextEncoder().encode(content), patient: true });
-      wrote();
+      reportWritten();
     } catch (error) {
-      wrote((error as Error).message);
+      reportWritten((error as Error).message);
       throw error;
     }
   }

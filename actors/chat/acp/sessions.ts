@@ -5,7 +5,7 @@ import type { IsLeaving } from "#db/own-rows.ts";
 import type { ToolAgent } from "#src/tools/tool.ts";
 import { AgentSession, type OpenSession } from "./session.ts";
 
-/** Limited because an agent uses several hundred megabytes. */
+/** An idle agent is stopped after this time, because it uses several hundred megabytes of memory. */
 const IDLE_TIMEOUT_MS = 15 * 60_000;
 
 type Entry = { readonly part: number; readonly opened: Promise<AgentSession>; session?: AgentSession; idle?: Timer };
@@ -32,8 +32,8 @@ export class AgentSessions {
   /** Opens a session, or waits for the one being opened. Rejects with a readable message. */
   async open(part: number, agent: ToolAgent, requested: OpenSession): Promise<AgentSession> {
     const { chat_id } = requested;
-    const known = this.#entries.get(chat_id);
-    if (known && !known.session?.isGone) return known.opened;
+    const existing = this.#entries.get(chat_id);
+    if (existing && !existing.session?.isGone) return existing.opened;
     const entry: Entry = { part, opened: AgentSession.open({ clock: this.#clock, agent }, requested) };
     this.#entries.set(chat_id, entry);
     try {

@@ -28,7 +28,7 @@ type StepCall = {
   part: MessagePart | undefined;
   readonly isStored: boolean;
   readonly tool_name: string | undefined;
-  /** The tool of ours that Slipway runs for the agent. */
+  /** The tool that Slipway runs for the agent. */
   own: ChatTool | undefined;
   answer: ToolAnswer | undefined;
   /** Why the call was refused. */
@@ -72,32 +72,32 @@ export class AgentStep {
   /** Adds a call of an earlier step that still needs a result; `refusal` is the reason for the refusal. */
   adopt({ tool_call_id, tool_name, args }: PendingCall, now: number, refusal?: string): void {
     const call = applyUpdate(undefined, { toolCallId: tool_call_id, rawInput: args });
-    const more = { own: undefined, answer: undefined, refusal, shown: "", over_at: undefined };
-    const known = { call, part: undefined, isStored: true, tool_name, ...more };
-    this.#calls.set(tool_call_id, known);
+    const noResult = { own: undefined, answer: undefined, refusal, shown: "", over_at: undefined };
+    const stepCall = { call, part: undefined, isStored: true, tool_name, ...noResult };
+    this.#calls.set(tool_call_id, stepCall);
     this.#open += 1;
-    if (refusal !== undefined) this.#end(known, now);
+    if (refusal !== undefined) this.#end(stepCall, now);
   }
 
-  /** Takes over calls that were open, and in no message, when the previous step was stored. */
+  /** Takes over the calls that were open when the previous step was stored, and are in none of its messages. */
   carry(before: AgentStep, now: number): void {
     for (const { call, over_at, isStored } of before.#calls.values()) {
-      const isLeft = over_at === undefined && !isStored && !before.#asked.has(call.id);
-      if (isLeft) this.#update({ toolCallId: call.id }, now, call);
+      const isCarried = over_at === undefined && !isStored && !before.#asked.has(call.id);
+      if (isCarried) this.#update({ toolCallId: call.id }, now, call);
     }
   }
 
   /** Returns whether the call was running when the step was stored. */
   isRunning(id: string): boolean {
-    const known = this.#calls.get(id);
-    return known !== undefined && known.over_at === undefined && !this.#asked.has(id);
+    const stepCall = this.#calls.get(id);
+    return stepCall !== undefined && stepCall.over_at === undefined && !this.#asked.has(id);
   }
 
-  /** Applies an update of the agent. `nameOf` returns the chat's ID for the agent's call. */
+  /** Applies an update of the agent. `toChatCallId` returns the chat's ID for the agent's call. */
   applyUpdate(
     update: SessionUpdate,
     now: number,
-    nameOf: (agent_id: string) => string,
+    toChatCallId: (agent_id: string) => string,
     done: ReadonlySet<string>,
   ): void {
     switch (update.sessionUpdate) {
@@ -111,7 +111,7 @@ export class AgentStep {
       }
       case "tool_call":
       case "tool_call_update": {
-        const toolCallId = nameOf(update.toolCallId);
+        const toolCallId = toChatCallId(update.toolCallId);
         if (!done.has(toolCallId)) this.#update(Object.assign({}, update, { toolCallId }), now);
         return;
       }
@@ -121,7 +121,7 @@ export class AgentStep {
         if (this.isTooLarge) return;
         this.#endText(now);
         const delta = `Plan:\n${this.#mask.text(text)}\n`;
-        this.#live(this.#collector.add({ type: "reasoning", delta, ends: true }, now));
+        this.#pushParts(this.#collector.add({ type: "reasoning", delta, ends: true }, now));
         return;
       }
       case "usage_update":
@@ -145,10 +145,10 @@ export class AgentStep {
 
   /** Refuses the call. The reason is its result, whatever the agent reports later. */
   refuse(id: string, why: string, now: number): void {
-    const known = this.#calls.get(id);
-    if (!known || known.over_at !== undefined) return;
-    known.refusal = why;
-    this.#end(known, now);
+    const stepCall = this.#calls.get(id);
+    if (!stepCall || stepCall.over_at !== undefined) return;
+    stepCall.refusal = why;
+    this.#end(stepCall, now);
   }
 
   /** Records the end of a write through the client. A write without a question is not a call of the chat. */
@@ -162,27 +162,27 @@ export class AgentStep {
 
   /** Records the answer of a call that Slipway ran. If it ran without a question, only the agent's own call is displayed. */
   ran(id: string, answer: ToolAnswer, now: number): void {
-    const known = this.#calls.get(id);
-    if (!known || known.over_at !== undefined) return;
-    known.answer = answer;
-    this.#end(known, now);
+    const stepCall = this.#calls.get(id);
+    if (!stepCall || stepCall.over_at !== undefined) return;
+    stepCall.answer = answer;
+    this.#end(stepCall, now);
   }
 
   /** Updates the calls that show this terminal. */
   onTerminalOutput(terminal_id: string): void {
-    for (const known of this.#calls.values()) {
-      const isShown = known.call.content.some((one) => one.type === "terminal" && one.terminalId === terminal_id);
-      const isOwn = known.call.id === `terminal-${terminal_id}`;
-      if (known.over_at === undefined && (isShown || isOwn)) this.#showOutput(known);
+    for (const stepCall of this.#calls.values()) {
+      const isShown = stepCall.call.content.some((one) => one.type === "terminal" && one.terminalId === terminal_id);
+      const isOwn = stepCall.call.id === `terminal-${terminal_id}`;
+      if (stepCall.over_at === undefined && (isShown || isOwn)) this.#showOutput(stepCall);
     }
   }
 
-  /** Whether calls have ended and none is open, so that the step can be stored. */
+  /** Whether the step has calls and all of them have ended, so that it can be stored. */
   get isComplete(): boolean {
     return this.#calls.size > 0 && this.#open === 0;
   }
 
-  /** Whether the agent has written more than a step may contain. What exceeds it was left out. */
+  /** Whether the agent has written more than a step may contain. The excess is dropped. */
   get isTooLarge(): boolean {
     return this.#textSize + this.#callsSize > MAX_STEP_CHARACTERS;
   }
@@ -203,10 +203,15 @@ export class AgentStep {
 
   /** The finished calls, as lifecycle hooks receive them. */
   get answered(): readonly AnsweredCall[] {
-    return [...this.#calls.values()].flatMap((known) =>
-      known.over_at === undefined || known.refusal !== undefined
+    return [...this.#calls.values()].flatMap((stepCall) =>
+      stepCall.over_at === undefined || stepCall.refusal !== undefined
         ? []
-        : [{ call: { tool_call_id: known.call.id, tool_name: toToolName(known) }, ...this.#toCallResult(known) }],
+        : [
+            {
+              call: { tool_call_id: stepCall.call.id, tool_name: toToolName(stepCall) },
+              ...this.#toCallResult(stepCall),
+            },
+          ],
     );
   }
 
@@ -216,19 +221,21 @@ export class AgentStep {
     this.#endText(now);
     const calls = [...this.#calls.values()];
     const error = open !== "carried" && "error" in open ? open.error : undefined;
-    if (error !== undefined) for (const known of calls) this.#show(known, now);
+    if (error !== undefined) for (const stepCall of calls) this.#show(stepCall, now);
     const isKept = ({ call, over_at }: StepCall): boolean =>
       over_at !== undefined || error !== undefined || this.#asked.has(call.id);
-    const left = new Set(calls.flatMap((known) => (isKept(known) ? [] : [known.call.id])));
+    const unfinished = new Set(calls.flatMap((stepCall) => (isKept(stepCall) ? [] : [stepCall.call.id])));
     const content = this.#collector
       .content(now)
-      .filter(({ type, tool_call_id = "" }) => type !== "tool-call" || !left.has(tool_call_id));
+      .filter(({ type, tool_call_id = "" }) => type !== "tool-call" || !unfinished.has(tool_call_id));
     return [
       ...(content.length === 0 ? [] : [toAssistantMessage(content, this.#usage)]),
-      ...calls.flatMap((known) => {
-        if (known.over_at !== undefined) return [this.#message(known, known.over_at)];
+      ...calls.flatMap((stepCall) => {
+        if (stepCall.over_at !== undefined) return [this.#message(stepCall, stepCall.over_at)];
         if (error === undefined) return [];
-        return [toolMessage({ ...toCallRef(known), result: this.#toPartialResult(known, error), is_error: true, now })];
+        return [
+          toolMessage({ ...toCallRef(stepCall), result: this.#toPartialResult(stepCall, error), is_error: true, now }),
+        ];
       }),
     ];
   }
@@ -242,7 +249,7 @@ export class AgentStep {
     const id = update.toolCallId;
     const before = this.#calls.get(id);
     const call = this.#measure(applyUpdate(before?.call ?? from, update));
-    const known: StepCall = before ?? {
+    const stepCall: StepCall = before ?? {
       call,
       part: undefined,
       isStored: false,
@@ -253,14 +260,14 @@ export class AgentStep {
       shown: "",
       over_at: undefined,
     };
-    known.call = call;
+    stepCall.call = call;
     if (!before) this.#open += 1;
-    this.#calls.set(id, known);
-    if (known.over_at !== undefined) return known;
-    if (requested || isDescribed(call)) this.#show(known, now);
-    this.#showOutput(known);
-    if (isOver(call)) this.#end(known, now);
-    return known;
+    this.#calls.set(id, stepCall);
+    if (stepCall.over_at !== undefined) return stepCall;
+    if (requested || isDescribed(call)) this.#show(stepCall, now);
+    this.#showOutput(stepCall);
+    if (isOver(call)) this.#end(stepCall, now);
+    return stepCall;
   }
 
   /** Returns the call, or one without content if the step is too large with it. */
@@ -272,58 +279,58 @@ export class AgentStep {
   }
 
   /** Adds the call to the message, or updates it with newer information. */
-  #show(known: StepCall, now: number): void {
-    if (known.isStored) return;
-    const { tool_name, args } = this.#toTool(known);
-    if (known.part?.tool_name === tool_name && Bun.deepEquals(known.part.args, args)) return;
-    if (known.part) {
-      Object.assign(known.part, { tool_name, args });
-      this.#push(known.part, "assistant");
+  #show(stepCall: StepCall, now: number): void {
+    if (stepCall.isStored) return;
+    const { tool_name, args } = this.#toTool(stepCall);
+    if (stepCall.part?.tool_name === tool_name && Bun.deepEquals(stepCall.part.args, args)) return;
+    if (stepCall.part) {
+      Object.assign(stepCall.part, { tool_name, args });
+      this.#push(stepCall.part, "assistant");
       return;
     }
     this.#endText(now);
-    const shown = this.#collector.add({ type: "tool_call", id: known.call.id, name: tool_name, args }, now);
-    known.part = shown.at(-1);
-    this.#live(shown);
+    const shown = this.#collector.add({ type: "tool_call", id: stepCall.call.id, name: tool_name, args }, now);
+    stepCall.part = shown.at(-1);
+    this.#pushParts(shown);
   }
 
-  #showOutput(known: StepCall): void {
-    const ids = { tool_call_id: known.call.id, tool_name: toToolName(known) };
-    const output = this.#getOutput(known.call, true);
-    if (output === known.shown || isOver(known.call)) return;
-    const isMore = output.startsWith(known.shown);
+  #showOutput(stepCall: StepCall): void {
+    const ids = { tool_call_id: stepCall.call.id, tool_name: toToolName(stepCall) };
+    const output = this.#getOutput(stepCall.call, true);
+    if (output === stepCall.shown || isOver(stepCall.call)) return;
+    const isMore = output.startsWith(stepCall.shown);
     if (!isMore) this.#push({ type: "tool-result", ...ids, result_reset: true }, "tool");
-    const result_delta = isMore ? output.slice(known.shown.length) : output;
-    known.shown = output;
+    const result_delta = isMore ? output.slice(stepCall.shown.length) : output;
+    stepCall.shown = output;
     this.#push({ type: "tool-result", ...ids, result_delta }, "tool");
   }
 
-  #end(known: StepCall, now: number): void {
-    this.#show(known, now);
-    known.over_at = now;
+  #end(stepCall: StepCall, now: number): void {
+    this.#show(stepCall, now);
+    stepCall.over_at = now;
     this.#open -= 1;
-    const { result, is_error } = this.#toCallResult(known);
-    const part = { type: "tool-result" as const, ...toCallRef(known), result, is_error, created_at: toRfc3339(now) };
+    const { result, is_error } = this.#toCallResult(stepCall);
+    const part = { type: "tool-result" as const, ...toCallRef(stepCall), result, is_error, created_at: toRfc3339(now) };
     this.#push(part, "tool");
   }
 
-  #message(known: StepCall, now: number): NewMessage {
-    return toolMessage({ ...toCallRef(known), ...this.#toCallResult(known), now });
+  #message(stepCall: StepCall, now: number): NewMessage {
+    return toolMessage({ ...toCallRef(stepCall), ...this.#toCallResult(stepCall), now });
   }
 
-  #toCallResult(known: StepCall): { readonly result: unknown; readonly is_error: boolean } {
-    if (known.refusal !== undefined) return { result: { error: known.refusal }, is_error: true };
-    if (known.answer !== undefined) return { ...known.answer, result: this.#mask.result(known.answer.result) };
-    const { result, is_error } = toResult(known.call, this.#getOutput(known.call));
+  #toCallResult(stepCall: StepCall): { readonly result: unknown; readonly is_error: boolean } {
+    if (stepCall.refusal !== undefined) return { result: { error: stepCall.refusal }, is_error: true };
+    if (stepCall.answer !== undefined) return { ...stepCall.answer, result: this.#mask.result(stepCall.answer.result) };
+    const { result, is_error } = toResult(stepCall.call, this.#getOutput(stepCall.call));
     return { result, is_error };
   }
 
-  #toPartialResult(known: StepCall, error: string): Record<string, unknown> {
-    const output = this.#getOutput(known.call, true);
+  #toPartialResult(stepCall: StepCall, error: string): Record<string, unknown> {
+    const output = this.#getOutput(stepCall.call, true);
     return output === "" ? { error } : { output, error };
   }
 
-  /** `isOpen`: more may follow, so the start of a secret at the end is left out. */
+  /** `isOpen`: more output may follow, so a possible beginning of a secret at the end is left out. */
   #getOutput(call: AgentToolCall, isOpen = false): string {
     const output = readOutput(call, this.#readTerminal);
     const masked = isOpen ? this.#mask.open(output) : this.#mask.text(output);
@@ -350,10 +357,10 @@ export class AgentStep {
   }
 
   #add(type: "text" | "reasoning", delta: string, now: number): void {
-    if (delta !== "") this.#live(this.#collector.add({ type, delta }, now));
+    if (delta !== "") this.#pushParts(this.#collector.add({ type, delta }, now));
   }
 
-  #live(parts: readonly MessagePart[]): void {
+  #pushParts(parts: readonly MessagePart[]): void {
     for (const part of parts) this.#push(part, "assistant");
   }
 }
@@ -362,7 +369,7 @@ const MARKS: Readonly<Record<string, string>> = { completed: "x", in_progress: "
 
 const toToolName = ({ part, tool_name, call }: StepCall): string =>
   tool_name ?? part?.tool_name ?? toChatTool(call).tool_name;
-const toCallRef = (known: StepCall) => ({ tool_call_id: known.call.id, tool_name: toToolName(known) });
+const toCallRef = (stepCall: StepCall) => ({ tool_call_id: stepCall.call.id, tool_name: toToolName(stepCall) });
 
 const toAssistantMessage = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({
   role: "assistant",

@@ -13,7 +13,7 @@ import type { OwnCall } from "./events.ts";
 type Deps = { readonly clock: Clock; readonly agent: ToolAgent };
 
 type Terminal = {
-  /** The newest output, of `MAX_OUTPUT` bytes at most. */
+  /** The newest output, at most `MAX_OUTPUT_BYTES`. */
   output: string;
   bytes: number;
   /** The bytes of output that the agent asked for. */
@@ -24,9 +24,9 @@ type Terminal = {
 
 const MAX_OPEN = 32;
 /** Maximum bytes of output that are kept per terminal. */
-const MAX_OUTPUT = 256 * 1024;
+const MAX_OUTPUT_BYTES = 256 * 1024;
 /** Maximum runtime of a command. */
-const MAX_MS = 24 * 3_600_000;
+const MAX_RUNTIME_MS = 24 * 3_600_000;
 /** The agent sees its workspace's output unmasked; output is masked when it is shown to people. */
 const UNMASKED = new SecretMask({ texts: [], agent_tokens: new Set(), keys: new Map() });
 
@@ -35,30 +35,30 @@ export class Terminals {
   readonly #onOutput: (id: string) => void;
   readonly #terminals = new Map<string, Terminal>();
 
-  /** `onNews`: called when a terminal has printed output. */
-  constructor(deps: Deps, onNews: (id: string) => void) {
+  /** `onOutput`: called when a terminal has printed output. */
+  constructor(deps: Deps, onOutput: (id: string) => void) {
     this.#deps = deps;
-    this.#onOutput = onNews;
+    this.#onOutput = onOutput;
   }
 
-  /** Runs the command once `ask` allows it. Rejects with a readable message. `onEnd` receives the call's answer. */
+  /** Runs the command once `requestApproval` allows it. Rejects with a readable message. `onEnd` receives the call's answer. */
   async create(
     { command, args, env, cwd, outputByteLimit }: CreateTerminalRequest,
-    ask: (call: OwnCall) => Promise<boolean>,
+    requestApproval: (call: OwnCall) => Promise<boolean>,
     onEnd: (tool_call_id: string, answer: ToolAnswer) => void,
   ): Promise<string> {
     if (this.#running.length >= MAX_OPEN) throw new Error(`${MAX_OPEN} commands are already running.`);
     const id = uuid();
-    const plain = args && args.length > 0 ? quoteWords([command, ...args]) : command;
+    const commandLine = args && args.length > 0 ? quoteWords([command, ...args]) : command;
     const variables = (env ?? []).map(({ name, value }) => `${name}=${value}`);
     // Rules and people must see the variables, because they can change which program a command runs.
-    const line = variables.length === 0 ? plain : quoteWords(["env", ...variables, "sh", "-c", plain]);
+    const line = variables.length === 0 ? commandLine : quoteWords(["env", ...variables, "sh", "-c", commandLine]);
     const options = cwd ? { workdir: cwd } : {};
     const call = { tool_call_id: `terminal-${id}`, tool_name: "execute", args: { command: line, ...options } };
-    if (!(await ask(call))) throw new Error("The chat's rules or its owner did not allow this command.");
-    const directory = cwd ? { directory: cwd } : {};
-    await startProcess(this.#deps.agent, { id, command: line, ...directory });
-    const limit = Math.min(outputByteLimit ?? MAX_OUTPUT, MAX_OUTPUT);
+    if (!(await requestApproval(call))) throw new Error("The chat's rules or its owner did not allow this command.");
+    const directoryArgument = cwd ? { directoryArgument: cwd } : {};
+    await startProcess(this.#deps.agent, { id, command: line, ...directoryArgument });
+    const limit = Math.min(outputByteLimit ?? MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES);
     const terminal: Terminal = { output: "", bytes: 0, limit, exit: undefined, over: Promise.withResolvers() };
     this.#evictOldest();
     this.#terminals.set(id, terminal);
@@ -92,7 +92,7 @@ export class Terminals {
     if (this.#find(id).exit === undefined) await endProcess(this.#deps, id);
   }
 
-  /** Returns the output, still unmasked, for callers that mask it and show it to people; undefined for an unknown terminal. */
+  /** Returns the unmasked output, which callers must mask before they show it to people; undefined for an unknown terminal. */
   readText(id: string): string | undefined {
     const terminal = this.#terminals.get(id);
     return terminal && toReadableText(terminal);
@@ -123,13 +123,13 @@ export class Terminals {
   async #follow(id: string, terminal: Terminal): Promise<TerminalExit> {
     const write = (text: string): void => {
       terminal.bytes += Buffer.byteLength(text);
-      terminal.output = tailBytes(terminal.output + text, MAX_OUTPUT);
+      terminal.output = tailBytes(terminal.output + text, MAX_OUTPUT_BYTES);
       this.#onOutput(id);
     };
     const never = new AbortController().signal;
     const context = { agent: this.#deps.agent, clock: this.#deps.clock, mask: UNMASKED, write };
     try {
-      const { process } = await followProcess(context, id, MAX_MS, never);
+      const { process } = await followProcess(context, id, MAX_RUNTIME_MS, never);
       if (process.running) await endProcess(this.#deps, id);
       return { exitCode: process.exit_code, signal: process.exit_code === null ? "SIGKILL" : null };
     } catch {
@@ -139,14 +139,15 @@ export class Terminals {
   }
 }
 
-/** Returns the output that can be masked: it does not begin in the middle of a secret. */
-const toReadableText = ({ output, bytes }: Terminal): string => (bytes > MAX_OUTPUT ? skipCutLine(output) : output);
+/** Returns the output without a line that was cut at its beginning: half a secret could not be masked. */
+const toReadableText = ({ output, bytes }: Terminal): string =>
+  bytes > MAX_OUTPUT_BYTES ? skipCutLine(output) : output;
 
 /** Returns the end of the text within the limit in bytes, starting at a whole character. */
 const tailBytes = (text: string, limit: number): string => {
   const bytes = Buffer.from(text);
   if (bytes.byteLength <= limit) return text;
-  let from = bytes.byteLength - limit;
-  while (((bytes[from] ?? 0) & 0xc0) === 0x80) from += 1;
-  return bytes.subarray(from).toString();
+  let start = bytes.byteLength - limit;
+  while (((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  return bytes.subarray(start).toString();
 };

@@ -118,7 +118,7 @@ const toText = (result: ToolResult): string => {
   return Object.keys(more).length === 0 ? text : `${text}\n${JSON.stringify(more)}`;
 };
 
-/** Not parsed, so its ID is not known either. */
+/** The request was not parsed, so its ID is unknown. */
 const TOO_LARGE_ERROR = JSON.stringify({
   jsonrpc: "2.0",
   id: null,

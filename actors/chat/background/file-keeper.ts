@@ -24,8 +24,9 @@ export const fileKeeper = ({ store, blobs, clock, days = async () => DEFAULT_DAY
     clock,
     every_ms: RUN_INTERVAL_MS,
     work: async (now) => {
-      const kept = await days();
-      if (kept > 0) await store.commit([deleteOrphansBefore(now - kept * DAY_MS)], { of: "deployment" });
+      const retentionDays = await days();
+      if (retentionDays > 0)
+        await store.commit([deleteOrphansBefore(now - retentionDays * DAY_MS)], { of: "deployment" });
       await blobs.sweep(async () => new Set((await store.scan(listHashes())).map(({ hash }) => hash)));
     },
     failed: (error) => log("chats").warn("cannot delete unused files: {error}", { error }),

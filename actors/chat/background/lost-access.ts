@@ -1,5 +1,6 @@
-// Interrupts a chat's turn when its owner may not continue it or loses access to the workspace, and ends what the turn started there,
-// including its coding agent. Only chats with something running on this node are checked: the next step of any other turn is refused, and
+// Interrupts a chat's turn when its owner may not continue it or loses access to the workspace, and ends what the turn started in the
+// workspace, including its coding agent. Only chats with something running on this node are checked: the next step of any other turn is
+// refused, and
 // the workspace rejects its next call (rule CH-51).
 import { isUuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -33,7 +34,8 @@ export const endWorkOnLostAccess = (deps: Deps): void => {
   };
   // The event names a workspace or an organization, or a person whose roles, groups or memberships have changed.
   deps.topics.subscribeAll("access_changed", check);
-  // All keys of a person have ended: the account was suspended or deleted, or its password reset. The end of a single key changes nothing.
+  // An event with a user's ID means that all keys of the user were revoked: the account was suspended or deleted, or its password was
+  // reset. An event about a single key is ignored.
   deps.topics.subscribeAll("key_gone", (id) => {
     if (isUuid(id)) check(id);
   });

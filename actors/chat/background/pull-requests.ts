@@ -44,7 +44,7 @@ type Deps = ReachDeps & {
 const MAX_CONCURRENT = 6;
 /** Maximum number of waiting chats. Other chats are checked after their next turn or at their next timer. */
 const MAX_WAITING = 1_000;
-/** A check that a crash interrupted is repeated after this time. */
+/** If a crash interrupts a check, it is repeated after this time. */
 const LEASE_MS = 5 * 60_000;
 const MAX_RATE_LIMITS = 10_000;
 
@@ -78,8 +78,8 @@ export class PullRequestTracker implements Service {
   }
 
   /**
-   * Returns the diff of the chat's pull request, or else of its branch. Rejects with 404 when nothing was pushed, 503 when the host cannot
-   * be used: no response, no linked account, or a rate limit.
+   * Returns the diff of the chat's pull request, or of its branch if there is no pull request. Rejects with 404 when nothing was pushed,
+   * and with 503 when the host cannot be used: no response, no linked account, or a rate limit.
    */
   async read(id: string): Promise<{ readonly row: ChatDiffRow; readonly provider: string; readonly diff: string }> {
     const { store, accounts } = this.#deps;
@@ -156,8 +156,8 @@ export class PullRequestTracker implements Service {
     }
   }
 
-  /** Asks the host and stores the result. `moved`: the chat was just active. */
-  async #refresh(id: string, moved = false): Promise<void> {
+  /** Asks the host and stores the result. `isActive`: the chat was just active. */
+  async #refresh(id: string, isActive = false): Promise<void> {
     const { store, clock, accounts, topics } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
     const before = found?.diff;
@@ -168,13 +168,13 @@ export class PullRequestTracker implements Service {
     }
     const requestedAt = clock.now();
     const isFresh = before.failures === 0 && requestedAt - (before.refreshed_at ?? 0) < FRESH_MS;
-    if (moved && isFresh) return;
-    const known = { ...before, ...(moved ? { pushed_at: requestedAt } : {}) };
+    if (isActive && isFresh) return;
+    const known = { ...before, ...(isActive ? { pushed_at: requestedAt } : {}) };
     const row = await this.#loadUpdated({ ...found, diff: known }, provider);
     const now = clock.now();
-    const wait = nextCheckDelay(row, now);
-    const rest = this.#rateLimitedUntil.get(toRateLimitKey(provider, found)) ?? 0;
-    const due = wait === null ? null : Math.max(now + wait, rest);
+    const delayMs = nextCheckDelay(row, now);
+    const limitedUntil = this.#rateLimitedUntil.get(toRateLimitKey(provider, found)) ?? 0;
+    const due = delayMs === null ? null : Math.max(now + delayMs, limitedUntil);
     const next = { ...row, stale_at: due ?? now + 24 * 3_600_000 };
     await store.commit(replaceChatDiff(id, next, due), { of: found?.chat.part });
     if (serializeVisibleFields(row) !== serializeVisibleFields(before)) {

@@ -34,32 +34,36 @@ export const redactSecrets = (text: string): string =>
   SECRETS.reduce((shown, [pattern, instead]) => shown.replace(pattern, instead), text);
 
 /**
- * Returns the value for recording: long texts are cut at the end, long lists in the middle, with a note of what is missing. Only the
- * remaining content is searched for secrets.
+ * Returns the value for recording: cuts long texts at the end and long lists in the middle, and notes how much is missing. Then removes
+ * secrets from the remaining content.
  */
 export const toRecordable = (value: unknown): unknown => {
-  for (const [longest, most] of BOUNDS) {
-    const shown = shrink(value, longest, most, 0);
+  for (const [maxLength, maxItems] of BOUNDS) {
+    const shown = shrink(value, maxLength, maxItems, 0);
     if (Buffer.byteLength(JSON.stringify(shown) ?? "") <= FITTING_BYTES) return hideSecrets(shown) ?? null;
   }
   return { truncated: true };
 };
 
-const shrink = (value: unknown, longest: number, most: number, depth: number): unknown => {
+const shrink = (value: unknown, maxLength: number, maxItems: number, depth: number): unknown => {
   if (typeof value === "string") {
-    return value.length <= longest ? value : `${value.slice(0, longest)}… (${value.length} characters)`;
+    return value.length <= maxLength ? value : `${value.slice(0, maxLength)}… (${value.length} characters)`;
   }
   if (typeof value !== "object" || value === null) return value;
   if (depth >= MAX_DEPTH) return "[deeper]";
-  const inner = (one: unknown) => shrink(one, longest, most, depth + 1);
+  const inner = (one: unknown) => shrink(one, maxLength, maxItems, depth + 1);
   if (Array.isArray(value)) {
-    if (value.length <= most) return value.map(inner);
-    const first = Math.ceil(most / 4);
-    const left = value.length - most;
-    return [...value.slice(0, first).map(inner), `[${left} more]`, ...value.slice(first + left).map(inner)];
+    if (value.length <= maxItems) return value.map(inner);
+    const firstCount = Math.ceil(maxItems / 4);
+    const omittedCount = value.length - maxItems;
+    return [
+      ...value.slice(0, firstCount).map(inner),
+      `[${omittedCount} more]`,
+      ...value.slice(firstCount + omittedCount).map(inner),
+    ];
   }
-  const entries = Object.entries(value).slice(0, most);
-  return Object.fromEntries(entries.map(([name, one]) => [name.slice(0, longest), inner(one)]));
+  const entries = Object.entries(value).slice(0, maxItems);
+  return Object.fromEntries(entries.map(([name, one]) => [name.slice(0, maxLength), inner(one)]));
 };
 
 const hideSecrets = (value: unknown): unknown => {

@@ -69,7 +69,7 @@ export class Recording {
   /** Undefined before the first call; null when recording is off. */
   #run: ChatRunRow["key"] | null | undefined;
   #steps = 0;
-  #last: ChatRunRow["status"] = "completed";
+  #lastStatus: ChatRunRow["status"] = "completed";
 
   constructor(deps: Deps, kind: ChatRunRow["kind"], write: (batch: readonly Statement[], part: number) => void) {
     this.#deps = deps;
@@ -91,7 +91,7 @@ export class Recording {
     return ({ collector, failure, isStopped }) => {
       const finished_at = this.#deps.clock.now();
       const status = isStopped ? "interrupted" : failure === undefined ? "completed" : "error";
-      this.#last = status;
+      this.#lastStatus = status;
       const content = collector.content(finished_at);
       this.#write(
         [
@@ -122,7 +122,7 @@ export class Recording {
   end(isStopped: boolean): void {
     if (!this.#run) return;
     const now = this.#deps.clock.now();
-    const status = isStopped ? "interrupted" : this.#last;
+    const status = isStopped ? "interrupted" : this.#lastStatus;
     const summary = `${this.#steps} model ${this.#steps === 1 ? "call" : "calls"}`;
     this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })], this.#part);
   }

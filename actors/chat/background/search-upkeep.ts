@@ -1,16 +1,16 @@
 // Merges new entries into the search index of messages and titles, in slices with one commit each, so that searches read few segments and
 // no commit waits for a long merge (rule FS-6). Chats report what they have written.
 import { log } from "#base/log.ts";
-import { mergeSearch, readPieces, SEARCH_TABLES, type SearchTable } from "#db/chats/search.ts";
+import { mergeSearch, readSegments, SEARCH_TABLES, type SearchTable } from "#db/chats/search.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Chore } from "../../runtime/chore.ts";
 
 /** Maximum unmerged segments: each commit adds one, and a search reads all of them. */
-const PIECES = 64;
+const MAX_SEGMENTS = 64;
 
 export class SearchUpkeep implements Chore {
   readonly #store: Pick<Store, "get" | "commit">;
-  #fresh = 0;
+  #unmergedCount = 0;
   #isStopping = false;
   #running: Promise<void> | undefined;
 
@@ -20,13 +20,13 @@ export class SearchUpkeep implements Chore {
 
   /** Counts a commit that added to the index. */
   note(): void {
-    this.#fresh += 1;
-    if (this.#fresh >= PIECES) void this.run();
+    this.#unmergedCount += 1;
+    if (this.#unmergedCount >= MAX_SEGMENTS) void this.run();
   }
 
   /** Merges periodically, even when little is written. */
   sweep(): void {
-    if (this.#fresh > 0) void this.run();
+    if (this.#unmergedCount > 0) void this.run();
   }
 
   /** Merges until there is nothing left to merge. Never rejects. */
@@ -47,9 +47,9 @@ export class SearchUpkeep implements Chore {
   }
 
   async #merge(): Promise<void> {
-    this.#fresh = 0;
+    this.#unmergedCount = 0;
     try {
-      for (const table of SEARCH_TABLES) while (await this.#slice(table));
+      for (const table of SEARCH_TABLES) while (await this.#mergeSlice(table));
     } catch (error) {
       // The next run finds the same work.
       log("chats").warn("cannot merge the search index: {error}", { error });
@@ -57,10 +57,10 @@ export class SearchUpkeep implements Chore {
   }
 
   /** Returns false when there was nothing to do. */
-  async #slice(table: SearchTable): Promise<boolean> {
+  async #mergeSlice(table: SearchTable): Promise<boolean> {
     if (this.#isStopping) return false;
-    const before = await this.#store.get(readPieces(table));
+    const before = await this.#store.get(readSegments(table));
     await this.#store.commit([mergeSearch(table)]);
-    return (await this.#store.get(readPieces(table))) !== before;
+    return (await this.#store.get(readSegments(table))) !== before;
   }
 }

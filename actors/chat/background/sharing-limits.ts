@@ -1,4 +1,5 @@
-// Revokes the shares of all chats in an organization that disables sharing (rule CS-6). The next start handles chats that a crash left out.
+// Revokes the shares of all chats in an organization that disables sharing (rule CS-6). After a crash, the next start handles the
+// remaining chats.
 
 import { log } from "#base/log.ts";
 import { listForbiddenShares } from "#db/chats/shares.ts";

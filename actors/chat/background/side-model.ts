@@ -1,5 +1,5 @@
-// Asks a model small questions outside of a chat's own answers: for a title, a label, a summary. Each has a text answer with limits on time
-// and length; transient failures are retried.
+// Asks a model small questions that are not part of a chat's history: for a title, a label, a summary. Answers are texts, limited in time
+// and length. Retries transient failures.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { ChatRunRow } from "#db/chats/runs.ts";
@@ -22,7 +22,7 @@ export type SideModelDeps = {
   readonly models: LanguageModels;
   /** Absent when recording is off. */
   readonly recorder?: Recorder | undefined;
-  /** Returns the memory that the caller already holds. */
+  /** Returns the memory that the caller has already reserved. */
   readonly memory?: () => RequestMemory | undefined;
 };
 /** The purpose of a question, as it is recorded. */
@@ -37,19 +37,19 @@ const SMALL_LIMITS: SideLimits = { time_ms: 30_000, longest: 2_000 };
 /** Returns the answer. Throws `ModelError`, of kind `timeout` when time is up, or the reason of `stop`. */
 export const askModel = async (
   { clock, models, recorder, memory }: SideModelDeps,
-  errand: SidePurpose,
+  purpose: SidePurpose,
   question: SideQuestion,
   stop: AbortSignal,
   limits: SideLimits,
 ): Promise<SideAnswer> => {
-  const late = new AbortController();
-  const timer = clock.after(limits.time_ms, () => late.abort(new ModelError("timeout", "The model took too long.")));
-  const signal = AbortSignal.any([late.signal, stop]);
-  const record = recorder?.run(errand.kind);
+  const timeout = new AbortController();
+  const timer = clock.after(limits.time_ms, () => timeout.abort(new ModelError("timeout", "The model took too long.")));
+  const signal = AbortSignal.any([timeout.signal, stop]);
+  const record = recorder?.run(purpose.kind);
   try {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await requestAnswer(models, errand, question, {
+        return await requestAnswer(models, purpose, question, {
           attempt,
           signal,
           clock,
@@ -72,13 +72,13 @@ export const askModel = async (
 
 /** Asks a small question, limited to 30 seconds and 2,000 characters. */
 export const askSideModel = async (
-  parts: SideModelDeps,
-  errand: SidePurpose,
+  deps: SideModelDeps,
+  purpose: SidePurpose,
   question: SideQuestion,
   stop: AbortSignal,
-): Promise<string> => (await askModel(parts, errand, question, stop, SMALL_LIMITS)).text;
+): Promise<string> => (await askModel(deps, purpose, question, stop, SMALL_LIMITS)).text;
 
-type Try = Pick<ModelRequest, "attempt" | "memory" | "signal"> & {
+type AttemptContext = Pick<ModelRequest, "attempt" | "memory" | "signal"> & {
   readonly clock: Clock;
   readonly record: Recording | undefined;
   readonly longest: number;
@@ -86,18 +86,18 @@ type Try = Pick<ModelRequest, "attempt" | "memory" | "signal"> & {
 
 const requestAnswer = async (
   models: LanguageModels,
-  errand: SidePurpose,
+  purpose: SidePurpose,
   { system, text }: SideQuestion,
-  { attempt, signal, clock, record, memory, longest }: Try,
+  { attempt, signal, clock, record, memory, longest }: AttemptContext,
 ): Promise<SideAnswer> => {
   const messages = [
     { role: "system", content: [{ type: "text", text: system }] },
     { role: "user", content: [{ type: "text", text }] },
   ] as const;
-  const payer = { user_id: errand.about.owner_id, chat_key: errand.chat_key, kind: errand.kind };
+  const payer = { user_id: purpose.about.owner_id, chat_key: purpose.chat_key, kind: purpose.kind };
   const request = {
     payer,
-    model_id: errand.model_id,
+    model_id: purpose.model_id,
     messages,
     tools: [],
     reasoning_effort: "",
@@ -106,7 +106,7 @@ const requestAnswer = async (
     signal,
   };
   const collector = new Collector();
-  const ended = await record?.call(errand, request);
+  const recordEnd = await record?.call(purpose, request);
   let failure: unknown;
   let answer = "";
   try {
@@ -121,6 +121,6 @@ const requestAnswer = async (
     failure = error;
     throw error;
   } finally {
-    ended?.({ collector, failure, isStopped: signal.aborted });
+    recordEnd?.({ collector, failure, isStopped: signal.aborted });
   }
 };

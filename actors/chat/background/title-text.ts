@@ -54,7 +54,10 @@ export const parseTitle = (answer: string): string | undefined => {
   return words < 1 || words > MAX_TITLE_WORDS ? undefined : [...title].slice(0, MAX_TITLE_CHARS).join("");
 };
 
-/** Returns a label of two to five words for lists. Returns undefined for sentences, several lines, or text about who did the work. */
+/**
+ * Returns a label of two to five words for lists. Returns undefined for sentences, several lines, or text that names the agent as the
+ * subject.
+ */
 export const parseLabel = (answer: string): string | undefined => {
   if (/\S\s*\n\s*\S/.test(answer)) return undefined;
   const label = cleanTitle(answer);
@@ -83,7 +86,7 @@ export const formatLabel = (status: string): string => {
 const MAX_CALL_CHARS = 120;
 
 type SpokenMessage = { readonly role: string; readonly content: readonly MessagePart[] };
-const toWords = ({ content }: SpokenMessage): string =>
+const formatMessage = ({ content }: SpokenMessage): string =>
   content
     .flatMap(({ type, text, tool_name, args }) => {
       if (type === "tool-call")
@@ -91,20 +94,20 @@ const toWords = ({ content }: SpokenMessage): string =>
       return type === "text" && text ? [text] : [];
     })
     .join("\n");
-const takeChars = (text: string, letters: number): string => [...text].slice(0, letters).join("");
+const takeChars = (text: string, count: number): string => [...text].slice(0, count).join("");
 
 /** Formats the messages as plain text of at most `limit` characters: the first user turn and the newest messages. */
 export const formatTranscript = (messages: readonly SpokenMessage[], limit = 6_000): string => {
   const spoken = messages.filter(({ role }) => role === "user" || role === "assistant");
   const lines = spoken
-    .map((one) => `${one.role}: ${takeChars(toWords(one), 1_000)}`)
+    .map((one) => `${one.role}: ${takeChars(formatMessage(one), 1_000)}`)
     .filter((line) => line.includes(": "));
   const [opening = "", ...rest] = lines;
   const kept: string[] = [];
-  let left = limit - [...opening].length;
+  let remainingChars = limit - [...opening].length;
   for (const line of rest.slice(-6).reverse()) {
-    const cut = takeChars(line, Math.max(0, left));
-    left -= [...cut].length;
+    const cut = takeChars(line, Math.max(0, remainingChars));
+    remainingChars -= [...cut].length;
     if (cut !== "") kept.unshift(cut);
   }
   return [opening, ...kept].join("\n");

@@ -1,5 +1,5 @@
 // Generates titles and summaries outside of turns: a title after the first message, a label after each turn, a summary every few turns.
-// Late or unusable results are dropped, and a chat never waits for them (rules TT-1 to TT-5).
+// Drops late or unusable results. Chats never wait for them (rules TT-1 to TT-5).
 
 import type { Clock } from "#base/clock.ts";
 import { toErrorKind } from "#base/errors.ts";
@@ -70,7 +70,7 @@ export class Titles implements Service {
   promptAdded(chat: EndedChat): void {
     this.#begin(chat, async (model) => {
       const messages = await loadNewest(this.#deps.store, chat.key);
-      await this.#titleOnce(chat, model, messages);
+      await this.#generateTitleOnce(chat, model, messages);
     });
   }
 
@@ -107,7 +107,7 @@ export class Titles implements Service {
     const model = wanted && wanted !== "unusable" ? wanted.model : models.resolveSideModel?.(chat.last_model_config_id);
     if (!model) return opening;
     const requested = { system: TITLE, text: formatTranscript(messages) };
-    const answer = await askSideModel(this.#deps, makeErrand(chat, model, "title_generation"), requested, signal);
+    const answer = await askSideModel(this.#deps, toSidePurpose(chat, model, "title_generation"), requested, signal);
     return parseTitle(answer) ?? opening;
   }
 
@@ -124,18 +124,22 @@ export class Titles implements Service {
     const messages = await loadNewest(this.#deps.store, chat.key);
     const prompts = messages.filter(({ role }) => role === "user");
     const text = formatTranscript(messages);
-    await this.#titleOnce(chat, model, messages);
+    await this.#generateTitleOnce(chat, model, messages);
     const requested = isInterrupted ? LABEL_INTERRUPTED : LABEL;
-    const otherwise = isInterrupted ? STOPPED : formatLabel(chat.status);
-    await this.#write(chat, "last_turn_summary", parseLabel, model, requested, text, otherwise);
+    const fallback = isInterrupted ? STOPPED : formatLabel(chat.status);
+    await this.#generateField(chat, "last_turn_summary", parseLabel, model, requested, text, fallback);
     const isDue = chat.parent_chat_id === null && (prompts.length - 1) % SUMMARY_INTERVAL_TURNS === 0;
     if (isDue && chat.status === "waiting" && text.length >= MIN_SUMMARY_CHARS) {
-      await this.#write(chat, "summary", summaryFrom, model, SUMMARY, text);
+      await this.#generateField(chat, "summary", summaryFrom, model, SUMMARY, text);
     }
   }
 
   /** Generates a title unless the chat has one, or one is being generated. */
-  async #titleOnce({ id, ...chat }: EndedChat, model: ModelInfo, messages: Awaited<ReturnType<typeof loadNewest>>) {
+  async #generateTitleOnce(
+    { id, ...chat }: EndedChat,
+    model: ModelInfo,
+    messages: Awaited<ReturnType<typeof loadNewest>>,
+  ) {
     const prompts = messages.filter(({ role }) => role === "user");
     if (prompts.length === 0 || prompts.length > MAX_TITLE_PROMPTS || this.#titling.has(id)) return;
     this.#titling.add(id);
@@ -143,41 +147,41 @@ export class Titles implements Service {
       // The chat may have got a title since the turn began.
       const title = (await this.#deps.store.get(findChat({ id })))?.title ?? chat.title;
       if (title !== "" && title !== toFallbackTitle(prompts[0]?.content ?? [])) return;
-      await this.#title({ id, ...chat, title }, model, formatTranscript(messages));
+      await this.#generateTitle({ id, ...chat, title }, model, formatTranscript(messages));
     } finally {
       this.#titling.delete(id);
     }
   }
 
   /** Uses the organization's title model if one is configured. When that fails, the chat gets no title. */
-  async #title(chat: EndedChat, model: ModelInfo, text: string): Promise<void> {
+  async #generateTitle(chat: EndedChat, model: ModelInfo, text: string): Promise<void> {
     const wanted = await resolveOrganizationModel(this.#deps, chat.organization_id, "title_generation");
     if (wanted === "unusable") return;
-    await this.#write(chat, "title", parseTitle, wanted?.model ?? model, TITLE, text);
+    await this.#generateField(chat, "title", parseTitle, wanted?.model ?? model, TITLE, text);
   }
 
-  async #write(
+  async #generateField(
     chat: EndedChat,
     field: "title" | "summary" | "last_turn_summary",
-    taken: (answer: string) => string | undefined,
+    parse: (answer: string) => string | undefined,
     model: ModelInfo,
     system: string,
     text: string,
-    otherwise?: string,
+    fallback?: string,
   ): Promise<void> {
-    const errand = makeErrand(chat, model, field === "title" ? "title_generation" : "quickgen");
-    const answer = await askSideModel(this.#deps, errand, { system, text }, this.#stopping.signal).catch((error) => {
+    const purpose = toSidePurpose(chat, model, field === "title" ? "title_generation" : "quickgen");
+    const answer = await askSideModel(this.#deps, purpose, { system, text }, this.#stopping.signal).catch((error) => {
       if (error instanceof ModelError) return "";
       throw error;
     });
-    const value = taken(answer) ?? otherwise;
+    const value = parse(answer) ?? fallback;
     if (value === undefined) return;
     const { id, title, history_version } = chat;
     await this.#deps.chats().ask(id, "describe", { patch: { [field]: value }, title, history_version });
   }
 }
 
-const makeErrand = (
+const toSidePurpose = (
   { key, part, owner_id }: Pick<ChatState, "key" | "part" | "owner_id">,
   { id, provider }: ModelInfo,
   kind: SidePurpose["kind"],

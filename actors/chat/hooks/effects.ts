@@ -8,7 +8,7 @@ import type { NewMessage } from "../machine/decision.ts";
 const toContextPart = (text: string): MessagePart => ({ type: "hook-context", text });
 const toNoticePart = (text: string): MessagePart => ({ type: "hook-notice", text });
 
-const row = (role: "user" | "system", visibility: "user" | "model", part: MessagePart): NewMessage => ({
+const toRow = (role: "user" | "system", visibility: "user" | "model", part: MessagePart): NewMessage => ({
   role,
   visibility,
   content: [part],
@@ -17,10 +17,10 @@ const row = (role: "user" | "system", visibility: "user" | "model", part: Messag
   usage: null,
 });
 
-/** Returns additional rows: first the model's, at the position of the event, then people's. */
+/** Returns the additional rows: first the row for the model, at the position of the event, then the row for people. */
 export const toEffectRows = ({ model_context = "", user_message = "" }: HookAnswer): NewMessage[] => [
-  ...(model_context === "" ? [] : [row("user", "model", toContextPart(model_context))]),
-  ...(user_message === "" ? [] : [row("system", "user", toNoticePart(user_message))]),
+  ...(model_context === "" ? [] : [toRow("user", "model", toContextPart(model_context))]),
+  ...(user_message === "" ? [] : [toRow("system", "user", toNoticePart(user_message))]),
 ];
 
 /** Returns whether the row contains only hook messages for the model. */
@@ -57,17 +57,17 @@ export const toHookError = (failure: HookFailure): ChatError => ({
  * keeps the order.
  */
 export const moveBehindResults = <M extends Pick<NewMessage, "role" | "content">>(history: readonly M[]): M[] => {
-  const out: M[] = [];
-  let held: M[] = [];
+  const ordered: M[] = [];
+  let hookRows: M[] = [];
   for (const message of history) {
-    if (isHookRow(message)) held.push(message);
+    if (isHookRow(message)) hookRows.push(message);
     else {
       if (message.role !== "tool") {
-        out.push(...held);
-        held = [];
+        ordered.push(...hookRows);
+        hookRows = [];
       }
-      out.push(message);
+      ordered.push(message);
     }
   }
-  return [...out, ...held];
+  return [...ordered, ...hookRows];
 };

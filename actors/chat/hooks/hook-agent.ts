@@ -14,11 +14,12 @@ import { SecretMask } from "#src/tools/mask.ts";
 import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";
 
-/** Timeout of one request for the declared hooks, and how long a call waits for an agent to reconnect. */
+/** Timeout of one request for the declared hooks. */
 const LIST_TIMEOUT_MS = 3_000;
+/** How long a call waits for an agent to reconnect. */
 const RECONNECT_TIMEOUT_MS = 5_000;
 const RETRY_INTERVAL_MS = 200;
-/** The daemon answers a run at its own limit. This timeout is slightly longer. */
+/** Slightly longer than the daemon's own limit, so that the daemon answers first. */
 export const RUN_TIMEOUT_MS = 7_000;
 const MAX_ANSWER_BYTES = 256 * 1024;
 
@@ -32,33 +33,38 @@ export type HookAgentDeps = {
 /** Why a hook failed, for the ledger and for messages. */
 export class HookProblem extends Error {
   readonly failure: FailureClass;
-  constructor(failure: FailureClass, words: string) {
-    super(words);
+  constructor(failure: FailureClass, message: string) {
+    super(message);
     this.failure = failure;
   }
 }
 
 export class HookAgent {
   readonly #deps: HookAgentDeps;
-  readonly #agentPlaces: Slots;
+  readonly #slots: Slots;
 
   constructor(deps: HookAgentDeps) {
     this.#deps = deps;
-    this.#agentPlaces = new Slots(deps.clock, DEFAULT_LIMITS);
+    this.#slots = new Slots(deps.clock, DEFAULT_LIMITS);
   }
 
   /** Returns the output of a program that succeeded. Throws `HookProblem`, `AnswerProblem` or the reason of `signal`. */
   async run(
-    { agent_id, revision, name, left }: { agent_id: string; revision: string; name: string; left: number },
+    { agent_id, revision, name, timeout_ms }: { agent_id: string; revision: string; name: string; timeout_ms: number },
     request: string,
     signal: AbortSignal | undefined,
   ): Promise<Uint8Array> {
-    if (left <= 0) throw new HookProblem("timeout", "earlier hooks used up the time limit");
-    const free = await this.#agentPlaces.acquire("turn");
-    if (!free) throw new HookProblem("over_capacity", "too many hooks run concurrently");
+    if (timeout_ms <= 0) throw new HookProblem("timeout", "earlier hooks used up the time limit");
+    const release = await this.#slots.acquire("turn");
+    if (!release) throw new HookProblem("over_capacity", "too many hooks run concurrently");
     try {
       const json = { revision, name, request };
-      const run = await this.#request(agent_id, { method: "POST", path: "/api/v0/hooks/run", json }, left, signal);
+      const run = await this.#request(
+        agent_id,
+        { method: "POST", path: "/api/v0/hooks/run", json },
+        timeout_ms,
+        signal,
+      );
       if (!Value.Check(HookRun, run)) throw new HookProblem("protocol_error", "the agent gave no valid answer");
       const { outcome, exit_code, output } = run;
       if (outcome === "timeout") throw new HookProblem("timeout", "it did not end in time");
@@ -66,14 +72,14 @@ export class HookAgent {
       if (outcome === "failed") throw new HookProblem("program_failed", `it exited with code ${exit_code}`);
       return Buffer.from(output, "base64");
     } finally {
-      free();
+      release();
     }
   }
 
-  /** Returns the declared hooks. With `isPatient`, waits for a disconnected agent, because the call could not run without it. */
+  /** Returns the declared hooks. With `isPatient`, waits for a disconnected agent, because the call could not run without the agent. */
   async declaredHooks(agent_id: string, isPatient: boolean, signal: AbortSignal | undefined): Promise<DeclaredHooks> {
     const { clock } = this.#deps;
-    const until = clock.monotonic() + (isPatient ? RECONNECT_TIMEOUT_MS : 0);
+    const deadline = clock.monotonic() + (isPatient ? RECONNECT_TIMEOUT_MS : 0);
     for (;;) {
       try {
         const declared = await this.#request(
@@ -88,8 +94,9 @@ export class HookAgent {
         return declared;
       } catch (error) {
         signal?.throwIfAborted();
-        const isAway = error instanceof AppError || (error instanceof HookProblem && error.failure === "timeout");
-        if (!isAway || clock.monotonic() >= until) throw error;
+        const isUnreachable =
+          error instanceof AppError || (error instanceof HookProblem && error.failure === "timeout");
+        if (!isUnreachable || clock.monotonic() >= deadline) throw error;
       }
       await pause(clock, RETRY_INTERVAL_MS, signal);
     }
@@ -103,7 +110,7 @@ export class HookAgent {
     signal: AbortSignal | undefined,
   ): Promise<unknown> {
     const timeout = new AbortController();
-    const limit = this.#deps.clock.after(limit_ms, () => timeout.abort());
+    const timer = this.#deps.clock.after(limit_ms, () => timeout.abort());
     try {
       const response = await this.#deps.agentHttp.request(agent_id, {
         ...request,
@@ -118,7 +125,7 @@ export class HookAgent {
       if (timeout.signal.aborted && !signal?.aborted) throw new HookProblem("timeout", "the agent does not answer");
       throw error;
     } finally {
-      limit.cancel();
+      timer.cancel();
     }
   }
 

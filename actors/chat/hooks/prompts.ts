@@ -1,4 +1,5 @@
-// Asks the lifecycle hook about a prompt before it is stored: of a new chat, a message, an edit, a sub-chat. Called outside of every
+// Asks the lifecycle hook about a prompt before it is stored: the prompt of a new chat, a message, an edit, or a sub-chat's prompt.
+// Called outside of every
 // mailbox by request handlers and tools. Throws `HookDenied` with a message for people, or `HookFailure`; in both cases nothing may be
 // stored.
 

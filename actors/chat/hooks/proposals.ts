@@ -14,8 +14,8 @@ import { toolMessage } from "../machine/draft.ts";
 export type ProposedInput = { readonly tool_input: string } | { readonly refusal: string };
 
 /**
- * `raw`: the model's own text, where known. It is passed to the hook byte for byte if it is one JSON text with the meaning that will run;
- * repaired input is passed as it will run.
+ * `raw`: the model's own text, if known. The hook gets this text unchanged if it is valid JSON with the same value as `args`. Otherwise
+ * the hook gets `args`, with which the call will run.
  */
 export const toProposedInput = (
   tool_name: string,
@@ -26,15 +26,15 @@ export const toProposedInput = (
   const value = raw === undefined ? undefined : tryParse(raw);
   if (raw !== undefined && raw.trim() !== "" && value === undefined && isUnparsed(args, raw))
     return { refusal: INVALID_JSON };
-  const twice = raw === undefined || value === undefined ? undefined : findRepeatedKey(raw);
+  const repeatedKey = raw === undefined || value === undefined ? undefined : findRepeatedKey(raw);
   const isOurs = isServerTool(tool_name);
-  if (isOurs && twice !== undefined)
-    return { refusal: `The arguments have the key "${twice}" twice. ${DUPLICATE_KEYS}` };
+  if (isOurs && repeatedKey !== undefined)
+    return { refusal: `The arguments have the key "${repeatedKey}" twice. ${DUPLICATE_KEYS}` };
   // Checks the model's text as well, because parsing may have dropped unknown keys.
-  const miscased = isOurs ? (findMiscasedKey(schema, value?.value) ?? findMiscasedKey(schema, args)) : undefined;
-  if (miscased !== undefined)
-    return { refusal: `The arguments have the key "${miscased}" with different capitalization. ${DUPLICATE_KEYS}` };
-  const isExact = raw !== undefined && twice === undefined && JSON.stringify(value?.value) === argsJson;
+  const miscasedKey = isOurs ? (findMiscasedKey(schema, value?.value) ?? findMiscasedKey(schema, args)) : undefined;
+  if (miscasedKey !== undefined)
+    return { refusal: `The arguments have the key "${miscasedKey}" with different capitalization. ${DUPLICATE_KEYS}` };
+  const isExact = raw !== undefined && repeatedKey === undefined && JSON.stringify(value?.value) === argsJson;
   return { tool_input: isExact ? raw : argsJson };
 };
 
@@ -61,7 +61,7 @@ export const findSchema = (tools: readonly ToolDefinition[], part: MessagePart):
     ? tools.find(({ name }) => name === part.tool_name)?.input_schema
     : undefined;
 
-/** Keeps only the model's text, when nothing else of a step is stored. */
+/** Keeps only the model's text, for steps of which nothing else is stored. */
 export const keepTextOnly = (content: readonly MessagePart[]): MessagePart[] =>
   content.filter(({ type, text }) => type === "text" && text !== undefined && text !== "");
 

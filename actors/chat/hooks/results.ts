@@ -6,7 +6,7 @@ import type { Hooks } from "#src/hooks/hooks.ts";
 import type { NewMessage, ToolResult } from "../machine/decision.ts";
 import { toEffectRows } from "./effects.ts";
 import { toHookMeta } from "./prompts.ts";
-import { MAX_ASKED, toAnswerData } from "./turn-hooks.ts";
+import { MAX_CONCURRENT_RESULTS, toAnswerData } from "./turn-hooks.ts";
 
 /** Returns the rows that follow the results, in order. */
 export const admitResults = async (
@@ -15,7 +15,7 @@ export const admitResults = async (
   results: readonly ToolResult[],
 ): Promise<readonly NewMessage[]> => {
   const names = new Map(chat.pending_calls.map(({ tool_call_id, tool_name }) => [tool_call_id, tool_name]));
-  const rows = await mapConcurrently(MAX_ASKED, results, async ({ tool_call_id, output, is_error }) => {
+  const rows = await mapConcurrently(MAX_CONCURRENT_RESULTS, results, async ({ tool_call_id, output, is_error }) => {
     const call = { tool_call_id, tool_name: names.get(tool_call_id) ?? "" };
     const data = toAnswerData({ call, result: output ?? null, is_error });
     return toEffectRows(await hooks.decide({ event: "post_tool_use", meta: toHookMeta(chat), data }));

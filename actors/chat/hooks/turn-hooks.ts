@@ -1,5 +1,5 @@
 // The lifecycle hooks of one turn: asks at each event and returns the resulting rows. Runs outside of the mailbox; the turn stores the rows
-// in the commit they belong to. Throws `HookFailure`, or the reason of the turn's signal once it was stopped.
+// in the commit they belong to. Throws `HookFailure`, or the reason of the turn's signal after the turn was stopped.
 import type { Clock } from "#base/clock.ts";
 import { mapConcurrently } from "#base/concurrency-limit.ts";
 import { uuid } from "#base/ids.ts";
@@ -13,8 +13,8 @@ import { toEffectRows } from "./effects.ts";
 import { toHookMeta } from "./prompts.ts";
 import { findSchema, formatDenial, isPlainOverride, toProposedInput, toRefusal, toRewrittenCall } from "./proposals.ts";
 
-/** Finished calls that the hook is asked about together. */
-export const MAX_ASKED = 8;
+/** Maximum results about which the hook is asked concurrently. */
+export const MAX_CONCURRENT_RESULTS = 8;
 
 type Deps = { readonly hooks: Hooks; readonly clock: Clock };
 type HookedAttempt = Pick<StartedAttempt, "about" | "family">;
@@ -48,7 +48,7 @@ export class TurnHooks {
   }
 
   /** Runs once in a turn, before its first model call. */
-  async toSessionStart(attempt: HookedAttempt, history: readonly HistoryRow[]): Promise<NewMessage[]> {
+  async onSessionStart(attempt: HookedAttempt, history: readonly HistoryRow[]): Promise<NewMessage[]> {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
     return this.rows(attempt, "session_start", { source: toSource(history) });
@@ -63,12 +63,12 @@ export class TurnHooks {
     attempt: HookedAttempt,
     event: HookEvent,
     data: HookRequest["data"] = {},
-    more: Partial<HookRequest> = {},
+    options: Partial<HookRequest> = {},
   ): Promise<HookAnswer> {
     const { about, family } = attempt;
     const chat = { id: this.#chat_id, owner_id: about.owner_id, workspace_id: about.workspace_id, ...family };
     const meta = { ...toHookMeta(chat), turn_id: this.#turn_id };
-    return this.#deps.hooks.decide({ event, meta, data, ...more }, this.#signal);
+    return this.#deps.hooks.decide({ event, meta, data, ...options }, this.#signal);
   }
 
   /** Asks about each call in order. `inputs`: the model's raw arguments by call ID. */
@@ -118,7 +118,7 @@ export class TurnHooks {
   async onAnswered(attempt: HookedAttempt, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
     const ask = (answer: AnsweredCall): Promise<NewMessage[]> =>
       this.rows(attempt, "post_tool_use", toAnswerData(answer));
-    const rows = await mapConcurrently(MAX_ASKED, answers, ask);
+    const rows = await mapConcurrently(MAX_CONCURRENT_RESULTS, answers, ask);
     return rows.flat();
   }
 }

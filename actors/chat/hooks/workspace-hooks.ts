@@ -1,6 +1,6 @@
 // Runs the hooks that a chat's workspace declares (facts/agents A37, docs/hooks.md): asks its daemon for them, runs the hooks that match an
-// event one after another, and validates their answers like those of the deployment's consumer. Runs outside of every mailbox. Requires an
-// administrator's permission; every failure denies what can be denied (rules HK-19 to HK-21).
+// event one after another, and validates their answers like those of the deployment's consumer. Runs outside of every mailbox. Requires
+// an administrator's permission. Every failure denies the event if it can be denied (rules HK-19 to HK-21).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { DeclaredHooks } from "#schema/agents/workspace-hooks.ts";
@@ -23,7 +23,7 @@ import { HookAgent, type HookAgentDeps, HookProblem, isProblem, RUN_TIMEOUT_MS, 
 /** Total time for the hooks of one event. A single hook has at most five seconds. */
 const EVENT_TIMEOUT_MS = 10_000;
 
-/** The agent that runs the hooks, and the secrets to mask in what they say. */
+/** The agent that runs the hooks, and the secrets to mask in their answers. */
 type FoundHookAgent = NonNullable<Awaited<ReturnType<HookAgent["find"]>>>;
 
 type Deps = HookAgentDeps & { readonly recordsContents: boolean };
@@ -42,32 +42,32 @@ export class WorkspaceHooks {
 
   /**
    * Returns the decision of the workspace's hooks, or `NOTHING` when none is declared. Throws the reason of `signal`, and anything that
-   * `keep` throws.
+   * `storeRecord` throws.
    */
-  async decide(request: HookRequest, keep: StoreRecord, signal: AbortSignal | undefined): Promise<HookAnswer> {
-    const found = await this.#agent.find(request);
-    if (found === undefined) return NO_DECISION;
-    const { agent_id } = found;
-    const needed = needsWorkspace(request);
+  async decide(request: HookRequest, storeRecord: StoreRecord, signal: AbortSignal | undefined): Promise<HookAnswer> {
+    const target = await this.#agent.find(request);
+    if (target === undefined) return NO_DECISION;
+    const { agent_id } = target;
+    const isNeeded = needsWorkspace(request);
     let declared: DeclaredHooks;
     try {
-      declared = await this.#agent.declaredHooks(agent_id, needed, signal);
+      declared = await this.#agent.declaredHooks(agent_id, isNeeded, signal);
     } catch (error) {
       signal?.throwIfAborted();
-      // Events that do not need the workspace continue without its hooks. Otherwise nothing could bring the workspace back.
-      if (!needed) return NO_DECISION;
-      return this.#onFailure(request, toProblem(error), "", keep);
+      // Events that do not need the workspace continue without its hooks. Otherwise no call could start a stopped workspace.
+      if (!isNeeded) return NO_DECISION;
+      return this.#onFailure(request, toProblem(error), "", storeRecord);
     }
     if (declared.error !== "") {
-      return this.#onFailure(request, new HookProblem("protocol_error", declared.error), "", keep);
+      return this.#onFailure(request, new HookProblem("protocol_error", declared.error), "", storeRecord);
     }
-    const fitting = declared.hooks.filter((one) => one.event === request.event && matchesTool(one.matcher, request));
+    const matching = declared.hooks.filter((one) => one.event === request.event && matchesTool(one.matcher, request));
     return this.#askEach(
-      found,
+      target,
       declared.revision,
-      fitting.map(({ name }) => name),
+      matching.map(({ name }) => name),
       request,
-      keep,
+      storeRecord,
       signal,
     );
   }
@@ -78,25 +78,30 @@ export class WorkspaceHooks {
     revision: string,
     names: readonly string[],
     request: HookRequest,
-    keep: StoreRecord,
+    storeRecord: StoreRecord,
     signal: AbortSignal | undefined,
   ): Promise<HookAnswer> {
     const { clock } = this.#deps;
-    const until = clock.monotonic() + EVENT_TIMEOUT_MS;
+    const deadline = clock.monotonic() + EVENT_TIMEOUT_MS;
     let answer = NO_DECISION;
     for (const name of names) {
-      const left = Math.min(until - clock.monotonic(), RUN_TIMEOUT_MS);
-      const one = await this.#askOne({ ...agent, revision, name, left }, applyOverride(request, answer), keep, signal);
-      answer = mergeAnswers(answer, one);
+      const timeout_ms = Math.min(deadline - clock.monotonic(), RUN_TIMEOUT_MS);
+      const next = await this.#askOne(
+        { ...agent, revision, name, timeout_ms },
+        applyOverride(request, answer),
+        storeRecord,
+        signal,
+      );
+      answer = mergeAnswers(answer, next);
       if (answer.permission?.decision === "deny") break;
     }
     return answer;
   }
 
   async #askOne(
-    hook: FoundHookAgent & { readonly revision: string; readonly name: string; readonly left: number },
+    hook: FoundHookAgent & { readonly revision: string; readonly name: string; readonly timeout_ms: number },
     request: HookRequest,
-    keep: StoreRecord,
+    storeRecord: StoreRecord,
     signal: AbortSignal | undefined,
   ): Promise<HookAnswer> {
     const { clock, recordsContents } = this.#deps;
@@ -104,8 +109,8 @@ export class WorkspaceHooks {
     const started = { at: clock.now(), monotonic: clock.monotonic() };
     const body = new TextDecoder().decode(encodeBody(request, dispatch_id));
     const record = (result: DispatchRecord["result"], response: string | null) =>
-      keep({
-        ...writeAuditEntry(request, dispatch_id, started.at, result),
+      storeRecord({
+        ...toRecordBase(request, dispatch_id, started.at, result),
         duration_ms: Math.round(clock.monotonic() - started.monotonic),
         request: recordsContents ? body.slice(0, MAX_STORED_BYTES) : null,
         response: recordsContents ? (response?.slice(0, MAX_STORED_BYTES) ?? null) : null,
@@ -129,7 +134,12 @@ export class WorkspaceHooks {
   }
 
   /** Denies the event if it can be denied, and otherwise notifies people. */
-  async #onFailure(request: HookRequest, problem: HookProblem, name: string, keep: StoreRecord): Promise<HookAnswer> {
+  async #onFailure(
+    request: HookRequest,
+    problem: HookProblem,
+    name: string,
+    storeRecord: StoreRecord,
+  ): Promise<HookAnswer> {
     const { event, meta } = request;
     const { failure, message } = problem;
     log("hooks").warn("hook {name} of workspace {workspace_id} failed at {event}: {failure}: {message}", {
@@ -139,23 +149,23 @@ export class WorkspaceHooks {
       message,
       workspace_id: meta.workspace_id,
     });
-    await keep({
-      ...writeAuditEntry(request, uuid(), this.#deps.clock.now(), failure),
+    await storeRecord({
+      ...toRecordBase(request, uuid(), this.#deps.clock.now(), failure),
       duration_ms: 0,
       request: null,
       response: null,
     });
-    const words =
+    const explanation =
       name === ""
         ? `The hooks of the workspace cannot be asked: ${message}`
         : `The hook "${name}" of the workspace failed: ${message}.`;
-    if (event === "pre_tool_use") return { permission: { decision: "deny", reason: words }, denial: words };
-    if (event === "user_prompt_submit") return { permission: { decision: "deny" }, user_message: words };
-    return { user_message: words };
+    if (event === "pre_tool_use") return { permission: { decision: "deny", reason: explanation }, denial: explanation };
+    if (event === "user_prompt_submit") return { permission: { decision: "deny" }, user_message: explanation };
+    return { user_message: explanation };
   }
 }
 
-/** Masks what models and people read. The arguments of a call are what the workspace's hook wants to run, so they stay. */
+/** Masks the texts that models and people read. Keeps the arguments of a call, because the call runs with them. */
 const maskAnswer = (event: HookEvent, answer: HookAnswer, mask: SecretMask): HookAnswer => {
   const { permission } = answer;
   const masked = mask.result(answer) as HookAnswer;
@@ -167,7 +177,7 @@ const maskAnswer = (event: HookEvent, answer: HookAnswer, mask: SecretMask): Hoo
 /** Maximum bytes of a request or response that the ledger stores. */
 const MAX_STORED_BYTES = 65_536;
 
-const writeAuditEntry = (
+const toRecordBase = (
   { event, meta, data }: HookRequest,
   id: string,
   created_at: number,
@@ -192,8 +202,7 @@ const matchesTool = (matcher: string, { data }: HookRequest): boolean =>
   matcher === "*" || matcher === findToolName(data);
 
 /**
- * Returns whether a call needs the workspace, or is one that we cannot judge. Such a call is refused while the workspace's hooks cannot be
- * asked.
+ * Returns whether a call needs the workspace, or may need it. Such a call is refused while the workspace's hooks cannot be asked.
  */
 const needsWorkspace = ({ event, data }: HookRequest): boolean => {
   const name = findToolName(data);

@@ -21,7 +21,7 @@ export const countCrash = ({
 }: Pick<ChatState, "status" | "history_version" | "generation_attempt" | "crashes">):
   | NonNullable<ChatState["crashes"]>
   | undefined => {
-  const known = crashes?.history_version === history_version ? crashes : { attempt: 0, count: 0 };
-  if (status !== "running" || attempt <= known.attempt) return undefined;
-  return { history_version, attempt, count: known.count + 1 };
+  const counted = crashes?.history_version === history_version ? crashes : { attempt: 0, count: 0 };
+  if (status !== "running" || attempt <= counted.attempt) return undefined;
+  return { history_version, attempt, count: counted.count + 1 };
 };

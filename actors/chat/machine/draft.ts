@@ -1,5 +1,5 @@
-// Builds a transition: starts from the previous state, collects changes, and maintains the invariants and counters of facts/chats 1.4, so
-// that every row of the table does so. Used only by state.ts.
+// Builds a transition: starts from the previous state, collects changes, and maintains the invariants and counters of facts/chats 1.4 for
+// every row of the table. Used only by state.ts.
 import type { BudgetPause } from "#schema/ai/budget.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { ChatStatus } from "#schema/chats/chat-status.ts";
@@ -34,11 +34,11 @@ export class Draft<S extends Execution> {
   #isRestarted = false;
   #deletedFrom: number | null = null;
 
-  constructor(before: S, at: { now: number; first_id: number }) {
+  constructor(before: S, base: { now: number; first_id: number }) {
     this.#before = before;
-    this.#next = { ...before, snapshot_version: before.snapshot_version + 1, updated_at: at.now };
-    this.#now = at.now;
-    this.#nextId = at.first_id;
+    this.#next = { ...before, snapshot_version: before.snapshot_version + 1, updated_at: base.now };
+    this.#now = base.now;
+    this.#nextId = base.first_id;
   }
 
   get isQueueEmpty(): boolean {
@@ -100,7 +100,7 @@ export class Draft<S extends Execution> {
     if (row.role === "assistant" && row.visibility !== "model") this.#next.last_assistant_id = row.id;
   }
 
-  /** Records permissions of calls. Their execution then counts as another generation (rule PE-5). */
+  /** Records the permissions of calls. Running them then counts as another generation (rule PE-5). */
   markCalls(permission: PermissionOf): void {
     this.#next.pending_calls = this.#next.pending_calls.map((call) => {
       const mark = permission(call.tool_call_id);
@@ -140,8 +140,8 @@ export class Draft<S extends Execution> {
     this.removeQueued(row.id);
     this.#promoted.push(row);
     const { content, created_by, model_config_id, custom_prompt = null } = row;
-    const text = { content, created_by, model_config_id, custom_prompt };
-    this.appendUser({ role: "user", visibility: "both", ...text, usage: null });
+    const prompt = { content, created_by, model_config_id, custom_prompt };
+    this.appendUser({ role: "user", visibility: "both", ...prompt, usage: null });
   }
 
   enqueue(message: NewQueued): void {

@@ -25,19 +25,19 @@ export type SortedCalls = {
 };
 
 /**
- * Sorts the calls without a result. The turn runs the calls in `own`; the client runs the others (rule PE-10). `folder`: the agent's
+ * Sorts the calls that have no result. The turn runs the calls in `own`, and the client runs the others (rule PE-10). `folder`: the agent's
  * working directory, if known.
  */
 export const sortCalls = (state: ChatState, own: readonly PendingCall[], folder: string | undefined): SortedCalls => {
   const verdicts = state.pending_calls.map((call) => ({ call, verdict: decideCall(state, call, folder) }));
-  const words = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED };
+  const texts = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED };
   return {
     // The client runs its approved calls without the turn.
     calls: verdicts.flatMap(({ call, verdict }) =>
       verdict === "asked" || (verdict === "granted" && !own.includes(call)) ? [] : [call],
     ),
     refused: verdicts.flatMap(({ call, verdict }) => {
-      const why = words[verdict];
+      const why = texts[verdict];
       return why === undefined ? [] : [[call.tool_call_id, why] as const];
     }),
     asked: verdicts.flatMap(({ call, verdict }) => (verdict === "asked" ? [call.tool_call_id] : [])),
@@ -64,17 +64,17 @@ export const addRememberedRules = (
   const rules = answers.flatMap(({ tool_call_id, decision, scope, command }, index) => {
     const call = pending_calls.find((one) => one.tool_call_id === tool_call_id);
     if (scope !== "always" || !call) return [];
-    const kept = makeRules(call, decision, command);
-    if (kept.length > 0) return kept;
+    const newRules = makeRules(call, decision, command);
+    if (newRules.length > 0) return newRules;
     const detail =
       "cannot be remembered, because the command is not a single plain one. Set the words that it must begin with in `command`.";
     throw invalid("Invalid answers.", [{ field: `answers.${index}`, detail }]);
   });
   if (rules.length === 0) return {};
-  const known = permissions ?? { default: "allow", rules: [] };
-  const all = [...rules, ...known.rules.filter((old) => !rules.some((one) => isSame(one, old)))];
+  const current = permissions ?? { default: "allow", rules: [] };
+  const all = [...rules, ...current.rules.filter((old) => !rules.some((one) => isSame(one, old)))];
   if (all.length > MAX_RULES) throw invalid("The chat already has the maximum number of rules.", []);
-  return { permissions: { ...known, rules: all } };
+  return { permissions: { ...current, rules: all } };
 };
 
 type Rule = NonNullable<ChatState["permissions"]>["rules"][number];

@@ -5,7 +5,7 @@ import { STATE_NAMES, type StateName, toStateName } from "../names.ts";
 import type { Command, CommandType, Execution, NewMessage, QueueItem } from "./decision.ts";
 import { TABLE, transition } from "./state.ts";
 
-const text = (role: NewMessage["role"]): NewMessage => ({
+const toMessage = (role: NewMessage["role"]): NewMessage => ({
   role,
   visibility: "both",
   content: [{ type: "text", text: "hello" }],
@@ -14,7 +14,7 @@ const text = (role: NewMessage["role"]): NewMessage => ({
   usage: null,
 });
 
-const queued = (id: number): QueueItem => ({
+const toQueued = (id: number): QueueItem => ({
   id,
   position: id,
   content: [{ type: "text", text: `queued ${id}` }],
@@ -39,7 +39,7 @@ export const sample = (name: StateName, waiting: number): Execution => {
   return {
     status: name === "invalid" ? "completed" : (STATUSES[letter] ?? ""),
     archived: name.startsWith("X"),
-    queue: name.endsWith("1") ? Array.from({ length: waiting }, (_, index) => queued(index + 1)) : [],
+    queue: name.endsWith("1") ? Array.from({ length: waiting }, (_, index) => toQueued(index + 1)) : [],
     pending_calls: isWaiting ? [{ message_id: 5, tool_call_id: "call", tool_name: "ask", args: {} }] : [],
     compaction: null,
     last_error: letter === "E" ? { kind: "generic", message: "It failed.", retryable: false } : null,
@@ -60,7 +60,7 @@ export const sample = (name: StateName, waiting: number): Execution => {
 const at = { now: 1, first_id: 100 };
 const fence = { history_version: 8, generation_attempt: 1 };
 const { history_version } = fence;
-const message = { ...queued(50), created_by: "user" };
+const message = { ...toQueued(50), created_by: "user" };
 
 const PAUSE: BudgetPause = {
   budget_id: "budget",
@@ -87,7 +87,7 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
   },
   {
     words: "edit",
-    command: () => ({ ...at, type: "edit", from: 4, last_assistant_id: 0, message: text("user") }),
+    command: () => ({ ...at, type: "edit", from: 4, last_assistant_id: 0, message: toMessage("user") }),
   },
   {
     words: "delete queued",
@@ -111,7 +111,7 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
     command: () => ({
       ...at,
       type: "clear",
-      rows: [{ ...text("user"), visibility: "model", replayed: 0 }],
+      rows: [{ ...toMessage("user"), visibility: "model", replayed: 0 }],
       is_empty: false,
     }),
   },
@@ -136,7 +136,7 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
   },
   {
     words: "commit step",
-    command: () => ({ ...at, type: "commit_step", fence, messages: [text("assistant")] }),
+    command: () => ({ ...at, type: "commit_step", fence, messages: [toMessage("assistant")] }),
   },
   { words: "enter requires action", command: () => ({ ...at, type: "enter_requires_action", history_version }) },
   { words: "finish turn", command: () => ({ ...at, type: "finish_turn", history_version }) },
@@ -147,12 +147,12 @@ const TRIGGERS: readonly { readonly words: string; readonly command: (state: Exe
       type: "finish_error",
       fence,
       error: { kind: "generic", message: "It failed.", retryable: false },
-      messages: [text("assistant")],
+      messages: [toMessage("assistant")],
     }),
   },
   {
     words: "finish interruption",
-    command: () => ({ ...at, type: "finish_interruption", history_version, partial: [text("assistant")] }),
+    command: () => ({ ...at, type: "finish_interruption", history_version, partial: [toMessage("assistant")] }),
   },
   {
     words: "complete requires action",
@@ -190,72 +190,79 @@ export type TableLine = {
 
 /** Returns every possible transition. States with a queue are tried with one and with two messages. */
 export const tableLines = (): TableLine[] =>
-  STATE_NAMES.flatMap((from) => TRIGGERS.flatMap(({ words, command }) => line(from, words, command) ?? []));
+  STATE_NAMES.flatMap((from) => TRIGGERS.flatMap(({ words, command }) => tryTransition(from, words, command) ?? []));
 
-/** Variant that waits for a permission. */
-const asking = (state: Execution): Execution => ({
+/** Returns the state with calls that wait for permission. */
+const withQuestion = (state: Execution): Execution => ({
   ...state,
   pending_calls: state.pending_calls.map((call) => ({ ...call, permission: "asked" as const })),
 });
 
-/** Variant without calls, as before a budget pause. */
+/** Returns the state without calls, as before a budget pause. */
 const withoutCalls = (state: Execution): Execution => ({ ...state, pending_calls: [] });
 
-/** Variant that waits for a budget. */
-const paused = (state: Execution): Execution => ({ ...state, pending_calls: [], budget_pause: PAUSE });
+/** Returns the state of a turn that waits for a budget. */
+const withBudgetPause = (state: Execution): Execution => ({ ...state, pending_calls: [], budget_pause: PAUSE });
 
 const PREPARED: Readonly<Record<string, (state: Execution) => Execution>> = {
-  "answer permissions": asking,
+  "answer permissions": withQuestion,
   "pause for budget": withoutCalls,
-  "budget raised": paused,
+  "budget raised": withBudgetPause,
 };
 
-const line = (from: StateName, trigger: string, make: (state: Execution) => Command): TableLine | undefined => {
+const tryTransition = (
+  from: StateName,
+  trigger: string,
+  toCommand: (state: Execution) => Command,
+): TableLine | undefined => {
   // An unknown status may have a queue or not.
   const samples =
     from === "invalid"
-      ? [sample(from, 0), { ...sample(from, 0), queue: [queued(1)] }]
+      ? [sample(from, 0), { ...sample(from, 0), queue: [toQueued(1)] }]
       : from.endsWith("1")
         ? [sample(from, 1), sample(from, 2)]
         : [sample(from, 0)];
   const all = samples.map(PREPARED[trigger] ?? ((state) => state));
-  const moves = all.flatMap((state) => {
-    const decision = transition(state, make(state));
+  const results = all.flatMap((state) => {
+    const decision = transition(state, toCommand(state));
     return decision.kind === "change"
       ? [{ to: toStateName(decision.state), also: formatEffects(state, decision) }]
       : [];
   });
-  if (moves.length === 0) return undefined;
-  const names = [...new Set(moves.map(({ to }) => to))].sort();
-  return { from, trigger, to: names.join(" or "), also: moves.at(-1)?.also ?? "" };
+  if (results.length === 0) return undefined;
+  const names = [...new Set(results.map(({ to }) => to))].sort();
+  return { from, trigger, to: names.join(" or "), also: results.at(-1)?.also ?? "" };
 };
 
 type Changed = Extract<ReturnType<typeof transition>, { kind: "change" }>;
 
 const formatEffects = (before: Execution, { state, inserted, deleted_from, effects }: Changed): string => {
   const ids = (execution: Execution): number[] => execution.queue.map(({ id }) => id);
-  const gone = ids(before).filter((id) => !ids(state).includes(id));
+  const removed = ids(before).filter((id) => !ids(state).includes(id));
   const roles = inserted.map(({ role }) => role);
-  const words: string[] = [];
-  if (deleted_from !== null) words.push("the message and all later ones leave the history");
-  if (ids(state).some((id) => !ids(before).includes(id))) words.push("queued at the tail");
-  if (gone.length > 1) words.push("queue emptied");
-  if (gone.length < ids(before).length && ids(state).length > 0 && ids(state)[0] === ids(before).at(-1)) {
-    if (gone.length === 0 && ids(before).length > 1) words.push("moved to the head");
+  const effectTexts: string[] = [];
+  if (deleted_from !== null) effectTexts.push("the message and all later ones leave the history");
+  if (ids(state).some((id) => !ids(before).includes(id))) effectTexts.push("queued at the tail");
+  if (removed.length > 1) effectTexts.push("queue emptied");
+  if (removed.length < ids(before).length && ids(state).length > 0 && ids(state)[0] === ids(before).at(-1)) {
+    if (removed.length === 0 && ids(before).length > 1) effectTexts.push("moved to the head");
   }
-  if (roles.includes("assistant")) words.push("assistant message");
-  if (roles.includes("tool")) words.push(before.status === "requires_action" ? "tool results" : "calls cancelled");
-  if (inserted.some((row) => row.replayed === 0)) words.push("the model starts over");
-  else if (roles.includes("user")) words.push(gone.length === 1 ? "queued message into the history" : "user message");
-  if (gone.length === 1 && !roles.includes("user")) words.push("queued message gone");
-  if (before.last_error && !state.last_error) words.push("error cleared");
-  if (!before.last_error && state.last_error) words.push("error stored");
-  if (state.requires_action_deadline !== null && before.requires_action_deadline === null) words.push("deadline set");
-  if (state.retry_state) words.push("retry stored");
-  if (state.compaction && !before.compaction) words.push("compaction asked for");
-  if (state.generation_attempt > before.generation_attempt) words.push("attempt + 1");
-  for (const { do: what } of effects) words.push(what === "generate" ? "turn begins" : "turn is stopped");
-  return words.join("; ");
+  if (roles.includes("assistant")) effectTexts.push("assistant message");
+  if (roles.includes("tool"))
+    effectTexts.push(before.status === "requires_action" ? "tool results" : "calls cancelled");
+  if (inserted.some((row) => row.replayed === 0)) effectTexts.push("the model starts over");
+  else if (roles.includes("user"))
+    effectTexts.push(removed.length === 1 ? "queued message into the history" : "user message");
+  if (removed.length === 1 && !roles.includes("user")) effectTexts.push("queued message gone");
+  if (before.last_error && !state.last_error) effectTexts.push("error cleared");
+  if (!before.last_error && state.last_error) effectTexts.push("error stored");
+  if (state.requires_action_deadline !== null && before.requires_action_deadline === null)
+    effectTexts.push("deadline set");
+  if (state.retry_state) effectTexts.push("retry stored");
+  if (state.compaction && !before.compaction) effectTexts.push("compaction asked for");
+  if (state.generation_attempt > before.generation_attempt) effectTexts.push("attempt + 1");
+  for (const { do: what } of effects) effectTexts.push(what === "generate" ? "turn begins" : "turn is stopped");
+  return effectTexts.join("; ");
 };
 
 /** Returns the table in Markdown. */

@@ -21,7 +21,7 @@ export const dropModelChoice = ({
 export type FindModel = (id: string) => string | undefined;
 
 /**
- * Returns the changes from messages that were promoted into the history; the last one wins. If its model is no longer usable, the default
+ * Returns the changes that promoted messages make to the chat; the last message wins. If its model is no longer usable, the default
  * replaces it, and the chat remembers the requested one until the next message (rule MO-34).
  */
 export const toPromotionPatch = (
@@ -30,13 +30,13 @@ export const toPromotionPatch = (
   find: FindModel,
 ): ChatPatch => {
   if (!inserted.some(({ role }) => role === "user")) return {};
-  const taken: ChatPatch = Object.assign({}, ...promoted.map(toChoice));
-  const wanted = taken.last_model_config_id;
-  const found = wanted === undefined ? undefined : find(wanted);
-  if (wanted !== undefined && found !== undefined && found !== wanted) {
-    return { ...taken, last_model_config_id: found, replaced_model_config_id: wanted };
+  const choice: ChatPatch = Object.assign({}, ...promoted.map(toChoice));
+  const wantedModel = choice.last_model_config_id;
+  const usableModel = wantedModel === undefined ? undefined : find(wantedModel);
+  if (wantedModel !== undefined && usableModel !== undefined && usableModel !== wantedModel) {
+    return { ...choice, last_model_config_id: usableModel, replaced_model_config_id: wantedModel };
   }
-  return { ...taken, ...(replaced_model_config_id === null ? {} : { replaced_model_config_id: null }) };
+  return { ...choice, ...(replaced_model_config_id === null ? {} : { replaced_model_config_id: null }) };
 };
 
 const toChoice = ({ model_config_id, reasoning_effort }: QueueItem): ChatPatch => ({

@@ -1,5 +1,5 @@
-// The state machine of a chat as a table from state and command to result (facts/chats 1.3). A pure function decides over it, without clock
-// or store. Anything not in the table is rejected; late reports of a turn are `stale`.
+// The state machine of a chat as a table from state and command to result (facts/chats 1.3). A pure function decides by the table,
+// without clock or store. It rejects everything that is not in the table; late reports of a turn are `stale`.
 import { AppError, conflict, invalid, notFound } from "#base/errors.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { type StateName, toStateName } from "../names.ts";
@@ -9,23 +9,23 @@ import { Draft, MAX_QUEUED, toolMessage } from "./draft.ts";
 /** How long to wait for results of the client's tools (facts/chats 1.10). */
 export const ACTION_TIMEOUT_MS = 300_000;
 
-/** A cell of the table: changes the draft, or returns why not. */
+/** A cell of the table: changes the draft, or returns why the command is rejected. */
 type Rule<C extends CommandType> = (draft: Draft<Execution>, command: CommandOf<C>, before: Execution) => Outcome;
 type Outcome = AppError | "stale" | undefined;
 type Row = { readonly [C in CommandType]?: Rule<C> };
 
-const queueFull = (): AppError =>
+const toQueueFullError = (): AppError =>
   new AppError("too_many_requests", "The chat's queue is full.", {
     detail: `At most ${MAX_QUEUED} messages can wait.`,
   });
 
 const queue = (draft: Draft<Execution>, { message }: CommandOf<"send">): Outcome => {
-  if (draft.isQueueFull) return queueFull();
+  if (draft.isQueueFull) return toQueueFullError();
   draft.enqueue(message);
   return undefined;
 };
 
-/** Idle: the message enters the history and its turn begins. */
+/** In an idle chat, the message enters the history and its turn begins. */
 const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_config_id, custom_prompt = null } }) => {
   draft.become("running");
   const text = { content, created_by, model_config_id, custom_prompt };
@@ -34,7 +34,7 @@ const sendNow: Rule<"send"> = (draft, { message: { content, created_by, model_co
   return undefined;
 };
 
-/** After an error with a queue: the oldest message goes first. */
+/** After an error with a queue, the message is queued and the oldest queued message is sent. */
 const sendBehindHead: Rule<"send"> = (draft, command) => {
   const refusal = queue(draft, command);
   if (refusal) return refusal;
@@ -92,7 +92,7 @@ const promoteNext =
     return undefined;
   };
 
-/** Cancels calls that a failed turn left open. Only the summary runs. */
+/** Cancels the calls that a failed turn left open. The turn only creates the summary. */
 const requestCompaction: Rule<"request_compaction"> = (draft, { request, is_empty }) => {
   if (is_empty) return conflict("There is nothing to summarize yet.");
   draft.cancelCalls(NOT_ANSWERED);
@@ -315,7 +315,7 @@ export const TABLE: Readonly<Record<StateName, Row>> = {
 export const transition = <S extends Execution>(state: S, command: Command): Decision<S> => {
   const rule = TABLE[toStateName(state)][command.type] as Rule<CommandType> | undefined;
   if (!rule) {
-    return REPORTS.has(command.type) ? { kind: "stale" } : { kind: "refused", error: refusal(state, command.type) };
+    return REPORTS.has(command.type) ? { kind: "stale" } : { kind: "refused", error: toRefusal(state, command.type) };
   }
   const draft = new Draft(state, command);
   const outcome = rule(draft as unknown as Draft<Execution>, command as CommandOf<CommandType>, state);
@@ -326,11 +326,11 @@ export const transition = <S extends Execution>(state: S, command: Command): Dec
 /** Returns how many message IDs a command may need. */
 export const numbersFor = ({ pending_calls }: Execution, command: { readonly type: CommandType }): number => {
   if (INSERT_NOTHING.has(command.type)) return 0;
-  const own = "messages" in command ? (command.messages as unknown[]).length : 0;
-  if (command.type === "finish_error") return own;
-  const partial = "partial" in command ? (command.partial as unknown[]).length : 0;
-  const rows = "rows" in command ? ((command.rows as unknown[] | undefined) ?? []).length : 0;
-  return pending_calls.length + own + partial + rows + 1;
+  const messageCount = "messages" in command ? (command.messages as unknown[]).length : 0;
+  if (command.type === "finish_error") return messageCount;
+  const partialCount = "partial" in command ? (command.partial as unknown[]).length : 0;
+  const rowCount = "rows" in command ? ((command.rows as unknown[] | undefined) ?? []).length : 0;
+  return pending_calls.length + messageCount + partialCount + rowCount + 1;
 };
 
 const INSERT_NOTHING: ReadonlySet<CommandType> = new Set([
@@ -369,17 +369,17 @@ const checkAnswers = (
   answers: readonly CallAnswer[],
   awaited: readonly CallAnswer[],
 ): AppError | undefined => {
-  const [given, pending] = [answers, awaited].map((all) => all.map(({ tool_call_id }) => tool_call_id)) as [
+  const [givenIds, pendingIds] = [answers, awaited].map((all) => all.map(({ tool_call_id }) => tool_call_id)) as [
     string[],
     string[],
   ];
   const invalidField = (detail: string) => invalid(`Invalid ${WHAT[field]}.`, [{ field, detail }]);
-  if (given.length === 0) return invalidField("must not be empty");
-  const twice = given.find((id, index) => given.indexOf(id) !== index);
-  if (twice !== undefined) return invalidField(`has the call ${twice} more than once`);
-  const unknown = given.find((id) => !pending.includes(id));
+  if (givenIds.length === 0) return invalidField("must not be empty");
+  const duplicate = givenIds.find((id, index) => givenIds.indexOf(id) !== index);
+  if (duplicate !== undefined) return invalidField(`has the call ${duplicate} more than once`);
+  const unknown = givenIds.find((id) => !pendingIds.includes(id));
   if (unknown !== undefined) return invalidField(`names ${unknown}, which is not awaited`);
-  const missing = pending.find((id) => !given.includes(id));
+  const missing = pendingIds.find((id) => !givenIds.includes(id));
   return missing === undefined ? undefined : invalidField(`lacks the call ${missing}`);
 };
 
@@ -396,16 +396,16 @@ const ARCHIVED_WRITES: readonly CommandType[] = [
   "answer_permissions",
 ];
 
-const refusal = (state: Execution, type: CommandType): AppError => {
+const toRefusal = (state: Execution, type: CommandType): AppError => {
   if (type === "reconcile_invalid") return conflict("The chat is not in an invalid state.");
   if (toStateName(state) === "invalid") return conflict("The chat is in an invalid state.");
   if (type === "archive" && state.archived) return new AppError("invalid", "The chat is already archived.");
   if (type === "unarchive") return new AppError("invalid", "The chat is not archived.");
   if (state.archived && ARCHIVED_WRITES.includes(type)) return conflict("The chat is archived. Unarchive it first.");
-  return conflict(WORDS[type] ?? "The chat's current state does not allow this.");
+  return conflict(REFUSALS[type] ?? "The chat's current state does not allow this.");
 };
 
-const WORDS: { readonly [C in CommandType]?: string } = {
+const REFUSALS: { readonly [C in CommandType]?: string } = {
   archive: "The chat or one of its sub-chats is active: interrupt it first.",
   request_compaction: "The chat is busy: interrupt it first, or wait until its turn has ended.",
   clear: "The chat is busy or has queued messages. Interrupt it or empty its queue first.",

@@ -9,18 +9,25 @@ import type { NewMessage, Usage } from "../machine/decision.ts";
 /** A row of the history as a model gets it. `replayed` is a number only in a row that replaces those before it. */
 export type HistoryRow = Pick<NewMessage, "role" | "content" | "usage"> & { readonly replayed: number | null };
 
-/** Default threshold in percent of the context. Large contexts have a separate one, since they fill up with outdated content. */
+/** Default threshold in percent of the context. Large contexts have a lower threshold, since they fill up with outdated content. */
 const DEFAULT_PERCENT = 70;
 const DEFAULT_LARGE_PERCENT = 30;
 const LARGE_CONTEXT_TOKENS = 500_000;
-/** Minimum growth, in percent of the context, since the last compaction. Avoids compacting again a history that does not shrink. */
-const GROWTH = 10;
+/**
+ * Minimum growth since the last compaction, in percent of the context. A history that does not shrink is then not compacted again and
+ * again.
+ */
+const MIN_GROWTH_PERCENT = 10;
 /** The threshold that disables compaction. */
 export const NEVER = 100;
 
 /** Returns the threshold in percent: the owner's, else the model's, else the default. */
-export const computeThreshold = (own: number | undefined, models: number | null, context_limit: number): number =>
-  own ?? models ?? (context_limit >= LARGE_CONTEXT_TOKENS ? DEFAULT_LARGE_PERCENT : DEFAULT_PERCENT);
+export const computeThreshold = (
+  ownPercent: number | undefined,
+  modelPercent: number | null,
+  context_limit: number,
+): number =>
+  ownPercent ?? modelPercent ?? (context_limit >= LARGE_CONTEXT_TOKENS ? DEFAULT_LARGE_PERCENT : DEFAULT_PERCENT);
 
 const computePercent = (usage: Usage | null, limit: number): number =>
   limit > 0 ? (countPromptTokens(usage ?? {}) / limit) * 100 : 0;
@@ -43,8 +50,8 @@ export const isDue = (history: readonly HistoryRow[], context_limit: number, thr
   const { percent } = measureFullness(history, context_limit);
   if (percent === 0 || percent < threshold) return false;
   const isShortened = history.some((row) => row.replayed !== null && !isClearing(row));
-  const atFirst = isShortened ? computePercent(selectModelCalls(history)[0]?.usage ?? null, context_limit) : 0;
-  return percent - atFirst >= Math.min(GROWTH, percent);
+  const initialPercent = isShortened ? computePercent(selectModelCalls(history)[0]?.usage ?? null, context_limit) : 0;
+  return percent - initialPercent >= Math.min(MIN_GROWTH_PERCENT, percent);
 };
 
 /** Returns whether the row clears everything before it (rule CM-10). */
@@ -59,8 +66,8 @@ export const countUnanswered = (history: readonly HistoryRow[]): number => {
 
 /** Returns the rows to summarize: all except system rows and unanswered messages. */
 export const selectBody = (history: readonly HistoryRow[]): readonly HistoryRow[] => {
-  const message = history.filter((row) => row.role !== "system" && !isClearing(row));
-  return message.slice(0, message.length - countUnanswered(message));
+  const messages = history.filter((row) => row.role !== "system" && !isClearing(row));
+  return messages.slice(0, messages.length - countUnanswered(messages));
 };
 
 const MAX_PART_CHARS = 8_000;
@@ -76,8 +83,11 @@ export const formatRecord = (history: readonly HistoryRow[], context_limit: numb
   const lines = selectBody(history).flatMap(({ role, content }) =>
     content.flatMap((part) => formatLines(role, part)).map((line) => line.trim()),
   );
-  const most = Math.min(400_000, Math.max(8_000, ((context_limit || DEFAULT_CONTEXT_TOKENS) * CHARS_PER_TOKEN) / 2));
-  return truncateMiddle(lines.filter((line) => line !== "").join("\n\n"), most).text;
+  const maxLength = Math.min(
+    400_000,
+    Math.max(8_000, ((context_limit || DEFAULT_CONTEXT_TOKENS) * CHARS_PER_TOKEN) / 2),
+  );
+  return truncateMiddle(lines.filter((line) => line !== "").join("\n\n"), maxLength).text;
 };
 
 const formatLines = (role: string, part: MessagePart): string[] => {
@@ -105,23 +115,24 @@ const RULE =
 const OPENING_CHARS = 300;
 
 /**
- * Returns what people wrote, verbatim and oldest first, in at most about `most` characters. If it does not fit, long messages keep their
+ * Returns what people wrote, verbatim and oldest first, in about `maxLength` characters at most. If it does not fit, long messages keep
+ * their
  * beginning and every sentence with a rule; then old messages without a rule are dropped (rule CM-3).
  */
-export const excerptUserMessages = (messages: readonly string[], most: number): readonly string[] => {
+export const excerptUserMessages = (messages: readonly string[], maxLength: number): readonly string[] => {
   const texts = messages.map((text) => text.trim()).filter((text) => text !== "");
-  if (measureLength(texts) <= most) return texts;
+  if (measureLength(texts) <= maxLength) return texts;
   let kept = texts.map((text) => ({ text: shortenText(text), rules: findRules(text) }));
-  const isWithinLimit = () => measureLength(kept.map(({ text }) => text)) <= most;
+  const isWithinLimit = () => measureLength(kept.map(({ text }) => text)) <= maxLength;
   // Keeps the first message, which states the goal, and the last, which states the current request.
-  for (let at = 1; !isWithinLimit() && at < kept.length - 1; ) {
-    if (kept[at]?.rules.length === 0) kept = kept.toSpliced(at, 1);
-    else at += 1;
+  for (let index = 1; !isWithinLimit() && index < kept.length - 1; ) {
+    if (kept[index]?.rules.length === 0) kept = kept.toSpliced(index, 1);
+    else index += 1;
   }
   if (!isWithinLimit()) kept = kept.map((one) => (one.rules.length > 0 ? { ...one, text: one.rules.join("\n") } : one));
   return isWithinLimit()
     ? kept.map(({ text }) => text)
-    : [truncateMiddle(kept.map(({ text }) => text).join("\n"), most).text];
+    : [truncateMiddle(kept.map(({ text }) => text).join("\n"), maxLength).text];
 };
 
 const measureLength = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length + 1, 0);
@@ -135,7 +146,7 @@ const shortenText = (text: string): string => {
   return [`${opening} [...]`, ...rules].join("\n");
 };
 
-/** Returns the characters of the context that people's own words may use. */
+/** Returns how many characters the excerpts of people's messages may have. */
 const computeExcerptLimit = (context_limit: number): number =>
   Math.min(24_000, Math.max(2_000, Math.floor(((context_limit || DEFAULT_CONTEXT_TOKENS) * CHARS_PER_TOKEN) / 8)));
 
@@ -159,18 +170,18 @@ type CompactionResult = {
 
 export const SUMMARIZED = "chat_summarized";
 
-/** Returns the row that a model continues from, and the call and result that people see. */
-export const toCompactionRows = (one: CompactionResult): NewMessage[] => {
+/** Returns three rows: the one from which the model continues, and the call and result that people see. */
+export const toCompactionRows = (compaction: CompactionResult): NewMessage[] => {
   const { summary, source, instructions, prompts, history, context_limit, threshold, model_id, usage, call_id, now } =
-    one;
-  const words = excerptUserMessages(prompts, computeExcerptLimit(context_limit)).map(
+    compaction;
+  const excerpts = excerptUserMessages(prompts, computeExcerptLimit(context_limit)).map(
     (text) => `<message>\n${text}\n</message>`,
   );
   const fullness = measureFullness(history, context_limit);
   const summaryText = [
     "This summary replaces the conversation so far, which was long. Continue from here.",
     `<summary>\n${summary}\n</summary>`,
-    ...(words.length > 0 ? [`${WORDS}\n\n${words.join("\n")}`] : []),
+    ...(excerpts.length > 0 ? [`${EXCERPTS_INTRO}\n\n${excerpts.join("\n")}`] : []),
   ].join("\n\n");
   const call = { tool_call_id: call_id, tool_name: SUMMARIZED, created_at: toRfc3339(now) };
   const result = {
@@ -203,7 +214,7 @@ export const toCompactionRows = (one: CompactionResult): NewMessage[] => {
 
 const CLEARED = "chat_cleared";
 
-/** Returns the row from which a model starts over, and the call and result that people see. */
+/** Returns three rows: the one from which the model starts over, and the call and result that people see. */
 export const toClearingRows = ({ call_id, now }: Pick<CompactionResult, "call_id" | "now">): NewMessage[] => {
   const call = { tool_call_id: call_id, tool_name: CLEARED, created_at: toRfc3339(now) };
   const row = { created_by: null, model_config_id: null, usage: null };
@@ -225,17 +236,17 @@ const MAX_HOOK_BYTES = 65_536;
 /** Returns the newest hook messages that fit, oldest first. */
 const listHookContexts = (history: readonly HistoryRow[]): MessagePart[] => {
   const kept: MessagePart[] = [];
-  let left = MAX_HOOK_BYTES;
+  let remainingBytes = MAX_HOOK_BYTES;
   for (const part of history.flatMap(({ content }) => content).reverse()) {
     if (part.type !== "hook-context") continue;
-    left -= Buffer.byteLength(part.text ?? "");
-    if (left < 0) break;
+    remainingBytes -= Buffer.byteLength(part.text ?? "");
+    if (remainingBytes < 0) break;
     kept.unshift(part);
   }
   return kept;
 };
 
-const WORDS =
+const EXCERPTS_INTRO =
   "What the person has written, in their own words, oldest first. What they have asked for or ruled out still holds, even where the summary does not mention it:";
 
 export const SUMMARY_PROMPT = `You write the notes from which a coding assistant continues a long task after it has forgotten the conversation.

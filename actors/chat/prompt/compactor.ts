@@ -1,4 +1,4 @@
-// Compacts a turn's history when due, by asking a model for a summary outside of the mailbox; turn.ts stores the rows. Failures are logged
+// Compacts a turn's history when due: asks a model for a summary, outside of the mailbox. turn.ts stores the rows. Failures are logged
 // and the turn continues with the uncompacted history, unless the owner requested the compaction (rules CM-1 to CM-9).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -26,7 +26,7 @@ import {
 /** Maximum compactions per turn, in case the history does not get shorter. */
 export const MAX_COMPACTIONS = 3;
 const LIMITS = { time_ms: 300_000, longest: 40_000 };
-/** Maximum messages of people that are read for their own words. */
+/** Maximum messages of people that are read for excerpts. */
 const MAX_PROMPTS = 2_000;
 
 /** Successful and failed compactions since the server started. */
@@ -115,7 +115,7 @@ export class Compactor {
     const wanted = await resolveOrganizationModel(this.#deps, about.organization_id, "compaction");
     const model =
       wanted === undefined || wanted === "unusable" ? { id: model_id, provider: attempt.provider } : wanted.model;
-    const errand = { ...attempt, model_id: model.id, provider: model.provider, kind: "compaction" as const };
+    const purpose = { ...attempt, model_id: model.id, provider: model.provider, kind: "compaction" as const };
     const requested = {
       system: [
         SUMMARY_PROMPT,
@@ -129,9 +129,9 @@ ${instructions}`,
         .join("\n\n"),
       text: formatRecord(history, context_limit),
     };
-    const { text, usage } = await askModel(this.#deps, errand, requested, stop, LIMITS);
+    const { text, usage } = await askModel(this.#deps, purpose, requested, stop, LIMITS);
     const summary = text.trim();
-    if (summary === "") throw new ModelError("generic", "The model returned no summary.", errand);
+    if (summary === "") throw new ModelError("generic", "The model returned no summary.", purpose);
     const input = { summary, source, instructions, history, context_limit, threshold: this.#threshold };
     const prompts = await this.#loadPrompts(chat_key, history);
     return toCompactionRows({ ...input, model_id: model.id, usage, call_id: this.call_id, prompts, now: clock.now() });
@@ -151,8 +151,8 @@ ${instructions}`,
   }
 
   async #loadThreshold({ about, model_id, compression_threshold, context_limit }: StartedAttempt): Promise<number> {
-    const own = await readCompactionThresholds(this.#deps.store, about.owner_id);
-    return computeThreshold(own.find(([id]) => id === model_id)?.[1], compression_threshold, context_limit);
+    const thresholds = await readCompactionThresholds(this.#deps.store, about.owner_id);
+    return computeThreshold(thresholds.find(([id]) => id === model_id)?.[1], compression_threshold, context_limit);
   }
 }
 

@@ -16,9 +16,9 @@ const MAX_CACHED = 64;
 
 /** Provides blocks 3 and 4 of the prompt (rules CX-9, CX-11). */
 export const contextBlocks = (store: Deps): BlockProvider => {
-  const pinned = pinnedContexts(store);
+  const loadPinned = createContextLoader(store);
   return async ({ chat_key, owner_id }) => {
-    const { instructions, skills } = await pinned(chat_key);
+    const { instructions, skills } = await loadPinned(chat_key);
     const personal = await store.all(listUserSkillNames({ user_id: owner_id }));
     return [
       { slot: "instructions", text: instructions },
@@ -37,10 +37,10 @@ export const contextBlocks = (store: Deps): BlockProvider => {
 
 /** Returns a function that provides the skills of a chat, including their text. */
 export const chatSkills = (store: Deps): ((chat: { chat_key: number; owner_id: string }) => Skills) => {
-  const pinned = pinnedContexts(store);
+  const loadPinned = createContextLoader(store);
   return ({ chat_key, owner_id }) => ({
     list: async () => {
-      const { skills } = await pinned(chat_key);
+      const { skills } = await loadPinned(chat_key);
       const personal = await store.all(listUserSkills({ user_id: owner_id }));
       return mergeSkills(
         skills,
@@ -50,34 +50,34 @@ export const chatSkills = (store: Deps): ((chat: { chat_key: number; owner_id: s
   });
 };
 
-const pinnedContexts = (store: Deps) => {
-  const known = new Map<string, ContextText>();
+const createContextLoader = (store: Deps) => {
+  const cache = new Map<string, ContextText>();
   return async (chat: number): Promise<ContextText> => {
     const pin = await store.get(findChatContext({ chat }));
     if (!pin) return EMPTY_CONTEXT;
-    let context = known.get(pin.snapshot);
+    let context = cache.get(pin.snapshot);
     if (!context) {
       const snapshot = await store.get(findSnapshot({ id: pin.snapshot }));
-      context = snapshot ? contextText(snapshot.resources) : EMPTY_CONTEXT;
+      context = snapshot ? formatContext(snapshot.resources) : EMPTY_CONTEXT;
     }
-    known.delete(pin.snapshot);
-    known.set(pin.snapshot, context);
-    const [oldest = ""] = known.keys();
-    if (known.size > MAX_CACHED) known.delete(oldest);
+    cache.delete(pin.snapshot);
+    cache.set(pin.snapshot, context);
+    const [oldest = ""] = cache.keys();
+    if (cache.size > MAX_CACHED) cache.delete(oldest);
     return context;
   };
 };
 
-/** Returns a snapshot's instructions and skills. Adds a note to truncated files that the model can read the rest. */
-export const contextText = (resources: readonly StoredResource[]): ContextText => {
+/** Returns a snapshot's instructions and skills. For a truncated file, adds a note that the model can read the whole file. */
+export const formatContext = (resources: readonly StoredResource[]): ContextText => {
   const files = resources.filter(({ kind }) => kind === "instruction_file");
   const blocks = files.flatMap(({ source, status, truncated, body = "" }) => {
     if (status !== "ok" && status !== "oversize") return [];
     const text = body.trim();
     const wrapped = text === "" ? [] : [`<instructions file=${JSON.stringify(source)}>\n${text}\n</instructions>`];
     if (status === "ok" && !truncated) return wrapped;
-    const missing = wrapped.length > 0 ? "continues beyond this" : "is too long to include";
-    return [...wrapped, `${source} ${missing}: read it with read_file when you need it.`];
+    const remark = wrapped.length > 0 ? "continues beyond this" : "is too long to include";
+    return [...wrapped, `${source} ${remark}: read it with read_file when you need it.`];
   });
   const skills = resources.flatMap(({ kind, status, source, skill_name, skill_description = "", body = "" }) =>
     kind === "skill" && status === "ok" && skill_name

@@ -8,14 +8,17 @@ import type { StoredResource } from "#schema/chats/chat-context.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { NewMessage } from "../machine/decision.ts";
 
-/** Returns the row to add to the chat's history; none if the context is not pinned, empty or unchanged. `chat`: the chat's key. */
+/**
+ * Returns the row to add to the chat's history; no row if no context is pinned, or the context is empty or unchanged. `chat`: the chat's
+ * key.
+ */
 export const buildContextRows = async (store: Pick<Store, "get">, chat: number): Promise<NewMessage[]> => {
   const pin = await store.get(findChatContext({ chat }));
   if (!pin) return [];
   const snapshot = await store.get(findSnapshot({ id: pin.snapshot }));
   const content = toParts(snapshot?.resources ?? [], pin.agent_id);
-  const known = (await store.get(findContextRow({ chat })))?.content ?? [];
-  if (Bun.deepEquals(known, content)) return [];
+  const previous = (await store.get(findContextRow({ chat })))?.content ?? [];
+  if (Bun.deepEquals(previous, content)) return [];
   if (content.length === 0) return [];
   return [
     {

@@ -1,5 +1,5 @@
-// Loads the history that a model continues from: all messages, or the last summary, the messages unanswered then, and all later ones
-// (facts/chats 5.6). Used by turns.
+// Loads the history from which a model continues: all messages, or the last summary with the messages that were unanswered at that time
+// and all later ones (facts/chats 5.6). Used by turns.
 import {
   findMarker,
   isTruncatedHistory,
@@ -15,7 +15,10 @@ import type { Store } from "#db/engine/store.ts";
 
 type Reads = Pick<Store, "get" | "scan">;
 
-/** Returns the history, oldest first. The summary precedes the messages it kept, although it was written after them (rule CM-4). */
+/**
+ * Returns the history, oldest first. The summary comes before the messages that it left unchanged, although it was written after them
+ * (rule CM-4).
+ */
 export const readHistory = async (store: Reads, chat: number): Promise<readonly SizedRow[]> => {
   const marker = await store.get(findMarker({ chat }));
   if (!marker) return dropPartialTurn(await store.scan(listModelHistory({ chat, from: 0 })));
@@ -23,8 +26,8 @@ export const readHistory = async (store: Reads, chat: number): Promise<readonly 
   const system = await store.scan(listSystemRows({ chat, before }));
   const kept = replayed ? await store.scan(listModelBefore({ chat, before, limit: replayed })) : [];
   const [summary, ...rest] = await store.scan(listModelHistory({ chat, from: before }));
-  const since = dropPartialTurn(rest);
-  return summary ? [...system, summary, ...kept.reverse(), ...since] : [...system, ...kept];
+  const later = dropPartialTurn(rest);
+  return summary ? [...system, summary, ...kept.reverse(), ...later] : [...system, ...kept];
 };
 
 type SizedRow = MessageRow & { readonly bytes: number };
@@ -47,8 +50,8 @@ type CachedHistory = {
 };
 
 /**
- * The history of a chat during one turn. Reads it once, and after that only what was added: messages never change, and removing one ends
- * the turn.
+ * The history of a chat during one turn. Reads the history once, and then only new messages: messages never change, and removing a
+ * message ends the turn.
  */
 export class TurnHistory {
   readonly #store: Reads;
@@ -63,24 +66,27 @@ export class TurnHistory {
   /** Returns about how many bytes `read` returns, without reading them. */
   async weigh(): Promise<number> {
     const marker = await this.#store.get(findMarker({ chat: this.#chat }));
-    const known = this.#cached?.marker === marker?.id ? this.#cached : undefined;
-    const from = known ? known.last + 1 : (marker?.id ?? 0);
+    const cached = this.#cached?.marker === marker?.id ? this.#cached : undefined;
+    const from = cached ? cached.last + 1 : (marker?.id ?? 0);
     const found = await this.#store.get(weighModelHistory({ chat: this.#chat, from }));
-    const since = Math.min((known?.bytes ?? 0) + (found?.bytes ?? 0), MAX_MODEL_BYTES);
-    if (known || !marker?.replayed) return since;
+    const bytes = Math.min((cached?.bytes ?? 0) + (found?.bytes ?? 0), MAX_MODEL_BYTES);
+    if (cached || !marker?.replayed) return bytes;
     const { id: before, replayed: limit } = marker;
     const kept = await this.#store.get(weighModelBefore({ chat: this.#chat, before, limit }));
-    return since + (kept?.bytes ?? 0);
+    return bytes + (kept?.bytes ?? 0);
   }
 
   /** Returns the same as `readHistory`. */
   async read(): Promise<readonly MessageRow[]> {
     const marker = (await this.#store.get(findMarker({ chat: this.#chat })))?.id;
-    const known = this.#cached?.marker === marker ? this.#cached : undefined;
+    const cached = this.#cached?.marker === marker ? this.#cached : undefined;
     this.#cached = undefined;
-    const from = (known?.last ?? 0) + 1;
-    const grown = known && [...known.rows, ...(await this.#store.scan(listModelHistory({ chat: this.#chat, from })))];
-    const rows = grown && !isTruncatedHistory(grown) ? grown : await readHistory(this.#store, this.#chat);
+    const from = (cached?.last ?? 0) + 1;
+    const extended = cached && [
+      ...cached.rows,
+      ...(await this.#store.scan(listModelHistory({ chat: this.#chat, from }))),
+    ];
+    const rows = extended && !isTruncatedHistory(extended) ? extended : await readHistory(this.#store, this.#chat);
     const last = rows.reduce((newest, { id }) => Math.max(newest, id), 0);
     const bytes = rows.reduce((sum, one) => sum + one.bytes, 0);
     if (rows.length > 0 && bytes <= MAX_CACHED_BYTES) this.#cached = { marker, rows, last, bytes };

@@ -39,12 +39,12 @@ export type PromptOf = {
   readonly subagent_type: "general" | "explore" | "computer_use" | null;
 };
 
-/** Returns its blocks for a model call of this chat, read again for each call. May return none. */
+/** Returns the blocks for a model call of this chat. Called for each model call; may return no blocks. */
 export type BlockProvider = (
   scope: PromptOf & {
     readonly chat_id: string;
     readonly chat_key: number;
-    /** The owner's custom prompt, where a hook has seen it; undefined for the current one. */
+    /** The owner's custom prompt as a hook has seen it; undefined to use the current one. */
     readonly custom_prompt?: string | undefined;
     /** The current settings, loaded while other blocks are read. */
     readonly settings: Promise<CallSettings>;

@@ -1,5 +1,5 @@
-// Prompt blocks from settings: Slipway's text, the administrator's and the chat owner's (facts/chats 5.4). Read again for each model call,
-// so that a change applies from the next call on, in old chats too.
+// Prompt blocks from settings: Slipway's text, the administrator's and the chat owner's (facts/chats 5.4). The settings are read for each
+// model call, so that a change applies from the next call on, also in existing chats.
 import type { BlockProvider } from "./prompt.ts";
 
 export const DEFAULT_SYSTEM_PROMPT = `You are the coding assistant of Slipway, a server for remote development workspaces.

@@ -42,14 +42,16 @@ export type OpenCall = { readonly reserved: ReservationRow | undefined; readonly
 const RENEW_INTERVAL_MS = 60_000;
 /** A reservation that was not renewed for this long has missed three renewals, so its call is considered lost. */
 const LEASE_MS = 4 * RENEW_INTERVAL_MS;
-/** Maximum attempts when budget becomes available between a rejection and the check of which limit caused it. */
+/**
+ * Maximum attempts. An attempt is repeated when budget becomes available between a rejection and the search for the limit that caused it.
+ */
 const MAX_BEGIN_ATTEMPTS = 5;
 /** Old periods are kept for reports on the past year. */
 const PERIOD_RETENTION_MS = 400 * 86_400_000;
 
 const MAX_NOTIFIED = 1_000;
 
-/** A queue that is full of one person's writes empties within seconds. Retries keep the cost of a call from being lost. */
+/** The store's queue of one person's writes may be full for some seconds. Retries keep the cost of a call from being lost. */
 const STORE_RETRY_MS = 250;
 const MAX_STORE_ATTEMPTS = 120;
 
@@ -83,18 +85,18 @@ export class ModelLedger {
     this.answers = new OpenAnswers(deps.clock);
   }
 
-  /** Begins a call with its reservation on disk, or returns the limit that is reached without writing anything. */
+  /** Begins a call once its reservation is on disk. If a limit is reached, returns the limit and writes nothing. */
   async begin(
     call: LedgerCall,
-    likely: () => UsageEstimate,
+    estimate: () => UsageEstimate,
     options: { readonly always: boolean },
   ): Promise<OpenCall | ReachedLimit> {
     const { clock } = this.#deps;
-    for (let look = 0; look < MAX_BEGIN_ATTEMPTS; look++) {
+    for (let attempt = 0; attempt < MAX_BEGIN_ATTEMPTS; attempt++) {
       const limits = await loadLimits(this.#deps, call);
       if (limits.length === 0 && !options.always) return { reserved: undefined, limits };
       const now = clock.now();
-      const { micros, tokens } = likely();
+      const { micros, tokens } = estimate();
       const reserved: ReservationRow = {
         id: uuid(),
         ...call,
@@ -120,12 +122,12 @@ export class ModelLedger {
     throw new CommitError("stale", "The budgets changed repeatedly while the model call was starting.");
   }
 
-  /** Returns whether a limit in dollars applies to such calls. Rejects when the limits cannot be read. */
+  /** Returns whether a limit in dollars applies to this call. Rejects when the limits cannot be read. */
   async hasDollarLimit(scope: CallScope): Promise<boolean> {
     return (await loadLimits(this.#deps, scope)).some(({ unit }) => unit === "usd");
   }
 
-  /** Returns whether a limit on such calls is used up; true if that cannot be read. */
+  /** Returns whether a limit on this call is used up; true if the limits cannot be read. */
   async isStillReached(scope: CallScope): Promise<boolean> {
     try {
       return (await this.findUsedUp(scope)) !== undefined;
@@ -134,7 +136,7 @@ export class ModelLedger {
     }
   }
 
-  /** Returns the used-up limit on such calls. Rejects when the limits cannot be read. */
+  /** Returns the used-up limit on this call, if there is one. Rejects when the limits cannot be read. */
   async findUsedUp(scope: CallScope): Promise<ReachedLimit | undefined> {
     const reached = await this.#findReached(await loadLimits(this.#deps, scope));
     return reached?.isReserved === false ? reached : undefined;
@@ -142,13 +144,13 @@ export class ModelLedger {
 
   /** Returns a used-up limit, or else one whose remainder is reserved. */
   async #findReached(limits: readonly Limit[]): Promise<ReachedLimit | undefined> {
-    let held: ReachedLimit | undefined;
+    let reservedLimit: ReachedLimit | undefined;
     for (const limit of limits) {
       const used = await loadUsed(this.#deps.store, limit);
       if (used.isReached) return { limit, used, isReserved: false };
-      if (used.spent + used.reserved >= limit.limit + used.extra) held ??= { limit, used, isReserved: true };
+      if (used.spent + used.reserved >= limit.limit + used.extra) reservedLimit ??= { limit, used, isReserved: true };
     }
-    return held;
+    return reservedLimit;
   }
 
   /** Writes a call with its details into the ledger, and releases its reservation. */
@@ -156,12 +158,12 @@ export class ModelLedger {
     { reserved, limits }: OpenCall,
     call: LedgerCall,
     settlement: Settlement,
-    more: readonly Statement[] = [],
+    otherWrites: readonly Statement[] = [],
   ): Promise<void> {
     const now = this.#deps.clock.now();
     try {
       const writes = reserved ? settle({ ...reserved, ...call }, settlement, now) : recordCall(call, settlement, now);
-      await retry(this.#deps.clock, () => this.#commit([...writes, ...more]), retryWhileOverloaded);
+      await retry(this.#deps.clock, () => this.#commit([...writes, ...otherWrites]), retryWhileOverloaded);
     } finally {
       // If the write fails, the reservation is no longer renewed and is settled as lost.
       if (reserved) this.#open.delete(reserved.id);

@@ -62,7 +62,7 @@ const toPersonLimit = (user_id: string, limit: number, period: UsagePeriod, now:
   return { ...budget, period, limit, begins_at: from, ends_at: to };
 };
 
-/** Returns all limits on a call that begins now. Rejects when they cannot be read; then nothing may be spent. */
+/** Returns all limits on a call that begins now. Rejects when the limits cannot be read; then nothing may be spent. */
 export const loadLimits = async (deps: Deps, scope: CallScope): Promise<readonly Limit[]> => {
   const [person, rows] = await Promise.all([
     loadPersonLimit(deps, scope.user_id),
@@ -79,7 +79,10 @@ export const loadUsed = async (store: Store, limit: Limit): Promise<PeriodUsage 
   return { ...figures, isReached: figures.spent >= limit.limit + figures.extra };
 };
 
-/** Rejects when it cannot be read: then nothing may be spent. */
+/**
+ * Returns how much a person has spent in the current period, and their limit. Rejects when these cannot be read; then nothing may be
+ * spent.
+ */
 export const loadSpending = async ({ store, clock }: Deps, user_id: string): Promise<Spending> => {
   const { limit, period } = await loadAmount(store, user_id);
   const now = clock.now();

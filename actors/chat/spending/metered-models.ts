@@ -1,6 +1,7 @@
 // The models as chats use them: reserves a call's estimated usage before it begins, prices and records its actual usage before passing on
-// the end of its answer, and blocks calls over a limit (rules SP-1 to SP-6, BU-1 to BU-4) or of owners who may not begin a turn
-// (rule CH-51). Calls whose memory is not held yet wait for it (rule CH-54). Every call goes through here, including calls outside of turns.
+// the end of its answer, and blocks calls over a limit (rules SP-1 to SP-6, BU-1 to BU-4) or of owners who may not begin a turn (rule
+// CH-51). Calls wait for memory that they have not reserved yet (rule CH-54). Every call goes through here, including calls outside of
+// turns.
 import { log } from "#base/log.ts";
 import type { MemoryHold, MemoryShare } from "#base/system/memory-share.ts";
 import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
@@ -49,8 +50,8 @@ export class BudgetUsedUp extends ModelError {
   }
 }
 
-/** Delay before a retry when running calls may use up the remaining budget. Some of them have ended by then. */
-const HELD_RETRY_MS = 5_000;
+/** Delay before a retry when running calls have reserved the remaining budget. Some of them may end within this time. */
+const RESERVED_RETRY_MS = 5_000;
 
 /** Approximate bytes of a prompt per token. */
 const BYTES_PER_TOKEN = 3;
@@ -79,13 +80,13 @@ export class MeteredModels implements LanguageModels {
   }
 
   /**
-   * Throws like the models do, and also `BudgetUsedUp`, or a retryable `generic` error when usage cannot be read or written. A caller who
-   * stops early does not wait: the call is settled in the background.
+   * Throws the errors of the models, `BudgetUsedUp`, or a retryable `generic` error when usage cannot be read or written. If the caller
+   * stops early, the call is settled in the background.
    */
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     const call = await this.#open(request);
     const { hungUp: signal } = call.answer;
-    const reading = new Reading((onSend) => this.#deps.models.stream({ ...request, signal, onSend }));
+    const reading = new AnswerReader((onSend) => this.#deps.models.stream({ ...request, signal, onSend }));
     try {
       for await (const event of untilAborted(reading, request.signal)) {
         if (event.type === "finish" && reading.used) {
@@ -105,7 +106,7 @@ export class MeteredModels implements LanguageModels {
   async #open(request: ModelRequest): Promise<Call> {
     const { memory: share, ledger } = this.#deps;
     const { payer, signal } = request;
-    const memory = request.memory?.hold.keep() ?? (await share.take(payer.user_id, measure(request), signal));
+    const memory = request.memory?.hold.keep() ?? (await share.take(payer.user_id, measureRequest(request), signal));
     try {
       const opened = await this.#begin(request);
       return { ...opened, request, memory, answer: ledger.answers.open(payer.user_id) };
@@ -116,10 +117,10 @@ export class MeteredModels implements LanguageModels {
   }
 
   /**
-   * Reads the rest of a paid answer whose caller has stopped, for its usage. Hangs up if nothing was sent, or the server itself has given
-   * up the call.
+   * After the caller has stopped, reads a paid answer to its end to learn its usage. Closes the connection if nothing was sent, or if the
+   * server itself has given up the call.
    */
-  async #drain(call: Call, reading: Reading): Promise<void> {
+  async #drain(call: Call, reading: AnswerReader): Promise<void> {
     const { answer, request } = call;
     const isGivenUp = request.signal.reason instanceof ModelError;
     if (isGivenUp || !reading.isBegun || !this.#isPaid(request.model_id)) answer.hangUp();
@@ -127,13 +128,13 @@ export class MeteredModels implements LanguageModels {
     try {
       for await (const event of untilAborted(reading, answer.hungUp)) answer.count(getTextSize(event));
     } catch {
-      // Settled as far as it was read.
+      // The call is settled by the part that was read.
     }
     await this.#settle(call, reading);
   }
 
   /** Records what the call has used, or releases its reservation. Never rejects. */
-  async #settle(call: Call, reading: Reading): Promise<void> {
+  async #settle(call: Call, reading: AnswerReader): Promise<void> {
     const { answer, memory, open } = call;
     const { used, isSettled, isFinished, text_bytes } = reading;
     try {
@@ -148,7 +149,7 @@ export class MeteredModels implements LanguageModels {
       else if (!isFinished && text_bytes > 0) await this.#recordEstimate(call, text_bytes);
       else await this.#deps.ledger.releaseReservation(open);
     } catch {
-      // Logged; the reservation expires and is settled at the reserved amount.
+      // The error was logged. The reservation expires and is settled at the reserved amount.
     } finally {
       answer.end();
       reading.close();
@@ -179,7 +180,11 @@ export class MeteredModels implements LanguageModels {
       throw new ModelError("generic", "Slipway could not check the spend limits.", { retryable: true });
     }
     if ("isReserved" in started) {
-      throw new ModelError("rate_limit", "", { reason: "budget_held", retryable: true, retry_after_ms: HELD_RETRY_MS });
+      throw new ModelError("rate_limit", "", {
+        reason: "budget_held",
+        retryable: true,
+        retry_after_ms: RESERVED_RETRY_MS,
+      });
     }
     return { open: started, row };
   }
@@ -264,13 +269,13 @@ type Call = {
   readonly open: OpenCall;
   readonly row: LedgerCall;
   readonly request: ModelRequest;
-  /** Also held while the rest of an answer is read whose caller has stopped. */
+  /** Also held while an answer is read to its end after its caller has stopped. */
   readonly memory: MemoryHold;
   readonly answer: OpenAnswer;
 };
 
-/** The events of an answer, and what they have shown so far. An iterator without `return`: readers that stop leave it open. */
-class Reading implements AsyncIterator<ModelEvent> {
+/** Reads the events of an answer and keeps their totals. Has no `return`, so that the stream stays open when a caller stops reading. */
+class AnswerReader implements AsyncIterator<ModelEvent> {
   /** The last report; a provider may report usage more than once. */
   used: ModelUsage | undefined;
   /** Whether the call was recorded before the end of its answer was passed on. */
@@ -296,7 +301,7 @@ class Reading implements AsyncIterator<ModelEvent> {
       this.#events ??= this.#open(this.#onSend)[Symbol.asyncIterator]();
       const next = await this.#events.next();
       if (next.done) this.isOver = true;
-      else this.#note(next.value);
+      else this.#countEvent(next.value);
       return next;
     } catch (error) {
       this.isOver = true;
@@ -312,7 +317,7 @@ class Reading implements AsyncIterator<ModelEvent> {
     this.#isSent = true;
   };
 
-  #note(event: ModelEvent): void {
+  #countEvent(event: ModelEvent): void {
     this.text_bytes += getTextSize(event);
     if (event.type === "usage") this.used = event.usage;
     if (event.type === "finish") this.isFinished = true;
@@ -322,11 +327,12 @@ class Reading implements AsyncIterator<ModelEvent> {
 const getTextSize = (event: ModelEvent): number => ("delta" in event ? Buffer.byteLength(event.delta) : 0);
 
 /** Returns the bytes of a request without attachments. */
-const measure = ({ messages, tools }: ModelRequest): number => Buffer.byteLength(JSON.stringify([messages, tools]));
+const measureRequest = ({ messages, tools }: ModelRequest): number =>
+  Buffer.byteLength(JSON.stringify([messages, tools]));
 
 /** Estimates the tokens of a prompt. */
-const estimateInput = (request: ModelRequest): number => Math.ceil(measure(request) / BYTES_PER_TOKEN);
+const estimateInput = (request: ModelRequest): number => Math.ceil(measureRequest(request) / BYTES_PER_TOKEN);
 
 /** Returns whether the provider reported any tokens. */
-const hasTokens = ({ input_tokens = 0, output_tokens = 0, ...more }: ModelUsage): boolean =>
-  input_tokens + output_tokens + (more.cache_read_tokens ?? 0) + (more.cache_creation_tokens ?? 0) > 0;
+const hasTokens = ({ input_tokens = 0, output_tokens = 0, ...cached }: ModelUsage): boolean =>
+  input_tokens + output_tokens + (cached.cache_read_tokens ?? 0) + (cached.cache_creation_tokens ?? 0) > 0;

@@ -1,8 +1,9 @@
-// The answers that providers are sending. When a caller leaves early, the rest is read without them for a while, because a provider reports
-// only at the end what it bills, including hidden reasoning. Bounded in time, bytes and number (rule BU-11).
+// The answers that providers are sending. When a caller leaves early, the server continues to read the answer for a while, because a
+// provider reports only at the end what it bills, including hidden reasoning. Time, bytes and the number of such answers are limited
+// (rule BU-11).
 import type { Clock, Timer } from "#base/clock.ts";
 
-/** Callers that wait for a held budget wait as long (src/domain/ai/ledger.ts). */
+/** As long as callers wait for a reserved budget (src/domain/ai/ledger.ts). */
 const DRAIN_TIMEOUT_MS = 60_000;
 const MAX_DRAIN_BYTES = 16 * 1024 * 1024;
 /** The runtime opens up to 256 connections to providers. */
@@ -34,7 +35,7 @@ export class OpenAnswers {
     return answer;
   }
 
-  /** Number of answers that are read without their callers. */
+  /** Number of answers that are read after their callers have left. */
   get draining(): number {
     return this.#draining.size;
   }
@@ -74,7 +75,7 @@ export class OpenAnswer {
     this.#deps = deps;
   }
 
-  /** Aborts when the caller leaves: nothing more is sent to them. */
+  /** Aborts when the caller leaves. Nothing more is sent to the caller. */
   get callerLeft(): AbortSignal {
     return this.#callerLeft.signal;
   }
@@ -90,14 +91,17 @@ export class OpenAnswer {
   }
 
   /**
-   * True if the connection was closed before the provider had reported the usage, because the caller left: the call then costs what was
-   * reserved. False if the server stops, which is not the caller's doing.
+   * Whether the connection was closed, because the caller left, before the provider had reported the usage. The call then costs the
+   * reserved amount. False if the server stops, which the caller did not cause.
    */
   get isCutShort(): boolean {
     return this.#callerLeft.signal.aborted && this.#hungUp.signal.aborted && !this.#deps.isStopping();
   }
 
-  /** Called when the caller leaves. Hangs up when the rest has not arrived in time, or immediately if too many answers are being read. */
+  /**
+   * Called when the caller leaves. Closes the connection if the answer does not end in time, or immediately if too many answers are being
+   * read.
+   */
   leave(reason: unknown): void {
     if (this.#isOver || this.#callerLeft.signal.aborted) return;
     if (this.#deps.begin()) this.#timer = this.#deps.clock.after(DRAIN_TIMEOUT_MS, () => this.hangUp());

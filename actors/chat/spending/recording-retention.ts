@@ -11,8 +11,7 @@ const RUN_INTERVAL_MS = 600_000;
 const DAY_MS = 86_400_000;
 const MIB = 1024 ** 2;
 /**
- * How often a node checks the total size while it records as much as the limit. A fraction of the limit, so that large totals are not
- * summed constantly.
+ * How often a node checks the total size while it records as many bytes as the limit. Large totals are thus not summed constantly.
  */
 const CHECKS_PER_LIMIT = 64;
 const MIN_CHECK_BYTES = MIB / 4;
@@ -79,9 +78,9 @@ export class RecordingRetention implements Chore {
     const { recording } = await readGatewaySettings(this.#store);
     const max_bytes = recording.max_mib * MIB;
     this.#checkAfter = Math.max(MIN_CHECK_BYTES, max_bytes / CHECKS_PER_LIMIT);
-    const [beyond] = await this.#store.scan(findRecordingBeyond({ max_bytes }));
-    if (typeof beyond?.created_at !== "number") return;
-    const old = { before: beyond.created_at + 1 };
+    const [firstExcess] = await this.#store.scan(findRecordingBeyond({ max_bytes }));
+    if (typeof firstExcess?.created_at !== "number") return;
+    const old = { before: firstExcess.created_at + 1 };
     while (!isStopped() && (await this.#store.get(findOldRecording(old))))
       await this.#store.commit([deleteOldRecordings(old)]);
   }

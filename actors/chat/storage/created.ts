@@ -8,7 +8,7 @@ import { indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { assignSeat, guardUser } from "#db/users/users.ts";
 import { notifyOwner, startTurn } from "../announce.ts";
-import { attachWrites } from "../attach.ts";
+import { buildAttachWrites } from "../attach.ts";
 import { auditChatCreated } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
@@ -25,8 +25,8 @@ export type CreatedChat = {
   readonly after: () => void;
 };
 
-export const buildChat = async (parts: ChatDeps, args: CreateChat): Promise<CreatedChat> => {
-  const { store, clock, topics, effects } = parts;
+export const buildChat = async (deps: ChatDeps, args: CreateChat): Promise<CreatedChat> => {
+  const { store, clock, topics, effects } = deps;
   const key = await store.reserve("chats", 1);
   const first_id = await store.reserve("messages", args.messages.length);
   const { state, inserted } = toCreation(args, { key, first_id, now: clock.now() });
@@ -43,7 +43,7 @@ export const buildChat = async (parts: ChatDeps, args: CreateChat): Promise<Crea
       ...(await assignSeat(store, state.owner_id)),
       auditChatCreated(state, clock.now()),
       ...(args.request ? insertAnswer(key, args.request, { answer: null, now: clock.now() }) : []),
-      ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
+      ...args.messages.flatMap(({ content }) => buildAttachWrites(key, content, clock.now())),
     ],
     after: () => {
       effects.searchTextAdded();

@@ -17,7 +17,7 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { Change } from "../machine/decision.ts";
 import type { ChangeChat, ChatPatch } from "../messages.ts";
 import { readChat, requireRoot } from "./read.ts";
-import { buildWrites, pinWrites, toPatchWrites } from "./writes.ts";
+import { buildPinWrites, buildWrites, toPatchWrites } from "./writes.ts";
 
 type Member = {
   readonly before: ChatState;
@@ -30,7 +30,7 @@ type Member = {
 export const changeFamily = async (
   deps: ChatDeps,
   state: ChatState,
-  { archived, patch: given, agent_options, permission_mode, asks = false, pin, silent_since }: ChangeChat,
+  { archived, patch: basePatch, agent_options, permission_mode, asks = false, pin, silent_since }: ChangeChat,
 ): Promise<Outcome<ChatState, void>> => {
   const { clock, topics } = deps;
   if (silent_since !== undefined && (state.updated_at >= silent_since || state.pin_order > 0)) {
@@ -39,9 +39,9 @@ export const changeFamily = async (
   if (pin !== null && pin > 0 && (archived ?? state.archived)) {
     throw new AppError("invalid", "An archived chat cannot be pinned.");
   }
-  const requested = agent_options === undefined ? given : withAgentOptions(state, given, agent_options);
-  const moded = permission_mode === undefined ? requested : withMode(state, requested, permission_mode);
-  const patch = asks ? { ...moded, permissions: requireAsking(state.permissions) } : moded;
+  const requested = agent_options === undefined ? basePatch : withAgentOptions(state, basePatch, agent_options);
+  const withModeApplied = permission_mode === undefined ? requested : withMode(state, requested, permission_mode);
+  const patch = asks ? { ...withModeApplied, permissions: requireAsking(state.permissions) } : withModeApplied;
   const type = archived ? "archive" : "unarchive";
   const change = archived === undefined ? undefined : await decide(deps, requireRoot(state), { type });
   const children = await loadChildren(deps, state, { archived, patch }, (child) => decide(deps, child, { type }));
@@ -50,10 +50,10 @@ export const changeFamily = async (
   const { workspace_id = state.workspace_id } = patch;
   const members: readonly Member[] = [{ before: state, change, patch }, ...children];
   const announceMembers = () => {
-    for (const { before, change: moved } of members) {
-      if (!moved) continue;
-      if (before === state) announce(deps, state, { ...moved, state: next });
-      notifyOwner(topics, moved.state, archived ? "deleted" : "created");
+    for (const { before, change } of members) {
+      if (!change) continue;
+      if (before === state) announce(deps, state, { ...change, state: next });
+      notifyOwner(topics, change.state, archived ? "deleted" : "created");
     }
     announceListChanges(topics, state, next);
     for (const { before } of children) {
@@ -67,7 +67,7 @@ export const changeFamily = async (
     state: { ...next, ...(unpins ? { pin_order: 0 } : pin === null ? {} : { pin_order: pin }) },
     writes: [
       ...members.flatMap(toMemberWrites),
-      ...(unpins ? unpinChat(state.id, state.owner_id) : pin === null ? [] : pinWrites(state, pin)),
+      ...(unpins ? unpinChat(state.id, state.owner_id) : pin === null ? [] : buildPinWrites(state, pin)),
       ...(workspace_id === state.workspace_id ? [] : repinContext(state.key, workspace_id, clock.now())),
       ...children.flatMap((child) => writeAuditEntries(child, clock.now())),
     ],
@@ -98,12 +98,12 @@ const withMode = (state: ChatState, patch: ChatPatch, mode: PermissionMode): Cha
   return { ...patch, plan_mode: next.plan_mode, ...(isChanged ? { permissions: next.permissions } : {}) };
 };
 
-/** Loads the sub-chats that change with their root: they are archived with it and have its permissions. */
+/** Loads the sub-chats that change with their root: they are archived with the root and have its permissions. */
 const loadChildren = async (
   { store }: ChatDeps,
   root: ChatState,
   { archived, patch }: Pick<ChangeChat, "archived" | "patch">,
-  moved: (child: ChatState) => Promise<Change<ChatState>>,
+  decideArchiving: (child: ChatState) => Promise<Change<ChatState>>,
 ): Promise<Member[]> => {
   const { permissions } = patch;
   if (root.parent_chat_id !== null || (archived === undefined && permissions === undefined)) return [];
@@ -111,8 +111,8 @@ const loadChildren = async (
   for (const { id } of await store.all(listChildren({ root: root.id }))) {
     const before = await readChat(store, id);
     if (!before) continue;
-    const moves = archived !== undefined && before.archived !== archived;
-    const change = moves ? await moved(before) : undefined;
+    const isMoving = archived !== undefined && before.archived !== archived;
+    const change = isMoving ? await decideArchiving(before) : undefined;
     if (change || permissions !== undefined) {
       found.push({ before, change, patch: permissions === undefined ? {} : { permissions } });
     }
@@ -125,6 +125,6 @@ const toMemberWrites = ({ before, change, patch }: Member): Statement[] => [
   ...toPatchWrites(before, patch),
 ];
 
-/** Records the changed permissions of a sub-chat. Its archiving, which follows its root's, has no entry of its own. */
+/** Records the changed permissions of a sub-chat. Archiving a sub-chat has no entry of its own, because its root's archiving has one. */
 const writeAuditEntries = ({ before, patch }: Member, now: number): Statement[] =>
   auditChatChanges(before, { state: { ...before, ...patch } }, now).map(insertAudit);

@@ -13,7 +13,7 @@ import { assignSeat, guardUser } from "#db/users/users.ts";
 import { MAX_CHECKPOINTS_PER_CHAT } from "#schema/agents/checkpoint.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { notifyOwner } from "../announce.ts";
-import { nameFiles } from "../attach.ts";
+import { findFileIds } from "../attach.ts";
 import { auditChatCreated } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
@@ -49,27 +49,29 @@ const TOO_LARGE =
 const NO_RESULT = "The chat was copied before this call had a result.";
 
 /** Rejects with 404 when the chat does not exist or has no such visible message; with 409 when the copied messages are too large. */
-export const forkChat = async (parts: ChatDeps, id: string, args: ForkChat): Promise<ForkedChat> => {
-  const { store, clock, topics, effects } = parts;
+export const forkChat = async (deps: ChatDeps, id: string, args: ForkChat): Promise<ForkedChat> => {
+  const { store, clock, topics, effects } = deps;
   const found = await readChat(store, args.source_id);
   if (!found) throw notFound();
   const { workspace_id = found.workspace_id, coding_agent = found.coding_agent } = args;
   const source = { ...found, workspace_id, coding_agent };
-  const up_to = args.up_to ?? (await findForkEnd(parts, source, args));
+  const up_to = args.up_to ?? (await findForkEnd(deps, source, args));
   const [{ bytes } = { bytes: 0 }] = await store.scan(weighHistoryUpTo({ chat: source.key, up_to }));
   if (bytes > MAX_COPIED_BYTES) throw conflict(TOO_LARGE);
   const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to }));
-  const named = nameFiles(rows);
-  const files = (await store.all(listChatFiles({ chat: source.key }))).filter(({ id: file_id }) => named.has(file_id));
+  const namedFileIds = findFileIds(rows);
+  const files = (await store.all(listChatFiles({ chat: source.key }))).filter(({ id: file_id }) =>
+    namedFileIds.has(file_id),
+  );
   const now = clock.now();
-  const owed = findPendingCalls(rows);
+  const pendingCalls = findPendingCalls(rows);
   const key = await store.reserve("chats", 1);
-  const first_id = await store.reserve("messages", rows.length + owed.length + 1);
-  const names = new Map(files.map((file) => [file.id, uuid()]));
+  const first_id = await store.reserve("messages", rows.length + pendingCalls.length + 1);
+  const newFileIds = new Map(files.map((file) => [file.id, uuid()]));
   const copies: MessageRow[] = [
-    ...rows.map((row) => ({ ...row, content: replaceFileIds(row.content, names) })),
-    ...owed.map((call) => toCancelledResult(call, now)),
-  ].map((row, at) => ({ ...row, id: first_id + at, chat: key, revision: 1 }));
+    ...rows.map((row) => ({ ...row, content: replaceFileIds(row.content, newFileIds) })),
+    ...pendingCalls.map((call) => toCancelledResult(call, now)),
+  ].map((row, index) => ({ ...row, id: first_id + index, chat: key, revision: 1 }));
   const state = makeState(source, { id, key, first_id, now, title: args.title, copies });
   const { queue: _, pending_calls, ...chat } = state;
   return {
@@ -84,7 +86,7 @@ export const forkChat = async (parts: ChatDeps, id: string, args: ForkChat): Pro
       ...(await assignSeat(store, state.owner_id)),
       ...(files.length === 0
         ? []
-        : [insertChatFile(files.map((file) => ({ ...file, id: names.get(file.id) ?? uuid(), chat: key })))]),
+        : [insertChatFile(files.map((file) => ({ ...file, id: newFileIds.get(file.id) ?? uuid(), chat: key })))]),
       auditChatCreated(state, now),
       ...(args.request ? insertAnswer(key, args.request, { answer: null, now }) : []),
     ],
@@ -99,7 +101,9 @@ export const forkChat = async (parts: ChatDeps, id: string, args: ForkChat): Pro
 /** Returns the newest user messages, as many as a chat can have checkpoints, each with its ID in the source and in the copy. */
 const pairMessages = (rows: readonly MessageRow[], copies: readonly MessageRow[]): CopiedMessages["messages"] =>
   rows
-    .flatMap(({ id, role }, at) => (role === "user" ? [{ from_message_id: id, message_id: copies[at]?.id ?? 0 }] : []))
+    .flatMap(({ id, role }, index) =>
+      role === "user" ? [{ from_message_id: id, message_id: copies[index]?.id ?? 0 }] : [],
+    )
     .slice(-MAX_CHECKPOINTS_PER_CHAT);
 
 const findForkEnd = async ({ store }: ChatDeps, { key }: ChatState, { message_id }: ForkChat): Promise<number> => {
@@ -109,12 +113,12 @@ const findForkEnd = async ({ store }: ChatDeps, { key }: ChatState, { message_id
   return message_id;
 };
 
-/** Replaces file IDs with those of the copies, also in tool results. */
-const replaceFileIds = (content: MessagePart[], names: ReadonlyMap<string, string>): MessagePart[] => {
-  if (names.size === 0) return content;
+/** Replaces file IDs with the IDs of the copied files, also in tool results. */
+const replaceFileIds = (content: MessagePart[], newFileIds: ReadonlyMap<string, string>): MessagePart[] => {
+  if (newFileIds.size === 0) return content;
   const text = JSON.stringify(content).replaceAll(
     /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g,
-    (id) => names.get(id) ?? id,
+    (id) => newFileIds.get(id) ?? id,
   );
   return JSON.parse(text) as MessagePart[];
 };
@@ -146,7 +150,7 @@ const toCancelledResult = ({ tool_call_id, tool_name }: PendingCall, now: number
   };
 };
 
-type New = {
+type ForkFields = {
   readonly id: string;
   readonly key: number;
   readonly first_id: number;
@@ -156,16 +160,24 @@ type New = {
 };
 
 /** The copy is idle, and marked as read, because its creator has seen the content. */
-const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatState => {
-  const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
-  const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
+const makeState = (source: ChatState, { id, title, copies, ...numbers }: ForkFields): ChatState => {
+  const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, numbers);
+  const lastAnswerId =
+    copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
   const agent_session = copyChoices(source);
   const asked_by = copies.reduce<string | null>(
     (requested, row) => updatePendingQuestion(requested, toMessage(row)),
     null,
   );
-  const own = { id, key: at.key, agent_session, last_assistant_id: seen, asked_by, read_cursor: seen };
-  return { ...state, ...RESET_FIELDS, ...own, status: "waiting" };
+  const ownFields = {
+    id,
+    key: numbers.key,
+    agent_session,
+    last_assistant_id: lastAnswerId,
+    asked_by,
+    read_cursor: lastAnswerId,
+  };
+  return { ...state, ...RESET_FIELDS, ...ownFields, status: "waiting" };
 };
 
 /** Keeps the chosen options of the coding agent. The session itself stays with the source, so the copy starts a new one. */

@@ -1,5 +1,5 @@
-// Deletes a root chat with its sub-chats and all their data. Large data is deleted in slices, each a commit of bounded size; repeating one
-// after a crash is harmless (rule RT-3).
+// Deletes a root chat with its sub-chats and all their data. Large data is deleted in slices, each in a commit of limited size. Repeating
+// a slice after a crash is harmless (rule RT-3).
 import { deleteChatContext } from "#db/chats/context.ts";
 import { deleteChat, deleteMessageSlice, findSliceEnd } from "#db/chats/purge.ts";
 import { deleteRunSlice, findAnyStep } from "#db/chats/runs.ts";

@@ -1,4 +1,5 @@
-// Reads what a chat's decisions depend on: its row and queue, those of its sub-chats, and the messages that an edit would remove.
+// Reads the data for a chat's decisions: its row and queue, the rows and queues of its sub-chats, and the messages that an edit would
+// remove.
 import { AppError, notFound } from "#base/errors.ts";
 import { findChat, listChildren } from "#db/chats/chats.ts";
 import {
@@ -7,7 +8,7 @@ import {
   findClearing,
   findMarker,
   findMessage,
-  findSaidAfter,
+  findModelMessageAfter,
   listMessageIds,
   listQueued,
 } from "#db/chats/messages.ts";
@@ -40,7 +41,7 @@ export const readChildren = async (store: Store, root: string, archived: boolean
   return found;
 };
 
-/** Returns the user's message to edit, and what is removed with it. Rejects with 404 or 400. */
+/** Returns the user's message to edit, and the IDs of the messages that are removed with it. Rejects with 404 or 400. */
 export const readEdited = async (store: Store, chat: number, message_id: number) => {
   const target = await store.get(findMessage({ chat, id: message_id }));
   if (!target || target.deleted || target.visibility === "model") throw notFound();
@@ -56,8 +57,8 @@ export const hasNoAnswer = async (store: Store, chat: number): Promise<boolean> 
   return (await store.get(findAnswerAfter({ chat, after }))) === undefined;
 };
 
-/** Returns whether the model's context is empty, because nothing was said since it was cleared. */
+/** Returns whether the model's context is empty: no message was added since it was cleared. */
 export const isCleared = async (store: Store, chat: number): Promise<boolean> => {
   const after = (await store.get(findClearing({ chat })))?.id ?? 0;
-  return (await store.get(findSaidAfter({ chat, after }))) === undefined;
+  return (await store.get(findModelMessageAfter({ chat, after }))) === undefined;
 };

@@ -76,7 +76,7 @@ export const toPatchWrites = ({ id, key }: ChatState, patch: ChatPatch): Stateme
 ];
 
 /** In memory, `pin_order` only says whether the chat is pinned, because its position changes with other chats. */
-export const pinWrites = ({ id, owner_id, pin_order }: ChatState, pin: number): Statement[] => {
+export const buildPinWrites = ({ id, owner_id, pin_order }: ChatState, pin: number): Statement[] => {
   if (pin === 0) return unpinChat(id, owner_id);
   return pin_order === 0 ? pinChat(id, owner_id) : movePin(id, owner_id, pin);
 };

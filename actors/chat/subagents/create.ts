@@ -30,10 +30,10 @@ export const findSpawnRefusal = (
   { call, type }: SpawnSubagent,
   count: number,
 ): SpawnResult | undefined => {
-  const isOwed = root.pending_calls.some(
+  const isPending = root.pending_calls.some(
     ({ message_id, tool_call_id }) => message_id === call.message_id && tool_call_id === call.tool_call_id,
   );
-  if (!isOwed || root.archived || root.status !== "running" || root.parent_chat_id !== null) return "stale";
+  if (!isPending || root.archived || root.status !== "running" || root.parent_chat_id !== null) return "stale";
   if (root.plan_mode !== null && type !== "explore") return "planning";
   return count >= MAX_SUBAGENTS ? "full" : undefined;
 };

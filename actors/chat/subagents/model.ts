@@ -1,4 +1,5 @@
-// Chooses a sub-chat's model: the one the call names, else the one its owner or organization configured for such sub-chats, else its root's
+// Chooses a sub-chat's model: the model that the call names, else the one that its owner or organization configured for such sub-chats,
+// else the model of its root chat
 // (facts/chats 4.19 and 5.9).
 
 import type { ChatRow } from "#db/chats/chats.ts";
@@ -16,14 +17,14 @@ type Deps = { readonly store: Store; readonly models: LanguageModels };
 type ChosenModel = { readonly model_config_id: string; readonly reasoning_effort: string };
 
 /** Throws `ToolError` for an unusable model. */
-export const chooseSubagentModel = async (parts: Deps, root: ChatRow, input: SpawnInput): Promise<ChosenModel> => {
+export const chooseSubagentModel = async (deps: Deps, root: ChatRow, input: SpawnInput): Promise<ChosenModel> => {
   const { model_config_id, reasoning_effort } = input;
   if (model_config_id !== undefined) {
-    const model = parts.models.resolve(model_config_id.trim().toLowerCase());
+    const model = deps.models.resolve(model_config_id.trim().toLowerCase());
     if (!model) throw new ToolError("No usable model has this model_config_id. Omit it to use the default.");
     return { model_config_id: model.id, reasoning_effort: reasoning_effort ?? "" };
   }
-  const wanted = await loadOverride(parts, root, input.type);
+  const wanted = await loadOverride(deps, root, input.type);
   const { last_model_config_id, last_reasoning_effort } = root;
   const chosen = wanted ?? { model_config_id: last_model_config_id, reasoning_effort: last_reasoning_effort };
   return reasoning_effort === undefined ? chosen : { ...chosen, reasoning_effort };
@@ -32,7 +33,7 @@ export const chooseSubagentModel = async (parts: Deps, root: ChatRow, input: Spa
 /** Returns the models that `spawn` accepts; without any configured model, the built-in one. */
 export const listSubagentModels = async ({ store, models }: Deps) => {
   const rows = (await store.all(listModelConfigs())).filter(({ id }) => models.resolve(id) !== undefined);
-  const [only] = rows.length === 0 ? [models.resolve(null)] : [];
+  const [builtIn] = rows.length === 0 ? [models.resolve(null)] : [];
   return [
     ...rows.map(({ id, display_name, model, is_default, model_config }) => ({
       model_config_id: id,
@@ -41,7 +42,7 @@ export const listSubagentModels = async ({ store, models }: Deps) => {
       is_default,
       reasoning_efforts: listAllowedEfforts(model_config),
     })),
-    ...(only ? [{ model_config_id: only.id, display_name: only.display_name, is_default: true }] : []),
+    ...(builtIn ? [{ model_config_id: builtIn.id, display_name: builtIn.display_name, is_default: true }] : []),
   ];
 };
 

@@ -1,5 +1,5 @@
-// Sub-chats of a root chat as its tools use them (facts/chats 5.1 and 5.9): start, wait, message, stop and list. Each is a chat with its
-// own actor; waiting never blocks a mailbox. Rejects chats that do not belong to this chat.
+// Sub-chats of a root chat as its tools use them (facts/chats 5.1 and 5.9): start, wait, message, stop and list. Each sub-chat has its
+// own actor; waiting never blocks a mailbox. Rejects IDs of other chats' sub-chats.
 
 import type { Clock } from "#base/clock.ts";
 import { toRfc3339 } from "#base/clock.ts";
@@ -77,22 +77,22 @@ export class ChatSubagents implements Subagents {
     const created = await store.get(findChat({ id }));
     if (created) return { ...toSummary(created), type: created.subagent_type };
     const { type, prompt } = input;
-    const root = await this.#root();
+    const root = await this.#loadRoot();
     const model = await chooseSubagentModel(this.#deps, root, input);
-    const spawning = { id, call, type, title: formatTitle(input), ...model };
-    const refused = await chats().ask(chat_id, "maySpawn", { ...spawning, content: [] });
-    if (refused !== "done") throw new ToolError(REFUSALS[refused]);
+    const subagent = { id, call, type, title: formatTitle(input), ...model };
+    const result = await chats().ask(chat_id, "maySpawn", { ...subagent, content: [] });
+    if (result !== "done") throw new ToolError(REFUSALS[result]);
     const admitted = await this.#admit({ ...root, id, parent_chat_id: chat_id, root_chat_id: chat_id }, prompt);
-    const spawned = await chats().ask(chat_id, "spawn", { ...spawning, ...admitted });
+    const spawned = await chats().ask(chat_id, "spawn", { ...subagent, ...admitted });
     if (spawned !== "done") throw new ToolError(REFUSALS[spawned]);
     return { ...toSummary(await this.#requireChild(id)), type };
   }
 
-  async wait(chat_id: string, timeout_ms: number, live: Live, signal: AbortSignal): Promise<ToolResult> {
+  async wait(chat_id: string, timeout_ms: number, output: Live, signal: AbortSignal): Promise<ToolResult> {
     const { store, clock, topics, chats } = this.#deps;
     const { id } = await this.#requireChild(chat_id);
-    const until = clock.monotonic() + timeout_ms;
-    const text = new SubagentText(live);
+    const deadline = clock.monotonic() + timeout_ms;
+    const text = new SubagentText(output);
     let wake = () => {};
     // Subscribes before reading, so that no event is missed in between.
     const subscriptions = [
@@ -110,9 +110,9 @@ export class ChatSubagents implements Subagents {
         signal.throwIfAborted();
         if (!row) throw new ToolError("The agent no longer exists.");
         if (!BUSY.has(row.status)) return await this.#report(row);
-        const left = until - clock.monotonic();
-        if (left <= 0) return { ...toSummary(row), timed_out: true };
-        await this.#pause(woken, Math.min(left, CHECK_INTERVAL_MS), signal);
+        const remainingMs = deadline - clock.monotonic();
+        if (remainingMs <= 0) return { ...toSummary(row), timed_out: true };
+        await this.#pause(woken, Math.min(remainingMs, CHECK_INTERVAL_MS), signal);
       }
     } catch (error) {
       // An interrupt of the turn also stops the sub-chat it waits for, like a command (rule SB-7). Background sub-chats continue.
@@ -127,7 +127,7 @@ export class ChatSubagents implements Subagents {
     const { store, chats } = this.#deps;
     const child = await this.#requireChild(chat_id);
     const { id, owner_id, status, subagent_type } = child;
-    const root = await this.#root();
+    const root = await this.#loadRoot();
     if (root.plan_mode !== null && subagent_type !== "explore") throw new ToolError(REFUSALS.planning);
     const request_key = { key: `tool ${this.#parent.run_id}`, digest: "" };
     const behavior = interrupt ? "interrupt" : "queue";
@@ -144,8 +144,8 @@ export class ChatSubagents implements Subagents {
         request_key,
       });
     }
-    const now = await this.#requireChild(id);
-    return { chat_id: id, status: now.status, interrupted: interrupt && BUSY.has(status) };
+    const current = await this.#requireChild(id);
+    return { chat_id: id, status: current.status, interrupted: interrupt && BUSY.has(status) };
   }
 
   async interrupt(chat_id: string): Promise<ToolResult> {
@@ -175,7 +175,10 @@ export class ChatSubagents implements Subagents {
     return { models: await listSubagentModels(this.#deps) };
   }
 
-  /** Asks the hook about a message to a sub-chat. Throws `ToolError` if denied; without a valid decision the turn ends too. */
+  /**
+   * Asks the hook about a message to a sub-chat. Throws `ToolError` if the hook denies the message. Without a valid decision, the turn
+   * also ends.
+   */
   async #admit(chat: Prompt["chat"], text: string): Promise<AdmittedPrompt> {
     try {
       return await admitPrompt(this.#deps, { chat, content: [{ type: "text", text }] });
@@ -218,7 +221,7 @@ export class ChatSubagents implements Subagents {
     );
   }
 
-  async #root(): Promise<ChatRow> {
+  async #loadRoot(): Promise<ChatRow> {
     const row = await this.#deps.store.get(findChat({ id: this.#parent.chat_id }));
     if (row) return row;
     throw new ToolError("The chat no longer exists.");
@@ -249,6 +252,6 @@ const REFUSALS: Readonly<Record<Exclude<SpawnResult, "done">, string>> = {
 const toSummary = ({ id, title, status }: ChatRow) => ({ chat_id: id, title, status });
 
 const formatTitle = ({ title = "", prompt }: SpawnInput): string => {
-  const wanted = [...title.replaceAll(/\s+/g, " ").trim()].slice(0, MAX_TITLE_CHARS).join("");
-  return wanted === "" ? toFallbackTitle([{ type: "text", text: prompt }]) : wanted;
+  const ownTitle = [...title.replaceAll(/\s+/g, " ").trim()].slice(0, MAX_TITLE_CHARS).join("");
+  return ownTitle === "" ? toFallbackTitle([{ type: "text", text: prompt }]) : ownTitle;
 };

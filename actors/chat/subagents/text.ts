@@ -1,5 +1,5 @@
 // Live text of a sub-chat while its root waits, shown on the waiting call: each message of the sub-chat replaces the previous one
-// (facts/chats 2.6). Independent of the store; fed with follower batches, which may overlap.
+// (facts/chats 2.6). Independent of the store. Gets the batches that followers get, which may overlap.
 import type { Live } from "#src/tools/subagents/agents.ts";
 import type { PartBatch } from "../turn/stream-buffer.ts";
 
@@ -26,8 +26,8 @@ export class SubagentText {
       this.#seq = 0;
       this.#isOld = !this.#isEmpty;
     }
-    const known = Math.max(0, this.#seq + 1 - first_seq);
-    for (const event of events.slice(known)) this.#writeText(findText(event));
+    const seenCount = Math.max(0, this.#seq + 1 - first_seq);
+    for (const event of events.slice(seenCount)) this.#writeText(findText(event));
     this.#seq = Math.max(this.#seq, first_seq + events.length - 1);
   }
 

@@ -20,19 +20,21 @@ type Schema = { readonly properties?: Readonly<Record<string, unknown>> };
 type Agent = { readonly name: string; readonly parent_id: string | null };
 
 /** Adds an agent parameter to the tools of the attempt if the workspace has several agents. */
-export const offerAgentChoice = async (store: Store, begun: StartedAttempt): Promise<StartedAttempt> => {
-  const { workspace_id } = begun.about;
-  if (workspace_id === null || !begun.tools.some(({ name }) => AGENT_TOOLS.has(name))) return begun;
+export const offerAgentChoice = async (store: Store, attempt: StartedAttempt): Promise<StartedAttempt> => {
+  const { workspace_id } = attempt.about;
+  if (workspace_id === null || !attempt.tools.some(({ name }) => AGENT_TOOLS.has(name))) return attempt;
   const workspace = await store.get(findWorkspace({ id: workspace_id }));
   const agents = workspace ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
-  return agents.length < 2 ? begun : { ...begun, tools: begun.tools.map((tool) => choosing(tool, agents)) };
+  return agents.length < 2
+    ? attempt
+    : { ...attempt, tools: attempt.tools.map((tool) => withAgentParameter(tool, agents)) };
 };
 
-const choosing = (tool: ToolDefinition, agents: readonly Agent[]): ToolDefinition => {
+const withAgentParameter = (tool: ToolDefinition, agents: readonly Agent[]): ToolDefinition => {
   if (!AGENT_TOOLS.has(tool.name)) return tool;
   const first = agents.find(({ parent_id }) => parent_id === null);
-  const inside = agents.filter(({ parent_id }) => parent_id !== null).map(({ name }) => `"${name}"`);
-  const containers = inside.length === 0 ? "" : ` In containers of it are ${inside.join(", ")}.`;
+  const containerAgents = agents.filter(({ parent_id }) => parent_id !== null).map(({ name }) => `"${name}"`);
+  const containers = containerAgents.length === 0 ? "" : ` In containers of it are ${containerAgents.join(", ")}.`;
   const choice = {
     type: "string",
     enum: agents.map(({ name }) => name),
@@ -47,8 +49,9 @@ export const loadEditFolder = async (
   store: Store,
   { permissions, workspace_id, pending_calls }: Pick<ChatState, "permissions" | "workspace_id" | "pending_calls">,
 ): Promise<string | undefined> => {
-  const matters = permissions?.default === "accept_edits" && pending_calls.some(({ tool_name }) => isEdit(tool_name));
-  return matters ? loadAgentFolder(store, workspace_id) : undefined;
+  const needsFolder =
+    permissions?.default === "accept_edits" && pending_calls.some(({ tool_name }) => isEdit(tool_name));
+  return needsFolder ? loadAgentFolder(store, workspace_id) : undefined;
 };
 
 /** Returns the folder of the named or first agent of the workspace; undefined if unknown. */

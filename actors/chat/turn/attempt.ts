@@ -11,7 +11,7 @@ import { sortCalls } from "../machine/permissions.ts";
 import type { ReportResult, StartedAttempt, Step } from "../messages.ts";
 import { combineChanges } from "../storage/writes.ts";
 import { loadEditFolder } from "./agent-choice.ts";
-import { buildToolOffer, callsToRun, offersProviderTools, toPromptScope } from "./offer.ts";
+import { buildToolOffer, offersProviderTools, selectTurnCalls, toPromptScope } from "./offer.ts";
 
 type Answer<T> = Promise<Outcome<ChatState, T | "stale">>;
 
@@ -26,8 +26,8 @@ export const startAttempt = async (
     const outcome = await toReportOutcome(deps, state, refusal);
     return { ...outcome, reply: "stale" };
   }
-  const { calls, refused, asked } = sortCalls(state, callsToRun(state), await loadEditFolder(deps.store, state));
-  // Calls that wait for permissions, or the client's calls of a step that a crash interrupted.
+  const { calls, refused, asked } = sortCalls(state, selectTurnCalls(state), await loadEditFolder(deps.store, state));
+  // All open calls wait for permission, or belong to the client because a crash interrupted the step.
   const owesResults = state.pending_calls.length > 0 && calls.length === 0;
   const decided = await decideLate(
     deps,
@@ -70,7 +70,10 @@ export const startAttempt = async (
   return { ...outcome, writes: [...(outcome.writes ?? []), ...pin] };
 };
 
-/** Returns the end of a turn whose owner may not continue it (rule CH-51). A requested compaction is newer than the last message. */
+/**
+ * Returns the command that ends a turn whose owner may not continue it (rule CH-51). A requested compaction is newer than the last
+ * message.
+ */
 const findRefusal = async (
   { findTurnRefusal, clock }: ChatDeps,
   { id, status, compaction, history_version, generation_attempt }: ChatState,
@@ -89,13 +92,13 @@ export const storeStep = async (deps: ChatDeps, state: ChatState, reported: Step
   if (step === "stale") return { state, reply: "stale" };
   const { history_version, generation_attempt } = step.state;
   if (then === "fail") {
-    const now = { history_version, generation_attempt };
-    const failed = await decideLate(deps, step.state, { type: "finish_error", fence: now, error: reported.error });
-    const both = failed === "stale" ? step : combineChanges(step, failed);
-    return toOutcome<ReportResult | "stale">(deps, state, both, { history_version, goes_on: false });
+    const current = { history_version, generation_attempt };
+    const failed = await decideLate(deps, step.state, { type: "finish_error", fence: current, error: reported.error });
+    const combined = failed === "stale" ? step : combineChanges(step, failed);
+    return toOutcome<ReportResult | "stale">(deps, state, combined, { history_version, goes_on: false });
   }
   const folder = await loadEditFolder(deps.store, step.state);
-  const { calls, asked } = sortCalls(step.state, callsToRun(step.state), folder);
+  const { calls, asked } = sortCalls(step.state, selectTurnCalls(step.state), folder);
   // The turn answers refused calls before anyone is asked (rule PE-10). Calls of a coding agent already run inside the agent, which may
   // wait for this answer before it reports any of them.
   const hasOwnWork = calls.length > 0 && !(step.state.coding_agent !== null && asked.length > 0);

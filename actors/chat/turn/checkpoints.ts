@@ -19,7 +19,7 @@ const DAEMON_TIMEOUT_MS = 9_000;
 /** Restoring a large repository is slow. */
 const RESTORE_TIMEOUT_MS = 10 * 60_000;
 
-/** Maximum chats in one request to the daemon. The remaining ones follow later. */
+/** Maximum chats in one request to the daemon. Later requests name the remaining chats. */
 const MAX_DELETED = 1_000;
 
 type CheckpointChat = PromptOf & { readonly chat_id: string };
@@ -30,7 +30,7 @@ const toServiceScope = (chat: CheckpointChat): ToolServicesFor => ({ ...chat, ru
  * wait for the daemon to reconnect. Never rejects.
  */
 export const createCheckpoint = async (
-  parts: AgentDeps & { readonly warnings: ChatWarnings },
+  deps: AgentDeps & { readonly warnings: ChatWarnings },
   chat: CheckpointChat,
   history: readonly MessageRow[],
   { waits, signal }: { readonly waits: boolean; readonly signal: AbortSignal },
@@ -38,27 +38,27 @@ export const createCheckpoint = async (
   if (chat.workspace_id === null || !chat.is_root) return;
   const last = history.findLast((row) => !isHookRow(row));
   if (last?.role !== "user" || last.replayed !== null || last.visibility === "model") return;
-  const late = new AbortController();
-  const limit = parts.clock.after(CHECKPOINT_TIMEOUT_MS, () =>
-    late.abort(new Error("the workspace: its files could not be saved within 10 seconds")),
+  const timeout = new AbortController();
+  const timer = deps.clock.after(CHECKPOINT_TIMEOUT_MS, () =>
+    timeout.abort(new Error("the workspace: its files could not be saved within 10 seconds")),
   );
   try {
-    const agent = new WorkspaceAgent(parts, toServiceScope(chat), waits);
+    const agent = new WorkspaceAgent(deps, toServiceScope(chat), waits);
     const json = { chat_id: chat.chat_id, message_id: last.id, within_ms: DAEMON_TIMEOUT_MS };
-    const both = AbortSignal.any([signal, late.signal]);
-    const asked = { method: "POST", path: "/checkpoints", json, signal: both, patient: true } as const;
-    const { problems = [], chats } = await agent.call<CheckpointTaken>(asked);
-    warn(parts.warnings, chat, problems);
+    const eitherSignal = AbortSignal.any([signal, timeout.signal]);
+    const request = { method: "POST", path: "/checkpoints", json, signal: eitherSignal, patient: true } as const;
+    const { problems = [], chats } = await agent.call<CheckpointTaken>(request);
+    warn(deps.warnings, chat, problems);
     // Runs in the background, so that no tool waits.
-    if (chats) void deleteOrphanedCheckpoints(parts, agent, chats);
+    if (chats) void deleteOrphanedCheckpoints(deps, agent, chats);
   } catch (error) {
     if (signal.aborted) return;
     log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: chat.chat_id, error });
     // No tool can change files of an unreachable workspace.
-    const isAway = error instanceof WorkspaceUnreachableError && !late.signal.aborted;
-    warn(parts.warnings, chat, isAway ? [] : [error instanceof Error ? error.message : String(error)]);
+    const isUnreachable = error instanceof WorkspaceUnreachableError && !timeout.signal.aborted;
+    warn(deps.warnings, chat, isUnreachable ? [] : [error instanceof Error ? error.message : String(error)]);
   } finally {
-    limit.cancel();
+    timer.cancel();
   }
 };
 
@@ -69,13 +69,13 @@ const warn = (warnings: ChatWarnings, { chat_id }: CheckpointChat, problems: rea
 
 /** Restores the checkpoint of this message. Rejects with 409 and a readable message when that fails. */
 export const restoreCheckpoint = async (
-  parts: AgentDeps,
+  deps: AgentDeps,
   chat: CheckpointChat,
   message_id: number,
 ): Promise<RestoreResult> => {
   try {
     const json = { chat_id: chat.chat_id, message_id };
-    const agent = new WorkspaceAgent(parts, toServiceScope(chat), false);
+    const agent = new WorkspaceAgent(deps, toServiceScope(chat), false);
     return await agent.call<RestoreResult>({
       method: "POST",
       path: "/checkpoints/restore",
@@ -93,19 +93,19 @@ export type CopiedMessages = { readonly from_chat_id: string; readonly messages:
 
 /** Copies checkpoints to a copied chat, or warns it that undo does not cover the copied messages. Never rejects. */
 export const copyFiles = async (
-  parts: AgentDeps & { readonly warnings: ChatWarnings },
+  deps: AgentDeps & { readonly warnings: ChatWarnings },
   chat: CheckpointChat,
   copied: CopiedMessages,
 ): Promise<void> => {
   if (chat.workspace_id === null || !chat.is_root || copied.messages.length === 0) return;
   try {
-    const agent = new WorkspaceAgent(parts, toServiceScope(chat), false);
+    const agent = new WorkspaceAgent(deps, toServiceScope(chat), false);
     await agent.call({ method: "POST", path: "/checkpoints/copy", json: { ...copied, chat_id: chat.chat_id } });
   } catch (error) {
     log("chats").debug("chat {chat_id} has no checkpoints of its source: {error}", { chat_id: chat.chat_id, error });
-    const why =
+    const reason =
       error instanceof WorkspaceUnreachableError ? "the workspace could not be reached" : "the workspace rejected them";
-    parts.warnings.set("checkpoint", chat.chat_id, [`Undo does not cover the copied messages: ${why}.`]);
+    deps.warnings.set("checkpoint", chat.chat_id, [`Undo does not cover the copied messages: ${reason}.`]);
   }
 };
 
@@ -116,10 +116,10 @@ const deleteOrphanedCheckpoints = async (
   chats: readonly string[],
 ): Promise<void> => {
   try {
-    const found = await Promise.all(
+    const existing = await Promise.all(
       chats.map(async (id) => ((await store.get(findChatAccessRow({ id }))) ? [] : [id])),
     );
-    await deleteChatData(agent, found.flat().slice(0, MAX_DELETED));
+    await deleteChatData(agent, existing.flat().slice(0, MAX_DELETED));
   } catch (error) {
     log("chats").debug("cannot delete the workspace's data about deleted chats: {error}", { error });
   }
@@ -133,10 +133,10 @@ const deleteChatData = async (agent: WorkspaceAgent, chat_ids: readonly string[]
 };
 
 /** Deletes the data of a chat that was just deleted, if its workspace is running. Never rejects. */
-export const deleteChatFiles = async (parts: AgentDeps, chat: CheckpointChat): Promise<void> => {
+export const deleteChatFiles = async (deps: AgentDeps, chat: CheckpointChat): Promise<void> => {
   if (chat.workspace_id === null || !chat.is_root) return;
   try {
-    await deleteChatData(new WorkspaceAgent(parts, toServiceScope(chat), false), [chat.chat_id]);
+    await deleteChatData(new WorkspaceAgent(deps, toServiceScope(chat), false), [chat.chat_id]);
   } catch (error) {
     log("chats").debug("the workspace's data about chat {chat_id} is deleted later: {error}", {
       chat_id: chat.chat_id,

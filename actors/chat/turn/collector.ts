@@ -6,15 +6,15 @@ import { execute } from "#src/tools/processes/execute.ts";
 import { parseCommands } from "#src/tools/processes/parsed-commands.ts";
 
 type TextEvent = Extract<ModelEvent, { type: "text" | "reasoning" }>;
-type Growing = { -readonly [K in keyof MessagePart]: MessagePart[K] };
+type MutablePart = { -readonly [K in keyof MessagePart]: MessagePart[K] };
 
-/** Maximum characters of a message's text and calls. Messages are always read whole, and no model has as long an answer. */
+/** Maximum characters of a message's text and calls. Messages are always read as a whole, and no model gives such a long answer. */
 export const MAX_MESSAGE_CHARACTERS = 4 * 1024 * 1024;
-/** What an event counts in addition to its texts. */
+/** Characters that each event counts in addition to its texts. */
 export const EVENT_CHARACTERS = 4;
 
 export class Collector {
-  readonly #parts: Growing[] = [];
+  readonly #parts: MutablePart[] = [];
   #characters = 0;
   usage: ModelUsage | null = null;
   /** The model's raw arguments by call ID. */
@@ -27,9 +27,9 @@ export class Collector {
     if (this.#characters > MAX_MESSAGE_CHARACTERS) throw new ModelError("config", "", { reason: "endless" });
     switch (event.type) {
       case "text":
-        return [...this.#endReasoning(now), ...this.#grow("text", event, now)];
+        return [...this.#endReasoning(now), ...this.#appendDelta("text", event, now)];
       case "reasoning":
-        return [...this.#grow("reasoning", event, now), ...(event.ends ? this.#endReasoning(now) : [])];
+        return [...this.#appendDelta("reasoning", event, now), ...(event.ends ? this.#endReasoning(now) : [])];
       case "text_was_reasoning":
         for (const part of this.#parts) {
           if (part.type === "text") Object.assign(part, { type: "reasoning", created_at: toRfc3339(now) });
@@ -96,19 +96,19 @@ export class Collector {
     );
   }
 
-  #grow(type: "text" | "reasoning", event: TextEvent, now: number): MessagePart[] {
+  #appendDelta(type: "text" | "reasoning", event: TextEvent, now: number): MessagePart[] {
     const { delta, metadata } = event;
     const last = this.#parts.at(-1);
-    const isMore = last?.type === type && last.completed_at === undefined;
-    const begun: Growing = { type, text: "", ...(type === "reasoning" ? { created_at: toRfc3339(now) } : {}) };
-    const part = isMore ? last : begun;
-    // An event without content, such as the end of reasoning that never began.
-    if (!isMore && delta === "" && !metadata) return [];
-    if (!isMore) this.#parts.push(part);
-    const shown = isMore ? { type, text: delta } : { ...begun, text: delta };
+    const isContinued = last?.type === type && last.completed_at === undefined;
+    const newPart: MutablePart = { type, text: "", ...(type === "reasoning" ? { created_at: toRfc3339(now) } : {}) };
+    const part = isContinued ? last : newPart;
+    // Ignores an event without content, such as the end of reasoning that never began.
+    if (!isContinued && delta === "" && !metadata) return [];
+    if (!isContinued) this.#parts.push(part);
+    const delta_part = isContinued ? { type, text: delta } : { ...newPart, text: delta };
     part.text += delta;
     if (metadata) part.provider_metadata = metadata;
-    return delta === "" ? [] : [shown];
+    return delta === "" ? [] : [delta_part];
   }
 
   #endReasoning(now: number): MessagePart[] {

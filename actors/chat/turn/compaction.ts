@@ -37,66 +37,68 @@ export class TurnCompaction {
 
   /** Compacts if due; `isForced`: the model rejected the history as too long. A failure does not fail the turn. */
   async compactIfDue(
-    begun: StartedAttempt,
+    attempt: StartedAttempt,
     history: readonly HistoryRow[],
     isForced: boolean,
   ): Promise<CompactionOutcome> {
     const { clock, reporter } = this.#host;
     const { signal } = reporter;
-    const isWanted = await retryUntilAnswered(clock, signal, () => this.#compactor.isWanted(begun, history, isForced));
+    const isWanted = await retryUntilAnswered(clock, signal, () =>
+      this.#compactor.isWanted(attempt, history, isForced),
+    );
     if (isWanted === "stale") return "over";
     if (!isWanted) return "none";
-    const rows = await this.#summarizeLive(begun, isForced ? undefined : {}, (hook_context) =>
-      this.#compactor.rows(begun, history, signal, hook_context),
+    const rows = await this.#summarizeLive(attempt, isForced ? undefined : {}, (hook_context) =>
+      this.#compactor.rows(attempt, history, signal, hook_context),
     );
     if (rows === "over") return "over";
-    if (!rows) return isForced ? "none" : begun.fence.history_version;
+    if (!rows) return isForced ? "none" : attempt.fence.history_version;
     const then = "continue";
-    const reported = await reporter.report("reportStep", { fence: begun.fence, messages: rows, then });
+    const reported = await reporter.report("reportStep", { fence: attempt.fence, messages: rows, then });
     return reported === "stale" ? "over" : reported.history_version;
   }
 
   /** Compacts on the owner's request. The turn ends with it, or fails with it. */
-  async compactOnRequest(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<void> {
+  async compactOnRequest(attempt: StartedAttempt, history: readonly HistoryRow[]): Promise<void> {
     const { clock, reporter } = this.#host;
     const { signal } = reporter;
-    const { fence, compaction } = begun;
+    const { fence, compaction } = attempt;
     if (!compaction) return;
     const { instructions, context, notice } = compaction;
     const then = "finish";
     if (selectBody(history).length === 0)
       return void (await reporter.report("reportStep", { fence, messages: [], then }));
     try {
-      const rows = await this.#summarizeLive(begun, instructions === "" ? {} : { instructions }, (requested) => {
+      const rows = await this.#summarizeLive(attempt, instructions === "" ? {} : { instructions }, (requested) => {
         const hook_context = [context, requested].filter(Boolean).join("\n\n");
-        return this.#compactor.summarize(begun, history, signal, { source: "manual", hook_context, instructions });
+        return this.#compactor.summarize(attempt, history, signal, { source: "manual", hook_context, instructions });
       });
       if (rows === "over" || !rows) return;
       const messages = [...rows, ...toEffectRows({ user_message: notice })];
       await reporter.report("reportStep", { fence, messages, then });
     } catch (error) {
       if (signal.aborted) return;
-      await reporter.report("reportFailure", { fence, error: toChatError(error, begun, clock.now()), messages: [] });
+      await reporter.report("reportFailure", { fence, error: toChatError(error, attempt, clock.now()), messages: [] });
     }
   }
 
   /** Returns the summary's rows between those of the hooks, and shows the call on the stream. `args` undefined: not shown. */
   async #summarizeLive(
-    begun: StartedAttempt,
+    attempt: StartedAttempt,
     args: object | undefined,
     sum: (hook_context: string) => Promise<readonly NewMessage[] | undefined>,
   ): Promise<readonly NewMessage[] | "over" | undefined> {
     const { chat_id, hooks, publish, begin, reporter } = this.#host;
     begin(undefined);
-    const decision = await reporter.askHooks(begun, [], () => hooks.ask(begun, "pre_compact"));
+    const decision = await reporter.askHooks(attempt, [], () => hooks.ask(attempt, "pre_compact"));
     if (!decision) return "over";
-    const buffer = args && new StreamBuffer(chat_id, begun.fence, (batch) => publish(chat_id, batch));
+    const buffer = args && new StreamBuffer(chat_id, attempt.fence, (batch) => publish(chat_id, batch));
     begin(buffer);
     buffer?.push({ type: "tool-call", tool_call_id: this.#compactor.call_id, tool_name: SUMMARIZED, args });
     try {
       const summary = await sum(decision.model_context ?? "");
       if (!summary) return undefined;
-      const after = await reporter.askHooks(begun, [], () => hooks.rows(begun, "post_compact"));
+      const after = await reporter.askHooks(attempt, [], () => hooks.rows(attempt, "post_compact"));
       if (!after) return "over";
       return [...summary, ...toEffectRows({ user_message: decision.user_message ?? "" }), ...after];
     } catch (error) {

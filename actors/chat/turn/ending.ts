@@ -7,8 +7,8 @@ import type { NewMessage } from "../machine/decision.ts";
 type Finish = Extract<ModelEvent, { type: "finish" }>["reason"];
 
 /**
- * Counters of a turn: consecutive failures, and of these empty and broken-off answers; consecutive continuations after the output limit;
- * consecutive resumptions of an answer that the provider paused.
+ * Counters of a turn, each of consecutive events: failures, and among them empty and broken-off answers; continuations after the output
+ * limit; resumptions of an answer that the provider paused.
  */
 export type Tries = { failures: number; empty: number; broken: number; continued: number; resumed: number };
 
@@ -22,7 +22,7 @@ export const MAX_CONTINUATIONS = 3;
 export const MAX_RESUMPTIONS = 10;
 
 /** Returns the calls that the server or client has to answer. */
-export const callsIn = (content: readonly MessagePart[]): MessagePart[] =>
+export const selectCalls = (content: readonly MessagePart[]): MessagePart[] =>
   content.filter(({ type, provider_executed }) => type === "tool-call" && !provider_executed);
 
 /** Returns why an answer with this finish reason is invalid, or undefined if it is valid. */
@@ -45,15 +45,15 @@ export const hasBrokenOff = (failure: unknown, content: readonly MessagePart[]):
  * help.
  */
 export const isCutOff = (content: readonly MessagePart[], finish: Finish | undefined): boolean =>
-  finish === "length" && callsIn(content).length === 0;
+  finish === "length" && selectCalls(content).length === 0;
 
 /** Returns the notice for people that a provider's filter ended the answer. */
-export const toFilterNotice = (): NewMessage[] => [row("assistant", "user", FILTERED_NOTICE)];
+export const toFilterNotice = (): NewMessage[] => [toRow("assistant", "user", FILTERED_NOTICE)];
 
 const FILTERED_NOTICE = "[The provider's content filter cut off this answer. Rephrase your message to continue.]";
 
 /** Returns the notice that an answer may be incomplete. */
-export const toIncompleteNotice = (): NewMessage[] => [row("assistant", "user", INCOMPLETE_NOTICE)];
+export const toIncompleteNotice = (): NewMessage[] => [toRow("assistant", "user", INCOMPLETE_NOTICE)];
 
 const INCOMPLETE_NOTICE =
   "[The provider ended this answer without marking it as complete. Ask for the rest if it looks cut off.]";
@@ -61,9 +61,9 @@ const INCOMPLETE_NOTICE =
 /** Returns the rows after a cut-off answer: a notice for people, and a request to continue if it is continued. */
 export const toCutOffRows = (isContinued: boolean): NewMessage[] => [
   {
-    ...row("assistant", "user", isContinued ? CONTINUED_NOTICE : STOPPED),
+    ...toRow("assistant", "user", isContinued ? CONTINUED_NOTICE : STOPPED),
   },
-  ...(isContinued ? [row("user", "model", CONTINUE_PROMPT)] : []),
+  ...(isContinued ? [toRow("user", "model", CONTINUE_PROMPT)] : []),
 ];
 
 const CONTINUED_NOTICE = "[The answer has reached the model's output limit. It is continued below.]";
@@ -71,7 +71,7 @@ const STOPPED = "[This answer reached the model's output limit and is incomplete
 const CONTINUE_PROMPT =
   "Your last message was cut off at the limit of its length. Go on exactly where it stopped: repeat nothing and say nothing about the break.";
 
-const row = (role: NewMessage["role"], visibility: NewMessage["visibility"], text: string): NewMessage => ({
+const toRow = (role: NewMessage["role"], visibility: NewMessage["visibility"], text: string): NewMessage => ({
   role,
   visibility,
   content: [{ type: "text", text }],

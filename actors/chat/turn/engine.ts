@@ -7,7 +7,7 @@ import type { NewMessage } from "../machine/decision.ts";
 import type { TurnOf } from "./slot.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
 
-/** One turn outside of the mailbox. It reports to the chat's actor, and ends when a report is stale or it is stopped. */
+/** One turn outside of the mailbox. Reports to the chat's actor. Ends when a report is stale or the turn is stopped. */
 export interface RunningTurn {
   /** The history version that this turn continues from. */
   readonly history_version: number;
@@ -19,14 +19,14 @@ export interface RunningTurn {
   readonly commands: Promise<unknown> | undefined;
   /** Runs the turn. Rejects only because of a bug. */
   run(): Promise<void>;
-  /** Stops the turn. With `INTERRUPTED`, also stops what it started. */
+  /** Stops the turn. With `INTERRUPTED_REASON`, also stops the commands and sub-chats that it started. */
   stop(reason: Error): void;
   /** Returns the output since the last step as history rows. `now` in milliseconds since 1970. */
   partial(now: number): NewMessage[];
 }
 
 export interface Engine {
-  begin(scope: TurnOf, begun: TurnStart): RunningTurn;
+  begin(scope: TurnOf, start: TurnStart): RunningTurn;
 }
 
 export interface Engines {

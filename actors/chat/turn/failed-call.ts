@@ -24,7 +24,7 @@ const MAX_BROKEN_RETRIES = 4;
 const FIRST_RETRY_MS = 1_000;
 const MAX_BACKOFF_MS = 60_000;
 
-/** Returns the delay before a retry, in milliseconds; the first retry is 1. It is at least the provider's `retry_after_ms`. */
+/** Returns the delay before a retry in milliseconds: at least the provider's `retry_after_ms`. The first retry has the number 1. */
 const retryDelay = (retry: number, retry_after_ms: number): number =>
   Math.max(Math.min(FIRST_RETRY_MS * 2 ** (retry - 1), MAX_BACKOFF_MS), retry_after_ms);
 
@@ -37,7 +37,7 @@ const toRetryState = (error: ChatError, attempt: number, retry_after_ms: number,
 
 type FailedCall = {
   readonly chat_id: string;
-  readonly begun: StartedAttempt;
+  readonly attempt: StartedAttempt;
   readonly failure: unknown;
   /** The content that the answer had so far. */
   readonly content: readonly MessagePart[];
@@ -47,22 +47,23 @@ type Deps = { readonly clock: Clock; readonly reporter: Reporter };
 /** Counts and reports the failure. Returns the retry to wait for, or undefined when the turn is over. */
 export const handleFailure = async (
   { clock, reporter }: Deps,
-  { chat_id, begun, failure, content }: FailedCall,
+  { chat_id, attempt, failure, content }: FailedCall,
   tries: Tries,
 ): Promise<RetryState | undefined> => {
-  const { fence } = begun;
+  const { fence } = attempt;
   if (failure instanceof BudgetUsedUp) {
     await pauseTurn(reporter, fence, failure);
     return undefined;
   }
-  count(tries, failure, content);
-  const isLast = tries.failures > MAX_RETRIES || tries.empty > MAX_EMPTY_RETRIES || tries.broken > MAX_BROKEN_RETRIES;
+  countFailure(tries, failure, content);
+  const isOutOfRetries =
+    tries.failures > MAX_RETRIES || tries.empty > MAX_EMPTY_RETRIES || tries.broken > MAX_BROKEN_RETRIES;
   const wait_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
-  const error = toChatError(failure, begun, clock.now());
+  const error = toChatError(failure, attempt, clock.now());
   if (!(failure instanceof ModelError)) {
     log("chats").error("the model of chat {chat_id} failed unexpectedly: {error}", { chat_id, error: failure });
   }
-  if (!error.retryable || isLast || wait_ms > MAX_WAIT_MS) {
+  if (!error.retryable || isOutOfRetries || wait_ms > MAX_WAIT_MS) {
     const messages = toPartialAnswer(content, clock.now(), "The call did not run because the answer was cut off.");
     await reporter.report("reportFailure", { fence, error, messages });
     return undefined;
@@ -71,7 +72,7 @@ export const handleFailure = async (
   return (await reporter.report("recordRetry", { fence, retry })) === "stale" ? undefined : retry;
 };
 
-/** Checks the budget again after the pause is stored, because an earlier raise found nothing to resume. */
+/** Pauses the turn, then checks the budget again: if it was raised before the pause was stored, that raise found no turn to resume. */
 export const pauseTurn = async (
   reporter: Reporter,
   fence: StartedAttempt["fence"],
@@ -82,7 +83,7 @@ export const pauseTurn = async (
   await reporter.report("budgetRaised", { budget_id: pause.budget_id });
 };
 
-const count = (tries: Tries, failure: unknown, content: readonly MessagePart[]): void => {
+const countFailure = (tries: Tries, failure: unknown, content: readonly MessagePart[]): void => {
   tries.failures += 1;
   if (failure instanceof ModelError && failure.reason === "empty") tries.empty += 1;
   tries.broken = hasBrokenOff(failure, content) ? tries.broken + 1 : 0;

@@ -10,20 +10,20 @@ import type { ChatMcp, McpOffer } from "./mcp.ts";
 import { EMPTY_OFFER } from "./mcp.ts";
 import { toToolScope } from "./offer.ts";
 
-/** Returns the attempt with the choice of agents and the MCP tools; undefined once the signal has fired. */
+/** Returns the attempt with a parameter for the agent, if there are several, and the MCP tools; undefined once the signal has fired. */
 export const addMcpTools = async (
   { clock, store, mcp }: Pick<TurnDeps, "clock" | "store" | "mcp">,
   chat_id: string,
-  begun: StartedAttempt,
+  attempt: StartedAttempt,
   signal: AbortSignal,
-): Promise<{ readonly begun: StartedAttempt; readonly offer: McpOffer } | undefined> => {
-  const offer = await retryUntilAnswered(clock, signal, () => loadOffer(mcp, chat_id, begun, signal));
+): Promise<{ readonly attempt: StartedAttempt; readonly offer: McpOffer } | undefined> => {
+  const offer = await retryUntilAnswered(clock, signal, () => loadOffer(mcp, chat_id, attempt, signal));
   if (offer === "stale") return undefined;
-  const chosen = await retryUntilAnswered(clock, signal, () => offerAgentChoice(store, begun));
-  return chosen === "stale" ? undefined : { begun: withMcpTools(chosen, offer), offer };
+  const chosen = await retryUntilAnswered(clock, signal, () => offerAgentChoice(store, attempt));
+  return chosen === "stale" ? undefined : { attempt: withMcpTools(chosen, offer), offer };
 };
 
-/** Makes no request if the attempt only runs our own tools. A client's tool keeps its name even if a server has the same one (MC-2). */
+/** Makes no request if the attempt only runs Slipway's own tools. Skips MCP tools with the name of another tool of the chat (MC-2). */
 const loadOffer = async (
   mcp: ChatMcp,
   chat_id: string,
@@ -37,10 +37,10 @@ const loadOffer = async (
 };
 
 /** Returns the attempt with the MCP tools after its own. */
-const withMcpTools = (begun: StartedAttempt, offer: McpOffer): StartedAttempt =>
+const withMcpTools = (attempt: StartedAttempt, offer: McpOffer): StartedAttempt =>
   offer.size === 0
-    ? begun
-    : { ...begun, tools: [...begun.tools, ...[...offer.values()].map(({ definition }) => definition)] };
+    ? attempt
+    : { ...attempt, tools: [...attempt.tools, ...[...offer.values()].map(({ definition }) => definition)] };
 
 /** Returns the server field for a call or result of this tool. */
 export const toServerField = (offer: McpOffer, tool_name: string): { mcp_server_config_id?: string } => {

@@ -22,7 +22,7 @@ import type { ToolResult } from "#src/tools/result.ts";
 import { defineTool, type Tool, type ToolContext, ToolError } from "#src/tools/tool.ts";
 import type { ChatWarnings } from "./warnings.ts";
 
-/** Returns access to a server on behalf of a person; undefined if the person has not signed in there. */
+/** Returns access to a server on behalf of a person; undefined if the person has not signed in to the server. */
 export type McpAccess = (server: McpServerRow, user_id: string) => Promise<McpTarget | undefined>;
 
 export type McpDeps = {
@@ -43,7 +43,7 @@ export type McpScope = {
   readonly mcp_server_ids: readonly string[];
 };
 
-/** `problem`: why it has no tools; otherwise empty. */
+/** `problem`: why the server has no tools; otherwise empty. */
 type WorkspaceServer = { readonly server: string; readonly tools: readonly StoredTool[]; readonly problem: string };
 
 /** An MCP tool: its definition and how to run it. `server_id`: the organization's server; null for the workspace's. */
@@ -67,11 +67,11 @@ export class ChatMcp {
   /** Returns the tools by the names they are offered under. For duplicate names, the first wins. */
   async offer(scope: McpScope, tools: ChatToolContext, signal: AbortSignal): Promise<McpOffer> {
     const warnings: string[] = [];
-    const servers = await this.#servers(scope, tools);
+    const servers = await this.#listServers(scope, tools);
     const waiting = new Set(servers);
     const notice = this.#deps.clock.after(NOTICE_DELAY_MS, () => {
-      const words = [...waiting].map((one) => `The chat waits for the MCP server "${one.display_name}".`);
-      this.#deps.warnings.sendOnce(scope.chat_id, "mcp", [...warnings, ...words]);
+      const notices = [...waiting].map((one) => `The chat waits for the MCP server "${one.display_name}".`);
+      this.#deps.warnings.sendOnce(scope.chat_id, "mcp", [...warnings, ...notices]);
     });
     const lists = await Promise.all(
       servers.map((server) =>
@@ -95,7 +95,7 @@ export class ChatMcp {
     return offer;
   }
 
-  async #servers({ organization_id, mcp_server_ids }: McpScope, tools: ChatToolContext): Promise<McpServerRow[]> {
+  async #listServers({ organization_id, mcp_server_ids }: McpScope, tools: ChatToolContext): Promise<McpServerRow[]> {
     const use = findToolUse("external_mcp", tools);
     if (use === "no") return [];
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
@@ -109,7 +109,7 @@ export class ChatMcp {
 
   async #loadTools(server: McpServerRow, owner_id: string, signal: AbortSignal): Promise<McpTool[]> {
     const { pool, limits } = this.#deps;
-    const connection = await pool.connectInTime(await this.#target(server, owner_id), signal);
+    const connection = await pool.connectInTime(await this.#requireTarget(server, owner_id), signal);
     const tools = await connection.getTools();
     const { id, slug, tool_allow_list, tool_deny_list, model_intent } = server;
     return tools
@@ -119,12 +119,12 @@ export class ChatMcp {
           { ...one, name: toOfferedName(slug, one.name), server: server.display_name || slug },
           { server_id: id, asksIntent: model_intent },
           (args, { memory }, signal) =>
-            pool.call(() => this.#target(server, owner_id), one.name, args, { signal, limits, memory }),
+            pool.call(() => this.#requireTarget(server, owner_id), one.name, args, { signal, limits, memory }),
         ),
       );
   }
 
-  async #target(server: McpServerRow, owner_id: string): Promise<McpTarget> {
+  async #requireTarget(server: McpServerRow, owner_id: string): Promise<McpTarget> {
     const target = await this.#deps.access(server, owner_id);
     if (!target) throw new McpError("the owner of the chat must sign in to it first.");
     return target;
@@ -137,10 +137,10 @@ export class ChatMcp {
   async #listWorkspaceTools(scope: McpScope, warnings: string[]): Promise<McpTool[]> {
     const { organization_id } = scope;
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
-    const taken = rows.map(({ slug }) => toOfferedName(slug, "").toLowerCase());
+    const takenPrefixes = rows.map(({ slug }) => toOfferedName(slug, "").toLowerCase());
     const all = await this.#loadWorkspaceTools(scope, warnings);
     const isTaken = ({ definition: { name } }: McpTool) =>
-      taken.some((prefix) => name.toLowerCase().startsWith(prefix));
+      takenPrefixes.some((prefix) => name.toLowerCase().startsWith(prefix));
     const hidden = new Set(all.filter(isTaken).map(({ definition }) => definition.server));
     for (const server of hidden) {
       warnings.push(
@@ -173,13 +173,13 @@ export class ChatMcp {
     }
     return servers.flatMap(({ server, tools }) =>
       tools.map((one) => {
-        const plain = one.name.startsWith(`${server}__`) ? one.name.slice(server.length + 2) : one.name;
-        const offered = { ...one, name: toOfferedName(server, plain), server };
+        const plainName = one.name.startsWith(`${server}__`) ? one.name.slice(server.length + 2) : one.name;
+        const offered = { ...one, name: toOfferedName(server, plainName), server };
         return toMcpTool(offered, { server_id: null, asksIntent: false }, (args, { agent }, signal) =>
           agent.call<McpToolResult>({
             method: "POST",
             path: "/mcp/call-tool",
-            json: { server, tool: plain, arguments: args, ...limits },
+            json: { server, tool: plainName, arguments: args, ...limits },
             answer_ms: limits.total_ms,
             signal,
           }),
@@ -189,9 +189,9 @@ export class ChatMcp {
   }
 
   #warn(chat_id: string, warnings: readonly string[]): void {
-    const known = this.#deps.warnings.from("mcp", chat_id);
+    const previous = this.#deps.warnings.from("mcp", chat_id);
     for (const warning of warnings) {
-      if (!known.includes(warning)) log("chats").warn("chat {chat_id}: {warning}", { chat_id, warning });
+      if (!previous.includes(warning)) log("chats").warn("chat {chat_id}: {warning}", { chat_id, warning });
     }
     this.#deps.warnings.set("mcp", chat_id, warnings);
   }
@@ -223,8 +223,8 @@ const toMcpTool = (
     description,
     input_schema: ARGUMENTS,
     gives_image: true,
-    async run(context, given: Static<typeof ARGUMENTS>, signal): Promise<ToolResult> {
-      const { [INTENT_ARGUMENT]: intent, ...rest } = given as Record<string, unknown>;
+    async run(context, input: Static<typeof ARGUMENTS>, signal): Promise<ToolResult> {
+      const { [INTENT_ARGUMENT]: intent, ...rest } = input as Record<string, unknown>;
       const args = asksIntent || intent === undefined ? rest : { ...rest, [INTENT_ARGUMENT]: intent };
       try {
         const { result, is_error, files = [] } = await call(args, context, signal);
@@ -248,13 +248,13 @@ const attachFiles = async (
   files: readonly McpFile[],
 ): Promise<AttachedFile[]> => {
   const kept: AttachedFile[] = [];
-  for (const [number, { media_type, data }] of files.entries()) {
+  for (const [index, { media_type, data }] of files.entries()) {
     if (!SUPPORTED_FILE_TYPES.includes(media_type)) continue;
-    const name = `${tool_name}-${number + 1}.${media_type.split("/")[1]}`;
+    const name = `${tool_name}-${index + 1}.${media_type.split("/")[1]}`;
     const bytes = await maskFile(new Uint8Array(Buffer.from(data, "base64")), mask);
     if (!bytes) continue;
     try {
-      kept.push(await services.attachFile(name, bytes, number));
+      kept.push(await services.attachFile(name, bytes, index));
     } catch (error) {
       if (!(error instanceof AppError) || error.kind === "internal") throw error;
       log("chats").debug("cannot store a file of {tool_name}: {error}", { tool_name, error });

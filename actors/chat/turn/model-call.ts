@@ -20,11 +20,11 @@ type CallScope = Pick<StartedAttempt, "chat_key" | "about"> & { readonly chat_id
 
 type Call = {
   readonly chat_id: string;
-  readonly begun: StartedAttempt;
+  readonly attempt: StartedAttempt;
   readonly history: readonly PromptMessage[];
   readonly memory: RequestMemory | undefined;
   readonly mcp: McpOffer;
-  /** Both grow during the call. The buffer is closed at the end. */
+  /** `collector` and `buffer` grow during the call. The buffer is closed at the end. */
   readonly collector: Collector;
   readonly buffer: StreamBuffer;
   readonly recording: Recording | undefined;
@@ -36,7 +36,7 @@ type Call = {
  */
 export const callModel = async (
   deps: Deps,
-  { chat_id, begun, history, memory, mcp, collector, buffer, recording }: Call,
+  { chat_id, attempt, history, memory, mcp, collector, buffer, recording }: Call,
   stop: AbortSignal,
 ): Promise<unknown> => {
   const { clock, models } = deps;
@@ -44,18 +44,28 @@ export const callModel = async (
   const silence = new AbortController();
   const signal = AbortSignal.any([stop, silence.signal]);
   const watch = watchSilence(clock, () => silence.abort(SILENCE_ERROR));
-  let ended: RecordEnd | undefined;
+  let recordEnd: RecordEnd | undefined;
   const endCall = (failure: unknown): unknown => {
-    ended?.({ collector, failure, isStopped: stop.aborted });
+    recordEnd?.({ collector, failure, isStopped: stop.aborted });
     return failure;
   };
   try {
-    const { messages, settings } = await buildPrompt(deps, { ...begun, chat_id }, history, signal);
-    const { model_id, reasoning_effort, tools, provider_tools } = begun;
-    const attempt = begun.fence.generation_attempt;
-    const payer = { user_id: begun.about.owner_id, chat_key: begun.chat_key, kind: "chat_turn" } as const;
-    const request = { payer, model_id, messages, tools, provider_tools, reasoning_effort, memory, attempt, signal };
-    ended = await recording?.call({ ...begun, settings }, request);
+    const { messages, settings } = await buildPrompt(deps, { ...attempt, chat_id }, history, signal);
+    const { model_id, reasoning_effort, tools, provider_tools } = attempt;
+    const number = attempt.fence.generation_attempt;
+    const payer = { user_id: attempt.about.owner_id, chat_key: attempt.chat_key, kind: "chat_turn" } as const;
+    const request = {
+      payer,
+      model_id,
+      messages,
+      tools,
+      provider_tools,
+      reasoning_effort,
+      memory,
+      attempt: number,
+      signal,
+    };
+    recordEnd = await recording?.call({ ...attempt, settings }, request);
     for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
       watch.heard();
       if (event.type === "warnings") {
@@ -76,8 +86,8 @@ export const callModel = async (
 
 /** Warns the chat about tools that the last request could not offer. */
 const setToolWarnings = ({ warnings }: Deps, chat_id: string, texts: readonly string[]): void => {
-  const known = warnings.from("tools", chat_id);
-  if (texts.join("\n") !== known.join("\n")) warnings.set("tools", chat_id, texts);
+  const previous = warnings.from("tools", chat_id);
+  if (texts.join("\n") !== previous.join("\n")) warnings.set("tools", chat_id, texts);
 };
 
 const SILENCE_ERROR = new ModelError("stream_silence_timeout", "The provider sent nothing for too long.");

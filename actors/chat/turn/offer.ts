@@ -25,7 +25,7 @@ export const toPromptScope = (state: ChatState): PromptOf => {
   return { owner_id, organization_id, plan_mode, workspace_id, subagent_type, is_root: parent_chat_id === null };
 };
 
-/** Returns the server's tools first. A client's tool with the same name is not offered, and none of them while the chat plans. */
+/** Returns the server's tools, then the client's. Omits a client's tool with the name of a server's tool, and all of them in plan mode. */
 export const buildToolOffer = (state: ChatState): ToolDefinition[] => [
   ...listTools(toToolScope(state.id, toPromptScope(state))).map(({ name, description, input_schema }) => ({
     name,
@@ -42,7 +42,7 @@ export const offersProviderTools = (state: ChatState): boolean =>
   findToolUse("provider", toToolScope(state.id, toPromptScope(state))) === "yes";
 
 /** Returns the calls without a result that the turn must run. */
-export const callsToRun = ({
+export const selectTurnCalls = ({
   pending_calls,
   dynamic_tools,
 }: Pick<ChatState, "pending_calls" | "dynamic_tools">): readonly PendingCall[] =>
@@ -55,7 +55,7 @@ const plainSchemas = new WeakMap<object, unknown>();
 
 /** Returns a schema as JSON, without its library's metadata. */
 const toPlainSchema = (schema: object): unknown => {
-  const made = plainSchemas.get(schema) ?? JSON.parse(JSON.stringify(schema));
-  plainSchemas.set(schema, made);
-  return made;
+  const plain = plainSchemas.get(schema) ?? JSON.parse(JSON.stringify(schema));
+  plainSchemas.set(schema, plain);
+  return plain;
 };

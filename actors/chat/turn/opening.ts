@@ -25,24 +25,24 @@ export class Opening {
   }
 
   /** Runs once in a turn. A number: the new version of the history; "none": nothing was added; "over": the turn has ended. */
-  async store(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<"none" | "over" | number> {
-    const messages = await this.#reporter.askHooks(begun, [], () => this.#rows(begun, history));
+  async store(attempt: StartedAttempt, history: readonly HistoryRow[]): Promise<"none" | "over" | number> {
+    const messages = await this.#reporter.askHooks(attempt, [], () => this.#rows(attempt, history));
     if (!messages) return "over";
     if (messages.length === 0) return "none";
     const then = "continue";
-    const reported = await this.#reporter.report("reportStep", { fence: begun.fence, messages, then });
+    const reported = await this.#reporter.report("reportStep", { fence: attempt.fence, messages, then });
     return reported === "stale" ? "over" : reported.history_version;
   }
 
   /** Throws `HookFailure`, or the reason of the turn's signal once it was stopped. */
-  async #rows(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<readonly NewMessage[]> {
+  async #rows(attempt: StartedAttempt, history: readonly HistoryRow[]): Promise<readonly NewMessage[]> {
     if (this.#isDone) return [];
     this.#isDone = true;
     const { store, clock } = this.#deps;
     const context = await retryUntilAnswered(clock, this.#reporter.signal, () =>
-      buildContextRows(store, begun.chat_key),
+      buildContextRows(store, attempt.chat_key),
     );
     if (context === "stale") throw this.#reporter.signal.reason;
-    return [...context, ...(await this.#hooks.toSessionStart(begun, history))];
+    return [...context, ...(await this.#hooks.onSessionStart(attempt, history))];
   }
 }

@@ -1,5 +1,5 @@
-// Previews what calls that wait for approval would do in the workspace, and finds calls that can only fail, which no person is asked about
-// (rules PE-15, PE-16). Runs outside of every mailbox.
+// Previews what calls that wait for approval would do in the workspace, and finds calls that can only fail. No person is asked about
+// those (rules PE-15, PE-16). Runs outside of every mailbox.
 import { mapConcurrently } from "#base/concurrency-limit.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { findRedirectProblem } from "#src/tools/files/real-path.ts";
@@ -12,35 +12,35 @@ import type { PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
 import { findAgentOfCall, loadAgentFolder } from "./agent-choice.ts";
-import { callsIn } from "./ending.ts";
+import { selectCalls } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
 import { toToolScope } from "./offer.ts";
 import { type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 
-/** A person's question is not delayed longer by a workspace that does not answer. */
+/** Maximum delay of a question to a person by a workspace that does not answer. */
 const PREVIEW_TIMEOUT_MS = 5_000;
-/** Previews that run together; each may hold a whole file. */
+/** Maximum concurrent previews. Each may hold a whole file in memory. */
 const MAX_CONCURRENT = 8;
 /** Maximum bytes of the diffs of all calls together. */
 const MAX_DIFFS_BYTES = 4 * 1024 * 1024;
 
-export type PreviewOf = PromptOf & { readonly chat_id: string };
+export type PreviewScope = PromptOf & { readonly chat_id: string };
 
 /** Returns what each call would do now, in order. Calls of an answer with hundreds of edits share the time and the bytes of diffs. */
 export const previewCalls = (
   deps: ReachDeps,
-  scope: PreviewOf,
+  scope: PreviewScope,
   calls: readonly PendingCall[],
 ): Promise<CallPreview[]> => {
-  let left = MAX_DIFFS_BYTES;
+  let remainingBytes = MAX_DIFFS_BYTES;
   return withTimeout(deps, (signal) =>
     mapConcurrently(MAX_CONCURRENT, calls, async (call) => {
-      if (left <= 0) return { problem: "Not previewed: the answer changes too much to show all of it." };
+      if (remainingBytes <= 0) return { problem: "Not previewed: the answer changes too much to show all of it." };
       const { agent, args } = findAgentOfCall(call);
       const workspace = new WorkspaceAgent(deps, { ...scope, run_id: scope.chat_id }, false, { name: agent });
       const folder = await loadAgentFolder(deps.store, scope.workspace_id, agent);
       const preview = await previewCall(workspace, { ...call, args }, folder ?? "", signal);
-      for (const { diff } of preview.files ?? []) left -= Buffer.byteLength(diff);
+      for (const { diff } of preview.files ?? []) remainingBytes -= Buffer.byteLength(diff);
       return preview;
     }),
   );
@@ -48,25 +48,25 @@ export const previewCalls = (
 
 type ProposedCalls = {
   readonly chat_id: string;
-  readonly begun: StartedAttempt;
+  readonly attempt: StartedAttempt;
   readonly mcp: Pick<McpOffer, "get">;
   readonly content: readonly MessagePart[];
 };
 
 /**
  * Returns the calls that would need a person's approval but can only fail, each with its error: arguments that do not fit the tool, or
- * edits that do not fit the file or lead to another one. A workspace that does not answer fails no call.
+ * edits that do not fit the file or lead to another one. If the workspace does not answer, its calls are not included.
  */
 export const failingCalls = async (
   deps: ReachDeps,
-  { chat_id, begun, mcp, content }: ProposedCalls,
+  { chat_id, attempt, mcp, content }: ProposedCalls,
   signal: AbortSignal,
 ): Promise<(readonly [call: MessagePart, why: string])[]> => {
-  const { permissions, about } = begun;
+  const { permissions, about } = attempt;
   if (permissions === null) return [];
   const scope = toToolScope(chat_id, about);
-  const found = await withTimeout(deps, (late) =>
-    mapConcurrently(MAX_CONCURRENT, callsIn(content), async (part) => {
+  const found = await withTimeout(deps, (timeout) =>
+    mapConcurrently(MAX_CONCURRENT, selectCalls(content), async (part) => {
       const { tool_name = "" } = part;
       const { agent, args } = findAgentOfCall({ tool_name, args: part.args });
       const context = { use: findToolUse(tool_name, scope), folder: undefined };
@@ -75,19 +75,19 @@ export const failingCalls = async (
       const edit = findArgumentsProblem(tool, args) === undefined ? toPreviewFiles({ tool_name, args }) : undefined;
       if (edit === undefined) return findArgumentsProblem(tool, args);
       const workspace = new WorkspaceAgent(deps, { ...about, chat_id, run_id: chat_id }, false, { name: agent });
-      const until = AbortSignal.any([late, signal]);
-      const look = async (): Promise<string | undefined> => {
-        await previewEdit(workspace, edit, until);
-        // Whether that mode accepts an edit below an absolute path is known only when it runs.
-        return permissions.default === "accept_edits" ? undefined : findRedirectProblem(workspace, args, until);
+      const eitherSignal = AbortSignal.any([timeout, signal]);
+      const findProblem = async (): Promise<string | undefined> => {
+        await previewEdit(workspace, edit, eitherSignal);
+        // In that mode, it is known only when an edit runs whether an absolute path needs approval.
+        return permissions.default === "accept_edits" ? undefined : findRedirectProblem(workspace, args, eitherSignal);
       };
-      return look().catch((error: unknown) =>
+      return findProblem().catch((error: unknown) =>
         error instanceof ToolError && !isUnknown(error) ? error.message : undefined,
       );
     }),
   );
-  return callsIn(content).flatMap((part, at) => {
-    const why = found[at];
+  return selectCalls(content).flatMap((part, index) => {
+    const why = found[index];
     return why === undefined ? [] : [[part, why] as const];
   });
 };
@@ -97,17 +97,17 @@ const withTimeout = async <T>(
   { clock }: Pick<ReachDeps, "clock">,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> => {
-  const late = new AbortController();
-  const limit = clock.after(PREVIEW_TIMEOUT_MS, () =>
-    late.abort(new WorkspaceUnreachableError("The workspace does not answer.")),
+  const timeout = new AbortController();
+  const timer = clock.after(PREVIEW_TIMEOUT_MS, () =>
+    timeout.abort(new WorkspaceUnreachableError("The workspace does not answer.")),
   );
   try {
-    return await work(late.signal);
+    return await work(timeout.signal);
   } finally {
-    limit.cancel();
+    timer.cancel();
   }
 };
 
-/** The workspace cannot answer, because it is unreachable or would only start with the call. */
+/** Returns whether the workspace cannot answer, because it is unreachable or would only be started by the call. */
 const isUnknown = (error: ToolError): boolean =>
   error instanceof WorkspaceUnreachableError || error instanceof WorkspaceStoppedError;

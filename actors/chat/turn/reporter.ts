@@ -30,7 +30,7 @@ export class Reporter {
 
   /**
    * Returns the hooks' decision. Returns undefined once the turn is over: it was stopped, or it failed without a valid decision, with
-   * `said` in the history.
+   * `messages` in the history.
    */
   async askHooks<T>(
     { fence }: StartedAttempt,

@@ -27,7 +27,7 @@ import { findAgentOfCall } from "./agent-choice.ts";
 import { type CopiedMessages, copyFiles, deleteChatFiles, restoreCheckpoint } from "./checkpoints.ts";
 import type { TurnDeps } from "./deps.ts";
 import type { Engines, RunningTurn } from "./engine.ts";
-import { type PreviewOf, previewCalls } from "./previews.ts";
+import { type PreviewScope, previewCalls } from "./previews.ts";
 import type { Slot } from "./slot.ts";
 import type { PartBatch } from "./stream-buffer.ts";
 import { type AgentDeps, type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
@@ -77,12 +77,12 @@ export class Generations {
     { id: chat_id, owner_id, part, coding_agent }: TurnClaimant,
     pool: Pool,
     history_version: number,
-    begun: TurnStart = {},
+    startOptions: TurnStart = {},
   ): void {
     if (this.#stopping.signal.aborted || !this.#deps.isHere(part)) return;
-    const old = this.#jobs.get(chat_id);
-    if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
-    this.#end(old);
+    const current = this.#jobs.get(chat_id);
+    if (current && !current.turn.isStopped && current.turn.history_version === history_version) return;
+    this.#end(current);
     const claimant = { id: chat_id, owner_id };
     const slot: Slot = {
       leave: () => job.release(),
@@ -93,13 +93,13 @@ export class Generations {
         }),
       isOwed: () => this.#capacity.isOwed(pool, owner_id),
     };
-    const turn = this.#deps.engines.of(coding_agent).begin({ chat_id, part, history_version, slot }, begun);
-    const begun_at = { reason: getCurrentSpan(), began: this.#deps.clock.now() };
-    const job: Job = { turn, part, ...begun_at, coding_agent, release: () => {}, done: Promise.resolve() };
+    const turn = this.#deps.engines.of(coding_agent).begin({ chat_id, part, history_version, slot }, startOptions);
+    const startInfo = { reason: getCurrentSpan(), began: this.#deps.clock.now() };
+    const job: Job = { turn, part, ...startInfo, coding_agent, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
     const release = this.#requestSlot(claimant, pool, () => {
       this.begun += 1;
-      // Only after the function to release the slot is set.
+      // Runs later, so that the function to release the slot is set first.
       job.done = Promise.resolve().then(() =>
         runInDetachedSpan(
           () => toTurnSpan(chat_id, job),
@@ -136,8 +136,8 @@ export class Generations {
   }
 
   /**
-   * Stops the turn and reports its output on this history, including late output of a coding agent. First ends what its commands have
-   * started, or, without a turn, the leftovers of a previous server; waits only briefly for that.
+   * Stops the turn and reports its output on this history, including late output of a coding agent. First ends the turn's commands and
+   * sub-chats, or without a turn, the ones that a previous server left running. Waits only briefly for their end.
    */
   interrupt(chat: InterruptedChat, history_version: number): void {
     const { id: chat_id } = chat;
@@ -164,7 +164,7 @@ export class Generations {
   }
 
   /** Returns what calls that wait for approval would do in the workspace now, in order. */
-  previewCalls(scope: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> {
+  previewCalls(scope: PreviewScope, calls: readonly PendingCall[]): Promise<CallPreview[]> {
     return previewCalls(this.#deps, scope, calls);
   }
 
@@ -235,7 +235,7 @@ export class Generations {
     for (const [chat_id, job] of leaving) this.#removeJob(chat_id, job);
   }
 
-  /** Without the note, the next server takes this end for a crash. */
+  /** Records that these turns were stopped, because the next server would otherwise count a crash. */
   async #noteStopped(chat_ids: Iterable<string>): Promise<void> {
     const { chats } = this.#deps;
     await Promise.all(
@@ -270,10 +270,10 @@ export class Generations {
   ): Promise<void> {
     const job = this.#jobs.get(chat_id);
     const { clock, chats } = this.#deps;
-    const over = new AbortController();
-    void ended.then(() => over.abort());
-    await pause(clock, INTERRUPTING_MS, AbortSignal.any([over.signal, this.#stopping.signal]));
-    if (this.#stopping.signal.aborted && !over.signal.aborted) return;
+    const runsEnded = new AbortController();
+    void ended.then(() => runsEnded.abort());
+    await pause(clock, INTERRUPTING_MS, AbortSignal.any([runsEnded.signal, this.#stopping.signal]));
+    if (this.#stopping.signal.aborted && !runsEnded.signal.aborted) return;
     const args = { history_version, partial: partial() };
     await retryUntilAnswered(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
     if (job) this.#removeJob(chat_id, job);
@@ -307,18 +307,18 @@ const STOPPING_REASON = new Error("the server is stopping");
 
 type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 
-/** Resolves when all have ended, or have been unreachable for too long. Never rejects. */
-const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: InterruptedChat): Promise<unknown> =>
+/** Ends the commands and sub-chats of the calls. Resolves when all have ended, or have been unreachable for too long. Never rejects. */
+const endRuns = (deps: Deps, { id: chat_id, pending_calls, about }: InterruptedChat): Promise<unknown> =>
   Promise.all(
     pending_calls.map(async (call) => {
       const ids = { chat_id, run_id: toRunId(chat_id, call) };
       if (call.tool_name === execute.name) {
-        const agent = new WorkspaceAgent(parts, { ...about, ...ids }, true, { name: findAgentOfCall(call).agent });
-        await endProcess({ agent, clock: parts.clock }, ids.run_id);
+        const agent = new WorkspaceAgent(deps, { ...about, ...ids }, true, { name: findAgentOfCall(call).agent });
+        await endProcess({ agent, clock: deps.clock }, ids.run_id);
       }
       if (call.tool_name !== waitAgent.name) return;
       const { chat_id: child } = (call.args ?? {}) as { chat_id?: unknown };
-      const agents = parts.subagents({ ...ids, call });
+      const agents = deps.subagents({ ...ids, call });
       if (typeof child === "string") await agents.interrupt(child).catch(() => {});
     }),
   );

@@ -6,7 +6,7 @@ export type Slot = {
   leave(): void;
   /** Waits for a slot, or until the signal aborts. */
   take(signal: AbortSignal): Promise<void>;
-  /** Returns whether a chat waits whose owner has fewer slots than this one's (rule CH-49). */
+  /** Returns whether another chat waits for a slot whose owner has fewer slots than this chat's owner (rule CH-49). */
   isOwed(): boolean;
 };
 
@@ -18,7 +18,7 @@ export type TurnOf = {
   readonly slot: Slot;
 };
 
-/** Between two steps, releases the slot of a long turn if another owner is due for one, and waits for a new slot. */
+/** Between two steps of a long turn, releases the slot if another owner should get one first, and waits for a new slot. */
 export const yieldSlot = async (slot: Slot, signal: AbortSignal): Promise<void> => {
   if (signal.aborted || !slot.isOwed()) return;
   slot.leave();

@@ -8,10 +8,10 @@ import { toolMessage } from "../machine/draft.ts";
 import type { ReportResult, StartedAttempt } from "../messages.ts";
 import type { Collector } from "./collector.ts";
 import {
-  callsIn,
   isCutOff,
   MAX_CONTINUATIONS,
   MAX_RESUMPTIONS,
+  selectCalls,
   type Tries,
   toCutOffRows,
   toFilterNotice,
@@ -44,7 +44,7 @@ const makeResult = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: s
 export const toPartialAnswer = (content: readonly MessagePart[], now: number, missing: string): NewMessage[] =>
   content.length === 0
     ? []
-    : [toAssistantMessage(content, null, null), ...callsIn(content).map((call) => makeResult(call, missing, now))];
+    : [toAssistantMessage(content, null, null), ...selectCalls(content).map((call) => makeResult(call, missing, now))];
 
 type AnswerEnd = {
   readonly usage: Usage | null;
@@ -69,10 +69,10 @@ type AnswerEnd = {
 type StepEnd = { readonly messages: NewMessage[]; readonly then: "finish" | "act" | "continue" };
 
 /** Returns the messages of a step and what happens next: the turn continues, waits for the client's tools, or ends. */
-export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: ProposedStep, ended: AnswerEnd): StepEnd => {
+export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: ProposedStep, end: AnswerEnd): StepEnd => {
   const { content, refused } = proposed;
-  const { usage, now, isLast, isCut, isContinued, isFiltered, isResumed, isUnknown, mcp } = ended;
-  const calls = callsIn(content);
+  const { usage, now, isLast, isCut, isContinued, isFiltered, isResumed, isUnknown, mcp } = end;
+  const calls = selectCalls(content);
   const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
   const messages = [
     ...(content.length === 0 ? [] : [toAssistantMessage(content, usage, model_id)]),
@@ -83,16 +83,16 @@ export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Propose
     ...(isUnknown ? toIncompleteNotice() : []),
   ];
   const done = new Set(refused.flatMap((message) => message.content.map(({ tool_call_id }) => tool_call_id)));
-  const open = calls.filter((call) => !unknown.includes(call) && !done.has(call.tool_call_id));
-  const ours = open.some(({ tool_name = "" }) => isServerTool(tool_name) || mcp.has(tool_name));
-  const goesOn = ours || isContinued || isResumed || (calls.length > 0 && !isLast);
-  const then = !ours && open.length > 0 ? "act" : goesOn ? "continue" : "finish";
+  const openCalls = calls.filter((call) => !unknown.includes(call) && !done.has(call.tool_call_id));
+  const hasOwnCalls = openCalls.some(({ tool_name = "" }) => isServerTool(tool_name) || mcp.has(tool_name));
+  const isContinuing = hasOwnCalls || isContinued || isResumed || (calls.length > 0 && !isLast);
+  const then = !hasOwnCalls && openCalls.length > 0 ? "act" : isContinuing ? "continue" : "finish";
   return { messages, then };
 };
 
 type Answer = {
   readonly chat_id: string;
-  readonly begun: StartedAttempt;
+  readonly attempt: StartedAttempt;
   readonly collector: Collector;
   readonly mcp: McpOffer;
   /** Milliseconds since 1970. */
@@ -105,25 +105,29 @@ type Deps = { readonly hooks: TurnHooks; readonly reporter: Reporter; readonly a
 /** Stores the step and returns the actor's answer; undefined when it was not stored, because the turn was stopped or a hook failed it. */
 export const reportAnswer = async (
   { hooks, reporter, agents }: Deps,
-  { chat_id, begun, collector, mcp, now, isLast }: Answer,
+  { chat_id, attempt, collector, mcp, now, isLast }: Answer,
   tries: Tries,
 ): Promise<ReportResult | "stale" | undefined> => {
-  const { fence, model_id } = begun;
+  const { fence, model_id } = attempt;
   const { usage, inputs, finish } = collector;
   const content = collector.content(now).map((part) => withServer(part, mcp));
   const isCut = isCutOff(content, finish);
   const isContinued = isCut && !isLast && tries.continued < MAX_CONTINUATIONS;
   tries.continued = isContinued ? tries.continued + 1 : 0;
-  const isPaused = finish === "paused" && callsIn(content).length === 0;
+  const isPaused = finish === "paused" && selectCalls(content).length === 0;
   const isResumed = isPaused && !isLast && tries.resumed < MAX_RESUMPTIONS;
   tries.resumed = isResumed ? tries.resumed + 1 : 0;
-  const words = keepTextOnly(content);
-  const kept = words.length === 0 ? [] : [toAssistantMessage(words, usage, model_id)];
-  const decided = await reporter.askHooks(begun, kept, () => hooks.propose(begun, content, inputs));
+  const texts = keepTextOnly(content);
+  const textMessages = texts.length === 0 ? [] : [toAssistantMessage(texts, usage, model_id)];
+  const decided = await reporter.askHooks(attempt, textMessages, () => hooks.propose(attempt, content, inputs));
   if (!decided) return undefined;
-  const failing = await failingCalls(agents, { chat_id, begun, mcp, content: decided.content }, reporter.signal);
+  const failingCallResults = await failingCalls(
+    agents,
+    { chat_id, attempt, mcp, content: decided.content },
+    reporter.signal,
+  );
   if (reporter.signal.aborted) return undefined;
-  const refused = [...decided.refused, ...failing.map(([part, why]) => makeResult(part, why, now))];
+  const refused = [...decided.refused, ...failingCallResults.map(([part, why]) => makeResult(part, why, now))];
   const proposed = { ...decided, refused };
   const ending = {
     isCut,
@@ -132,9 +136,9 @@ export const reportAnswer = async (
     isResumed,
     isUnknown: finish === "incomplete" || (isPaused && !isResumed),
   };
-  const { messages, then } = endOfStep(begun, proposed, { usage, now, isLast, mcp, ...ending });
+  const { messages, then } = endOfStep(attempt, proposed, { usage, now, isLast, mcp, ...ending });
   const all = [...messages, ...proposed.rows];
-  const ended = then === "finish" ? await reporter.askHooks(begun, all, () => hooks.rows(begun, "stop")) : [];
-  if (!ended) return undefined;
-  return reporter.report("reportStep", { fence, messages: [...all, ...ended], then });
+  const stopRows = then === "finish" ? await reporter.askHooks(attempt, all, () => hooks.rows(attempt, "stop")) : [];
+  if (!stopRows) return undefined;
+  return reporter.report("reportStep", { fence, messages: [...all, ...stopRows], then });
 };

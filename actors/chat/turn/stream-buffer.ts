@@ -1,5 +1,5 @@
-// The live output of one model call: its parts are numbered, bounded, and sent to followers once per turn of the event loop. Parts never go
-// through the mailbox; late joiners get a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
+// The live output of one model call: its parts are numbered, bounded, and sent to followers once per turn of the event loop. Parts never
+// go through the mailbox. A follower that joins late gets a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
 import { type MessagePart, presentPart } from "#schema/chats/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 
@@ -59,7 +59,7 @@ export class StreamBuffer {
     this.#isClosed = true;
   }
 
-  /** Returns all parts so far for a late joiner. Pending ones are sent to it again with the same numbers. */
+  /** Returns all parts so far for a follower that joins late. That follower gets pending parts a second time, with the same numbers. */
   copy(): PartBatch {
     return { ...this.fence, first_seq: 1, events: [...this.#events] };
   }

@@ -48,7 +48,7 @@ export type AgentDeps = {
   readonly toolServices: (scope: ToolServicesFor) => ToolServices;
   readonly skills: (chat: { readonly chat_key: number; readonly owner_id: string }) => Skills;
   readonly subagents: (scope: SubagentsOf) => Subagents;
-  /** When this server started. A daemon last heard before that may still be reconnecting. */
+  /** When this server started. A daemon whose last message is older may still be reconnecting. */
   readonly opened_at?: number | undefined;
 };
 
@@ -72,15 +72,15 @@ export class WorkspaceAgent implements ToolAgent {
   readonly #owner_id: string;
   #chats: Promise<string> | undefined;
   /** Whether the agent was connected before. */
-  #known: boolean;
+  #isKnown: boolean;
 
   readonly #name: string | undefined;
   readonly #wakes: AbortSignal | undefined;
   readonly #memory: AnswerMemory | undefined;
-  /** A workspace that stops during a call was stopped on purpose. */
+  /** Whether a call has reached the workspace. If it stops after that, someone stopped it on purpose, and it is not started again. */
   #isReached = false;
 
-  constructor(deps: ReachDeps, scope: ToolServicesFor, known: boolean, { name, wakes, memory }: AgentOptions = {}) {
+  constructor(deps: ReachDeps, scope: ToolServicesFor, isKnown: boolean, { name, wakes, memory }: AgentOptions = {}) {
     this.#memory = memory;
     this.#name = name;
     this.#wakes = wakes;
@@ -89,37 +89,39 @@ export class WorkspaceAgent implements ToolAgent {
     this.#services = deps.toolServices(scope);
     this.#chat_id = scope.chat_id;
     this.#owner_id = scope.owner_id;
-    this.#known = known;
+    this.#isKnown = isKnown;
   }
 
   call<T>(call: AgentCall): Promise<T> {
     return this.#call<T>(call, (response) => response.json<T>(MAX_ANSWER_BYTES));
   }
 
-  bytes(path: string, most: number, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#call<Uint8Array>({ method: "GET", path, signal, patient: true }, (response) => response.bytes(most));
+  bytes(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#call<Uint8Array>({ method: "GET", path, signal, patient: true }, (response) =>
+      response.bytes(maxBytes),
+    );
   }
 
   /** Returns the agent's ID. Throws `ToolError` when none exists. */
   id(): Promise<string> {
-    return this.#agent();
+    return this.#requireAgent();
   }
 
   async #call<T>(call: AgentCall, read: Read<T>): Promise<T> {
     const { clock } = this.#deps;
-    const until = clock.monotonic() + RECONNECT_TIMEOUT_MS;
+    const deadline = clock.monotonic() + RECONNECT_TIMEOUT_MS;
     for (;;) {
       try {
         const answer = await this.#callOnce<T>(call, read);
-        this.#known = true;
+        this.#isKnown = true;
         return answer;
       } catch (error) {
         if (call.signal?.aborted) throw call.signal.reason;
         if (!(error instanceof AppError)) throw error;
-        const mayWait = call.patient && this.#known && clock.monotonic() < until;
+        const mayWait = call.patient && this.#isKnown && clock.monotonic() < deadline;
         if (!mayWait) {
-          const wayBack = await this.#services.describeRestore();
-          throw new WorkspaceUnreachableError(`The workspace cannot be reached. ${error.message} ${wayBack}`);
+          const restoreHint = await this.#services.describeRestore();
+          throw new WorkspaceUnreachableError(`The workspace cannot be reached. ${error.message} ${restoreHint}`);
         }
       }
       await pause(clock, RETRY_INTERVAL_MS);
@@ -128,14 +130,14 @@ export class WorkspaceAgent implements ToolAgent {
 
   async #callOnce<T>({ method, path, json, body, signal, answer_ms = 0, ends }: AgentCall, read: Read<T>): Promise<T> {
     const { agentHttp, clock, memory: share } = this.#deps;
-    const agent_id = await this.#agent(ends);
-    this.#chats ??= this.#family();
+    const agent_id = await this.#requireAgent(ends);
+    this.#chats ??= this.#loadFamily();
     const headers: [string, string][] = [[CHAT_HEADER, await this.#chats]];
     const silence = new AbortController();
-    const limit = clock.after(Math.max(ANSWER_TIMEOUT_MS, answer_ms + ANSWER_GRACE_MS), () => silence.abort());
-    const until = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
-    using own = new AnswerMemory({ clock, share, holder: this.#owner_id, signal: until });
-    const memory = this.#memory ?? own;
+    const timer = clock.after(Math.max(ANSWER_TIMEOUT_MS, answer_ms + ANSWER_GRACE_MS), () => silence.abort());
+    const eitherSignal = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+    using ownMemory = new AnswerMemory({ clock, share, holder: this.#owner_id, signal: eitherSignal });
+    const memory = this.#memory ?? ownMemory;
     try {
       const response = await agentHttp.request(agent_id, {
         method,
@@ -143,7 +145,7 @@ export class WorkspaceAgent implements ToolAgent {
         json,
         headers,
         ...(body ? { body } : {}),
-        signal: until,
+        signal: eitherSignal,
       });
       response.reserve = { above: LARGE_ANSWER_BYTES, wait: () => memory.reserve(() => silence.abort()) };
       if (response.status < 400) return await read(response);
@@ -151,18 +153,18 @@ export class WorkspaceAgent implements ToolAgent {
     } catch (error) {
       throw silence.signal.aborted ? new WireError("timeout", "The agent is not responding.") : error;
     } finally {
-      limit.cancel();
+      timer.cancel();
     }
   }
 
-  /** Returns the IDs of the chat and its parent, because a sub-chat's work counts as its root's, too. */
-  async #family(): Promise<string> {
+  /** Returns the IDs of the chat and its parent, because a sub-chat's work also counts as work of its root chat. */
+  async #loadFamily(): Promise<string> {
     const chat = await this.#deps.store.get(findChatAccessRow({ id: this.#chat_id }));
     return [this.#chat_id, ...(chat?.parent_chat_id ? [chat.parent_chat_id] : [])].join(",");
   }
 
   /** Returns the agent of the latest build. Throws `ToolError` when none exists, since waiting would not help. */
-  async #agent(ends = false): Promise<string> {
+  async #requireAgent(ends = false): Promise<string> {
     const { store } = this.#deps;
     if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");
     let workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
@@ -181,13 +183,13 @@ export class WorkspaceAgent implements ToolAgent {
       throw new ToolError(formatUnknownAgent(agents, this.#name));
     if (agent) {
       this.#isReached = true;
-      this.#known ||= this.#isExpected(agent.last_connected_at);
+      this.#isKnown ||= this.#isExpected(agent.last_connected_at);
       return agent.id;
     }
     throw new WorkspaceStoppedError(`The workspace is not running: it is ${workspace.status}.`);
   }
 
-  /** The agent was connected to the previous server, and this one has just started. */
+  /** Returns whether the agent was connected to the previous server, and this server has just started. */
   #isExpected(last_connected_at: number | null): boolean {
     const { clock, opened_at } = this.#deps;
     if (opened_at === undefined || last_connected_at === null) return false;
@@ -207,5 +209,5 @@ const formatRefusal = (
     return "No process has this id. The workspace may have been restarted since.";
   }
   const fields = validations.map((one) => `${one.field} ${one.detail}`).join("; ");
-  return [message, fields, detail].filter((words) => words !== "").join(" ") || `The agent answered ${status}.`;
+  return [message, fields, detail].filter((text) => text !== "").join(" ") || `The agent answered ${status}.`;
 };

@@ -7,7 +7,7 @@ import type { StreamBuffer } from "./stream-buffer.ts";
 import type { ToolStep } from "./tool-step.ts";
 
 type Calls = {
-  readonly begun: StartedAttempt;
+  readonly attempt: StartedAttempt;
   readonly tools: ToolStep;
   readonly buffer: StreamBuffer;
   /** Whether this is the turn's last model call. */
@@ -18,7 +18,7 @@ type Deps = { readonly clock: Clock; readonly hooks: TurnHooks; readonly reporte
 /** Returns the actor's answer to the results; undefined when none were stored, because the turn was stopped or a hook failed it. */
 export const runCalls = async (
   { clock, hooks, reporter }: Deps,
-  { begun, tools, buffer, isLast }: Calls,
+  { attempt, tools, buffer, isLast }: Calls,
 ): Promise<ReportResult | "stale" | undefined> => {
   try {
     await tools.run(reporter.signal);
@@ -29,14 +29,14 @@ export const runCalls = async (
     buffer.close();
   }
   const messages = tools.messages(clock.now(), "The call has no result.");
-  const then = begun.awaits_client ? "act" : isLast || tools.endsTurn ? "finish" : "continue";
-  const rows = await reporter.askHooks(begun, messages, async () => {
+  const then = attempt.awaits_client ? "act" : isLast || tools.endsTurn ? "finish" : "continue";
+  const rows = await reporter.askHooks(attempt, messages, async () => {
     if (tools.failure) throw tools.failure;
     return [
-      ...(await hooks.onAnswered(begun, tools.answered)),
-      ...(then === "finish" ? await hooks.rows(begun, "stop") : []),
+      ...(await hooks.onAnswered(attempt, tools.answered)),
+      ...(then === "finish" ? await hooks.rows(attempt, "stop") : []),
     ];
   });
   if (!rows) return undefined;
-  return reporter.report("reportStep", { fence: begun.fence, messages: [...messages, ...rows], then });
+  return reporter.report("reportStep", { fence: attempt.fence, messages: [...messages, ...rows], then });
 };

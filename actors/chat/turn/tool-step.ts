@@ -1,5 +1,5 @@
-// Runs the tool calls of one step, a few at a time, outside of the mailbox. Followers get their output live; their results become messages in
-// the order of the calls. Run by turn.ts; calls that a crash interrupts are run again under the same IDs (rule TO-8).
+// Runs the tool calls of one step, a few at a time, outside of the mailbox. Followers get the output live. The results become messages in
+// the order of the calls. Used by turn.ts. Calls that a crash interrupts run again under the same IDs (rule TO-8).
 
 import { toRfc3339 } from "#base/clock.ts";
 import { ConcurrencyLimit } from "#base/concurrency-limit.ts";
@@ -31,7 +31,7 @@ import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 
 /** Interrupting these calls also ends the command or sub-chat they wait for (rules TO-5, SB-7). */
 const ENDED_WITH: ReadonlySet<string> = new Set([execute.name, waitAgent.name]);
-/** Calls of one step that run together. Each may hold a response of the workspace or of an MCP server. */
+/** Maximum concurrent calls of one step. Each may hold a response of the workspace or of an MCP server in memory. */
 const MAX_CONCURRENT = 8;
 /** Maximum bytes of output stored for an interrupted call. */
 const MAX_PARTIAL_BYTES = 8_192;
@@ -42,7 +42,7 @@ type AnsweredAt = ToolAnswer & { readonly at: number };
 export class ToolStep {
   readonly #deps: AgentDeps;
   readonly #chat_id: string;
-  readonly #begun: Pick<StartedAttempt, "calls" | "fence" | "about" | "chat_key" | "context_limit" | "permissions"> &
+  readonly #attempt: Pick<StartedAttempt, "calls" | "fence" | "about" | "chat_key" | "context_limit" | "permissions"> &
     WithMcp;
   /** Why calls are not run, by call ID. */
   readonly #refused: Map<string, string>;
@@ -53,26 +53,32 @@ export class ToolStep {
   readonly #budget: StepBudget;
   readonly #commands: Promise<void>[] = [];
   /** Shared by all calls of the step. */
-  #known: Promise<{ readonly secrets: ChatSecrets; readonly mask: SecretMask }> | undefined;
+  #secrets: Promise<{ readonly secrets: ChatSecrets; readonly mask: SecretMask }> | undefined;
   /** A hook gave no valid decision about a message to another chat, which ends the turn (rule HK-9). */
   failure: HookFailure | undefined;
 
   /** The workspace was connected to a previous server, so calls wait for it. */
   readonly #waits: boolean;
 
-  constructor(deps: AgentDeps, chat_id: string, begun: StartedAttempt & WithMcp, buffer: StreamBuffer, waits = false) {
+  constructor(
+    deps: AgentDeps,
+    chat_id: string,
+    attempt: StartedAttempt & WithMcp,
+    buffer: StreamBuffer,
+    waits = false,
+  ) {
     this.#waits = waits;
     this.#deps = deps;
     this.#chat_id = chat_id;
-    this.#begun = begun;
-    this.#refused = new Map(begun.refused);
+    this.#attempt = attempt;
+    this.#refused = new Map(attempt.refused);
     this.#buffer = buffer;
-    this.#budget = new StepBudget(begun.context_limit);
+    this.#budget = new StepBudget(attempt.context_limit);
   }
 
   /** Resolves when every call has a result. Rejects with the signal's reason as soon as it aborts. */
   run(signal: AbortSignal): Promise<unknown> {
-    const all = Promise.all(this.#begun.calls.map((call) => this.#start(call, signal)));
+    const all = Promise.all(this.#attempt.calls.map((call) => this.#start(call, signal)));
     return new Promise((resolve, reject) => {
       const onAbort = () => reject(signal.reason);
       if (signal.aborted) onAbort();
@@ -88,10 +94,10 @@ export class ToolStep {
 
   /** Returns one message per call, in order. A call without a result failed because of `missing`. */
   messages(now: number, missing: string): NewMessage[] {
-    return this.#begun.calls.map((call) => {
+    return this.#attempt.calls.map((call) => {
       const { tool_call_id, tool_name } = call;
       const { result, is_error, at } = this.#answers.get(call) ?? this.#toPartialAnswer(call, now, missing);
-      const server = toServerField(this.#begun.mcp, tool_name);
+      const server = toServerField(this.#attempt.mcp, tool_name);
       const media = this.#toMediaFlag(tool_name, is_error, result);
       return toolMessage({ tool_call_id, tool_name, result, is_error, ...media, ...server, now: at });
     });
@@ -99,18 +105,21 @@ export class ToolStep {
 
   /** The results of calls that were run, without calls that rules or people refused. */
   get answered(): AnsweredCall[] {
-    return this.#begun.calls.flatMap((call) => {
+    return this.#attempt.calls.flatMap((call) => {
       const answer = this.#answers.get(call);
       return answer && !this.#refused.has(call.tool_call_id) ? [{ call, ...answer }] : [];
     });
   }
 
-  /** Whether a person continues: one of the calls used a tool that ends the turn. */
+  /** Whether one of the calls used a tool that ends the turn, so that a person continues. */
   get endsTurn(): boolean {
     return [...this.#answers].some(([{ tool_name }, { is_error }]) => !is_error && isTurnEnding(tool_name));
   }
 
-  /** Runs the call when it is its turn. Waiting for a sub-chat holds nothing, and may take hours, so it takes no turn. */
+  /**
+   * Runs the call when fewer than the maximum are running. A call that waits for a sub-chat does not count, because it holds no memory
+   * and may take hours.
+   */
   #start(call: PendingCall, signal: AbortSignal): Promise<void> {
     const run = async (): Promise<void> => {
       if (signal.aborted) return;
@@ -124,16 +133,16 @@ export class ToolStep {
 
   async #runCall(call: PendingCall, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
-    const { about, fence, context_limit } = this.#begun;
+    const { about, fence, context_limit } = this.#attempt;
     const { tool_call_id, tool_name } = call;
     const again = fence.generation_attempt > 1;
     this.#written.set(call, new HeadTailBuffer(MAX_PARTIAL_BYTES));
     const run_id = toRunId(this.#chat_id, call);
-    const named = findAgentOfCall(call);
+    const target = findAgentOfCall(call);
     const scope = { ...about, chat_id: this.#chat_id, run_id };
     const services = this.#deps.toolServices(scope);
-    this.#known ??= services.loadSecrets().then((secrets) => ({ secrets, mask: new SecretMask(secrets) }));
-    const { secrets, mask } = await this.#known;
+    this.#secrets ??= services.loadSecrets().then((secrets) => ({ secrets, mask: new SecretMask(secrets) }));
+    const { secrets, mask } = await this.#secrets;
     using memory = new AnswerMemory({ clock, share: this.#deps.memory, holder: about.owner_id, signal });
     const context = {
       clock,
@@ -142,9 +151,9 @@ export class ToolStep {
       context_limit,
       mask,
       memory,
-      agent: new WorkspaceAgent(this.#deps, scope, again || this.#waits, { name: named.agent, wakes: signal, memory }),
+      agent: new WorkspaceAgent(this.#deps, scope, again || this.#waits, { name: target.agent, wakes: signal, memory }),
       services,
-      skills: this.#deps.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
+      skills: this.#deps.skills({ chat_key: this.#attempt.chat_key, owner_id: about.owner_id }),
       agents: this.#deps.subagents({
         chat_id: this.#chat_id,
         run_id,
@@ -164,28 +173,28 @@ export class ToolStep {
         this.#buffer.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
       },
     };
-    // Otherwise a call that a rule or a person refused would be answered with an invitation to repeat it.
-    const full = this.#refused.has(tool_call_id) ? undefined : this.#budget.refusal;
-    if (full !== undefined) this.#refused.set(tool_call_id, full);
+    // A refused call keeps its reason, because the reason of the budget would invite the model to repeat the call.
+    const budgetRefusal = this.#refused.has(tool_call_id) ? undefined : this.#budget.refusal;
+    if (budgetRefusal !== undefined) this.#refused.set(tool_call_id, budgetRefusal);
     const refusal =
       this.#refused.get(tool_call_id) ??
-      (this.#isAccepted(call) ? await findLinkProblem(context.agent, named.args, signal) : undefined) ??
+      (this.#isAccepted(call) ? await findLinkProblem(context.agent, target.args, signal) : undefined) ??
       // A file can become a link while a person decides.
       (call.permission === "granted" && isEdit(tool_name)
-        ? await findApprovedEditProblem(context.agent, named.args, signal)
+        ? await findApprovedEditProblem(context.agent, target.args, signal)
         : undefined);
-    const answered =
+    const rawAnswer =
       refusal === undefined
         ? await runTool(
             toToolScope(this.#chat_id, about),
-            { tool_name, args: named.args },
+            { tool_name, args: target.args },
             context,
             signal,
-            this.#begun.mcp.get(tool_name)?.tool,
+            this.#attempt.mcp.get(tool_name)?.tool,
           )
         : { result: { error: refusal }, is_error: true };
     if (signal.aborted) return;
-    const answer = this.#budget.fit(addNote(await maskNewSecrets(services, secrets, answered), call));
+    const answer = this.#budget.fit(addNote(await maskNewSecrets(services, secrets, rawAnswer), call));
     if (signal.aborted) return;
     const at = clock.now();
     this.#answers.set(call, { ...answer, at });
@@ -198,21 +207,23 @@ export class ToolStep {
       result,
       is_error,
       ...media,
-      ...toServerField(this.#begun.mcp, tool_name),
+      ...toServerField(this.#attempt.mcp, tool_name),
       created_at: toRfc3339(at),
     } as const;
     this.#buffer.push(part, "tool");
   }
 
-  /** Whether the call is allowed only by the chat's mode, which was decided from the paths as written. */
+  /** Returns whether the call is allowed only by the chat's mode, which looked at the paths as the model wrote them. */
   #isAccepted({ tool_name, args, permission }: PendingCall): boolean {
-    const use = findToolUse(tool_name, toToolScope(this.#chat_id, this.#begun.about));
-    return permission !== "granted" && use === "yes" && isAcceptedByMode(this.#begun.permissions, { tool_name, args });
+    const use = findToolUse(tool_name, toToolScope(this.#chat_id, this.#attempt.about));
+    return (
+      permission !== "granted" && use === "yes" && isAcceptedByMode(this.#attempt.permissions, { tool_name, args })
+    );
   }
 
-  /** Only our own tools can mark a result as an image. Results of MCP servers count as ours once their files are stored. */
+  /** Only Slipway's own tools can mark a result as an image. Results of MCP servers count as Slipway's own once their files are stored. */
   #toMediaFlag(tool_name: string, is_error: boolean, result: ToolAnswer["result"]): { is_media?: true } {
-    const isMcp = this.#begun.mcp.get(tool_name)?.tool.gives_image === true && Array.isArray(result.files);
+    const isMcp = this.#attempt.mcp.get(tool_name)?.tool.gives_image === true && Array.isArray(result.files);
     return (returnsImage(tool_name) || isMcp) && !is_error ? { is_media: true } : {};
   }
 
@@ -222,14 +233,14 @@ export class ToolStep {
   }
 }
 
-/** Masks secrets that are new since the call began: it may have renewed the token of a linked account. */
+/** Masks secrets that are new since the call began, for example because the call renewed the token of a linked account. */
 const maskNewSecrets = async (
   services: Pick<ToolServices, "loadSecrets">,
-  known: ChatSecrets,
+  previous: ChatSecrets,
   answer: ToolAnswer,
 ): Promise<ToolAnswer> => {
   const secrets = await services.loadSecrets();
-  if (Bun.deepEquals(secrets, known)) return answer;
+  if (Bun.deepEquals(secrets, previous)) return answer;
   return { ...answer, result: new SecretMask(secrets).result(answer.result) };
 };
 

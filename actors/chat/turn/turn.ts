@@ -35,7 +35,10 @@ import { StreamBuffer } from "./stream-buffer.ts";
 import { runCalls } from "./tool-calls.ts";
 import { ToolStep } from "./tool-step.ts";
 
-/** Percent of the context from which the prompt may have been too long: token counts are estimates, and exclude instructions and tools. */
+/**
+ * From this percentage of the context on, the prompt may have been too long: token counts are estimates, and exclude instructions and
+ * tools.
+ */
 const NEAR_LIMIT_PERCENT = 70;
 /** Characters per token in code and tool output. */
 const CHARS_PER_TOKEN = 3;
@@ -110,46 +113,46 @@ export class Turn implements RunningTurn {
     const tries = { failures: this.#retry?.attempt ?? 0, empty: 0, broken: 0, continued: 0, resumed: 0 };
     let hasGuessed = false;
     for (let step = 1; !this.isStopped; ) {
-      const asked = await this.#reporter.report("beginAttempt", { history_version: this.history_version });
-      if (asked !== "stale" && asked.compaction) {
-        using hold = await this.#takeMemory(asked);
-        const all = hold && (await this.#readHistory(asked));
+      const started = await this.#reporter.report("beginAttempt", { history_version: this.history_version });
+      if (started !== "stale" && started.compaction) {
+        using hold = await this.#takeMemory(started);
+        const fullHistory = hold && (await this.#readHistory(started));
         // Awaited here, because the memory is released at the end of the block.
-        if (all) await this.#compaction.compactOnRequest(asked, all);
+        if (fullHistory) await this.#compaction.compactOnRequest(started, fullHistory);
         return;
       }
-      const begun = asked === "stale" || this.isStopped ? undefined : await this.#withTools(asked);
-      if (!begun || this.isStopped) return;
-      if (begun.calls.length > 0) {
-        if (!(await this.#runTools(begun, step > STEPS))) return;
+      const attempt = started === "stale" || this.isStopped ? undefined : await this.#addTools(started);
+      if (!attempt || this.isStopped) return;
+      if (attempt.calls.length > 0) {
+        if (!(await this.#runTools(attempt, step > STEPS))) return;
         await yieldSlot(this.#slot, this.#abort.signal);
         continue;
       }
-      using hold = await this.#takeMemory(begun);
-      const history = hold && (await this.#readHistory(begun));
-      const opened = history && this.#follow(await this.#opening.store(begun, history));
+      using hold = await this.#takeMemory(attempt);
+      const history = hold && (await this.#readHistory(attempt));
+      const opened = history && this.#follow(await this.#opening.store(attempt, history));
       if (!history || opened === "over") return;
       if (opened === "again") continue;
-      const before = this.#follow(await this.#compaction.compactIfDue(begun, history, false));
+      const before = this.#follow(await this.#compaction.compactIfDue(attempt, history, false));
       if (before === "over" || this.isStopped) return;
       if (before === "again") continue;
-      this.#startCheckpoint(begun, history);
-      const failure = await this.#call(begun, history);
+      this.#startCheckpoint(attempt, history);
+      const failure = await this.#call(attempt, history);
       if (this.isStopped) return;
-      const isGuess: boolean = !hasGuessed && isProbablyTooLong(failure, history, begun.context_limit);
+      const isGuess: boolean = !hasGuessed && isProbablyTooLong(failure, history, attempt.context_limit);
       hasGuessed ||= isGuess;
       if (isGuess || (failure instanceof ModelError && failure.reason === "too_long")) {
-        const then = this.#follow(await this.#compaction.compactIfDue(begun, history, true));
+        const then = this.#follow(await this.#compaction.compactIfDue(attempt, history, true));
         if (then === "over") return;
         if (then === "again") continue;
       }
       hold.release();
       if (failure !== undefined) {
-        if (!(await this.#waitForRetry(failure, tries, begun))) return;
+        if (!(await this.#waitForRetry(failure, tries, attempt))) return;
         continue;
       }
       Object.assign(tries, { failures: 0, empty: 0, broken: 0 });
-      if (!(await this.#report(begun, step >= STEPS, tries))) return;
+      if (!(await this.#report(attempt, step >= STEPS, tries))) return;
       step += 1;
     }
   }
@@ -157,8 +160,8 @@ export class Turn implements RunningTurn {
   /** Waits for the retry that the previous server had scheduled. Capped at the maximum retry delay, because clocks may differ. */
   async #waitUntilRetry(): Promise<void> {
     const { clock } = this.#deps;
-    const left = Math.min((this.#retry?.retrying_at ?? 0) - clock.now(), MAX_WAIT_MS);
-    if (left > 0) await this.#waitWithoutSlot(left);
+    const remainingMs = Math.min((this.#retry?.retrying_at ?? 0) - clock.now(), MAX_WAIT_MS);
+    if (remainingMs > 0) await this.#waitWithoutSlot(remainingMs);
   }
 
   /** Waits without a slot, so that other turns can use it (rule CH-47). */
@@ -183,7 +186,7 @@ export class Turn implements RunningTurn {
     this.buffer?.close();
   }
 
-  /** Returns the model's output since the last step as history. Calls that were never made are answered as interrupted. */
+  /** Returns the model's output since the last step as history rows. Calls that did not run get the result that they were interrupted. */
   partial(now: number): NewMessage[] {
     const answers = this.#tools?.messages(now, "The call was interrupted.");
     this.#tools = undefined;
@@ -203,13 +206,13 @@ export class Turn implements RunningTurn {
   }
 
   /** Makes one model call. Returns undefined when it completed, otherwise why it failed. */
-  #call(begun: StartedAttempt, history: readonly MessageRow[]): Promise<unknown> {
+  #call(attempt: StartedAttempt, history: readonly MessageRow[]): Promise<unknown> {
     const collector = new Collector();
-    const buffer = this.#createBuffer(begun);
+    const buffer = this.#createBuffer(attempt);
     this.#collector = collector;
     const call = {
       chat_id: this.#chat_id,
-      begun,
+      attempt,
       history,
       memory: this.#memory,
       mcp: this.#mcp,
@@ -222,38 +225,38 @@ export class Turn implements RunningTurn {
 
   /** Creates the checkpoint while the model starts to answer. No writing tool runs before it is stored. */
   #startCheckpoint({ about }: StartedAttempt, history: readonly MessageRow[]): void {
-    const how = { waits: this.#isContinued, signal: this.#abort.signal };
-    const kept = createCheckpoint(this.#deps, { ...about, chat_id: this.#chat_id }, history, how);
-    this.#checkpoint = Promise.all([this.#checkpoint, kept]).then(() => {});
+    const options = { waits: this.#isContinued, signal: this.#abort.signal };
+    const creation = createCheckpoint(this.#deps, { ...about, chat_id: this.#chat_id }, history, options);
+    this.#checkpoint = Promise.all([this.#checkpoint, creation]).then(() => {});
   }
 
   /** Runs the calls of the last step and stores their results. Returns false when the turn is over. */
-  async #runTools(begun: StartedAttempt, isLast: boolean): Promise<boolean> {
+  async #runTools(attempt: StartedAttempt, isLast: boolean): Promise<boolean> {
     // Read-only calls need not wait for the checkpoint.
-    if (!begun.calls.every(({ tool_name }) => isReadOnlyTool(tool_name))) await this.#checkpoint;
+    if (!attempt.calls.every(({ tool_name }) => isReadOnlyTool(tool_name))) await this.#checkpoint;
     if (this.isStopped) return false;
-    const buffer = this.#createBuffer(begun);
-    const tools = new ToolStep(this.#deps, this.#chat_id, { ...begun, mcp: this.#mcp }, buffer, this.#isContinued);
+    const buffer = this.#createBuffer(attempt);
+    const tools = new ToolStep(this.#deps, this.#chat_id, { ...attempt, mcp: this.#mcp }, buffer, this.#isContinued);
     this.#tools = tools;
     const deps = { clock: this.#deps.clock, hooks: this.#hooks, reporter: this.#reporter };
-    const reported = await runCalls(deps, { begun, tools, buffer, isLast });
+    const reported = await runCalls(deps, { attempt, tools, buffer, isLast });
     if (!reported) return false;
     this.#tools = undefined;
-    return this.#isOn(reported);
+    return this.#continueAfter(reported);
   }
 
   /** Returns false when the turn is over. Otherwise continues from the history version that the actor returned. */
-  #isOn(reported: ReportResult | "stale"): boolean {
+  #continueAfter(reported: ReportResult | "stale"): boolean {
     if (reported === "stale" || !reported.goes_on) return false;
     this.history_version = reported.history_version;
     return true;
   }
 
-  /** Returns the attempt with the choice of agents and the MCP tools; undefined once the turn is over. */
-  async #withTools(begun: StartedAttempt): Promise<StartedAttempt | undefined> {
-    const offered = await addMcpTools(this.#deps, this.#chat_id, begun, this.#abort.signal);
+  /** Returns the attempt with a parameter for the agent, if there are several, and the MCP tools; undefined once the turn is over. */
+  async #addTools(attempt: StartedAttempt): Promise<StartedAttempt | undefined> {
+    const offered = await addMcpTools(this.#deps, this.#chat_id, attempt, this.#abort.signal);
     this.#mcp = offered?.offer ?? this.#mcp;
-    return offered?.begun;
+    return offered?.attempt;
   }
 
   /** Waits for the memory of the history and its attachments, before they are read. Returns undefined once the turn is over. */
@@ -288,10 +291,10 @@ export class Turn implements RunningTurn {
   }
 
   /** Handles a failed call. Returns false when the turn is over. */
-  async #waitForRetry(failure: unknown, tries: Tries, begun: StartedAttempt): Promise<boolean> {
+  async #waitForRetry(failure: unknown, tries: Tries, attempt: StartedAttempt): Promise<boolean> {
     const { clock } = this.#deps;
     const content = this.#flushContent(clock.now());
-    const failed = { chat_id: this.#chat_id, begun, failure, content };
+    const failed = { chat_id: this.#chat_id, attempt, failure, content };
     const retry = await handleFailure({ clock, reporter: this.#reporter }, failed, tries);
     if (!retry) return false;
     await this.#waitWithoutSlot(retry.delay_ms);
@@ -299,14 +302,14 @@ export class Turn implements RunningTurn {
   }
 
   /** Stores the step. Returns false when the turn is over. */
-  async #report(begun: StartedAttempt, isLast: boolean, tries: Tries): Promise<boolean> {
+  async #report(attempt: StartedAttempt, isLast: boolean, tries: Tries): Promise<boolean> {
     const deps = { hooks: this.#hooks, reporter: this.#reporter, agents: this.#deps };
     const collector = this.#collector ?? new Collector();
-    const answer = { chat_id: this.#chat_id, begun, collector, mcp: this.#mcp, now: this.#deps.clock.now(), isLast };
+    const answer = { chat_id: this.#chat_id, attempt, collector, mcp: this.#mcp, now: this.#deps.clock.now(), isLast };
     const reported = await reportAnswer(deps, answer, tries);
     if (!reported) return false;
     // Cleared only now, because an interrupt before the step is stored still needs the output.
     this.#collector = undefined;
-    return this.#isOn(reported);
+    return this.#continueAfter(reported);
   }
 }

@@ -1,9 +1,9 @@
-// Current warnings of a chat by source, published to its followers and displayed with it. Kept in memory; each source raises them again
-// after a restart.
+// Current warnings of a chat by source, published to its followers and displayed with it. Kept in memory only; after a restart, each
+// source sets its warnings again.
 
 /**
  * mcp: servers that are skipped. tools: tools that the model's server rejects. checkpoint: files that undoing the last message could not
- * restore. agent: a coding agent that has lost its session. workspace: it is starting.
+ * restore. agent: a coding agent that has lost its session. workspace: a workspace that is starting.
  */
 type Source = "mcp" | "tools" | "checkpoint" | "agent" | "workspace";
 

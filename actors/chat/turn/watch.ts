@@ -1,27 +1,27 @@
-// Guards a model's stream: it may fall silent, or not react to being aborted.
+// Guards a model's stream, which may fall silent or not react when it is aborted.
 import type { Clock } from "#base/clock.ts";
 
 /** A stream that is silent for this long is abandoned (facts/chats 5.3). */
 export const SILENCE_TIMEOUT_MS = 600_000;
 
-/** Calls `silent` after SILENCE_MS without an event. Uses one timer, which is rescheduled only when it fires. */
-export const watchSilence = (clock: Clock, silent: () => void): { heard(): void; cancel(): void } => {
-  let last = clock.monotonic();
+/** Calls `onSilence` after `SILENCE_TIMEOUT_MS` without an event. Uses one timer, which is rescheduled only when it fires. */
+export const watchSilence = (clock: Clock, onSilence: () => void): { heard(): void; cancel(): void } => {
+  let lastEventAt = clock.monotonic();
   const checkSilence = (): void => {
-    const left = last + SILENCE_TIMEOUT_MS - clock.monotonic();
-    if (left <= 0) silent();
-    else timer = clock.after(left, checkSilence);
+    const remainingMs = lastEventAt + SILENCE_TIMEOUT_MS - clock.monotonic();
+    if (remainingMs <= 0) onSilence();
+    else timer = clock.after(remainingMs, checkSilence);
   };
   let timer = clock.after(SILENCE_TIMEOUT_MS, checkSilence);
   return {
     heard: () => {
-      last = clock.monotonic();
+      lastEventAt = clock.monotonic();
     },
     cancel: () => timer.cancel(),
   };
 };
 
-/** Yields events until the signal aborts, then throws its reason immediately, whatever the source is doing. */
+/** Yields events until the signal aborts, then throws the signal's reason immediately, even if the source does not react. */
 export async function* untilAborted<T>(source: AsyncIterator<T>, signal: AbortSignal): AsyncIterable<T> {
   // Uses one promise per event, because racing each event against a single abort promise would leak memory until the stream ends.
   let fail: (reason: unknown) => void = () => {};

@@ -1,5 +1,6 @@
-// Counters of a writing node's changes to data that others cache. The transaction of each commit group updates the node's row, and the
-// rows of the workspaces whose agents have written. Readers check them before they use a cached answer, so they never miss a group committed before.
+// Counters of a writing node's changes to data that others cache. The transaction of each commit group updates the node's counters, and
+// those of the workspaces whose agents have written. Readers check the counters before they use a cached answer, so they never miss a
+// group that was committed before.
 // Pure.
 import type { Pending } from "../../engine/pending.ts";
 import type { Query } from "../../engine/sql.ts";
@@ -14,7 +15,7 @@ const UPSERT_COUNTERS = `insert into versions (node, epoch, shown, callers, list
 const UPSERT_COUNTERS_AND_WORKSPACES = `with raised as (insert into workspace_versions (workspace_id, version) select unnest($6::text::text[]), 1
   on conflict (workspace_id) do update set version = workspace_versions.version + 1) ${UPSERT_COUNTERS}`;
 
-/** Returns the statement to send with a group that changes what lists show, or the identity of callers; undefined for other groups. */
+/** Returns the statement to send with a group that changes data in lists, or the identity of callers; undefined for other groups. */
 export const toCounterUpdate = (
   { node, epoch }: { readonly node: string; readonly epoch: number },
   group: readonly Pick<Pending, "batch" | "about">[],
@@ -36,7 +37,7 @@ export const toCounterUpdate = (
   return { text: UPSERT_COUNTERS_AND_WORKSPACES, params: [...params, `{${[...ids].sort()}}`] };
 };
 
-/** Returns the counters of these workspaces. A workspace whose agents have never written has none. */
+/** Returns the counters of these workspaces. A workspace whose agents have never written has no counter. */
 export const listCounts = (ids: readonly string[]): Query<{ readonly id: string; readonly version: string }> => ({
   sql: "select workspace_id, version from workspace_versions where workspace_id = any(cast(cast(? as text) as text[]))",
   params: [`{${ids}}`],
@@ -44,8 +45,8 @@ export const listCounts = (ids: readonly string[]): Query<{ readonly id: string;
 });
 
 /**
- * Reads the counters of all nodes that may write, as one row. Returns no row if a node does not count (for example, one of an earlier
- * version) or has not counted yet; nothing can be cached then. With a single active node, its epoch is the newest, unless its version has
+ * Reads the counters of all nodes that may write, as one row. Returns no row if a node does not count (for example, a node of an earlier
+ * version) or has not counted yet. Then nothing can be cached. With a single active node, its epoch is the newest, unless its version has
  * no fence. With several, each has its own epoch, older than that of any node that has joined and left since. When a node leaves, its
  * counters disappear and `by` changes.
  */

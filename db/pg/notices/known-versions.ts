@@ -1,5 +1,5 @@
-// Versions on a node that is not the only writer. Notices of other nodes' writes may arrive after a reader, so it asks the database before
-// each request, once for all waiting requests: cached data is valid if the counters are unchanged.
+// Versions on a node that is not the only writer. Notices of other nodes' writes may arrive after a reader has read. So the node asks the
+// database before each request, once for all waiting requests: cached data is valid if the counters are unchanged.
 import type { SQL } from "bun";
 import { isAnswer } from "../refusal.ts";
 import { SELECT_COUNTERS } from "./counters.ts";
@@ -31,7 +31,7 @@ export class KnownVersions {
     this.#deps = deps;
   }
 
-  /** Undefined if a node does not count, or the database did not answer. */
+  /** Undefined if a node does not count its changes, or if the database did not answer. */
   get shown(): number | undefined {
     return this.#counters && this.#shown;
   }

@@ -15,7 +15,7 @@ const CHECK_INTERVAL_MS = 500;
 
 type Options = { readonly primary: Pick<Primary, "host">; readonly clock: Clock };
 
-/** Called with each notice; `all` if something may have been missed. */
+/** Called with each notice; with `all` if notices may have been missed. */
 export type NoticeHandler = (notice: Notice) => void;
 
 export class Listener {
@@ -26,9 +26,9 @@ export class Listener {
   #sql: SQL | undefined;
   #connecting: Promise<void> | undefined;
   #isListening = false;
-  #tried_at = 0;
+  #triedAt = 0;
   /** When the sending nodes were last seen. */
-  #seen_at = 0;
+  #seenAt = 0;
   #isClosed = false;
 
   constructor(options: Options) {
@@ -50,11 +50,11 @@ export class Listener {
   /** Processes the database's data about every sending node. Called each time this node checks the others. */
   see(senders: readonly SenderHeartbeat[]): void {
     if (!this.#timer) return;
-    this.#seen_at = this.#options.clock.monotonic();
-    const found = this.#senders.see(senders, this.#seen_at);
-    if (found !== "nothing") this.#dispatchEverything();
+    this.#seenAt = this.#options.clock.monotonic();
+    const result = this.#senders.see(senders, this.#seenAt);
+    if (result !== "nothing") this.#dispatchEverything();
     // The connection may hang, or lead to a database that is no longer the primary.
-    if (found === "missed") this.#reconnect();
+    if (result === "missed") this.#reconnect();
   }
 
   async close(): Promise<void> {
@@ -65,7 +65,7 @@ export class Listener {
 
   #begin(): void {
     const { clock } = this.#options;
-    this.#seen_at = clock.monotonic();
+    this.#seenAt = clock.monotonic();
     this.#timer = clock.every(CHECK_INTERVAL_MS, () => this.#checkSenders());
     this.#reconnect();
   }
@@ -80,10 +80,10 @@ export class Listener {
 
   #checkSenders(): void {
     const now = this.#options.clock.monotonic();
-    const isSilent = now - this.#seen_at >= SILENCE_TIMEOUT_MS;
-    const isDisconnected = !this.#isListening && now - this.#tried_at >= SILENCE_TIMEOUT_MS;
+    const isSilent = now - this.#seenAt >= SILENCE_TIMEOUT_MS;
+    const isDisconnected = !this.#isListening && now - this.#triedAt >= SILENCE_TIMEOUT_MS;
     if (isSilent) {
-      this.#seen_at = now;
+      this.#seenAt = now;
       this.#dispatchEverything();
     }
     if (isSilent || isDisconnected) this.#reconnect();
@@ -100,16 +100,16 @@ export class Listener {
   async #connect(): Promise<void> {
     const { primary, clock } = this.#options;
     this.#disconnect();
-    this.#tried_at = clock.monotonic();
+    this.#triedAt = clock.monotonic();
     const host = await primary.host();
     if (!this.#timer || this.#isClosed) return;
     const sql = new SQL(host, { max: 1, connectionTimeout: CONNECT_TIMEOUT_SECONDS });
     this.#sql = sql;
-    const isNow = (): boolean => sql === this.#sql;
+    const isCurrent = (): boolean => sql === this.#sql;
     await sql.listen(
       CHANNEL,
-      (text) => isNow() && this.#onNotice(readNotice(text)),
-      () => isNow() && this.#onListening(),
+      (text) => isCurrent() && this.#onNotice(readNotice(text)),
+      () => isCurrent() && this.#onListening(),
     );
   }
 
@@ -140,5 +140,5 @@ export class Listener {
   }
 }
 
-/** From no particular node. */
+/** The notice that others may have been missed. It comes from no particular node. */
 const MISSED_NOTICE: Notice = { epoch: 0, all: true };

@@ -22,14 +22,14 @@ export const CHANNEL = "slipway";
 /** PostgreSQL's limit is below 8,000. */
 const MAX_NOTICE_BYTES = 7_999;
 
-/** Returns the text of a notice, or "everything" if it would be too long. */
+/** Returns the text of a notice, or of the notice "everything" if the text would be too long. */
 export const formatNotice = (notice: Notice): string => {
   const text = JSON.stringify(notice);
   const { epoch, n } = notice;
   return Buffer.byteLength(text) <= MAX_NOTICE_BYTES ? text : JSON.stringify({ epoch, n, all: true });
 };
 
-/** Parses a notice. Returns "everything" if that fails, for example for a later version's notice. */
+/** Parses a notice. Returns the notice "everything" if that fails, for example for a notice of a later version. */
 export const readNotice = (text: string): Notice => {
   try {
     const notice = JSON.parse(text) as Notice;
@@ -40,7 +40,7 @@ export const readNotice = (text: string): Notice => {
   return { epoch: 0, all: true };
 };
 
-/** Returns what a group of batches sends to other nodes in addition to its events; undefined for nothing. */
+/** Returns the notice that a group of batches sends to other nodes; undefined if there is nothing to send. */
 export const makeNotice = (
   epoch: number,
   batches: readonly (readonly Statement[])[],
@@ -59,11 +59,12 @@ export const toNotifications = (notice: Notice, sent: number): BoundText[] => {
   const { epoch, words = [], ...rest } = notice;
   const n = sent + 1;
   if (words.length >= MAX_NOTIFICATIONS) return [toNotification({ epoch, n, all: true })];
-  const whole = { epoch, n, ...rest, ...(words.length > 0 && { words }) };
-  if (words.length < 2 || Buffer.byteLength(JSON.stringify(whole)) <= MAX_NOTICE_BYTES) return [toNotification(whole)];
-  const half = words.length >> 1;
-  const first = toNotifications({ epoch, ...rest, words: words.slice(0, half) }, sent);
-  return [...first, ...toNotifications({ epoch, words: words.slice(half) }, sent + first.length)];
+  const single = { epoch, n, ...rest, ...(words.length > 0 && { words }) };
+  if (words.length < 2 || Buffer.byteLength(JSON.stringify(single)) <= MAX_NOTICE_BYTES)
+    return [toNotification(single)];
+  const middle = words.length >> 1;
+  const first = toNotifications({ epoch, ...rest, words: words.slice(0, middle) }, sent);
+  return [...first, ...toNotifications({ epoch, words: words.slice(middle) }, sent + first.length)];
 };
 
 /** Announces that shards have moved or the living nodes have changed. */

@@ -1,4 +1,5 @@
-// Detects missed notices: compares the number of notices that each node says it has sent with the number received. Notices arrive in order
+// Detects missed notices: compares the number of notices that each node reports as sent with the number that arrived. Notices arrive in
+// order
 // and without loss while the connection lasts, so the last number is sufficient. Pure.
 import type { Notice } from "./notice.ts";
 
@@ -29,14 +30,14 @@ export class NoticeSenders {
   }
 
   onNotice({ epoch, n = 0 }: Notice, now: number): void {
-    const known = this.#senders.get(epoch) ?? { sent: 0, sign: "", signed_at: now, isSilent: false, received: 0 };
-    if (n > known.received) this.#senders.set(epoch, { ...known, received: n });
+    const sender = this.#senders.get(epoch) ?? { sent: 0, sign: "", signed_at: now, isSilent: false, received: 0 };
+    if (n > sender.received) this.#senders.set(epoch, { ...sender, received: n });
   }
 
   /** Treats everything known to be sent as received. */
   catchUp(): void {
-    for (const [epoch, known] of this.#senders)
-      this.#senders.set(epoch, { ...known, received: Math.max(known.received, known.sent) });
+    for (const [epoch, sender] of this.#senders)
+      this.#senders.set(epoch, { ...sender, received: Math.max(sender.received, sender.sent) });
   }
 
   clear(): void {
@@ -44,17 +45,18 @@ export class NoticeSenders {
   }
 
   /**
-   * Processes the current senders. A notice sent before the previous check and still not received was missed; others may be on their way.
+   * Processes the current senders. A notice that was sent before the previous check and has not arrived was missed. Later notices may
+   * still be on their way.
    */
   see(senders: readonly SenderHeartbeat[], now: number): SenderCheck {
     let [isMissed, isGone] = [false, false];
     for (const { epoch, sent, sign } of senders) {
-      const known = this.#senders.get(epoch) ?? { sent: 0, sign, signed_at: now, isSilent: false, received: 0 };
-      isMissed ||= known.sent > known.received;
-      const signed_at = sign === known.sign ? known.signed_at : now;
+      const sender = this.#senders.get(epoch) ?? { sent: 0, sign, signed_at: now, isSilent: false, received: 0 };
+      isMissed ||= sender.sent > sender.received;
+      const signed_at = sign === sender.sign ? sender.signed_at : now;
       const isSilent = now - signed_at >= this.#silence_ms;
-      isGone ||= isSilent && !known.isSilent;
-      this.#senders.set(epoch, { sent, sign, signed_at, isSilent, received: Math.max(known.received, known.sent) });
+      isGone ||= isSilent && !sender.isSilent;
+      this.#senders.set(epoch, { sent, sign, signed_at, isSilent, received: Math.max(sender.received, sender.sent) });
     }
     for (const [epoch, { isSilent }] of this.#senders) {
       if (senders.some((one) => one.epoch === epoch)) continue;

@@ -22,7 +22,7 @@ export const raiseEpoch = async (sql: ReservedSQL): Promise<number> => {
   return Number(value);
 };
 
-/** Assigns all shards to this node, which alone may write from then on, and returns its epoch. Part of a transaction. */
+/** Assigns all shards to this node, which is then the only one that may write, and returns its epoch. Part of a transaction. */
 export const takeAllShards = async (sql: ReservedSQL, node: string): Promise<number> => {
   // In the order in which a guard locks its rows. Each waits for a running group of the previous node.
   const value = await raiseEpoch(sql);

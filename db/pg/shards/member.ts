@@ -30,11 +30,11 @@ import { isUneven, loadShardTable, msUntilNextExpiry, type ShardTable } from "./
 
 /** How often the lease is renewed: twice within the time in which a write must have succeeded for reads to be allowed. */
 const RENEW_INTERVAL_MS = 500;
-/** How often it checks all nodes and the database. */
+/** How often the node checks all nodes and the database. */
 const VIEW_INTERVAL_MS = 1000;
-/** How often it checks while shards are about to move, since callers wait for that. */
+/** How often the node checks while shards are about to move, because callers wait for that. */
 const MOVING_CHECK_INTERVAL_MS = 50;
-/** Retry interval for an unreachable node, and how often before it is logged: a node that has just joined is not listening yet. */
+/** Retry interval for an unreachable node, and the number of tries before it is logged: a node that has just joined does not listen yet. */
 const REACH_RETRY_MS = 1000;
 const MAX_REACH_TRIES = 3;
 /** Maximum shards that move at a time, because they briefly have no owner. */
@@ -50,25 +50,25 @@ export class ShardsMember extends LivingNode implements Shards {
   #moves: Promise<unknown> = Promise.resolve();
   #table: ShardTable = { owners: [], isOrphaned: false };
   /** Incremented when this node moves shards, to detect outdated views. */
-  #moved = 0;
+  #checkRequests = 0;
   #checked = Promise.withResolvers<void>();
-  #renewed_at: number;
-  #seen_at = Number.NEGATIVE_INFINITY;
+  #renewedAt: number;
+  #seenAt = Number.NEGATIVE_INFINITY;
   /** Since when every renewal was in time. */
-  #steady_since = Number.NEGATIVE_INFINITY;
+  #steadySince = Number.NEGATIVE_INFINITY;
   #assigning: Promise<void> | undefined;
   #balancing: Promise<void> | undefined;
-  #next_balance_at = Number.NEGATIVE_INFINITY;
+  #nextBalanceAt = Number.NEGATIVE_INFINITY;
   /** Nodes that were unreachable when this one had shards for them, with the number of tries. */
   readonly #unreachable = new Map<string, number>();
   #canReach: ((node: OtherNode) => Promise<boolean>) | undefined;
-  #isResting = false;
+  #isPaused = false;
   #hasHandedOver = false;
 
   private constructor(options: NodeOptions, primary: Primary, epoch: number, joined_at: number) {
     super(options, primary);
     this.epoch = epoch;
-    this.#renewed_at = joined_at;
+    this.#renewedAt = joined_at;
     this.#mover = new Primary(options.url);
     this.#possession = new Possession({
       holder: this.#holder,
@@ -102,7 +102,7 @@ export class ShardsMember extends LivingNode implements Shards {
     });
   }
 
-  /** Active until others have taken over, or it has handed all shards over. */
+  /** The node is active until other nodes have taken over, or until it has handed over all its shards. */
   get role(): NodeRole {
     return this.isFollowed || this.#hasHandedOver || this.hasLeft ? "spare" : "active";
   }
@@ -127,7 +127,7 @@ export class ShardsMember extends LivingNode implements Shards {
     return this.#possession.arrivals;
   }
 
-  /** Number of shards that it owns. */
+  /** The number of shards that this node owns. */
   get count(): number {
     return this.#possession.count;
   }
@@ -141,19 +141,19 @@ export class ShardsMember extends LivingNode implements Shards {
     return this.#table.owners.find((owner) => owner.address === address)?.epoch;
   }
 
-  /** Whether another living node can take over its shards. */
+  /** Whether another living node can take over this node's shards. */
   get hasNext(): boolean {
     return this.#table.owners.some(({ id, lives }) => lives && id !== this.id);
   }
 
-  /** Sets the handler. This node hands no shard over before this call; shards that it owns by then are adopted now. */
+  /** Sets the handler. Before this call, this node hands over no shards. The handler adopts the shards that the node already owns. */
   onMoves(handler: ShardsHandler): void {
     this.#possession.onMoves(handler);
   }
 
-  /** From now on, unreachable nodes get no shards, because they would be unusable there. */
-  requireReachable(reaches: (node: OtherNode) => Promise<boolean>): void {
-    this.#canReach = reaches;
+  /** Prevents moves to unreachable nodes, where the shards would be unusable. */
+  requireReachable(canReach: (node: OtherNode) => Promise<boolean>): void {
+    this.#canReach = canReach;
   }
 
   /** Opens the store of this node, which writes for its shards and for data without a shard. */
@@ -174,7 +174,7 @@ export class ShardsMember extends LivingNode implements Shards {
    * Stops moving shards until the node leaves. Called before dependencies of the handler are closed. Resolves when no move is in progress.
    */
   async rest(): Promise<void> {
-    this.#isResting = true;
+    this.#isPaused = true;
     this.#possession.pauseAdopting();
     await this.#balancing;
   }
@@ -184,7 +184,7 @@ export class ShardsMember extends LivingNode implements Shards {
     if (this.#hasHandedOver) return;
     this.#hasHandedOver = true;
     this.cancelLapse();
-    this.#isResting = true;
+    this.#isPaused = true;
     const handOverShards = async (): Promise<void> => {
       if (this.isFollowed) return;
       this.#possession.dropAll();
@@ -210,11 +210,11 @@ export class ShardsMember extends LivingNode implements Shards {
     return { node: this.id, epoch: this.epoch };
   }
 
-  /** Until the next renewal, or until another node's lease expires, which is not announced. */
+  /** The time until the next renewal, or until another node's lease expires, which no notice announces. */
   protected get pause(): number {
-    const due = this.#renewed_at + this.#renewInterval - this.options.clock.monotonic();
+    const due = this.#renewedAt + this.#renewInterval - this.options.clock.monotonic();
     const next = due > 0 ? due : CHECK_INTERVAL_MS;
-    const mayGive = this.options.clock.monotonic() >= this.#next_balance_at;
+    const mayGive = this.options.clock.monotonic() >= this.#nextBalanceAt;
     const isMoving = this.#table.isOrphaned || (isUneven(this.#table) && mayGive);
     return Math.ceil(Math.min(next, isMoving ? MOVING_CHECK_INTERVAL_MS : msUntilNextExpiry(this.#table)));
   }
@@ -226,9 +226,9 @@ export class ShardsMember extends LivingNode implements Shards {
   protected async runHeartbeat(sql: ReservedSQL): Promise<void> {
     if (this.isFollowed) return this.#checked.resolve();
     const now = this.options.clock.monotonic();
-    if (!this.#hasHandedOver && now - this.#seen_at >= VIEW_INTERVAL_MS) {
+    if (!this.#hasHandedOver && now - this.#seenAt >= VIEW_INTERVAL_MS) {
       await this.loadView(sql);
-      this.#seen_at = now;
+      this.#seenAt = now;
     }
     await this.#checkShards(sql);
   }
@@ -240,20 +240,20 @@ export class ShardsMember extends LivingNode implements Shards {
 
   /** Returns undefined if the renewal was rejected. */
   async #renewLease(sql: ReservedSQL): Promise<ShardTable | undefined> {
-    const asked_at = this.options.clock.monotonic();
+    const requestedAt = this.options.clock.monotonic();
     const table = await renewShards(sql, this.renewal);
     if (!table) return undefined;
-    if (this.serves_ms <= 0) this.#steady_since = asked_at;
-    this.#renewed_at = asked_at;
-    this.recordLease(asked_at);
+    if (this.serves_ms <= 0) this.#steadySince = requestedAt;
+    this.#renewedAt = requestedAt;
+    this.recordLease(requestedAt);
     return table;
   }
 
-  /** Combined with a renewal if one is due, since one query does both. */
+  /** Loads the shard table, together with a renewal if one is due, because one query does both. */
   async #checkShards(sql: ReservedSQL): Promise<void> {
-    const isDue = (): boolean => this.options.clock.monotonic() - this.#renewed_at >= this.#renewInterval;
-    for (let moved = -1; moved !== this.#moved; ) {
-      moved = this.#moved;
+    const isDue = (): boolean => this.options.clock.monotonic() - this.#renewedAt >= this.#renewInterval;
+    for (let moved = -1; moved !== this.#checkRequests; ) {
+      moved = this.#checkRequests;
       const table = await (!this.#hasHandedOver && isDue() ? this.#renewLease(sql) : loadShardTable(sql));
       if (!table) return this.onLeaseLost();
       this.#table = table;
@@ -262,7 +262,7 @@ export class ShardsMember extends LivingNode implements Shards {
     this.#possession.applyTable(this.#table);
     this.#checked.resolve();
     this.#checked = Promise.withResolvers();
-    if (!this.#isResting && this.serves_ms > 0) this.#move();
+    if (!this.#isPaused && this.serves_ms > 0) this.#moveShards();
   }
 
   /** Resolves after a check that began after this call. */
@@ -273,12 +273,12 @@ export class ShardsMember extends LivingNode implements Shards {
   }
 
   #wake(): void {
-    this.#moved++;
+    this.#checkRequests++;
     this.scheduleHeartbeat(0);
   }
 
-  /** Serializes moves. A move that timed out may have happened; the next check finds out. */
-  #moving<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
+  /** Serializes moves. A move that timed out may have happened; the next check shows that. */
+  #runMove<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
     const done = this.#moves.then(() =>
       withTimeout(this.options.clock, MOVE_TIMEOUT_MS, () => this.#mover.writer().then(work)),
     );
@@ -286,15 +286,15 @@ export class ShardsMember extends LivingNode implements Shards {
     return done;
   }
 
-  #move(): void {
+  #moveShards(): void {
     const now = this.options.clock.monotonic();
-    // After an outage of the database for all nodes, gives the others time to renew their leases.
-    const isSteady = now - this.#steady_since >= this.options.lease_ms / 2;
+    // After an outage of the database for all nodes, the other nodes need time to renew their leases.
+    const isSteady = now - this.#steadySince >= this.options.lease_ms / 2;
     if (this.#table.isOrphaned && isSteady) {
       this.#assigning ??= this.#assignOrphans().finally(() => {
         this.#assigning = undefined;
       });
-    } else if (isUneven(this.#table) && now >= this.#next_balance_at) {
+    } else if (isUneven(this.#table) && now >= this.#nextBalanceAt) {
       this.#balancing ??= this.#balance().finally(() => {
         this.#balancing = undefined;
       });
@@ -303,7 +303,7 @@ export class ShardsMember extends LivingNode implements Shards {
 
   async #assignOrphans(): Promise<void> {
     try {
-      await this.#moving((sql) => assignOrphanedShards(sql, this.options.lease_ms, this.#unreachable));
+      await this.#runMove((sql) => assignOrphanedShards(sql, this.options.lease_ms, this.#unreachable));
     } catch (error) {
       log("cluster").warn("could not assign unowned parts yet: {error}", { error });
       return;
@@ -330,28 +330,28 @@ export class ShardsMember extends LivingNode implements Shards {
   async #balance(): Promise<void> {
     const { clock, lease_ms } = this.options;
     try {
-      const planned = await this.#moving((sql) => planBalance(sql, lease_ms));
-      const own = planned.filter(({ part }) => this.#possession.canRelease(part));
-      await this.#checkReached(new Set(own.map(({ to }) => to)));
-      const moves = own.filter(({ to }) => !this.#unreachable.has(to));
-      if (moves.length < own.length) this.#next_balance_at = clock.monotonic() + REACH_RETRY_MS;
-      for (let at = 0; at < moves.length && !this.#isResting; at += MAX_CONCURRENT_MOVES) {
-        const batch = moves.slice(at, at + MAX_CONCURRENT_MOVES);
+      const planned = await this.#runMove((sql) => planBalance(sql, lease_ms));
+      const ownMoves = planned.filter(({ part }) => this.#possession.canRelease(part));
+      await this.#checkReached(new Set(ownMoves.map(({ to }) => to)));
+      const moves = ownMoves.filter(({ to }) => !this.#unreachable.has(to));
+      if (moves.length < ownMoves.length) this.#nextBalanceAt = clock.monotonic() + REACH_RETRY_MS;
+      for (let start = 0; start < moves.length && !this.#isPaused; start += MAX_CONCURRENT_MOVES) {
+        const batch = moves.slice(start, start + MAX_CONCURRENT_MOVES);
         const leaving = await this.#possession.releaseShards(
           batch.map(({ part }) => part),
           lease_ms,
         );
         try {
           const moved = new Set(
-            leaving.isDone ? await this.#moving((sql) => transferShards(sql, this.#holder, batch)) : [],
+            leaving.isDone ? await this.#runMove((sql) => transferShards(sql, this.#holder, batch)) : [],
           );
           const kept = leaving.shards.filter((shard) => !moved.has(shard));
-          if (kept.length > 0) await this.#moving((sql) => reclaimShards(sql, this.#holder, kept));
+          if (kept.length > 0) await this.#runMove((sql) => reclaimShards(sql, this.#holder, kept));
         } finally {
           await this.#checkNow();
-          if (!this.#possession.settle(leaving)) this.#next_balance_at = clock.monotonic() + lease_ms;
+          if (!this.#possession.settle(leaving)) this.#nextBalanceAt = clock.monotonic() + lease_ms;
         }
-        if (clock.monotonic() < this.#next_balance_at) return;
+        if (clock.monotonic() < this.#nextBalanceAt) return;
       }
     } catch (error) {
       log("cluster").warn("parts could not be handed over: {error}", { error });

@@ -86,16 +86,16 @@ type UnreachableNodes = Pick<ReadonlySet<string>, "has">;
 export const assignOrphanedShards = (
   sql: ReservedSQL,
   lease_ms: number,
-  unreached: UnreachableNodes = new Set(),
+  unreachable: UnreachableNodes = new Set(),
 ): Promise<Move[]> =>
   inTransaction(sql, async () => {
     await sql.unsafe(`select pg_advisory_xact_lock(${ASSIGNMENT_LOCK})`);
     // A concurrent renewal waits and then finds no lease, which ends its node.
     const ended = await sql.unsafe("delete from leases where expires_at <= clock_timestamp() returning node");
     for (const { node } of ended) await fenceNode(sql, node);
-    const given = await assignUnowned(sql, lease_ms, unreached);
-    if (ended.length + given.length > 0) await notifyMoves(sql, NO_EPOCH);
-    return given;
+    const moves = await assignUnowned(sql, lease_ms, unreachable);
+    if (ended.length + moves.length > 0) await notifyMoves(sql, NO_EPOCH);
+    return moves;
   });
 
 /**
@@ -109,16 +109,16 @@ export const removeNodeFromShards = (
 ): Promise<Move[] | undefined> =>
   inTransaction(sql, async () => {
     await sql.unsafe(`select pg_advisory_xact_lock(${ASSIGNMENT_LOCK})`);
-    const left = await sql.unsafe(
+    const removed = await sql.unsafe(
       "delete from leases where node = $1 and exists (select 1 from fences where fences.node = $1 and epoch = $2) returning 1",
       [node, epoch],
     );
-    if (left.length === 0) return undefined;
+    if (removed.length === 0) return undefined;
     await fenceNode(sql, node);
-    const given = await assignUnowned(sql, lease_ms);
+    const moves = await assignUnowned(sql, lease_ms);
     await sql.unsafe("update parts set node = '', epoch = 0 where node = $1", [node]);
     await notifyMoves(sql, epoch);
-    return given;
+    return moves;
   });
 
 /** Makes every node check immediately, because callers wait for the shards. */
@@ -137,12 +137,12 @@ const fenceNode = async (sql: ReservedSQL, node: string): Promise<void> => {
 };
 
 /** Assigns shards without a living owner; `unreached` get none. */
-const assignUnowned = async (sql: ReservedSQL, lease_ms: number, unreached?: UnreachableNodes): Promise<Move[]> => {
-  const { moves, living } = await computeMoves(sql, lease_ms, unreached);
+const assignUnowned = async (sql: ReservedSQL, lease_ms: number, unreachable?: UnreachableNodes): Promise<Move[]> => {
+  const { moves, living } = await computeMoves(sql, lease_ms, unreachable);
   // Living owners hand over their shards themselves.
-  const taken = moves.filter(({ part }) => !living.has(part));
-  await storeMoves(sql, taken);
-  return taken;
+  const orphanMoves = moves.filter(({ part }) => !living.has(part));
+  await storeMoves(sql, orphanMoves);
+  return orphanMoves;
 };
 
 /** Returns the moves that would balance the shards of all living nodes. Each owner hands over its own. */
@@ -152,7 +152,7 @@ export const planBalance = async (sql: ReservedSQL, lease_ms: number): Promise<M
 const computeMoves = async (
   sql: ReservedSQL,
   lease_ms: number,
-  unreached: UnreachableNodes = new Set(),
+  unreachable: UnreachableNodes = new Set(),
 ): Promise<{ readonly moves: Move[]; readonly living: ReadonlySet<number> }> => {
   const rows: { part: string; node: string; lives: boolean; is_new: boolean }[] = await sql.unsafe(
     `select part, coalesce(f.node, '') as node, f.node is not null as lives, given_at > clock_timestamp() - $1 * interval '1 ms' as is_new
@@ -163,7 +163,7 @@ const computeMoves = async (
   const nodes: { node: string }[] = await sql.unsafe("select node from leases where expires_at > clock_timestamp()");
   const moves = planMoves(
     rows.map(({ node, is_new }) => ({ node, isNew: is_new })),
-    nodes.map(({ node }) => node).filter((node) => !unreached.has(node)),
+    nodes.map(({ node }) => node).filter((node) => !unreachable.has(node)),
   );
   return { moves, living: new Set(rows.filter(({ lives }) => lives).map(({ part }) => Number(part))) };
 };

@@ -30,7 +30,7 @@ export type Leaving = {
   /** Whether the handler has released all of them. */
   readonly isDone: boolean;
   /** Resolves when the handler has finished, successfully or not. */
-  readonly over: Promise<void>;
+  readonly finished: Promise<void>;
 };
 
 const ADOPT_RETRY_MS = 1000;
@@ -44,7 +44,7 @@ export class Possession implements Shards {
   #tableShards: ReadonlySet<number> = new Set();
   #others: (OtherNode | undefined)[] = [];
   #handler: ShardsHandler | undefined;
-  #isResting = false;
+  #isPaused = false;
   #arrivals = 0;
 
   constructor(options: Options) {
@@ -73,7 +73,7 @@ export class Possession implements Shards {
 
   /** Returns whether the shard can be released. */
   canRelease(shard: number): boolean {
-    return this.#handler !== undefined && !this.#isResting && this.#own.has(shard) && !this.#adopting.has(shard);
+    return this.#handler !== undefined && !this.#isPaused && this.#own.has(shard) && !this.#adopting.has(shard);
   }
 
   onMoves(handler: ShardsHandler): void {
@@ -83,12 +83,12 @@ export class Possession implements Shards {
 
   /** Ignores new shards from now on. */
   pauseAdopting(): void {
-    this.#isResting = true;
+    this.#isPaused = true;
   }
 
   /** Drops all shards. */
   dropAll(): void {
-    this.#isResting = true;
+    this.#isPaused = true;
     this.#own.clear();
   }
 
@@ -98,14 +98,14 @@ export class Possession implements Shards {
     const before = this.count;
     this.#others = new Array(SHARD_COUNT).fill(undefined);
     this.#tableShards = new Set();
-    for (const { id, address, epoch: of, lives, shards } of owners) {
-      if (id === node && of === epoch) this.#tableShards = new Set(shards);
+    for (const { id, address, epoch: ownerEpoch, lives, shards } of owners) {
+      if (id === node && ownerEpoch === epoch) this.#tableShards = new Set(shards);
       else if (lives) for (const shard of shards) this.#others[shard] = { id, address };
     }
-    const gone = [...this.#own].filter((shard) => !this.#tableShards.has(shard));
-    if (gone.length > 0) this.#onLost(gone);
-    const come = [...this.#tableShards].filter((shard) => !this.#own.has(shard) && !this.#leaving.has(shard));
-    if (come.length > 0 && !this.#isResting) this.#onArrived(come);
+    const lost = [...this.#own].filter((shard) => !this.#tableShards.has(shard));
+    if (lost.length > 0) this.#onLost(lost);
+    const arrived = [...this.#tableShards].filter((shard) => !this.#own.has(shard) && !this.#leaving.has(shard));
+    if (arrived.length > 0 && !this.#isPaused) this.#onArrived(arrived);
     if (this.count !== before) this.#logCount();
   }
 
@@ -116,26 +116,26 @@ export class Possession implements Shards {
       this.#leaving.add(shard);
     }
     let isDone = false;
-    const over = (async () => {
+    const finished = (async () => {
       await this.#handler?.releaseShards(shards);
       isDone = true;
     })().catch((error) => log("cluster").error("parts could not be left: {error}", { error }));
     const values = { count: shards.length, seconds: ms / 1000 };
-    if (!(await finishesWithin(this.#options.clock, ms, over))) {
+    if (!(await finishesWithin(this.#options.clock, ms, finished))) {
       log("cluster").error("{count} parts were not left within {seconds} s: they stay here", values);
     }
-    return { shards, isDone, over };
+    return { shards, isDone, finished };
   }
 
   /**
    * Called after the next check. Returns true when all shards have moved. Others are owned again, and adopted once the handler has released
    * them.
    */
-  settle({ shards, over }: Leaving): boolean {
+  settle({ shards, finished }: Leaving): boolean {
     for (const shard of shards) this.#leaving.delete(shard);
     const kept = shards.filter((shard) => this.#tableShards.has(shard));
     for (const shard of kept) this.#own.add(shard);
-    if (kept.length > 0) this.#adopt(kept, over);
+    if (kept.length > 0) this.#adopt(kept, finished);
     this.#logCount();
     return kept.length === 0;
   }
@@ -171,7 +171,7 @@ export class Possession implements Shards {
   async #adoptWithRetries(shards: readonly number[]): Promise<void> {
     for (;;) {
       const own = shards.filter((shard) => this.#own.has(shard));
-      if (own.length === 0 || this.#isResting) return;
+      if (own.length === 0 || this.#isPaused) return;
       try {
         return await this.#handler?.adopt(own);
       } catch (error) {

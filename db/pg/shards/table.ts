@@ -47,8 +47,8 @@ export const toShardTable = (rows: readonly OwnerRow[]): ShardTable => {
     const sender = { epoch, sent: Number(row.sent), sign: row.sign };
     return { id, address, epoch, ends_ms, lives: ends_ms > 0, sender, shards: parseNumbers(parts) };
   });
-  const had = owners.reduce((sum, { shards }) => sum + shards.length, 0);
-  return { owners, isOrphaned: had < SHARD_COUNT || owners.some(({ lives }) => !lives) };
+  const ownedCount = owners.reduce((sum, { shards }) => sum + shards.length, 0);
+  return { owners, isOrphaned: ownedCount < SHARD_COUNT || owners.some(({ lives }) => !lives) };
 };
 
 const parseNumbers = (parts: string): number[] => (parts === "" ? [] : parts.split(",").map(Number));

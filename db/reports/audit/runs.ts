@@ -97,11 +97,11 @@ const fromRun = ({ index, where }: IndexRun): string =>
   `audit_logs indexed by ${index} where ${["true", ...where.map(([column]) => `${column} is ?`)].join(" and ")}`;
 const listValues = ({ where }: IndexRun): Value[] => where.map(([, value]) => value);
 
-type Text = { readonly text: string; readonly params: readonly Value[] };
+type SqlText = { readonly text: string; readonly params: readonly Value[] };
 
 /** Selects the entries of a run in a span that meet the conditions. Omits unneeded conditions, which would be checked for every entry. */
-const selectEntries = (run: IndexRun, conditions: readonly Condition[], { from, to, cursor }: Span): Text => {
-  const parts: Text[] = [{ text: fromRun(run), params: listValues(run) }];
+const selectEntries = (run: IndexRun, conditions: readonly Condition[], { from, to, cursor }: Span): SqlText => {
+  const parts: SqlText[] = [{ text: fromRun(run), params: listValues(run) }];
   if (from !== undefined) parts.push({ text: "time >= ?", params: [from] });
   const last = Math.min(to ?? MAX_TIME, cursor?.time ?? MAX_TIME);
   if (last < MAX_TIME) parts.push({ text: "time <= ?", params: [last] });
@@ -113,7 +113,7 @@ const selectEntries = (run: IndexRun, conditions: readonly Condition[], { from, 
 };
 
 /** Selects the entries of all runs, unordered. */
-const selectAll = ({ runs, conditions }: Source, span: Span): Text => {
+const selectAll = ({ runs, conditions }: Source, span: Span): SqlText => {
   const parts = runs.map((run) => selectEntries(run, conditions, span));
   return {
     text: parts.map(({ text }) => `select time, key from ${text}`).join(" union all "),
@@ -127,7 +127,7 @@ type Entry = readonly [time: number, key: number];
 const compareNewestFirst = (a: Entry, b: Entry): number => b[0] - a[0] || b[1] - a[1];
 
 /** Not cached, because there is one statement for each number of runs. */
-const queryUncached = (db: Database, { text, params }: Text): Value[][] => {
+const queryUncached = (db: Database, { text, params }: SqlText): Value[][] => {
   const statement = db.prepare(text);
   try {
     return statement.values(...(params as never[])) as Value[][];
@@ -138,8 +138,8 @@ const queryUncached = (db: Database, { text, params }: Text): Value[][] => {
 
 /** Returns the keys of a page, newest first. It needs at most as many runs as entries: those with the newest entries. */
 export const selectPage = (db: Database, source: Source, span: Span, limit: number, offset: number): number[] => {
-  const most = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
-  const runs = source.runs.length <= 1 ? source.runs : selectNewest(db, source, span, most);
+  const maxCount = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
+  const runs = source.runs.length <= 1 ? source.runs : selectNewest(db, source, span, maxCount);
   const read = (some: readonly IndexRun[], first: number, count: number): Entry[] => {
     if (some.length === 0) return [];
     const { text, params } = selectAll({ ...source, runs: some }, span);
@@ -151,32 +151,32 @@ export const selectPage = (db: Database, source: Source, span: Span, limit: numb
   if (runs.length <= MAX_JOINED_RUNS) return read(runs, offset, limit).map(([, key]) => key);
   const entries: Entry[] = [];
   for (let at = 0; at < runs.length; at += MAX_JOINED_RUNS)
-    entries.push(...read(runs.slice(at, at + MAX_JOINED_RUNS), 0, most));
+    entries.push(...read(runs.slice(at, at + MAX_JOINED_RUNS), 0, maxCount));
   return entries
     .sort(compareNewestFirst)
-    .slice(offset, most)
+    .slice(offset, maxCount)
     .map(([, key]) => key);
 };
 
-const selectNewest = (db: Database, { runs, conditions }: Source, span: Span, most: number): IndexRun[] => {
+const selectNewest = (db: Database, { runs, conditions }: Source, span: Span, maxCount: number): IndexRun[] => {
   const found: { run: IndexRun; entry: Entry }[] = [];
   for (const run of runs) {
     const { text, params } = selectEntries(run, conditions, span);
     const newest = db.query(`select time, key from ${text}${NEWEST_FIRST} limit 1`).values(...(params as never[]))[0];
     if (newest) found.push({ run, entry: newest as unknown as Entry });
   }
-  const first = found.sort((a, b) => compareNewestFirst(a.entry, b.entry)).slice(0, most);
+  const first = found.sort((a, b) => compareNewestFirst(a.entry, b.entry)).slice(0, maxCount);
   return first.map(({ run }) => run);
 };
 
 /** Counts the entries of a source, up to `most`. */
-export const countEntries = (db: Database, { runs, conditions }: Source, span: Span, most: number): number => {
+export const countEntries = (db: Database, { runs, conditions }: Source, span: Span, maxCount: number): number => {
   let count = 0;
   for (const run of runs) {
     const { text, params } = selectEntries(run, conditions, span);
     const counting = db.query(`select count(*) from (select 1 from ${text} limit ?)`);
-    count += Number(counting.values(...(params as never[]), (most - count) as never)[0]?.[0]);
-    if (count >= most) break;
+    count += Number(counting.values(...(params as never[]), (maxCount - count) as never)[0]?.[0]);
+    if (count >= maxCount) break;
   }
   return count;
 };

@@ -113,17 +113,17 @@ export const listUsersAt = query(
 /**
  * Old entries of a kind, for retention: {resource_type, action, before}. Every reason separately, since it precedes the time in the index.
  */
-const old = and(
+const isOld = and(
   eqParam(audit_logs.resource_type),
   eqParam(audit_logs.action),
   inArray(audit_logs.build_reason, ["", ...BUILD_REASONS]),
   lt(audit_logs.time, sql.placeholder("before")),
 );
-export const findOldAudit = query(build.select({ key: audit_logs.key }).from(audit_logs).where(old).limit(1));
+export const findOldAudit = query(build.select({ key: audit_logs.key }).from(audit_logs).where(isOld).limit(1));
 
 /** Deletes a slice small enough not to delay other writes. */
 export const deleteOldAudit = statement<{ resource_type: ResourceType; action: AuditAction; before: number }>(
   build
     .delete(audit_logs)
-    .where(inArray(audit_logs.key, build.select({ key: audit_logs.key }).from(audit_logs).where(old).limit(200))),
+    .where(inArray(audit_logs.key, build.select({ key: audit_logs.key }).from(audit_logs).where(isOld).limit(200))),
 );

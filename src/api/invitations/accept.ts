@@ -3,7 +3,7 @@
 import { type AppError, conflict } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { checkWay, findValidInvitation, makeAccount, openInvitation } from "#domain/invitations/accept.ts";
+import { checkSignInMethod, findValidInvitation, makeAccount, openInvitation } from "#domain/invitations/accept.ts";
 import { beginInvitedPasskey, registerInvitedPasskey, storeInvitedPasskey } from "#domain/invitations/passkey.ts";
 import { redirectUri } from "#domain/oidc/providers.ts";
 import { requireNotHeld } from "#domain/users/free-username.ts";
@@ -59,7 +59,7 @@ export const acceptInvitation = (ctx: ApiContext) =>
         const { accounts } = ctx;
         const { token, username, password, passkey: given } = body;
         const row = await findValidInvitation(ctx, token);
-        checkWay(body);
+        checkSignInMethod(body);
         checkUsername(username);
         await requireNotHeld(ctx, username);
         if (password !== undefined) await accounts.passwords.check(password, { username, email: row.email });

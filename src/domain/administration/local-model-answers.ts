@@ -27,7 +27,7 @@ const makeModel = (model: string): Model => ({
   tools: null,
 });
 
-/** Parses Ollama's `/api/tags`; undefined if it is something else. */
+/** Parses Ollama's `/api/tags`; undefined if the response is something else. */
 export const parseOllamaModels = (answer: unknown): Model[] | undefined => {
   const { models } = toRecord(answer);
   if (!Array.isArray(models)) return undefined;

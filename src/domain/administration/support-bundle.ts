@@ -16,7 +16,7 @@ import type { Health } from "../health/health.ts";
 
 type Deps = Pick<DomainContext, "clock" | "config" | "sources" | "store"> & {
   readonly health: Pick<Health, "report">;
-  /** Only in a cluster. */
+  /** Undefined outside a cluster. */
   readonly cluster: Pick<LivingNode, "id" | "role" | "epoch" | "serves_ms" | "state" | "view"> | undefined;
 };
 

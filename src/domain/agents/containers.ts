@@ -12,7 +12,7 @@ import type { DomainContext } from "../context.ts";
 /** Maximum bytes of a listing. */
 export const MAX_LISTING = 4 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
-const MAX_WORDS = 64 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
 
 type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 
@@ -68,7 +68,7 @@ const KINDS = new Map<number, ErrorKind>(
 /** Returns the agent's error with its status; anything unexpected is a connection fault. */
 export const refusal = async (response: HttpResponse): Promise<AppError> => {
   const kind = KINDS.get(response.status) ?? "overloaded";
-  const output = await response.json<{ message?: unknown; detail?: unknown }>(MAX_WORDS).catch(() => undefined);
+  const output = await response.json<{ message?: unknown; detail?: unknown }>(MAX_ERROR_BYTES).catch(() => undefined);
   const text = (value: unknown): string => (typeof value === "string" ? value.slice(0, 2_000) : "");
   return new AppError(kind, text(output?.message) || "The agent rejected the request.", {
     detail: text(output?.detail) || (kind === "overloaded" ? `It responded with status ${response.status}.` : ""),

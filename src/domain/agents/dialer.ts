@@ -21,7 +21,7 @@ import { NetworkDialer, type NetworkDialerDeps } from "./network-dialer.ts";
 
 /** Timeout for the agent to report whether the target is open. Longer than the agent's own connect timeout. */
 const RESPONSE_TIMEOUT_MS = 15_000;
-/** A daemon that is refused tries again every ten seconds at most. */
+/** How long an attempt of a second daemon counts. A rejected daemon retries within ten seconds. */
 const CONTESTED_MS = 60_000;
 /** A connected agent opens its tunnel within this time, or it has none. */
 const TUNNEL_TIMEOUT_MS = 5_000;
@@ -92,7 +92,8 @@ export class AgentsDialer implements AgentDialer {
   }
 
   /**
-   * Rejects with 409 while another process of Slipway's daemon is connected as this agent: a copy of the token takes nothing over. The
+   * Rejects with 409 while another process of Slipway's daemon is connected as this agent: so that a copied token cannot take over the
+   * agent. The
    * connected process can replace its own connection, and others can connect after it has disconnected.
    */
   admit(agent_id: string, daemon_id: string | undefined): void {
@@ -102,24 +103,24 @@ export class AgentsDialer implements AgentDialer {
     throw conflict("Another daemon is connected as this agent.");
   }
 
-  /** Returns whether a second daemon keeps trying to connect as this agent, so that the one that is connected may be the wrong one. */
+  /** Returns whether a second daemon keeps trying to connect as this agent, so the connected one may be the wrong one. */
   isContested(agent_id: string): boolean {
-    const at = this.#contested.get(agent_id);
-    return at !== undefined && this.#clock.monotonic() - at < CONTESTED_MS;
+    const triedAt = this.#contested.get(agent_id);
+    return triedAt !== undefined && this.#clock.monotonic() - triedAt < CONTESTED_MS;
   }
 
   /** Registers a daemon of Slipway that has connected and will open its tunnel. */
   expect(agent_id: string, daemon_id?: string): ConnectedDaemon {
     const daemon: Expected = { daemon_id, round_trip_ms: undefined };
-    const known = this.#expected.get(agent_id) ?? new Set();
-    this.#expected.set(agent_id, known.add(daemon));
+    const daemons = this.#expected.get(agent_id) ?? new Set();
+    this.#expected.set(agent_id, daemons.add(daemon));
     return {
       measured: (ms) => {
         daemon.round_trip_ms = ms;
       },
       gone: () => {
-        known.delete(daemon);
-        if (known.size > 0 || this.#expected.get(agent_id) !== known) return;
+        daemons.delete(daemon);
+        if (daemons.size > 0 || this.#expected.get(agent_id) !== daemons) return;
         this.#expected.delete(agent_id);
         if (!this.isContested(agent_id)) this.#contested.delete(agent_id);
       },
@@ -137,13 +138,13 @@ export class AgentsDialer implements AgentDialer {
 
   async dial(agent_id: string, port: number, signal?: AbortSignal, { tls }: DialOptions = {}): Promise<Duplex> {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new WireError("refused", "There is no such port.");
-    const session = this.#tunnels.get(agent_id)?.session ?? (await this.#arriving(agent_id, signal));
-    if (session) return await this.#through(session, port, tls, signal);
+    const session = this.#tunnels.get(agent_id)?.session ?? (await this.#awaitTunnel(agent_id, signal));
+    if (session) return await this.#openThrough(session, port, tls, signal);
     const stream = await this.network.dial(agent_id, port, signal);
     return tls ? await wrapTls(stream, signal) : stream;
   }
 
-  async #through(session: YamuxSession, port: number, tls?: boolean, signal?: AbortSignal): Promise<Duplex> {
+  async #openThrough(session: YamuxSession, port: number, tls?: boolean, signal?: AbortSignal): Promise<Duplex> {
     const raw = await session.open();
     const onAbort = (): void => raw.reset("The caller has gone.");
     const stream = new Lookahead(raw);
@@ -168,11 +169,11 @@ export class AgentsDialer implements AgentDialer {
   }
 
   /** Waits for the tunnel of a connected daemon; undefined when the agent is in the network without one. */
-  async #arriving(agent_id: string, signal: AbortSignal | undefined): Promise<YamuxSession | undefined> {
+  async #awaitTunnel(agent_id: string, signal: AbortSignal | undefined): Promise<YamuxSession | undefined> {
     const agent = await this.#store.get(findAgent({ id: agent_id }));
     if (!agent) throw notFound();
     const status = agentStatus(agent, this.#clock.now());
-    if (status === "connected" && !this.#isGenuine(agent_id)) await this.#arrival(agent_id, signal);
+    if (status === "connected" && !this.#isGenuine(agent_id)) await this.#awaitArrival(agent_id, signal);
     const tunnel = this.#tunnels.get(agent_id);
     if (tunnel) return tunnel.session;
     if (status !== "connected") throw notConnected(status);
@@ -189,7 +190,7 @@ export class AgentsDialer implements AgentDialer {
   }
 
   /** Resolves when the agent has a tunnel or has joined the network, after a timeout of a few seconds, or when the signal aborts. */
-  #arrival(agent_id: string, signal: AbortSignal | undefined): Promise<void> {
+  #awaitArrival(agent_id: string, signal: AbortSignal | undefined): Promise<void> {
     const bell = this.#arrivals.get(agent_id) ?? new Wakeup();
     this.#arrivals.set(agent_id, bell);
     return new Promise((resolve) => {

@@ -11,7 +11,7 @@ export type AgentAccessRow = NonNullable<Awaited<ReturnType<typeof findAgentById
 /** Returns an agent with its workspace; undefined if it does not exist. */
 export const findAgentById = (store: Store, id: string) => store.get(findAgentAccessRow({ id: id.toLowerCase() }));
 
-/** Returns an agent's workspace in the form of the access rules. */
+/** Returns an agent's workspace in the form that access checks take. */
 export const toWorkspace = ({ workspace_id, owner_id, organization_id, user_acl, group_acl }: AgentAccessRow) => ({
   id: workspace_id,
   owner_id,

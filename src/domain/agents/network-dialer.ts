@@ -66,13 +66,13 @@ export class NetworkDialer {
 
   /** Opens a stream to a port of the agent. Throws WireError: `refused`, `timeout`, `too_large`, `closed`. */
   async dial(agent_id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
-    const release = this.#hold(agent_id);
+    const release = this.#countStream(agent_id);
     const timeout = new AbortController();
     const timer = this.#deps.clock.after(RESPONSE_TIMEOUT_MS, () => timeout.abort());
     try {
       this.#peer ??= this.#join();
-      const either = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
-      const stream = await this.#peer.dial(agent_id, port, either);
+      const eitherSignal = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
+      const stream = await this.#peer.dial(agent_id, port, eitherSignal);
       void stream.closed.then(release);
       return stream;
     } catch (error) {
@@ -90,22 +90,22 @@ export class NetworkDialer {
   }
 
   /** Counts a stream; returns a function to call once when it has ended. */
-  #hold(agent_id: string): () => void {
-    const use = this.#uses.get(agent_id) ?? this.#begin(agent_id);
+  #countStream(agent_id: string): () => void {
+    const use = this.#uses.get(agent_id) ?? this.#startUse(agent_id);
     if (use.streams >= MAX_STREAMS) throw new WireError("too_large", "There are too many streams to this agent.");
     use.streams += 1;
     use.idle?.cancel();
-    let isOver = false;
+    let isReleased = false;
     return () => {
-      if (isOver) return;
-      isOver = true;
+      if (isReleased) return;
+      isReleased = true;
       use.streams -= 1;
       if (use.streams > 0 || this.#uses.get(agent_id) !== use) return;
       use.idle = this.#deps.clock.after(IDLE_TIMEOUT_MS, () => this.#release(agent_id));
     };
   }
 
-  #begin(agent_id: string): Use {
+  #startUse(agent_id: string): Use {
     if (this.#uses.size >= MAX_AGENTS) throw new WireError("too_large", "There are too many tunnels to agents.");
     // A newer build has taken over: the streams in its agents' tunnels break immediately.
     const unlisten = this.#deps.topics.subscribe("agent_gone", agent_id, () => this.#release(agent_id));
@@ -135,11 +135,11 @@ export class NetworkDialer {
       // The server offers no services to the agents it dials.
       accept: (connection) => connection.reset("This is the server."),
     });
-    void this.#stayJoined(peer);
+    void this.#keepJoined(peer);
     return peer;
   }
 
-  async #stayJoined(peer: NetworkPeer): Promise<void> {
+  async #keepJoined(peer: NetworkPeer): Promise<void> {
     const { clock, tailnet } = this.#deps;
     // Access was checked before the dial.
     const options = { id: uuid(), staysHere: true, rules: createClientRules(async () => undefined) };

@@ -34,15 +34,15 @@ export class PackedPrograms {
   }
 
   async #pack({ path, sha256 }: AgentProgram, file: string): Promise<void> {
-    const part = `${file}.${process.pid}.part`;
+    const partialFile = `${file}.${process.pid}.part`;
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
       // A fast level: higher ones take seconds of CPU time to save a few percent.
-      await pipeline(createReadStream(path), createGzip({ level: 4 }), createWriteStream(part, { mode: 0o600 }));
-      renameSync(part, file);
+      await pipeline(createReadStream(path), createGzip({ level: 4 }), createWriteStream(partialFile, { mode: 0o600 }));
+      renameSync(partialFile, file);
       this.#deleteOld();
     } catch (error) {
-      rmSync(part, { force: true });
+      rmSync(partialFile, { force: true });
       log("http").warn("cannot compress the program {sha256}: {error}", { sha256, error });
     } finally {
       this.#packing.delete(file);
@@ -52,8 +52,8 @@ export class PackedPrograms {
   /** Deletes all but the newest `MAX_KEPT` files. */
   #deleteOld(): void {
     const files = readdirSync(this.#folder).filter((name) => name.endsWith(SUFFIX));
-    const aged = files.map((name) => ({ name, at: Bun.file(join(this.#folder, name)).lastModified }));
-    for (const { name } of aged.sort((a, b) => b.at - a.at).slice(MAX_KEPT))
+    const datedFiles = files.map((name) => ({ name, at: Bun.file(join(this.#folder, name)).lastModified }));
+    for (const { name } of datedFiles.sort((a, b) => b.at - a.at).slice(MAX_KEPT))
       rmSync(join(this.#folder, name), { force: true });
   }
 }

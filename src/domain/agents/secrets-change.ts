@@ -6,9 +6,9 @@ import { coalesce, retry } from "#base/retry.ts";
 import type { DomainContext } from "../context.ts";
 import { findAgentById } from "./find.ts";
 
-/** A daemon responds before it does anything. */
+/** A daemon responds before it acts on the request. */
 export const RESPONSE_TIMEOUT_MS = 10_000;
-/** Its tunnel may be reconnecting. */
+/** The daemon's tunnel may be reconnecting. */
 const RETRY_INTERVAL_MS = 5_000;
 const MAX_TRIES = 5;
 
@@ -18,15 +18,15 @@ type Deps = Pick<DomainContext, "store" | "clock" | "topics" | "agentHttp">;
 export const notifySecretsChanges = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
   const agent = await findAgentById(deps.store, agent_id);
   if (!agent || signal.aborted) return;
-  const tell = coalesce(() => requestRenewal(deps, agent_id, signal));
-  const leaves = [
-    deps.topics.subscribe("secrets_changed", agent.owner_id, tell),
-    deps.topics.subscribe("missed", "", tell),
+  const notify = coalesce(() => requestRenewal(deps, agent_id, signal));
+  const unsubscribes = [
+    deps.topics.subscribe("secrets_changed", agent.owner_id, notify),
+    deps.topics.subscribe("missed", "", notify),
   ];
-  const undo = (): void => {
-    for (const leave of leaves) leave();
+  const unsubscribeAll = (): void => {
+    for (const unsubscribe of unsubscribes) unsubscribe();
   };
-  signal.addEventListener("abort", undo, { once: true });
+  signal.addEventListener("abort", unsubscribeAll, { once: true });
 };
 
 /** Never rejects. */

@@ -3,7 +3,7 @@ import { log } from "#base/log.ts";
 import { listSubAgents } from "#db/agents/sub-agents.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Runs for the life of the server. */
+/** Ends sub-agents with their parents for as long as the server runs. */
 export const endWithParents = ({ store, topics }: Pick<DomainContext, "store" | "topics">): void => {
   const endChildren = async (parent_id: string): Promise<void> => {
     for (const { id } of await store.all(listSubAgents({ parent_id }))) topics.publish("agent_gone", id, {});

@@ -11,7 +11,7 @@ import type { DomainContext } from "../context.ts";
 import { type AgentAccessRow, findAgentById } from "./find.ts";
 import { makeTimeout, RESPONSE_TIMEOUT_MS } from "./secrets-change.ts";
 
-/** Its tunnel may be reconnecting. */
+/** The daemon's tunnel may be reconnecting. */
 const RETRY_INTERVAL_MS = 5_000;
 const MAX_TRIES = 5;
 /** Of a daemon's response: it names up to fifty sub-agents. */
@@ -34,15 +34,15 @@ export const renewTokenOnLostAccess = async (deps: Deps, agent_id: string, signa
   const agent = await findAgentById(deps.store, agent_id);
   if (!agent || signal.aborted) return;
   const check = coalesce(() => renewIfOld(deps, agent_id, signal));
-  const leaves = [
+  const unsubscribes = [
     deps.topics.subscribe("access_changed", agent.workspace_id, check),
     deps.topics.subscribe("missed", "", check),
   ];
-  const undo = (): void => {
-    for (const leave of leaves) leave();
+  const unsubscribeAll = (): void => {
+    for (const unsubscribe of unsubscribes) unsubscribe();
   };
-  signal.addEventListener("abort", undo, { once: true });
-  // It may have been lost while the daemon was not connected.
+  signal.addEventListener("abort", unsubscribeAll, { once: true });
+  // Access may have been lost while the daemon was not connected.
   check();
 };
 
@@ -113,19 +113,19 @@ const renewOnce = async (deps: Deps, agent_id: string, signal: AbortSignal): Pro
     // The wrong daemon may have created sub-agents.
     await agents.ask(agent_id, "renewToken", { ...renewal, sub_agents: [] });
     dialer.closeOther(agent_id, undefined);
-    return noticeRestart(deps, agent);
+    return notifyAgentEnded(deps, agent);
   }
   const tunnel = dialer.getTunnel(agent_id);
   // The daemon keeps both tokens until one of them is accepted, so a crash between these two steps does not lock it out.
   const sub_agents = await sendToken(deps, agent_id, token, signal);
-  const used = dialer.getTunnel(agent_id);
-  if (tunnel !== undefined && tunnel !== used) throw new Error("its tunnel was replaced");
+  const currentTunnel = dialer.getTunnel(agent_id);
+  if (tunnel !== undefined && tunnel !== currentTunnel) throw new Error("its tunnel was replaced");
   await agents.ask(agent_id, "renewToken", { ...renewal, sub_agents });
-  dialer.closeOther(agent_id, used);
+  dialer.closeOther(agent_id, currentTunnel);
 };
 
-/** Neither daemon has got the new token, because either daemon may be the one of the person who lost access. */
-const noticeRestart = async ({ store, clock, topics }: Deps, agent: AgentAccessRow): Promise<void> => {
+/** Neither daemon gets the new token, because either may belong to the person who lost access. */
+const notifyAgentEnded = async ({ store, clock, topics }: Deps, agent: AgentAccessRow): Promise<void> => {
   const { workspace_id, workspace_name: workspace, owner_id } = agent;
   const now = clock.now();
   await store.commit([

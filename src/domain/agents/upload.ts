@@ -6,7 +6,7 @@ import { refusal } from "./containers.ts";
 /** Maximum bytes of one file, equal to the daemon's limit. */
 export const MAX_AGENT_FILE_BYTES = 33_554_432;
 const TIMEOUT_MS = 120_000;
-const MAX_ANSWER = 64 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024;
 
 export type AgentUpload = {
   readonly name: string;
@@ -26,13 +26,13 @@ export const uploadToAgent = async (
 ): Promise<{ path: string }> => {
   const timeout = new AbortController();
   const timer = ctx.clock.after(TIMEOUT_MS, () => timeout.abort());
-  let broken: unknown;
+  let bodyError: unknown;
   // A truncated or oversized body must also abort the request to the agent, which would otherwise wait for the rest.
   const streamBody = async function* (): AsyncGenerator<Uint8Array> {
     try {
       yield* body;
     } catch (error) {
-      broken = error;
+      bodyError = error;
       timeout.abort();
       throw error;
     }
@@ -42,11 +42,11 @@ export const uploadToAgent = async (
     const requested = { method: "POST", path: `/api/v0/upload?${query}`, body: streamBody(), signal: timeout.signal };
     const response = await ctx.agentHttp.request(agent_id, requested);
     if (response.status !== 200) throw await refusal(response);
-    const answer = await response.json<{ path?: unknown }>(MAX_ANSWER);
+    const answer = await response.json<{ path?: unknown }>(MAX_ANSWER_BYTES);
     if (typeof answer?.path === "string") return { path: answer.path };
     throw new AppError("overloaded", "The agent did not return the path of the file.");
   } catch (error) {
-    if (broken !== undefined) throw broken;
+    if (bodyError !== undefined) throw bodyError;
     if (!timeout.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not store the file within 120 s.");
   } finally {

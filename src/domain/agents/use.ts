@@ -18,14 +18,14 @@ export const trackUse = (
   workspace_id: string,
   report: Omit<ActivityReport, "at">,
 ): (() => void) => {
-  let noted = Number.NEGATIVE_INFINITY;
+  let notedAt = Number.NEGATIVE_INFINITY;
   const { agent_id } = report;
   const use = { workspace_id, agent_id, user_id: report.by?.id ?? undefined, app: "reconnecting-pty" };
   return () => {
     ctx.usage.note(use);
     const now = ctx.clock.monotonic();
-    if (now - noted < USE_INTERVAL_MS) return;
-    noted = now;
+    if (now - notedAt < USE_INTERVAL_MS) return;
+    notedAt = now;
     // The agent's own report is only from the moment it is sent, when the terminal may be idle.
     ctx.usage.noteRoundTrip(workspace_id, agent_id === undefined ? undefined : ctx.dialer.roundTrip(agent_id));
     void noteUse(ctx, workspace_id, report);

@@ -27,8 +27,8 @@ const checkAdmin = (caller: UserCaller): void => {
 type StartLocation = { readonly workspace_id?: string | undefined; readonly template_id?: string | undefined };
 
 /**
- * Returns the coding agents available for new chats, and the default of the template or of the workspace's template. Rejects with 400 when
- * both are given and with 404 when the caller cannot see it.
+ * Returns the coding agents available for new chats, and the default of the template or of the workspace's template. Rejects with 400
+ * when both a workspace and a template are given, and with 404 when the caller cannot see the given one.
  */
 export const listAvailableAgents = async (
   ctx: DomainContext,
@@ -101,8 +101,8 @@ export const setCodingAgent = async (
   checkAdmin(caller);
   const agent = Object.assign({ name, is_preset: resolveProfile(name, undefined) !== undefined }, input);
   const before = resolveProfile(name, await findCodingAgent(store, name));
-  const about = { now: clock.now(), ...audit(name) };
-  await store.commit([upsertCodingAgent(agent), insertAudit({ ...about, before, after: agent })], { of: "deployment" });
+  const base = { now: clock.now(), ...audit(name) };
+  await store.commit([upsertCodingAgent(agent), insertAudit({ ...base, before, after: agent })], { of: "deployment" });
   return agent;
 };
 

@@ -91,7 +91,7 @@ type Ledger = { readonly ledger: ModelLedger } & Pick<DomainContext, "clock">;
  * How long a workspace's call waits while open calls may use up the rest of a budget. Coding agents give up quickly when they get an error.
  */
 const HELD_TIMEOUT_MS = 60_000;
-const [FIRST_LOOK_MS, LAST_LOOK_MS] = [100, 2_000];
+const [FIRST_INTERVAL_MS, MAX_INTERVAL_MS] = [100, 2_000];
 
 /**
  * Reserves the possible usage of a call. Returns the limit when one is reached, in which case nothing is written. `signal` ends the wait.
@@ -100,14 +100,14 @@ export const openCall = async (
   { ledger, clock }: Ledger,
   { payer, target, body, signal }: Pick<EndedCall, "payer" | "target" | "body"> & { readonly signal: AbortSignal },
 ): Promise<OpenCall | ReachedLimit> => {
-  const waits = payer.workspace_id !== "";
+  const mayWait = payer.workspace_id !== "";
   const giveUpAt = clock.monotonic() + HELD_TIMEOUT_MS;
-  for (let look = FIRST_LOOK_MS; ; look = Math.min(look * 2, LAST_LOOK_MS)) {
+  for (let interval = FIRST_INTERVAL_MS; ; interval = Math.min(interval * 2, MAX_INTERVAL_MS)) {
     const call = ledgerCall(payer, target, body);
     const opened = await ledger.begin(call, () => estimateUse(target, body), { always: true });
     const isReserved = "isReserved" in opened && opened.isReserved;
-    if (!(isReserved && waits) || clock.monotonic() >= giveUpAt) return opened;
-    await pause(clock, look, signal);
+    if (!(isReserved && mayWait) || clock.monotonic() >= giveUpAt) return opened;
+    await pause(clock, interval, signal);
     // Nothing is reserved for a caller that has disconnected.
     if (signal.aborted) return opened;
   }
@@ -128,7 +128,7 @@ export type CallResult = Pick<Settlement, "outcome" | "first_byte_ms" | "duratio
 const BYTES_PER_TOKEN = 4;
 
 /**
- * Returns a call's usage: as reported, or else estimated from its prompt and the text that passed. If the caller left and the report did not
+ * Returns a call's usage: as reported, or else estimated from its prompt and the streamed text. If the caller left and the report did not
  * arrive in time, the output counts as reserved, because hidden reasoning may have been billed. A rejected call has used nothing.
  */
 const toUsage = (
@@ -137,9 +137,9 @@ const toUsage = (
 ): { readonly usage: ModelUsage; readonly is_estimated: boolean } => {
   const isReported = usage !== undefined && (read === "whole" || (read === "broken" && text_bytes === 0));
   if (isReported || !was_begun) return { usage: usage ?? {}, is_estimated: false };
-  const passed = (usage?.output_tokens ?? 0) + Math.ceil(text_bytes / BYTES_PER_TOKEN);
-  const reserved = estimateTokens(body, target.provider.provider).output_tokens;
-  const output_tokens = read === "cut_short" ? Math.max(passed, reserved) : passed;
+  const passedTokens = (usage?.output_tokens ?? 0) + Math.ceil(text_bytes / BYTES_PER_TOKEN);
+  const reservedTokens = estimateTokens(body, target.provider.provider).output_tokens;
+  const output_tokens = read === "cut_short" ? Math.max(passedTokens, reservedTokens) : passedTokens;
   return { usage: { input_tokens: body.prompt_tokens, ...usage, output_tokens }, is_estimated: true };
 };
 

@@ -68,8 +68,8 @@ export const findApp = async (
   const { level: _, ...rest } = target;
   const label = formatLabel({ app: name.app, agent: agent.name, workspace: workspace.name, user: username });
   const { id: workspace_id, owner_id, build_id } = workspace;
-  const where = { workspace_id, owner_id, build_id, agent_id: agent.id };
-  return { ...where, slug: app?.slug, label, isPublic: level === "public", ...rest };
+  const location = { workspace_id, owner_id, build_id, agent_id: agent.id };
+  return { ...location, slug: app?.slug, label, isPublic: level === "public", ...rest };
 };
 
 const getOnly = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);

@@ -40,10 +40,10 @@ export const getFirstSignInOrigin = (
   return `http://${name}${toPort(host)}`;
 };
 
-/** Returns the access URL's origin at the request's port, where a person may be signed in who is not signed in at the request's host. */
+/** Returns the access URL's origin at the request's port, where a person may be signed in even if not at the request's host. */
 export const findNextSignInOrigin = (deps: Deps, host: string): string | undefined => {
-  const isThere = parseHostName(host) === deps.accessUrl.hostname;
-  return isThere || !makeAppHosts(deps, host).isOwnMachine
+  const isAccessHost = parseHostName(host) === deps.accessUrl.hostname;
+  return isAccessHost || !makeAppHosts(deps, host).isOwnMachine
     ? undefined
     : `http://${deps.accessUrl.hostname}${toPort(host)}`;
 };

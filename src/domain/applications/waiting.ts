@@ -23,7 +23,7 @@ type Deps = Pick<DomainContext, "store" | "clock">;
 export type AwaitedWorkspace = Waking & {
   readonly workspace_id: string;
   readonly name: string;
-  /** True if they can use the workspace and may see its details; others are visitors of one app. */
+  /** True if the visitor can use the workspace and may see its details; others are visitors of one app. */
   readonly isUser: boolean;
 };
 
@@ -60,11 +60,11 @@ const isVisitor = async (
   const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
   if (template?.wake_on_connect !== "public") return false;
   const isNamed = (name: string): boolean => agent === undefined || name.toLowerCase() === agent;
-  const known = (await store.all(listKnownApps({ workspace_id: id, slug: app }))).find((one) => isNamed(one.agent));
-  const port = known ? undefined : parsePort(app)?.port;
+  const knownApp = (await store.all(listKnownApps({ workspace_id: id, slug: app }))).find((one) => isNamed(one.agent));
+  const port = knownApp ? undefined : parsePort(app)?.port;
   const shares = port === undefined ? [] : await store.all(listPortShares({ workspace_id: id }));
   const share = shares.find((one) => isNamed(one.agent_name) && one.port === port);
-  const level = (known?.level ?? share?.share_level) as ShareLevel | undefined;
+  const level = (knownApp?.level ?? share?.share_level) as ShareLevel | undefined;
   return level !== undefined && canOpen(getEffectiveLevel(level, max_share_level as ShareLevel), caller, workspace);
 };
 
@@ -90,7 +90,7 @@ export const findAgentStage = async ({ store, clock }: Deps, agent_id: string): 
   if (status === "connecting") return "connecting";
   if (status !== "connected") return "open";
   const since = agent.ready_at ?? agent.first_connected_at ?? now;
-  const runs = agent.lifecycle_state === "created" || agent.lifecycle_state === "starting";
-  if (runs) return now - since < MAX_SCRIPTS_MS ? "scripts" : "open";
+  const isRunningScripts = agent.lifecycle_state === "created" || agent.lifecycle_state === "starting";
+  if (isRunningScripts) return now - since < MAX_SCRIPTS_MS ? "scripts" : "open";
   return now - since < GRACE_MS ? "opening" : "open";
 };

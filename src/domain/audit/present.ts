@@ -42,14 +42,15 @@ type DescribedEntry = Pick<AuditRow, "action" | "resource_type" | "status_code" 
 
 /** Returns a sentence with `{user}` and `{target}`, to be filled in by the client. */
 export const formatDescription = ({ action, resource_type, status_code, diff }: DescribedEntry): string => {
-  const start = action === "request_password_reset" ? "" : "{user} ";
+  const subject = action === "request_password_reset" ? "" : "{user} ";
   const fields = Object.keys(diff);
   if (resource_type === "chat" && action === "write" && status_code < 300 && fields.length > 0) {
     const hasOnly = (...names: string[]) => fields.every((field) => names.includes(field));
-    if (hasOnly("archived")) return `${start}${diff.archived?.new === true ? "archived" : "unarchived"} chat {target}`;
-    if (hasOnly("user_acl", "group_acl")) return `${start}updated sharing for chat {target}`;
+    if (hasOnly("archived"))
+      return `${subject}${diff.archived?.new === true ? "archived" : "unarchived"} chat {target}`;
+    if (hasOnly("user_acl", "group_acl")) return `${subject}updated sharing for chat {target}`;
   }
-  return `${start}${formatVerb(action, status_code)}${formatObject(action, resource_type)}`;
+  return `${subject}${formatVerb(action, status_code)}${formatObject(action, resource_type)}`;
 };
 
 const formatVerb = (action: AuditAction, status: number): string => {
@@ -74,13 +75,13 @@ const WORKSPACE_RESOURCES: readonly ResourceType[] = [
 ];
 
 const toLink = ({ entry, workspace, owner }: AuditEntryView): string => {
-  const at = workspace && owner ? `/@${owner.username}/${workspace.name}` : "";
+  const workspacePath = workspace && owner ? `/@${owner.username}/${workspace.name}` : "";
   if (entry.resource_type === "template") return `/templates/${entry.resource_target}`;
   if (entry.resource_type === "user") return `/users?filter=${encodeURIComponent(entry.resource_target)}`;
-  if (["workspace", "port_share", "workspace_snapshot"].includes(entry.resource_type)) return at;
-  if (entry.resource_type !== "workspace_build" || at === "") return "";
+  if (["workspace", "port_share", "workspace_snapshot"].includes(entry.resource_type)) return workspacePath;
+  if (entry.resource_type !== "workspace_build" || workspacePath === "") return "";
   const { build_number } = entry.additional_fields;
-  return build_number === undefined ? at : `${at}/builds/${build_number}`;
+  return build_number === undefined ? workspacePath : `${workspacePath}/builds/${build_number}`;
 };
 
 export const presentEntry = (shown: AuditEntryView): AuditLog => {
@@ -88,8 +89,8 @@ export const presentEntry = (shown: AuditEntryView): AuditLog => {
   const is_deleted = WORKSPACE_RESOURCES.includes(entry.resource_type)
     ? (workspace?.deleted ?? true)
     : shown.gone === 1;
-  const ofBuild = entry.resource_type === "workspace_build" && owner ? { workspace_owner: owner.username } : {};
-  const ofFile = shown.made === null ? {} : { template_version: shown.made };
+  const ownerField = entry.resource_type === "workspace_build" && owner ? { workspace_owner: owner.username } : {};
+  const versionField = shown.made === null ? {} : { template_version: shown.made };
   return {
     id: entry.id,
     time: toRfc3339(entry.time),
@@ -105,7 +106,7 @@ export const presentEntry = (shown: AuditEntryView): AuditLog => {
     resource_link: is_deleted ? "" : toLink(shown),
     is_deleted,
     diff: entry.diff,
-    additional_fields: { ...entry.additional_fields, ...ofBuild, ...ofFile },
+    additional_fields: { ...entry.additional_fields, ...ownerField, ...versionField },
     description: formatDescription(entry),
     status_code: entry.status_code,
     request_id: entry.request_id,

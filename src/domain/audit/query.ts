@@ -57,9 +57,9 @@ const DAY_MS = 86_400_000;
 const findDay = (search: SearchQuery, key: string): number | undefined => {
   const text = search.text(key);
   if (text === undefined) return undefined;
-  const at = DAY_PATTERN.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  const time = DAY_PATTERN.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   // Otherwise, February 30 would be parsed as a day in March.
-  if (!Number.isNaN(at) && new Date(at).toISOString().startsWith(text)) return at;
+  if (!Number.isNaN(time) && new Date(time).toISOString().startsWith(text)) return time;
   search.addProblem(key, `"${text}" is not a date such as 2026-01-31.`);
   return undefined;
 };

@@ -18,13 +18,13 @@ export const findFilterUsers = async (
 ): Promise<string[] | undefined> => {
   const name = search.text(keys.name);
   const email = search.text(keys.email);
-  const called = name && (name === "me" ? [caller.user_id] : idsIn(await store.scan(listUsersCalled({ name }))));
-  const at = email && idsIn(await store.scan(listUsersAt({ email })));
-  if (called && at) return called.filter((id) => at.includes(id));
-  return called || at || undefined;
+  const byName = name && (name === "me" ? [caller.user_id] : toIds(await store.scan(listUsersCalled({ name }))));
+  const byEmail = email && toIds(await store.scan(listUsersAt({ email })));
+  if (byName && byEmail) return byName.filter((id) => byEmail.includes(id));
+  return byName || byEmail || undefined;
 };
 
-const idsIn = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
+const toIds = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
 /** Resolves the key `organization`, an ID or a name; rejects an unknown name. */
 export const findFilterOrganization = async (store: Store, search: SearchQuery): Promise<string | undefined> => {

@@ -7,7 +7,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Rejects with 400 for an unknown kind, and with 403. */
+/** Sets how long audit entries are kept. Rejects with 400 for an unknown kind, and with 403 for everyone but owners. */
 export const setAuditRetention = async (
   { store, clock }: DomainContext,
   caller: UserCaller,

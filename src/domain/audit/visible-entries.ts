@@ -1,5 +1,5 @@
-// Entries of the audit log as one reader sees them. What a chat is called, its labels and what its model may do without asking belong to people who
-// may read the chat: anyone else who reads the log, and everyone once the chat is deleted, sees that they changed (rule AU-20).
+// Entries of the audit log as one reader sees them. A chat's title, labels and permissions are shown only to people who may read the
+// chat: anyone else, and everyone once the chat is deleted, sees only that they changed (rule AU-20).
 import { type ChatAccessRow, listChatAccessRows } from "#db/chats/chats.ts";
 import { listSharedWith } from "#db/chats/shares.ts";
 import { toZeroValue } from "#db/reports/audit/diff.ts";
@@ -28,8 +28,8 @@ export const presentEntries = async (
   caller: UserCaller,
   rows: readonly AuditEntryView[],
 ): Promise<AuditLog[]> => {
-  const ofChats = rows.filter(({ entry }) => entry.resource_type === "chat" && listPrivateFields(entry).length > 0);
-  const readable = await listReadable(store, caller, [...new Set(ofChats.map(({ entry }) => entry.resource_id))]);
+  const chatRows = rows.filter(({ entry }) => entry.resource_type === "chat" && listPrivateFields(entry).length > 0);
+  const readable = await listReadable(store, caller, [...new Set(chatRows.map(({ entry }) => entry.resource_id))]);
   const canRead = ({ resource_type, resource_id }: Row): boolean =>
     resource_type === "chat" ? readable.has(resource_id) : isOwner(caller) || resource_id === caller.user_id;
   return rows.map((shown) => {
@@ -47,7 +47,7 @@ const redactValues = (diff: AuditDiff, fields: readonly string[]): AuditDiff =>
     }),
   );
 
-/** Which of these chats the caller may read. */
+/** Returns the IDs of those chats that the caller may read. */
 const listReadable = async (
   store: DomainContext["store"],
   caller: UserCaller,
@@ -55,14 +55,14 @@ const listReadable = async (
 ): Promise<ReadonlySet<string>> => {
   if (ids.length === 0 || !hasScope(caller.scopes, "chat:read")) return new Set();
   const chats = await store.scan(listChatAccessRows({ ids: JSON.stringify(ids) }));
-  const ofOthers = chats.filter((chat) => !canUpdateChat(caller, chat));
-  const shareable = ofOthers.filter(({ organization_id }) => listReaderIds(caller, organization_id).length > 0);
+  const otherChats = chats.filter((chat) => !canUpdateChat(caller, chat));
+  const shareable = otherChats.filter(({ organization_id }) => listReaderIds(caller, organization_id).length > 0);
   const shared = await listShared(store, caller, shareable);
-  const isReadable = (chat: ChatAccessRow): boolean => canUpdateChat(caller, chat) || shared.has(getRoot(chat));
+  const isReadable = (chat: ChatAccessRow): boolean => canUpdateChat(caller, chat) || shared.has(getRootId(chat));
   return new Set(chats.filter(isReadable).map(({ id }) => id));
 };
 
-const getRoot = ({ id, parent_chat_id }: ChatAccessRow): string => parent_chat_id ?? id;
+const getRootId = ({ id, parent_chat_id }: ChatAccessRow): string => parent_chat_id ?? id;
 
 const listShared = async (
   store: DomainContext["store"],
@@ -70,7 +70,7 @@ const listShared = async (
   chats: readonly ChatAccessRow[],
 ): Promise<ReadonlySet<string>> => {
   if (chats.length === 0) return new Set();
-  const roots = JSON.stringify(chats.map(getRoot));
+  const roots = JSON.stringify(chats.map(getRootId));
   const rows = await store.scan(listSharedWith({ roots, subjects: JSON.stringify([user_id, ...groups]) }));
   return new Set(rows.map(({ id }) => id));
 };

@@ -26,8 +26,8 @@ export const readBudgets = async (ctx: DomainContext, caller: UserCaller): Promi
   const rows = await ctx.store.all(listBudgets());
   const shown: Budget[] = [];
   for (const row of rows) {
-    const isSeen = isLimitedBy(caller, row) || canManageBudget(caller, await loadTarget(ctx, row));
-    if (isSeen) shown.push(await presentBudget(ctx, row));
+    const isVisible = isLimitedBy(caller, row) || canManageBudget(caller, await loadTarget(ctx, row));
+    if (isVisible) shown.push(await presentBudget(ctx, row));
   }
   return shown;
 };
@@ -36,7 +36,7 @@ type ScopeRef = Pick<BudgetRow, "scope" | "scope_id">;
 
 const NO_HOME: ScopeHome = { organization_id: "", owner_id: "", is_sub_chat: false };
 
-/** Returns the scope with the organization and owner that access is decided by; empty ones for a deleted scope. */
+/** Returns the scope with the organization and owner that access is decided by; both are empty for a deleted scope. */
 const loadTarget = async ({ store }: DomainContext, { scope, scope_id }: ScopeRef) => ({
   scope,
   ...((await store.get(findScopeHome(scope, scope_id))) ?? NO_HOME),
@@ -51,10 +51,10 @@ const presentBudget = async ({ store, clock }: DomainContext, row: BudgetRow): P
   return { id, scope, scope_id, name, period, unit, amount, extra, spent, reserved, ...times };
 };
 
-/** Creates or replaces a budget. Throws 400 for an unknown scope, 403. */
-export const putBudget = async (ctx: DomainContext, caller: UserCaller, given: PutBudget): Promise<Budget> => {
+/** Creates or replaces a budget. Throws 400 for an unknown scope and 403 without permission. */
+export const putBudget = async (ctx: DomainContext, caller: UserCaller, input: PutBudget): Promise<Budget> => {
   const { store, clock } = ctx;
-  const { scope, scope_id = "", period, unit, amount } = given;
+  const { scope, scope_id = "", period, unit, amount } = input;
   if (scope === "everyone" && scope_id !== "") throw invalidField("scope_id", "must be absent for everyone");
   if (scope !== "everyone" && scope_id === "") throw invalidField("scope_id", "is required for this scope");
   const home = await store.get(findScopeHome(scope, scope_id));
@@ -116,7 +116,10 @@ const findChangeableBudget = async (ctx: DomainContext, caller: UserCaller, id: 
   throw isLimitedBy(caller, row) ? budgetForbidden() : notFound();
 };
 
-/** Raises a budget for the current period and resumes chats that wait for it. `person:` and a user's ID: their spend limit. Throws 403, 404. */
+/**
+ * Raises a budget for the current period and resumes chats that wait for it. The ID `person:` followed by a user's ID means the user's
+ * spend limit. Throws 403 or 404.
+ */
 export const raiseBudget = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -150,8 +153,8 @@ const findLimit = async (ctx: DomainContext, caller: UserCaller, id: string): Pr
 export const resumeChats = async ({ store, chats }: DomainContext, budget_id: string): Promise<void> => {
   for (const { id, budget_pause } of await store.scan(listPausedChats())) {
     const waits_for = budget_pause?.budget_id ?? "";
-    const isMeant = budget_id === PERSON ? waits_for.startsWith(PERSON) : waits_for === budget_id;
-    if (isMeant) await chats.ask(id, "budgetRaised", { budget_id: waits_for });
+    const matches = budget_id === PERSON ? waits_for.startsWith(PERSON) : waits_for === budget_id;
+    if (matches) await chats.ask(id, "budgetRaised", { budget_id: waits_for });
   }
 };
 

@@ -16,19 +16,22 @@ export const automaticBuilds = (
     const { store } = deps;
     const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
     if (!template) throw notFound();
-    const follows = template.require_active_version || workspace.automatic_updates === "always";
-    const starts = input.transition === "start";
-    const version = await loadVersion(store, starts && follows ? template.active_version_id : last.template_version_id);
+    const followsActive = template.require_active_version || workspace.automatic_updates === "always";
+    const isStart = input.transition === "start";
+    const version = await loadVersion(
+      store,
+      isStart && followsActive ? template.active_version_id : last.template_version_id,
+    );
     if (!version) throw notFound();
     // Stops and deletes do not require a usable version.
     const manifest = requireUsableManifest(
-      starts ? version : { ...version, row: { ...version.row, archived: false } },
+      isStart ? version : { ...version, row: { ...version.row, archived: false } },
       "invalid",
     );
     const values = await store.all(listBuildParameters({ build_id: last.id }));
     const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
     const { owner_id } = workspace;
-    const isHidden = last.no_user_data || (starts && workspace.autostart_no_user_data);
+    const isHidden = last.no_user_data || (isStart && workspace.autostart_no_user_data);
     const no_user_data = hidesUserData({ by: "server" }, isHidden);
     return planNewBuild(deps, version, manifest, { ...input, owner_id, no_user_data }, previous);
   },

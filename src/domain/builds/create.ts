@@ -96,9 +96,9 @@ export const restoreBuild = async (
   const stop = await planBuild(ctx, target, { transition: "stop" }, caller);
   const job = await ctx.store.get(findJob({ id: last.job_id }));
   const isRunning = last.transition === "start" && job !== undefined && toJobStatus(job) === "succeeded";
-  const follows = isRunning ? { followed_by: await planBuild(ctx, target, { transition: "start" }, caller) } : {};
+  const followUp = isRunning ? { followed_by: await planBuild(ctx, target, { transition: "start" }, caller) } : {};
   const restore = { workspace_id: snapshot.workspace_id, snapshot_id: snapshot.id, once: true };
-  const restored = insertAudit({
+  const auditEntry = insertAudit({
     now: ctx.clock.now(),
     action: "write",
     resource_type: "workspace_snapshot",
@@ -108,7 +108,7 @@ export const restoreBuild = async (
     workspace_id: workspace.id,
     after: { restored_by_build: stop.id },
   });
-  return startBuild(ctx, target, { ...stop, ...follows, restore }, caller, [restored]);
+  return startBuild(ctx, target, { ...stop, ...followUp, restore }, caller, [auditEntry]);
 };
 
 /**
@@ -127,8 +127,8 @@ export const restoreDeleted = async (
   if (!workspace.deleted || workspace.trashed_until === null) throw conflict("The workspace is not in the trash.");
   if (template.deleted) throw conflict("The template of the workspace was deleted.");
   const build = await planBuild(ctx, target, { transition: "stop" }, caller);
-  const free = name ?? (await findFreeName(ctx, workspace));
-  await ctx.workspaces.ask(workspace.id, "restoreDeleted", { name: free, build, after: last.id });
+  const freeName = name ?? (await findFreeName(ctx, workspace));
+  await ctx.workspaces.ask(workspace.id, "restoreDeleted", { name: freeName, build, after: last.id });
   return presentBuild(ctx, build, caller);
 };
 
@@ -138,10 +138,10 @@ const MAX_NAME = 32;
 /** Returns the name, with a number if it is taken. */
 const findFreeName = async ({ store }: DomainContext, { owner_id, name }: WorkspaceRow): Promise<string> => {
   for (let number = 1; number <= MAX_NAME_TRIES; number++) {
-    const end = number === 1 ? "" : `-${number}`;
-    const candidate = `${name.slice(0, MAX_NAME - end.length).replace(/-+$/, "")}${end}`;
-    const taken = await store.get(findWorkspaceByName({ owner_id, name: candidate }));
-    if (!taken || taken.deleted) return candidate;
+    const suffix = number === 1 ? "" : `-${number}`;
+    const candidate = `${name.slice(0, MAX_NAME - suffix.length).replace(/-+$/, "")}${suffix}`;
+    const existing = await store.get(findWorkspaceByName({ owner_id, name: candidate }));
+    if (!existing || existing.deleted) return candidate;
   }
   throw conflict("The name of the workspace is taken. Choose another one.");
 };
@@ -176,9 +176,10 @@ const planBuild = async (
   caller: UserCaller,
 ): Promise<NewBuild> => {
   const { store } = ctx;
-  const follows = template.require_active_version || workspace.automatic_updates === "always";
-  const kept = body.transition === "start" && follows ? template.active_version_id : last.template_version_id;
-  const version = await loadVersion(store, body.template_version_id ?? kept);
+  const followsActive = template.require_active_version || workspace.automatic_updates === "always";
+  const defaultVersionId =
+    body.transition === "start" && followsActive ? template.active_version_id : last.template_version_id;
+  const version = await loadVersion(store, body.template_version_id ?? defaultVersionId);
   if (!version || version.row.template_id !== workspace.template_id) throw notFound();
   const mayChoose = canManageTemplate(caller, template);
   if (template.require_active_version && version.row.id !== template.active_version_id && !mayChoose) {
@@ -226,9 +227,9 @@ const startBuild = async (
 
 const presentBuild = async (ctx: DomainContext, build: NewBuild, caller: UserCaller): Promise<Build> => {
   const view = await ctx.store.get(findBuildView({ id: build.id }));
-  const [shown] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
-  if (!shown) throw notFound();
-  return shown;
+  const [presented] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
+  if (!presented) throw notFound();
+  return presented;
 };
 
 const checkInput = (body: CreateBuild): void => {
@@ -257,8 +258,8 @@ const sealStateOverride = (
 };
 
 const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCaller): void => {
-  const may = body.transition === "delete" ? canDeleteWorkspace : canStartStop;
-  if (!may(caller, workspace)) throw forbidden(`You may not ${body.transition} this workspace.`);
+  const isAllowed = body.transition === "delete" ? canDeleteWorkspace : canStartStop;
+  if (!isAllowed(caller, workspace)) throw forbidden(`You may not ${body.transition} this workspace.`);
   if (body.orphan && !canManageTemplates(caller, workspace.organization_id)) {
     throw forbidden("Only template administrators can delete a workspace without its resources.");
   }

@@ -14,8 +14,8 @@ import { canHaveLocal, checkLocalStart, explainNoLocal, LOCAL_PROVISIONER } from
 type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs" | "repositories" | "provisioners"> &
   FormDeps;
 
-/** Those of one owner, or all. */
-type Which = { readonly owner_id?: string; readonly atStart?: boolean };
+/** Selects the local workspaces of one owner, or all. */
+type Selection = { readonly owner_id?: string; readonly atStart?: boolean };
 
 /** Workspaces read per page. */
 const PAGE = 500;
@@ -24,7 +24,7 @@ const PAGE = 500;
  * Stops running local workspaces that could not be started now. Resolves when the stops are queued; a failure to stop one is logged and does
  * not affect the others.
  */
-export const stopForbiddenLocal = async (deps: Deps, { owner_id, atStart = false }: Which = {}): Promise<void> => {
+export const stopForbiddenLocal = async (deps: Deps, { owner_id, atStart = false }: Selection = {}): Promise<void> => {
   // This runs every ten seconds, so nothing is searched where everyone may have local workspaces.
   if (explainNoLocal(deps.config) === undefined && canHaveLocal(deps.config, [])) return;
   // It also runs at every OpenID Connect sign-in.

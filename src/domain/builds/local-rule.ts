@@ -43,16 +43,16 @@ export const checkLocalStart = async (
   const canHave = (id: string): Promise<boolean> => canHaveLocalNow({ store, config }, id);
   // The server itself starts what schedules and presets require, and is the author of its built-in template.
   const canTakePart = async (id: string): Promise<boolean> => id === PREBUILDS_USER_ID || (await canHave(id));
-  const rest = "The setting allow_local_provisioner_for_members allows it for everyone.";
+  const hint = "The setting allow_local_provisioner_for_members allows it for everyone.";
   if (!(await canHave(owner_id))) {
-    throw forbidden(`Only owners of the deployment can have local workspaces on this server. ${rest}`);
+    throw forbidden(`Only owners of the deployment can have local workspaces on this server. ${hint}`);
   }
   if (!(await canTakePart(initiator_id))) {
-    throw forbidden(`Only owners of the deployment can start local workspaces on this server. ${rest}`);
+    throw forbidden(`Only owners of the deployment can start local workspaces on this server. ${hint}`);
   }
   if (!(await canTakePart(author_id))) {
     throw forbidden(
-      `On this server, local workspaces start only from template versions that an owner created. ${rest}`,
+      `On this server, local workspaces start only from template versions that an owner created. ${hint}`,
     );
   }
 };

@@ -64,18 +64,18 @@ export const resolveValues = async (
   { given, previous, preset }: Omit<ParameterInput, "manifest">,
   owner_id: string,
 ): Promise<{ values: Record<string, string>; manifest: Manifest }> => {
-  const named = given.map(({ name, value }) => [name, value] as const);
-  const chosen = Object.entries(preset?.parameters ?? {}).map(([name, value]) => [name, String(value)] as const);
-  const inputs = { ...previous, ...Object.fromEntries([...named, ...chosen]) };
+  const givenPairs = given.map(({ name, value }) => [name, value] as const);
+  const presetPairs = Object.entries(preset?.parameters ?? {}).map(([name, value]) => [name, String(value)] as const);
+  const inputs = { ...previous, ...Object.fromEntries([...givenPairs, ...presetPairs]) };
   const requested = await resolveManifest(deps, row, manifest, inputs, owner_id);
   if (requested === manifest) return { manifest, values: resolveParameters({ manifest, given, previous, preset }) };
-  const wanted = pickApplicable(manifest, requested, Object.fromEntries(named), previous);
-  const fitting = given.filter(({ name }) => Object.hasOwn(wanted, name));
+  const applicable = pickApplicable(manifest, requested, Object.fromEntries(givenPairs), previous);
+  const applicableGiven = given.filter(({ name }) => Object.hasOwn(applicable, name));
   const isParameter = (name: string): boolean => requested.parameters?.some((one) => one.name === name) === true;
-  const parameters = Object.fromEntries(chosen.filter(([name]) => isParameter(name)));
+  const parameters = Object.fromEntries(presetPairs.filter(([name]) => isParameter(name)));
   const values = resolveParameters({
     manifest: requested,
-    given: fitting,
+    given: applicableGiven,
     previous,
     ...(preset ? { preset: { ...preset, parameters } } : {}),
   });
@@ -97,7 +97,7 @@ const addTags = async (
   });
 };
 
-type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_preset_id"> & {
+type BuildInput = Pick<CreateBuild, "rich_parameter_values" | "template_version_preset_id"> & {
   readonly transition: NewBuild["transition"];
   readonly initiator_id: string;
   /** The workspace's owner. */
@@ -111,7 +111,7 @@ type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_prese
   readonly no_user_data: boolean;
   /** Sealed. See NewBuild. */
   readonly state_override?: string;
-  /** A value: the plan of a repository that was read for this build. */
+  /** The plan of a repository that was read for this build, as a parameter's value. */
   readonly repository_plan?: string | undefined;
 };
 
@@ -123,13 +123,13 @@ export type BuildDeps = {
 
 const DAY_MS = 86_400_000;
 
-type Deleting = Input & { readonly provisioner: string; readonly tags: NewBuild["tags"] };
+type DeleteInput = BuildInput & { readonly provisioner: string; readonly tags: NewBuild["tags"] };
 
 /** Returns how long the files of a deleted workspace are kept; undefined if they cannot or should not be kept. */
 const findTrashTime = async (
   store: Store,
   { row }: VersionWithStatus,
-  { transition, orphan, permanent, owner_id, provisioner, tags }: Deleting,
+  { transition, orphan, permanent, owner_id, provisioner, tags }: DeleteInput,
 ): Promise<{ kept_ms?: number }> => {
   if (transition !== "delete" || orphan || permanent || owner_id === PREBUILDS_USER_ID) return {};
   if (!hasFiles(provisioner) || !isForBuiltIn(tags)) return {};
@@ -170,7 +170,7 @@ export const planNewBuild = async (
   deps: BuildDeps,
   version: VersionWithStatus,
   manifest: Manifest,
-  input: Input,
+  input: BuildInput,
   previous?: Readonly<Record<string, string>>,
 ): Promise<NewBuild> => {
   const { store } = deps;

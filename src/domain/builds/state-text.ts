@@ -41,8 +41,8 @@ export const checkPushed = (
   if (provisioner !== "terraform") return;
   const problem = text === "" ? undefined : findStateProblem(text);
   if (problem !== undefined) throw invalidField("state", problem);
-  const forgotten = isForced ? undefined : findReplaceProblem(openOrNull(encryption, before), text);
-  if (forgotten !== undefined) throw conflict(forgotten);
+  const lossProblem = isForced ? undefined : findReplaceProblem(openOrNull(encryption, before), text);
+  if (lossProblem !== undefined) throw conflict(lossProblem);
 };
 
 /** A push is the way to repair a state that cannot be decrypted. */

@@ -28,7 +28,8 @@ type Deps = Pick<DomainContext, "store" | "clock" | "encryption" | "blobs" | "li
 const PROMPT = "AI Prompt";
 const SESSION_TTL_SECONDS = 7 * 86_400;
 /**
- * What a command line signed in with the owner's session token needs inside a workspace. Everything that outlives the token is left out:
+ * The scopes that a command-line client with the owner's session token needs inside a workspace. Everything that outlives the token is
+ * left out:
  * keys, secrets, shares, roles, settings, versions of templates. Programs in the workspace, and people it is shared with, can read the
  * token.
  */
@@ -98,8 +99,8 @@ export const loadOwner = async (
   const user = await store.get(findUser({ id: user_id }));
   if (!user) throw new ProvisionError("The workspace's owner was deleted.");
   const { organizations, groups } = await readMemberships(store, user_id);
-  const own = organizations[organization_id] ?? [];
-  const named = [...(await groupsById(store, groups)).values()].filter(
+  const organizationRoles = organizations[organization_id] ?? [];
+  const namedGroups = [...(await groupsById(store, groups)).values()].filter(
     (group) => group.organization_id === organization_id && group.id !== organization_id,
   );
   return {
@@ -108,10 +109,10 @@ export const loadOwner = async (
     full_name: user.name,
     email: user.email,
     login_type: user.login_type,
-    groups: [EVERYONE, ...named.map(({ name }) => name)],
+    groups: [EVERYONE, ...namedGroups.map(({ name }) => name)],
     roles: [
       ...["member", ...user.roles].map((name) => ({ name, org_id: "" })),
-      ...["organization-member", ...own].map((name) => ({ name, org_id: organization_id })),
+      ...["organization-member", ...organizationRoles].map((name) => ({ name, org_id: organization_id })),
     ],
   };
 };
@@ -139,10 +140,10 @@ const loadSecrets = async (deps: Deps, request: ProvisionRequest): Promise<Terra
     return NO_SECRETS;
   }
   const needs = manifest.terraform?.needs ?? [];
-  const pair = needs.includes("ssh_key") ? await readGitSshKey(deps, owner.id) : undefined;
+  const keyPair = needs.includes("ssh_key") ? await readGitSshKey(deps, owner.id) : undefined;
   return {
-    ssh_public_key: pair?.public_key ?? "",
-    ssh_private_key: pair ? openGitSshKey(deps, pair) : "",
+    ssh_public_key: keyPair?.public_key ?? "",
+    ssh_private_key: keyPair ? openGitSshKey(deps, keyPair) : "",
     session_token: await createSessionToken(deps, request, needs.includes("session_token")),
     accounts: await loadAccounts(deps, owner.id, manifest),
   };
@@ -155,7 +156,7 @@ const createSessionToken = async (
   isNeeded: boolean,
 ): Promise<string> => {
   const token_name = `${owner.username}_${workspace.name}_session_token`;
-  const old = await store.get(findKeyByName({ user_id: owner.id, name: token_name }));
+  const oldKey = await store.get(findKeyByName({ user_id: owner.id, name: token_name }));
   const created =
     isNeeded && transition === "start"
       ? createKey({
@@ -167,7 +168,7 @@ const createSessionToken = async (
           now: clock.now(),
         })
       : undefined;
-  const writes = [...(old ? [deleteKey(old.id)] : []), ...(created?.statements ?? [])];
+  const writes = [...(oldKey ? [deleteKey(oldKey.id)] : []), ...(created?.statements ?? [])];
   if (writes.length === 0) return "";
   const guards = created ? [guardNotSuspended({ id: owner.id })] : [];
   return store.commit([...guards, ...writes]).then(
@@ -185,8 +186,8 @@ const loadAccounts = async ({ links }: Deps, user_id: string, manifest: Manifest
   const tokens: Record<string, string> = {};
   for (const { id } of manifest.external_auth ?? []) {
     const provider = links.providers.get(id);
-    const live = provider && (await links.live(user_id, provider));
-    if (live) tokens[id] = live.access_token;
+    const link = provider && (await links.live(user_id, provider));
+    if (link) tokens[id] = link.access_token;
   }
   return tokens;
 };

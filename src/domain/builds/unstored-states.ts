@@ -1,5 +1,5 @@
-// Finds provisioner states that were kept where they were created but are stored by now. A server or worker that was killed before it got
-// the confirmation asks after its restart.
+// Finds provisioner states that are still kept where they were created although they are stored by now. A server or worker that was
+// killed before it got the confirmation asks for this after its restart.
 import { log } from "#base/log.ts";
 import { openState } from "#db/workspaces/build-state.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
@@ -21,9 +21,9 @@ export const findObsoleteStates = async (
   kept: readonly RetainedBuild[],
   organization_id?: string,
 ): Promise<RetainedBuild[]> => {
-  const stored: RetainedBuild[] = [];
-  for (const one of kept) if (await isStored(deps, one, organization_id)) stored.push(one);
-  return stored;
+  const obsolete: RetainedBuild[] = [];
+  for (const one of kept) if (await isStored(deps, one, organization_id)) obsolete.push(one);
+  return obsolete;
 };
 
 const isStored = async (
@@ -35,12 +35,12 @@ const isStored = async (
   if (!workspace || (organization_id !== undefined && workspace.organization_id !== organization_id)) return false;
   const build = await store.get(findBuild({ id: workspace.latest_build_id }));
   const job = build && (await store.get(findJob({ id: build.job_id })));
-  // The build continues and needs it.
+  // The build is still running and needs the kept state.
   if (!build || !job || isActive(job)) return false;
   if (workspace.deleted) return true;
   const state = openState(encryption, workspace_id, build.state);
-  const known = state === null ? undefined : parseSerial(state);
-  return known !== undefined && known.lineage === lineage && known.serial >= serial;
+  const storedSerial = state === null ? undefined : parseSerial(state);
+  return storedSerial !== undefined && storedSerial.lineage === lineage && storedSerial.serial >= serial;
 };
 
 /** Deletes kept states of the server's own provisioners that are stored by now. Runs after startup and never rejects. */

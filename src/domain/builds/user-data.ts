@@ -20,7 +20,7 @@ export type BuildCause =
  */
 export const hidesUserData = (cause: BuildCause, before: boolean): boolean => {
   if (cause.by === "server") return before;
-  const starts = cause.transition === "start";
-  if (cause.mayEnter) return !starts && before;
-  return starts || cause.isChanged || before;
+  const isStart = cause.transition === "start";
+  if (cause.mayEnter) return !isStart && before;
+  return isStart || cause.isChanged || before;
 };

@@ -67,7 +67,7 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   wakes.set(id, started);
   try {
     const build_id = await started;
-    // Another caller has started or changed it.
+    // Another caller has started or changed the workspace.
     if (build_id === undefined)
       return await findStanding(ctx, (await ctx.store.get(findWorkspaceAccessRow({ id }))) ?? workspace);
     return { standing: "starting", build_id };
@@ -76,7 +76,7 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   }
 };
 
-/** `after`: the stop that was seen, because another start may have come and gone while access was checked. */
+/** `after`: the stop build that was seen, because the workspace may have been started and stopped again while access was checked. */
 const start = async (
   ctx: DomainContext,
   { id, after }: { readonly id: string; readonly after: string },
@@ -88,9 +88,9 @@ const start = async (
     // Any page can make a browser connect, so connecting does not approve what the workspace runs.
     return (await createBuild(ctx, id, body, initiator, { isOnBehalf: true, after })).id;
   } catch (error) {
-    const now = await ctx.store.get(findWorkspaceAccessRow({ id }));
-    const isOvertaken = error instanceof AppError && error.kind === "conflict" && now !== undefined;
-    if (isOvertaken && (await findStanding(ctx, now)).standing !== "stopped") return undefined;
+    const current = await ctx.store.get(findWorkspaceAccessRow({ id }));
+    const hasConflict = error instanceof AppError && error.kind === "conflict" && current !== undefined;
+    if (hasConflict && (await findStanding(ctx, current)).standing !== "stopped") return undefined;
     throw error;
   }
 };
@@ -104,8 +104,8 @@ const checkWake = async (
   const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
   const level = (template?.wake_on_connect ?? "off") as WakeLevel;
   const isPerson = caller !== undefined && canStartStop(caller, workspace);
-  const visits = isVisitor && level === "public";
-  if (workspace.owner_id === PREBUILDS_USER_ID || (!isPerson && !visits)) {
+  const isAllowedVisitor = isVisitor && level === "public";
+  if (workspace.owner_id === PREBUILDS_USER_ID || (!isPerson && !isAllowedVisitor)) {
     throw forbidden("You may not start this workspace.");
   }
   if (level === "off") {
@@ -115,9 +115,9 @@ const checkWake = async (
   }
   // A visitor starts it on the owner's behalf, if the owner allows it.
   const initiator = isPerson ? caller : await loadCaller(store, workspace.owner_id);
-  const chooser = initiator && (await store.get(findUser({ id: initiator.user_id })));
-  if (!initiator || !chooser) throw forbidden("The workspace's owner may not start it now.");
-  if (!chooser.wake_on_connect)
+  const user = initiator && (await store.get(findUser({ id: initiator.user_id })));
+  if (!initiator || !user) throw forbidden("The workspace's owner may not start it now.");
+  if (!user.wake_on_connect)
     throw conflict("The workspace is stopped, and your preferences say not to start it on connect.");
   return initiator;
 };

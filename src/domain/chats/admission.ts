@@ -21,10 +21,10 @@ export const admitUserPrompt = async (
   { id, key, owner_id }: ChatAccessRow,
   { typed, asked, request_key }: Submission,
 ): Promise<AdmittedPrompt> => {
-  const as_is = { content: typed, custom_prompt: null };
-  if (await isRepeated(ctx, key, request_key)) return as_is;
+  const unchanged = { content: typed, custom_prompt: null };
+  if (await isRepeated(ctx, key, request_key)) return unchanged;
   await checkUsageLimit(ctx, owner_id);
-  if (ctx.hooks.isOff) return as_is;
+  if (ctx.hooks.isOff) return unchanged;
   await ctx.chats.ask(id, "check", asked);
   const chat = await ctx.store.get(findChat({ id }));
   if (!chat) throw notFound();

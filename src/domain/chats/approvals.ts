@@ -17,11 +17,11 @@ export const readApprovals = async ({ store, generations }: DomainContext, id: s
     chat.status === "requires_action" ? chat.pending_calls.filter((one) => one.permission === "asked") : [];
   const previews = await generations.previewCalls({ ...toPromptScope(chat), chat_id: id }, requested);
   return {
-    calls: requested.map((call, at) => ({
+    calls: requested.map((call, index) => ({
       tool_call_id: call.tool_call_id,
       tool_name: call.tool_name,
       args: JSON.stringify(call.args ?? {}),
-      ...previews[at],
+      ...previews[index],
       always: [...makeRules(call, "allow")],
     })),
   };
@@ -29,7 +29,7 @@ export const readApprovals = async ({ store, generations }: DomainContext, id: s
 
 /**
  * Rejects with 403 when a key with scopes allows a call that creates a workspace or starts one with parameter values, which the workspace
- * keeps, without the scopes for it. Rejects with 409 when it allows a call that does not wait.
+ * keeps, without the scopes for it. Rejects with 409 when it allows a call that is not waiting for approval.
  */
 export const requireScopeToAllow = async (
   { store }: Pick<DomainContext, "store">,

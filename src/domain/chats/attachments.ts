@@ -18,10 +18,10 @@ export const loadAttachables = async (
   parts: readonly InputPart[],
   chat: { readonly organization_id: string; readonly key: number | null },
 ): Promise<Attachables> => {
-  const named = parts.flatMap(({ type, file_id }) =>
+  const fileIds = parts.flatMap(({ type, file_id }) =>
     type.trim().toLowerCase() === "file" && file_id ? [file_id] : [],
   );
-  const ids = new Set(named.map((id) => id.toLowerCase()));
+  const ids = new Set(fileIds.map((id) => id.toLowerCase()));
   if (ids.size > MAX_CHAT_FILES) {
     throw new AppError("invalid", "Attachment limit exceeded.", {
       detail: `A chat can have at most ${MAX_CHAT_FILES} files.`,

@@ -5,7 +5,7 @@ import {
   countSpenders,
   listAgentTurnCosts,
   listTurnCosts,
-  type SpendOf,
+  type SpendFilter,
   sumSpend,
   sumSpendByChat,
   sumSpendByModel,
@@ -22,7 +22,7 @@ import { findUserInPath } from "../users/find.ts";
 import type { CostRange } from "./cost-range.ts";
 import { findChangeableChat } from "./find.ts";
 
-const TURNS = 100;
+const MAX_TURNS = 100;
 
 /** Returns the cost of the whole tree of a root chat. For its owner and site owners. Rejects with 404 or 403. */
 export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatCost> => {
@@ -34,8 +34,8 @@ export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserC
     store.scan(sumSpendByModel(filter)),
     store.scan(
       chat.coding_agent === null
-        ? listTurnCosts({ chat: chat.key, limit: TURNS })
-        : listAgentTurnCosts({ chat: chat.key, chat_id: chat.id, root: filter.root, limit: TURNS }),
+        ? listTurnCosts({ chat: chat.key, limit: MAX_TURNS })
+        : listAgentTurnCosts({ chat: chat.key, chat_id: chat.id, root: filter.root, limit: MAX_TURNS }),
     ),
   ]);
   return { chat_id: chat.id, ...(sums[0] ?? ZERO_SPEND), by_model, turns };
@@ -50,7 +50,7 @@ export const loadUserCost = async (
 ): Promise<CostSummary> => {
   const { id } = await findUserInPath(ctx.store, text, caller);
   if (id !== caller.user_id && !canConfigureChats(caller)) throw notFound();
-  const filter: SpendOf = { user_id: id, ...range };
+  const filter: SpendFilter = { user_id: id, ...range };
   const { store } = ctx;
   const [[sums = ZERO_SPEND], by_model, by_chat, by_month] = await Promise.all([
     store.scan(sumSpend(filter)),

@@ -28,7 +28,7 @@ import { loadStartingPermissions } from "./starting-permissions.ts";
 import { checkUsageLimit } from "./usage-limits.ts";
 import { findPreferredModel } from "./wanted-model.ts";
 
-/** With a `key`, the chat's ID is derived from it, so that a repeated request creates only one chat. */
+/** With a `request`, the chat's ID is derived from its key, so that a repeated request creates only one chat. */
 export const createChat = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -43,14 +43,14 @@ export const createChat = async (
   const chat = { organization_id, key: null };
   const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
   const workspace_id = await resolveWorkspace(ctx, caller, organization_id, body.workspace_id);
-  const wanted =
+  const preferred =
     body.model_config_id === undefined ? await findPreferredModel(ctx, caller, organization_id) : undefined;
   const coding_agent = await chooseCodingAgent(ctx, body.coding_agent, workspace_id);
-  const model = wanted?.model_config_id ?? chooseModelOrNone(ctx, body.model_config_id, coding_agent);
-  const asked_plan = parsePlanMode(body.plan_mode);
-  checkModes(body.permission_mode, asked_plan);
-  const chosen = await chooseServers(ctx, organization_id, body.mcp_server_ids);
-  const mcp_server_ids = chosen ?? (await listDefaultServers(ctx, organization_id));
+  const model = preferred?.model_config_id ?? chooseModelOrNone(ctx, body.model_config_id, coding_agent);
+  const requestedPlan = parsePlanMode(body.plan_mode);
+  checkModes(body.permission_mode, requestedPlan);
+  const chosenServers = await chooseServers(ctx, organization_id, body.mcp_server_ids);
+  const mcp_server_ids = chosenServers ?? (await listDefaultServers(ctx, organization_id));
   const labels = toLabels(body.labels ?? {});
   const dynamic_tools = toDynamicTools(body.unsafe_dynamic_tools);
   const client_type = parseClientType(body.client_type);
@@ -58,12 +58,12 @@ export const createChat = async (
     owner_id: caller.user_id,
     client_type,
     workspace_id,
-    plan_mode: asked_plan ?? null,
+    plan_mode: requestedPlan ?? null,
     permission_mode: body.permission_mode,
     permissions: body.permissions === undefined ? undefined : toPermissions(body.permissions),
     is_application: caller.is_application,
   });
-  const last_reasoning_effort = parseEffort(body.reasoning_effort) ?? wanted?.reasoning_effort ?? "";
+  const last_reasoning_effort = parseEffort(body.reasoning_effort) ?? preferred?.reasoning_effort ?? "";
   const message = { created_by: caller.user_id, model_config_id: model, usage: null };
   const system = body.system_prompt?.trim() ?? "";
   const owner = { id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null };

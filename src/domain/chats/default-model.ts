@@ -53,22 +53,23 @@ export const shouldBecomeDefault = async (
 };
 
 /**
- * Returns the new default when the models matching `leaves` are deleted or disabled: the oldest enabled one that responds. Undefined when
- * the default stays, or when none responds; then there is no default until one does.
+ * Returns the new default when the models matching `isLeaving` are deleted or disabled: the oldest enabled one that responds. Undefined
+ * when
+ * the default stays, or when none responds; in the latter case there is no default until one responds.
  */
 export const findNextDefault = async (
   deps: Deps,
-  leaves: (model: ModelConfigRow) => boolean,
+  isLeaving: (model: ModelConfigRow) => boolean,
   { user_id, signal }: ModelCaller,
 ): Promise<string | undefined> => {
   const { providers, models } = await deps.modelSettings.list();
-  if (!models.some((one) => one.is_default && leaves(one))) return;
+  if (!models.some((one) => one.is_default && isLeaving(one))) return;
   const isUsable = (one: ModelConfigRow): boolean =>
-    one.enabled && !leaves(one) && deps.models.resolve(one.id) !== undefined;
+    one.enabled && !isLeaving(one) && deps.models.resolve(one.id) !== undefined;
   const candidates = models.filter(isUsable).slice(0, MAX_CANDIDATES);
-  const done = new AbortController();
-  const timer = deps.clock.after(CANDIDATE_TIMEOUT_MS, () => done.abort());
-  const stop = AbortSignal.any([signal, done.signal]);
+  const timeout = new AbortController();
+  const timer = deps.clock.after(CANDIDATE_TIMEOUT_MS, () => timeout.abort());
+  const stop = AbortSignal.any([signal, timeout.signal]);
   const isDemo = (one: ModelConfigRow): boolean =>
     providers.some(({ id, provider }) => id === one.provider_id && provider === "demo");
   const answers = candidates.map(async (one): Promise<boolean> => {
@@ -79,9 +80,9 @@ export const findNextDefault = async (
     );
   });
   try {
-    for (const [at, answer] of answers.entries()) if (await answer) return candidates[at]?.id;
+    for (const [index, answer] of answers.entries()) if (await answer) return candidates[index]?.id;
   } finally {
     timer.cancel();
-    done.abort();
+    timeout.abort();
   }
 };

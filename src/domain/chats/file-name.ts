@@ -13,8 +13,8 @@ export const parseFileName = (header: string | null): string => {
   const invalidName = (detail: string) => invalidField("Content-Disposition", detail);
   const text = header ?? "";
   const [, quoted, token] = PLAIN_NAME.exec(text) ?? [];
-  const given = decodeName(ENCODED_NAME.exec(text)?.[1]) ?? quoted?.replaceAll(/\\(.)/g, "$1") ?? token ?? "";
-  const name = (toUtf8(given).replaceAll(HIDDEN_CHARACTERS, "").split(/[\\/]/).at(-1) ?? "").trim();
+  const rawName = decodeName(ENCODED_NAME.exec(text)?.[1]) ?? quoted?.replaceAll(/\\(.)/g, "$1") ?? token ?? "";
+  const name = (toUtf8(rawName).replaceAll(HIDDEN_CHARACTERS, "").split(/[\\/]/).at(-1) ?? "").trim();
   if (name === "") throw invalidName('must carry the name of the file: attachment; filename="notes.txt"');
   if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw invalidName(`has a name of more than ${MAX_NAME_BYTES} bytes`);
   return name;

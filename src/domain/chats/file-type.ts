@@ -35,8 +35,8 @@ export const checkType = (
 };
 
 const detectType = (bytes: Uint8Array, name: string): ChatFileType | undefined => {
-  const signed = detectSignature(bytes);
-  if (signed !== undefined) return CHAT_FILE_TYPES.find((type) => type === signed);
+  const typeBySignature = detectSignature(bytes);
+  if (typeBySignature !== undefined) return CHAT_FILE_TYPES.find((type) => type === typeBySignature);
   const text = bytes.some((byte) => byte < 32 && !TEXT_CONTROLS.has(byte)) ? undefined : decode(bytes);
   if (text === undefined || isSvg(text.slice(0, SVG_SEARCH_BYTES))) return undefined;
   const extension = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase();
@@ -47,14 +47,14 @@ const detectType = (bytes: Uint8Array, name: string): ChatFileType | undefined =
 
 /** Returns whether the first element is svg; whitespace, declarations, a doctype and comments may precede it. */
 const isSvg = (text: string): boolean => {
-  for (let at = text.startsWith("\ufeff") ? 1 : 0; ; ) {
-    while (/\s/.test(text.charAt(at))) at += 1;
-    const end = text.startsWith("<!--", at) ? "-->" : text.startsWith("<?", at) ? "?>" : "";
-    const isDoctype = /^<!doctype/i.test(text.slice(at, at + 9));
-    if (end === "" && !isDoctype) return /^<(\w+:)?svg[\s/>]/i.test(text.slice(at, at + 64));
-    const close = isDoctype ? endOfDoctype(text, at) : text.indexOf(end, at);
+  for (let position = text.startsWith("\ufeff") ? 1 : 0; ; ) {
+    while (/\s/.test(text.charAt(position))) position += 1;
+    const end = text.startsWith("<!--", position) ? "-->" : text.startsWith("<?", position) ? "?>" : "";
+    const isDoctype = /^<!doctype/i.test(text.slice(position, position + 9));
+    if (end === "" && !isDoctype) return /^<(\w+:)?svg[\s/>]/i.test(text.slice(position, position + 64));
+    const close = isDoctype ? endOfDoctype(text, position) : text.indexOf(end, position);
     if (close < 0) return false;
-    at = close + (isDoctype ? 1 : end.length);
+    position = close + (isDoctype ? 1 : end.length);
   }
 };
 
@@ -63,8 +63,8 @@ const endOfDoctype = (text: string, from: number): number => {
   const simple = text.indexOf(">", from);
   const bracket = text.indexOf("[", from);
   if (bracket < 0 || simple < bracket) return simple;
-  const closed = text.indexOf("]", bracket);
-  return closed < 0 ? -1 : text.indexOf(">", closed);
+  const bracketEnd = text.indexOf("]", bracket);
+  return bracketEnd < 0 ? -1 : text.indexOf(">", bracketEnd);
 };
 
 const decode = (bytes: Uint8Array): string | undefined => {
@@ -75,7 +75,7 @@ const decode = (bytes: Uint8Array): string | undefined => {
   }
 };
 
-/** What is too large to be parsed is recognized by its ends. */
+/** Text that is too large to be parsed is recognized by its first and last characters. */
 const isJson = (text: string): boolean => {
   try {
     parseJson(text);

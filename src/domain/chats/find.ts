@@ -20,9 +20,9 @@ export const canSeeChat = async (
   caller: UserCaller,
   chat: ChatAccessRow,
 ): Promise<boolean> =>
-  canUpdateChat(caller, chat) || isSharedWith(store, getRoot(chat), listReaderIds(caller, chat.organization_id));
+  canUpdateChat(caller, chat) || isSharedWith(store, getRootId(chat), listReaderIds(caller, chat.organization_id));
 
-const getRoot = ({ id, parent_chat_id }: ChatAccessRow): string => parent_chat_id ?? id;
+const getRootId = ({ id, parent_chat_id }: ChatAccessRow): string => parent_chat_id ?? id;
 
 /** Returns a chat the caller can see. Rejects with 404. */
 export const findVisibleChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatAccessRow> => {
@@ -37,11 +37,11 @@ export const findVisibleChat = async (ctx: DomainContext, id: string, caller: Us
  */
 export const chatAccess = (ctx: DomainContext, chat: ChatAccessRow): Access => ({
   key: `chat ${chat.id}`,
-  topic: getRoot(chat),
+  topic: getRootId(chat),
   lost: "you no longer have access to the chat",
   holds: async (caller) => {
-    const now = await ctx.store.get(findChatAccessRow({ id: chat.id }));
-    return now !== undefined && canSeeChat(ctx, caller, now);
+    const current = await ctx.store.get(findChatAccessRow({ id: chat.id }));
+    return current !== undefined && canSeeChat(ctx, caller, current);
   },
 });
 

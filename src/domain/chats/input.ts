@@ -12,7 +12,7 @@ const MAX_LABELS = 50;
 const LABEL_KEY = /^[a-zA-Z0-9][a-zA-Z0-9._/-]*$/;
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-const bytes = (text: string): number => Buffer.byteLength(text);
+const countBytes = (text: string): number => Buffer.byteLength(text);
 
 /** Returns the parts to store. Rejects with 400 and names the part and field. */
 export const toContent = (parts: readonly InputPart[], files: Attachables = new Map()): MessagePart[] => {
@@ -90,12 +90,13 @@ export const toLabels = (labels: Readonly<Record<string, string>>): Record<strin
   const entries = Object.entries(labels);
   if (entries.length > MAX_LABELS) throw invalidInput(`must be at most ${MAX_LABELS}`);
   for (const [key, value] of entries) {
-    if (!LABEL_KEY.test(key) || bytes(key) > 64) {
+    if (!LABEL_KEY.test(key) || countBytes(key) > 64) {
       throw invalidInput(
         `the key "${key.slice(0, 64)}" must be 1 to 64 letters, digits, dots, underscores, slashes and dashes`,
       );
     }
-    if (bytes(value) < 1 || bytes(value) > 256) throw invalidInput(`the value of "${key}" must have 1 to 256 bytes`);
+    if (countBytes(value) < 1 || countBytes(value) > 256)
+      throw invalidInput(`the value of "${key}" must have 1 to 256 bytes`);
   }
   return { ...labels };
 };

@@ -50,7 +50,7 @@ export const loadKnownSecrets = async (deps: Deps, scope: SecretScope): Promise<
   };
 };
 
-/** What cannot be opened is in no workspace. */
+/** A secret that cannot be decrypted is in no workspace. */
 const omitUnreadable = (error: unknown): [] => {
   if (error instanceof UnsealError) return [];
   throw error;

@@ -6,7 +6,7 @@ import type { DomainContext } from "../context.ts";
 type Deps = Pick<DomainContext, "store">;
 
 /**
- * Returns the chosen servers without duplicates; undefined when the request does not say. `known` are the chat's current servers. Rejects
+ * Returns the chosen servers without duplicates; undefined when the request names none. `known` are the chat's current servers. Rejects
  * with 400 and names the servers that cannot be used.
  */
 export const chooseServers = async (
@@ -19,9 +19,9 @@ export const chooseServers = async (
   const chosen = [...new Set(ids.map((id) => id.toLowerCase()))];
   const rows = await store.all(listMcpServers({ organization_id }));
   const usable = new Set([...known, ...rows.filter(({ enabled }) => enabled).map(({ id }) => id)]);
-  const wrong = chosen.filter((id) => !usable.has(id));
-  if (wrong.length === 0) return chosen;
-  const detail = `not enabled in this organization: ${wrong.join(", ")}`;
+  const unusable = chosen.filter((id) => !usable.has(id));
+  if (unusable.length === 0) return chosen;
+  const detail = `not enabled in this organization: ${unusable.join(", ")}`;
   throw invalid("Validation failed.", [{ field: "mcp_server_ids", detail }]);
 };
 

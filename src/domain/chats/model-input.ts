@@ -21,10 +21,10 @@ export const parseKey = (text: string): string => {
 };
 
 /** Accepts http or https without secrets, and removes a trailing slash. An empty text stays empty. */
-export const parseBaseUrl = (text: string, isNeeded: boolean): string => {
+export const parseBaseUrl = (text: string, isRequired: boolean): string => {
   const invalidUrl = (detail: string): AppError => invalidField("base_url", detail);
   const trimmed = text.trim();
-  if (trimmed === "" && isNeeded) throw invalidUrl("is required for this provider");
+  if (trimmed === "" && isRequired) throw invalidUrl("is required for this provider");
   if (trimmed === "") return "";
   const url = URL.canParse(trimmed) ? new URL(trimmed) : undefined;
   if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw invalidUrl("must be an http or https URL");

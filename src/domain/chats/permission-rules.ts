@@ -11,7 +11,7 @@ export const COMMAND_PROBLEM =
   "must be one command of plain words: no variables, substitutions, redirections or operators";
 
 /** An allow rule with a misspelled name causes more approvals, never fewer. */
-const isWider = (action: PermissionAction): boolean => action === "allow";
+const isHarmlessIfMisspelled = (action: PermissionAction): boolean => action === "allow";
 
 /**
  * Returns the tool that a name closely resembles: a misspelled deny rule would be stored but never match. Names that differ more may belong
@@ -30,8 +30,8 @@ export const toPermissions = (given: ChatPermissions | null): ChatPermissions | 
       invalid("Invalid permissions.", [{ field: `permissions.rules.${index}.${field}`, detail }]);
     if (tool === "" || !TOOL_PATTERN.test(tool))
       throw invalidRule("tool", "must be a tool's name; only its end may be a *");
-    const meant = isWider(action) ? undefined : findMisspelling(tool);
-    if (meant !== undefined) throw invalidRule("tool", `there is no tool ${tool}. Did you mean ${meant}?`);
+    const suggestion = isHarmlessIfMisspelled(action) ? undefined : findMisspelling(tool);
+    if (suggestion !== undefined) throw invalidRule("tool", `there is no tool ${tool}. Did you mean ${suggestion}?`);
     if (command === undefined) continue;
     if (tool !== "execute") throw invalidRule("command", "is only for the tool execute");
     if (!isCommandPrefix(command)) throw invalidRule("command", COMMAND_PROBLEM);

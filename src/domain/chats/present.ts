@@ -72,7 +72,7 @@ const presentChild = (
   })),
 });
 
-/** A turn that ends with a question waits for a person; whatever is said then begins another turn. */
+/** A turn that ends with a question waits for a person, whose reply begins another turn. */
 const presentQuestion = ({ status, asked_by }: ChatView["chat"]): Pick<ChildChat, "awaits"> => {
   if (status !== "waiting" || asked_by === null) return {};
   return { awaits: asked_by === "propose_plan" ? "approval" : "answer" };
@@ -149,7 +149,7 @@ export const presentQueued = (chat_id: string, queued: QueueItem, compat: boolea
   };
 };
 
-/** What hooks add for the model is hidden from everyone else (rule HK-10). */
+/** Hides what hooks add for the model from everyone else (rule HK-10). */
 const presentContent = (content: readonly MessagePart[], compat: boolean): ChatMessagePart[] =>
   content.filter(({ type }) => type !== "hook-context").map((part) => presentPart(part, compat));
 

@@ -1,5 +1,5 @@
-// Decides whether a chat's turn may continue: its owner must be able to begin it now. A turn can run for hours without its owner, so it is
-// asked before each model call and each tool call, and before a queued message begins the next one (rule CH-51).
+// Decides whether a chat's turn may continue: its owner must be able to begin it now. A turn can run for hours without its owner, so this
+// is checked before each model call and each tool call, and before a queued message begins the next one (rule CH-51).
 import { findLastPromptTime, findOwnerStanding } from "#db/chats/owner-standing.ts";
 import { readMemberships } from "#db/users/members.ts";
 import type { DomainContext } from "../context.ts";

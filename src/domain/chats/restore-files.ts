@@ -7,7 +7,7 @@ import { CHECKPOINT_DAYS, MAX_CHECKPOINTS_PER_CHAT } from "#schema/agents/checkp
 import type { DomainContext } from "../context.ts";
 
 const DAY_MS = 86_400_000;
-// Only what is rejected here may have been deleted in the workspace (rule UN-9).
+// Workspaces may delete only checkpoints whose restore is rejected here (rule UN-9).
 const NO_LONGER_KEPT = `Files are kept for the newest ${MAX_CHECKPOINTS_PER_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`;
 
 /**
@@ -25,10 +25,10 @@ export const restoreFiles = async (
   if (chat.status === "running" || chat.status === "interrupting") {
     throw conflict("A turn is working on the files. Interrupt it first.");
   }
-  const later = await store.get(
+  const newerMessage = await store.get(
     findWrittenAfter({ chat: chat.key, after: message_id, skip: MAX_CHECKPOINTS_PER_CHAT - 1 }),
   );
-  if (later || clock.now() - target.created_at > CHECKPOINT_DAYS * DAY_MS) throw conflict(NO_LONGER_KEPT);
+  if (newerMessage || clock.now() - target.created_at > CHECKPOINT_DAYS * DAY_MS) throw conflict(NO_LONGER_KEPT);
   const { left_out } = await generations.restoreFiles({ ...toPromptScope(chat), chat_id: id }, message_id);
-  return left_out.map((words) => `Not restored: ${words}.`);
+  return left_out.map((text) => `Not restored: ${text}.`);
 };

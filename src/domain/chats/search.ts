@@ -14,7 +14,7 @@ import {
 import { type Alternative, type Matching, toMatching } from "#db/chats/search.ts";
 import type { Store } from "#db/engine/store.ts";
 
-/** More words than anyone types; the index accepts only bounded searches. */
+/** More words than anyone types; the index accepts only searches of limited size. */
 const MAX_WORDS = 100;
 const EXCLUSIVE_KEYS = ["title", "pr_title", "pr"] as const;
 
@@ -46,7 +46,7 @@ export const parseAlternatives = (text: string): Alternative[] => {
 
 /** Maximum chats at the top of the list that are examined one by one before all hits of frequent words are read. */
 const WINDOW_ROWS = 256;
-/** Chats of these that are sampled to estimate how frequent the words are. */
+/** Number of these chats that are sampled to estimate how frequent the words are. */
 const SAMPLE_ROWS = 16;
 /** Up to this many hits, reading all of them is faster than examining chats that rarely match. */
 const MAX_COUNTED_HITS = 30_000;
@@ -61,8 +61,8 @@ export const searchChats = async (
   search: Matching,
   page: ChatPage,
 ): Promise<string[]> => {
-  const few = await store.scan(searchFewHits(filter, search, page));
-  if (few[0] !== null) return few as string[];
+  const fewHits = await store.scan(searchFewHits(filter, search, page));
+  if (fewHits[0] !== null) return fewHits as string[];
   return (await searchTop(store, filter, search, page)) ?? store.scan(searchAllHits(filter, search, page));
 };
 
@@ -73,21 +73,24 @@ const searchTop = async (
   search: Matching,
   { limit, offset, after }: ChatPage,
 ): Promise<string[] | undefined> => {
-  const wanted = offset + limit;
-  if (wanted > WINDOW_ROWS) return undefined;
+  const neededCount = offset + limit;
+  if (neededCount > WINDOW_ROWS) return undefined;
   const top = await store.scan(listPage(filter, { limit: WINDOW_ROWS, offset: 0, after }));
   const found: string[] = [];
-  for (let seen = 0; seen < top.length && found.length < wanted; ) {
-    if (seen === SAMPLE_ROWS && found.length < SAMPLE_ROWS / 2) {
+  for (let examinedCount = 0; examinedCount < top.length && found.length < neededCount; ) {
+    if (examinedCount === SAMPLE_ROWS && found.length < SAMPLE_ROWS / 2) {
       const [hits = 0] = await store.scan(countHits(search, MAX_COUNTED_HITS));
       if (hits < MAX_COUNTED_HITS) return undefined;
     }
     // Enough to fill the page at the match rate so far.
-    const step = Math.max(SAMPLE_ROWS, Math.ceil(((wanted - found.length) * seen) / Math.max(1, found.length)));
-    const requested = top.slice(seen, seen === 0 ? SAMPLE_ROWS : seen + step);
+    const step = Math.max(
+      SAMPLE_ROWS,
+      Math.ceil(((neededCount - found.length) * examinedCount) / Math.max(1, found.length)),
+    );
+    const requested = top.slice(examinedCount, examinedCount === 0 ? SAMPLE_ROWS : examinedCount + step);
     const matching = new Set(await store.scan(listMatching(requested, search)));
     found.push(...requested.filter((id) => matching.has(id)));
-    seen += requested.length;
+    examinedCount += requested.length;
   }
-  return found.length >= wanted || top.length < WINDOW_ROWS ? found.slice(offset, wanted) : undefined;
+  return found.length >= neededCount || top.length < WINDOW_ROWS ? found.slice(offset, neededCount) : undefined;
 };

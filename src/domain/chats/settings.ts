@@ -77,8 +77,8 @@ export const setCompactionThreshold = async (
   if (threshold_percent !== null && (threshold_percent < 0 || threshold_percent > 100)) {
     throw invalidField("threshold_percent", "must be between 0 and 100");
   }
-  const known = (await readCompactionThresholds(ctx.store, user_id)).find(([id]) => id === model);
-  const before = known && { threshold_percent: known[1] };
+  const current = (await readCompactionThresholds(ctx.store, user_id)).find(([id]) => id === model);
+  const before = current && { threshold_percent: current[1] };
   if (threshold_percent === null && !before) throw notFound();
   if (threshold_percent !== null && !ctx.models.resolve(model)) throw notFound();
   await ctx.store.commit(
@@ -108,12 +108,12 @@ export const setModelOverride = async (
     mode === "model" && model
       ? { mode, model_config_id: model, ...(effort ? { reasoning_effort: effort } : {}) }
       : ({ mode } as { mode: Exclude<PutModelOverride["mode"], "model"> });
-  const about = { now: clock.now(), organization_id, resource_id: user_id };
+  const base = { now: clock.now(), organization_id, resource_id: user_id };
   const before = await readModelOverride(store, scope);
   await store.commit([
     upsertModelOverride(scope, after),
     insertAudit({
-      ...about,
+      ...base,
       action: "write",
       resource_type: "user_chat_settings",
       target: `model_override.${context}`,
@@ -138,11 +138,11 @@ export const setOrganizationModel = async (
   const after =
     model === undefined ? { mode } : { mode, model_config_id: model, ...(effort ? { reasoning_effort: effort } : {}) };
   const before = await readOrganizationModel(store, organization_id, context);
-  const about = { now: clock.now(), organization_id, resource_id: organization_id };
+  const base = { now: clock.now(), organization_id, resource_id: organization_id };
   await store.commit([
     upsertOrganizationModel(organization_id, context, after),
     insertAudit({
-      ...about,
+      ...base,
       action: "write",
       resource_type: "chat_settings",
       target: `model_override.${context}`,

@@ -41,18 +41,18 @@ export const loadStartingPermissions = async (
 const requireNoMoreThanDefault = async (deps: Deps, chat: NewChat): Promise<void> => {
   const { permission_mode, permissions } = chat;
   if (permission_mode === undefined && permissions === undefined) return;
-  const usual = await loadDefaultPermissions(deps, chat);
-  const mode = toPermissionMode({ permissions: usual, plan_mode: null });
-  const hasOwnRules = permissions !== undefined && usual !== null;
+  const defaults = await loadDefaultPermissions(deps, chat);
+  const mode = toPermissionMode({ permissions: defaults, plan_mode: null });
+  const hasOwnRules = permissions !== undefined && defaults !== null;
   if (!hasOwnRules && !isLooserMode(permission_mode ?? mode, mode)) return;
   throw forbidden("An application cannot allow a chat more than your other new chats.");
 };
 
-/** Returns the user's default, or else the deployment's; on the server's machine, at least with approval. */
+/** Returns the user's default, or else the deployment's; on the server's machine, changes at least require approval. */
 const loadDefaultPermissions = async (deps: Deps, chat: NewChat): Promise<ChatPermissions | null> => {
   const { store } = deps;
-  const own = await readUserChatSetting(store, chat.owner_id, "permissions");
-  if (own !== null) return own;
+  const userDefault = await readUserChatSetting(store, chat.owner_id, "permissions");
+  if (userDefault !== null) return userDefault;
   const permissions = await readChatSetting(store, "permissions");
   return (await startsAsking(deps, chat)) ? requireAsking(permissions) : permissions;
 };

@@ -79,14 +79,14 @@ export class ChatToolServices implements ToolServices {
 
   async listTemplates(query: string, page: number): Promise<ToolResult> {
     const rows = await searchTemplates(this.#ctx, await this.#caller(), "", this.#scope.organization_id);
-    const wanted = query.trim().toLowerCase();
-    const fitting = rows.filter(
+    const searched = query.trim().toLowerCase();
+    const matching = rows.filter(
       ({ template: { name, display_name, description, deprecation_message } }) =>
         deprecation_message === "" &&
-        [name, display_name, description].some((text) => text.toLowerCase().includes(wanted)),
+        [name, display_name, description].some((text) => text.toLowerCase().includes(searched)),
     );
-    const [first] = [...fitting].sort((a, b) => b.use.active_user_count - a.use.active_user_count);
-    const shown = fitting.slice((page - 1) * PAGE, page * PAGE);
+    const [first] = [...matching].sort((a, b) => b.use.active_user_count - a.use.active_user_count);
+    const shown = matching.slice((page - 1) * PAGE, page * PAGE);
     return {
       templates: shown.map(({ template: { id, name, display_name, description }, use }) => ({
         id,
@@ -96,8 +96,8 @@ export class ChatToolServices implements ToolServices {
         active_user_count: use.active_user_count,
       })),
       page,
-      total_pages: Math.ceil(fitting.length / PAGE),
-      count: fitting.length,
+      total_pages: Math.ceil(matching.length / PAGE),
+      count: matching.length,
       ...(first ? { recommended_template_id: first.template.id } : {}),
       next_step: first
         ? "Read the one that fits with read_template, then use create_workspace."
@@ -138,9 +138,9 @@ export class ChatToolServices implements ToolServices {
   async createWorkspace(input: WorkspaceInput, signal: AbortSignal): Promise<ToolResult> {
     const { store, chats } = this.#ctx;
     const caller = await this.#caller();
-    const bound = this.#scope.workspace_id === null ? undefined : await this.#workspace(caller);
-    if (bound && bound.latest_build.status !== "deleted") {
-      return { ...(await this.#waitUntilReady(bound.id, caller, signal)), created: false, existing: true };
+    const boundWorkspace = this.#scope.workspace_id === null ? undefined : await this.#workspace(caller);
+    if (boundWorkspace && boundWorkspace.latest_build.status !== "deleted") {
+      return { ...(await this.#waitUntilReady(boundWorkspace.id, caller, signal)), created: false, existing: true };
     }
     const { template } = await loadTemplate(this.#ctx, input.template_id, caller);
     if (template.organization_id !== this.#scope.organization_id) {
@@ -159,14 +159,15 @@ export class ChatToolServices implements ToolServices {
   async startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult> {
     const caller = await this.#caller();
     const workspace = await this.#waitUntilSettled(caller, signal);
-    const asItIs = workspace.latest_build.status === "running" && Object.keys(parameters).length === 0;
-    const isUp = asItIs && (await this.#isBack(workspace, caller, signal));
-    if (!isUp) {
+    const isUnchanged = workspace.latest_build.status === "running" && Object.keys(parameters).length === 0;
+    const isRunning = isUnchanged && (await this.#recovers(workspace, caller, signal));
+    if (!isRunning) {
       const rich_parameter_values = toParameterValues(parameters);
       const body = { transition: "start", rich_parameter_values } as const;
       await createBuild(this.#ctx, workspace.id, body, caller, { isOnBehalf: true });
     }
-    const rebuilt = asItIs && !isUp ? { rebuilt: true, reason: "The workspace's agent was not running." } : {};
+    const rebuilt =
+      isUnchanged && !isRunning ? { rebuilt: true, reason: "The workspace's agent was not running." } : {};
     return { started: true, ...rebuilt, ...(await this.#waitUntilReady(workspace.id, caller, signal)) };
   }
 
@@ -196,13 +197,13 @@ export class ChatToolServices implements ToolServices {
 
   async describeRestore(): Promise<string> {
     const { workspace_id } = this.#scope;
-    const attempt = workspace_id === null ? undefined : await this.#restarting(workspace_id);
+    const attempt = workspace_id === null ? undefined : await this.#getRestartAttempt(workspace_id);
     if (attempt === undefined) return "It does not restart automatically: start_workspace rebuilds the workspace.";
     return `Its process has ended and the server is starting it again (try ${attempt}): call again in a few seconds.`;
   }
 
   /** Returns the number of the provisioner's attempt to restart a dead agent; undefined if it is not restarting it. */
-  async #restarting(workspace_id: string): Promise<number | undefined> {
+  async #getRestartAttempt(workspace_id: string): Promise<number | undefined> {
     const { store, provisioners } = this.#ctx;
     const workspace = await store.get(findWorkspaceAccessRow({ id: workspace_id }));
     const template = workspace && (await store.get(findTemplateEvenDeleted({ id: workspace.template_id })));
@@ -210,15 +211,15 @@ export class ChatToolServices implements ToolServices {
   }
 
   /** Returns false when the agent is dead. One that the provisioner is restarting gets a few seconds. */
-  async #isBack(workspace: Workspace, caller: UserCaller, signal: AbortSignal): Promise<boolean> {
+  async #recovers(workspace: Workspace, caller: UserCaller, signal: AbortSignal): Promise<boolean> {
     if (!isDead(workspace)) return true;
-    if ((await this.#restarting(workspace.id)) === undefined) return false;
-    const end = this.#ctx.clock.monotonic() + RESTART_TIMEOUT_MS;
-    const now = await this.#waitUntil(
+    if ((await this.#getRestartAttempt(workspace.id)) === undefined) return false;
+    const deadline = this.#ctx.clock.monotonic() + RESTART_TIMEOUT_MS;
+    const current = await this.#waitUntil(
       ...([workspace.id, caller, signal] as const),
-      (one) => !isDead(one) || this.#ctx.clock.monotonic() > end,
+      (one) => !isDead(one) || this.#ctx.clock.monotonic() > deadline,
     );
-    return !isDead(now);
+    return !isDead(current);
   }
 
   async storeFile({ name, media_type, bytes, number = 0 }: StoredFile): Promise<string> {
@@ -253,9 +254,9 @@ export class ChatToolServices implements ToolServices {
       return (await createWorkspace(this.#ctx, { caller, owner, body })).id;
     } catch (error) {
       const isTaken = error instanceof AppError && error.kind === "conflict";
-      const known = isTaken ? await store.get(findWorkspaceByName({ owner_id: owner.id, name })) : undefined;
-      if (!known || known.deleted || !name.endsWith(this.#scope.run_id.slice(0, 6))) throw error;
-      return known.id;
+      const existing = isTaken ? await store.get(findWorkspaceByName({ owner_id: owner.id, name })) : undefined;
+      if (!existing || existing.deleted || !name.endsWith(this.#scope.run_id.slice(0, 6))) throw error;
+      return existing.id;
     }
   }
 
@@ -287,15 +288,15 @@ export class ChatToolServices implements ToolServices {
     id: string,
     caller: UserCaller,
     signal: AbortSignal,
-    isThere: (workspace: Workspace) => boolean,
+    isDone: (workspace: Workspace) => boolean,
   ): Promise<Workspace> {
     const { clock } = this.#ctx;
-    const end = clock.monotonic() + WAIT_TIMEOUT_MS;
+    const deadline = clock.monotonic() + WAIT_TIMEOUT_MS;
     for (;;) {
       const workspace = await readWorkspace(this.#ctx, id, caller);
       if (!workspace) throw new ToolError("The workspace no longer exists.");
-      if (isThere(workspace)) return workspace;
-      if (clock.monotonic() > end)
+      if (isDone(workspace)) return workspace;
+      if (clock.monotonic() > deadline)
         throw new ToolError(`The workspace takes too long: ${workspace.latest_build.status}.`);
       await pause(clock, POLL_INTERVAL_MS);
       signal.throwIfAborted();
@@ -323,7 +324,7 @@ export class ChatToolServices implements ToolServices {
   }
 }
 
-/** Returns whether there is no agent, or it has disconnected, or it has never connected in time. */
+/** Returns whether the agent has disconnected, or has not connected in time. */
 const isDead = ({ latest_build }: Workspace): boolean => {
   const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
   return agent?.status === "disconnected" || agent?.status === "timeout";

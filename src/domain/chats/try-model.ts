@@ -19,8 +19,8 @@ export const tryModel = async (
   user_id: string,
   stop: AbortSignal,
 ): Promise<TriedModel> => {
-  const known = await modelSettings.list();
-  if (!known.models.some(({ id }) => id === model_id)) throw notFound();
+  const catalog = await modelSettings.list();
+  if (!catalog.models.some(({ id }) => id === model_id)) throw notFound();
   const model = models.resolve(model_id);
   if (!model) throw conflict("The model or its provider is disabled or has no key.");
   return sendTestPrompt({ clock }, models, model, user_id, stop);
@@ -72,12 +72,12 @@ export const sendTestPrompt = async (
     const failure = signal.aborted ? signal.reason : error;
     const { kind, message, detail } = toChatError(failure, model, clock.now());
     // The network's message is omitted when ours already gives the reason, or when the key was rejected, because it may contain the key.
-    const isSaid =
+    const isExplained =
       detail === undefined || kind === "auth" || (failure instanceof ModelError && failure.reason !== undefined);
     return {
       works: false,
       answer: "",
-      problem: isSaid ? message : `${message} ${detail}`,
+      problem: isExplained ? message : `${message} ${detail}`,
       first_ms: 0,
       total_ms: Math.round(clock.monotonic() - started),
       output_tokens: 0,

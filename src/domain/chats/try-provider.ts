@@ -53,9 +53,9 @@ const draftModel = ({ modelSettings }: Deps, provider: ConfiguredProvider, model
 /** Returns the provider as it would be stored. A stored key is never sent to a URL other than the one it was entered for (rule MO-5). */
 const loadDraft = async ({ modelSettings }: Deps, input: TryModelProvider): Promise<ConfiguredProvider> => {
   const { providers } = await modelSettings.catalog();
-  const wanted = input.provider_id?.toLowerCase();
-  const stored = wanted === undefined ? undefined : providers.find(({ id }) => id === wanted);
-  if (wanted !== undefined && !stored) throw notFound();
+  const providerId = input.provider_id?.toLowerCase();
+  const stored = providerId === undefined ? undefined : providers.find(({ id }) => id === providerId);
+  if (providerId !== undefined && !stored) throw notFound();
   const kind = stored?.provider ?? parseKind(input.provider ?? "");
   const base_url = parseBaseUrl(input.base_url ?? stored?.base_url ?? "", requiresBaseUrl(kind));
   const isSameOrigin = stored !== undefined && getOrigin(base_url) === getOrigin(stored.base_url);

@@ -120,13 +120,13 @@ const findGroupTarget = async (store: Store, named: string, caller: UserCaller):
 export const setUsageLimit = async (
   ctx: DomainContext,
   caller: UserCaller,
-  given: { readonly spend_limit_micros: number | null; readonly period: UsagePeriod },
+  settings: { readonly spend_limit_micros: number | null; readonly period: UsagePeriod },
 ): Promise<void> => {
   checkAdmin(caller);
   const { store, clock } = ctx;
   const now = clock.now();
   const before = await readUsageLimit(store);
-  const after = { ...given, updated_at: now };
+  const after = { ...settings, updated_at: now };
   const entry = { now, action: "write", resource_type: "chat_settings", target: "usage_limit", before, after } as const;
   await store.commit([upsertUsageLimit(after), insertAudit(entry)]);
   await resumeLimitedChats(ctx);
@@ -150,14 +150,14 @@ export const setLimit = async (
   if (micros === undefined && before === undefined) throw notFound();
   const limit = (spend_limit_micros: number | undefined) =>
     spend_limit_micros === undefined ? undefined : { spend_limit_micros };
-  const about = { now: clock.now(), action: "write", resource_id: id, target: "usage_limit" } as const;
-  const whose =
+  const base = { now: clock.now(), action: "write", resource_id: id, target: "usage_limit" } as const;
+  const ownerFields =
     owner === "user"
       ? ({ resource_type: "user_chat_settings" } as const)
       : ({ resource_type: "chat_settings", organization_id } as const);
   await store.commit([
     micros === undefined ? deleteLimit(owner, id) : upsertLimit(owner, id, micros),
-    insertAudit({ ...about, ...whose, before: limit(before), after: limit(micros) }),
+    insertAudit({ ...base, ...ownerFields, before: limit(before), after: limit(micros) }),
   ]);
   await resumeLimitedChats(ctx);
 };

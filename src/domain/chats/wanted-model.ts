@@ -11,8 +11,8 @@ export const loadOverride = async (
   user_id: string,
   context: OverrideContext,
 ): Promise<ModelOverride> => {
-  const set = await readModelOverride(store, { organization_id, user_id, context });
-  return { context, ...(set ?? { mode: context === "root" ? "chat_default" : "deployment_default" }) };
+  const stored = await readModelOverride(store, { organization_id, user_id, context });
+  return { context, ...(stored ?? { mode: context === "root" ? "chat_default" : "deployment_default" }) };
 };
 
 /** Returns the model and effort for a chat whose request names none; undefined if nothing is set or it cannot be used now. */

@@ -18,24 +18,25 @@ export type ReportedConnection = {
   readonly reason: string;
 };
 
-/** A clock that is further off is ignored. */
-const CLOCK_MS = 60 * 60_000;
+/** An agent's clock that is further off is ignored. */
+const MAX_CLOCK_SKEW_MS = 60 * 60_000;
 
 type Deps = Pick<DomainContext, "clock" | "connections" | "tailnet" | "dialer">;
 
-/** Resolves when it is stored. */
+/** Records the report. Resolves when it is stored. */
 export const noteReported = async (ctx: Deps, agent_id: string, report: ReportedConnection): Promise<void> => {
   const { connection_id, reason, status_code } = report;
   const now = ctx.clock.now();
-  const at = report.at !== undefined && Math.abs(now - report.at) <= CLOCK_MS ? Math.min(report.at, now) : now;
+  const time =
+    report.at !== undefined && Math.abs(now - report.at) <= MAX_CLOCK_SKEW_MS ? Math.min(report.at, now) : now;
   if (report.isOver) {
-    await ctx.connections.recordReportedEnd({ agent_id, connection_id }, reason, status_code, at);
+    await ctx.connections.recordReportedEnd({ agent_id, connection_id }, reason, status_code, time);
     return;
   }
   // The server records its own terminals itself, because it knows their users.
   if (ctx.dialer.network.isOwn(report.ip)) return;
   const by = findConnectedBy(ctx, agent_id, report.ip);
-  await ctx.connections.recordReported({ agent_id, connection_id, at, ...by, ...toKind(report) });
+  await ctx.connections.recordReported({ agent_id, connection_id, at: time, ...by, ...toKind(report) });
 };
 
 const findConnectedBy = ({ tailnet }: Deps, agent_id: string, ip: string): ConnectedBy =>

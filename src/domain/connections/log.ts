@@ -76,7 +76,7 @@ export class ConnectionLogger {
     const id = uuid();
     this.#openIds.add(id);
     let part: number | undefined;
-    const started = this.#write(async () => {
+    const started = this.#record(async () => {
       const created = await this.#insert(id, connection);
       part = created.part;
       return created;
@@ -88,7 +88,7 @@ export class ConnectionLogger {
         disconnect_time: how?.at ?? this.#clock.now(),
         disconnect_reason: reason.slice(0, MAX_REASON_CHARS),
       };
-      void started.then(() => this.#write(async () => ({ statements: [endConnection(ended)], part })));
+      void started.then(() => this.#record(async () => ({ statements: [endConnection(ended)], part })));
     };
   }
 
@@ -120,7 +120,7 @@ export class ConnectionLogger {
 
   /** Ends the connections of an earlier server process. Called before this one accepts any. */
   async recover(): Promise<void> {
-    await this.#store.commit([this.#endHeld()]);
+    await this.#store.commit([this.#endAllOpen()]);
   }
 
   /**
@@ -129,7 +129,7 @@ export class ConnectionLogger {
    */
   async takeOver(parts: readonly number[]): Promise<void> {
     const but = JSON.stringify([...this.#openIds]);
-    const ending = this.#ending();
+    const ending = this.#makeEnding();
     await Promise.all(
       parts.map((part) => this.#store.commit([endHeldConnectionsOfPart({ ...ending, part, but })], { of: part })),
     );
@@ -140,7 +140,9 @@ export class ConnectionLogger {
     this.#isStopped = true;
     await this.flush();
     const ids = JSON.stringify([...this.#openIds]);
-    await this.#store.commit([this.#isAlone ? this.#endHeld() : endConnectionsAmong({ ...this.#ending(), ids })]);
+    await this.#store.commit([
+      this.#isAlone ? this.#endAllOpen() : endConnectionsAmong({ ...this.#makeEnding(), ids }),
+    ]);
   }
 
   /** Resolves when everything recorded so far is stored. */
@@ -148,11 +150,11 @@ export class ConnectionLogger {
     while (this.#writing.size > 0) await Promise.all(this.#writing);
   }
 
-  #endHeld(): Statement {
-    return endHeldConnections(this.#ending());
+  #endAllOpen(): Statement {
+    return endHeldConnections(this.#makeEnding());
   }
 
-  #ending() {
+  #makeEnding() {
     return { disconnect_time: this.#clock.now(), disconnect_reason: "the server was stopped" };
   }
 
@@ -162,13 +164,13 @@ export class ConnectionLogger {
 
   async #insert(id: string, connection: NewConnection): Promise<OwnedStatements> {
     const { agent_id, at = this.#clock.now() } = connection;
-    if (!this.#hasRoom(agent_id)) return NO_STATEMENTS;
+    if (!this.#isWithinRate(agent_id)) return NO_STATEMENTS;
     const agent = await findAgentById(this.#store, agent_id);
     if (!agent) return NO_STATEMENTS;
     return { statements: [insertConnection(toRow(id, at, agent, connection))], part: agent.part };
   }
 
-  #write(make: () => Promise<OwnedStatements>): Promise<void> {
+  #record(make: () => Promise<OwnedStatements>): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     const writing = this.#commit(make).finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
@@ -184,16 +186,16 @@ export class ConnectionLogger {
     }
   }
 
-  #hasRoom(agent_id: string): boolean {
+  #isWithinRate(agent_id: string): boolean {
     const now = this.#clock.monotonic();
-    let paced = this.#rates.get(agent_id);
-    if (!paced || now - paced.since >= MINUTE_MS) {
+    let rate = this.#rates.get(agent_id);
+    if (!rate || now - rate.since >= MINUTE_MS) {
       if (this.#rates.size >= MAX_AGENTS) this.#rates.clear();
-      paced = { since: now, count: 0 };
-      this.#rates.set(agent_id, paced);
+      rate = { since: now, count: 0 };
+      this.#rates.set(agent_id, rate);
     }
-    paced.count += 1;
-    if (paced.count === MAX_PER_MINUTE + 1) {
+    rate.count += 1;
+    if (rate.count === MAX_PER_MINUTE + 1) {
       log("connections").warn(
         "agent {agent_id} has more than {most} new connections a minute: further ones are not recorded",
         {
@@ -202,7 +204,7 @@ export class ConnectionLogger {
         },
       );
     }
-    return paced.count <= MAX_PER_MINUTE;
+    return rate.count <= MAX_PER_MINUTE;
   }
 }
 

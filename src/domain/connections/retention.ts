@@ -7,7 +7,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Rejects with 403. */
+/** Sets how long entries of the connection log are kept. Rejects with 403 for everyone but owners. */
 export const setConnectionRetention = async (
   { store, clock }: DomainContext,
   caller: UserCaller,

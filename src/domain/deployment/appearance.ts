@@ -20,16 +20,16 @@ const DEFAULTS: StoredAppearance = {
   service_banner: { enabled: false, message: "", background_color: "" },
 };
 
-const readChosen = async ({ store }: Pick<Deps, "store">): Promise<StoredAppearance> => {
+const readStored = async ({ store }: Pick<Deps, "store">): Promise<StoredAppearance> => {
   const found = await store.get(findSetting({ key: SETTING }));
   return found ? { ...DEFAULTS, ...(JSON.parse(found.value) as Partial<StoredAppearance>) } : DEFAULTS;
 };
 
 export const readAppearance = async (ctx: Deps): Promise<Appearance> => {
-  const chosen = await readChosen(ctx);
+  const stored = await readStored(ctx);
   return {
-    ...chosen,
-    application_name: chosen.application_name || NAME,
+    ...stored,
+    application_name: stored.application_name || NAME,
     docs_url: new URL("/swagger", ctx.accessUrl).href,
     support_links: [],
   };
@@ -42,14 +42,14 @@ export const changeAppearance = async (
   input: UpdateAppearance,
 ): Promise<Appearance> => {
   if (!canChangeDeployment(caller)) throw forbidden("Only owners can change the appearance.");
-  const before = await readChosen(ctx);
-  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-  const after: StoredAppearance = { ...before, ...given };
+  const before = await readStored(ctx);
+  const changes = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  const after: StoredAppearance = { ...before, ...changes };
   if (!Bun.deepEquals(before, after)) {
-    const about = { now: ctx.clock.now(), action: "write", resource_type: "appearance", target: "appearance" } as const;
+    const base = { now: ctx.clock.now(), action: "write", resource_type: "appearance", target: "appearance" } as const;
     await ctx.store.commit([
       upsertSetting({ key: SETTING, value: JSON.stringify(after) }),
-      insertAudit({ ...about, before, after }),
+      insertAudit({ ...base, before, after }),
     ]);
   }
   return readAppearance(ctx);

@@ -13,7 +13,7 @@ import { hasScope } from "#schema/users/scopes.ts";
 import * as access from "../access.ts";
 
 const MAX_CHECKS = 200;
-/** The names return in the answer. */
+/** The response repeats the names. */
 const NAME = /^[^\p{Cc}\p{Zl}\p{Zp}]{0,200}$/u;
 
 /** The relevant data of the resource: owner and organization. Without an organization, it means all of them. */
@@ -23,7 +23,7 @@ type CheckedResource = {
   readonly store: Store;
   readonly id: string | undefined;
 };
-type Rule = (caller: UserCaller, meant: CheckedResource) => boolean | Promise<boolean>;
+type Rule = (caller: UserCaller, resource: CheckedResource) => boolean | Promise<boolean>;
 type Rules = Readonly<Record<string, Rule>>;
 
 const NO_ORGANIZATION = "";
@@ -31,52 +31,55 @@ const NO_ORGANIZATION = "";
 /**
  * Returns the workspace if its ID is given. A missing one is treated as having no owner, so that the answer does not reveal which exist.
  */
-const resolveWorkspace = async (meant: CheckedResource): Promise<access.WorkspaceTarget | undefined> => {
-  const { store, id, owner = NO_ORGANIZATION, organization = NO_ORGANIZATION } = meant;
+const resolveWorkspace = async (resource: CheckedResource): Promise<access.WorkspaceTarget | undefined> => {
+  const { store, id, owner = NO_ORGANIZATION, organization = NO_ORGANIZATION } = resource;
   if (id !== undefined) return store.get(findWorkspace({ id }));
   return { id: NO_ORGANIZATION, owner_id: owner, organization_id: organization, user_acl: {}, group_acl: {} };
 };
 
 const workspaceRule =
-  (may: (caller: UserCaller, workspace: access.WorkspaceTarget) => boolean): Rule =>
-  async (caller, meant) => {
-    const workspace = await resolveWorkspace(meant);
-    return workspace !== undefined && may(caller, workspace);
+  (isAllowed: (caller: UserCaller, workspace: access.WorkspaceTarget) => boolean): Rule =>
+  async (caller, resource) => {
+    const workspace = await resolveWorkspace(resource);
+    return workspace !== undefined && isAllowed(caller, workspace);
   };
 
 const organizationRule =
-  (may: (caller: UserCaller, organization: string) => boolean): Rule =>
+  (isAllowed: (caller: UserCaller, organization: string) => boolean): Rule =>
   (caller, { organization = NO_ORGANIZATION }) =>
-    may(caller, organization);
+    isAllowed(caller, organization);
 
 /** Checks the template if its ID is given, or else all of an organization. */
 const templateRule =
   (
-    may: (caller: UserCaller, template: access.TemplateTarget) => boolean,
-    mayAll: (caller: UserCaller, organization: string) => boolean,
+    isAllowed: (caller: UserCaller, template: access.TemplateTarget) => boolean,
+    isAllowedForAll: (caller: UserCaller, organization: string) => boolean,
   ): Rule =>
   async (caller, { store, id, organization = NO_ORGANIZATION }) => {
-    if (id === undefined) return mayAll(caller, organization);
+    if (id === undefined) return isAllowedForAll(caller, organization);
     const template = await store.get(findTemplate({ id }));
-    return template !== undefined && may(caller, template);
+    return template !== undefined && isAllowed(caller, template);
   };
 
 const userRule =
-  (may: (caller: UserCaller, user: access.UserTarget) => boolean, withoutOne: (caller: UserCaller) => boolean): Rule =>
+  (
+    isAllowed: (caller: UserCaller, user: access.UserTarget) => boolean,
+    isAllowedWithoutUser: (caller: UserCaller) => boolean,
+  ): Rule =>
   async (caller, { store, id, owner }) => {
-    const wanted = id ?? owner;
-    if (wanted === undefined) return withoutOne(caller);
-    const user = await store.get(findUser({ id: wanted }));
+    const userId = id ?? owner;
+    if (userId === undefined) return isAllowedWithoutUser(caller);
+    const user = await store.get(findUser({ id: userId }));
     if (!user) return false;
     const { organizations } = await readMemberships(store, user.id);
-    return may(caller, { id: user.id, roles: user.roles, organizations });
+    return isAllowed(caller, { id: user.id, roles: user.roles, organizations });
   };
 
 /** Allows only its owner and site owners. A resource is never looked up by ID, so that its owner is not revealed. */
 const ownRule: Rule = (caller, { owner, id }) =>
   access.isOwner(caller) || (owner === caller.user_id && id === undefined);
 const forSiteOwner: Rule = (caller) => access.isOwner(caller);
-const everything = (rule: Rule): Rules => ({ create: rule, read: rule, update: rule, delete: rule });
+const toCrudRules = (rule: Rule): Rules => ({ create: rule, read: rule, update: rule, delete: rule });
 
 const WORKSPACE: Rules = {
   create: (caller, { owner = NO_ORGANIZATION, organization = NO_ORGANIZATION }) =>
@@ -134,9 +137,9 @@ const RULES: Readonly<Record<string, Rules>> = {
     delete: ownRule,
     share: ownRule,
   },
-  api_key: everything(ownRule),
+  api_key: toCrudRules(ownRule),
   file: { create: organizationRule(access.canManageTemplates), read: forSiteOwner },
-  provisioner_key: everything(organizationRule(access.canUpdateOrganization)),
+  provisioner_key: toCrudRules(organizationRule(access.canUpdateOrganization)),
   provisioner_daemon: { read: organizationRule(access.canSeeOrganization) },
   provisioner_jobs: { read: organizationRule(access.canManageTemplates) },
   deployment_config: { read: access.canReadDeployment, update: forSiteOwner },
@@ -162,20 +165,20 @@ export const answerChecks = async (
     );
   }
   const answers: [string, boolean][] = [];
-  for (const [name, check] of requested) answers.push([name, await answer(store, caller, check)]);
+  for (const [name, check] of requested) answers.push([name, await runCheck(store, caller, check)]);
   return Object.fromEntries(answers);
 };
 
-const answer = async (store: Store, caller: UserCaller, { object, action }: AuthCheck): Promise<boolean> => {
+const runCheck = async (store: Store, caller: UserCaller, { object, action }: AuthCheck): Promise<boolean> => {
   const { resource_type } = object;
   const rules = Object.hasOwn(RULES, resource_type) ? RULES[resource_type] : undefined;
   const rule = rules && Object.hasOwn(rules, action) ? rules[action] : undefined;
   if (!rule || !hasScope(caller.scopes, `${resource_type}:${action}`)) return false;
   if (object.resource_id && !isUuid(object.resource_id)) return false;
-  const meant = await resolveResource(store, caller, object);
-  if (object.any_org !== true) return rule(caller, meant);
+  const resource = await resolveResource(store, caller, object);
+  if (object.any_org !== true) return rule(caller, resource);
   for (const organization of Object.keys(caller.organizations)) {
-    if (await rule(caller, { ...meant, organization })) return true;
+    if (await rule(caller, { ...resource, organization })) return true;
   }
   return false;
 };

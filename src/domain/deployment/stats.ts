@@ -19,8 +19,8 @@ export const loadDeploymentStats = async ({ store, clock }: Deps): Promise<Deplo
     .filter(({ connection_count }) => connection_count > 0)
     .map((one) => one.connection_median_latency_ms)
     .sort((a, b) => a - b);
-  const sessions = (name: string): number => agents.reduce((sum, one) => sum + (one.session_counts[name] ?? 0), 0);
-  const bytes = (read: (one: AgentFigures) => number): number => agents.reduce((sum, one) => sum + read(one), 0);
+  const countSessions = (name: string): number => agents.reduce((sum, one) => sum + (one.session_counts[name] ?? 0), 0);
+  const sumBytes = (read: (one: AgentFigures) => number): number => agents.reduce((sum, one) => sum + read(one), 0);
   return {
     aggregated_from: toRfc3339(now - WINDOW_MS),
     collected_at: toRfc3339(now),
@@ -32,14 +32,14 @@ export const loadDeploymentStats = async ({ store, clock }: Deps): Promise<Deplo
       failed: count("failed"),
       stopped: count("stopped", "canceled"),
       connection_latency_ms: { P50: percentile(latencies, 0.5), P95: percentile(latencies, 0.95) },
-      rx_bytes: bytes((one) => one.rx_bytes),
-      tx_bytes: bytes((one) => one.tx_bytes),
+      rx_bytes: sumBytes((one) => one.rx_bytes),
+      tx_bytes: sumBytes((one) => one.tx_bytes),
     },
     session_count: {
-      vscode: sessions("vscode"),
-      jetbrains: sessions("jetbrains"),
-      ssh: sessions("ssh"),
-      reconnecting_pty: sessions("reconnecting_pty"),
+      vscode: countSessions("vscode"),
+      jetbrains: countSessions("jetbrains"),
+      ssh: countSessions("ssh"),
+      reconnecting_pty: countSessions("reconnecting_pty"),
     },
   };
 };

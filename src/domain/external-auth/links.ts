@@ -69,7 +69,7 @@ const isGithubCom = ({ type, base_url }: Provider): boolean => type === "github"
 const REFRESH_AHEAD_MS = 60_000;
 /** Minimum interval between checks of a token with its provider. */
 const VALIDITY_TTL_MS = 60_000;
-const MAX_REMEMBERED = 10_000;
+const MAX_CHECKED = 10_000;
 
 export class Links {
   readonly providers: ReadonlyMap<string, Provider>;
@@ -77,7 +77,7 @@ export class Links {
   readonly #options: LinksOptions;
   readonly #refreshes = new Map<string, Promise<LinkRow | undefined>>();
   /** Link and version to the time of the last check that did not find the token invalid. */
-  readonly #valid = new Map<string, number>();
+  readonly #checkedAt = new Map<string, number>();
 
   constructor(options: LinksOptions) {
     this.#options = options;
@@ -94,17 +94,17 @@ export class Links {
 
   /** Returns the first provider whose pattern matches the URL and whose tokens may be sent there; the scheme is optional. */
   providerFor(url: string): Provider | undefined {
-    const providers = this.#matching(url);
+    const providers = this.#findMatching(url);
     return providers.find((provider) => !isWithoutTls(url, provider));
   }
 
   /** Returns the provider whose tokens are not sent to the URL only because it has no TLS and the provider's host has. */
   providerWithTls(url: string): Provider | undefined {
-    const providers = this.#matching(url);
+    const providers = this.#findMatching(url);
     return providers.every((provider) => isWithoutTls(url, provider)) ? providers[0] : undefined;
   }
 
-  #matching(url: string): Provider[] {
+  #findMatching(url: string): Provider[] {
     if (url.length > 2048) return [];
     // A username can look like a host: https://git.example.com@evil.example.
     const address = url.replace(/^(https?:\/\/)[^/?#]*@/i, "$1");
@@ -149,8 +149,8 @@ export class Links {
   async renew(user_id: string, provider: Provider, refused_token: string): Promise<LiveToken | undefined> {
     const row = await this.#find(user_id, provider);
     if (row?.failure !== "") return undefined;
-    const known = this.#open(row);
-    if (known.access_token !== refused_token) return known;
+    const current = this.#open(row);
+    if (current.access_token !== refused_token) return current;
     if (!row.has_refresh_token) return undefined;
     const next = await this.#refreshOnce(row, provider);
     return next?.failure === "" ? this.#open(next) : undefined;
@@ -184,12 +184,12 @@ export class Links {
   async unlink(user_id: string, provider: Provider): Promise<ProviderError | undefined> {
     const row = await this.#find(user_id, provider);
     if (!row) throw notFound();
-    const gone = [
+    const writes = [
       deleteLink({ user_id, provider_id: provider.id }),
       ...(isGithubCom(provider) ? [updateUser(user_id, { github_com_user_id: null })] : []),
       auditLink({ before: row }, this.#options.clock.now()),
     ];
-    await this.#options.store.commit(gone).catch((error) => {
+    await this.#options.store.commit(writes).catch((error) => {
       throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
     });
     try {
@@ -208,7 +208,7 @@ export class Links {
     if (row?.version === version && row.failure === "") await this.#refreshOnce(row, provider);
   }
 
-  /** Returns the link; undefined if its tokens were given at another place: the provider has been changed. */
+  /** Returns the link; undefined if its tokens were issued for another place, because the provider has been changed since. */
   async #find(user_id: string, provider: Provider): Promise<LinkRow | undefined> {
     const row = await this.#options.store.get(findLink({ user_id, provider_id: provider.id }));
     if (!row || provider.place === undefined) return row;
@@ -237,9 +237,9 @@ export class Links {
     return started;
   }
 
-  async #waitForRefresh(done: Promise<void>, row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
+  async #waitForRefresh(refreshed: Promise<void>, row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
     try {
-      await done;
+      await refreshed;
     } catch (error) {
       if (row.expires_at === null || row.expires_at > this.#options.clock.now()) return row;
       if (error instanceof AppError) throw error;
@@ -248,10 +248,10 @@ export class Links {
     return this.#find(row.user_id, provider);
   }
 
-  async #refresh(old: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
+  async #refresh(oldRow: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
     // Another refresh may have finished since the caller's read.
-    const row = await this.#find(old.user_id, provider);
-    if (!row || row.version !== old.version) return row;
+    const row = await this.#find(oldRow.user_id, provider);
+    if (!row || row.version !== oldRow.version) return row;
     if (!row.has_refresh_token || provider.no_refresh) return this.#recordFailure(row, "The token has expired.");
     const { user_id, provider_id, version: known_version } = row;
     try {
@@ -275,12 +275,12 @@ export class Links {
   async #validity(row: LinkRow, provider: Provider): Promise<Validity> {
     const key = `${row.user_id}:${row.provider_id}:${row.version}:${row.created_at}`;
     const now = this.#options.clock.now();
-    const since = this.#valid.get(key);
+    const since = this.#checkedAt.get(key);
     if (since !== undefined && now - since < VALIDITY_TTL_MS) return { state: "valid", account: undefined };
     const validity = await this.client.validate(provider, this.#open(row).access_token);
     if (validity.state !== "invalid") {
-      if (this.#valid.size >= MAX_REMEMBERED) this.#valid.clear();
-      this.#valid.set(key, now);
+      if (this.#checkedAt.size >= MAX_CHECKED) this.#checkedAt.clear();
+      this.#checkedAt.set(key, now);
     }
     return validity;
   }

@@ -17,8 +17,8 @@ export const presentProvider = (provider: Provider): ExternalAuthProvider => ({
 
 /** `now`: milliseconds since 1970. */
 export const presentLink = (row: LinkRow, provider: Provider | undefined, now: number): ExternalAuthLink => {
-  const renews = row.has_refresh_token && provider?.no_refresh === false;
-  const hasEnded = !renews && row.expires_at !== null && row.expires_at <= now;
+  const canRenew = row.has_refresh_token && provider?.no_refresh === false;
+  const hasEnded = !canRenew && row.expires_at !== null && row.expires_at <= now;
   return {
     provider_id: row.provider_id,
     created_at: toRfc3339(row.created_at),

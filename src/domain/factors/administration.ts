@@ -37,7 +37,7 @@ export const requireFactor = async (
   return { ...user, ...patch };
 };
 
-/** For a user who has lost them. Rejects with 403, or 409 when none exist. */
+/** Removes the second factors of a user who has lost them. Rejects with 403, or 409 when none exist. */
 export const resetFactors = async (ctx: DomainContext, user: KnownUser, caller: UserCaller): Promise<void> => {
   const { factors } = ctx.accounts;
   if (!canResetPassword(caller, user) || user.id === PREBUILDS_USER_ID) {

@@ -46,7 +46,8 @@ export class Challenges {
   spend({ id, until }: OpenedChallenge<unknown>): boolean {
     if (this.#spent.has(id)) return false;
     const now = this.#clock.now();
-    if (this.#spent.size >= MAX_SPENT) for (const [old, end] of this.#spent) if (end <= now) this.#spent.delete(old);
+    if (this.#spent.size >= MAX_SPENT)
+      for (const [spentId, expiresAt] of this.#spent) if (expiresAt <= now) this.#spent.delete(spentId);
     if (this.#spent.size >= MAX_SPENT)
       throw new AppError("overloaded", "Too many people are signing in. Please retry.");
     this.#spent.set(id, until);

@@ -10,10 +10,14 @@ import { requireOwnKey } from "./proof.ts";
 export const confirmCaller = async (
   ctx: DomainContext,
   caller: UserCaller,
-  proved: ProvenFactors,
+  provenFactors: ProvenFactors,
   used: readonly Statement[],
 ): Promise<void> => {
   await requireOwnKey(ctx, caller);
   const now = ctx.clock.now();
-  await ctx.store.commit([guardKey({ id: caller.key_id, now }), ...used, recordProof(caller.key_id, proved, now)]);
+  await ctx.store.commit([
+    guardKey({ id: caller.key_id, now }),
+    ...used,
+    recordProof(caller.key_id, provenFactors, now),
+  ]);
 };

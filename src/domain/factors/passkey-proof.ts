@@ -31,8 +31,8 @@ export const requestPasskey = async <T extends object>(
   about: T,
   user_id?: string,
 ): Promise<PasskeyChallenge> => {
-  const known = user_id === undefined ? [] : await ctx.store.all(listPasskeys({ user_id }));
-  const { options, challenge } = await createAuthenticationOptions(getRelyingParty(ctx), known);
+  const passkeys = user_id === undefined ? [] : await ctx.store.all(listPasskeys({ user_id }));
+  const { options, challenge } = await createAuthenticationOptions(getRelyingParty(ctx), passkeys);
   const started: PendingProof<T> = { challenge, of: about };
   return { ...ctx.accounts.factors.challenges.offer(`passkey:${purpose}`, started), options };
 };

@@ -33,9 +33,10 @@ export const beginPasskey = async (
   caller: UserCaller,
 ): Promise<PasskeyChallenge> => {
   await requireProof(ctx, caller);
-  const known = await loadPasskeys(ctx, user);
-  if (known.length >= MAX_PASSKEYS) throw conflict(`You can have at most ${MAX_PASSKEYS} passkeys. Delete one first.`);
-  const { options, challenge } = await createRegistrationOptions(getRelyingParty(ctx), user, known);
+  const passkeys = await loadPasskeys(ctx, user);
+  if (passkeys.length >= MAX_PASSKEYS)
+    throw conflict(`You can have at most ${MAX_PASSKEYS} passkeys. Delete one first.`);
+  const { options, challenge } = await createRegistrationOptions(getRelyingParty(ctx), user, passkeys);
   const started: PendingPasskey = { user_id: user.id, challenge };
   return { ...ctx.accounts.factors.challenges.offer(PURPOSE, started), options };
 };
@@ -45,15 +46,15 @@ export const registerPasskey = async (
   ctx: DomainContext,
   user: KnownUser,
   caller: UserCaller,
-  given: Static<typeof NewPasskeyRequest>,
+  input: Static<typeof NewPasskeyRequest>,
 ): Promise<{ readonly passkey: Passkey; readonly codes: string[] }> => {
   const { factors } = ctx.accounts;
   await requireProof(ctx, caller);
-  const opened = factors.challenges.open<PendingPasskey>(PURPOSE, given.challenge);
+  const opened = factors.challenges.open<PendingPasskey>(PURPOSE, input.challenge);
   if (opened?.data.user_id !== user.id) {
     throw invalid("This registration has expired. Start again.");
   }
-  const created = await verifyRegistration(getRelyingParty(ctx), opened.data.challenge, given.credential);
+  const created = await verifyRegistration(getRelyingParty(ctx), opened.data.challenge, input.credential);
   if (!created) throw invalidField("credential", "The browser's response is not valid. Try again.");
   if (!factors.challenges.spend(opened)) throw conflict("This registration has ended. Start again.");
   const now = ctx.clock.now();
@@ -61,7 +62,7 @@ export const registerPasskey = async (
     ...created,
     id: uuid(),
     user_id: user.id,
-    name: given.name.trim() || "Passkey",
+    name: input.name.trim() || "Passkey",
     created_at: now,
     last_used_at: null,
     transports: [...created.transports],

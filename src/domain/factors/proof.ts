@@ -72,12 +72,12 @@ export const prove = async (
   if (!(await guess.verify(password, user.password_hash))) {
     throw invalidField("password", "This is not the current password.");
   }
-  const still = guardPassword({ id: user.id, password_hash: user.password_hash });
-  if ((await factors.listMethods(user.id)).length === 0) return [still];
+  const guard = guardPassword({ id: user.id, password_hash: user.password_hash });
+  if ((await factors.listMethods(user.id)).length === 0) return [guard];
   if (code === undefined) throw invalidField("code", "A second-factor code is also required.");
-  const used = await factors.redeem(user, code);
-  if (!used) throw invalidField("code", "The code is wrong or was used before.");
-  return [still, ...used];
+  const redeemed = await factors.redeem(user, code);
+  if (!redeemed) throw invalidField("code", "The code is wrong or was used before.");
+  return [guard, ...redeemed];
 };
 
 /** Throws 403 unless the caller has proven their identity with all their factors in the last 15 minutes. */
@@ -85,8 +85,8 @@ export const requireProof = async (ctx: DomainContext, caller: UserCaller): Prom
   await requireOwnKey(ctx, caller);
   const key = await ctx.store.get(findKey({ id: caller.key_id }));
   const hasFactor = (await ctx.accounts.factors.listMethods(caller.user_id)).length > 0;
-  const at = hasFactor ? key?.factor_proved_at : key?.password_proved_at;
-  if (typeof at === "number" && ctx.clock.now() - at < PROOF_TTL_MS) return;
+  const provenAt = hasFactor ? key?.factor_proved_at : key?.password_proved_at;
+  if (typeof provenAt === "number" && ctx.clock.now() - provenAt < PROOF_TTL_MS) return;
   throw new AppError("forbidden", "Confirm that it's you first.", {
     detail: "POST /users/me/confirm takes the password, and a code where there is a second factor.",
     validations: [{ field: "confirmation", detail: "is required or has expired" }],

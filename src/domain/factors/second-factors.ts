@@ -159,8 +159,8 @@ export class SecondFactors {
   }
 
   audited(user: Person, change: Pick<AuditEntry, "action" | "before" | "after" | "additional">): Statement {
-    const about = { resource_type: "second_factor", resource_id: user.id, target: user.username } as const;
-    return insertAudit({ ...about, ...change, now: this.#deps.clock.now() });
+    const base = { resource_type: "second_factor", resource_id: user.id, target: user.username } as const;
+    return insertAudit({ ...base, ...change, now: this.#deps.clock.now() });
   }
 
   async #redeemTotp(user_id: string, code: string): Promise<Statement[] | undefined> {

@@ -73,8 +73,8 @@ export const changeGroup = async (
   if (!isAll && input.name) checkName(input.name);
   const added = await findIds(ctx, "add_users", add_users, caller);
   const removed = await findIds(ctx, "remove_users", remove_users, caller);
-  const both = added.find((id) => removed.includes(id));
-  if (both !== undefined) throw invalidField("remove_users", "names a user who is also in add_users");
+  const duplicate = added.find((id) => removed.includes(id));
+  if (duplicate !== undefined) throw invalidField("remove_users", "names a user who is also in add_users");
   const now = ctx.clock.now();
   const next: GroupRow = {
     ...group,
@@ -106,7 +106,7 @@ export const changeGroup = async (
   return { group: next, organization };
 };
 
-/** Its members lose what was shared with it. Rejects with 400 for the group of all members, and with 403. */
+/** Deletes the group, whose members lose what was shared with it. Rejects with 400 for the group of all members, and with 403. */
 export const removeGroup = async (
   ctx: DomainContext,
   { group, organization }: FoundGroup,
@@ -125,8 +125,8 @@ export const removeGroup = async (
 
 /** The group of all members gets a row with its first change. */
 const writeGroup = async ({ store }: DomainContext, group: GroupRow, next: GroupRow): Promise<Statement[]> => {
-  const isThere = !isEveryone(group) || (await store.get(findGroup({ id: group.id }))) !== undefined;
-  if (!isThere) return [insertGroup(next)];
+  const hasRow = !isEveryone(group) || (await store.get(findGroup({ id: group.id }))) !== undefined;
+  if (!hasRow) return [insertGroup(next)];
   const { name, display_name, avatar_url, quota_allowance, updated_at } = next;
   return [updateGroup(group.id, { name, display_name, avatar_url, quota_allowance, updated_at }, { expect: 1 })];
 };

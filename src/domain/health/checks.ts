@@ -42,10 +42,10 @@ const checkTerraform = async (
   }
   const isServed = (getOwnBinary() ?? agent_binary ?? agent_binaries) !== undefined;
   // Workspaces download this program from the server.
-  const lacks = isServed
+  const hint = isServed
     ? ""
     : "; this server runs from source, so agents have no program to fetch: `bun run build` makes one for the setting agent_binary";
-  const detail = `${found.name} ${found.version} at ${found.path}${lacks}`;
+  const detail = `${found.name} ${found.version} at ${found.path}${hint}`;
   if (terraform_cli_config === undefined || existsSync(terraform_cli_config)) return { name, status: "ok", detail };
   return { name, status: "warn", detail: `${detail}; ${terraform_cli_config} does not exist and is ignored` };
 };
@@ -53,17 +53,19 @@ const checkTerraform = async (
 const LIST_TIMEOUT_MS = 3000;
 
 /** Returns no finding when uploads are in the database and belong there. */
-const bucket = async (config: Config & { database_url: string }): Promise<Finding[]> => {
+const checkBucket = async (config: Config & { database_url: string }): Promise<Finding[]> => {
   const name = "uploads";
   // Imported lazily, because a single server does not need it.
-  const [{ makeBucket: bucketOf, describeBucketMismatch: strangeBucket }, { listStoredObjects: keptObjects }] =
-    await Promise.all([import("#db/pg/uploads.ts"), import("#db/pg/expected-objects.ts")]);
-  const found = bucketOf(config, systemClock);
+  const [{ makeBucket, describeBucketMismatch }, { listStoredObjects }] = await Promise.all([
+    import("#db/pg/uploads.ts"),
+    import("#db/pg/expected-objects.ts"),
+  ]);
+  const found = makeBucket(config, systemClock);
   try {
     await found?.check();
     // A database that does not respond is reported separately.
-    const kept = await keptObjects(config.database_url, { wait_ms: LIST_TIMEOUT_MS }).catch(() => []);
-    const problem = await strangeBucket(found, kept);
+    const objects = await listStoredObjects(config.database_url, { wait_ms: LIST_TIMEOUT_MS }).catch(() => []);
+    const problem = await describeBucketMismatch(found, objects);
     if (problem !== undefined) return [{ name, status: "wrong", detail: problem }];
   } catch (error) {
     return [{ name, status: "wrong", detail: (error as Error).message }];
@@ -86,34 +88,45 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 export const examine = async (config: Config, clock: Clock, quick: boolean, env: Env): Promise<Finding[]> => {
   const { data_dir } = config;
-  const folder = dataDirectory(config);
-  const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config), hostsOfApps(config)];
-  rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
-  rest.push(...(await imagesRegistry(config, clock)));
-  rest.push(await checkTerraform(config, env), ...(await hookConsumer(config, clock)));
-  rest.push(await checkHomeBackupTarget(config, env, clock));
+  const folder = checkDataDirectory(config);
+  const findings = [
+    ...checkOpenFiles(config),
+    ...checkCertificate(config, clock),
+    ...checkExposure(config),
+    checkAppHosts(config),
+  ];
+  findings.push(localWorkspaces(config), ...localWorkspaceUser(config), await checkDocker(config, clock));
+  findings.push(...(await checkImageRegistry(config, clock)));
+  findings.push(await checkTerraform(config, env), ...(await checkHookConsumer(config, clock)));
+  findings.push(await checkHomeBackupTarget(config, env, clock));
   const { database_url } = config;
   if (database_url !== undefined) {
     const cluster = { ...config, database_url };
-    rest.push(...(await Promise.all([postgres(cluster), bucket(cluster)])).flat());
+    findings.push(...(await Promise.all([postgres(cluster), checkBucket(cluster)])).flat());
   }
-  if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
+  if (!existsSync(data_dir)) return [folder, ...(await checkPorts(config, false)), checkClock(clock, 0), ...findings];
   if (folder.status === "wrong") return [folder];
-  const used = isInUse(data_dir);
+  const isRunning = isInUse(data_dir);
   const running: Finding = {
     name: "server",
     status: "ok",
-    detail: used ? "runs on this data directory" : "does not run",
+    detail: isRunning ? "runs on this data directory" : "does not run",
   };
   // A node's data directory contains only copies.
-  if (database_url !== undefined) return [folder, space(data_dir), time(clock, 0), ...rest];
+  if (database_url !== undefined) return [folder, checkDiskSpace(data_dir), checkClock(clock, 0), ...findings];
   return [
-    ...[folder, space(data_dir), await key(data_dir), running, ...(await database(data_dir, clock, quick))],
-    ...[...(await ports(config, used)), ...backups(config, clock), ...rest],
+    ...[
+      folder,
+      checkDiskSpace(data_dir),
+      await checkEncryptionKey(data_dir),
+      running,
+      ...(await checkDatabase(data_dir, clock, quick)),
+    ],
+    ...[...(await checkPorts(config, isRunning)), ...checkBackups(config, clock), ...findings],
   ];
 };
 
-const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
+const checkDataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
   const name = "data directory";
   const path = resolve(data_dir);
   const found = statSync(data_dir, { throwIfNoEntry: false });
@@ -125,33 +138,34 @@ const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
     return { name, status: "wrong", detail: `${path} cannot be read and written by this user` };
   }
   // The group of the user that local workspaces run as needs access.
-  const closed = local_workspace_user === undefined ? 0o077 : 0o067;
-  if ((found.mode & closed) !== 0) {
+  const forbiddenMode = local_workspace_user === undefined ? 0o077 : 0o067;
+  if ((found.mode & forbiddenMode) !== 0) {
     return { name, status: "warn", detail: `${path} is accessible to other users of this machine: chmod 700 ${path}` };
   }
   return { name, status: "ok", detail: path };
 };
 
-const space = (data_dir: string): Finding => {
+const checkDiskSpace = (data_dir: string): Finding => {
   const { bavail, bsize } = statfsSync(data_dir);
   const free = bavail * bsize;
   const detail = `${formatSize(free)} free`;
   return { name: "disk", status: free < MIN_FREE_BYTES ? "wrong" : "ok", detail };
 };
 
-const key = async (data_dir: string): Promise<Finding> => {
+const checkEncryptionKey = async (data_dir: string): Promise<Finding> => {
   const name = "encryption key";
   const file = getKeyPath(data_dir);
   const found = statSync(file, { throwIfNoEntry: false });
   const hasData = existsSync(join(data_dir, "slipway.db"));
   if (!found) {
     if (!hasData) return { name, status: "ok", detail: "created at the first start" };
-    const lost = await describeUndecryptableSecrets(data_dir).catch(() => "unknown data");
-    if (!lost) return { name, status: "warn", detail: "encryption.key is missing; nothing is encrypted with it yet" };
+    const undecryptable = await describeUndecryptableSecrets(data_dir).catch(() => "unknown data");
+    if (!undecryptable)
+      return { name, status: "warn", detail: "encryption.key is missing; nothing is encrypted with it yet" };
     return {
       name,
       status: "wrong",
-      detail: `encryption.key is missing, but is needed to decrypt ${lost}: restore it from a backup`,
+      detail: `encryption.key is missing, but is needed to decrypt ${undecryptable}: restore it from a backup`,
     };
   }
   if ((found.mode & 0o077) !== 0)
@@ -159,14 +173,14 @@ const key = async (data_dir: string): Promise<Finding> => {
   try {
     const encryption = openEncryption(data_dir);
     // The database check reports an unreadable database.
-    const strange = hasData
+    const undecryptable = hasData
       ? await describeUndecryptableSecrets(data_dir, encryption).catch(() => undefined)
       : undefined;
-    if (strange)
+    if (undecryptable)
       return {
         name,
         status: "wrong",
-        detail: `does not match the key that encrypted ${strange}: restore that key, or enter these again`,
+        detail: `does not match the key that encrypted ${undecryptable}: restore that key, or enter these again`,
       };
   } catch (error) {
     if (!(error instanceof EncryptionKeyError)) throw error;
@@ -175,13 +189,13 @@ const key = async (data_dir: string): Promise<Finding> => {
   return { name, status: "ok", detail: "present, readable only by this user" };
 };
 
-const database = async (data_dir: string, clock: Clock, quick: boolean): Promise<Finding[]> => {
+const checkDatabase = async (data_dir: string, clock: Clock, quick: boolean): Promise<Finding[]> => {
   const name = "database";
   try {
     const { exists, schema, problem, missing, migrated_at, database_bytes, wal_bytes } = inspectDatabase(data_dir);
     const unfinished = findUnfinishedMove(data_dir);
-    if (unfinished !== undefined) return [{ name, status: "wrong", detail: unfinished }, time(clock, 0)];
-    if (!exists) return [{ name, status: "ok", detail: "none yet" }, time(clock, 0)];
+    if (unfinished !== undefined) return [{ name, status: "wrong", detail: unfinished }, checkClock(clock, 0)];
+    if (!exists) return [{ name, status: "ok", detail: "none yet" }, checkClock(clock, 0)];
     const damage = quick ? undefined : await runQuickCheck(data_dir);
     const detail =
       damage === undefined
@@ -190,9 +204,9 @@ const database = async (data_dir: string, clock: Clock, quick: boolean): Promise
     const wal = formatSize(wal_bytes);
     return [
       { name, status: damage === undefined ? "ok" : "wrong", detail },
-      version(schema, problem, missing),
+      checkSchema(schema, problem, missing),
       { name: "write-ahead log", status: wal_bytes > MAX_WAL_BYTES ? "warn" : "ok", detail: wal },
-      time(clock, migrated_at),
+      checkClock(clock, migrated_at),
     ];
   } catch (error) {
     const { message } = error as Error;
@@ -200,7 +214,7 @@ const database = async (data_dir: string, clock: Clock, quick: boolean): Promise
   }
 };
 
-const version = (schema: number, problem: string | undefined, missing: readonly string[]): Finding => {
+const checkSchema = (schema: number, problem: string | undefined, missing: readonly string[]): Finding => {
   const name = "schema";
   if (problem) return { name, status: "wrong", detail: problem };
   if (missing.length > 0)
@@ -208,19 +222,23 @@ const version = (schema: number, problem: string | undefined, missing: readonly 
   return { name, status: "ok", detail: `${schema}, up to date` };
 };
 
-/** `least` is the time of a past event; a clock before it is wrong. */
-const time = (clock: Clock, least: number): Finding => {
+/** `pastEvent` is the time of a past event; a clock before it is wrong. */
+const checkClock = (clock: Clock, pastEvent: number): Finding => {
   const now = clock.now();
   const detail = toRfc3339(now);
-  if (now < least)
-    return { name: "clock", status: "wrong", detail: `${detail} is before the last migration, ${toRfc3339(least)}` };
+  if (now < pastEvent)
+    return {
+      name: "clock",
+      status: "wrong",
+      detail: `${detail} is before the last migration, ${toRfc3339(pastEvent)}`,
+    };
   return { name: "clock", status: now < Date.UTC(2026, 0, 1) ? "wrong" : "ok", detail };
 };
 
 /** Checks that the addresses are available; a running server is using them. */
-const ports = async ({ address: main, metrics_address }: Config, used: boolean): Promise<Finding[]> => {
-  const found = [await port("address", main, used)];
-  if (metrics_address) found.push(await port("metrics address", metrics_address, used));
+const checkPorts = async ({ address: main, metrics_address }: Config, isRunning: boolean): Promise<Finding[]> => {
+  const found = [await checkPort("address", main, isRunning)];
+  if (metrics_address) found.push(await checkPort("metrics address", metrics_address, isRunning));
   return found;
 };
 
@@ -230,21 +248,21 @@ const PORT_PROBLEMS: Readonly<Record<string, string>> = {
   EACCES: "requires more privileges than this user has",
 };
 
-const port = async (name: string, wanted: Address, used: boolean): Promise<Finding> => {
-  const shown = address.print(wanted);
-  if (used || wanted.port === 0) return { name, status: "ok", detail: shown };
+const checkPort = async (name: string, target: Address, isRunning: boolean): Promise<Finding> => {
+  const shown = address.print(target);
+  if (isRunning || target.port === 0) return { name, status: "ok", detail: shown };
   const probe = createServer();
   const { promise, resolve: settle } = Promise.withResolvers<Finding>();
   probe.once("error", ({ code = "", message }: NodeJS.ErrnoException) =>
     settle({ name, status: "wrong", detail: `${shown} ${PORT_PROBLEMS[code] ?? `cannot be used: ${message}`}` }),
   );
-  probe.listen(wanted.port, wanted.host.replace(/^\[|\]$/g, ""), () =>
+  probe.listen(target.port, target.host.replace(/^\[|\]$/g, ""), () =>
     probe.close(() => settle({ name, status: "ok", detail: `${shown} is available` })),
   );
   return promise;
 };
 
-const backups = (config: Config, clock: Clock): Finding[] => {
+const checkBackups = (config: Config, clock: Clock): Finding[] => {
   const name = "backups";
   const folder = toBackupFolder(config);
   const { backup_interval } = config;
@@ -256,43 +274,43 @@ const backups = (config: Config, clock: Clock): Finding[] => {
       return [{ name, status: backup_interval ? "ok" : "warn", detail }];
     }
     const { created_at } = readManifest(join(folder, newest));
-    const late =
+    const isOverdue =
       backup_interval !== undefined && clock.now() - Date.parse(created_at) > 2 * backup_interval + DAY_MS / 24;
-    return [{ name, status: late ? "wrong" : "ok", detail: `the newest is from ${created_at}` }];
+    return [{ name, status: isOverdue ? "wrong" : "ok", detail: `the newest is from ${created_at}` }];
   } catch (error) {
     return [{ name, status: "wrong", detail: (error as Error).message }];
   }
 };
 
 /** The server raises its limit to what the system allows; this command's limit can differ from a service's. */
-const openFiles = ({ max_connections }: Config): Finding[] => {
+const checkOpenFiles = ({ max_connections }: Config): Finding[] => {
   const name = "open files";
   const limit = openFilesLimit();
   if (limit === undefined) return [];
-  const carried = computeMaxConnections(limit, 1);
-  if (carried >= max_connections) return [{ name, status: "ok", detail: `the limit is ${limit}` }];
-  const detail = `the limit of ${limit} allows ${carried} connections, but max_connections is ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
+  const maxConnections = computeMaxConnections(limit, 1);
+  if (maxConnections >= max_connections) return [{ name, status: "ok", detail: `the limit is ${limit}` }];
+  const detail = `the limit of ${limit} allows ${maxConnections} connections, but max_connections is ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
   return [{ name, status: "warn", detail }];
 };
 
 /** Checks whether Docker templates can be used; a machine without an engine is valid too. */
-const containers = async (config: Config, clock: Clock): Promise<Finding> => {
+const checkDocker = async (config: Config, clock: Clock): Promise<Finding> => {
   const { docker_host, agent_binary } = config;
   const accessUrl = (): URL => new URL("http://localhost/");
-  const lacks = await new DockerProvisioner({
+  const problem = await new DockerProvisioner({
     host: docker_host,
     program: agent_binary,
     clock,
     accessUrl,
   }).findProblem();
-  const cutOff = lacks === undefined ? findContainerAccessProblem(config) : undefined;
+  const cutOff = problem === undefined ? findContainerAccessProblem(config) : undefined;
   if (cutOff !== undefined) return { name: "docker", status: "warn", detail: `the engine responds. ${cutOff}` };
-  const detail = lacks === undefined ? "the engine responds" : `Docker workspaces are not available: ${lacks}`;
-  return { name: "docker", status: lacks !== undefined && docker_host !== undefined ? "warn" : "ok", detail };
+  const detail = problem === undefined ? "the engine responds" : `Docker workspaces are not available: ${problem}`;
+  return { name: "docker", status: problem !== undefined && docker_host !== undefined ? "warn" : "ok", detail };
 };
 
 /** Checks whether repository images can be shared; builds work without sharing, too. */
-const imagesRegistry = async (config: Config, clock: Clock): Promise<Finding[]> => {
+const checkImageRegistry = async (config: Config, clock: Clock): Promise<Finding[]> => {
   const { docker_host: host, repository_registry } = config;
   const name = "image registry";
   if (repository_registry === undefined) return [];
@@ -308,13 +326,13 @@ const imagesRegistry = async (config: Config, clock: Clock): Promise<Finding[]> 
   }
 };
 
-const certificate = (config: Config, clock: Clock): Finding[] => {
+const checkCertificate = (config: Config, clock: Clock): Finding[] => {
   const name = "certificate";
   try {
     const tls = readTls(config, clock.now());
     if (!tls) return [];
-    const soon = tls.expires_at - clock.now() < EXPIRES_SOON_MS;
-    return [{ name, status: soon ? "warn" : "ok", detail: `valid until ${toRfc3339(tls.expires_at)}` }];
+    const expiresSoon = tls.expires_at - clock.now() < EXPIRES_SOON_MS;
+    return [{ name, status: expiresSoon ? "warn" : "ok", detail: `valid until ${toRfc3339(tls.expires_at)}` }];
   } catch (error) {
     if (!(error instanceof TlsError)) throw error;
     return [{ name, status: "wrong", detail: error.message }];
@@ -322,7 +340,7 @@ const certificate = (config: Config, clock: Clock): Finding[] => {
 };
 
 /** Warns about combinations of settings that are valid one by one. */
-const exposure = (config: Config): Finding[] => {
+const checkExposure = (config: Config): Finding[] => {
   const found: Finding[] = [];
   const warn = (detail: string): unknown => found.push({ name: "settings", status: "warn", detail });
   const isPlain = config.tls_cert_file === undefined;
@@ -344,7 +362,7 @@ const exposure = (config: Config): Finding[] => {
 };
 
 // Checks whether apps and ports have their own hosts: without them, most apps stay blank, and people should know before they try.
-const hostsOfApps = (config: Config): Finding => {
+const checkAppHosts = (config: Config): Finding => {
   const name = "app hosts";
   const hosts = makeAppHosts({ config, accessUrl: getAccessUrl(config, config.address.port) });
   if (hosts.exist) return { name, status: "ok", detail: `apps open at ${hosts.wildcard}` };
@@ -372,7 +390,7 @@ const hostsOfApps = (config: Config): Finding => {
 };
 
 /** Calls the lifecycle hook consumer as the server would. */
-const hookConsumer = async (config: Config, clock: Clock): Promise<Finding[]> => {
+const checkHookConsumer = async (config: Config, clock: Clock): Promise<Finding[]> => {
   const name = "hooks";
   const consumer = makeConsumer(config);
   if (!consumer) return [];

@@ -29,7 +29,7 @@ const checkPrebuilds = (problems: readonly PrebuildProblem[]): Finding[] =>
 
 const REPORT_TTL_MS = 60_000;
 const RESPONSE_TIMEOUT_MS = 5_000;
-const READS = 5;
+const READ_COUNT = 5;
 const SETTING = "health_dismissed";
 
 export type HealthDeps = {
@@ -48,7 +48,7 @@ export type HealthDeps = {
 export class Health {
   readonly #deps: HealthDeps;
   #measurements: Promise<Measurements> | undefined;
-  #until = 0;
+  #freshUntil = 0;
 
   constructor(deps: HealthDeps) {
     this.#deps = deps;
@@ -59,14 +59,14 @@ export class Health {
     const now = this.#deps.clock.now();
     if (
       this.#measurements === undefined ||
-      now >= this.#until ||
-      (force && now >= this.#until - REPORT_TTL_MS + 1_000)
+      now >= this.#freshUntil ||
+      (force && now >= this.#freshUntil - REPORT_TTL_MS + 1_000)
     ) {
-      this.#until = now + REPORT_TTL_MS;
-      const seen = this.#examine();
-      this.#measurements = seen;
-      seen.catch(() => {
-        if (this.#measurements === seen) this.#measurements = undefined;
+      this.#freshUntil = now + REPORT_TTL_MS;
+      const measurements = this.#examine();
+      this.#measurements = measurements;
+      measurements.catch(() => {
+        if (this.#measurements === measurements) this.#measurements = undefined;
       });
     }
     const { dismissed_healthchecks } = await readHealthSettings(this.#deps.store);
@@ -77,8 +77,8 @@ export class Health {
     const { config, clock, environment, tailnet, workers, prebuilds } = this.#deps;
     const [findings, access, socket] = await Promise.all([
       examine(config, clock, true, environment),
-      this.#reach(),
-      this.#openSocket(),
+      this.#checkAccessUrl(),
+      this.#checkWebSocket(),
     ]);
     const { coordinator, relay } = await tailnet.loadAll();
     const { peers, tunnels } = coordinator;
@@ -93,14 +93,14 @@ export class Health {
       ],
       access,
       socket,
-      database: await this.#read(),
+      database: await this.#measureDatabase(),
       relay: { clients, peers, tunnels },
       workers: workers.listRunning(),
     };
   }
 
   /** Requests itself at the URL that people and workspaces use. */
-  async #reach(): Promise<Measurements["access"]> {
+  async #checkAccessUrl(): Promise<Measurements["access"]> {
     const url = this.#deps.accessUrl();
     const timeout = new AbortController();
     const limit = this.#deps.clock.after(RESPONSE_TIMEOUT_MS, () => timeout.abort());
@@ -122,7 +122,7 @@ export class Health {
   }
 
   /** Opens a WebSocket to the relay as agents and editors do, because a proxy may forward requests but not WebSockets. */
-  #openSocket(): Promise<Measurements["socket"]> {
+  #checkWebSocket(): Promise<Measurements["socket"]> {
     const url = new URL("/derp", this.#deps.accessUrl());
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(url, "derp");
@@ -141,19 +141,19 @@ export class Health {
     });
   }
 
-  async #read(): Promise<Measurements["database"]> {
+  async #measureDatabase(): Promise<Measurements["database"]> {
     const { store, clock } = this.#deps;
     const times: number[] = [];
     try {
-      for (let i = 0; i < READS; i++) {
-        const began = clock.monotonic();
+      for (let i = 0; i < READ_COUNT; i++) {
+        const beganAt = clock.monotonic();
         await store.get(findSetting({ key: "deployment_id" }));
-        times.push(clock.monotonic() - began);
+        times.push(clock.monotonic() - beganAt);
       }
     } catch (error) {
       return { ms: 0, error: describeNetworkError(error) };
     }
-    return { ms: times.sort((a, b) => a - b)[Math.floor(READS / 2)] ?? 0 };
+    return { ms: times.sort((a, b) => a - b)[Math.floor(READ_COUNT / 2)] ?? 0 };
   }
 }
 
@@ -184,13 +184,13 @@ export const changeHealthSettings = async (
   return true;
 };
 
-type Everything = { readonly providers: readonly ModelProviderRow[]; readonly models: readonly ModelConfigRow[] };
+type ModelLists = { readonly providers: readonly ModelProviderRow[]; readonly models: readonly ModelConfigRow[] };
 
 /** Returns a warning when models exist and none of them is an enabled default. */
-const checkDefaultModel = ({ providers, models }: Everything): Finding[] => {
-  const isOn = (one: ModelConfigRow): boolean =>
+const checkDefaultModel = ({ providers, models }: ModelLists): Finding[] => {
+  const isEnabled = (one: ModelConfigRow): boolean =>
     one.enabled && providers.some(({ id, enabled }) => id === one.provider_id && enabled);
-  if (models.length === 0 || models.some((one) => one.is_default && isOn(one))) return [];
+  if (models.length === 0 || models.some((one) => one.is_default && isEnabled(one))) return [];
   const detail =
     "There is no default model. New chats use the first enabled model, which may not respond. Choose a default in Administration > Models.";
   return [{ name: "models", status: "warn", detail }];

@@ -23,7 +23,7 @@ export const checkHomeBackupTarget = async (config: Config, env: Env, clock: Clo
   try {
     const engine = await store.chooseEngine();
     const checking = store.storage.check();
-    // It may fail after the response.
+    // The check may still fail after the timeout.
     checking.catch(() => {});
     if (!(await finishesWithin(clock, RESPONSE_TIMEOUT_MS, checking))) {
       return { name, status: "wrong", detail: `${url} does not respond within ${RESPONSE_TIMEOUT_MS / 1000} seconds` };
@@ -56,10 +56,10 @@ export const checkHomeBackupTarget = async (config: Config, env: Env, clock: Clo
 
 /** Returns a finding for workspaces whose backups are missing, old or damaged. Pure. */
 export const checkHomeBackups = ({ workspaces }: HomeBackupReport): Finding[] => {
-  const bad = workspaces.filter(({ problem }) => problem !== "");
-  if (bad.length === 0) return [];
-  const named = bad.slice(0, MAX_NAMED).map((one) => `${one.owner_name}/${one.workspace_name}: ${one.problem}`);
-  const more = bad.length > MAX_NAMED ? ` And ${bad.length - MAX_NAMED} more.` : "";
+  const failing = workspaces.filter(({ problem }) => problem !== "");
+  if (failing.length === 0) return [];
+  const named = failing.slice(0, MAX_NAMED).map((one) => `${one.owner_name}/${one.workspace_name}: ${one.problem}`);
+  const more = failing.length > MAX_NAMED ? ` And ${failing.length - MAX_NAMED} more.` : "";
   return [{ name, status: "wrong", detail: `${named.join(" ")}${more}` }];
 };
 

@@ -22,13 +22,13 @@ export const localWorkspaces = (config: Config): Finding => {
   if (!isAlone && !config.allow_local_provisioner_off_loopback) {
     return { name, status: "ok", detail: `off, because ${listSharedUseSettings(config).join(" and ")}` };
   }
-  const { local_workspace_user: user, allow_local_provisioner_for_members: forAll } = config;
+  const { local_workspace_user: user, allow_local_provisioner_for_members: forMembers } = config;
   if (user !== undefined) {
     return { name, status: "ok", detail: `available to everyone with an account; they all run as the user ${user}` };
   }
-  const who = forAll ? "everyone with an account" : "owners of the deployment";
+  const who = forMembers ? "everyone with an account" : "owners of the deployment";
   const detail = `available to ${who}, who can do everything there that the server's user can`;
-  return { name, status: isAlone && !forAll ? "ok" : "warn", detail };
+  return { name, status: isAlone && !forMembers ? "ok" : "warn", detail };
 };
 
 /** Checks that the user that local workspaces run as exists, can access its folder, and cannot read the server's files. */
@@ -39,7 +39,7 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
   const failedCheck = (detail: string): Finding[] => [{ name: title, status: "wrong", detail }];
   try {
     const user = findLocalUser(local_workspace_user);
-    const can = (test: string, paths: readonly string[]): string[] =>
+    const listAccessible = (test: string, paths: readonly string[]): string[] =>
       runAs(user, [
         "/bin/sh",
         "-c",
@@ -50,10 +50,10 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
         .split("\n")
         .filter((path) => path !== "");
     const [folder, program] = [dirname(resolve(data_dir)), process.execPath];
-    const reached = can("x", [folder, program]);
-    const missed = [folder, program].find((path) => !reached.includes(path));
-    if (missed !== undefined) return failedCheck(`${user.name} cannot reach ${missed}`);
-    const read = can("r", listSecrets(config));
+    const reachable = listAccessible("x", [folder, program]);
+    const unreachable = [folder, program].find((path) => !reachable.includes(path));
+    if (unreachable !== undefined) return failedCheck(`${user.name} cannot reach ${unreachable}`);
+    const read = listAccessible("r", listSecrets(config));
     if (read.length > 0) return failedCheck(`${user.name} can read ${read.join(", ")}: remove this access`);
     return [{ name: title, status: "ok", detail: `${user.name}, who cannot read the server's files` }];
   } catch (error) {
@@ -64,8 +64,12 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
 
 /** Returns the paths with the server's private data. */
 const listSecrets = ({ data_dir, config, tls_key_file, backup_dir, home_backup_dir }: Config): string[] => {
-  const kept = ["", "encryption.key", "slipway.db", "slipway.db-wal", "backups", "blobs"];
-  return [...kept.map((one) => join(resolve(data_dir), one)), config, tls_key_file, backup_dir, home_backup_dir].filter(
-    (path) => path !== undefined,
-  );
+  const dataFiles = ["", "encryption.key", "slipway.db", "slipway.db-wal", "backups", "blobs"];
+  return [
+    ...dataFiles.map((one) => join(resolve(data_dir), one)),
+    config,
+    tls_key_file,
+    backup_dir,
+    home_backup_dir,
+  ].filter((path) => path !== undefined);
 };

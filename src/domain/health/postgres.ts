@@ -18,22 +18,29 @@ export const postgres = async (config: Config & { database_url: string }): Promi
   try {
     const found = await inspectPostgres(config.database_url);
     const server: Finding = { name: "database", status: "ok", detail: `PostgreSQL ${found.server}` };
-    return [server, schema(found), ...nodes(found), standby(found, isStandbyMissing(found.view)), key(config)];
+    return [
+      server,
+      checkSchema(found),
+      ...checkNodes(found),
+      checkStandby(found, isStandbyMissing(found.view)),
+      checkEncryptionKey(config),
+    ];
   } catch (error) {
-    return [{ name: "database", status: "wrong", detail: (error as Error).message }, key(config)];
+    return [{ name: "database", status: "wrong", detail: (error as Error).message }, checkEncryptionKey(config)];
   }
 };
 
-const schema = ({ schema: at, newest, problem }: PostgresInspection): Finding => {
+const checkSchema = ({ schema: current, newest, problem }: PostgresInspection): Finding => {
   const name = "schema";
   if (problem) return { name, status: "wrong", detail: problem };
-  if (at < newest) return { name, status: "warn", detail: `${newest - at} pending migrations run at the next start` };
-  return { name, status: "ok", detail: `${at}, up to date` };
+  if (current < newest)
+    return { name, status: "warn", detail: `${newest - current} pending migrations run at the next start` };
+  return { name, status: "ok", detail: `${current}, up to date` };
 };
 
-const nodes = ({ view, parts }: PostgresInspection): Finding[] => {
+const checkNodes = ({ view, parts }: PostgresInspection): Finding[] => {
   if (!view) return [];
-  if (parts) return [members(view.members, parts)];
+  if (parts) return [checkMembers(view.members, parts)];
   const silent = view.nodes.filter(({ silent_ms }) => silent_ms > SILENCE_TIMEOUT_MS).map(({ id }) => id);
   const spares = view.nodes.length - silent.length - (view.active ? 1 : 0);
   const active: Finding = view.active
@@ -46,18 +53,18 @@ const nodes = ({ view, parts }: PostgresInspection): Finding[] => {
 };
 
 /** When all nodes are active, none stands by. */
-const members = (living: readonly NodeRow[], parts: Readonly<Record<string, number>>): Finding => {
-  const had = living.reduce((sum, { id }) => sum + (parts[id] ?? 0), 0);
-  const each = living.map(({ id, version }) => `${id}, ${version}, ${parts[id] ?? 0} of ${SHARD_COUNT} parts`);
-  if (had < SHARD_COUNT) each.push(`${SHARD_COUNT - had} shards have no node`);
+const checkMembers = (living: readonly NodeRow[], parts: Readonly<Record<string, number>>): Finding => {
+  const ownedCount = living.reduce((sum, { id }) => sum + (parts[id] ?? 0), 0);
+  const lines = living.map(({ id, version }) => `${id}, ${version}, ${parts[id] ?? 0} of ${SHARD_COUNT} parts`);
+  if (ownedCount < SHARD_COUNT) lines.push(`${SHARD_COUNT - ownedCount} shards have no node`);
   return {
     name: "active nodes",
-    status: living.length < 2 || had < SHARD_COUNT ? "warn" : "ok",
-    detail: each.join("; "),
+    status: living.length < 2 || ownedCount < SHARD_COUNT ? "warn" : "ok",
+    detail: lines.join("; "),
   };
 };
 
-const standby = ({ view }: PostgresInspection, isMissing: boolean): Finding => {
+const checkStandby = ({ view }: PostgresInspection, isMissing: boolean): Finding => {
   const name = "standby database";
   if (!view) return { name, status: "ok", detail: "checked after the first start" };
   const { required, synchronous } = view.standby;
@@ -73,7 +80,7 @@ const standby = ({ view }: PostgresInspection, isMissing: boolean): Finding => {
   };
 };
 
-const key = ({ encryption_key }: Config): Finding => {
+const checkEncryptionKey = ({ encryption_key }: Config): Finding => {
   const name = "encryption key";
   if (encryption_key === undefined) {
     return { name, status: "warn", detail: "from this node's data directory: give encryption_key to all nodes" };

@@ -20,9 +20,9 @@ export type Measurements = {
   readonly workers: readonly { readonly name: string; readonly running: number }[];
 };
 
-export const makeReport = (seen: Measurements, dismissed: ReadonlySet<string>): HealthReport => {
-  const { access, database, socket, relay, workers } = seen;
-  const findings = seen.findings.map(({ name, status, detail }) => ({
+export const makeReport = (measurements: Measurements, dismissed: ReadonlySet<string>): HealthReport => {
+  const { access, database, socket, relay, workers } = measurements;
+  const findings = measurements.findings.map(({ name, status, detail }) => ({
     name,
     severity: SEVERITY[status],
     detail,
@@ -47,10 +47,17 @@ export const makeReport = (seen: Measurements, dismissed: ReadonlySet<string>): 
     websocket: { ...makeSection(dismissed.has("Websocket"), socket.error), code: socket.error === undefined ? 101 : 0 },
     provisioner_daemons: { ...makeSection(dismissed.has("ProvisionerDaemons"), undefined), items: [...workers] },
   };
-  const counting = [...findings, ...Object.values(sections)].filter((one) => !one.dismissed);
-  const worst = Math.max(0, ...counting.map((one) => ORDER.indexOf(one.severity)));
+  const counted = [...findings, ...Object.values(sections)].filter((one) => !one.dismissed);
+  const worst = Math.max(0, ...counted.map((one) => ORDER.indexOf(one.severity)));
   const severity = ORDER[worst] ?? "ok";
-  return { time: seen.at, healthy: severity !== "error", severity, coder_version: VERSION, findings, ...sections };
+  return {
+    time: measurements.at,
+    healthy: severity !== "error",
+    severity,
+    coder_version: VERSION,
+    findings,
+    ...sections,
+  };
 };
 
 type Warning = { readonly code: string; readonly message: string };

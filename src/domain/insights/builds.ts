@@ -4,7 +4,7 @@ import { listTemplates } from "#db/templates/templates.ts";
 import { type BuildFigures, sumBuilds } from "#db/workspaces/build-figures.ts";
 import type { BuildInsights } from "#schema/insights.ts";
 import type { DomainContext } from "../context.ts";
-import { type Interval, listEdges, type Range, toStretches } from "./range.ts";
+import { type Interval, listEdges, type Range, toIntervalParams } from "./range.ts";
 
 const NO_BUILDS: BuildFigures = { builds: 0, failed: 0, canceled: 0, p50_ms: null, p95_ms: null };
 
@@ -24,24 +24,24 @@ export const loadBuildInsights = async (
   templates: readonly string[] | undefined,
 ): Promise<BuildInsights> => {
   const edges = listEdges(range, interval);
-  const filter = { ...toStretches(range, interval), templates };
-  const [[all = NO_BUILDS], stretches, byTemplate, rows] = await Promise.all([
+  const filter = { ...toIntervalParams(range, interval), templates };
+  const [[totals = NO_BUILDS], intervalRows, byTemplate, rows] = await Promise.all([
     store.scan(sumBuilds("all", filter)),
     store.scan(sumBuilds("stretch", filter)),
     store.scan(sumBuilds("template", filter)),
     store.scan(listTemplates()),
   ]);
   const names = new Map(rows.map(({ template }) => [template.id, template]));
-  const known = new Map(stretches.map((one) => [one.slot, one]));
+  const bySlot = new Map(intervalRows.map((one) => [one.slot, one]));
   return {
     report: {
       start_time: toRfc3339(range.from),
       end_time: toRfc3339(range.to),
-      ...pickFigures(all),
-      intervals: edges.slice(0, -1).map((start, at) => ({
+      ...pickFigures(totals),
+      intervals: edges.slice(0, -1).map((start, index) => ({
         start_time: toRfc3339(start),
-        end_time: toRfc3339(edges[at + 1] ?? start),
-        ...pickFigures(known.get(String(at)) ?? NO_BUILDS),
+        end_time: toRfc3339(edges[index + 1] ?? start),
+        ...pickFigures(bySlot.get(String(index)) ?? NO_BUILDS),
       })),
       templates: byTemplate
         .map(({ slot, ...figures }) => ({

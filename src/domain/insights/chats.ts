@@ -4,12 +4,12 @@ import { ZERO_SPEND } from "#db/chats/spend.ts";
 import {
   type SpendFigures,
   sumAllSpend,
-  sumSpendByModelAndStretch,
-  sumSpendByStretch,
+  sumSpendByInterval,
+  sumSpendByModelAndInterval,
 } from "#db/chats/spend-figures.ts";
 import type { ChatInsights } from "#schema/insights.ts";
 import type { DomainContext } from "../context.ts";
-import { type Interval, listEdges, type Range, toStretches } from "./range.ts";
+import { type Interval, listEdges, type Range, toIntervalParams } from "./range.ts";
 
 const NO_USAGE = { users: 0, chats: 0, ...ZERO_SPEND };
 
@@ -31,13 +31,13 @@ export const loadChatInsights = async (
 ): Promise<ChatInsights> => {
   const edges = listEdges(range, interval);
   const count = edges.length - 1;
-  const ranges = toStretches(range, interval);
-  const [[all = NO_USAGE], stretches, cells] = await Promise.all([
+  const ranges = toIntervalParams(range, interval);
+  const [[totals = NO_USAGE], intervalRows, cells] = await Promise.all([
     store.scan(sumAllSpend(ranges)),
-    store.scan(sumSpendByStretch(ranges)),
-    store.scan(sumSpendByModelAndStretch(ranges)),
+    store.scan(sumSpendByInterval(ranges)),
+    store.scan(sumSpendByModelAndInterval(ranges)),
   ]);
-  const known = new Map(stretches.map(({ slot, ...sums }) => [slot, sums]));
+  const bySlot = new Map(intervalRows.map(({ slot, ...sums }) => [slot, sums]));
   const models = new Map<string, Model>();
   for (const { slot, model_config_id, model, display_name, ...sums } of cells) {
     const found = models.get(model_config_id);
@@ -55,11 +55,11 @@ export const loadChatInsights = async (
     report: {
       start_time: toRfc3339(range.from),
       end_time: toRfc3339(range.to),
-      ...all,
-      intervals: edges.slice(0, -1).map((start, at) => ({
+      ...totals,
+      intervals: edges.slice(0, -1).map((start, index) => ({
         start_time: toRfc3339(start),
-        end_time: toRfc3339(edges[at + 1] ?? start),
-        ...(known.get(at) ?? NO_USAGE),
+        end_time: toRfc3339(edges[index + 1] ?? start),
+        ...(bySlot.get(index) ?? NO_USAGE),
       })),
       models: [...models.values()].sort((a, b) => sumTokens(b) - sumTokens(a)),
     },

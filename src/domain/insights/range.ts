@@ -68,22 +68,22 @@ export const parseRange = (query: { start_time?: string; end_time?: string }, no
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Returns the length of a day or week in milliseconds. */
-const toStep = (interval: Interval): number => (interval === "day" ? DAY_MS : 7 * DAY_MS);
+const getIntervalLength = (interval: Interval): number => (interval === "day" ? DAY_MS : 7 * DAY_MS);
 
 /** Returns a range with the length of its days or weeks, in the form queries use. */
-export const toStretches = ({ from, to, changedAt, forward }: Range, interval: Interval) => ({
+export const toIntervalParams = ({ from, to, changedAt, forward }: Range, interval: Interval) => ({
   from,
   to,
-  step: toStep(interval),
+  step: getIntervalLength(interval),
   changed_at: changedAt,
   forward,
 });
 
 /** Returns the start of each day or week of a range, and its end. The last one can be short, and today's only as long as it has lasted. */
 export const listEdges = ({ from, to, endsToday, changedAt, forward }: Range, interval: Interval): number[] => {
-  const step = toStep(interval);
-  const rest = (to + forward - from) % step;
-  if (interval === "week" && !endsToday && rest !== 0 && rest < 6 * DAY_MS) {
+  const step = getIntervalLength(interval);
+  const remainder = (to + forward - from) % step;
+  if (interval === "week" && !endsToday && remainder !== 0 && remainder < 6 * DAY_MS) {
     throw invalidQuery("interval", "week needs a range whose last part has at least six days, or ends today");
   }
   const edges: number[] = [];

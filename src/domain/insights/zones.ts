@@ -68,8 +68,8 @@ export const findChangeBetween = (start: Moment, end: Moment): number | undefine
     changes.set(high * STEP_MS, (changes.get(high * STEP_MS) ?? 0) + 1);
   }
   // Zones with both offsets may change at different times; the most common time is used.
-  const [most] = [...changes].sort(([, a], [, b]) => b - a);
-  return most?.[0];
+  const [mostCommon] = [...changes].sort(([, a], [, b]) => b - a);
+  return mostCommon?.[0];
 };
 
 /** Returns a function from a time to its UTC offset in milliseconds. */

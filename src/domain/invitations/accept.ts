@@ -81,7 +81,7 @@ export const makeAccount = async (
   const { store } = ctx;
   const inviter = await loadInviter(ctx, row);
   const now = ctx.clock.now();
-  const at = { created_at: now, updated_at: now };
+  const times = { created_at: now, updated_at: now };
   const { organization_id, organization_roles } = row;
   if (!(await store.get(findOrganization({ id: organization_id })))) {
     throw conflict("The organization that you were invited to was deleted. Ask for a new invitation.");
@@ -92,7 +92,7 @@ export const makeAccount = async (
     group?.organization_id === organization_id ? [{ group_id: group.id, organization_id, user_id: newcomer.id }] : [],
   );
   const user = makeUser({ ...newcomer, email: row.email, roles: row.roles, created_at: now });
-  const by = { name: `an invitation of ${inviter.username}`, also: inviter.user_id };
+  const creator = { name: `an invitation of ${inviter.username}`, also: inviter.user_id };
   return {
     user,
     statements: [
@@ -100,16 +100,22 @@ export const makeAccount = async (
       // Prevents two owners from removing each other at the same moment.
       ...(row.roles.length > 0 ? [guardOwner({ id: inviter.user_id })] : []),
       insertUser(user),
-      insertMember({ organization_id, user_id: user.id, roles: organization_roles, ...at }),
+      insertMember({ organization_id, user_id: user.id, roles: organization_roles, ...times }),
       ...addToGroup(memberships),
-      auditUserCreated(user, now, by.name),
-      ...(await userCreatedNotices({ store, now }, user, by)),
+      auditUserCreated(user, now, creator.name),
+      ...(await userCreatedNotices({ store, now }, user, creator)),
     ],
   };
 };
 
 /** Requires exactly one of the two. Rejects with 400. */
-export const checkWay = ({ password, passkey }: { readonly password?: unknown; readonly passkey?: unknown }): void => {
+export const checkSignInMethod = ({
+  password,
+  passkey,
+}: {
+  readonly password?: unknown;
+  readonly passkey?: unknown;
+}): void => {
   if (password === undefined && passkey === undefined)
     throw invalidField("password", "Set a password or use a passkey.");
   if (password !== undefined && passkey !== undefined) {

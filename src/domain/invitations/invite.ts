@@ -150,11 +150,11 @@ const splitNewcomers = async (
   const people = new Map<string, InviteRequest["people"][number]>();
   const skipped: { email: string; reason: string }[] = [];
   const replaced: InvitationRow[] = [];
-  for (const [index, { email: given, name }] of requested.entries()) {
-    const email = toStoredEmail(given, `people[${index}].email`);
+  for (const [index, { email: address, name }] of requested.entries()) {
+    const email = toStoredEmail(address, `people[${index}].email`);
     if (people.has(toEmailKey(email))) continue;
     const [user, pending] = await Promise.all([
-      findAccountByEmail(store, given),
+      findAccountByEmail(store, address),
       store.get(findInvitationByEmail({ email })),
     ]);
     if (user) skipped.push({ email, reason: `${user.username} already has this address.` });
@@ -233,9 +233,9 @@ export const resendInvitation = async (
 /** Invalidates the link. Rejects with 404. */
 export const revokeInvitation = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await findVisible(ctx, caller, id);
-  const gone = { ...deleteInvitation(row.id), expect: 1 };
+  const deletion = { ...deleteInvitation(row.id), expect: 1 };
   const entry = writeAuditEntry(row, { now: ctx.clock.now(), action: "delete", before: row });
-  await ctx.store.commit([gone, entry]).catch((error) => {
+  await ctx.store.commit([deletion, entry]).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
     throw notFound();
   });

@@ -44,7 +44,7 @@ const sendLink = async (ctx: DomainContext, one: Outgoing): Promise<void> => {
     text: formatText(ctx, one),
     id: uuid(),
   };
-  const noted = await ctx.mailer.send(mail).then(
+  const outcome = await ctx.mailer.send(mail).then(
     () => ({ sent_at: ctx.clock.now(), send_problem: "" }),
     (error: unknown) => {
       log("http").warn("an invitation was not sent: {error}", { error });
@@ -52,5 +52,5 @@ const sendLink = async (ctx: DomainContext, one: Outgoing): Promise<void> => {
     },
   );
   // The invitation was revoked in the meantime, so there is nothing to record.
-  await ctx.store.commit([updateInvitation(id, noted)]);
+  await ctx.store.commit([updateInvitation(id, outcome)]);
 };

@@ -18,22 +18,22 @@ export const canInvite = (caller: UserCaller, organization_id: string): boolean 
   canCreateUsers(caller) || canManageMembers(caller, organization_id);
 
 /** Returns why the caller may not grant this; undefined if they may. */
-export const explainDenial = (caller: UserCaller, gift: Grant): string | undefined => {
-  const { organization_id } = gift;
+export const explainDenial = (caller: UserCaller, grant: Grant): string | undefined => {
+  const { organization_id } = grant;
   if (!canInvite(caller, organization_id))
     return "To invite people you need the right to create users or to add members.";
-  if (gift.roles.length > 0 && !canGiveSiteRoles(caller)) return "Only an owner may give site roles.";
-  if (gift.organization_roles.length > 0 && !canGiveOrganizationRoles(caller, organization_id)) {
+  if (grant.roles.length > 0 && !canGiveSiteRoles(caller)) return "Only an owner may give site roles.";
+  if (grant.organization_roles.length > 0 && !canGiveOrganizationRoles(caller, organization_id)) {
     return "Only an administrator of the organization may give roles in it.";
   }
-  if (gift.group_ids.length > 0 && !canManageGroups(caller, organization_id)) {
+  if (grant.group_ids.length > 0 && !canManageGroups(caller, organization_id)) {
     return "You may not add people to groups of this organization.";
   }
   return undefined;
 };
 
 /** Rejects with 403 unless the caller may grant all of it. */
-export const requireGrantable = (caller: UserCaller, gift: Grant): void => {
-  const reason = explainDenial(caller, gift);
+export const requireGrantable = (caller: UserCaller, grant: Grant): void => {
+  const reason = explainDenial(caller, grant);
   if (reason !== undefined) throw forbidden(reason);
 };

@@ -66,8 +66,8 @@ export const makeMcpAccess =
     const provider = toOAuthProvider(encryption, server);
     if (!provider) return toTarget(server, headers);
     const renew = async () => {
-      const live = await links.renew(user_id, provider, headers.authorization?.replace(/^Bearer /, "") ?? "");
-      return live && toTarget(server, toBearer(live.access_token));
+      const token = await links.renew(user_id, provider, headers.authorization?.replace(/^Bearer /, "") ?? "");
+      return token && toTarget(server, toBearer(token.access_token));
     };
     return { ...toTarget(server, headers), renew };
   };
@@ -94,8 +94,8 @@ const loadHeaders = async (
   if (auth_type === "none") return {};
   const provider = toOAuthProvider(encryption, server);
   if (provider) {
-    const live = await links.live(user_id, provider);
-    return live && toBearer(live.access_token);
+    const token = await links.live(user_id, provider);
+    return token && toBearer(token.access_token);
   }
   const { api_key = "", custom_headers = {} } = openSecrets(encryption, server);
   return auth_type === "api_key" ? { [api_key_header || "authorization"]: api_key } : { ...custom_headers };

@@ -52,8 +52,8 @@ const parseHeader = (field: string, name: string): string => {
 
 const isValue = (text: string): boolean => /^[\x20-\x7e]*$/.test(text) && text.trim() === text;
 
-export const parseHeaders = (given: Readonly<Record<string, string>>): Record<string, string> => {
-  const entries = Object.entries(given).map(([name, value]) => {
+export const parseHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> => {
+  const entries = Object.entries(headers).map(([name, value]) => {
     if (!isValue(value))
       throw invalidField("custom_headers", `the value of "${name.slice(0, 64)}" must be printable ASCII`);
     return [parseHeader("custom_headers", name), value] as const;
@@ -96,30 +96,30 @@ type Columns = Pick<
 >;
 
 /** Returns the columns after the change; omitted members are unchanged. */
-export const toColumns = (before: Columns, given: UpdateMcpServer): Columns => {
-  const text = (field: "display_name" | "description", otherwise: string): string => given[field]?.trim() ?? otherwise;
+export const toColumns = (before: Columns, input: UpdateMcpServer): Columns => {
+  const text = (field: "display_name" | "description", fallback: string): string => input[field]?.trim() ?? fallback;
   const after: Columns = {
     display_name: text("display_name", before.display_name) || before.display_name,
     description: text("description", before.description),
-    icon: given.icon === undefined ? before.icon : given.icon === "" ? "" : parseUrl("icon", given.icon),
-    url: given.url === undefined ? before.url : parseUrl("url", given.url),
+    icon: input.icon === undefined ? before.icon : input.icon === "" ? "" : parseUrl("icon", input.icon),
+    url: input.url === undefined ? before.url : parseUrl("url", input.url),
     transport:
-      given.transport === undefined ? before.transport : parseWord(MCP_TRANSPORTS, "transport", given.transport),
-    auth_type: given.auth_type === undefined ? before.auth_type : parseWord(MCP_AUTHS, "auth_type", given.auth_type),
+      input.transport === undefined ? before.transport : parseWord(MCP_TRANSPORTS, "transport", input.transport),
+    auth_type: input.auth_type === undefined ? before.auth_type : parseWord(MCP_AUTHS, "auth_type", input.auth_type),
     api_key_header:
-      given.api_key_header === undefined
+      input.api_key_header === undefined
         ? before.api_key_header
-        : parseHeader("api_key_header", given.api_key_header || "Authorization"),
-    oauth2: given.oauth2 === undefined ? before.oauth2 : parseOAuth(given.oauth2),
-    tool_allow_list: given.tool_allow_list ?? before.tool_allow_list,
-    tool_deny_list: given.tool_deny_list ?? before.tool_deny_list,
+        : parseHeader("api_key_header", input.api_key_header || "Authorization"),
+    oauth2: input.oauth2 === undefined ? before.oauth2 : parseOAuth(input.oauth2),
+    tool_allow_list: input.tool_allow_list ?? before.tool_allow_list,
+    tool_deny_list: input.tool_deny_list ?? before.tool_deny_list,
     availability:
-      given.availability === undefined
+      input.availability === undefined
         ? before.availability
-        : parseWord(MCP_AVAILABILITIES, "availability", given.availability),
-    enabled: given.enabled ?? before.enabled,
-    model_intent: given.model_intent ?? before.model_intent,
-    allow_in_plan_mode: given.allow_in_plan_mode ?? before.allow_in_plan_mode,
+        : parseWord(MCP_AVAILABILITIES, "availability", input.availability),
+    enabled: input.enabled ?? before.enabled,
+    model_intent: input.model_intent ?? before.model_intent,
+    allow_in_plan_mode: input.allow_in_plan_mode ?? before.allow_in_plan_mode,
   };
   if (after.auth_type === "oauth2" && !after.oauth2) {
     throw invalid("Validation failed.", [{ field: "oauth2", detail: "is required where people sign in" }]);

@@ -42,10 +42,10 @@ export const findServer = async (
 /** Returns the server if the caller can change it. Rejects with 403 or 404. */
 export const findAdministeredServer = async (
   ctx: DomainContext,
-  at: ServerPath,
+  path: ServerPath,
   caller: UserCaller,
 ): Promise<McpServerRow> => {
-  const row = await findServer(ctx, at, caller);
+  const row = await findServer(ctx, path, caller);
   if (!canUpdateOrganization(caller, row.organization_id)) throw forbidden(ADMINISTRATORS_ONLY);
   return row;
 };
@@ -98,10 +98,11 @@ export const changeServer = async (
   const { store, clock, encryption } = ctx;
   const columns = toColumns(row, input);
   if (columns.url !== row.url || columns.oauth2 !== row.oauth2) await checkReachable(ctx, columns);
-  const moved = new URL(columns.url).origin !== new URL(row.url).origin;
+  const isMoved = new URL(columns.url).origin !== new URL(row.url).origin;
   const changesAuth = columns.auth_type !== row.auth_type;
-  const known = moved || changesAuth || changesSignIn(row.oauth2, columns.oauth2) ? {} : openSecrets(encryption, row);
-  const secrets = updateSecrets(known, columns.auth_type, input);
+  const keptSecrets =
+    isMoved || changesAuth || changesSignIn(row.oauth2, columns.oauth2) ? {} : openSecrets(encryption, row);
+  const secrets = updateSecrets(keptSecrets, columns.auth_type, input);
   const changed: McpServerRow = {
     ...row,
     ...columns,
@@ -110,27 +111,27 @@ export const changeServer = async (
     updated_at: clock.now(),
   };
   const { id, ...patch } = changed;
-  const forgets = moved || changesAuth || JSON.stringify(columns.oauth2) !== JSON.stringify(row.oauth2);
+  const dropsLinks = isMoved || changesAuth || JSON.stringify(columns.oauth2) !== JSON.stringify(row.oauth2);
   // Each encryption differs, so secrets can only be compared decrypted.
   const isSame = JSON.stringify(secrets) === JSON.stringify(openSecrets(encryption, row));
   const after = isSame ? { ...changed, sealed_secrets: row.sealed_secrets } : changed;
   await store
     .commit([
       updateMcpServer(id, patch, { expect: 1 }),
-      ...(forgets ? [deleteLinksAt(toProviderId(row))] : []),
+      ...(dropsLinks ? [deleteLinksAt(toProviderId(row))] : []),
       writeAuditEntry(row, { action: "write", before: row, after, now: changed.updated_at }),
     ])
     .catch(rethrowAsNotFound);
   return changed;
 };
 
-/** Whether the client secret would be sent elsewhere or belong to another client. One origin can have several tenants. */
+/** Returns whether the client secret would be sent elsewhere or belong to another client. One origin can have several tenants. */
 const changesSignIn = (before: McpServerRow["oauth2"], after: McpServerRow["oauth2"]): boolean =>
   before?.client_id !== after?.client_id ||
   before?.auth_url !== after?.auth_url ||
   before?.token_url !== after?.token_url;
 
-/** Also deletes all users' sign-ins there. Rejects with 404 when it no longer exists. */
+/** Deletes the server and all users' sign-ins there. Rejects with 404 when it no longer exists. */
 export const removeServer = async ({ store, clock }: DomainContext, row: McpServerRow): Promise<void> => {
   const entry = writeAuditEntry(row, { action: "delete", before: row, now: clock.now() });
   await store.commit([...deleteMcpServer(row.id), entry]).catch(rethrowAsNotFound);
@@ -216,8 +217,8 @@ const checkReachable = async (
   { mcpOutbound, outbound }: Deps,
   { url, oauth2 }: Pick<McpServerRow, "url" | "oauth2">,
 ): Promise<void> => {
-  const refused = await mcpOutbound.findRefusal(new URL(url));
-  if (refused !== undefined) throw invalidField("url", refused);
-  const unsigned = oauth2 && (await outbound.findRefusal(new URL(oauth2.token_url)));
-  if (unsigned) throw invalidField("oauth2.token_url", unsigned);
+  const refusal = await mcpOutbound.findRefusal(new URL(url));
+  if (refusal !== undefined) throw invalidField("url", refusal);
+  const tokenRefusal = oauth2 && (await outbound.findRefusal(new URL(oauth2.token_url)));
+  if (tokenRefusal) throw invalidField("oauth2.token_url", tokenRefusal);
 };

@@ -21,7 +21,7 @@ export const tryServer = async (
   stop: AbortSignal,
 ): Promise<TriedMcpServer> => {
   const started = deps.clock.monotonic();
-  const took = (): number => Math.round(deps.clock.monotonic() - started);
+  const getElapsedMs = (): number => Math.round(deps.clock.monotonic() - started);
   try {
     const target = await makeMcpAccess(deps)(row, user_id);
     if (!target)
@@ -39,11 +39,11 @@ export const tryServer = async (
       offered: isAllowed(name, row.tool_allow_list, row.tool_deny_list),
     }));
     void connection.close();
-    return { works: true, tools, took_ms: took() };
+    return { works: true, tools, took_ms: getElapsedMs() };
   } catch (error) {
     stop.throwIfAborted();
     if (!(error instanceof McpError || error instanceof AppError)) throw error;
-    return { works: false, problem: error.message, tools: [], took_ms: took() };
+    return { works: false, problem: error.message, tools: [], took_ms: getElapsedMs() };
   }
 };
 

@@ -16,7 +16,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { findUserInPath } from "../users/find.ts";
 
-const PAGE = 25;
+const PAGE_SIZE = 25;
 
 export const presentNotification = (row: NotificationRow): InboxNotification => ({
   id: row.id,
@@ -70,14 +70,14 @@ export const readInbox = async (
   const templates = JSON.stringify(filter.templates);
   for (;;) {
     const rows = await ctx.store.all(
-      listNotifications({ user_id, read: filter.read, templates, before: from, limit: PAGE }),
+      listNotifications({ user_id, read: filter.read, templates, before: from, limit: PAGE_SIZE }),
     );
     found.push(...rows.filter((row) => isWanted(row, filter)));
     from = rows.at(-1)?.key ?? 0;
-    if (rows.length < PAGE || found.length >= PAGE) break;
+    if (rows.length < PAGE_SIZE || found.length >= PAGE_SIZE) break;
   }
   return {
-    notifications: found.slice(0, PAGE).map(presentNotification),
+    notifications: found.slice(0, PAGE_SIZE).map(presentNotification),
     unread_count: await loadUnreadCount(ctx, user_id),
   };
 };

@@ -19,21 +19,21 @@ import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "topics">;
 
-const checkMay = (caller: UserCaller): void => {
+const requireOwner = (caller: UserCaller): void => {
   if (!canChangeDeployment(caller)) throw forbidden("Only owners can change notification settings.");
 };
 
 const toMethod = ({ mail }: NoticeKind): Method => (mail ? "smtp" : "inbox");
 
 export const listKinds = async ({ store }: Pick<Deps, "store">): Promise<NotificationTemplate[]> => {
-  const chosen = await readChosenMethods(store);
+  const methods = await readChosenMethods(store);
   return Object.values<NoticeKind>(NOTICE_KINDS).map((kind) => ({
     id: kind.id,
     name: kind.name,
     group: kind.group,
     title_template: kind.title,
     body_template: kind.body,
-    method: chosen[kind.id] ?? "",
+    method: methods[kind.id] ?? "",
     default_method: toMethod(kind),
     kind: "system",
     enabled_by_default: true,
@@ -47,7 +47,7 @@ export const setMethod = async (
   id: string,
   method: Method | "",
 ): Promise<NotificationTemplate> => {
-  checkMay(caller);
+  requireOwner(caller);
   const kind = findNoticeKind(id.toLowerCase());
   if (!kind) throw notFound();
   const { [kind.id]: before = "", ...others } = await readChosenMethods(store);
@@ -68,23 +68,23 @@ export const setMethod = async (
   return found;
 };
 
-/** Rejects with 403. */
+/** Pauses or resumes all deliveries. Rejects with 403 for everyone but owners. */
 export const setPaused = async (
   { store, clock, topics }: Deps,
   caller: UserCaller,
   notifier_paused: boolean,
 ): Promise<void> => {
-  checkMay(caller);
+  requireOwner(caller);
   const before = await readNotifierPaused(store);
   if (before === notifier_paused) return;
   const change = { before: { notifier_paused: before }, after: { notifier_paused } };
-  const about = {
+  const base = {
     now: clock.now(),
     action: "write",
     resource_type: "notifications_settings",
     target: "notifier",
   } as const;
-  await store.commit([upsertNotifierPaused(notifier_paused), insertAudit({ ...about, ...change })]);
+  await store.commit([upsertNotifierPaused(notifier_paused), insertAudit({ ...base, ...change })]);
   topics.publish("notified", "", {});
 };
 

@@ -38,31 +38,36 @@ export const subscribe = async (
     throw invalidField("endpoint", "must be an https URL");
   }
   if (!isPushKeys({ p256dh: p256dh_key, auth: auth_key })) throw invalidField("p256dh_key", "is not a browser's key");
-  const refused = await pushOutbound.findRefusal(url);
-  if (refused !== undefined) throw invalidField("endpoint", refused);
+  const refusal = await pushOutbound.findRefusal(url);
+  if (refusal !== undefined) throw invalidField("endpoint", refusal);
   const endpoint_hash = sha256(endpoint);
   const now = clock.now();
-  const [known, same] = await Promise.all([
+  const [subscriptions, existing] = await Promise.all([
     store.all(listSubscriptions({ user_id, now })),
     store.get(findSubscriptionAt({ user_id, endpoint_hash })),
   ]);
   const content = JSON.stringify({ endpoint, auth: auth_key, p256dh: p256dh_key });
   // Each page load registers its browser again.
-  const isReadable = same?.sealed.startsWith(encryption.prefix) ?? false;
-  if (isReadable && same?.key_id === key_id && encryption.open(same.sealed, toSealContext(same.id)) === content) return;
-  if (!same && known.length >= MAX_SUBSCRIPTIONS)
+  const isReadable = existing?.sealed.startsWith(encryption.prefix) ?? false;
+  if (
+    isReadable &&
+    existing?.key_id === key_id &&
+    encryption.open(existing.sealed, toSealContext(existing.id)) === content
+  )
+    return;
+  if (!existing && subscriptions.length >= MAX_SUBSCRIPTIONS)
     throw conflict(`You can have at most ${MAX_SUBSCRIPTIONS} browsers. Remove one first.`);
   const id = uuid();
   const sealed = encryption.seal(content, toSealContext(id));
   await store.commit([
     guardUser({ id: user_id }),
     guardKey({ id: key_id, now }),
-    ...(same ? [deleteSubscription(same.id)] : []),
+    ...(existing ? [deleteSubscription(existing.id)] : []),
     insertSubscription({ id, user_id, key_id, endpoint_hash, sealed, created_at: now }),
   ]);
 };
 
-/** Rejects with 404. */
+/** Removes the subscription with this URL. Rejects with 404 if it does not exist. */
 export const unsubscribe = async ({ store }: DomainContext, user_id: string, endpoint: string): Promise<void> => {
   const found = await store.get(findSubscriptionAt({ user_id, endpoint_hash: sha256(endpoint) }));
   if (!found) throw notFound();

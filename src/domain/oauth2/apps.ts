@@ -58,15 +58,15 @@ export const findApp = async ({ store }: DomainContext, id: string, caller: User
 
 /** Rejects with 400 for a redirect URI that is not allowed. */
 const parseRedirects = (first: string, more: readonly string[], isSelfRegistered: boolean): string[] => {
-  const all = [...new Set([first, ...more])].slice(0, MAX_REDIRECTS + 1);
-  for (const one of all) {
+  const uris = [...new Set([first, ...more])].slice(0, MAX_REDIRECTS + 1);
+  for (const one of uris) {
     const problem = findRedirectUriProblem(one, isSelfRegistered);
     if (problem !== undefined) throw invalidField(one === first ? "callback_url" : "redirect_uris", problem);
   }
-  return all;
+  return uris;
 };
 
-const parseLimits = (scopes: readonly string[] | undefined): string[] =>
+const parseAllowedScopes = (scopes: readonly string[] | undefined): string[] =>
   scopes === undefined || scopes.length === 0 ? [] : parseScopeNames(undefined, scopes);
 
 const toAuditTarget = ({ id, name, icon }: OAuth2AppRow, now: number) =>
@@ -80,7 +80,7 @@ export const createApp = async ({ store, clock }: DomainContext, input: CreateOA
     name: input.name,
     icon: input.icon ?? "",
     redirect_uris: parseRedirects(input.callback_url, input.redirect_uris ?? [], false),
-    scopes: parseLimits(input.scopes),
+    scopes: parseAllowedScopes(input.scopes),
     auth_method: input.token_endpoint_auth_method ?? "client_secret_basic",
     self_registered: false,
     created_at: now,
@@ -106,7 +106,7 @@ export const changeApp = async (
     name: input.name ?? before.name,
     icon: input.icon ?? before.icon,
     redirect_uris: parseRedirects(input.callback_url ?? first, input.redirect_uris ?? more, before.self_registered),
-    scopes: input.scopes === undefined ? before.scopes : parseLimits(input.scopes),
+    scopes: input.scopes === undefined ? before.scopes : parseAllowedScopes(input.scopes),
     updated_at: now,
   };
   const after = { ...before, ...patch };
@@ -147,8 +147,8 @@ export const createAppSecret = async (
   app: OAuth2AppRow,
 ): Promise<{ readonly id: string; readonly text: string }> => {
   if (app.auth_method === "none") throw conflict("This application has no client secret (public client).");
-  const known = await store.all(listOAuth2Secrets({ app_id: app.id }));
-  if (known.length >= MAX_SECRETS) throw conflict(`There can be at most ${MAX_SECRETS} secrets.`);
+  const secrets = await store.all(listOAuth2Secrets({ app_id: app.id }));
+  if (secrets.length >= MAX_SECRETS) throw conflict(`There can be at most ${MAX_SECRETS} secrets.`);
   const now = clock.now();
   const { text, row } = createSecret(app.id, now);
   await store.commit([

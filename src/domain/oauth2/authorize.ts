@@ -28,7 +28,7 @@ export const findRequestedApp = async (
 ): Promise<OAuth2AppRow> => {
   const app = isUuid(client_id) ? await store.get(findOAuth2App({ id: client_id.toLowerCase() })) : undefined;
   if (!app) throw invalid("This application is not registered on this server.");
-  // One that was registered earlier may not be valid any more.
+  // A redirect URI that was registered earlier may no longer be valid.
   const isValid = findRedirectUriProblem(redirect_uri, app.self_registered) === undefined;
   if (!isValid || !isRegistered(redirect_uri, app.redirect_uris)) {
     throw invalid("This redirect URI is not registered for the application.");
@@ -60,10 +60,10 @@ export const requireOwnResource = (
   { accessUrl }: Pick<DomainContext, "accessUrl">,
   resource: string | undefined,
 ): void => {
-  const isOurs =
+  const isOwnServer =
     resource === undefined ||
     (URL.canParse(resource) && !resource.includes("#") && new URL(resource).origin === accessUrl.origin);
-  if (!isOurs) throw new OAuth2Problem("invalid_target", "resource must be an address of this server.");
+  if (!isOwnServer) throw new OAuth2Problem("invalid_target", "resource must be an address of this server.");
 };
 
 /** Returns the redirect to the application with the result; `iss` identifies this server (RFC 9207). */
@@ -94,8 +94,8 @@ export const approve = async (
 ): Promise<string> => {
   const { store, clock } = ctx;
   const now = clock.now();
-  const own = await store.get(findKey({ id: caller.key_id }));
-  if (!own || !isSignIn(own)) throw forbidden("You must be signed in. API tokens cannot approve access.");
+  const ownKey = await store.get(findKey({ id: caller.key_id }));
+  if (!ownKey || !isSignIn(ownKey)) throw forbidden("You must be signed in. API tokens cannot approve access.");
   const allowed_addresses = await requireWithinOwn(ctx, caller, { scopes, allowed_addresses: [] });
   const user_id = caller.user_id;
   await store.commit([deleteLapsedGrants({ user_id, now })]);

@@ -25,12 +25,12 @@ export const findClient = async (ctx: DomainContext, { client_id, secret }: Clie
     return { app, noted: [] };
   }
   const digest = sha256(secret ?? "");
-  const known = await ctx.store.all(listOAuth2Secrets({ app_id: app.id }));
-  const used = known.find(({ secret_hash }) => isSameDigest(secret_hash, digest));
-  if (!used) throw invalidClient();
+  const secrets = await ctx.store.all(listOAuth2Secrets({ app_id: app.id }));
+  const usedSecret = secrets.find(({ secret_hash }) => isSameDigest(secret_hash, digest));
+  if (!usedSecret) throw invalidClient();
   const now = ctx.clock.now();
-  const isNoted = used.last_used_at !== null && now - used.last_used_at < TOUCH_INTERVAL_MS;
-  return { app, noted: isNoted ? [] : [updateOAuth2Secret(used.id, { last_used_at: now })] };
+  const isNoted = usedSecret.last_used_at !== null && now - usedSecret.last_used_at < TOUCH_INTERVAL_MS;
+  return { app, noted: isNoted ? [] : [updateOAuth2Secret(usedSecret.id, { last_used_at: now })] };
 };
 
 const invalidClient = (): OAuth2Problem =>

@@ -54,10 +54,10 @@ export const endUserGrant = async (ctx: DomainContext, user_id: string, key_id: 
 export const revokeToken = async (ctx: DomainContext, { app }: Client, token: string): Promise<void> => {
   const [id = "", secret = ""] = token.split("-");
   const key = secret === "" ? undefined : await ctx.store.get(findKey({ id }));
-  const isAccess = key !== undefined && isSameDigest(sha256(secret), key.secret_hash);
+  const isAccessToken = key !== undefined && isSameDigest(sha256(secret), key.secret_hash);
   const [family = ""] = token.split(".");
   const grant = await ctx.store.get(
-    isAccess ? findGrant({ key_id: id }) : findGrantByFamily({ family_hash: sha256(family) }),
+    isAccessToken ? findGrant({ key_id: id }) : findGrantByFamily({ family_hash: sha256(family) }),
   );
   if (grant?.app_id === app.id) await endGrant(ctx, grant.key_id);
 };

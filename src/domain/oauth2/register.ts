@@ -89,24 +89,24 @@ const readStrings = (metadata: Metadata, name: string): string[] | undefined => 
 };
 
 const readRedirects = (metadata: Metadata): string[] => {
-  const all = [...new Set(readStrings(metadata, "redirect_uris") ?? [])];
-  if (all.length === 0) throw new OAuth2Problem("invalid_redirect_uri", "redirect_uris is missing.");
-  if (all.length > MAX_REDIRECTS) {
+  const uris = [...new Set(readStrings(metadata, "redirect_uris") ?? [])];
+  if (uris.length === 0) throw new OAuth2Problem("invalid_redirect_uri", "redirect_uris is missing.");
+  if (uris.length > MAX_REDIRECTS) {
     throw new OAuth2Problem("invalid_redirect_uri", `At most ${MAX_REDIRECTS} redirect_uris are allowed.`);
   }
-  for (const one of all) {
+  for (const one of uris) {
     const problem = one.length > 1024 ? "is too long" : findRedirectUriProblem(one, true);
     if (problem !== undefined) throw new OAuth2Problem("invalid_redirect_uri", `One of redirect_uris ${problem}.`);
   }
-  return all;
+  return uris;
 };
 
 /** Uses the standard's default. */
 const readMethod = (metadata: Metadata): AuthMethod => {
   const requested = readString(metadata, "token_endpoint_auth_method") ?? "client_secret_basic";
-  const known = AUTH_METHODS.find((one) => one === requested);
-  if (known === undefined) throw invalidMetadata("This token_endpoint_auth_method is not supported.");
-  return known;
+  const method = AUTH_METHODS.find((one) => one === requested);
+  if (method === undefined) throw invalidMetadata("This token_endpoint_auth_method is not supported.");
+  return method;
 };
 
 const readScopes = (metadata: Metadata): string[] => {

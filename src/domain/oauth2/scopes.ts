@@ -2,12 +2,12 @@
 import { findScope, hasScope, isAccessScope } from "#schema/users/scopes.ts";
 import { OAuth2Problem } from "./problem.ts";
 
-/** Returns the requested scopes, limited to `most` (empty: unlimited); without a request, returns `most`. Throws `invalid_scope`. */
-export const parseScopes = (text: string | undefined, most: readonly string[]): string[] => {
+/** Returns the requested scopes, limited to `allowed` (empty: unlimited); without a request, returns `allowed`. Throws `invalid_scope`. */
+export const parseScopes = (text: string | undefined, allowed: readonly string[]): string[] => {
   const names = (text ?? "").split(" ").filter((one) => one !== "");
-  if (names.length === 0 && most.length === 0) throw new OAuth2Problem("invalid_scope", "Name the scopes.");
-  const requested = names.length === 0 ? [...most] : names.map(requireKnownScope);
-  const beyond = most.length === 0 ? undefined : requested.find((scope) => !hasScope(most, scope));
+  if (names.length === 0 && allowed.length === 0) throw new OAuth2Problem("invalid_scope", "Name the scopes.");
+  const requested = names.length === 0 ? [...allowed] : names.map(requireKnownScope);
+  const beyond = allowed.length === 0 ? undefined : requested.find((scope) => !hasScope(allowed, scope));
   if (beyond !== undefined)
     throw new OAuth2Problem("invalid_scope", `The scope ${beyond} is not among the allowed scopes.`);
   return requested.includes("all") ? ["all"] : [...new Set(requested)];
@@ -19,9 +19,9 @@ export const parseScopes = (text: string | undefined, most: readonly string[]): 
  */
 export const narrowScopes = (text: string | undefined, granted: readonly string[]): string[] => {
   const scopes = parseScopes(text, granted);
-  const unseen = scopes.find((scope) => isAccessScope(scope) && !granted.includes(scope));
-  if (unseen === undefined) return scopes;
-  throw new OAuth2Problem("invalid_scope", `The scope ${unseen} was not granted by its name.`);
+  const unnamed = scopes.find((scope) => isAccessScope(scope) && !granted.includes(scope));
+  if (unnamed === undefined) return scopes;
+  throw new OAuth2Problem("invalid_scope", `The scope ${unnamed} was not granted by its name.`);
 };
 
 const requireKnownScope = (name: string): string => {

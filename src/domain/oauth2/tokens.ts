@@ -54,7 +54,7 @@ const createSecrets = (
 ) => {
   const secret = keySecret();
   const refresh_token = `${family}.${keySecret()}`;
-  const lasts = Math.min(UNUSED_TTL_SECONDS, getMaxSeconds(user.roles));
+  const unusedSeconds = Math.min(UNUSED_TTL_SECONDS, getMaxSeconds(user.roles));
   const patch = {
     secret_hash: sha256(secret),
     ...toScopeColumns(scopes),
@@ -73,7 +73,7 @@ const createSecrets = (
     tokens,
     family_hash: sha256(family),
     refresh_hash: sha256(refresh_token),
-    refresh_expires_at: now + lasts * 1000,
+    refresh_expires_at: now + unusedSeconds * 1000,
     keeps: updateKey(grant.key_id, patch, { expect: 1 }),
   };
 };
@@ -105,9 +105,9 @@ export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, pro
   const user = await loadPerson(ctx, grant);
   const { tokens, keeps, ...hashes } = createSecrets(grant, user, grant.scopes, now);
   const { key_id } = grant;
-  const redeems = redeemGrant({ key_id, now, ...hashes });
+  const redemption = redeemGrant({ key_id, now, ...hashes });
   await ctx.store
-    .commit([guardKey({ id: key_id, now }), redeems, keeps, ...noted])
+    .commit([guardKey({ id: key_id, now }), redemption, keeps, ...noted])
     .catch((error) => (isStale(error) ? revokeReused(ctx, grant) : Promise.reject(error)));
   return tokens;
 };
@@ -129,9 +129,9 @@ export const refresh = async (ctx: DomainContext, { app, noted }: Client, proof:
   const user = await loadPerson(ctx, grant);
   const { tokens, keeps, refresh_hash, refresh_expires_at } = createSecrets(grant, user, scopes, now, family);
   const { key_id } = grant;
-  const rotates = rotateGrant({ key_id, now, known_hash, refresh_hash, refresh_expires_at });
+  const rotation = rotateGrant({ key_id, now, known_hash, refresh_hash, refresh_expires_at });
   await ctx.store
-    .commit([rotates, keeps, ...noted])
+    .commit([rotation, keeps, ...noted])
     .catch((error) => (isStale(error) ? revokeReused(ctx, grant) : Promise.reject(error)));
   return tokens;
 };

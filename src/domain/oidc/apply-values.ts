@@ -36,12 +36,13 @@ export const applyProviderValues = async (
       notices.push(notifyTaken(ctx, provider, user, { what: "email address", value: email }));
     else patch.email = email;
   }
-  const wanted = toUsername(username.split("@")[0] ?? "");
-  if (before !== null && username !== before && wanted !== "" && wanted !== user.username) {
-    const other = await ctx.store.get(findUserByName({ username: wanted }));
-    const isFree = isFreeName(wanted) && (!other || other.id === user.id) && !(await isHeldName(ctx, wanted, user.id));
-    if (isFree) patch.username = wanted;
-    else notices.push(notifyTaken(ctx, provider, user, { what: "username", value: wanted }));
+  const newUsername = toUsername(username.split("@")[0] ?? "");
+  if (before !== null && username !== before && newUsername !== "" && newUsername !== user.username) {
+    const other = await ctx.store.get(findUserByName({ username: newUsername }));
+    const isFree =
+      isFreeName(newUsername) && (!other || other.id === user.id) && !(await isHeldName(ctx, newUsername, user.id));
+    if (isFree) patch.username = newUsername;
+    else notices.push(notifyTaken(ctx, provider, user, { what: "username", value: newUsername }));
   }
   if (nameBefore !== null && name !== nameBefore && name !== "" && name !== user.name) patch.name = name;
   if (Object.keys(patch).length === 0) return { user, statements: [...linkUpdates, ...notices] };

@@ -60,19 +60,19 @@ const normalizeGroup = (group: string): string => group.trim().replace(/^\/+/, "
 /** Reports groups that nearly match the mapping, and a person without any matching group. */
 const findUnmatchedRemarks = (groups: readonly string[], mapping: readonly string[]): string[] => {
   if (mapping.length === 0 || groups.length === 0) return [];
-  const known = new Set(mapping);
-  const unmatched = groups.filter((group) => !known.has(group));
-  const alike = new Map(mapping.map((name) => [normalizeGroup(name), name]));
-  const near = unmatched.flatMap((group) => {
-    const [meant] = group.includes(",")
-      ? group.split(",").flatMap((part) => alike.get(normalizeGroup(part)) ?? [])
-      : [alike.get(normalizeGroup(group))];
-    return meant === undefined
+  const mapped = new Set(mapping);
+  const unmatched = groups.filter((group) => !mapped.has(group));
+  const byNormalizedName = new Map(mapping.map((name) => [normalizeGroup(name), name]));
+  const nearMatches = unmatched.flatMap((group) => {
+    const [match] = group.includes(",")
+      ? group.split(",").flatMap((part) => byNormalizedName.get(normalizeGroup(part)) ?? [])
+      : [byNormalizedName.get(normalizeGroup(group))];
+    return match === undefined
       ? []
-      : [`${JSON.stringify(group.slice(0, 100))} does not match ${JSON.stringify(meant)}`];
+      : [`${JSON.stringify(group.slice(0, 100))} does not match ${JSON.stringify(match)}`];
   });
-  if (near.length > 0) {
-    return [`Group names must match the mapping exactly: ${near.slice(0, MAX_NAMED).join("; ")}.`];
+  if (nearMatches.length > 0) {
+    return [`Group names must match the mapping exactly: ${nearMatches.slice(0, MAX_NAMED).join("; ")}.`];
   }
   if (unmatched.length < groups.length) return [];
   return [`None of the groups matches the mapping: ${quoteList(unmatched)}. The mapping names ${quoteList(mapping)}.`];
@@ -91,11 +91,11 @@ export const findMemberships = (
   { organizations = {} }: OidcSetting,
   groups: readonly string[],
 ): Record<string, string[] | null> => {
-  const named = new Set(Object.values(organizations).flatMap((by) => Object.keys(by)));
-  const mine = groups.flatMap((group) => (Object.hasOwn(organizations, group) ? [organizations[group] ?? {}] : []));
+  const organizationNames = new Set(Object.values(organizations).flatMap((by) => Object.keys(by)));
+  const matching = groups.flatMap((group) => (Object.hasOwn(organizations, group) ? [organizations[group] ?? {}] : []));
   return Object.fromEntries(
-    [...named].map((name) => {
-      const lists = mine.flatMap((by) => (Object.hasOwn(by, name) ? [by[name]] : []));
+    [...organizationNames].map((name) => {
+      const lists = matching.flatMap((by) => (Object.hasOwn(by, name) ? [by[name]] : []));
       return [name, lists.length === 0 ? null : mergeLists(lists).sort()];
     }),
   );

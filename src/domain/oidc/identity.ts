@@ -78,7 +78,7 @@ const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
   return normalizeEmail(email);
 };
 
-/** Microsoft Entra ID and others never send it, which the person cannot change; the setting can. */
+/** Microsoft Entra ID and others never send the claim, which the person cannot change; the setting can. */
 const emailUnverified = (name: string, { email_verified }: Claims): AppError =>
   email_verified === undefined
     ? signInForbidden(

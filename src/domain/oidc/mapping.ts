@@ -56,13 +56,15 @@ const notifyAccessRemoved = (
 const applyRoles = async (
   ctx: DomainContext,
   user: User,
-  given: string[] | undefined,
+  granted: string[] | undefined,
   lost: string[],
 ): Promise<Statement[]> => {
-  if (!given) return [];
+  if (!granted) return [];
   const isLastOwner =
-    user.roles.includes("owner") && !given.includes("owner") && !(await ctx.store.get(findOtherOwner({ id: user.id })));
-  const roles = isLastOwner ? [...given, "owner"] : given;
+    user.roles.includes("owner") &&
+    !granted.includes("owner") &&
+    !(await ctx.store.get(findOtherOwner({ id: user.id })));
+  const roles = isLastOwner ? [...granted, "owner"] : granted;
   if (isSame(roles, user.roles)) return [];
   lost.push(...findMissing(user.roles, roles).map((role) => `the role ${role}`));
   const now = ctx.clock.now();
@@ -76,21 +78,21 @@ const applyRoles = async (
 const applyMemberships = async (
   ctx: DomainContext,
   { user, memberships }: Pick<Person, "user" | "memberships">,
-  wanted: Identity["memberships"],
+  mapped: Identity["memberships"],
   lost: string[],
 ): Promise<Statement[]> => {
   const statements: Statement[] = [];
   const now = ctx.clock.now();
   // For a new account, `memberships` holds the ones that it is being created with.
-  const present = memberships ?? (await ctx.store.all(listMemberships({ user_id: user.id })));
-  for (const [name, given] of Object.entries(wanted)) {
+  const current = memberships ?? (await ctx.store.all(listMemberships({ user_id: user.id })));
+  for (const [name, mappedRoles] of Object.entries(mapped)) {
     const organization = await ctx.store.get(findOrganizationByName({ name }));
     // The organization is named in a setting but was deleted or does not exist yet.
     if (!organization) continue;
     const pair = { organization_id: organization.id, user_id: user.id };
-    const known = present.find((one) => one.organization_id === organization.id)?.roles;
+    const currentRoles = current.find((one) => one.organization_id === organization.id)?.roles;
     // A mapping changes roles in the default organization, but its members stay members however they joined.
-    const roles = given ?? (organization.is_default && known ? [] : undefined);
+    const roles = mappedRoles ?? (organization.is_default && currentRoles ? [] : undefined);
     const auditFields = {
       now,
       resource_type: "organization_member" as const,
@@ -99,11 +101,11 @@ const applyMemberships = async (
       user_id: user.id,
       organization_id: organization.id,
     };
-    if (known && !roles) {
+    if (currentRoles && !roles) {
       lost.push(`the organization ${name}`);
-      const before = { ...pair, username: user.username, roles: known };
+      const before = { ...pair, username: user.username, roles: currentRoles };
       statements.push(...endMembership(pair, now), insertAudit({ ...auditFields, action: "delete", before }));
-    } else if (!known && roles) {
+    } else if (!currentRoles && roles) {
       // A former member must not regain what was shared with them before.
       if (!memberships) await endSharesWith(ctx, pair);
       const after = { ...pair, username: user.username, roles };
@@ -111,12 +113,12 @@ const applyMemberships = async (
         insertMember({ ...pair, roles, created_at: now, updated_at: now }),
         insertAudit({ ...auditFields, action: "create", after }),
       );
-    } else if (known && roles && !isSame(known, roles)) {
-      lost.push(...findMissing(known, roles).map((role) => `the role ${role} in ${name}`));
+    } else if (currentRoles && roles && !isSame(currentRoles, roles)) {
+      lost.push(...findMissing(currentRoles, roles).map((role) => `the role ${role} in ${name}`));
       statements.push(
         ...markLossesOfMemberRoles(pair, known, roles, now),
         updateMember({ ...pair, roles, updated_at: now }),
-        insertAudit({ ...auditFields, action: "write", before: { roles: known }, after: { roles } }),
+        insertAudit({ ...auditFields, action: "write", before: { roles: currentRoles }, after: { roles } }),
       );
     }
   }

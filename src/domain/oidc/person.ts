@@ -48,8 +48,8 @@ export const findOrCreatePerson = async (
     if (!user) throw signInForbidden("The account that this sign-in belongs to was deleted.");
     return applyProviderValues(ctx, provider, identity, { user: requireActive(user), link });
   }
-  const known = await store.get(findUserByEmail({ email }));
-  if (known) return linkAccount(ctx, provider, identity, known);
+  const existing = await store.get(findUserByEmail({ email }));
+  if (existing) return linkAccount(ctx, provider, identity, existing);
   const invitation = await findInvitation(ctx, provider, identity, token_hash);
   if (invitation) return acceptInvited(ctx, provider, identity, invitation);
   if (!sign_up) throw signInForbidden("You have no account here yet.", "Ask an administrator for an invitation.");
@@ -178,7 +178,7 @@ const signUp = async (
 ): Promise<Person> => {
   const { email, name } = identity;
   const now = ctx.clock.now();
-  const at = { created_at: now, updated_at: now };
+  const times = { created_at: now, updated_at: now };
   const username = await findFreeUsername(ctx, listNames(identity));
   const user = makeUser({
     id: uuid(),
@@ -191,16 +191,16 @@ const signUp = async (
     created_at: now,
   });
   const { id: organization_id } = await getDefaultOrganization(ctx.store);
-  const by = `a sign-in at ${provider}`;
+  const reason = `a sign-in at ${provider}`;
   return {
     user,
     memberships: [{ organization_id, roles: [] }],
     statements: [
       insertUser(user),
-      insertMember({ organization_id, user_id: user.id, roles: [], ...at }),
-      auditUserCreated(user, now, by),
+      insertMember({ organization_id, user_id: user.id, roles: [], ...times }),
+      auditUserCreated(user, now, reason),
       ...writeLink(ctx, issuer, identity, user),
-      ...(await userCreatedNotices({ store: ctx.store, now }, user, { name: by })),
+      ...(await userCreatedNotices({ store: ctx.store, now }, user, { name: reason })),
     ],
   };
 };

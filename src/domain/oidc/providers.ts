@@ -17,12 +17,12 @@ export const redirectUri = (id: string, accessUrl: URL): URL => new URL(`${provi
 
 /** The same remark is logged at most once in this time, because every sign-in repeats it. */
 const REMARK_INTERVAL_MS = 3_600_000;
-const MAX_REMEMBERED = 1_000;
+const MAX_LOGGED = 1_000;
 
 export class OidcProviders {
   readonly all: readonly OidcClient[];
   readonly #clock: Clock;
-  readonly #remarked = new Map<string, number>();
+  readonly #loggedAt = new Map<string, number>();
 
   constructor({ clock, settings, outbound }: Deps) {
     this.#clock = clock;
@@ -45,9 +45,9 @@ export class OidcProviders {
     const now = this.#clock.monotonic();
     for (const remark of remarks) {
       const key = `${id} ${remark}`;
-      if (now - (this.#remarked.get(key) ?? Number.NEGATIVE_INFINITY) < REMARK_INTERVAL_MS) continue;
-      if (this.#remarked.size >= MAX_REMEMBERED) this.#remarked.clear();
-      this.#remarked.set(key, now);
+      if (now - (this.#loggedAt.get(key) ?? Number.NEGATIVE_INFINITY) < REMARK_INTERVAL_MS) continue;
+      if (this.#loggedAt.size >= MAX_LOGGED) this.#loggedAt.clear();
+      this.#loggedAt.set(key, now);
       log("http").warn("groups from the provider {provider}: {remark}", { provider: id, remark });
     }
   }

@@ -35,14 +35,14 @@ const recheck = async (ctx: DomainContext, session: OidcSession, user_id: string
   const client = ctx.oidc.find(provider);
   // The provider is no longer configured: the session expires normally.
   if (!client) return;
-  const isTaken = await ctx.store
+  const isClaimed = await ctx.store
     .commit([claimOidcSession({ key_id, known_checked_at, now: ctx.clock.now() })])
     .then(() => true)
     .catch((error) => {
       if (error instanceof CommitError && error.reason === "stale") return false;
       throw error;
     });
-  if (!isTaken) return;
+  if (!isClaimed) return;
   const { refresh_token = "", subject } = openTokens(ctx, session);
   try {
     const completed = await client.refresh({ refresh_token, subject });
@@ -64,14 +64,14 @@ const applyRecheck = async (
   completed: SignInResult,
 ): Promise<void> => {
   const { claims } = completed;
-  const kept = updateOidcSession(key_id, toTokenColumns(ctx, key_id, completed));
+  const sessionUpdate = updateOidcSession(key_id, toTokenColumns(ctx, key_id, completed));
   if (claims.email === undefined) {
-    await ctx.store.commit([kept]);
+    await ctx.store.commit([sessionUpdate]);
     return;
   }
   const { user, changes } = await admitPerson(ctx, client, toIdentity(client, claims));
   if (user.id !== user_id) throw new AppError("forbidden", "The provider names another person.");
-  await ctx.store.commit([kept, ...changes]);
+  await ctx.store.commit([sessionUpdate, ...changes]);
   if (changes.length === 0) return;
   for (const topic of ["access_changed", "shown_changed", "notified"] as const) ctx.topics.publish(topic, user.id, {});
   await endKeysOfFormerOwner(ctx, user.id);

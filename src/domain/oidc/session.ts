@@ -27,13 +27,13 @@ export const toTokenColumns = (
   key_id: string,
   { claims, id_token, refresh_token }: SignInResult,
 ): Pick<OidcSession, "sealed_tokens" | "has_refresh_token"> => {
-  const kept: StoredTokens = {
+  const tokens: StoredTokens = {
     subject: claims.sub,
     id_token: id_token.length <= MAX_ID_TOKEN_CHARS ? id_token : "",
     ...(refresh_token === undefined ? {} : { refresh_token }),
   };
   return {
-    sealed_tokens: encryption.seal(JSON.stringify(kept), toSealContext(key_id)),
+    sealed_tokens: encryption.seal(JSON.stringify(tokens), toSealContext(key_id)),
     has_refresh_token: refresh_token !== undefined,
   };
 };

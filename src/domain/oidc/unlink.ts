@@ -10,7 +10,7 @@ import type { DomainContext } from "../context.ts";
 import { requireProof } from "../factors/proof.ts";
 import type { KnownUser } from "../users/find.ts";
 
-/** Also revokes the user's sessions. Rejects with 403, or 409 when there is no link. */
+/** Removes the links and revokes the user's sessions. Rejects with 403, or 409 when there is no link. */
 export const removeOidcLinks = async (ctx: DomainContext, user: KnownUser, caller: UserCaller): Promise<void> => {
   if (!canResetPassword(caller, user)) throw forbidden("You may not change how this user signs in.");
   if (user.id === caller.user_id) throw forbidden("You cannot remove your own sign-in link.");

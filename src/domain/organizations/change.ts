@@ -82,7 +82,8 @@ export const changeOrganization = async (
 };
 
 /**
- * Disconnects the organization's workers, and stops its chats and image builds. Rejects with 400 for the default organization, with 403, and with 409 while it has templates or
+ * Deletes the organization, disconnects its workers, and stops its chats and image builds. Rejects with 400 for the default organization,
+ * with 403, and with 409 while it has templates or
  * workspaces.
  */
 export const removeOrganization = async (
@@ -110,7 +111,10 @@ export const removeOrganization = async (
   for (const { id } of keys) workers.closeKey(id);
 };
 
-/** Disabling it revokes the shares of every workspace and chat of the organization (rule SH-12). Rejects with 403. */
+/**
+ * Enables or disables sharing. Disabling it revokes the shares of every workspace and chat of the organization (rule SH-12). Rejects with
+ * 403.
+ */
 export const setSharingDisabled = async (
   { store, clock, workspaces, chats }: DomainContext,
   { id, name }: OrganizationRow,
@@ -118,7 +122,7 @@ export const setSharingDisabled = async (
   sharing_disabled: boolean,
 ): Promise<void> => {
   if (!canUpdateOrganization(caller, id)) throw forbidden("You may not change this organization.");
-  const was = (await store.get(findSharingDisabled({ organization_id: id }))) !== undefined;
+  const wasDisabled = (await store.get(findSharingDisabled({ organization_id: id }))) !== undefined;
   const entry = insertAudit({
     now: clock.now(),
     action: "write",
@@ -126,7 +130,7 @@ export const setSharingDisabled = async (
     resource_id: id,
     target: name,
     organization_id: id,
-    before: { sharing_disabled: was },
+    before: { sharing_disabled: wasDisabled },
     after: { sharing_disabled },
   });
   await store.commit([storeSharingDisabled(id, sharing_disabled), entry]);

@@ -9,7 +9,7 @@ import { getGroupAcl } from "../templates/access-list.ts";
 type Pair = { readonly organization_id: string; readonly user_id: string };
 type Deps = Pick<DomainContext, "store" | "workspaces" | "chats" | "clock" | "topics">;
 
-/** Concurrent changes of a template's access list; each attempt reads it again. */
+/** Maximum attempts while a template's access list changes concurrently; each one reads it again. */
 const MAX_TRIES = 5;
 
 /** Rejects when a share cannot be revoked: the caller adds the person only afterwards. */
@@ -25,7 +25,7 @@ export const endSharesWith = async (ctx: Deps, pair: Pair): Promise<void> => {
 };
 
 const endTemplateShares = async ({ store, clock, topics }: Deps, id: string, user_id: string): Promise<void> => {
-  for (let left = MAX_TRIES; ; left -= 1) {
+  for (let triesLeft = MAX_TRIES; ; triesLeft -= 1) {
     const template = await store.get(findTemplate({ id }));
     if (!template || !(user_id in template.user_acl)) return;
     const { [user_id]: _, ...user_acl } = template.user_acl;
@@ -35,7 +35,7 @@ const endTemplateShares = async ({ store, clock, topics }: Deps, id: string, use
       topics.publish("shown_changed", id, {});
       return;
     } catch (error) {
-      if (left <= 1 || !(error instanceof CommitError) || error.reason !== "stale") throw error;
+      if (triesLeft <= 1 || !(error instanceof CommitError) || error.reason !== "stale") throw error;
     }
   }
 };

@@ -34,10 +34,14 @@ export const loadOrganization = async (store: Store, text: string, caller: UserC
 };
 
 /** Like `loadOrganization`, for a worker, whose key belongs to one organization: rejects with 401 for another one. */
-export const loadWorkersOrganization = async (store: Store, text: string, own: string): Promise<OrganizationRow> => {
+export const loadWorkersOrganization = async (
+  store: Store,
+  text: string,
+  organizationId: string,
+): Promise<OrganizationRow> => {
   const found = await findOrganizationNamed(store, text);
   if (!found) throw notFound();
-  if (found.id === own) return found;
+  if (found.id === organizationId) return found;
   throw new AppError("unauthenticated", "The provisioner key is of another organization.");
 };
 

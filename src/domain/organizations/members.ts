@@ -123,26 +123,26 @@ export const removeMember = async (
   user: string,
   caller: UserCaller,
 ): Promise<void> => {
-  const own = { organization_id, user_id: caller.user_id };
-  const leaves = (await loadAnyUser(ctx.store, user, caller)).id === caller.user_id;
-  const { pair, member } = leaves
-    ? { pair: own, member: await loadMember(ctx.store, own) }
+  const ownPair = { organization_id, user_id: caller.user_id };
+  const isLeaving = (await loadAnyUser(ctx.store, user, caller)).id === caller.user_id;
+  const { pair, member } = isLeaving
+    ? { pair: ownPair, member: await loadMember(ctx.store, ownPair) }
     : await findManaged(ctx, { organization_id, user }, caller, canManageMembers);
   const { username, roles } = member;
   // Otherwise people who may not take a role away could remove the person who has it.
-  if (!leaves && roles.length > 0 && !canGiveOrganizationRoles(caller, organization_id))
+  if (!isLeaving && roles.length > 0 && !canGiveOrganizationRoles(caller, organization_id))
     throw forbidden("You may not remove members who have roles in this organization.");
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
   const now = ctx.clock.now();
   const statements = [
-    ...(leaves ? [guardOtherMembership(pair)] : []),
+    ...(isLeaving ? [guardOtherMembership(pair)] : []),
     ...endMembership(pair, now),
     writeAuditEntry(pair, username, { action: "delete", before, now }),
   ];
   await ctx.store.commit(statements).catch((error) => {
-    if (!leaves || !(error instanceof CommitError) || error.reason !== "stale") throw error;
-    const words = "You cannot leave your only organization.";
-    throw canManageMembers(caller, organization_id) ? invalid(words) : forbidden(words);
+    if (!isLeaving || !(error instanceof CommitError) || error.reason !== "stale") throw error;
+    const message = "You cannot leave your only organization.";
+    throw canManageMembers(caller, organization_id) ? invalid(message) : forbidden(message);
   });
   ctx.topics.publish("access_changed", pair.user_id, {});
   await endProvisionerKeysCreatedBy(ctx, pair.user_id);
@@ -183,14 +183,14 @@ const findManaged = async (
   { store }: DomainContext,
   { organization_id, user }: { readonly organization_id: string; readonly user: string },
   caller: UserCaller,
-  may: CanManage,
+  canManage: CanManage,
 ): Promise<{ pair: Pair; member: Member }> => {
   const found = await loadAnyUser(store, user, caller);
   const pair = { organization_id, user_id: found.id };
   const isSelf = found.id === caller.user_id;
   if (!isSelf && !canReadMembers(caller, organization_id)) throw notFound();
   const member = await loadMember(store, pair);
-  if (!may(caller, organization_id)) throw forbidden("You may not manage the members of this organization.");
+  if (!canManage(caller, organization_id)) throw forbidden("You may not manage the members of this organization.");
   if (isSelf) throw invalid("You cannot do this to yourself.");
   return { pair, member };
 };

@@ -13,23 +13,23 @@ import type { DomainContext } from "../context.ts";
 export type WantedDaemon = Omit<ProvisionerDaemonRow, "id" | "created_at" | "last_seen_at">;
 
 /** Records that the worker is connected; returns its ID, which stays the same as long as its name does. */
-export const registerDaemon = async (ctx: DomainContext, wanted: WantedDaemon): Promise<string> => {
+export const registerDaemon = async (ctx: DomainContext, daemon: WantedDaemon): Promise<string> => {
   const now = ctx.clock.now();
-  for (let tries = 2; ; tries--) {
-    const { organization_id, name } = wanted;
-    const known = await ctx.store.get(findProvisionerDaemon({ organization_id, name }));
-    const row = { ...wanted, last_seen_at: now };
+  for (let triesLeft = 2; ; triesLeft--) {
+    const { organization_id, name } = daemon;
+    const existing = await ctx.store.get(findProvisionerDaemon({ organization_id, name }));
+    const row = { ...daemon, last_seen_at: now };
     try {
-      if (known) {
-        await ctx.store.commit([updateProvisionerDaemon(known.id, row, { expect: 1 })]);
-        return known.id;
+      if (existing) {
+        await ctx.store.commit([updateProvisionerDaemon(existing.id, row, { expect: 1 })]);
+        return existing.id;
       }
       const id = uuid();
       await ctx.store.commit([insertProvisionerDaemon({ ...row, id, created_at: now })]);
       return id;
     } catch (error) {
       // Two connections with the same name raced, and the other one was first.
-      if (!(error instanceof CommitError) || tries === 0) throw error;
+      if (!(error instanceof CommitError) || triesLeft === 0) throw error;
     }
   }
 };

@@ -24,14 +24,14 @@ export const inspectRepository = async (
   requested: RepositoryAsked,
 ): Promise<RepositoryFound> => {
   const { user_id } = caller;
-  const [provisioner, read, account, key, templates] = await Promise.all([
+  const [provisioner, result, account, key, templates] = await Promise.all([
     findRepositoryProvisioner(ctx).catch(ignoreInvalid),
     loadPlanOrProblem(ctx, user_id, requested),
     findAccount(ctx, user_id, requested.url),
     findDeployKey(ctx, user_id, requested.url),
     listTemplatesFor(ctx, caller),
   ]);
-  const { plan, problem, isHidden } = read;
+  const { plan, problem, isHidden } = result;
   return {
     ...(plan ? { plan } : {}),
     problem,
@@ -50,9 +50,9 @@ const MAX_TEMPLATES = 100;
 
 /** Returns the templates that the caller can use, that take a repository and require no other value, except the built-in ones. */
 const listTemplatesFor = async (ctx: DomainContext, caller: UserCaller): Promise<RepositoryFound["templates"]> => {
-  const own = new Set([...REPOSITORY_TEMPLATES.values()].map(({ name }) => name));
+  const builtInNames = new Set([...REPOSITORY_TEMPLATES.values()].map(({ name }) => name));
   const shown = (await searchTemplates(ctx, caller, "deprecated:false")).filter(
-    ({ template }) => !own.has(template.name) && canUseTemplate(caller, template),
+    ({ template }) => !builtInNames.has(template.name) && canUseTemplate(caller, template),
   );
   const found = await Promise.all(
     shown.slice(0, MAX_TEMPLATES).map(async ({ template }) => {
@@ -64,9 +64,9 @@ const listTemplatesFor = async (ctx: DomainContext, caller: UserCaller): Promise
 };
 
 const needsOnlyRepository = (manifest: Manifest): boolean => {
-  const wanted = findRepositoryParameter(manifest);
-  const others = manifest.parameters?.filter((one) => one !== wanted) ?? [];
-  return wanted !== undefined && others.every((one) => one.default !== undefined);
+  const repositoryParameter = findRepositoryParameter(manifest);
+  const others = manifest.parameters?.filter((one) => one !== repositoryParameter) ?? [];
+  return repositoryParameter !== undefined && others.every((one) => one.default !== undefined);
 };
 
 const ignoreInvalid = (error: unknown): undefined => {
@@ -83,8 +83,8 @@ const loadPlanOrProblem = async (
     return { plan, problem: "", isHidden: false };
   } catch (error) {
     // An invalid link or name is the caller's mistake.
-    const isRead = error instanceof AppError && error.kind === "invalid" && error.cause !== undefined;
-    if (!isRead) throw error;
+    const isReadProblem = error instanceof AppError && error.kind === "invalid" && error.cause !== undefined;
+    if (!isReadProblem) throw error;
     // Hosts that are reached only over SSH have no web pages to read.
     const isSsh = !/^https?:/i.test(requested.url.trim());
     const kind = error.cause instanceof RepositoryError ? error.cause.kind : undefined;
@@ -114,6 +114,6 @@ const listMissingSecrets = async (
   { secrets }: RepositoryPlan,
 ): Promise<string[]> => {
   if (secrets.length === 0) return [];
-  const kept = new Set((await store.all(listUserSecrets({ user_id }))).map(({ env_name }) => env_name));
-  return secrets.map(({ name }) => name).filter((name) => !kept.has(name));
+  const storedNames = new Set((await store.all(listUserSecrets({ user_id }))).map(({ env_name }) => env_name));
+  return secrets.map(({ name }) => name).filter((name) => !storedNames.has(name));
 };

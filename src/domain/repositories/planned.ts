@@ -11,7 +11,7 @@ export const findRepositoryParameter = (manifest: Manifest): ManifestParameter |
   manifest.parameters?.find(({ form_type }) => form_type === REPOSITORY_FORM);
 
 /** Maximum length of a parameter value. */
-const MAX_VALUE = 65_536;
+const MAX_VALUE_CHARS = 65_536;
 
 /**
  * Replaces each new link or plan among the values by a plan that is read with the accounts of `reader_id`. `made`: a plan that was read for
@@ -35,24 +35,24 @@ export const withPlans = async (
   for (const { name, form_type } of manifest.parameters ?? []) {
     const value = values[name] ?? "";
     if (value === "" || value === previous[name] || value === made) continue;
-    const given = value.startsWith("{") ? parsePlan(value) : undefined;
+    const givenPlan = value.startsWith("{") ? parsePlan(value) : undefined;
     if (form_type !== REPOSITORY_FORM) {
       // A later version of the template could use it as one.
-      if (given) throw invalidField(name, "is the plan of a repository, which this parameter doesn't take");
+      if (givenPlan) throw invalidField(name, "is the plan of a repository, which this parameter doesn't take");
       continue;
     }
-    if (value.startsWith("{") && !given)
+    if (value.startsWith("{") && !givenPlan)
       throw invalidField(name, "is not a plan of this version of Slipway; give the repository's link instead");
-    const requested = given ? toAsked(given) : { url: value };
+    const requested = givenPlan ? toRequest(givenPlan) : { url: value };
     const plan = JSON.stringify(await repositories.plan(reader_id, { asked: requested, field: name }));
-    if (plan.length > MAX_VALUE) throw invalidField(name, "the repository's configuration is too large");
+    if (plan.length > MAX_VALUE_CHARS) throw invalidField(name, "the repository's configuration is too large");
     planned[name] = plan;
   }
   return planned;
 };
 
 /** Returns the request that a plan was read for. */
-const toAsked = ({ url, ref, ref_kind, path, configuration, full_history }: RepositoryPlan): RepositoryAsked => ({
+const toRequest = ({ url, ref, ref_kind, path, configuration, full_history }: RepositoryPlan): RepositoryAsked => ({
   url,
   ...(ref_kind === "branch" || ref_kind === "tag" ? { branch: ref.replace(/^refs\/(?:heads|tags)\//, "") } : {}),
   ...(ref_kind === "commit" ? { commit: ref } : {}),

@@ -72,7 +72,7 @@ export const addRepositoryPrebuild = async (
   const batch = [
     insertRepositoryPrebuild(row),
     setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, now),
-    audit(row, { now, action: "create", after: row }),
+    writeAuditEntry(row, { now, action: "create", after: row }),
   ];
   await store.commit(batch, { of: "deployment" }).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
@@ -110,18 +110,18 @@ const makeRow = ({ caller, organization_id, plan, input, now }: NewRow): Reposit
 
 /** Checks for a new commit now. Rejects with 404 if the prebuild does not exist or the caller may not manage it. */
 export const buildRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
-  const row = await find(ctx, caller, id);
+  const row = await findManageable(ctx, caller, id);
   await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, ctx.clock.now())], { of: "deployment" });
 };
 
 /** Removes the prebuild and stops its build. Its images stay until the cleanup of old images removes them. Rejects with 404. */
 export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
-  const row = await find(ctx, caller, id);
+  const row = await findManageable(ctx, caller, id);
   const now = ctx.clock.now();
   const batch = [
     deleteRepositoryPrebuild(row.id),
     clearTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER),
-    audit(row, { now, action: "delete", before: row }),
+    writeAuditEntry(row, { now, action: "delete", before: row }),
   ];
   await ctx.store.commit(batch, { of: "deployment" });
   ctx.topics.publish("access_changed", row.id, {});
@@ -177,7 +177,11 @@ const resolveOrganization = async (ctx: DomainContext, caller: UserCaller, id: s
   return id;
 };
 
-const find = async ({ store }: DomainContext, caller: UserCaller, id: string): Promise<RepositoryPrebuildRow> => {
+const findManageable = async (
+  { store }: DomainContext,
+  caller: UserCaller,
+  id: string,
+): Promise<RepositoryPrebuildRow> => {
   const row = await store.get(findRepositoryPrebuild({ id: id.toLowerCase() }));
   if (!row || !canManageTemplates(caller, row.organization_id)) throw notFound();
   return row;
@@ -186,7 +190,7 @@ const find = async ({ store }: DomainContext, caller: UserCaller, id: string): P
 const deriveSecret = ({ encryption }: DomainContext, id: string): string =>
   encryption.deriveUuid(`repository_prebuild:${id}`);
 
-const audit = (
+const writeAuditEntry = (
   { id, organization_id, url }: RepositoryPrebuildRow,
   change: Pick<Parameters<typeof insertAudit>[0], "now" | "action" | "before" | "after">,
 ): Statement =>

@@ -23,12 +23,12 @@ export const listRecentRepositories = async (
     if (!plan) continue;
     const repository = toRequest(plan);
     const key = JSON.stringify(repository);
-    const known = found.get(key);
+    const existing = found.get(key);
     const workspace = row.deleted ? undefined : { id: row.id, name: row.name };
-    if (known?.workspace || (known && !workspace)) continue;
-    if (!known && found.size >= MAX_OFFERED) continue;
+    if (existing?.workspace || (existing && !workspace)) continue;
+    if (!existing && found.size >= MAX_OFFERED) continue;
     const { name } = parseRepositoryAddress(plan.url) ?? plan;
-    const used_at = known?.used_at ?? toRfc3339(row.last_used_at);
+    const used_at = existing?.used_at ?? toRfc3339(row.last_used_at);
     found.set(key, { repository, name, used_at, ...(workspace ? { workspace } : {}) });
   }
   return [...found.values()];

@@ -69,15 +69,15 @@ export class Repositories implements RepositorySources {
   /** Returns the plan for a request. Throws 400 by the invalid field, and 503 if it would wait too long for others. */
   async plan(user_id: string, { asked, field }: Request): Promise<RepositoryPlan> {
     const address = toAddress(asked, field);
-    const free = await this.#reads.take(user_id);
-    if (!free) throw new AppError("overloaded", "Too many repositories are being read. Try again in a moment.");
+    const release = await this.#reads.take(user_id);
+    if (!release) throw new AppError("overloaded", "Too many repositories are being read. Try again in a moment.");
     try {
       return await this.#read(user_id, address, { asked, field });
     } catch (error) {
       if (!(error instanceof RepositoryError)) throw error;
       throw new AppError("invalid", error.message, { validations: [{ field, detail: error.message }], cause: error });
     } finally {
-      free();
+      release();
     }
   }
 
@@ -89,7 +89,7 @@ export class Repositories implements RepositorySources {
     if (path !== undefined && !repository.files.some((file) => file.startsWith(`${path}/`))) {
       throw invalidField(field, `the repository has no folder ${path}`);
     }
-    const where = {
+    const location = {
       url: repository.url,
       ...(access.deploy_key ? { ssh_url: access.deploy_key.ssh_url } : {}),
       name: address.name,
@@ -99,7 +99,7 @@ export class Repositories implements RepositorySources {
       ...(asked.full_history ? { full_history: true } : {}),
     };
     // Its files exist only while the repository is open.
-    return await planRepository(repository, where, asked.configuration);
+    return await planRepository(repository, location, asked.configuration);
   }
 
   /** Returns the files of a plan's commit for an image. Rejects with RepositoryError, or the signal's reason. */
@@ -128,12 +128,12 @@ export class Repositories implements RepositorySources {
     const deploy_key = await this.#deps.deployKey(user_id, url);
     if (deploy_key) return { deploy_key };
     const provider = this.providerFor(url);
-    const live = provider && (await this.#deps.links.live(user_id, provider));
-    return { credential: live && toGitCredential(provider.type, live.access_token) };
+    const link = provider && (await this.#deps.links.live(user_id, provider));
+    return { credential: link && toGitCredential(provider.type, link.access_token) };
   }
 }
 
-/** Returns the reader for people with the same network access. */
+/** Readers for people with the same network access. */
 type Readers = {
   readonly plans: RepositoryReader;
   readonly images: RepositoryReader;
@@ -160,29 +160,29 @@ const toAddress = (requested: RepositoryAsked, field: string): RepositoryAddress
   if (!linked) {
     throw invalidField(`${field}.url`, "is not a link to a Git repository, such as https://github.com/acme/app");
   }
-  const given = [requested.branch, requested.commit, requested.pull_request].filter(
+  const references = [requested.branch, requested.commit, requested.pull_request].filter(
     (one) => one !== undefined && one !== "",
   );
-  if (given.length > 1) throw invalidField(field, "takes one of branch, commit and pull_request");
+  if (references.length > 1) throw invalidField(field, "takes one of branch, commit and pull_request");
   for (const name of ["branch", "path"] as const) {
     const problem = requested[name] === undefined ? undefined : findProblem(name, requested[name]);
     if (problem !== undefined) throw invalidField(`${field}.${name}`, problem);
   }
   const { url, name } = linked;
   const path = requested.path?.replace(/^\/+|\/+$/g, "") || undefined;
-  const shown =
-    given.length > 0
+  const reference =
+    references.length > 0
       ? { branch: requested.branch || undefined, commit: requested.commit, pull_request: requested.pull_request }
       : linked;
-  const kept = shown === linked ? { path: linked.path, branch_and_path: linked.branch_and_path } : {};
-  const all = {
-    branch: shown.branch,
-    commit: shown.commit,
-    pull_request: shown.pull_request,
-    ...kept,
+  const linkedFields = reference === linked ? { path: linked.path, branch_and_path: linked.branch_and_path } : {};
+  const fields = {
+    branch: reference.branch,
+    commit: reference.commit,
+    pull_request: reference.pull_request,
+    ...linkedFields,
     ...(path ? { path } : {}),
   };
-  return { url, name, ...Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) };
+  return { url, name, ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) };
 };
 
 /** Git's rules for ref names and paths. */

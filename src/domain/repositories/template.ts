@@ -10,7 +10,7 @@ import type { DomainContext } from "../context.ts";
 import { createBuiltInTemplate, toCreatedKey } from "../templates/starter.ts";
 
 /** Serializes creation, by name and organization. */
-const making = new WeakMap<DomainContext["store"], Map<string, Promise<void>>>();
+const creations = new WeakMap<DomainContext["store"], Map<string, Promise<void>>>();
 
 /**
  * Returns how a repository would be opened here: with a Docker Engine if one responds, otherwise as a process. Throws 400 when neither is
@@ -21,12 +21,12 @@ export const findRepositoryProvisioner = async ({
   config,
 }: DomainContext): Promise<"docker" | "local"> => {
   const docker = provisioners.get("docker");
-  const lacking = docker ? await docker.findProblem?.() : "This server has no Docker provisioner.";
-  if (lacking === undefined) return "docker";
+  const dockerProblem = docker ? await docker.findProblem?.() : "This server has no Docker provisioner.";
+  if (dockerProblem === undefined) return "docker";
   const refusal = explainNoLocal(config);
   if (refusal === undefined) return "local";
   throw new AppError("invalid", "This server can't open repositories.", {
-    detail: `${lacking} ${refusal}`,
+    detail: `${dockerProblem} ${refusal}`,
   });
 };
 
@@ -35,8 +35,8 @@ export const findRepositoryOrganization = async (
   { store }: DomainContext,
   { organizations }: Pick<UserCaller, "organizations">,
 ): Promise<OrganizationRow> => {
-  const own = (await store.all(listOrganizations())).filter(({ id }) => id in organizations);
-  const found = own.find(({ is_default }) => is_default) ?? own[0];
+  const memberOrganizations = (await store.all(listOrganizations())).filter(({ id }) => id in organizations);
+  const found = memberOrganizations.find(({ is_default }) => is_default) ?? memberOrganizations[0];
   if (!found)
     throw new AppError(
       "invalid",
@@ -61,8 +61,8 @@ export const ensureRepositoryTemplate = async (
       `The template ${example.name} was deleted. Choose another one that takes a repository.`,
     );
   }
-  const running = making.get(ctx.store) ?? new Map<string, Promise<void>>();
-  making.set(ctx.store, running);
+  const running = creations.get(ctx.store) ?? new Map<string, Promise<void>>();
+  creations.set(ctx.store, running);
   const key = toCreatedKey(example.name, organization);
   const work =
     running.get(key) ??

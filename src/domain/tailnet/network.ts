@@ -75,7 +75,7 @@ export class Network {
   /** Returns the view of all nodes. */
   async loadAll(): Promise<NetworkView> {
     const views = [this.here, ...(await this.others())];
-    const sum = (read: (view: NetworkView) => number): number => views.reduce((all, view) => all + read(view), 0);
+    const sum = (read: (view: NetworkView) => number): number => views.reduce((total, view) => total + read(view), 0);
     return {
       peers: views.flatMap(({ peers }) => peers).slice(0, MAX_PEERS),
       coordinator: { peers: sum((one) => one.coordinator.peers), tunnels: sum((one) => one.coordinator.tunnels) },

@@ -48,19 +48,19 @@ export class RemoteRelay {
     const { shards } = this.#deps;
     const id = shards.isFirst ? this.#nodes.get(address) : shards.nodeOf(FIRST_SHARD)?.id;
     if (id === undefined) return false;
-    const way = this.#queues.get(id) ?? { queue: new PacketQueue(), underWay: 0, isDue: false };
-    this.#queues.set(id, way);
+    const nodeQueue = this.#queues.get(id) ?? { queue: new PacketQueue(), underWay: 0, isDue: false };
+    this.#queues.set(id, nodeQueue);
     // Copied, because the packet is a view of the input buffer.
-    way.queue.put("packet", Buffer.concat([from, Buffer.from(address, "hex"), packet]));
+    nodeQueue.queue.put("packet", Buffer.concat([from, Buffer.from(address, "hex"), packet]));
     // Packets of one turn are sent together.
-    if (!way.isDue) queueMicrotask(() => this.#send(id, way));
-    way.isDue = true;
+    if (!nodeQueue.isDue) queueMicrotask(() => this.#send(id, nodeQueue));
+    nodeQueue.isDue = true;
     return true;
   }
 
   /** Handles a message from another node's relay. */
   receive(node: string, { keys, packets }: RelayMessage): void {
-    for (const [key, of] of this.#nodes) if (of === node) this.#nodes.delete(key);
+    for (const [key, owner] of this.#nodes) if (owner === node) this.#nodes.delete(key);
     for (const key of keys.slice(0, MAX_KEYS)) this.#nodes.set(key, node);
     for (const text of packets) {
       const bytes = Buffer.from(text, "base64");
@@ -78,34 +78,34 @@ export class RemoteRelay {
     if (first && relay.counts.keys > 0) void this.#sendTo(first, []);
   }
 
-  #send(id: string, way: NodeQueue): void {
-    way.isDue = false;
+  #send(id: string, nodeQueue: NodeQueue): void {
+    nodeQueue.isDue = false;
     const node = listOtherNodes(this.#deps.shards).find((one) => one.id === id);
     if (!node) {
       this.#queues.delete(id);
       return;
     }
-    while (way.underWay < MAX_CONCURRENT) {
+    while (nodeQueue.underWay < MAX_CONCURRENT) {
       const packets: string[] = [];
       for (let bytes = 0; bytes < MAX_BUFFERED_BYTES; ) {
-        const packet = way.queue.take();
+        const packet = nodeQueue.queue.take();
         if (!packet) break;
         bytes += packet.byteLength;
         packets.push(Buffer.from(packet).toString("base64"));
       }
       if (packets.length === 0) return;
-      way.underWay += 1;
+      nodeQueue.underWay += 1;
       void this.#sendTo(node, packets).finally(() => {
-        way.underWay -= 1;
-        this.#send(id, way);
+        nodeQueue.underWay -= 1;
+        this.#send(id, nodeQueue);
       });
     }
   }
 
   async #sendTo(node: OtherNode, packets: readonly string[]): Promise<void> {
-    const { shards, relay, send: say } = this.#deps;
+    const { shards, relay, send: sendMessage } = this.#deps;
     try {
-      await say(node, { keys: shards.isFirst ? [] : relay.keys.slice(0, MAX_KEYS), packets });
+      await sendMessage(node, { keys: shards.isFirst ? [] : relay.keys.slice(0, MAX_KEYS), packets });
     } catch {
       this.lost += packets.length;
     }

@@ -55,11 +55,11 @@ export class RemoteTunnels implements RemoteCoordinators {
   /** Called when a peer has joined, possibly replacing an older stream of the same peer, whose tunnels continue. */
   onJoin(peer: Peer, before: Peer | undefined): void {
     this.#lost.delete(peer.id);
-    const old = before && this.#clients.get(before);
-    if (!before || !old) return;
+    const previous = before && this.#clients.get(before);
+    if (!before || !previous) return;
     this.#clients.delete(before);
-    const tunnels = old.agents;
-    old.end("lost");
+    const tunnels = previous.agents;
+    previous.end("lost");
     for (const id of tunnels) this.addTunnel(peer, id);
   }
 
@@ -103,7 +103,7 @@ class ClientTunnels {
   /** Includes agents of this node, whose shards may move. Undefined until the shard is known. */
   readonly #shards = new Map<string, number | undefined>();
   readonly #nodeTunnels = new Map<string, NodeTunnels>();
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(deps: RemoteTunnelsDeps, peer: Peer) {
     this.#deps = deps;
@@ -137,42 +137,42 @@ class ClientTunnels {
   }
 
   nodeChanged(): void {
-    for (const way of this.#nodeTunnels.values()) way.onChanged();
+    for (const nodeTunnels of this.#nodeTunnels.values()) nodeTunnels.onChanged();
   }
 
   /** Updates the routes to where the shards are now. */
   reroute(): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     const { shards } = this.#deps;
-    const wanted = new Map<string, { node: OtherNode; agents: Set<string> }>();
+    const agentsByNode = new Map<string, { node: OtherNode; agents: Set<string> }>();
     for (const [agent_id, shard] of this.#shards) {
       const node = shard === undefined || shards.has(shard) ? undefined : shards.nodeOf(shard);
       if (!node) continue;
-      const there = wanted.get(node.id) ?? { node, agents: new Set() };
-      wanted.set(node.id, there);
-      there.agents.add(agent_id);
+      const entry = agentsByNode.get(node.id) ?? { node, agents: new Set() };
+      agentsByNode.set(node.id, entry);
+      entry.agents.add(agent_id);
     }
-    for (const [id, way] of this.#nodeTunnels) {
-      const agents = wanted.get(id)?.agents ?? new Set();
-      way.setWanted(agents, (agent_id) => !this.#shards.has(agent_id));
+    for (const [id, nodeTunnels] of this.#nodeTunnels) {
+      const agents = agentsByNode.get(id)?.agents ?? new Set();
+      nodeTunnels.setWanted(agents, (agent_id) => !this.#shards.has(agent_id));
       if (agents.size === 0) {
         this.#nodeTunnels.delete(id);
-        way.end("disconnected");
+        nodeTunnels.end("disconnected");
       }
     }
-    for (const [id, { node, agents }] of wanted) {
+    for (const [id, { node, agents }] of agentsByNode) {
       if (this.#nodeTunnels.has(id)) continue;
-      const way = new NodeTunnels(this.#deps, node, this.#peer, agents);
-      this.#nodeTunnels.set(id, way);
+      const nodeTunnels = new NodeTunnels(this.#deps, node, this.#peer, agents);
+      this.#nodeTunnels.set(id, nodeTunnels);
       // The next check starts it again.
-      void way.run().finally(() => this.#nodeTunnels.get(id) === way && this.#nodeTunnels.delete(id));
+      void nodeTunnels.run().finally(() => this.#nodeTunnels.get(id) === nodeTunnels && this.#nodeTunnels.delete(id));
     }
   }
 
   end(how: "lost" | "disconnected"): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#shards.clear();
-    for (const way of this.#nodeTunnels.values()) way.end(how);
+    for (const nodeTunnels of this.#nodeTunnels.values()) nodeTunnels.end(how);
     this.#nodeTunnels.clear();
   }
 }
@@ -225,28 +225,28 @@ class NodeTunnels {
     } catch {
       // The node has ended or no longer owns the shard.
     } finally {
-      const isOver = this.#end !== undefined;
+      const hasEnded = this.#end !== undefined;
       this.end("lost");
-      if (!isOver) for (const agent_id of [...this.#announced]) this.#hide(agent_id, false);
+      if (!hasEnded) for (const agent_id of [...this.#announced]) this.#hide(agent_id, false);
     }
   }
 
   /** Sends the differences to what was sent last, with backpressure. */
   async #sendChanges(call: Call): Promise<void> {
-    const there = new Set<string>();
-    let message: KnownNode | undefined;
+    const sent = new Set<string>();
+    let lastSent: KnownNode | undefined;
     while (this.#end === undefined) {
       const { known } = this.#peer;
-      const add = [...this.#wanted].find((id) => !there.has(id));
-      const remove = [...there].find((id) => !this.#wanted.has(id));
-      if (known && known !== message) {
-        message = known;
+      const add = [...this.#wanted].find((id) => !sent.has(id));
+      const remove = [...sent].find((id) => !this.#wanted.has(id));
+      if (known && known !== lastSent) {
+        lastSent = known;
         await call.send({ updateSelf: { node: known.node } });
       } else if (add !== undefined) {
-        there.add(add);
+        sent.add(add);
         await call.send({ addTunnel: { id: uuidToBytes(add) } });
       } else if (remove !== undefined) {
-        there.delete(remove);
+        sent.delete(remove);
         await call.send({ removeTunnel: { id: uuidToBytes(remove) } });
       } else await this.#wakeup.wait();
     }

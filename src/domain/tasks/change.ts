@@ -16,7 +16,7 @@ import type { DomainContext } from "../context.ts";
 import { auditTask } from "./audit.ts";
 import { parsePrompt } from "./create.ts";
 
-const checkOwn = (caller: UserCaller, task: TaskRow): void => {
+const requireOwner = (caller: UserCaller, task: TaskRow): void => {
   if (!canDriveChat(caller, task)) throw forbidden("Only the owner of a task can do this.");
   if (!canWorkIn(caller, task.organization_id)) throw forbidden("You are not a member of the task's organization.");
 };
@@ -28,7 +28,7 @@ export const changePrompt = async (
   caller: UserCaller,
   input: string,
 ): Promise<void> => {
-  checkOwn(caller, task);
+  requireOwner(caller, task);
   const prompt = parsePrompt(input);
   const now = clock.now();
   const after = { ...task, prompt, updated_at: now };
@@ -46,7 +46,7 @@ export const sendToTask = async (
   caller: UserCaller,
   input: string,
 ): Promise<void> => {
-  checkOwn(caller, task);
+  requireOwner(caller, task);
   const content = toContent([{ type: "text", text: input }]);
   const workspace = await ctx.store.get(findWorkspace({ id: task.workspace_id }));
   if (workspace?.status === "stopped" || workspace?.status === "stopping") {
@@ -100,12 +100,14 @@ export const resumeTask = async (ctx: DomainContext, task: TaskRow, caller: User
  */
 export const deleteTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<void> => {
   const now = ctx.clock.now();
-  const rows = [
+  const writes = [
     updateTask(task.id, { deleted: true, updated_at: now }, { expect: 1 }),
     setTimer(TASK, task.chat_id, END_CHAT_TIMER, now),
     ...auditTask({ before: task }, now),
   ];
-  await createBuild(ctx, task.workspace_id, { transition: "delete" }, caller, { extraWrites: rows }).catch((error) => {
-    throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
-  });
+  await createBuild(ctx, task.workspace_id, { transition: "delete" }, caller, { extraWrites: writes }).catch(
+    (error) => {
+      throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
+    },
+  );
 };

@@ -24,11 +24,11 @@ import { presentTask } from "./present.ts";
 
 // Default names of tasks. The name appears in the audit log, in URLs and in the workspace's name, where others see it, so it contains
 // nothing of the prompt. The title, visible only to users who can see the task, is the prompt's first line. Pure.
-const TAIL = 8;
+const SALT_CHARS = 8;
 const MAX_TITLE_LENGTH = 64;
 
 /** Returns a name that is valid for workspaces; `salt` is letters and digits that differ between tasks. */
-const nameFor = (salt: string): string => `task-${salt.toLowerCase().slice(0, TAIL)}`;
+const toName = (salt: string): string => `task-${salt.toLowerCase().slice(0, SALT_CHARS)}`;
 
 /** Returns the first line of the prompt, truncated. */
 const makeTitle = (prompt: string): string => {
@@ -51,7 +51,7 @@ export const createTask = async (
   await checkUsageLimit(ctx, owner.id);
   const id = uuid();
   const now = clock.now();
-  const name = body.name || nameFor(id);
+  const name = body.name || toName(id);
   const { template_id, template_version_id, template_version_preset_id, rich_parameter_values, repository } = body;
   const created = { template_id, template_version_id, template_version_preset_id, rich_parameter_values };
   const workspace = { name, ...created, ...(repository ? { repository } : {}) };
@@ -65,7 +65,7 @@ export const createTask = async (
       prepare: async (template) => {
         const { organization_id } = template;
         if (!canCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
-        const { coding_agent, model_config_id } = await chooseLead(ctx, body, template);
+        const { coding_agent, model_config_id } = await chooseEngine(ctx, body, template);
         return (workspace_id) => {
           const row: TaskRow = {
             id,
@@ -102,7 +102,7 @@ export const createTask = async (
  * Returns the engine of the task's chat: the requested coding agent or model, or the template's default agent, or a model chosen as for the
  * owner's other chats. Rejects with 400 when it cannot be used: an agent is never replaced by something else.
  */
-const chooseLead = async (
+const chooseEngine = async (
   ctx: DomainContext,
   { coding_agent, model_config_id }: CreateTask,
   template: TemplateRow,
@@ -115,17 +115,17 @@ const chooseLead = async (
     return { coding_agent, model_config_id: null };
   }
   if (model_config_id !== undefined) return { coding_agent: null, model_config_id: chooseModel(ctx, model_config_id) };
-  const standard = await findDefaultAgent(ctx, template);
-  if (standard && standard.problem !== "") {
+  const defaultAgent = await findDefaultAgent(ctx, template);
+  if (defaultAgent && defaultAgent.problem !== "") {
     const detail = "Choose another agent or a model.";
     throw invalid(
-      standard.problem,
+      defaultAgent.problem,
       [{ field: "coding_agent", detail }],
       `It is the template's default agent. ${detail}`,
     );
   }
-  if (!standard) chooseModel(ctx, undefined);
-  return { coding_agent: standard?.name ?? null, model_config_id: null };
+  if (!defaultAgent) chooseModel(ctx, undefined);
+  return { coding_agent: defaultAgent?.name ?? null, model_config_id: null };
 };
 
 /** Returns the idempotency key of the task's chat, so that retries create it only once (rule TK-2). */

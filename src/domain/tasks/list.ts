@@ -14,7 +14,7 @@ import { presentTasks } from "./present.ts";
 /** Maximum number of tasks considered, newest first. */
 const MAX_TASKS = 1_000;
 /** Tasks presented at a time: each has a prompt and a workspace, which can be large. */
-const STEP = 20;
+const BATCH_SIZE = 20;
 
 /** Returns the IDs of the caller's tasks, newest first; a site owner sees everyone's. Rejects an invalid `q` with 400. */
 export const searchTasks = async (ctx: DomainContext, caller: UserCaller, q: string): Promise<string[]> => {
@@ -24,10 +24,10 @@ export const searchTasks = async (ctx: DomainContext, caller: UserCaller, q: str
   const status = search.choice("status", TASK_STATUSES);
   const words = search.free.toLowerCase();
   search.requireValid("Invalid task search query.");
-  const requested = owner === undefined ? null : await resolveOwnerId(ctx, owner, caller);
-  if (requested === undefined) return [];
-  if (!isOwner(caller) && requested !== null && requested !== caller.user_id) return [];
-  const owner_id = isOwner(caller) ? requested : caller.user_id;
+  const requestedOwner = owner === undefined ? null : await resolveOwnerId(ctx, owner, caller);
+  if (requestedOwner === undefined) return [];
+  if (!isOwner(caller) && requestedOwner !== null && requestedOwner !== caller.user_id) return [];
+  const owner_id = isOwner(caller) ? requestedOwner : caller.user_id;
   const organization_id =
     organization === undefined ? null : (await loadOrganization(ctx.store, organization, caller)).id;
   const rows = await ctx.store.scan(listTaskNames({ owner_id, organization_id, limit: MAX_TASKS }));
@@ -54,10 +54,10 @@ const filterByStatus = async (
   status: TaskStatus,
 ): Promise<string[]> => {
   const matching: string[] = [];
-  for (let at = 0; at < ids.length; at += STEP) {
-    const some = ids.slice(at, at + STEP);
-    const found = new Map((await loadTasks(ctx, caller, some)).map((task) => [task.id, task.status]));
-    matching.push(...some.filter((id) => found.get(id) === status));
+  for (let start = 0; start < ids.length; start += BATCH_SIZE) {
+    const batch = ids.slice(start, start + BATCH_SIZE);
+    const found = new Map((await loadTasks(ctx, caller, batch)).map((task) => [task.id, task.status]));
+    matching.push(...batch.filter((id) => found.get(id) === status));
   }
   return matching;
 };

@@ -13,17 +13,17 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { DomainContext } from "../context.ts";
 import { presentWorkspaces } from "../workspaces/present.ts";
 
-/** Keeps the given order; tasks whose workspace no longer exists are left out. */
+/** Presents tasks in the given order; tasks whose workspace no longer exists are left out. */
 export const presentTasks = async (
   ctx: DomainContext,
   tasks: readonly TaskRow[],
   caller: UserCaller,
 ): Promise<Task[]> => {
-  const ids = (getId: (task: TaskRow) => string): string => JSON.stringify(tasks.map(getId));
-  const views = await ctx.store.scan(listWorkspaceViews({ ids: ids((task) => task.workspace_id) }));
+  const toJsonIds = (getId: (task: TaskRow) => string): string => JSON.stringify(tasks.map(getId));
+  const views = await ctx.store.scan(listWorkspaceViews({ ids: toJsonIds((task) => task.workspace_id) }));
   const workspaces = new Map((await presentWorkspaces(ctx, views, caller)).map((one) => [one.id, one]));
   const chats = new Map(
-    (await ctx.store.scan(listChatOutcomes({ ids: ids((task) => task.chat_id) }))).map((one) => [one.id, one]),
+    (await ctx.store.scan(listChatOutcomes({ ids: toJsonIds((task) => task.chat_id) }))).map((one) => [one.id, one]),
   );
   return tasks.flatMap((task) => {
     const workspace = workspaces.get(task.workspace_id);
@@ -40,7 +40,7 @@ export const presentTask = async (ctx: DomainContext, task: TaskRow, caller: Use
 
 const toTask = (task: TaskRow, workspace: Workspace, chat: ChatOutcome | undefined, compat: boolean): Task => {
   const build = workspace.latest_build;
-  const agent = build.resources.flatMap(({ agents }) => agents).find((one) => isTop(one));
+  const agent = build.resources.flatMap(({ agents }) => agents).find((one) => isTopLevel(one));
   return {
     id: task.id,
     organization_id: task.organization_id,
@@ -73,14 +73,14 @@ const toTask = (task: TaskRow, workspace: Workspace, chat: ChatOutcome | undefin
   };
 };
 
-const isTop = ({ parent_id }: WorkspaceAgent): boolean =>
+const isTopLevel = ({ parent_id }: WorkspaceAgent): boolean =>
   parent_id === null || (typeof parent_id === "object" && !parent_id.valid);
 
-type Facts = Pick<TaskRow, "delivered_at" | "problem">;
+type Delivery = Pick<TaskRow, "delivered_at" | "problem">;
 
 /** Returns the status of a task (rule TK-4). */
 const toStatus = (
-  { delivered_at, problem }: Facts,
+  { delivered_at, problem }: Delivery,
   { latest_build }: Workspace,
   agent: WorkspaceAgent | undefined,
 ): TaskStatus => {

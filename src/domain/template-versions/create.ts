@@ -26,7 +26,8 @@ const NOUNS = NOUN_LIST.split(" ");
 
 const makeVersionName = (): string => {
   const bytes = Buffer.from(uuid().replaceAll("-", ""), "hex");
-  const pick = (words: readonly string[], at: number): string => words[(bytes[at] as number) % words.length] as string;
+  const pick = (words: readonly string[], index: number): string =>
+    words[(bytes[index] as number) % words.length] as string;
   return `${pick(ADJECTIVES, 0)}_${pick(NOUNS, 1)}${bytes.readUInt16BE(2) % 1000}`;
 };
 
@@ -44,12 +45,12 @@ export const createVersion = async (
     throw forbidden("Only template administrators can create template versions.");
   }
   if (body.template_id && template?.organization_id !== organization.id) throw notFound();
-  const given = toVariables(body.user_variable_values ?? []);
+  const newValues = toVariables(body.user_variable_values ?? []);
   const before = template ? await loadActiveValues(ctx, template.active_version_id) : {};
-  const variable_values = { ...before, ...given };
+  const variable_values = { ...before, ...newValues };
   const id = uuid();
   const file_id = await findUploadedFile(ctx, caller, body);
-  if (!canManageTemplates(caller, organization.id)) await refuseTerraform(ctx, file_id);
+  if (!canManageTemplates(caller, organization.id)) await rejectTerraform(ctx, file_id);
   ctx.versions.expect(id, template?.id ?? id);
   await ctx.versions.ask(id, "create", {
     job_id: uuid(),
@@ -75,7 +76,7 @@ const loadActiveValues = async (ctx: DomainContext, id: string): Promise<Record<
  * Rejects Terraform from users who may manage the template only through its access list: they are ordinary members, and a plan runs code as
  * the server's user. Unreadable uploads are rejected too (rule TF-34).
  */
-const refuseTerraform = async (ctx: DomainContext, file_id: string): Promise<void> => {
+const rejectTerraform = async (ctx: DomainContext, file_id: string): Promise<void> => {
   if (ctx.config.allow_terraform_for_listed_admins || !(await isTerraform(ctx, file_id, true))) return;
   throw forbidden(
     "Terraform runs a template's code as the server's user, so only template administrators of the organization can import it. The setting allow_terraform_for_listed_admins also allows administrators of this template to.",
@@ -90,9 +91,9 @@ const resolveTags = async (
   { tags }: CreateTemplateVersion,
 ): Promise<Record<string, string>> => {
   const requested = { scope: "organization", owner: "", ...tags };
-  const away = importTags(requested, organization_id, ctx.config.terraform_workers);
-  const isAsAsked = Object.keys(away).length === Object.keys(requested).length;
-  return isAsAsked || !(await isTerraform(ctx, file_id, false)) ? requested : away;
+  const workerTags = importTags(requested, organization_id, ctx.config.terraform_workers);
+  const isUnchanged = Object.keys(workerTags).length === Object.keys(requested).length;
+  return isUnchanged || !(await isTerraform(ctx, file_id, false)) ? requested : workerTags;
 };
 
 /** `unreadable` is the result for an upload that cannot be read. */
@@ -143,7 +144,7 @@ export const storeArchive = async (
   bytes: Uint8Array,
   user_id: string,
 ): Promise<string> => {
-  const { hash, size } = await ctx.blobs.put(chunks(bytes));
+  const { hash, size } = await ctx.blobs.put(streamBytes(bytes));
   const { id } = await remember(ctx.store, {
     id: uuid(),
     hash,
@@ -155,7 +156,7 @@ export const storeArchive = async (
   return id;
 };
 
-async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* streamBytes(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 

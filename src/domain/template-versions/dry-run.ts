@@ -53,8 +53,8 @@ export const createDryRun = async (
     { given, preset },
     caller.user_id,
   );
-  const open = await ctx.store.get(countOpenDryRuns({ initiator_id: caller.user_id }));
-  if ((open?.count ?? 0) >= MAX_CONCURRENT) {
+  const openRuns = await ctx.store.get(countOpenDryRuns({ initiator_id: caller.user_id }));
+  if ((openRuns?.count ?? 0) >= MAX_CONCURRENT) {
     throw new AppError(
       "too_many_requests",
       `You have ${MAX_CONCURRENT} dry runs in progress. Wait for one or cancel it.`,
@@ -86,10 +86,10 @@ export const loadDryRun = async (
 ): Promise<{ found: VersionView; job: JobRow }> => {
   const found = await loadVisibleVersion(ctx, params.templateversion, caller);
   const job = await ctx.store.get(findJob({ id: params.job.toLowerCase() }));
-  const isIt = job?.type === "template_version_dry_run" && job.input.template_version_id === found.version.id;
-  if (!job || !isIt) throw notFound();
-  const isMine = job.initiator_id === caller.user_id;
-  if (!isMine && !canManageVersion(caller, found)) throw notFound();
+  const isDryRun = job?.type === "template_version_dry_run" && job.input.template_version_id === found.version.id;
+  if (!job || !isDryRun) throw notFound();
+  const isOwn = job.initiator_id === caller.user_id;
+  if (!isOwn && !canManageVersion(caller, found)) throw notFound();
   return { found, job };
 };
 

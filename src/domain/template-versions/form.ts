@@ -40,12 +40,14 @@ export const loadForm = async (
   }
   const requested = addFaulty(manifest, answer);
   const shown = evaluate(requested, pickApplicable(manifest, requested, inputs));
-  const about = new Map((requested.parameters ?? []).map((one) => [one.name, answer.faults.filter(isAbout(one))]));
-  const others = answer.faults.filter((one) => ![...about.values()].flat().includes(one));
+  const faultsByName = new Map(
+    (requested.parameters ?? []).map((one) => [one.name, answer.faults.filter(isAbout(one))]),
+  );
+  const others = answer.faults.filter((one) => ![...faultsByName.values()].flat().includes(one));
   return {
     parameters: shown.parameters.map((one) => {
-      const own = (about.get(one.name) ?? []).map(({ summary, detail }) => toFault(summary, detail));
-      return { ...one, diagnostics: own.length > 0 ? own : one.diagnostics };
+      const ownFaults = (faultsByName.get(one.name) ?? []).map(({ summary, detail }) => toFault(summary, detail));
+      return { ...one, diagnostics: ownFaults.length > 0 ? ownFaults : one.diagnostics };
     }),
     diagnostics: [...shown.diagnostics, ...others.map(({ summary, detail }) => toFault(summary, detail))],
   };
@@ -95,9 +97,11 @@ export const pickApplicable = (
   inputs: Inputs,
   previous: Inputs = {},
 ): Record<string, string> => {
-  const isAsked = new Set((requested.parameters ?? []).map(({ name }) => name));
-  const isSometimes = new Set([...(manifest.terraform?.names ?? []), ...Object.keys(previous)]);
-  return Object.fromEntries(Object.entries(inputs).filter(([name]) => isAsked.has(name) || !isSometimes.has(name)));
+  const applicableNames = new Set((requested.parameters ?? []).map(({ name }) => name));
+  const knownNames = new Set([...(manifest.terraform?.names ?? []), ...Object.keys(previous)]);
+  return Object.fromEntries(
+    Object.entries(inputs).filter(([name]) => applicableNames.has(name) || !knownNames.has(name)),
+  );
 };
 
 /** `faulty`: parameters that the plan has omitted, without the rejected values. */
@@ -116,13 +120,13 @@ const isAbout =
 const loadAnswerWithFaulty = async (...requested: Parameters<typeof loadAnswer>): Promise<Answer> => {
   const [deps, version, manifest, inputs, user_id, signal] = requested;
   const answer = await loadAnswer(...requested);
-  const wrong = answer.faults.filter(({ address }) => address.includes(PARAMETER));
+  const parameterFaults = answer.faults.filter(({ address }) => address.includes(PARAMETER));
   const isOfManifest = (one: { readonly address: string }): boolean =>
     (manifest.parameters ?? []).some((parameter) => isAbout(parameter)(one));
-  if (wrong.every(isOfManifest)) return { ...answer, faulty: manifest.parameters ?? [] };
-  const well = new Set(answer.parameters.map(({ name }) => name));
-  const rest = Object.fromEntries(Object.entries(inputs).filter(([name]) => well.has(name)));
-  const { parameters } = await loadAnswer(deps, version, manifest, rest, user_id, signal);
+  if (parameterFaults.every(isOfManifest)) return { ...answer, faulty: manifest.parameters ?? [] };
+  const validNames = new Set(answer.parameters.map(({ name }) => name));
+  const validInputs = Object.fromEntries(Object.entries(inputs).filter(([name]) => validNames.has(name)));
+  const { parameters } = await loadAnswer(deps, version, manifest, validInputs, user_id, signal);
   const names = new Set(parameters.map(({ name }) => name));
   return { ...answer, faulty: [...parameters, ...(manifest.parameters ?? []).filter(({ name }) => !names.has(name))] };
 };
@@ -131,8 +135,8 @@ const PARAMETER = "data.coder_parameter.";
 
 /** Returns the parameters that apply, with those omitted by the plan inserted in their places. */
 const addFaulty = (manifest: Manifest, { parameters, faulty, faults }: Answer): Manifest => {
-  const there = new Set(parameters.map(({ name }) => name));
-  const added = faulty.filter((one) => !there.has(one.name) && faults.some(isAbout(one)));
+  const presentNames = new Set(parameters.map(({ name }) => name));
+  const added = faulty.filter((one) => !presentNames.has(one.name) && faults.some(isAbout(one)));
   if (added.length === 0) return { ...manifest, parameters: [...parameters] };
   const order = faulty.map(({ name }) => name);
   const toPosition = ({ name }: ManifestParameter): number =>

@@ -16,7 +16,7 @@ import { getOrganization } from "../organizations/find.ts";
 import { presentUser } from "../users/present.ts";
 
 const MAX_ACL_ENTRIES = 500;
-/** Retries concurrent changes; each attempt reads the list again. */
+/** Maximum attempts while others change the list; each one reads it again. */
 const MAX_TRIES = 5;
 
 /** Returns the effective group list: until it is set, all members of the organization can use the template. */
@@ -83,7 +83,7 @@ export const changeAccess = async (
   found: TemplateRow,
   caller: UserCaller,
   body: PatchTemplateAcl,
-  again: () => Promise<TemplateRow>,
+  reload: () => Promise<TemplateRow>,
 ): Promise<void> => {
   const problems: Validation[] = [];
   const user_perms = readRoleChanges("user_perms", body.user_perms, WORKSPACE_ROLES, problems);
@@ -91,11 +91,11 @@ export const changeAccess = async (
   await checkUsers(ctx, found, user_perms, problems);
   await checkGroups(ctx.store, found.organization_id, "group_perms", group_perms, problems);
   if (problems.length > 0) throw invalid("Validation failed.", problems);
-  for (let template = found, left = MAX_TRIES; ; template = await again(), left -= 1) {
+  for (let template = found, triesLeft = MAX_TRIES; ; template = await reload(), triesLeft -= 1) {
     checkCanManage(template, caller);
     const written = await tryChange(ctx, template, user_perms, group_perms);
     if (written) return;
-    if (left <= 1) throw conflict("The list is being changed by others. Please retry.");
+    if (triesLeft <= 1) throw conflict("The list is being changed by others. Please retry.");
   }
 };
 

@@ -17,11 +17,11 @@ export class BuildTimes {
     this.#clock = clock;
   }
 
-  /** At most half a minute old. */
+  /** Returns the build times, at most half a minute old. */
   get(template_id: string): Promise<BuildTimeStats> {
     const now = this.#clock.monotonic();
-    const known = this.#cached.get(template_id);
-    if (known && known.until > now) return known.stats;
+    const cached = this.#cached.get(template_id);
+    if (cached && cached.until > now) return cached.stats;
     for (const [id, { until }] of this.#cached) if (until <= now) this.#cached.delete(id);
     const stats = this.#read(template_id);
     this.#cached.set(template_id, { until: now + TTL_MS, stats });
@@ -40,6 +40,7 @@ export class BuildTimes {
 /** Returns nearest-rank percentiles; null without values. */
 const percentiles = (values: readonly number[]): { P50: number | null; P95: number | null } => {
   const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number): number | null => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null;
-  return { P50: at(0.5), P95: at(0.95) };
+  const getPercentile = (share: number): number | null =>
+    sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null;
+  return { P50: getPercentile(0.5), P95: getPercentile(0.95) };
 };

@@ -122,11 +122,11 @@ const buildDeprecationNotices = async (
 ): Promise<Statement[]> => {
   if (!message || message === deprecation_message) return [];
   const values = { template: display_name || name, message };
-  const about = { now, kind: "template_deprecated", values, targets: [id], icon, path: `/templates/${id}` } as const;
+  const base = { now, kind: "template_deprecated", values, targets: [id], icon, path: `/templates/${id}` } as const;
   const dedupe = `deprecated:${id}:${sha256(message).slice(0, 16)}`;
   return (await store.all(listWorkspaceOwnersByTemplate({ id })))
     .filter(({ owner_id }) => owner_id !== PREBUILDS_USER_ID)
-    .map(({ owner_id }) => insertNotification({ ...about, user_id: owner_id, dedupe }));
+    .map(({ owner_id }) => insertNotification({ ...base, user_id: owner_id, dedupe }));
 };
 
 /** Changes the given members; omitted ones are unchanged. Rejects with 400 for a new default coding agent that cannot be used. */

@@ -32,10 +32,10 @@ export const searchTemplates = async (
 const makeMatcher = (q: string, caller: UserCaller): ((row: TemplateView) => boolean) => {
   const query = new SearchQuery(q);
   const name = query.text("name");
-  const exact = query.text("exact_name");
+  const exactName = query.text("exact_name");
   const deprecated = query.flag("deprecated");
   const organization = query.text("organization");
-  const tasks = query.flag("has-ai-task");
+  const hasTasks = query.flag("has-ai-task");
   const author = query.text("author");
   const { free } = query;
   query.requireValid("Query parameters have invalid values.");
@@ -44,9 +44,9 @@ const makeMatcher = (q: string, caller: UserCaller): ((row: TemplateView) => boo
     const includesText = (part: string): boolean => names.some((one) => one.includes(part));
     if (free !== "" && !includesText(free)) return false;
     if (name !== undefined && !includesText(name)) return false;
-    if (exact !== undefined && template.name.toLowerCase() !== exact) return false;
+    if (exactName !== undefined && template.name.toLowerCase() !== exactName) return false;
     if (deprecated !== undefined && (template.deprecation_message !== "") !== deprecated) return false;
-    if (tasks !== undefined && (has_ai_task === 1) !== tasks) return false;
+    if (hasTasks !== undefined && (has_ai_task === 1) !== hasTasks) return false;
     if (
       organization !== undefined &&
       ![template.organization_id, organizationRow.name.toLowerCase()].includes(organization)

@@ -46,12 +46,12 @@ export class ReadyTemplates {
 
   /** Creates the templates that can be used now, and keeps checking for the others until `stop`. Never rejects. */
   async start(): Promise<void> {
-    for (const name of [LOCAL, DOCKER]) await this.#make(name);
-    if (await this.#isMade(DOCKER)) return;
+    for (const name of [LOCAL, DOCKER]) await this.#create(name);
+    if (await this.#isCreated(DOCKER)) return;
     const { clock, provisioners } = this.#deps;
     if (!provisioners.has(DOCKER)) return;
     this.#timer = clock.every(CHECK_INTERVAL_MS, () => {
-      this.#checking = this.#checking.then(() => this.#make(DOCKER));
+      this.#checking = this.#checking.then(() => this.#create(DOCKER));
     });
   }
 
@@ -61,12 +61,12 @@ export class ReadyTemplates {
     await this.#checking;
   }
 
-  /** A failure is logged and retried at the next start. */
-  async #make(name: string): Promise<void> {
+  /** Creates a template if it can be used now. A failure is logged and retried at the next start. */
+  async #create(name: string): Promise<void> {
     const provisioner = this.#deps.provisioners.get(name);
     try {
       if (!provisioner) return;
-      if (!(await this.#isMade(name))) {
+      if (!(await this.#isCreated(name))) {
         if ((await provisioner.findProblem?.()) !== undefined) return;
         const example = EXAMPLES.get(name);
         if (example) await createBuiltInTemplate(this.#deps, name, example);
@@ -77,7 +77,7 @@ export class ReadyTemplates {
     if (name === DOCKER) this.#timer?.cancel();
   }
 
-  async #isMade(name: string): Promise<boolean> {
+  async #isCreated(name: string): Promise<boolean> {
     return (await this.#deps.store.get(findSetting({ key: toCreatedKey(name) }))) !== undefined;
   }
 }
@@ -96,10 +96,10 @@ export const createBuiltInTemplate = async (
   deps: Omit<Deps, "provisioners">,
   name: string,
   example: ReadyExample,
-  where?: OrganizationRow,
+  givenOrganization?: OrganizationRow,
 ): Promise<void> => {
   const { store, versions } = deps;
-  const organization = where ?? (await store.get(findDefaultOrganization()));
+  const organization = givenOrganization ?? (await store.get(findDefaultOrganization()));
   if (!organization) return;
   const organization_id = organization.id;
   if (!(await store.get(findTemplateByName({ organization_id, name })))) {
@@ -107,7 +107,7 @@ export const createBuiltInTemplate = async (
     // Must be imported on this node, because only it learns how the import ends.
     const id = createLocalId(deps.location);
     const job_id = uuid();
-    const ended = waitForJob(deps, job_id);
+    const importEnded = waitForJob(deps, job_id);
     versions.expect(id, id);
     await versions.ask(id, "create", {
       job_id,
@@ -120,7 +120,7 @@ export const createBuiltInTemplate = async (
       sealed_variable_values: "",
       created_by: PREBUILDS_USER_ID,
     });
-    await ended;
+    await importEnded;
     const job = await store.get(findJob({ id: job_id }));
     if (!job || toJobStatus(job) !== "succeeded") throw new Error(`its import has not succeeded: ${job?.error}`);
     const body = { name, template_version_id: id, display_name, description, icon };
@@ -131,9 +131,9 @@ export const createBuiltInTemplate = async (
 
 const waitForJob = ({ topics }: Pick<Deps, "topics">, job_id: string): Promise<void> =>
   new Promise((resolve) => {
-    const leave = topics.subscribe("job", job_id, ({ done }) => {
+    const unsubscribe = topics.subscribe("job", job_id, ({ done }) => {
       if (!done) return;
-      leave();
+      unsubscribe();
       resolve();
     });
   });

@@ -11,19 +11,19 @@ type Deps = Pick<DomainContext, "store" | "clock" | "blobs" | "links" | "provisi
 
 /** Returns undefined when the server runs no Terraform templates. */
 export const terraformImports = (ctx: Deps): TerraformImports | undefined => {
-  const own = ctx.provisioners.get("terraform");
-  if (!(own instanceof TerraformProvisioner)) return undefined;
-  const away = ctx.provisioners.get("external");
+  const terraform = ctx.provisioners.get("terraform");
+  if (!(terraform instanceof TerraformProvisioner)) return undefined;
+  const external = ctx.provisioners.get("external");
   return {
     run({ request, source, report }, worker, signal) {
-      if (worker.id === ctx.jobs.worker.id) return own.importTemplate(request, source, report, signal);
-      if (away instanceof ExternalProvisioner) return away.importTemplate(request, report, signal);
+      if (worker.id === ctx.jobs.worker.id) return terraform.importTemplate(request, source, report, signal);
+      if (external instanceof ExternalProvisioner) return external.importTemplate(request, report, signal);
       throw new ProvisionError("This server has no workers.");
     },
     accessUrl: () => ctx.accessUrl,
     accounts: () => [...ctx.links.providers.keys()],
     async keep(bytes, user_id) {
-      const { hash, size } = await ctx.blobs.put(chunks(bytes));
+      const { hash, size } = await ctx.blobs.put(streamBytes(bytes));
       const mimetype = "application/x-tar";
       const row = { id: uuid(), hash, size, mimetype, created_by: user_id, created_at: ctx.clock.now() };
       return (await remember(ctx.store, row)).id;
@@ -31,6 +31,6 @@ export const terraformImports = (ctx: Deps): TerraformImports | undefined => {
   };
 };
 
-async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* streamBytes(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }

@@ -18,12 +18,12 @@ import { canManageTemplate, canManageTemplates } from "../access.ts";
 export const remember = async (store: Store, row: FileRow): Promise<{ id: string; isNew: boolean }> => {
   const { created_by, hash, mimetype } = row;
   const find = () => store.get(findFileByHash({ created_by, hash, mimetype }));
-  const known = await find();
-  if (known) return { id: known.id, isNew: false };
+  const existing = await find();
+  if (existing) return { id: existing.id, isNew: false };
   try {
     const { id, created_at: now } = row;
-    const about = { now, resource_type: "file", resource_id: id, target: hash } as const;
-    const entry = insertAudit({ ...about, action: "create", after: row, status_code: 201 });
+    const base = { now, resource_type: "file", resource_id: id, target: hash } as const;
+    const entry = insertAudit({ ...base, action: "create", after: row, status_code: 201 });
     await store.commit([insertFile(row), entry]);
     return { id: row.id, isNew: true };
   } catch (error) {
@@ -42,11 +42,11 @@ export const fileAt = async (store: Store, id: string, caller: UserCaller): Prom
   return file;
 };
 
-/** Allows the uploader, and template administrators if a version was created from it. */
+/** Allows the uploader, and template administrators if a version was created from the file. */
 export const canReadFile = async (store: Store, caller: UserCaller, file: FileRow): Promise<boolean> => {
   if (file.created_by === caller.user_id || canManageTemplates(caller, "")) return true;
-  const used = await store.scan(listOrganizationsOfFile({ file_id: file.id }));
-  if (used.some(({ organization_id }) => canManageTemplates(caller, organization_id))) return true;
+  const organizations = await store.scan(listOrganizationsOfFile({ file_id: file.id }));
+  if (organizations.some(({ organization_id }) => canManageTemplates(caller, organization_id))) return true;
   return (await store.scan(listTemplatesOfFile({ file_id: file.id }))).some((one) => canManageTemplate(caller, one));
 };
 

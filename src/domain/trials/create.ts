@@ -68,21 +68,21 @@ export const createTrial = async (
   if ((await store.all(listOpenTrialsOfChat({ chat_id: chat.id }))).length > 0) {
     throw conflict("This chat already has open ways. Keep one or discard all of them first.");
   }
-  const open = Number((await store.get(countOpenWays({ owner_id: caller.user_id })))?.count ?? 0);
-  if (open + requested.length > MAX_OPEN_WAYS) throw tooManyWays(open);
+  const openCount = Number((await store.get(countOpenWays({ owner_id: caller.user_id })))?.count ?? 0);
+  if (openCount + requested.length > MAX_OPEN_WAYS) throw tooManyWays(openCount);
   const up_to = (await store.get(findLastMessage({ chat: chat.key })))?.id ?? 0;
   const id = uuid();
   const chat_ids = requested.map(() => uuid());
   let row: TrialRow | undefined;
   await beginFork(ctx, workspace, { count: requested.length, start: true }, caller, {
     ending: (number) => `-way-${number}`,
-    chats: (at) => [
+    chats: (index) => [
       {
         from_chat_id: chat.id,
         up_to,
-        chat_id: chat_ids[at] ?? "",
-        title: makeTitle(chat, at + 1),
-        coding_agent: requested[at]?.coding_agent ?? null,
+        chat_id: chat_ids[index] ?? "",
+        title: makeTitle(chat, index + 1),
+        coding_agent: requested[index]?.coding_agent ?? null,
       },
     ],
     rows: (fork) => {
@@ -96,7 +96,7 @@ export const createTrial = async (
       ];
     },
   }).catch((error) => {
-    throw error instanceof CommitError && error.reason === "stale" ? tooManyWays(open) : error;
+    throw error instanceof CommitError && error.reason === "stale" ? tooManyWays(openCount) : error;
   });
   if (!row) throw new Error("a trial was made without its row");
   failpoint("trial_asked");
@@ -105,9 +105,9 @@ export const createTrial = async (
   return presentTrial(ctx, row);
 };
 
-const tooManyWays = (open: number): AppError =>
+const tooManyWays = (openCount: number): AppError =>
   conflict(
-    `You can have at most ${MAX_OPEN_WAYS} open ways and have ${open}. Keep or discard those of other chats first.`,
+    `You can have at most ${MAX_OPEN_WAYS} open ways and have ${openCount}. Keep or discard those of other chats first.`,
   );
 
 /** Returns the requested ways, each with its prompt, model and coding agent. Throws 400. */
@@ -119,28 +119,28 @@ const planWays = async (
   if (ways && count !== undefined && count !== ways.length) throw invalidField("count", "must be the number of ways");
   const requests: readonly CreateTrialWay[] = ways ?? Array.from({ length: count ?? WAYS }, () => ({}));
   const planned: RequestedWay[] = [];
-  for (const [at, way] of requests.entries()) {
-    const own = (way.prompt ?? prompt).trim();
-    if (own === "") throw invalidField(ways ? `ways.${at}.prompt` : "prompt", "must not be empty");
-    const given = way.coding_agent === undefined ? chat.coding_agent : way.coding_agent;
-    const coding_agent = await chooseCodingAgent(ctx, given ?? undefined, chat.workspace_id);
-    const isModelsTurn = coding_agent === null && chat.coding_agent !== null;
-    const chosen = way.model_config_id !== undefined || isModelsTurn;
+  for (const [index, way] of requests.entries()) {
+    const ownPrompt = (way.prompt ?? prompt).trim();
+    if (ownPrompt === "") throw invalidField(ways ? `ways.${index}.prompt` : "prompt", "must not be empty");
+    const requestedAgent = way.coding_agent === undefined ? chat.coding_agent : way.coding_agent;
+    const coding_agent = await chooseCodingAgent(ctx, requestedAgent ?? undefined, chat.workspace_id);
+    const switchesToModel = coding_agent === null && chat.coding_agent !== null;
+    const needsModel = way.model_config_id !== undefined || switchesToModel;
     planned.push({
-      prompt: own,
+      prompt: ownPrompt,
       coding_agent,
-      model_config_id: chosen ? chooseModel(ctx, way.model_config_id) : null,
+      model_config_id: needsModel ? chooseModel(ctx, way.model_config_id) : null,
     });
   }
   return planned;
 };
 
 const makeTitle = ({ title }: ChatRow, number: number): string => {
-  const end = ` (way ${number})`;
-  return `${[...title].slice(0, MAX_TITLE - end.length).join("")}${end}`;
+  const suffix = ` (way ${number})`;
+  return `${[...title].slice(0, MAX_TITLE - suffix.length).join("")}${suffix}`;
 };
 
-type New = {
+type NewTrial = {
   readonly id: string;
   readonly chat: ChatRow;
   readonly body: CreateTrial;
@@ -149,7 +149,7 @@ type New = {
   readonly now: number;
 };
 
-const makeRow = ({ id, chat, body, fork, asked, now }: New): TrialRow => ({
+const makeRow = ({ id, chat, body, fork, asked, now }: NewTrial): TrialRow => ({
   id,
   chat_id: chat.id,
   workspace_id: fork.workspace_id,
@@ -160,11 +160,11 @@ const makeRow = ({ id, chat, body, fork, asked, now }: New): TrialRow => ({
   error: "",
   check_command: body.check_command?.trim() ?? "",
   check_timeout_seconds: body.check_timeout_seconds ?? CHECK_SECONDS,
-  ways: asked.map((way, at) => ({
+  ways: asked.map((way, index) => ({
     ...way,
-    number: at + 1,
-    workspace_id: fork.copies[at]?.workspace_id ?? "",
-    chat_id: fork.copies[at]?.chats[0]?.chat_id ?? "",
+    number: index + 1,
+    workspace_id: fork.copies[index]?.workspace_id ?? "",
+    chat_id: fork.copies[index]?.chats[0]?.chat_id ?? "",
     status: "waiting",
     error: "",
     message_id: null,

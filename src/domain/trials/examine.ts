@@ -70,14 +70,14 @@ const RETRY_INTERVAL_MS = 1_000;
 const retryUntilReached = async <T>(
   { clock }: DomainContext,
   signal: AbortSignal,
-  act: () => Promise<T>,
+  operation: () => Promise<T>,
 ): Promise<T> => {
-  const until = clock.monotonic() + REACH_TIMEOUT_MS;
+  const deadline = clock.monotonic() + REACH_TIMEOUT_MS;
   for (;;) {
     try {
-      return await act();
+      return await operation();
     } catch (error) {
-      if (!(error instanceof WorkspaceUnreachableError) || clock.monotonic() > until) throw error;
+      if (!(error instanceof WorkspaceUnreachableError) || clock.monotonic() > deadline) throw error;
     }
     await pause(clock, RETRY_INTERVAL_MS, signal);
     signal.throwIfAborted();
@@ -96,10 +96,10 @@ const loadChanges = async (
   const requested = { method: "POST", path, json, patient: true, answer_ms: CHANGES_TIMEOUT_MS, signal } as const;
   const { folders, problems } = await agent.call<CheckpointChanges>(requested);
   const sum = (name: "files" | "added" | "removed"): number => folders.reduce((total, one) => total + one[name], 0);
-  let room = MAX_DIFF;
+  let remaining = MAX_DIFF;
   const shown = folders.map(({ root, unified_diff }) => {
-    room -= unified_diff.length;
-    return { root, unified_diff: room < 0 ? TOO_LARGE : mask.text(unified_diff) };
+    remaining -= unified_diff.length;
+    return { root, unified_diff: remaining < 0 ? TOO_LARGE : mask.text(unified_diff) };
   });
   const changes = { files: sum("files"), added: sum("added"), removed: sum("removed") };
   return { changes, changes_error: problems.join("; "), folders: shown };

@@ -17,7 +17,7 @@ import { checkWay, measureWay } from "./examine.ts";
 
 type Work = Pick<TrialKeeperDeps, "deliver" | "measure" | "check" | "restore" | "remove">;
 
-/** What the keeper is given. */
+/** Returns what the keeper can do with the owner's rights. */
 export const trialWork = (ctx: DomainContext): Work => ({
   deliver: (trial, way) => deliver(ctx, trial, way),
   measure: (trial, way, signal) => measureWay(ctx, trial, way, signal),

@@ -79,23 +79,23 @@ export class Accounts {
   countGuess({ address, account: sent, isKnown, isSignedIn = false }: Guesser): Guess {
     const account = toEmailKey(sent);
     const network = toNetwork(address);
-    const counted = isKnown ? `${account} ${network}` : isSignedIn ? `${account} signed in` : account;
+    const guessKey = isKnown ? `${account} ${network}` : isSignedIn ? `${account} signed in` : account;
     this.#wrong.count(network);
     try {
       this.#tries.count(`${address} ${account}`);
-      this.#guesses.count(counted);
+      this.#guesses.count(guessKey);
     } catch (error) {
       this.#wrong.forgive(network);
       throw error;
     }
-    const isFirst = isKnown || isSignedIn;
-    const asker = { keys: isFirst ? [counted] : [`address ${network}`, `account ${account}`], isKnown: isFirst };
+    const isTrusted = isKnown || isSignedIn;
+    const asker = { keys: isTrusted ? [guessKey] : [`address ${network}`, `account ${account}`], isKnown: isTrusted };
     const right = (): void => {
       this.#wrong.forgive(network);
-      this.#guesses.forgive(counted);
+      this.#guesses.forgive(guessKey);
     };
     const wrong = (): Promise<void> =>
-      this.#delay(Math.max(this.#guesses.getDelay(counted), this.passwords.waiting * DELAY_PER_WAITING_MS));
+      this.#delay(Math.max(this.#guesses.getDelay(guessKey), this.passwords.waiting * DELAY_PER_WAITING_MS));
     const verify = async (password: string, hash: string | undefined): Promise<boolean> => {
       const isRight = await this.passwords.verify(password, hash, asker).catch(async (error) => {
         // The password was not checked, so the attempt is not counted. The rejection is delayed, or the caller could retry immediately.

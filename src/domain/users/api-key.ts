@@ -48,13 +48,13 @@ export const presentApiKey = (key: ApiKeyRow, username: string): ApiKey => ({
 
 /** Returns the scopes requested by `scope` and `scopes` together; all scopes if neither is set. Throws 400 for unknown ones. */
 export const parseScopeNames = (scope: string | undefined, scopes: readonly string[] = []): string[] => {
-  const named = [...(scope ? [scope] : []), ...scopes].map((name) => {
-    const known = findScope(name);
-    if (known === undefined)
+  const names = [...(scope ? [scope] : []), ...scopes].map((name) => {
+    const knownScope = findScope(name);
+    if (knownScope === undefined)
       throw invalidField("scopes", `"${name}" is not a scope; GET /api/v2/auth/scopes lists them.`);
-    return known;
+    return knownScope;
   });
-  return named.length === 0 ? ["all"] : [...new Set(named)];
+  return names.length === 0 ? ["all"] : [...new Set(names)];
 };
 
 /**
@@ -65,16 +65,16 @@ export const parseScopeNames = (scope: string | undefined, scopes: readonly stri
 export const requireWithinOwn = async (
   ctx: Pick<DomainContext, "store">,
   caller: UserCaller,
-  wanted: { readonly scopes: readonly string[]; readonly allowed_addresses: readonly string[] },
+  requested: { readonly scopes: readonly string[]; readonly allowed_addresses: readonly string[] },
 ): Promise<string[]> => {
-  const beyond = wanted.scopes.find((scope) => !hasScope(caller.scopes, scope));
+  const beyond = requested.scopes.find((scope) => !hasScope(caller.scopes, scope));
   if (beyond !== undefined) throw forbidden(`The token of this request can't grant the scope ${beyond}.`);
   const ownKey = await ctx.store.get(findKey({ id: caller.key_id }));
   if (ownKey?.login_type === GRANTED) throw forbidden("An application's token cannot create other tokens.");
-  const own = ownKey?.allowed_addresses ?? [];
-  const networks = parseNetworks(wanted.allowed_addresses);
-  if (networks.length === 0) return own;
-  if (!areWithin(networks, own)) throw forbidden("The token of this request is limited to fewer addresses.");
+  const ownNetworks = ownKey?.allowed_addresses ?? [];
+  const networks = parseNetworks(requested.allowed_addresses);
+  if (networks.length === 0) return ownNetworks;
+  if (!areWithin(networks, ownNetworks)) throw forbidden("The token of this request is limited to fewer addresses.");
   return networks;
 };
 
@@ -87,11 +87,11 @@ export const computeSecondsLeft = async (
   caller: UserCaller,
   user_id: string,
 ): Promise<number> => {
-  const own = await store.get(findKey({ id: caller.key_id }));
-  if (!own || isSignIn(own)) return Number.POSITIVE_INFINITY;
-  const isWhole = caller.scopes.includes("all") && own.allowed_addresses.length === 0;
-  if (isWhole && user_id !== caller.user_id) return Number.POSITIVE_INFINITY;
-  return Math.max(0, Math.floor((own.expires_at - clock.now()) / 1000));
+  const ownKey = await store.get(findKey({ id: caller.key_id }));
+  if (!ownKey || isSignIn(ownKey)) return Number.POSITIVE_INFINITY;
+  const isUnrestricted = caller.scopes.includes("all") && ownKey.allowed_addresses.length === 0;
+  if (isUnrestricted && user_id !== caller.user_id) return Number.POSITIVE_INFINITY;
+  return Math.max(0, Math.floor((ownKey.expires_at - clock.now()) / 1000));
 };
 
 /**

@@ -31,9 +31,9 @@ export const setPreferences = async (
   user: KnownUser,
   { task_notification_alert_dismissed, wake_on_connect = user.wake_on_connect }: UpdateUserPreferences,
 ): Promise<UserPreferences> => {
-  const chosen = { task_notification_alert_dismissed, wake_on_connect };
-  await store.commit([updateUser(user.id, { ...chosen, updated_at: clock.now() }, { expect: 1 })]);
-  return chosen;
+  const preferences = { task_notification_alert_dismissed, wake_on_connect };
+  await store.commit([updateUser(user.id, { ...preferences, updated_at: clock.now() }, { expect: 1 })]);
+  return preferences;
 };
 
 /** Returns the user's app preferences. */

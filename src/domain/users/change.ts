@@ -29,7 +29,7 @@ export const findManagedUser = async (ctx: DomainContext, text: string, caller: 
   return user;
 };
 
-/** Rejects with 409 while the user owns workspaces. */
+/** Deletes a user. Rejects with 409 while the user owns workspaces. */
 export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: UserCaller): Promise<void> => {
   if (user.id === caller.user_id) throw forbidden("You cannot delete yourself.");
   const now = ctx.clock.now();

@@ -42,9 +42,9 @@ export const createUser = async (
   const id = uuid();
   const password_hash = login_type === "password" ? await accounts.passwords.hash(input.password ?? "") : "";
   const now = clock.now();
-  const at = { created_at: now, updated_at: now };
+  const times = { created_at: now, updated_at: now };
   const row = {
-    ...at,
+    ...times,
     id,
     email,
     username: input.username,
@@ -57,7 +57,7 @@ export const createUser = async (
   await store
     .commit([
       insertUser(row),
-      ...organizations.map((organization_id) => insertMember({ organization_id, user_id: id, roles: [], ...at })),
+      ...organizations.map((organization_id) => insertMember({ organization_id, user_id: id, roles: [], ...times })),
       auditUserCreated(row, now),
       ...(await userCreatedNotices({ store, now }, row, { name: caller.username, user_id: caller.user_id })),
     ])
@@ -71,14 +71,14 @@ export const createUser = async (
 type SignIn = { readonly login_type: User["login_type"]; readonly email: string };
 
 const toSignIn = ({
-  login_type: given = "",
+  login_type: requestedType = "",
   service_account,
   email = "",
 }: Static<typeof CreateUserRequest>): SignIn => {
-  if (service_account && (email !== "" || given === "password")) {
+  if (service_account && (email !== "" || requestedType === "password")) {
     throw invalidField("service_account", "A service account has neither an email address nor a password.");
   }
-  const login_type = service_account ? "none" : given || "password";
+  const login_type = service_account ? "none" : requestedType || "password";
   if (login_type === "password" && email === "")
     throw invalidField("email", "An email address is required for a user who signs in.");
   return { login_type, email: toStoredEmail(email) };
@@ -89,12 +89,12 @@ const toSignIn = ({
  */
 const resolveOrganizations = async (store: Store, ids: string[] | undefined, caller: UserCaller): Promise<string[]> => {
   if (!ids || ids.length === 0) return [(await getDefaultOrganization(store)).id];
-  const wanted = [...new Set(ids.map((id) => id.toLowerCase()))];
-  for (const id of wanted) {
+  const organizationIds = [...new Set(ids.map((id) => id.toLowerCase()))];
+  for (const id of organizationIds) {
     const found = await store.get(findOrganization({ id }));
     if (!found || !canSeeOrganization(caller, id)) {
       throw invalidField("organization_ids", `There is no organization ${id}.`);
     }
   }
-  return wanted;
+  return organizationIds;
 };

@@ -72,7 +72,7 @@ export const createDeployKey = async (
   return row;
 };
 
-/** Throws 403 for another user's key, 404. */
+/** Returns a deploy key of the caller. Throws 403 for another user's key and 404 if it does not exist. */
 export const getDeployKey = async (
   ctx: DomainContext,
   { user, deploy_key }: { readonly user: string; readonly deploy_key: string },

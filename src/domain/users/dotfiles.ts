@@ -24,15 +24,15 @@ export const setDotfiles = async (
   const problem = findUrlProblem(dotfiles.url);
   if (problem !== undefined) throw invalidField("url", problem);
   if (/^-|\s/.test(dotfiles.branch)) throw invalidField("branch", "is not a valid branch name");
-  await write(deps, user, dotfiles);
+  await writeDotfiles(deps, user, dotfiles);
   return dotfiles;
 };
 
 /** Files that were already installed in workspaces are kept. */
 export const removeDotfiles = (deps: Deps, user: KnownUser): Promise<void> =>
-  write(deps, user, { url: "", branch: "", install_command: "" });
+  writeDotfiles(deps, user, { url: "", branch: "", install_command: "" });
 
-const write = async ({ store, clock }: Deps, user: KnownUser, dotfiles: Dotfiles): Promise<void> => {
+const writeDotfiles = async ({ store, clock }: Deps, user: KnownUser, dotfiles: Dotfiles): Promise<void> => {
   const patch = {
     dotfiles_url: dotfiles.url,
     dotfiles_branch: dotfiles.branch,

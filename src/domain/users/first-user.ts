@@ -45,14 +45,14 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
   const id = uuid();
   const now = clock.now();
   const { username, name } = user;
-  const at = { created_at: now, updated_at: now };
+  const times = { created_at: now, updated_at: now };
   const row: typeof users.$inferInsert = {
     id,
     email,
     username,
     name,
     password_hash,
-    ...at,
+    ...times,
     status: "active",
     login_type: "password",
     roles: ["owner"],
@@ -62,7 +62,7 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
       // The unique key of this row decides a race between two first users.
       insertSetting({ key: "first_user", value: id }),
       insertUser(row),
-      insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
+      insertMember({ organization_id: organization.id, user_id: id, roles: [], ...times }),
       auditUserCreated(row, now, by),
       ...(await closeSetupLinks(store)),
     ]);
@@ -77,10 +77,10 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
 export const prepareIdentity = async (parts: Deps, config: Config): Promise<boolean> => {
   const { store, clock } = parts;
   const now = clock.now();
-  const at = { created_at: now, updated_at: now };
+  const times = { created_at: now, updated_at: now };
   if (!(await store.get(findDefaultOrganization()))) {
     await store.commit([
-      insertOrganization({ id: uuid(), name: "default", display_name: "Default", is_default: true, ...at }),
+      insertOrganization({ id: uuid(), name: "default", display_name: "Default", is_default: true, ...times }),
     ]);
   }
   if (!(await store.get(findUser({ id: PREBUILDS_USER_ID })))) {
@@ -90,7 +90,7 @@ export const prepareIdentity = async (parts: Deps, config: Config): Promise<bool
         email: "",
         username: "prebuilds",
         name: "Prebuilds",
-        ...at,
+        ...times,
         status: "active",
         login_type: "none",
       }),
@@ -99,8 +99,8 @@ export const prepareIdentity = async (parts: Deps, config: Config): Promise<bool
   if (await hasAnyUser(store)) return false;
   const { admin_email: email, admin_username: username, admin_password: password } = config;
   if (!email || !username || !password) return true;
-  const weak = await parts.passwords.problem(password, { email, username });
-  if (weak) throw new UsageError([{ name: "admin_password", from: "settings", detail: weak }]);
+  const weakness = await parts.passwords.problem(password, { email, username });
+  if (weakness) throw new UsageError([{ name: "admin_password", from: "settings", detail: weakness }]);
   await createFirstUser(parts, { email, username, name: "", password });
   return false;
 };

@@ -17,17 +17,17 @@ type Deps = Pick<DomainContext, "store" | "clock" | "encryption">;
  * deleted.
  */
 export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
-  const known = await deps.store.get(findGitSshKey({ user_id }));
-  if (known) return known;
+  const existing = await deps.store.get(findGitSshKey({ user_id }));
+  if (existing) return existing;
   const created = createPair(deps, user_id);
   // Only one of several concurrent creators succeeds; the others use its pair.
-  const rows = [guardUser({ id: user_id }), { ...insertGitSshKey(created), expect: 1 }, writeAuditEntry(created)];
-  await deps.store.commit(rows).catch((error) => {
+  const writes = [guardUser({ id: user_id }), { ...insertGitSshKey(created), expect: 1 }, writeAuditEntry(created)];
+  await deps.store.commit(writes).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
   });
-  const kept = await deps.store.get(findGitSshKey({ user_id }));
-  if (!kept) throw notFound();
-  return kept;
+  const stored = await deps.store.get(findGitSshKey({ user_id }));
+  if (!stored) throw notFound();
+  return stored;
 };
 
 /** Returns the private key in the format that ssh reads. */

@@ -15,14 +15,14 @@ const MIN_KEPT_USE = 0.1;
  */
 const MAX_FIFO_WAITING = 16;
 
-/** Whom the work is for. Its use is the sum of its keys' use: an address and an account, or one key for both. */
-export type ModelCaller = {
+/** The caller that the work is for. Their use is the sum of their keys' use: an address and an account, or one key for both. */
+export type HashCaller = {
   readonly keys: readonly string[];
   /** Served first among those with equal use: people at addresses where they have signed in before. */
   readonly isKnown: boolean;
 };
 
-type Waiting<T> = { readonly item: T; readonly asker: ModelCaller; readonly since: number };
+type Waiting<T> = { readonly item: T; readonly asker: HashCaller; readonly since: number };
 
 /** Tracks how much each key has used recently. */
 class RecentUse {
@@ -77,7 +77,7 @@ export class HashQueue<T> {
   /**
    * Adds a request. Returns the one that is dropped when the queue is full: the latest request of the caller with the highest recent use.
    */
-  add(item: T, asker: ModelCaller): T | undefined {
+  add(item: T, asker: HashCaller): T | undefined {
     this.#waiting.push({ item, asker, since: this.#clock.monotonic() });
     if (this.#waiting.length <= this.#limit) return undefined;
     const ranks = this.#waiting.map((one) => this.#rank(one.asker));
@@ -90,22 +90,22 @@ export class HashQueue<T> {
     const late = this.#waiting.filter(({ since }) => since < oldest).map(({ item }) => item);
     if (late.length > 0) this.#waiting = this.#waiting.filter(({ since }) => since >= oldest);
     const ranks = this.#waiting.map((one) => this.#rank(one.asker));
-    const least = Math.min(...ranks);
-    const index = ranks.length <= MAX_FIFO_WAITING ? ranks.indexOf(least) : ranks.lastIndexOf(least);
+    const lowest = Math.min(...ranks);
+    const index = ranks.length <= MAX_FIFO_WAITING ? ranks.indexOf(lowest) : ranks.lastIndexOf(lowest);
     return { next: this.#removeAt(index), late };
   }
 
   /** Records use when work for this asker starts; it affects later requests with one of its keys. */
-  recordUse({ keys }: ModelCaller): void {
+  recordUse({ keys }: HashCaller): void {
     for (const key of keys) this.#use.add(key, 1);
   }
 
   /** Undoes the use, because the attempt was not a guess. */
-  forgive({ keys }: ModelCaller): void {
+  forgive({ keys }: HashCaller): void {
     for (const key of keys) this.#use.add(key, -1);
   }
 
-  #rank({ keys, isKnown }: ModelCaller): number {
+  #rank({ keys, isKnown }: HashCaller): number {
     return keys.reduce((sum, key) => sum + this.#use.getAmount(key), isKnown ? -0.5 : 0);
   }
 

@@ -30,7 +30,10 @@ import { parseLifetimeSeconds } from "./lifetime.ts";
 import { toTakenConflict } from "./name-conflicts.ts";
 import type { KeyClient } from "./sign-in.ts";
 
-/** A key as a sign-in has one; shown this once. Made with a token it is one, and ends no later. 403 beyond the caller's own. */
+/**
+ * Returns a key like a sign-in's, which is shown only once. Created with a token, it is a token that ends no later. Rejects with 403 for
+ * access beyond the caller's own.
+ */
 export const createSessionKey = async (
   ctx: DomainContext,
   owner: KnownUser,
@@ -39,13 +42,13 @@ export const createSessionKey = async (
 ): Promise<string> => {
   const now = ctx.clock.now();
   const allowed_addresses = await requireWithinOwn(ctx, caller, { scopes: ["all"], allowed_addresses: [] });
-  const left = await computeSecondsLeft(ctx, caller, owner.id);
-  const isOfSignIn = left === Number.POSITIVE_INFINITY;
+  const secondsLeft = await computeSecondsLeft(ctx, caller, owner.id);
+  const isFromSession = secondsLeft === Number.POSITIVE_INFINITY;
   const { token, statements, row } = createKey({
     user_id: owner.id,
-    login_type: isOfSignIn ? "password" : "token",
-    token_name: isOfSignIn ? "" : `session-${keyId()}`,
-    lifetime_seconds: Math.min(LOGIN_TTL_SECONDS, left),
+    login_type: isFromSession ? "password" : "token",
+    token_name: isFromSession ? "" : `session-${keyId()}`,
+    lifetime_seconds: Math.min(LOGIN_TTL_SECONDS, secondsLeft),
     now,
     allowed_addresses,
     seen,
@@ -55,7 +58,7 @@ export const createSessionKey = async (
     guardKey({ id: caller.key_id, now }),
     ...statements,
     auditKeyChanged(row, { after: row }, now),
-    ...noticeKey(owner, caller, row),
+    ...notifyOwner(owner, caller, row),
   ]);
   ctx.topics.publish("notified", owner.id, {});
   return token;
@@ -76,13 +79,13 @@ export const createToken = async (
   }
   const now = ctx.clock.now();
   const scopes = parseScopeNames(input.scope, input.scopes);
-  const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? [] };
+  const requested = { scopes, allowed_addresses: input.allowed_addresses ?? [] };
   const { token, statements, row } = createKey({
     user_id: owner.id,
     login_type: "token",
     now,
     scopes,
-    allowed_addresses: await requireWithinOwn(ctx, caller, wanted),
+    allowed_addresses: await requireWithinOwn(ctx, caller, requested),
     token_name: input.token_name || `token-${keyId()}`,
     lifetime_seconds: parseLifetimeSeconds(
       input.lifetime,
@@ -96,7 +99,7 @@ export const createToken = async (
       guardKey({ id: caller.key_id, now }),
       ...statements,
       auditKeyChanged(row, { after: row }, now),
-      ...noticeKey(owner, caller, row),
+      ...notifyOwner(owner, caller, row),
     ])
     .catch((error) =>
       Promise.reject(toTakenConflict(error, { token_name: "token_name", api_keys_name: "token_name" })),
@@ -116,7 +119,7 @@ const findCreator = async (
     : caller.user_id;
 
 /** Notifies a person for whom somebody else creates a key. A service account reads no notifications. */
-const noticeKey = (owner: KnownUser, caller: UserCaller, { id, token_name, created_at: now }: ApiKey): Statement[] =>
+const notifyOwner = (owner: KnownUser, caller: UserCaller, { id, token_name, created_at: now }: ApiKey): Statement[] =>
   caller.user_id === owner.id || owner.login_type === "none"
     ? []
     : [
@@ -146,7 +149,7 @@ export const endKeysCreatedBy = async (ctx: DomainContext, created_by: string): 
   for (const { id } of keys) topics.publish("key_gone", id, {});
 };
 
-/** Does the same after a change of roles, unless the user is an owner. */
+/** Like `endKeysCreatedBy`, after a change of roles; does nothing while the user is an owner. */
 export const endKeysOfFormerOwner = async (ctx: DomainContext, user_id: string): Promise<void> => {
   const user = await ctx.store.get(findUser({ id: user_id }));
   if (!user?.roles.includes("owner")) await endKeysCreatedBy(ctx, user_id);
@@ -162,8 +165,8 @@ export const changeToken = async (
   if (key.workspace_id !== null)
     throw conflict("A key for one workspace cannot be changed. Delete it and create another.");
   const scopes = input.scopes === undefined ? listScopes(key) : parseScopeNames(undefined, input.scopes);
-  const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? key.allowed_addresses };
-  const allowed_addresses = await requireWithinOwn(ctx, caller, wanted);
+  const requested = { scopes, allowed_addresses: input.allowed_addresses ?? key.allowed_addresses };
+  const allowed_addresses = await requireWithinOwn(ctx, caller, requested);
   const isWider =
     !scopes.every((scope) => hasScope(listScopes(key), scope)) || !areWithin(allowed_addresses, key.allowed_addresses);
   if (isWider) await requireNotOutlived(ctx, caller, key);

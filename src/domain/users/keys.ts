@@ -47,8 +47,8 @@ export const listScopes = ({ scope, scopes }: Pick<ApiKey, "scope" | "scopes">):
  */
 export const toScopeColumns = (scopes: readonly string[]): Pick<ApiKey, "scope" | "scopes"> => {
   const [only, ...more] = scopes.includes("all") ? ["all"] : scopes;
-  const isAlone = more.length === 0 && (only === "all" || only === "application_connect");
-  return { scope: isAlone ? only : "limited", scopes: isAlone ? [] : [...scopes] };
+  const isOriginal = more.length === 0 && (only === "all" || only === "application_connect");
+  return { scope: isOriginal ? only : "limited", scopes: isOriginal ? [] : [...scopes] };
 };
 
 /**

@@ -25,16 +25,17 @@ export const getMaxSeconds = (roles: readonly string[]): number =>
 export const toNanoseconds = (seconds: number): number => seconds * NANOSECONDS;
 
 /**
- * Returns the requested lifetime in whole seconds. `left`: the remaining seconds of the token that sends the request, which limit it.
+ * Returns the requested lifetime in whole seconds. `secondsLeft`: the remaining seconds of the token that sends the request, which limit
+ * it.
  * Throws 400.
  */
 export const parseLifetimeSeconds = (
   lifetime: number | string | undefined,
   roles: readonly string[],
-  left = Number.POSITIVE_INFINITY,
+  secondsLeft = Number.POSITIVE_INFINITY,
 ): number => {
-  const seconds = typeof lifetime === "string" ? parse(lifetime) : (lifetime ?? 0) / NANOSECONDS;
-  if (seconds === 0) return Math.min(DEFAULT_SECONDS, left);
+  const seconds = typeof lifetime === "string" ? parseDuration(lifetime) : (lifetime ?? 0) / NANOSECONDS;
+  if (seconds === 0) return Math.min(DEFAULT_SECONDS, secondsLeft);
   if (!(seconds >= 1)) {
     throw invalidField(
       "lifetime",
@@ -43,14 +44,14 @@ export const parseLifetimeSeconds = (
   }
   const max = getMaxSeconds(roles);
   if (seconds > max) throw invalidField("lifetime", `Tokens of this user are valid for at most ${max / 3600} hours.`);
-  if (seconds > left) {
-    const detail = `The token of this request ends in ${left} seconds, and a token that it creates ends no later. Choose a shorter lifetime, or leave it out.`;
+  if (seconds > secondsLeft) {
+    const detail = `The token of this request ends in ${secondsLeft} seconds, and a token that it creates ends no later. Choose a shorter lifetime, or leave it out.`;
     throw invalidField("lifetime", detail);
   }
   return Math.floor(seconds);
 };
 
-const parse = (text: string): number => {
+const parseDuration = (text: string): number => {
   if (text === "" || text === "0") return 0;
   if (!/^(\d{1,15}(\.\d{1,9})?(d|h|ms|m|s|us|ns))+$/.test(text)) {
     throw invalidField("lifetime", `"${text}" is not a duration such as 168h, 30d or 1h30m.`);

@@ -26,7 +26,7 @@ import { Passwords } from "./passwords.ts";
 import { checkSiteRoles } from "./site-roles.ts";
 import { checkUsername } from "./usernames.ts";
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
 export class MachineAccounts {
   readonly #store: Store;
@@ -45,10 +45,10 @@ export class MachineAccounts {
     for (;;) {
       const after = users.at(-1)?.username.toLowerCase();
       const page = await this.#store.scan(
-        searchUsers({ except: PREBUILDS_USER_ID }, { limit: PAGE, offset: 0, after }),
+        searchUsers({ except: PREBUILDS_USER_ID }, { limit: PAGE_SIZE, offset: 0, after }),
       );
       for (const user of page) users.push(user);
-      if (page.length < PAGE) return users;
+      if (page.length < PAGE_SIZE) return users;
     }
   }
 
@@ -64,7 +64,7 @@ export class MachineAccounts {
 
   /** Creates the first owner. Rejects with 409 when there is already a user. */
   async setUp(user: { username: string; email: string; password: string }): Promise<string> {
-    await this.#check(user);
+    await this.#checkInput(user);
     const created = await runAsMachine(() =>
       createFirstUser({ store: this.#store, clock: this.#clock, passwords: this.#passwords }, { ...user, name: "" }),
     );
@@ -75,22 +75,31 @@ export class MachineAccounts {
   async create(user: { username: string; email: string; password: string; roles: readonly string[] }): Promise<string> {
     if (!(await hasAnyUser(this.#store)))
       throw new AppError("conflict", "There are no users yet. Create the first one with `slipway offline setup`.");
-    await this.#check(user);
+    await this.#checkInput(user);
     const roles = checkSiteRoles(user.roles);
     const organization = await getDefaultOrganization(this.#store);
     const password_hash = await this.#passwords.hash(user.password);
     const id = uuid();
-    const at = { created_at: this.#clock.now(), updated_at: this.#clock.now() };
+    const times = { created_at: this.#clock.now(), updated_at: this.#clock.now() };
     const { username } = user;
     const email = toStoredEmail(user.email);
-    const row = { id, email, username, status: "active", login_type: "password", password_hash, roles, ...at } as const;
-    const deps = { store: this.#store, now: at.created_at };
+    const row = {
+      id,
+      email,
+      username,
+      status: "active",
+      login_type: "password",
+      password_hash,
+      roles,
+      ...times,
+    } as const;
+    const deps = { store: this.#store, now: times.created_at };
     const notices = await userCreatedNotices(deps, row, { name: "the command line on the server" });
     await this.#store
       .commit([
         insertUser(row),
-        insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
-        runAsMachine(() => auditUserCreated(row, at.created_at)),
+        insertMember({ organization_id: organization.id, user_id: id, roles: [], ...times }),
+        runAsMachine(() => auditUserCreated(row, times.created_at)),
         ...notices,
       ])
       .catch((error) => Promise.reject(toTakenConflict(error, USER_UNIQUE_FIELDS)));
@@ -100,7 +109,11 @@ export class MachineAccounts {
   /** Suspends a user and revokes all their keys, or reactivates a user; the last owner who can sign in cannot be suspended. */
   async setSuspended(text: string, suspended: boolean): Promise<User> {
     const user = await this.user(text);
-    if (suspended && user.roles.includes("owner") && (await this.#activeOwners()).every(({ id }) => id === user.id)) {
+    if (
+      suspended &&
+      user.roles.includes("owner") &&
+      (await this.#listActiveOwners()).every(({ id }) => id === user.id)
+    ) {
       throw invalid("The last owner cannot be suspended.");
     }
     const status = suspended ? "suspended" : "active";
@@ -136,10 +149,10 @@ export class MachineAccounts {
   async resetFactors(text: string): Promise<User> {
     const user = await this.user(text);
     const { id: resource_id, username: target } = user;
-    const about = { now: this.#clock.now(), resource_type: "second_factor", resource_id, target } as const;
+    const base = { now: this.#clock.now(), resource_type: "second_factor", resource_id, target } as const;
     await this.#store.commit([
       ...deleteFactorsByUser(user.id),
-      runAsMachine(() => insertAudit({ ...about, action: "delete", before: { kind: "all" } })),
+      runAsMachine(() => insertAudit({ ...base, action: "delete", before: { kind: "all" } })),
     ]);
     return user;
   }
@@ -181,11 +194,19 @@ export class MachineAccounts {
     return key.id;
   }
 
-  async #activeOwners(): Promise<ListedUser[]> {
+  async #listActiveOwners(): Promise<ListedUser[]> {
     return (await this.users()).filter(({ roles, status }) => roles.includes("owner") && status !== "suspended");
   }
 
-  async #check({ username, email, password }: { username: string; email: string; password: string }): Promise<void> {
+  async #checkInput({
+    username,
+    email,
+    password,
+  }: {
+    username: string;
+    email: string;
+    password: string;
+  }): Promise<void> {
     if (!/^(?=.{1,32}$)[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$/.test(username)) {
       throw invalidField("username", "1 to 32 letters and digits, in groups joined by single hyphens.");
     }

@@ -7,9 +7,9 @@ type NewUserInput = Pick<
 >;
 
 /** Returns the whole row of an active user. */
-export const makeUser = (known: NewUserInput): User => ({
-  ...known,
-  updated_at: known.created_at,
+export const makeUser = (input: NewUserInput): User => ({
+  ...input,
+  updated_at: input.created_at,
   status: "active",
   avatar_url: "",
   theme_preference: "",

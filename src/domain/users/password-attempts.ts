@@ -35,9 +35,9 @@ export class Guesses {
 
   /** Counts a guess before it is checked, so that concurrent guesses cannot exceed the limit. Throws 429 with the time to wait. */
   count(key: string): void {
-    const span = this.#span();
+    const span = this.#getCurrentSpan();
     const counts = this.#getCounts(key, span);
-    if (sum(counts) >= MAX_WRONG_PER_HOUR) throw this.#refusal(counts, span);
+    if (sum(counts) >= MAX_WRONG_PER_HOUR) throw this.#makeError(counts, span);
     const index = span % SPAN_COUNT;
     counts.spans[index] = (counts.spans[index] ?? 0) + 1;
   }
@@ -57,17 +57,17 @@ export class Guesses {
     return counts ? Math.min(MAX_DELAY_MS, Math.max(0, sum(counts) - IMMEDIATE_GUESSES) * DELAY_STEP_MS) : 0;
   }
 
-  #span(): number {
+  #getCurrentSpan(): number {
     return Math.floor(this.#clock.monotonic() / SPAN_MS);
   }
 
   #getCounts(key: string, span: number): SpanCounts {
-    const known = this.#counts.get(key);
-    if (known) {
-      for (let gone = Math.max(known.last + 1, span - SPAN_COUNT + 1); gone <= span; gone++)
-        known.spans[gone % SPAN_COUNT] = 0;
-      known.last = span;
-      return known;
+    const existing = this.#counts.get(key);
+    if (existing) {
+      for (let expired = Math.max(existing.last + 1, span - SPAN_COUNT + 1); expired <= span; expired++)
+        existing.spans[expired % SPAN_COUNT] = 0;
+      existing.last = span;
+      return existing;
     }
     if (this.#counts.size >= MAX_KEYS) this.#makeRoom(span);
     const counts = { spans: new Uint8Array(SPAN_COUNT), last: span };
@@ -84,7 +84,7 @@ export class Guesses {
   }
 
   /** The count falls below the limit when the first non-empty span expires. */
-  #refusal(counts: SpanCounts, span: number): AppError {
+  #makeError(counts: SpanCounts, span: number): AppError {
     let first = span - SPAN_COUNT + 1;
     while (first < span && !counts.spans[(first + SPAN_COUNT) % SPAN_COUNT]) first++;
     const retry_after = Math.max(1, Math.ceil(((first + SPAN_COUNT) * SPAN_MS - this.#clock.monotonic()) / 1000));

@@ -43,7 +43,7 @@ const isOwnName = (password: string, { email = "", username = "", name = "" }: P
     .map((word) => word.toLowerCase())
     .filter((word) => word.length >= 3)
     .sort((a, b) => b.length - a.length);
-  const whole = password.toLowerCase();
-  const rest = words.reduce((text, word) => text.replaceAll(word, ""), whole);
-  return rest !== whole && [...rest].length < MIN_LENGTH;
+  const original = password.toLowerCase();
+  const rest = words.reduce((text, word) => text.replaceAll(word, ""), original);
+  return rest !== original && [...rest].length < MIN_LENGTH;
 };

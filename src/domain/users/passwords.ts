@@ -3,7 +3,7 @@
 // password.
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
-import { HashQueue, type ModelCaller } from "./hash-queue.ts";
+import { type HashCaller, HashQueue } from "./hash-queue.ts";
 import { findShapeProblem, findStrengthProblem, type PasswordOwner } from "./password-rules.ts";
 import { estimateGuesses } from "./strength.ts";
 
@@ -23,7 +23,7 @@ const MAX_WAITING = 512;
 const MAX_WAIT_MS = 25_000;
 
 /** Callers on the command line, or signed-in callers who may set passwords. */
-const TRUSTED_ASKER: ModelCaller = { keys: [], isKnown: true };
+const TRUSTED_ASKER: HashCaller = { keys: [], isKnown: true };
 
 type Turn = { go(): void; refuse(): void };
 
@@ -45,13 +45,13 @@ export class Passwords {
     return this.#queue.size;
   }
 
-  hash(password: string, asker: ModelCaller = TRUSTED_ASKER): Promise<string> {
-    return this.#turn(asker, () => Bun.password.hash(password, this.#cost));
+  hash(password: string, asker: HashCaller = TRUSTED_ASKER): Promise<string> {
+    return this.#runInTurn(asker, () => Bun.password.hash(password, this.#cost));
   }
 
   /** Returns false without a hash too, after the same work. */
-  async verify(password: string, hash: string | undefined, asker: ModelCaller = TRUSTED_ASKER): Promise<boolean> {
-    const isRight = await this.#turn(
+  async verify(password: string, hash: string | undefined, asker: HashCaller = TRUSTED_ASKER): Promise<boolean> {
+    const isRight = await this.#runInTurn(
       asker,
       async () => (await Bun.password.verify(password, hash || DUMMY_HASH)) && Boolean(hash),
     );
@@ -60,10 +60,10 @@ export class Passwords {
   }
 
   /** Returns the problem with a new password, for people; empty if it is acceptable. Queued like hashing, because it takes as long. */
-  async problem(password: string, owner: PasswordOwner, asker: ModelCaller = TRUSTED_ASKER): Promise<string> {
+  async problem(password: string, owner: PasswordOwner, asker: HashCaller = TRUSTED_ASKER): Promise<string> {
     const problem = findShapeProblem(password, owner);
     if (problem) return problem;
-    return findStrengthProblem(password, await this.#turn(asker, () => estimateGuesses(this.#clock, password)));
+    return findStrengthProblem(password, await this.#runInTurn(asker, () => estimateGuesses(this.#clock, password)));
   }
 
   /** Throws 400 for an unacceptable new password. */
@@ -72,10 +72,10 @@ export class Passwords {
     if (problem) throw invalidField("password", problem);
   }
 
-  async #turn<T>(asker: ModelCaller, work: () => Promise<T>): Promise<T> {
+  async #runInTurn<T>(asker: HashCaller, work: () => Promise<T>): Promise<T> {
     if (this.#running < MAX_CONCURRENT) this.#running++;
     // A finished request passes its slot on, so the count is unchanged.
-    else await new Promise<void>((go, reject) => this.#wait(asker, { go, refuse: () => reject(tooManySignIns()) }));
+    else await new Promise<void>((go, reject) => this.#enqueue(asker, { go, refuse: () => reject(tooManySignIns()) }));
     this.#queue.recordUse(asker);
     try {
       return await work();
@@ -87,7 +87,7 @@ export class Passwords {
     }
   }
 
-  #wait(asker: ModelCaller, turn: Turn): void {
+  #enqueue(asker: HashCaller, turn: Turn): void {
     this.#queue.add(turn, asker)?.refuse();
   }
 }

@@ -63,19 +63,19 @@ export const createSecret = async (
   user_id: string,
   input: CreateUserSecret,
 ): Promise<UserSecretRow> => {
-  check(input);
+  checkSecret(input);
   const now = clock.now();
   const id = uuid();
   const { name, description = "", env_name = "", file_path = "", value } = input;
   const sealed_value = encryption.seal(value, toSealContext({ user_id, id }));
   const fields = { name, description, env_name, file_path };
   const row: UserSecretRow = { id, user_id, ...fields, sealed_value, created_at: now, updated_at: now };
-  const rows = [
+  const writes = [
     guardUser({ id: user_id }),
     insertUserSecret(row, MAX_SECRETS),
     writeAuditEntry("create", { after: row }, now),
   ];
-  await store.commit(rows).catch((error) => {
+  await store.commit(writes).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale")
       throw conflict(`You can have at most ${MAX_SECRETS} secrets.`);
     throw toTakenConflict(error, UNIQUE_FIELDS);
@@ -88,14 +88,14 @@ export const createSecret = async (
 export const changeSecret = async (
   { store, clock, encryption, topics }: DomainContext,
   before: UserSecretRow,
-  { value, ...given }: UpdateUserSecret,
+  { value, ...changes }: UpdateUserSecret,
 ): Promise<UserSecretRow> => {
-  check({ ...given, ...(value === undefined ? {} : { value }) });
+  checkSecret({ ...changes, ...(value === undefined ? {} : { value }) });
   const now = clock.now();
   const after = { ...before, updated_at: now };
-  if (given.description !== undefined) after.description = given.description;
-  if (given.env_name !== undefined) after.env_name = given.env_name;
-  if (given.file_path !== undefined) after.file_path = given.file_path;
+  if (changes.description !== undefined) after.description = changes.description;
+  if (changes.env_name !== undefined) after.env_name = changes.env_name;
+  if (changes.file_path !== undefined) after.file_path = changes.file_path;
   if (value !== undefined) after.sealed_value = encryption.seal(value, toSealContext(before));
   const { id: _id, user_id: _user, created_at: _made, ...patch } = after;
   const writes = [updateUserSecret(before.id, patch, { expect: 1 }), writeAuditEntry("write", { before, after }, now)];
@@ -109,8 +109,8 @@ export const changeSecret = async (
 
 /** Rejects with 404 when it no longer exists. */
 export const removeSecret = async ({ store, clock, topics }: DomainContext, row: UserSecretRow): Promise<void> => {
-  const gone = deleteUserSecret({ user_id: row.user_id, id: row.id });
-  await store.commit([gone, writeAuditEntry("delete", { before: row }, clock.now())]).catch((error) => {
+  const deletion = deleteUserSecret({ user_id: row.user_id, id: row.id });
+  await store.commit([deletion, writeAuditEntry("delete", { before: row }, clock.now())]).catch((error) => {
     throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
   });
   topics.publish("secrets_changed", row.user_id, {});
@@ -137,7 +137,7 @@ export const openSecrets = async ({ store, encryption }: Deps, user_id: string):
     }
   });
 
-const check = ({ value, env_name = "", file_path = "" }: UpdateUserSecret): void => {
+const checkSecret = ({ value, env_name = "", file_path = "" }: UpdateUserSecret): void => {
   if (value !== undefined && Buffer.byteLength(value) > SECRET_BYTES) {
     throw invalidField("value", `must have at most ${SECRET_BYTES} bytes`);
   }

@@ -33,9 +33,9 @@ export class SetupLink {
       .filter(({ value }) => Number(value) > now)
       .sort((a, b) => Number(b.value) - Number(a.value))
       .slice(0, MAX_LINKS - 1);
-    const gone = links.filter((link) => !kept.includes(link));
+    const obsolete = links.filter((link) => !kept.includes(link));
     await this.#store.commit([
-      ...gone.map(({ key }) => deleteSetting(key)),
+      ...obsolete.map(({ key }) => deleteSetting(key)),
       insertSetting({ key: PREFIX + sha256(token), value: String(now + LINK_TTL_MS) }),
     ]);
     return token;
@@ -45,11 +45,11 @@ export class SetupLink {
   async check(token: string): Promise<void> {
     const digest = sha256(token);
     const now = this.#clock.now();
-    let isGood = false;
+    let isValid = false;
     for (const { key, value } of await this.#store.all(listSettings(KEY_RANGE))) {
-      if (isSameDigest(digest, key.slice(PREFIX.length)) && now < Number(value)) isGood = true;
+      if (isSameDigest(digest, key.slice(PREFIX.length)) && now < Number(value)) isValid = true;
     }
-    if (isGood) return;
+    if (isValid) return;
     throw new AppError("forbidden", "The setup token is not valid.", {
       detail: "It works once and for 30 minutes. Restart the server to get a new link.",
     });

@@ -100,7 +100,7 @@ type NewAppSession = {
 /** Creates a key that opens only apps. Returns undefined when its ID was used before, or the sign-in it is derived from has ended. */
 export const startAppSession = async (
   { store, clock }: Deps,
-  { user_id, parent_id, workspace_id, lifetime_seconds, ...own }: NewAppSession,
+  { user_id, parent_id, workspace_id, lifetime_seconds, ...idAndSecret }: NewAppSession,
 ): Promise<string | undefined> => {
   const now = clock.now();
   const { token, statements } = createKey(
@@ -113,14 +113,14 @@ export const startAppSession = async (
       workspace_id,
       now,
     },
-    own,
+    idAndSecret,
   );
   try {
     await store.commit([guardKey({ id: parent_id, now }), ...statements]);
     return token;
   } catch (error) {
-    const isSpent = error instanceof CommitError && (error.reason === "constraint" || error.reason === "stale");
-    if (isSpent) return undefined;
+    const isUsed = error instanceof CommitError && (error.reason === "constraint" || error.reason === "stale");
+    if (isUsed) return undefined;
     throw error;
   }
 };
@@ -162,8 +162,8 @@ export const noteKeyUse = ({ store }: Pick<Deps, "store">, key: UsedKey, now: nu
     ...auditReactivation({ id: key.user_id, username: key.username, status: key.status }, now),
   ];
   // The key was used whatever the outcome of the request.
-  const noted = runOutsideRequest(() => store.commit(writes));
-  noted.catch((error) => {
+  const committed = runOutsideRequest(() => store.commit(writes));
+  committed.catch((error) => {
     if (!(error instanceof PassedOn)) log("http").warn("cannot record the use of a key", { error });
   });
 };

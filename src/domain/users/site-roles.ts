@@ -21,10 +21,10 @@ export type AssignableRole = Static<typeof AssignableRole>;
 
 /** Returns the roles without duplicates and the implied one. Rejects with 400 for an unknown name. */
 const checkRoles = (roles: readonly string[], known: readonly string[], implied: string): string[] => {
-  const wanted = [...new Set(roles)].filter((role) => role !== implied);
-  const unknown = wanted.find((role) => !known.includes(role));
+  const requested = [...new Set(roles)].filter((role) => role !== implied);
+  const unknown = requested.find((role) => !known.includes(role));
   if (unknown !== undefined) throw invalidField("roles", `"${unknown}" is not one of ${known.join(", ")}.`);
-  return wanted;
+  return requested;
 };
 
 export const checkSiteRoles = (roles: readonly string[]): string[] => checkRoles(roles, SITE_ROLES, "member");

@@ -49,12 +49,12 @@ export const createSkill = async (
 ): Promise<UserSkillRow> => {
   const now = clock.now();
   const row: UserSkillRow = { id: uuid(), user_id, ...checkSkill(input), created_at: now, updated_at: now };
-  const rows = [
+  const writes = [
     guardUser({ id: user_id }),
     insertUserSkill(row, MAX_SKILLS),
     toAuditEntry(row, "create", { after: row }, now),
   ];
-  await store.commit(rows).catch((error) => {
+  await store.commit(writes).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale")
       throw conflict(`You can have at most ${MAX_SKILLS} skills.`);
     throw toTakenConflict(error, { user_skills: "name" });

@@ -66,8 +66,8 @@ export const toNetwork = (address: string): string => {
   if (isIP(address) !== 6) return address;
   const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];
   const groups = head === "" ? [] : head.split(":");
-  const rest = tail ? tail.split(":").length : 0;
-  if (tail !== undefined) while (groups.length < 8 - rest) groups.push("0");
+  const tailLength = tail ? tail.split(":").length : 0;
+  if (tail !== undefined) while (groups.length < 8 - tailLength) groups.push("0");
   return `${groups
     .slice(0, 4)
     .map((group) => Number.parseInt(group, 16).toString(16))

@@ -17,7 +17,7 @@ import type { DomainContext } from "../context.ts";
 export const claimPrebuild = async (
   { store, workspaces }: Pick<DomainContext, "store" | "workspaces">,
   manifest: Manifest,
-  wanted: WorkspaceRow,
+  workspace: WorkspaceRow,
   requested: NewBuild,
   makeExtraWrites: (workspace_id: string) => readonly Statement[],
 ): Promise<string | undefined> => {
@@ -25,9 +25,9 @@ export const claimPrebuild = async (
   const preset_id = requested.template_version_preset_id ?? findMatchingPreset(manifest, requested);
   if (preset_id === undefined) return undefined;
   const build = { ...requested, template_version_preset_id: preset_id };
-  const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id } = wanted;
+  const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id } = workspace;
   const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id, build };
-  const { consumed, budget } = await computeQuota(store, wanted);
+  const { consumed, budget } = await computeQuota(store, workspace);
   for (const { id, daily_cost } of await store.all(listReadyPrebuilds({ version_id, preset_id }))) {
     // A claimed workspace runs already, so its build would be too late to refuse it.
     if (budget >= 0 && consumed + daily_cost > budget) continue;

@@ -158,21 +158,21 @@ const resolveTemplate = async (
   caller: UserCaller,
   body: CreateWorkspace,
 ): Promise<{ template: TemplateRow; version: VersionWithStatus }> => {
-  const unknown = (field: string): AppError => invalidField(field, "does not exist, or you may not use it");
+  const notUsable = (field: string): AppError => invalidField(field, "does not exist, or you may not use it");
   if (body.template_id !== undefined) {
     const template = await store.get(findTemplate({ id: body.template_id.toLowerCase() }));
-    if (!template || !canUseTemplate(caller, template)) throw unknown("template_id");
+    if (!template || !canUseTemplate(caller, template)) throw notUsable("template_id");
     const version = await loadVersion(store, template.active_version_id);
-    if (!version) throw unknown("template_id");
+    if (!version) throw notUsable("template_id");
     return { template, version };
   }
   const version = await loadVersion(store, body.template_version_id ?? "");
-  if (!version || !canReadTemplates(caller, version.row.organization_id)) throw unknown("template_version_id");
+  if (!version || !canReadTemplates(caller, version.row.organization_id)) throw notUsable("template_version_id");
   if (version.row.template_id === null) {
     throw invalidField("template_version_id", "belongs to no template");
   }
   const template = await store.get(findTemplateEvenDeleted({ id: version.row.template_id }));
-  if (template && !canUseTemplate(caller, template)) throw unknown("template_version_id");
+  if (template && !canUseTemplate(caller, template)) throw notUsable("template_version_id");
   if (!template || template.deleted) throw notFound();
   return { template, version };
 };

@@ -19,22 +19,22 @@ export type WorkspaceFields = {
 /** Returns the validated fields. Throws 400 with one validation per invalid field. */
 export const validateWorkspaceFields = (body: CreateWorkspace): WorkspaceFields => {
   const validations: Validation[] = [];
-  const note = (field: string, detail: string | undefined): void => {
+  const addProblem = (field: string, detail: string | undefined): void => {
     if (detail !== undefined) validations.push({ field, detail });
   };
   const schedule = body.autostart_schedule?.trim() || null;
   const updates = body.automatic_updates || "never";
-  note("name", findNameProblem(body.name));
-  note("schedule", schedule === null ? undefined : findScheduleProblem(schedule));
-  note("ttl_ms", body.ttl_ms ? findTtlProblem(body.ttl_ms) : undefined);
-  if (updates !== "always" && updates !== "never") note("automatic_updates", "must be always or never");
+  addProblem("name", findNameProblem(body.name));
+  addProblem("schedule", schedule === null ? undefined : findScheduleProblem(schedule));
+  addProblem("ttl_ms", body.ttl_ms ? findTtlProblem(body.ttl_ms) : undefined);
+  if (updates !== "always" && updates !== "never") addProblem("automatic_updates", "must be always or never");
   const isBoth = body.template_id !== undefined && body.template_version_id !== undefined;
   const isNeither = body.template_id === undefined && body.template_version_id === undefined;
   // A repository has its own template if the caller names none.
   if (isBoth || (isNeither && body.repository === undefined)) {
     const detail = "exactly one of template_id and template_version_id must be given";
-    note("template_id", detail);
-    note("template_version_id", detail);
+    addProblem("template_id", detail);
+    addProblem("template_version_id", detail);
   }
   if (validations.length > 0) throw invalid("Validation failed.", validations);
   return {

@@ -39,7 +39,7 @@ import { loadHomeBackup, requireFetchable } from "./home-backups.ts";
 import { findKeeper } from "./snapshots.ts";
 
 const MAX_LISTED = 20;
-const MAX_NAME = 32;
+const MAX_NAME_LENGTH = 32;
 
 /**
  * Returns the new fork, whose files are being copied. Throws 400 if the workspace's files cannot be copied or a value is invalid, 403
@@ -57,7 +57,7 @@ type ForkFor = {
   /** Suffix of the copies' names, numbered from 1. */
   readonly ending?: (number: number) => string;
   /** The chats of each copy, by its number from 0; by default the caller's newest. */
-  readonly chats?: (at: number) => readonly PlannedChat[];
+  readonly chats?: (index: number) => readonly PlannedChat[];
   /** Statements for the batch of the fork. */
   readonly rows?: (fork: ForkRow) => readonly Statement[];
 };
@@ -68,7 +68,7 @@ export const beginFork = async (
   workspace: WorkspaceAccessRow,
   body: CreateFork,
   caller: UserCaller,
-  { ending = toForkSuffix, chats: planned, rows: more = () => [] }: ForkFor = {},
+  { ending = toForkSuffix, chats: planned, rows: makeRows = () => [] }: ForkFor = {},
 ): Promise<ForkRow> => {
   const { store, clock } = ctx;
   // A fork gives access to all files of the workspace.
@@ -98,21 +98,21 @@ export const beginFork = async (
     snapshot_id: uuid(),
     status: "copying",
     error: "",
-    copies: names.map((name, at) => ({
+    copies: names.map((name, index) => ({
       workspace_id: uuid(),
       name,
-      build: { ...build, id: uuid(), job_id: uuid(), job_key: first_key + at },
-      chats: chats(at),
+      build: { ...build, id: uuid(), job_id: uuid(), job_key: first_key + index },
+      chats: chats(index),
       ...(caller.is_application ? { is_unscheduled: true } : {}),
     })),
     problems: {},
     created_at: now,
     updated_at: now,
   };
-  const rows = [insertFork(row), setTimer(FORK, row.id, CONTINUE_TIMER, now), ...more(row)];
-  const about = { name: "", reason: "fork", created_by: caller.user_id, provisioner } as const;
-  const from = home_backup_id === undefined ? {} : { home_backup_id: home_backup_id.toLowerCase() };
-  await ctx.workspaces.ask(source.id, "createSnapshot", { id: row.snapshot_id, ...about, ...from, rows });
+  const rows = [insertFork(row), setTimer(FORK, row.id, CONTINUE_TIMER, now), ...makeRows(row)];
+  const base = { name: "", reason: "fork", created_by: caller.user_id, provisioner } as const;
+  const backup = home_backup_id === undefined ? {} : { home_backup_id: home_backup_id.toLowerCase() };
+  await ctx.workspaces.ask(source.id, "createSnapshot", { id: row.snapshot_id, ...base, ...backup, rows });
   failpoint("fork_asked");
   ctx.forks.wait(row.id);
   return row;
@@ -172,22 +172,22 @@ const chooseNames = async (
     if (count !== undefined && count !== names.length) {
       throw invalid("Validation failed.", [{ field: "count", detail: "must be the number of names" }]);
     }
-    const known = new Set<string>();
+    const seen = new Set<string>();
     for (const name of names) {
-      const problem = findNameProblem(name) ?? (known.has(name.toLowerCase()) ? "is given twice" : undefined);
+      const problem = findNameProblem(name) ?? (seen.has(name.toLowerCase()) ? "is given twice" : undefined);
       if (problem !== undefined)
         throw invalid("Validation failed.", [{ field: "names", detail: `${name} ${problem}` }]);
       if (await isTaken(name)) {
         throw conflict("A workspace with this name already exists.", [{ field: "names", detail: `${name} is taken` }]);
       }
-      known.add(name.toLowerCase());
+      seen.add(name.toLowerCase());
     }
     return names;
   }
   const found: string[] = [];
   for (let number = 1; found.length < (count ?? 1); number++) {
-    const end = ending(number);
-    const name = `${source.name.slice(0, MAX_NAME - end.length).replace(/-+$/, "")}${end}`;
+    const suffix = ending(number);
+    const name = `${source.name.slice(0, MAX_NAME_LENGTH - suffix.length).replace(/-+$/, "")}${suffix}`;
     if (!(await isTaken(name))) found.push(name);
   }
   return found;
@@ -203,8 +203,8 @@ const findChats = async ({ store }: DomainContext, { id, organization_id }: Work
 /** Returns the caller's forks of a workspace, newest first. */
 export const readForks = async (ctx: DomainContext, { id }: WorkspaceAccessRow, caller: UserCaller): Promise<Forks> => {
   const rows = await ctx.store.all(listForks({ workspace_id: id, limit: MAX_LISTED }));
-  const own = rows.filter(({ owner_id }) => owner_id === caller.user_id);
-  return { forks: await Promise.all(own.map((row) => presentFork(ctx, row))) };
+  const ownForks = rows.filter(({ owner_id }) => owner_id === caller.user_id);
+  return { forks: await Promise.all(ownForks.map((row) => presentFork(ctx, row))) };
 };
 
 /** Returns the fork with this ID of this workspace. Throws 404, also for other people's forks. */
@@ -227,11 +227,11 @@ const presentFork = async ({ store }: DomainContext, row: ForkRow): Promise<Fork
     if (status === "failed" || problems[copy] !== undefined) {
       return { status: "failed", error: problems[copy] ?? error };
     }
-    const own = builds.filter((one) => one.workspace_id === copy);
-    const newest = own.toSorted((a, b) => b.build_number - a.build_number)[0];
+    const copyBuilds = builds.filter((one) => one.workspace_id === copy);
+    const newest = copyBuilds.toSorted((a, b) => b.build_number - a.build_number)[0];
     if (!newest) return { status: "waiting", error: "" };
     if (newest.deleted) return { status: "deleted", error: "" };
-    const job = own.some((one) => toJobStatus(one) === "succeeded") ? "succeeded" : toJobStatus(newest);
+    const job = copyBuilds.some((one) => toJobStatus(one) === "succeeded") ? "succeeded" : toJobStatus(newest);
     if (job === "succeeded") return { status: "ready", error: "" };
     if (job === "failed" || job === "canceled")
       return { status: "failed", error: newest.error || "The build was canceled." };

@@ -28,7 +28,7 @@ import { findKeeper, presentSnapshot } from "./snapshots.ts";
 
 const MAX_LISTED = 200;
 
-/** The server cannot read disks that only a template can copy. */
+/** Returns why home backups are not available; empty if they are. The server cannot read disks that only a template can copy. */
 const explainNoBackups = ({ unsupported, has_files, provisioner }: Awaited<ReturnType<typeof findKeeper>>): string => {
   if (provisioner === "terraform" && !has_files) return "Home backups are not available for Terraform templates.";
   return unsupported.replace(/^Snapshots/, "Home backups");
@@ -117,8 +117,8 @@ export const fetchHomeBackup = async (
   requireFetchable(ctx, row);
   const id = uuid();
   const name = `Backup of ${toRfc3339(row.created_at).slice(0, 16).replace("T", " ")} UTC`;
-  const about = { name, reason: "fetched", created_by: caller.user_id, provisioner, home_backup_id: row.id } as const;
-  await ctx.workspaces.ask(workspace.id, "createSnapshot", { id, ...about });
+  const base = { name, reason: "fetched", created_by: caller.user_id, provisioner, home_backup_id: row.id } as const;
+  await ctx.workspaces.ask(workspace.id, "createSnapshot", { id, ...base });
   const snapshot = await ctx.store.get(findSnapshot({ id }));
   if (!snapshot) throw notFound();
   return presentSnapshot(snapshot);

@@ -7,7 +7,7 @@ import type { PrebuildSettings } from "#schema/workspaces/prebuild-settings.ts";
 import { canChangeDeployment, canReadDeployment } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Rejects with 403. */
+/** Returns whether prebuilt workspaces are paused. Rejects with 403. */
 export const prebuildSettings = async (
   { store }: Pick<DomainContext, "store">,
   caller: UserCaller,
@@ -17,7 +17,7 @@ export const prebuildSettings = async (
   return { reconciliation_paused: await readPrebuildsPaused(store) };
 };
 
-/** Rejects with 403. */
+/** Pauses or resumes prebuilt workspaces. Rejects with 403. */
 export const setPrebuildSettings = async (
   { store, clock }: Pick<DomainContext, "store" | "clock">,
   caller: UserCaller,
@@ -27,10 +27,10 @@ export const setPrebuildSettings = async (
   const before = { reconciliation_paused: await readPrebuildsPaused(store) };
   if (Bun.deepEquals(before, after)) return;
   const now = clock.now();
-  const about = { now, action: "write", resource_type: "prebuilds_settings", target: "reconciliation" } as const;
+  const base = { now, action: "write", resource_type: "prebuilds_settings", target: "reconciliation" } as const;
   await store.commit([
     upsertPrebuildsPaused(after.reconciliation_paused),
     scheduleAllPrebuildChecks(now),
-    insertAudit({ ...about, before, after }),
+    insertAudit({ ...base, before, after }),
   ]);
 };

@@ -88,11 +88,11 @@ const presentWorkspace = (
 
 /** Healthy when every agent without a parent is (facts/platform 2.4). */
 const toHealth = (agents: readonly WorkspaceAgent[]): Workspace["health"] => {
-  const failing = agents.filter((agent) => isTop(agent) && !agent.health.healthy).map(({ id }) => id);
+  const failing = agents.filter((agent) => isTopLevel(agent) && !agent.health.healthy).map(({ id }) => id);
   return { healthy: failing.length === 0, failing_agents: failing };
 };
 
-const isTop = ({ parent_id }: WorkspaceAgent): boolean =>
+const isTopLevel = ({ parent_id }: WorkspaceAgent): boolean =>
   parent_id === null || (typeof parent_id === "object" && !parent_id.valid);
 
 /** Returns the newest status of all apps; null when none exists. */

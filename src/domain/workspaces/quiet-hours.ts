@@ -45,10 +45,10 @@ export const toQuietHours = (
 export const setQuietHours = async (ctx: DomainContext, user: KnownUser, schedule: string): Promise<QuietHours> => {
   const quiet_hours_schedule = schedule.trim();
   if (quiet_hours_schedule !== "" && !findDailyTime(quiet_hours_schedule)) {
-    const why =
+    const problem =
       findScheduleProblem(quiet_hours_schedule) ??
       "must be one time of every day, such as CRON_TZ=Europe/Paris 0 22 * * *";
-    throw invalidField("schedule", why);
+    throw invalidField("schedule", problem);
   }
   const now = ctx.clock.now();
   if (quiet_hours_schedule !== user.quiet_hours_schedule) {

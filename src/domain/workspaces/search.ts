@@ -43,18 +43,24 @@ export const parseWorkspaceFilter = (text: string, caller: UserCaller, now: numb
 };
 
 const parseParameter = (text: string): { name: string; value?: string } => {
-  const at = text.indexOf("=");
-  return at < 0 ? { name: text } : { name: text.slice(0, at), value: text.slice(at + 1) };
+  const index = text.indexOf("=");
+  return index < 0 ? { name: text } : { name: text.slice(0, index), value: text.slice(index + 1) };
 };
 
 /**
  * Converts `canSeeWorkspace` to a list condition: evaluated for another user's workspace without an organization, and in each organization.
  */
 export const toScope = (caller: UserCaller): Scope => {
-  const foreign = (organization_id: string) => ({ id: "", owner_id: "", organization_id, user_acl: {}, group_acl: {} });
-  if (canSeeWorkspace(caller, foreign(""))) return "all";
+  const makeForeign = (organization_id: string) => ({
+    id: "",
+    owner_id: "",
+    organization_id,
+    user_acl: {},
+    group_acl: {},
+  });
+  if (canSeeWorkspace(caller, makeForeign(""))) return "all";
   const member_of = Object.keys(caller.organizations);
-  const organizations = member_of.filter((id) => canSeeWorkspace(caller, foreign(id)));
+  const organizations = member_of.filter((id) => canSeeWorkspace(caller, makeForeign(id)));
   const { user_id, groups, only_workspace: only } = caller;
   return { user_id, organizations, member_of, groups, only };
 };

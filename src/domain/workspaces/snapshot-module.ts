@@ -65,35 +65,36 @@ export const deleteObsoleteModules = async (deps: Deps & Pick<DomainContext, "pr
   for (const { module } of deps.provisioners.values()) {
     if (!module) continue;
     try {
-      for (const one of await module.listRetained()) await deleteKept(deps, module, one);
+      for (const one of await module.listRetained()) await deleteRetained(deps, module, one);
     } catch (error) {
       log("snapshots").warn("cannot search for leftovers of earlier snapshots: {error}", { error });
     }
   }
 };
 
-const deleteKept = async (
+const deleteRetained = async (
   deps: Deps,
   module: SnapshotModule,
   { snapshot_id, state }: { readonly snapshot_id: string; readonly state: string | undefined },
 ): Promise<void> => {
   const { store, encryption } = deps;
   const row = await store.get(findSnapshot({ id: snapshot_id }));
-  // Creation or removal is still in progress and needs it.
+  // Creation or removal is still in progress and needs the retained state.
   if (row?.status === "creating" || row?.status === "deleting") return;
   const ref = { workspace_id: row?.workspace_id ?? "", snapshot_id };
   if (state !== undefined && isBare(state)) return module.releaseState(ref);
   const created = row && openModuleState(encryption, snapshot_id, row.sealed_state);
-  const [left, known] = [state, created?.state].map((text) => (text === undefined ? undefined : parseSerial(text)));
-  const isSame = left !== undefined && known?.lineage === left.lineage;
-  if (isSame && known.serial >= left.serial) return module.releaseState(ref);
+  const [retainedSerial, storedSerial] = [state, created?.state].map((text) =>
+    text === undefined ? undefined : parseSerial(text),
+  );
+  const isSame = retainedSerial !== undefined && storedSerial?.lineage === retainedSerial.lineage;
+  if (isSame && storedSerial.serial >= retainedSerial.serial) return module.releaseState(ref);
   if (state !== undefined && created && !isSame) {
     // Another node has created the snapshot in the meantime.
     const { work } = await load(deps, ref);
     await module.remove(ref, { ...work, state }, new AbortController().signal);
     return module.releaseState(ref);
   }
-  const words =
-    "the resources of snapshot {snapshot_id} are recorded only in terraform/snapshots of the data directory";
-  log("snapshots").error(words, { snapshot_id });
+  const text = "the resources of snapshot {snapshot_id} are recorded only in terraform/snapshots of the data directory";
+  log("snapshots").error(text, { snapshot_id });
 };

@@ -33,11 +33,11 @@ export const findKeeper = async (ctx: DomainContext, { latest_build_id }: Worksp
   if (!job) throw notFound();
   const { provisioner } = job;
   const version = await ctx.store.get(findTemplateVersion({ id: build.template_version_id }));
-  const own = isForBuiltIn(job.tags) ? provisioner : "external";
-  const { homes, module } = ctx.provisioners.get(own) ?? {};
-  const isHere = homes !== undefined || module !== undefined;
-  const why = findSnapshotProblem(own, version) ?? (isHere ? "" : (findSnapshotProblem("") ?? ""));
-  return { provisioner, unsupported: why, has_files: homes !== undefined };
+  const keeperName = isForBuiltIn(job.tags) ? provisioner : "external";
+  const { homes, module } = ctx.provisioners.get(keeperName) ?? {};
+  const canCopy = homes !== undefined || module !== undefined;
+  const problem = findSnapshotProblem(keeperName, version) ?? (canCopy ? "" : (findSnapshotProblem("") ?? ""));
+  return { provisioner, unsupported: problem, has_files: homes !== undefined };
 };
 
 /** Returns all snapshots of a workspace, and how the next one would be created. */

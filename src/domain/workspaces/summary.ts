@@ -4,8 +4,8 @@ import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { SummaryAgent, SummaryRow } from "#db/workspaces/summaries.ts";
 import type { AgentSummary, WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 
-const time = (value: unknown): string => toRfc3339(Number(value));
-const timeOrAbsent = (value: unknown): string | undefined => toOptionalRfc3339(value as number | null);
+const formatTime = (value: unknown): string => toRfc3339(Number(value));
+const formatOptionalTime = (value: unknown): string | undefined => toOptionalRfc3339(value as number | null);
 
 const toAgent = (agent: SummaryAgent, now: number): AgentSummary => {
   const status = agentStatus(agent, now);
@@ -20,19 +20,19 @@ export const presentSummary = (row: SummaryRow, viewer_id: string, now: number):
   const { created_at, build_created_at, last_used_at, deadline, max_deadline, error, ...plain } = row;
   return {
     ...(plain as unknown as WorkspaceSummary),
-    created_at: time(created_at),
-    build_created_at: time(build_created_at),
-    last_used_at: time(last_used_at),
+    created_at: formatTime(created_at),
+    build_created_at: formatTime(build_created_at),
+    last_used_at: formatTime(last_used_at),
     outdated: row.template_version_id !== row.template_active_version_id,
     error: (error as string | null) || undefined,
-    deadline: timeOrAbsent(deadline),
-    max_deadline: timeOrAbsent(max_deadline),
-    next_start_at: timeOrAbsent(row.next_start_at),
-    dormant_at: timeOrAbsent(row.dormant_at),
-    deleting_at: timeOrAbsent(row.deleting_at),
+    deadline: formatOptionalTime(deadline),
+    max_deadline: formatOptionalTime(max_deadline),
+    next_start_at: formatOptionalTime(row.next_start_at),
+    dormant_at: formatOptionalTime(row.dormant_at),
+    deleting_at: formatOptionalTime(row.deleting_at),
     favorite: row.favorite === 1 && row.owner_id === viewer_id,
     shared: row.shared === 1,
-    healthy: shown.every(({ healthy }, at) => healthy || agents[at]?.top === 0),
+    healthy: shown.every(({ healthy }, index) => healthy || agents[index]?.top === 0),
     agents: shown,
   };
 };

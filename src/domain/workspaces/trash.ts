@@ -11,9 +11,9 @@ const MAX_SHOWN = 5_000;
 /** Returns the deleted workspaces that the caller can restore. */
 export const readTrash = async ({ store }: DomainContext, caller: UserCaller): Promise<Trash> => {
   const rows = await store.scan(listTrash({ limit: MAX_SHOWN }));
-  const mine = rows.filter((row) => canSeeWorkspace(caller, row) && canDeleteWorkspace(caller, row));
+  const restorable = rows.filter((row) => canSeeWorkspace(caller, row) && canDeleteWorkspace(caller, row));
   return {
-    workspaces: mine.map((row) => ({
+    workspaces: restorable.map((row) => ({
       id: row.id,
       name: row.name,
       owner_id: row.owner_id,
@@ -24,6 +24,6 @@ export const readTrash = async ({ store }: DomainContext, caller: UserCaller): P
       kept_until: toRfc3339(row.trashed_until ?? row.deleted_at),
       bytes: row.trashed_bytes ?? 0,
     })),
-    bytes: mine.reduce((sum, { trashed_bytes }) => sum + (trashed_bytes ?? 0), 0),
+    bytes: restorable.reduce((sum, { trashed_bytes }) => sum + (trashed_bytes ?? 0), 0),
   };
 };

@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000;
 const home = (used_bytes: number, total_bytes = 100 * GIB) => ({ path: "/home/ada", used_bytes, total_bytes });
 const workspace = { id: "w", owner_id: "ada", name: "dev" };
 
-test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundredth, until half as much again is free", () => {
+test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundredth, and stays so until half as much again is free", () => {
   const level = (free: number, total: number, before?: "ok" | "low" | "full") =>
     findSpaceLevel({ used: total - free, total }, before);
   expect([level(2 * GIB, 100 * GIB), level(0.9 * GIB, 100 * GIB), level(0.06 * GIB, 100 * GIB)]).toEqual([
@@ -20,7 +20,7 @@ test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundr
   expect([level(14, 100, "low"), level(15, 100, "low"), level(1.2, 100, "full")]).toEqual(["low", "ok", "full"]);
 });
 
-test("[AG-25] the last five processes are kept, newest first, also when a report names none", () => {
+test("[AG-25] the last five processes are kept, newest first, even when a report names none", () => {
   const kill = (n: number) => ({ process: `job ${n}`, killed_at: n * 1000 });
   const first = mergeResources(null, { memory_kills: [1, 2, 3].map(kill) }, 9_000);
   const then = mergeResources(first, { home: home(GIB), memory_kills: [4, 5, 6].map(kill) }, 10_000);
@@ -37,7 +37,7 @@ test("[AG-25] the owner is notified when a level gets worse, and of processes by
     const next = mergeResources(before, message, now);
     const notices = buildResourceNotices(workspace, before, next, message, now);
     before = next;
-    return notices.map(({ rows }) => (rows?.[0] ?? []).filter((_, at) => [1, 4, 5, 8].includes(at)));
+    return notices.map(({ rows }) => (rows?.[0] ?? []).filter((_, index) => [1, 4, 5, 8].includes(index)));
   };
   expect(report(50 * GIB, [], 0)).toEqual([]);
   expect(report(99.5 * GIB, [], 1)).toEqual([

@@ -88,25 +88,28 @@ describe("connection", () => {
 
   test("[AG-5] connecting keeps the first time, renews the last and clears the disconnection", () => {
     const first = connect(createAgentState(), "one", NOW).state;
-    const gone = state.disconnected(first, { connection_id: "one", now: NOW + 5 }).state;
-    expect(gone.agent.disconnected_at).toBe(NOW + 5);
-    const { agent } = connect(gone, "two", NOW + 9).state;
+    const disconnected = state.disconnected(first, { connection_id: "one", now: NOW + 5 }).state;
+    expect(disconnected.agent.disconnected_at).toBe(NOW + 5);
+    const { agent } = connect(disconnected, "two", NOW + 9).state;
     expect(agent).toMatchObject({ first_connected_at: NOW, last_connected_at: NOW + 9, disconnected_at: null });
   });
 
   test("[AG-7] a replaced connection neither disconnects the agent nor keeps it connected", () => {
-    const now = connect(connect(createAgentState(), "one").state, "two", NOW + 1).state;
-    expect(state.disconnected(now, { connection_id: "one", now: NOW + 2 })).toMatchObject({ writes: [], state: now });
-    expect(applyHeartbeat(now, "one", NOW + 2)).toMatchObject({ writes: [], state: now });
+    const replaced = connect(connect(createAgentState(), "one").state, "two", NOW + 1).state;
+    expect(state.disconnected(replaced, { connection_id: "one", now: NOW + 2 })).toMatchObject({
+      writes: [],
+      state: replaced,
+    });
+    expect(applyHeartbeat(replaced, "one", NOW + 2)).toMatchObject({ writes: [], state: replaced });
   });
 
   test("[AG-14] [AG-22] a heartbeat is recorded but not announced, unless the agent had been considered disconnected", () => {
-    const now = connect(createAgentState(), "one").state;
-    const soon = applyHeartbeat(now, "one", NOW + 15_000);
-    expect([soon.writes.length, soon.visible]).toEqual([1, false]);
-    expect(soon.writes[0]?.rows[0]).toContain('{"here":{"latency_ms":3,"preferred":true}}');
-    expect(applyHeartbeat(now, "one", NOW + 31_000).visible).toBe(true);
-    const reloaded = { ...now, connection: undefined };
+    const connected = connect(createAgentState(), "one").state;
+    const afterHeartbeat = applyHeartbeat(connected, "one", NOW + 15_000);
+    expect([afterHeartbeat.writes.length, afterHeartbeat.visible]).toEqual([1, false]);
+    expect(afterHeartbeat.writes[0]?.rows[0]).toContain('{"here":{"latency_ms":3,"preferred":true}}');
+    expect(applyHeartbeat(connected, "one", NOW + 31_000).visible).toBe(true);
+    const reloaded = { ...connected, connection: undefined };
     expect(applyHeartbeat(reloaded, "one", NOW + 1).state.connection).toBe("one");
   });
 });

@@ -18,9 +18,9 @@ const RUNS = Number(process.env.SLIPWAY_TEST_BUDGET_RUNS ?? 12);
 const DAY_MS = 86_400_000;
 
 /** Two users, two chats: each call is charged to one of each and to everyone. */
-type Kind = { readonly user: number; readonly chat: number };
+type Charge = { readonly user: number; readonly chat: number };
 type Step =
-  | { readonly do: "begin"; readonly calls: readonly (Kind & { readonly micros: number })[] }
+  | { readonly do: "begin"; readonly calls: readonly (Charge & { readonly micros: number })[] }
   | { readonly do: "end"; readonly pick: number; readonly share: number }
   | { readonly do: "giveUp"; readonly pick: number }
   | { readonly do: "crash" }
@@ -41,8 +41,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ do: "nextDay" } as const) },
 );
 
-type ModelCall = Kind & { readonly micros: number; readonly open: OpenCall; readonly row: LedgerCall };
-type Entry = Kind & { readonly cost: number; readonly day: number };
+type ModelCall = Charge & { readonly micros: number; readonly open: OpenCall; readonly row: LedgerCall };
+type Entry = Charge & { readonly cost: number; readonly day: number };
 
 const createSettlement = (cost_micros: number): Settlement => ({
   outcome: "ok",
@@ -90,21 +90,21 @@ testInside(
         ];
         const now = clock.now();
         const rows = amounts.map(
-          ([scope, scope_id, amount], at): BudgetRow => ({
-            id: toId("budget", at),
+          ([scope, scope_id, amount], index): BudgetRow => ({
+            id: toId("budget", index),
             scope,
             scope_id,
             amount,
             period: "day",
-            unit: at % 2 === 0 ? "usd" : "tokens",
+            unit: index % 2 === 0 ? "usd" : "tokens",
             created_at: now,
             updated_at: now,
           }),
         );
-        for (const old of await store.all(listBudgets()))
-          await store.commit([deleteBudget(old.id), deletePeriods(old.id)]);
+        for (const previous of await store.all(listBudgets()))
+          await store.commit([deleteBudget(previous.id), deletePeriods(previous.id)]);
         await store.commit(rows.map((row) => insertBudget(row)));
-        const appliesTo = ({ user, chat }: Kind, { scope, scope_id }: BudgetRow): boolean =>
+        const appliesTo = ({ user, chat }: Charge, { scope, scope_id }: BudgetRow): boolean =>
           scope === "everyone" || scope_id === toId("user", user) || scope_id === toId("chat", chat);
         let ledger = new ModelLedger({ store, clock, onNotified: () => {} });
         const open: ModelCall[] = [];
@@ -114,12 +114,12 @@ testInside(
           entries.filter((one) => one.day === today() && appliesTo(one, row)).reduce((sum, { cost }) => sum + cost, 0);
         const sumReserved = (row: BudgetRow): number =>
           open.filter((one) => appliesTo(one, row)).reduce((sum, { micros }) => sum + micros, 0);
-        const hasRoom = (call: Kind): boolean =>
+        const hasRoom = (call: Charge): boolean =>
           rows.every((row) => !appliesTo(call, row) || sumSpent(row) + sumReserved(row) < row.amount);
         const takeOpenCall = (pick: number): ModelCall | undefined =>
           open.splice(pick % Math.max(open.length, 1), 1)[0];
 
-        const play = async (one: Step): Promise<void> => {
+        const perform = async (one: Step): Promise<void> => {
           if (one.do === "begin") {
             const started = await Promise.all(
               one.calls.map(async ({ user, chat, micros }) => {
@@ -134,12 +134,12 @@ testInside(
               }),
             );
             // Rejected calls still do not fit: the calls admitted before them only used more.
-            const refused: Kind[] = [];
+            const rejected: Charge[] = [];
             for (const { opened, ...call } of started) {
               if ("limits" in opened) open.push({ ...call, open: opened });
-              else refused.push(call);
+              else rejected.push(call);
             }
-            for (const call of refused) expect(hasRoom(call)).toBe(false);
+            for (const call of rejected) expect(hasRoom(call)).toBe(false);
           }
           if (one.do === "end") {
             const call = takeOpenCall(one.pick);
@@ -164,7 +164,7 @@ testInside(
         };
 
         for (const one of steps) {
-          await play(one);
+          await perform(one);
           for (const row of rows) {
             const used = await loadUsed(store, toLimit(row, clock.now()));
             expect([row.scope, used.spent, used.reserved]).toEqual([row.scope, sumSpent(row), sumReserved(row)]);
@@ -193,12 +193,12 @@ testInside("[BU-10] a call's usage is stored although the queue of writes is ful
     refusals-- > 0
       ? Promise.reject(new CommitError("overloaded", "too many writes are waiting"))
       : store.commit(...args);
-  const busy: Store = Object.assign(Object.create(null), {
+  const busyStore: Store = Object.assign(Object.create(null), {
     commit,
     all: store.all.bind(store),
     get: store.get.bind(store),
   });
-  const ledger = new ModelLedger({ store: busy, clock: systemClock, onNotified: () => {} });
+  const ledger = new ModelLedger({ store: busyStore, clock: systemClock, onNotified: () => {} });
   const call: LedgerCall = { ...NO_CALL, user_id: "u", root_chat_id: "c", chat_id: "c" };
   const opened = await ledger.begin(call, () => ({ micros: 9, tokens: 9 }), { always: true });
   if (!("reserved" in opened)) throw new Error("the call may not begin");

@@ -82,7 +82,7 @@ test("[CM-4] unanswered messages are neither summarized nor lost, and a summary 
       10_000,
     ).length,
   ).toBeLessThan(15_100);
-  const at = {
+  const options = {
     context_limit: 1_000,
     threshold: 70,
     model_id: "m",
@@ -92,7 +92,7 @@ test("[CM-4] unanswered messages are neither summarized nor lost, and a summary 
     source: "automatic",
     instructions: "",
   } as const;
-  const [past, call, result] = toCompactionRows({ ...at, summary: "SUM", prompts: ["one"], history });
+  const [past, call, result] = toCompactionRows({ ...options, summary: "SUM", prompts: ["one"], history });
   expect(past).toMatchObject({ role: "user", visibility: "model", replayed: 2 });
   expect(past?.content[0]?.text).toMatch(/SUM[\s\S]*<message>\none\n<\/message>/);
   expect([call, result]).toMatchObject([

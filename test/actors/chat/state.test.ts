@@ -90,7 +90,7 @@ const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command
   const at = { now, first_id: world.nextId };
   const history_version = state.history_version - (late ? 1 : 0);
   const fence = { history_version, generation_attempt: state.generation_attempt };
-  const chosen = (state.queue[pick % Math.max(state.queue.length, 1)] as QueueItem | undefined)?.id ?? 0;
+  const queuedId = (state.queue[pick % Math.max(state.queue.length, 1)] as QueueItem | undefined)?.id ?? 0;
   const error = { kind: "timeout", message: "It took too long.", retryable: true } as const;
   switch (kind) {
     case "send": {
@@ -113,7 +113,7 @@ const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command
     }
     case "delete_queued":
     case "promote_queued":
-      return { ...at, type: kind, queued_id: chosen };
+      return { ...at, type: kind, queued_id: queuedId };
     case "enter_requires_action":
       return {
         ...at,
@@ -182,7 +182,7 @@ const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command
 };
 
 /** The expected queue, as a list of numbers. */
-const queueAfter = (ids: number[], command: Command, from: string): number[] => {
+const getExpectedQueue = (ids: number[], command: Command, from: string): number[] => {
   const [, ...rest] = ids;
   switch (command.type) {
     case "send":
@@ -212,10 +212,10 @@ const check = (world: ModelState, command: Command, { state, inserted, deleted_f
   const version = before.snapshot_version + 1;
   expect(state.snapshot_version).toBe(version);
   expect(toStateName(state)).not.toBe("invalid");
-  const goesOnPaid =
+  const resumesPaused =
     command.type === "budget_raised" || (command.type === "cancel_requires_action" && isPaused(before));
-  const begins = command.type === "answer_permissions" || command.type === "request_compaction" || goesOnPaid;
-  const changed = inserted.length > 0 || deleted_from !== null || begins;
+  const startsTurn = command.type === "answer_permissions" || command.type === "request_compaction" || resumesPaused;
+  const changed = inserted.length > 0 || deleted_from !== null || startsTurn;
   expect(state.history_version).toBe(changed ? version : before.history_version);
   for (const [index, row] of inserted.entries()) {
     expect(row).toMatchObject({ id: world.nextId + index, revision: version, created_at: world.now });
@@ -226,7 +226,7 @@ const check = (world: ModelState, command: Command, { state, inserted, deleted_f
   const ids = (execution: Execution): number[] => execution.queue.map(({ id }) => id);
   // A turn that waits for a budget ends when it is stopped, and the next message starts.
   const isStopped = isPaused(before) && (command.type === "interrupt" || interrupts(command));
-  const queue = queueAfter(ids(before), command, toStateName(before));
+  const queue = getExpectedQueue(ids(before), command, toStateName(before));
   expect(ids(state)).toEqual(isStopped ? queue.slice(1) : queue);
   // A message that is queued and starts immediately has been in the queue.
   const sameQueue = ids(state).join() === ids(before).join() && !(isStopped && interrupts(command));
@@ -240,9 +240,9 @@ const check = (world: ModelState, command: Command, { state, inserted, deleted_f
   if (state.retry_state !== null) expect(state.status).toBe("running");
   expect(state.last_error !== null).toBe(state.status === "error");
   // A compaction request lasts as long as its turn, and as long as the history is unchanged.
-  const goesOn = before.status === "running" && state.status === "running" && !changed;
-  const owed = goesOn ? before.compaction : null;
-  const requested = command.type === "request_compaction" ? { ...command.request } : owed;
+  const continues = before.status === "running" && state.status === "running" && !changed;
+  const keptRequest = continues ? before.compaction : null;
+  const requested = command.type === "request_compaction" ? { ...command.request } : keptRequest;
   expect(JSON.stringify(state.compaction)).toBe(JSON.stringify(requested));
   expect(state.requires_action_deadline !== null).toBe(state.status === "requires_action");
   if (isPaused(state)) expect(state.status).toBe("requires_action");

@@ -27,7 +27,7 @@ const openServices = async (options: TestServerOptions = {}) => {
   /** Resolves with the next matching notice. */
   const nextNotice = (fits: (notice: ChatNotice) => boolean): Promise<ChatNotice> =>
     new Promise((resolve) => waiting.push({ fits, resolve }));
-  const status = (wanted: string) => nextNotice((notice) => notice.status === wanted);
+  const status = (expected: string) => nextNotice((notice) => notice.status === expected);
   const texts = async (id: string): Promise<string[]> => {
     const row = await store.get(findChat({ id }));
     const page = { chat: row?.key, after: 0, before: 1e9, revision: 1e9, limit: 1_000 };
@@ -37,8 +37,8 @@ const openServices = async (options: TestServerOptions = {}) => {
   /** Resolves when followers have received more of the model's answer. */
   const received = (id: string): Promise<void> =>
     new Promise((resolve) => {
-      const leave = topics.subscribe("chat_parts", id, () => {
-        leave();
+      const unsubscribe = topics.subscribe("chat_parts", id, () => {
+        unsubscribe();
         resolve();
       });
     });
@@ -155,8 +155,8 @@ test("[CH-11] an interrupt keeps the output and stops the model immediately; lat
 test("[CH-12] an edit makes the running turn obsolete and starts another on the shorter history", async () => {
   await using services = await openServices();
   const id = await newChat(services, "wrong");
-  const old = await services.models.next();
-  old.say("nonsense");
+  const oldCall = await services.models.next();
+  oldCall.say("nonsense");
   const row = await services.store.get(findChat({ id }));
   const page = { chat: row?.key, after: 0, before: 1e9, revision: 1e9, limit: 10 };
   const [target] = await services.store.all(listMessages(page));
@@ -168,11 +168,11 @@ test("[CH-12] an edit makes the running turn obsolete and starts another on the 
     patch: {},
   });
   expect(edited.deleted_ids).toEqual([target?.id ?? 0]);
-  const fresh = await services.models.next();
-  expect([fresh.prompt, old.request.signal.aborted]).toEqual(["right", true]);
+  const newCall = await services.models.next();
+  expect([newCall.prompt, oldCall.request.signal.aborted]).toEqual(["right", true]);
   const done = services.status("waiting");
-  old.finish();
-  fresh.say("good").finish();
+  oldCall.finish();
+  newCall.say("good").finish();
   await done;
   expect(await services.texts(id)).toEqual(["user: right", "assistant: good"]);
 });

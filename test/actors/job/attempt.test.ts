@@ -17,7 +17,7 @@ const REQUEST = {
   manifest: { provisioner: "made-up", resources: [] },
 };
 /** Returns a directory that records the reports of a job's third attempt. */
-const owner = () => {
+const createOwner = () => {
   const reports: string[] = [];
   const askRemote = async (_: string, message: string, { attempt, moved }: { attempt?: number; moved?: boolean }) => {
     reports.push(`${message}${moved ? " moved" : ""} of ${attempt}`);
@@ -42,14 +42,14 @@ const logAndSucceed = (report: Report) => {
   report.log("info", "Planning", "a line");
   return { state: null, resources: [] };
 };
-const fails = { name: "made-up", run: () => Promise.reject(new Error("broken")) };
+const failingProvisioner = { name: "made-up", run: () => Promise.reject(new Error("broken")) };
 
 test("[WK-7] every build report carries its attempt, so that reports of an earlier run are ignored", async () => {
   for (const [provisioner, end] of [
     [successfulProvisioner, "completeJob"],
-    [fails, "failJob"],
+    [failingProvisioner, "failJob"],
   ] as const) {
-    const { reports, directory } = owner();
+    const { reports, directory } = createOwner();
     const workspaces = () => directory as Directory<WorkspaceActor>;
     const provisioners = new Map([["made-up", provisioner]]);
     const passThrough = async (request: unknown) => request;
@@ -65,7 +65,7 @@ test("[WK-7] every build report carries its attempt, so that reports of an earli
 });
 
 test("[WK-7] reports of an import and a dry run carry their attempt", async () => {
-  const imports = owner();
+  const imports = createOwner();
   const versions = () => imports.directory as Directory<TemplateVersionActor>;
   const store = { get: async () => undefined };
   await runJobs((jobs) =>
@@ -73,7 +73,7 @@ test("[WK-7] reports of an import and a dry run carry their attempt", async () =
   );
   expect(imports.reports).toEqual(["failJob of 3"]);
 
-  const runs = owner();
+  const runs = createOwner();
   const dryRuns = () => runs.directory as Directory<DryRunActor>;
   const provisioners = new Map([["made-up", successfulProvisioner]]);
   const passThrough = async (request: unknown) => request;
@@ -88,12 +88,12 @@ test("[JB-12] a build and a dry run that a database outage interrupts go back in
   const rejectUnreachable = () => Promise.reject(Object.assign(new Error("no answer"), { reason: "unreachable" }));
   const provisioners = new Map([["made-up", { name: "made-up", run: rejectUnreachable, plan: rejectUnreachable }]]);
   const passThrough = async (request: unknown) => request;
-  const runs = owner();
+  const runs = createOwner();
   const dryRuns = () => runs.directory as Directory<DryRunActor>;
   await runJobs((jobs) =>
     new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip: passThrough } as never).submit(job),
   );
-  const builds = owner();
+  const builds = createOwner();
   const workspaces = () => builds.directory as Directory<WorkspaceActor>;
   await runJobs((jobs) =>
     new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip: passThrough } as never).submit({

@@ -31,9 +31,9 @@ test("[CP-57] a build whose shard moves before it starts does not start on the o
 });
 
 test("[CP-57] a job's reports are resent while its shard moves, to its current owner", async () => {
-  const refused = [new CommitError("moved", "another node does this now"), new CommitError("overloaded", "busy")];
+  const errors = [new CommitError("moved", "another node does this now"), new CommitError("overloaded", "busy")];
   const requested = await askWithRetries(systemClock, new AbortController().signal, async () => {
-    const error = refused.shift();
+    const error = errors.shift();
     if (error) throw error;
     return "done";
   });

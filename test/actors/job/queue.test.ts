@@ -18,11 +18,11 @@ test("[JB-1] at most as many jobs run as there are slots; people's jobs first, t
   const queue = new JobQueue(1);
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
-  const note = (id: string) => async () => void order.push(id);
+  const record = (id: string) => async () => void order.push(id);
   queue.submit(job("first", 0, () => gate.promise));
-  queue.submit(job("spare", 1, note("spare"), "background"));
-  queue.submit(job("young", 9, note("young")));
-  queue.submit(job("old", 5, note("old")));
+  queue.submit(job("spare", 1, record("spare"), "background"));
+  queue.submit(job("young", 9, record("young")));
+  queue.submit(job("old", 5, record("old")));
   expect(queue.position("old")).toEqual({ queue_position: 1, queue_size: 3 });
   expect(queue.position("spare")).toEqual({ queue_position: 3, queue_size: 3 });
   expect(queue.position("first").queue_position).toBe(0);
@@ -44,12 +44,12 @@ test("[JB-13] a job that yields its slot continues, and exactly one other job st
       await gate.promise;
     }),
   );
-  const hold = (id: string) => async () => {
+  const createHeldJob = (id: string) => async () => {
     started.push(id);
     await gate.promise;
   };
-  queue.submit(job("next", 1, hold("next")));
-  queue.submit(job("last", 2, hold("last")));
+  queue.submit(job("next", 1, createHeldJob("next")));
+  queue.submit(job("last", 2, createHeldJob("last")));
   expect(started).toEqual(["next"]);
   expect(queue.position("last").queue_position).toBe(1);
   gate.resolve();
@@ -107,17 +107,17 @@ test("[JB-10] a stored line has no NUL, no invalid characters and a maximum leng
 });
 
 test("[JB-11] a job's output in one turn of the event loop is one message, in order, and is resent while its owner is overloaded", async () => {
-  const got: JobOutput[] = [];
+  const messages: JobOutput[] = [];
   let refusals = 1;
   const report = new JobReport(systemClock, async (message) => {
     if (refusals-- > 0) throw new Error("overloaded");
-    got.push(message);
+    messages.push(message);
   });
   report.log("info", "Stage", "one\ntwo");
   report.log("warn", "Stage", "three");
   await report.whenSettled();
-  expect(got).toHaveLength(1);
-  expect(got[0]?.logs.map(({ output, level }) => [output, level])).toEqual([
+  expect(messages).toHaveLength(1);
+  expect(messages[0]?.logs.map(({ output, level }) => [output, level])).toEqual([
     ["one", "info"],
     ["two", "info"],
     ["three", "warn"],

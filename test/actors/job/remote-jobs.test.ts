@@ -104,9 +104,9 @@ const cluster = (names: readonly string[], slots = 1) => {
     clock,
     owners,
     runs,
-    wrong: problems,
+    problems,
     cut,
-    nodeOfPart: nodeOfShard,
+    nodeOfShard,
     node,
     /** Submits a job of this shard at the node that has it. */
     submit(id: string, shard: number, created_at: number, tags: Record<string, string> | undefined = TAGS) {
@@ -118,7 +118,7 @@ const cluster = (names: readonly string[], slots = 1) => {
       for (const { remote } of nodes.values()) remote.start();
     },
     /** Advances the clock by half a second at a time until this holds. */
-    async passes(holds: () => boolean) {
+    async advanceUntil(holds: () => boolean) {
       await until(async () => {
         clock.advance(500);
         await nextTick();
@@ -129,16 +129,16 @@ const cluster = (names: readonly string[], slots = 1) => {
 };
 
 test("[CP-60] a job that needs a worker runs on one of the first node's workers, whichever node owns it, and is in no queue once it has ended", async () => {
-  const { nodeOfPart: nodeOfShard, node, submit, start, runs, owners, passes } = cluster(["a", "b"]);
+  const { nodeOfShard, node, submit, start, runs, owners, advanceUntil } = cluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
   submit("one", 1, 1);
   expect(node("b").queue.has("one")).toBe(true);
   node("a").workers.connect(facts("w"), LINK);
-  await passes(() => runs.get("one")?.on === "a");
+  await advanceUntil(() => runs.get("one")?.on === "a");
   expect(node("a").queue.hasLocally("one")).toBe(true);
   runs.get("one")?.end();
-  await passes(() => !node("b").queue.has("one"));
+  await advanceUntil(() => !node("b").queue.has("one"));
   expect(owners.get("one")?.state).toBe("done");
   // Jobs for the built-in worker stay on their node.
   submit("own", 1, 2, {});
@@ -146,121 +146,121 @@ test("[CP-60] a job that needs a worker runs on one of the first node's workers,
 });
 
 test("[CP-61] every node lists the workers, and positions are counted over all nodes whose jobs wait for them", async () => {
-  const { nodeOfPart: nodeOfShard, node, submit, start, runs, passes } = cluster(["a", "b", "c"]);
+  const { nodeOfShard, node, submit, start, runs, advanceUntil } = cluster(["a", "b", "c"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
   expect(node("b").queue.workersFor(TAGS)).toEqual([]);
   const before = node("b").queue.workersVersion;
   node("a").workers.connect(facts("w"), LINK);
-  await passes(() => node("b").queue.workersFor(TAGS).length > 0 && node("c").queue.workersFor(TAGS).length > 0);
+  await advanceUntil(() => node("b").queue.workersFor(TAGS).length > 0 && node("c").queue.workersFor(TAGS).length > 0);
   expect(node("b").queue.workersFor(TAGS)).toEqual(["w"]);
   expect(node("b").queue.workersVersion).toBeGreaterThan(before);
   expect(node("b").queue.workersFor({ ...TAGS, region: "eu" })).toEqual([]);
   submit("runs", 1, 1);
-  await passes(() => runs.has("runs"));
+  await advanceUntil(() => runs.has("runs"));
   submit("third", 2, 9);
   submit("second", 1, 5);
   submit("first", 0, 3);
   submit("own", 1, 4, {});
   submit("waits", 1, 6, {});
   const listPositions = (id: string) => ["a", "b", "c"].map((name) => node(name).queue.position(id));
-  await passes(() => listPositions("third").every((node) => node.queue_position === 3));
-  await passes(() => listPositions("waits").every((node) => node.queue_position === 1));
+  await advanceUntil(() => listPositions("third").every((node) => node.queue_position === 3));
+  await advanceUntil(() => listPositions("waits").every((node) => node.queue_position === 1));
   for (const [at, id] of ["first", "second", "third"].entries())
     expect(listPositions(id)).toEqual(Array(3).fill({ queue_position: at + 1, queue_size: 3 }));
   expect(listPositions("waits")).toEqual(Array(3).fill({ queue_position: 1, queue_size: 1 }));
 });
 
 test("[CP-62] a cancellation reaches a job on another node, even if the connection was down in the meantime", async () => {
-  const { nodeOfPart: nodeOfShard, node, submit, start, runs, owners, passes, cut } = cluster(["a", "b"]);
+  const { nodeOfShard, node, submit, start, runs, owners, advanceUntil, cut } = cluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
   node("a").workers.connect(facts("w"), LINK);
   submit("runs", 1, 1);
-  await passes(() => runs.has("runs"));
+  await advanceUntil(() => runs.has("runs"));
   cut.add("b");
   node("b").queue.cancel("runs", "no longer wanted");
-  await passes(() => true);
+  await advanceUntil(() => true);
   expect(runs.has("runs")).toBe(true);
   cut.clear();
-  await passes(() => !runs.has("runs"));
+  await advanceUntil(() => !runs.has("runs"));
   expect(owners.get("runs")?.state).toBe("done");
 });
 
 test("[CP-63] a broken connection starts no job twice", async () => {
-  const { nodeOfPart: nodeOfShard, node, submit, start, runs, wrong, passes, cut } = cluster(["a", "b"]);
+  const { nodeOfShard, node, submit, start, runs, problems, advanceUntil, cut } = cluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
   node("a").workers.connect(facts("w", 4), LINK);
   submit("runs", 1, 1);
-  await passes(() => runs.has("runs"));
+  await advanceUntil(() => runs.has("runs"));
   cut.add("b");
   // The message never arrives, which is detected when the link is restored.
   submit("lost", 1, 2);
-  for (let i = 0; i < 4; i++) await passes(() => true);
+  for (let i = 0; i < 4; i++) await advanceUntil(() => true);
   expect(runs.has("lost")).toBe(false);
   cut.clear();
-  await passes(() => runs.has("lost"));
+  await advanceUntil(() => runs.has("lost"));
   expect([...runs.keys()]).toEqual(["runs", "lost"]);
-  expect(wrong).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test("[CP-63] when the first node dies, its jobs start again on the next one's workers, including the next one's own", async () => {
-  const { nodeOfPart: nodeOfShard, node, submit, start, runs, owners, wrong, passes, cut } = cluster(["a", "b", "c"]);
+  const { nodeOfShard, node, submit, start, runs, owners, problems, advanceUntil, cut } = cluster(["a", "b", "c"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
   node("a").workers.connect(facts("w", 4), LINK);
   submit("of-b", 1, 1);
   submit("of-c", 2, 2);
-  await passes(() => runs.size === 2);
+  await advanceUntil(() => runs.size === 2);
   // The node dies with its workers' jobs.
   cut.add("a");
   node("a").remote.stop();
   runs.clear();
   nodeOfShard.delete(0);
-  for (let i = 0; i < 4; i++) await passes(() => true);
+  for (let i = 0; i < 4; i++) await advanceUntil(() => true);
   expect(owners.get("of-b")?.state).toBe("running");
   nodeOfShard.set(0, "b");
   node("b").workers.connect(facts("w", 4), LINK);
-  await passes(() => runs.get("of-b")?.on === "b" && runs.get("of-c")?.on === "b");
-  expect(wrong).toEqual([]);
+  await advanceUntil(() => runs.get("of-b")?.on === "b" && runs.get("of-c")?.on === "b");
+  expect(problems).toEqual([]);
 });
 
 test("[CP-63] a first node that hands over ends its workers' jobs before any job starts elsewhere", async () => {
-  const { nodeOfPart: nodeOfShard, node, submit, start, runs, wrong, passes } = cluster(["a", "b"]);
+  const { nodeOfShard, node, submit, start, runs, problems, advanceUntil } = cluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "a");
   start();
   node("a").workers.connect(facts("w", 2), LINK);
   submit("of-b", 1, 1);
   submit("of-a", 2, 2);
   submit("waits", 2, 3);
-  await passes(() => runs.size === 2);
+  await advanceUntil(() => runs.size === 2);
   nodeOfShard.delete(0);
   await node("a").queue.release((shard) => shard === 0);
   expect(runs.size).toBe(0);
-  for (let i = 0; i < 4; i++) await passes(() => true);
+  for (let i = 0; i < 4; i++) await advanceUntil(() => true);
   expect(runs.size).toBe(0);
   nodeOfShard.set(0, "b");
   node("b").workers.connect(facts("w", 4), LINK);
-  await passes(() => ["of-a", "of-b", "waits"].every((id) => runs.get(id)?.on === "b"));
-  expect(wrong).toEqual([]);
+  await advanceUntil(() => ["of-a", "of-b", "waits"].every((id) => runs.get(id)?.on === "b"));
+  expect(problems).toEqual([]);
 });
 
 test("[CP-63] a shard that moves leaves its jobs with the workers, and its next owner follows them", async () => {
-  const { nodeOfPart: nodeOfShard, node, submit, start, runs, owners, wrong, passes } = cluster(["a", "b", "c"]);
+  const { nodeOfShard, node, submit, start, runs, owners, problems, advanceUntil } = cluster(["a", "b", "c"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
   node("a").workers.connect(facts("w", 4), LINK);
   submit("moves", 1, 1);
-  await passes(() => runs.has("moves"));
+  await advanceUntil(() => runs.has("moves"));
   nodeOfShard.delete(1);
   await node("b").queue.release((shard) => shard === 1);
   expect(node("b").queue.has("moves")).toBe(false);
   nodeOfShard.set(1, "c");
   expect(node("c").queue.ensureQueued((owners.get("moves") as Owner).job)).toBe(true);
-  for (let i = 0; i < 4; i++) await passes(() => true);
+  for (let i = 0; i < 4; i++) await advanceUntil(() => true);
   expect(runs.get("moves")?.on).toBe("a");
   runs.get("moves")?.end();
-  await passes(() => !node("c").queue.has("moves"));
-  expect([owners.get("moves")?.state, wrong]).toEqual(["done", []]);
+  await advanceUntil(() => !node("c").queue.has("moves"));
+  expect([owners.get("moves")?.state, problems]).toEqual(["done", []]);
 });

@@ -98,10 +98,10 @@ class Model {
     if (kind === "leap") this.now += at * MINUTE;
     if (kind === "version") this.wanted = { ...this.wanted, version_id: `v${at % 3}` };
     if (kind === "instances") this.wanted = { ...this.wanted, presets: [{ ...p, instances: at % 8 }, q] };
-    const good = this.all.filter((two) => two.transition === "start" && two.status === "succeeded");
-    const chosen = good[at % Math.max(1, good.length)];
-    if (kind === "claim" && chosen) this.all = this.all.filter((two) => two !== chosen);
-    if (kind === "stop" && chosen) this.replace(chosen, { transition: "stop" });
+    const ready = this.all.filter((two) => two.transition === "start" && two.status === "succeeded");
+    const prebuild = ready[at % Math.max(1, ready.length)];
+    if (kind === "claim" && prebuild) this.all = this.all.filter((two) => two !== prebuild);
+    if (kind === "stop" && prebuild) this.replace(prebuild, { transition: "stop" });
     this.runKeeper();
   }
 
@@ -137,8 +137,8 @@ class Model {
     for (const { id, instances, ttl_ms } of this.wanted.presets) {
       const own = this.all.filter((two) => two.preset_id === id && two.version_id === this.wanted.version_id);
       const starts = own.filter(({ transition }) => transition === "start");
-      const counting = starts.filter(({ status }) => status !== "failed");
-      if (create.includes(id)) expect(counting.length).toBeLessThanOrEqual(instances);
+      const counted = starts.filter(({ status }) => status !== "failed");
+      if (create.includes(id)) expect(counted.length).toBeLessThanOrEqual(instances);
       for (const { status, ended_at } of starts) {
         if (ttl_ms > 0 && status === "succeeded") expect((ended_at ?? 0) + ttl_ms).toBeGreaterThan(this.now);
       }

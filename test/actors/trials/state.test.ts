@@ -36,11 +36,11 @@ const createWay = (number: number): StoredWay => ({
   gone: false,
 });
 
-const begin = (count: number, check_command = "true"): TrialState => ({
+const createTrial = (count: number, check_command = "true"): TrialState => ({
   status: "running",
   error: "",
   check_command,
-  ways: Array.from({ length: count }, (_, at) => createWay(at + 1)),
+  ways: Array.from({ length: count }, (_, index) => createWay(index + 1)),
   keep: null,
 });
 
@@ -82,33 +82,33 @@ const checked = (number: number, turn: number, check: TrialCheck | null): TrialE
   error: check ? "" : "it could not run",
 });
 const keep = (number: number): TrialEvent => ({ type: "keep", number, snapshot_id: "s", safety_id: "b", now });
-const states = ({ ways }: TrialState): string => ways.map(({ status }) => status).join(" ");
+const listStatuses = ({ ways }: TrialState): string => ways.map(({ status }) => status).join(" ");
 
 test("[TY-3] a way passes through fork, turn and check, and is checked again when its chat continues", () => {
-  const working = applyEvents(begin(2), delivered(1), delivered(2), seen(1, "running"));
-  expect([states(working), working.status]).toEqual(["working working", "running"]);
+  const working = applyEvents(createTrial(2), delivered(1), delivered(2), seen(1, "running"));
+  expect([listStatuses(working), working.status]).toEqual(["working working", "running"]);
   const asking = applyEvents(working, seen(1, "needs_approval"));
-  expect(states(asking)).toBe("needs_you working");
+  expect(listStatuses(asking)).toBe("needs_you working");
   const checking = applyEvents(asking, seen(1, "running"), seen(1, "idle"), seen(2, "idle", { failed: "no model" }));
-  expect(states(checking)).toBe("checking error");
+  expect(listStatuses(checking)).toBe("checking error");
   expect(checking.ways[1]?.error).toBe("no model");
   const ready = applyEvents(checking, measured(1), checked(1, 1, check(1)));
-  expect([states(ready), ready.status]).toEqual(["failed error", "ready"]);
+  expect([listStatuses(ready), ready.status]).toEqual(["failed error", "ready"]);
   const again = applyEvents(ready, seen(1, "running"));
   expect(again.ways[0]).toMatchObject({ status: "working", turn: 2, measured: false, check: null });
   // Further results of the first check are ignored.
   expect(transition(applyEvents(again, seen(1, "idle")), checked(1, 1, check(0))).kind).toBe("stale");
   const passed = applyEvents(again, seen(1, "idle"), measured(1, 2), checked(1, 2, check(0)));
-  expect([states(passed), passed.status]).toEqual(["passed error", "ready"]);
-  const ended = applyEvents(begin(2), delivered(1), seen(1, "idle"), measured(1));
-  expect(states(applyEvents(ended, checked(1, 1, check(0, true))))).toBe("failed waiting");
-  expect(states(applyEvents(ended, checked(1, 1, null)))).toBe("error waiting");
-  expect(states(applyEvents(begin(1, ""), delivered(1), seen(1, "idle"), measured(1)))).toBe("finished");
+  expect([listStatuses(passed), passed.status]).toEqual(["passed error", "ready"]);
+  const ended = applyEvents(createTrial(2), delivered(1), seen(1, "idle"), measured(1));
+  expect(listStatuses(applyEvents(ended, checked(1, 1, check(0, true))))).toBe("failed waiting");
+  expect(listStatuses(applyEvents(ended, checked(1, 1, null)))).toBe("error waiting");
+  expect(listStatuses(applyEvents(createTrial(1, ""), delivered(1), seen(1, "idle"), measured(1)))).toBe("finished");
 });
 
-test("[TY-6] a stop ends active ways, also while a prompt is being sent, and an interrupted one is not treated as active", () => {
-  const stopped = applyEvents(begin(3), delivered(1), delivered(2), seen(2, "idle"), { type: "stop", now });
-  expect([states(stopped), stopped.status]).toEqual(["stopped stopped stopped", "ready"]);
+test("[TY-6] a stop ends active ways, even while a prompt is being sent, and an interrupted one is not treated as active", () => {
+  const stopped = applyEvents(createTrial(3), delivered(1), delivered(2), seen(2, "idle"), { type: "stop", now });
+  expect([listStatuses(stopped), stopped.status]).toEqual(["stopped stopped stopped", "ready"]);
   expect(stopped.ways.map(({ interrupts }) => interrupts)).toEqual([true, false, false]);
   expect(transition(stopped, seen(1, "running")).kind).toBe("stale");
   expect(applyEvents(stopped, seen(1, "idle")).ways[0]).toMatchObject({ status: "stopped", interrupts: false });
@@ -121,11 +121,11 @@ test("[TY-6] a stop ends active ways, also while a prompt is being sent, and an 
 });
 
 test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the choice open", () => {
-  const ready = applyEvents(begin(2), delivered(1), seen(1, "idle"), measured(1), checked(1, 1, check(0)));
+  const ready = applyEvents(createTrial(2), delivered(1), seen(1, "idle"), measured(1), checked(1, 1, check(0)));
   expect(getRefusal(ready, keep(2))).toStartWith("conflict: Way 2 is still running");
   expect(getRefusal(ready, keep(3))).toStartWith("invalid");
   const keeping = applyEvents(ready, keep(1));
-  expect([keeping.status, states(keeping), isEnding(keeping)]).toEqual(["keeping", "passed stopped", false]);
+  expect([keeping.status, listStatuses(keeping), isEnding(keeping)]).toEqual(["keeping", "passed stopped", false]);
   for (const event of [keep(1), { type: "discard", now }, { type: "stop", now }] as const) {
     expect(getRefusal(keeping, event)).toStartWith("conflict: One of the ways is being kept");
   }
@@ -141,7 +141,7 @@ test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the 
   const none = applyEvents(ready, { type: "discard", now }, { type: "gone", number: 1 }, { type: "gone", number: 2 });
   expect(none.status).toBe("discarded");
   expect(getRefusal(none, keep(1))).toBe("conflict: This trial has already ended.");
-  expect(getRefusal(applyEvents(begin(2), { type: "stop", now }), keep(1))).toStartWith(
+  expect(getRefusal(applyEvents(createTrial(2), { type: "stop", now }), keep(1))).toStartWith(
     "conflict: Way 1 has not started",
   );
 });
@@ -149,11 +149,11 @@ test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the 
 test(`[TY-7] in any order of events and requests, each way of a trial ends up kept or discarded (seed ${SEED})`, () => {
   const random = randomFrom(SEED);
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
-  const ends = new Set<string>();
+  const outcomes = new Set<string>();
   for (let run = 0; run < 400; run++) {
     const count = 2 + Math.floor(random() * 3);
-    let state = begin(count, pick(["", "true"]));
-    const given = new Set<number>();
+    let state = createTrial(count, pick(["", "true"]));
+    const promptedWays = new Set<number>();
     for (let step = 0; step < 80 && !isOver(state); step++) {
       const number = 1 + Math.floor(random() * count);
       const turn = 1 + Math.floor(random() * 2);
@@ -181,8 +181,8 @@ test(`[TY-7] in any order of events and requests, each way of a trial ends up ke
       checkStep(state, next, event);
       if (event.type === "delivered") {
         // The prompt is delivered once.
-        expect(given.has(number)).toBe(false);
-        given.add(number);
+        expect(promptedWays.has(number)).toBe(false);
+        promptedWays.add(number);
       }
       state = next;
     }
@@ -194,27 +194,27 @@ test(`[TY-7] in any order of events and requests, each way of a trial ends up ke
     state = applyEvents(state, ...state.ways.map(({ number }): TrialEvent => ({ type: "gone", number })));
     expect(isOver(state)).toBe(true);
     expect(countOpen(state)).toBe(0);
-    ends.add(state.status);
+    outcomes.add(state.status);
   }
   // The test is meaningful only if something happened.
-  expect([...ends].sort()).toEqual(["discarded", "kept"]);
+  expect([...outcomes].sort()).toEqual(["discarded", "kept"]);
 });
 
 /** Checks the invariants of every step. */
 const checkStep = (before: TrialState, next: TrialState, event: TrialEvent): void => {
-  const works = next.ways.some(isActiveWay);
-  if (next.status === "running") expect(works).toBe(true);
-  if (next.status === "ready") expect(works).toBe(false);
+  const isActive = next.ways.some(isActiveWay);
+  if (next.status === "running") expect(isActive).toBe(true);
+  if (next.status === "ready") expect(isActive).toBe(false);
   expect(next.status === "keeping" || next.status === "kept").toBe(next.keep !== null);
-  for (const [at, way] of next.ways.entries()) {
-    const former = before.ways[at] as StoredWay;
+  for (const [index, way] of next.ways.entries()) {
+    const previous = before.ways[index] as StoredWay;
     // Nothing is deleted before a decision, and deleted ways stay deleted.
-    if (way.gone && !former.gone) expect(isEnding(before)).toBe(true);
-    if (former.gone) expect(way.gone).toBe(true);
-    expect(way.turn).toBeGreaterThanOrEqual(former.turn);
+    if (way.gone && !previous.gone) expect(isEnding(before)).toBe(true);
+    if (previous.gone) expect(way.gone).toBe(true);
+    expect(way.turn).toBeGreaterThanOrEqual(previous.turn);
     if (way.status === "passed" || way.status === "failed") expect(way.check).not.toBeNull();
     if (way.interrupts) expect(isActiveWay(way)).toBe(false);
     // A way is interrupted only by a decision.
-    if (way.interrupts && !former.interrupts) expect(["stop", "keep", "discard", "delivered"]).toContain(event.type);
+    if (way.interrupts && !previous.interrupts) expect(["stop", "keep", "discard", "delivered"]).toContain(event.type);
   }
 };

@@ -21,11 +21,11 @@ const runningWith = (left: number, more: Facts = {}) =>
 
 describe("[TI-10] activity moves the deadline to one bump from now", () => {
   test.each([
-    ["when less than that is left", 30 * MINUTE, HOUR],
-    ["also when it is nearly due", 1, HOUR],
-    ["not before 5 % of the bump are used up", 57 * MINUTE + 1, undefined],
-    ["as soon as they are", 57 * MINUTE, HOUR],
-    ["never back", 3 * HOUR, undefined],
+    ["when less than a bump is left", 30 * MINUTE, HOUR],
+    ["when the deadline is nearly due", 1, HOUR],
+    ["not before 5 % of the bump has passed", 57 * MINUTE + 1, undefined],
+    ["once 5 % of the bump has passed", 57 * MINUTE, HOUR],
+    ["not when more than a bump is left", 3 * HOUR, undefined],
   ])("%s", (_, left, bumped) => {
     const decision = recordActivity(runningWith(left), createRules(), CONNECTED, START);
     expect(getDeadline(decision)).toBe(bumped === undefined ? undefined : START + bumped);
@@ -48,30 +48,30 @@ describe("[TI-10] activity moves the deadline to one bump from now", () => {
   });
 });
 
-describe("[TI-11] activity that does not move the deadline", () => {
+describe("[TI-11] what moves the deadline", () => {
   test.each([
-    ["no deadline", { build: { deadline: null } }],
-    ["no time to live", { workspace: { ttl_ms: null } }],
-    ["a stop", { build: { transition: "stop" as const } }],
-    ["a start in progress", { job: PENDING }],
-    ["a failed start", { job: FAILED }],
-    ["a prebuild", { workspace: { owner_id: PREBUILDS_USER_ID } }],
+    ["nothing without a deadline", { build: { deadline: null } }],
+    ["nothing without a time to live", { workspace: { ttl_ms: null } }],
+    ["nothing after a stop", { build: { transition: "stop" as const } }],
+    ["nothing while a start is in progress", { job: PENDING }],
+    ["nothing after a failed start", { job: FAILED }],
+    ["nothing in a prebuild", { workspace: { owner_id: PREBUILDS_USER_ID } }],
   ])("%s", (_, facts) => {
     expect(recordActivity(runningWith(MINUTE, facts), createRules(), CONNECTED, START).kind).toBe("stale");
   });
 
   test.each([
-    ["the traffic of an app", { reason: "app_traffic", app_name: "code" }, "stale"],
-    ["use without an app", { reason: "usage" }, "stale"],
-    ["use of an app does", { reason: "usage", agent_id: "agent-1", app_name: "ssh" }, "change"],
-    ["a terminal does", { reason: "terminal" }, "change"],
-    ["a port does", { reason: "port_forward" }, "change"],
-    ["a working app does", { reason: "app_status" }, "change"],
+    ["not the traffic of an app", { reason: "app_traffic", app_name: "code" }, "stale"],
+    ["not use without an app", { reason: "usage" }, "stale"],
+    ["use of an app", { reason: "usage", agent_id: "agent-1", app_name: "ssh" }, "change"],
+    ["a terminal", { reason: "terminal" }, "change"],
+    ["a port", { reason: "port_forward" }, "change"],
+    ["a working app", { reason: "app_status" }, "change"],
   ] as const)("%s", (_, report, kind) => {
     expect(recordActivity(runningWith(MINUTE), createRules(), { ...report, at: START }, START).kind).toBe(kind);
   });
 
-  test("[TI-11] a template without activity bump", () => {
+  test("[TI-11] nothing if the template has no activity bump", () => {
     const rules = createRules({ activity_bump_ms: 0 });
     expect(recordActivity(runningWith(MINUTE), rules, CONNECTED, START).kind).toBe("stale");
   });

@@ -91,26 +91,34 @@ test("[PB-7] a claim changes owner, name and times, revokes every share, and que
   expect(toClaimChange(state, { ...CLAIM, name: "other" }, START + HOUR)).toBeUndefined();
 });
 
-describe("[PB-9] the build of the claim", () => {
+describe("[PB-9] whether a build is the claim's", () => {
   const storeWithBuildBy = (initiator_id: string) =>
     ({ get: async () => ({ initiator_id }) }) as unknown as Parameters<typeof isClaim>[0];
   const requested = { workspace_id: "w", build_number: 2, initiator_id: "ada", transition: "start" } as const;
   const cases: [string, boolean, Promise<boolean>][] = [
-    ["follows one of the keeper", true, isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, requested)],
-    ["follows no other", false, isClaim(storeWithBuildBy("ada"), { owner_id: "ada" }, requested)],
     [
-      "is not the first",
+      "a start that follows a build of the keeper",
+      true,
+      isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, requested),
+    ],
+    ["not after another build", false, isClaim(storeWithBuildBy("ada"), { owner_id: "ada" }, requested)],
+    [
+      "not the first build",
       false,
       isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...requested, build_number: 1 }),
     ],
     [
-      "starts",
+      "not a stop",
       false,
       isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...requested, transition: "stop" }),
     ],
-    ["is an owner's", false, isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: PREBUILDS_USER_ID }, requested)],
+    [
+      "not while the keeper is the owner",
+      false,
+      isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: PREBUILDS_USER_ID }, requested),
+    ],
   ];
-  test.each(cases)("%s", async (_, answer, is) => {
-    expect(await is).toBe(answer);
+  test.each(cases)("%s", async (_, answer, result) => {
+    expect(await result).toBe(answer);
   });
 });

@@ -24,9 +24,9 @@ test("[TI-4] the first deadline is the end of the start plus the time to live; w
     max_deadline: null,
   });
   expect(initialDeadlines(workspaceWith(null), createRules(), START).deadline).toBeNull();
-  const forbids = createRules({ allow_user_autostop: false, default_ttl_ms: HOUR });
-  expect(toEffectiveTtl(workspaceWith(null), forbids)).toBe(HOUR);
-  expect(initialDeadlines(workspaceWith(5 * HOUR), forbids, START).deadline).toBe(START + HOUR);
+  const forbidding = createRules({ allow_user_autostop: false, default_ttl_ms: HOUR });
+  expect(toEffectiveTtl(workspaceWith(null), forbidding)).toBe(HOUR);
+  expect(initialDeadlines(workspaceWith(5 * HOUR), forbidding, START).deadline).toBe(START + HOUR);
   expect(initialDeadlines(workspaceWith(HOUR, null, PREBUILDS_USER_ID), createRules(), START).deadline).toBeNull();
 });
 
@@ -40,14 +40,14 @@ test("[TI-5] a first deadline past the next autostart becomes that autostart plu
   expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), createRules(), START).deadline)).toBe(
     "2030-01-01T17:00",
   );
-  const forbids = createRules({ allow_user_autostart: false });
-  expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), forbids, START).deadline)).toBe("2030-01-01T15:00");
+  const forbidding = createRules({ allow_user_autostart: false });
+  expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), forbidding, START).deadline)).toBe("2030-01-01T15:00");
   const weekend = createRules({ autostart_requirement_days: ["saturday"] });
   expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), weekend, START).deadline)).toBe("2030-01-01T15:00");
 });
 
-describe("[TI-6] the latest deadline is the first required midnight that is two hours away, give or take a quarter", () => {
-  const at = (text: string): number => Date.parse(text);
+describe("[TI-6] the latest deadline is the first required midnight that is at least an hour and three quarters away", () => {
+  const toTime = (text: string): number => Date.parse(text);
   // 2023-01-02 is the Monday of week 0; 2030-01-07 begins week 366.
   test.each([
     [[], 1, "2030-01-01T12:00Z", null],
@@ -63,12 +63,12 @@ describe("[TI-6] the latest deadline is the first required midnight that is two 
     [["friday"], 16, "2030-01-01T12:00Z", "2030-01-25T00:00"],
   ] as const)("%p every %p weeks from %s: %p", (days, weeks, ended, expected) => {
     const rules = createRules({ autostop_requirement_days: [...days], autostop_requirement_weeks: weeks });
-    expect(iso(computeMaxDeadline(rules, at(ended)))).toBe(expected);
+    expect(iso(computeMaxDeadline(rules, toTime(ended)))).toBe(expected);
   });
 
-  test("[TI-6] a deadline is limited to it, and without a time to live it is the deadline", () => {
+  test("[TI-6] a deadline is limited to the latest one, which is the deadline itself without a time to live", () => {
     const rules = createRules({ autostop_requirement_days: ["wednesday"] });
-    const midnight = at("2030-01-02T00:00Z");
+    const midnight = toTime("2030-01-02T00:00Z");
     expect(initialDeadlines(workspaceWith(HOUR), rules, START)).toEqual({
       deadline: START + HOUR,
       max_deadline: midnight,
@@ -153,45 +153,45 @@ describe("[TI-8] a deadline", () => {
       now + HOUR,
       "conflict",
     ],
-  ])("%s", (_, facts, wanted, kind) => {
-    expect(findExtendProblem(stateWith(facts), wanted, now)?.kind).toBe(kind as "invalid");
+  ])("%s", (_, facts, newDeadline, kind) => {
+    expect(findExtendProblem(stateWith(facts), newDeadline, now)?.kind).toBe(kind as "invalid");
   });
 });
 
 describe("[TI-28] changing a required stop while the workspace runs", () => {
   const now = START + HOUR;
   const wednesday = createRules({ autostop_requirement_days: ["wednesday"] });
-  const after = (build: Deadlines, rules: ReturnType<typeof createRules>, at = now, ttl: number | null = null) =>
+  const renew = (build: Deadlines, rules: ReturnType<typeof createRules>, at = now, ttl: number | null = null) =>
     renewDeadlines(stateWith({ workspace: { ttl_ms: ttl }, build, job: { completed_at: START } }), rules, at);
 
   test("moves the latest deadline, and a deadline that is past it", () => {
     const max = computeMaxDeadline(wednesday, START) as number;
-    expect(after({ deadline: null, max_deadline: null }, wednesday)).toEqual({ deadline: max, max_deadline: max });
+    expect(renew({ deadline: null, max_deadline: null }, wednesday)).toEqual({ deadline: max, max_deadline: max });
     const [soon, late] = [max - HOUR, max + HOUR];
-    const own = DAY;
-    expect(after({ deadline: soon, max_deadline: null }, wednesday, now, own)).toEqual({
+    const ttl = DAY;
+    expect(renew({ deadline: soon, max_deadline: null }, wednesday, now, ttl)).toEqual({
       deadline: soon,
       max_deadline: max,
     });
-    expect(after({ deadline: late, max_deadline: null }, wednesday, now, own)).toEqual({
+    expect(renew({ deadline: late, max_deadline: null }, wednesday, now, ttl)).toEqual({
       deadline: max,
       max_deadline: max,
     });
   });
 
-  test("changes nothing if it is unchanged, also close to the stop and past it", () => {
+  test("changes nothing if the requirement is unchanged, even close to the stop and past it", () => {
     const max = computeMaxDeadline(wednesday, START) as number;
     for (const at of [now, max - HOUR, max, max + HOUR]) {
-      expect(after({ deadline: max, max_deadline: max }, wednesday, at)).toBeUndefined();
+      expect(renew({ deadline: max, max_deadline: max }, wednesday, at)).toBeUndefined();
     }
   });
 
   test("gives two hours if the stop would already be due, and removes it when none is required any more", () => {
     const max = computeMaxDeadline(wednesday, START) as number;
     const at = max + DAY;
-    const given = after({ deadline: null, max_deadline: null }, wednesday, at);
-    expect(given).toEqual({ deadline: at + 2 * HOUR, max_deadline: at + 2 * HOUR });
-    expect(after(given as Deadlines, wednesday, at + HOUR)).toBeUndefined();
-    expect(after({ deadline: max, max_deadline: max }, createRules())).toEqual({ deadline: null, max_deadline: null });
+    const extended = renew({ deadline: null, max_deadline: null }, wednesday, at);
+    expect(extended).toEqual({ deadline: at + 2 * HOUR, max_deadline: at + 2 * HOUR });
+    expect(renew(extended as Deadlines, wednesday, at + HOUR)).toBeUndefined();
+    expect(renew({ deadline: max, max_deadline: max }, createRules())).toEqual({ deadline: null, max_deadline: null });
   });
 });

@@ -30,7 +30,7 @@ const STOP: NewBuild = {
 };
 
 const getState = (decision: Decision) => {
-  if (decision.kind !== "change") throw new Error(`came to ${decision.kind}`);
+  if (decision.kind !== "change") throw new Error(`led to ${decision.kind}`);
   return decision.state;
 };
 const getOutcome = (decision: Decision): string => (decision.kind === "refused" ? decision.error.kind : decision.kind);
@@ -48,13 +48,13 @@ describe("[TI-25] dormancy", () => {
 
   test("[TI-25] a stopped workspace is only marked; waking clears both times and is recorded as use", () => {
     const stopped = stateWith({ build: { transition: "stop" } });
-    const asleep = getState(withDormancy(stopped, { dormant: true, by: ADA }, now));
-    expect(asleep.workspace.dormant_at).toBe(now);
-    expect(asleep.build.build_number).toBe(1);
-    const awake = getState(withDormancy(asleep, { dormant: false, by: ADA }, now + HOUR));
-    expect(awake.workspace).toMatchObject({ dormant_at: null, deleting_at: null, last_used_at: now + HOUR });
-    expect(withDormancy(awake, { dormant: false, by: ADA }, now).kind).toBe("stale");
-    expect(withDormancy(asleep, { dormant: true, by: ADA }, now).kind).toBe("stale");
+    const dormant = getState(withDormancy(stopped, { dormant: true, by: ADA }, now));
+    expect(dormant.workspace.dormant_at).toBe(now);
+    expect(dormant.build.build_number).toBe(1);
+    const woken = getState(withDormancy(dormant, { dormant: false, by: ADA }, now + HOUR));
+    expect(woken.workspace).toMatchObject({ dormant_at: null, deleting_at: null, last_used_at: now + HOUR });
+    expect(withDormancy(woken, { dormant: false, by: ADA }, now).kind).toBe("stale");
+    expect(withDormancy(dormant, { dormant: true, by: ADA }, now).kind).toBe("stale");
   });
 
   test.each([
@@ -66,7 +66,7 @@ describe("[TI-25] dormancy", () => {
     expect(mayBeRunning(stateWith(facts))).toBe(runs);
   });
 
-  test("[TI-25] it is deleted after the template's period, or never", () => {
+  test("[TI-25] a dormant workspace is deleted after the template's period, or never", () => {
     const dormant_at = START;
     expect(toDeletionTime({ dormant_at }, createRules({ time_til_dormant_autodelete_ms: DAY }))).toBe(START + DAY);
     expect(toDeletionTime({ dormant_at }, createRules())).toBeNull();

@@ -32,7 +32,7 @@ class Command implements fc.AsyncCommand<LifeModel, Real> {
   #step({ now }: Readonly<LifeModel>): Step {
     const request = this.#requested;
     if (request.do !== "eve") return request;
-    // Today's or tomorrow's.
+    // Today's, or tomorrow's if today's has passed.
     const eve = Math.floor(now / DAY) * DAY + request.hour * HOUR - 20_000;
     return { do: "wait", of: 0, ms: eve > now ? eve - now : eve + DAY - now };
   }
@@ -46,8 +46,8 @@ class Command implements fc.AsyncCommand<LifeModel, Real> {
 
   async run(model: LifeModel, real: Real): Promise<void> {
     const step = this.#step(model);
-    const wanted = model.applyStep(step);
-    deepStrictEqual(await real.applyStep(step), wanted, `${this} returned another status`);
+    const expected = model.applyStep(step);
+    deepStrictEqual(await real.applyStep(step), expected, `${this} returned another status`);
     deepStrictEqual(await real.listViews(), model.listViews());
   }
 

@@ -188,15 +188,15 @@ class Life {
 
   #act({ now, rules }: LifeModel): boolean {
     const last = this.#last;
-    const asleep = this.#dormant !== null;
+    const isDormant = this.#dormant !== null;
     const isFailed = last.transition === "start" && last.job === "failed";
-    if (!asleep && this.#deadline !== null && this.#deadline <= now) this.#begin("stop", "autostop", now);
-    else if (!asleep && this.#next !== null && this.#next <= now && last.transition === "stop")
+    if (!isDormant && this.#deadline !== null && this.#deadline <= now) this.#begin("stop", "autostop", now);
+    else if (!isDormant && this.#next !== null && this.#next <= now && last.transition === "stop")
       this.#begin("start", "autostart", now);
     else if (isFailed && rules.failure_ttl > 0 && last.ended + rules.failure_ttl <= now)
       this.#begin("stop", "autostop", now);
-    else if (asleep && last.transition === "start") this.#begin("stop", "dormancy", now);
-    else if (!asleep && rules.til_dormant > 0 && this.#used + rules.til_dormant <= now) this.#sleep("dormancy", now);
+    else if (isDormant && last.transition === "start") this.#begin("stop", "dormancy", now);
+    else if (!isDormant && rules.til_dormant > 0 && this.#used + rules.til_dormant <= now) this.#sleep("dormancy", now);
     else if (this.#dormant !== null && rules.autodelete > 0 && this.#dormant + rules.autodelete <= now)
       this.#begin("delete", "autodelete", now);
     else return false;
@@ -206,15 +206,16 @@ class Life {
   view({ rules }: LifeModel): View {
     const { transition, job } = this.#last;
     const succeeded = { start: "running", stop: "stopped", delete: "deleted" }[transition];
-    const gone = this.#isDeleted;
-    const asleep = this.#dormant !== null;
+    const isDeleted = this.#isDeleted;
+    const isDormant = this.#dormant !== null;
     return {
       status: job === "succeeded" ? succeeded : job === "running" ? "starting" : job,
       builds: this.#builds.map((one, i) => `${i + 1} ${one.transition} ${one.reason} ${one.job}`),
       deadline: this.#deadline,
       dormant_at: this.#dormant,
-      deleting_at: this.#dormant !== null && rules.autodelete > 0 && !gone ? this.#dormant + rules.autodelete : null,
-      next_start_at: gone || asleep ? null : this.#next,
+      deleting_at:
+        this.#dormant !== null && rules.autodelete > 0 && !isDeleted ? this.#dormant + rules.autodelete : null,
+      next_start_at: isDeleted || isDormant ? null : this.#next,
       ttl: this.#ttl,
       favorite: this.#favorite,
     };

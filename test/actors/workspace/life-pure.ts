@@ -31,10 +31,10 @@ class PureLife {
   /** Earlier builds: transition, reason, and job result. */
   readonly #past: string[] = [];
 
-  constructor(clock: { now: number }, rules: ScheduleRules, born: WorkspaceState, first: NewBuild) {
+  constructor(clock: { now: number }, rules: ScheduleRules, initial: WorkspaceState, first: NewBuild) {
     this.#clock = clock;
     this.#rules = rules;
-    const { state } = create(born.workspace, first, clock.now);
+    const { state } = create(initial.workspace, first, clock.now);
     this.#state = state;
     this.#settle(undefined, state);
     this.work();
@@ -70,7 +70,7 @@ class PureLife {
 
   claim(ttl_ms: number | null, autostart_schedule: string | null): void {
     const build = createNewBuild(this.#number, { transition: "start" });
-    const own = {
+    const fields = {
       owner_id: "owner",
       name: "mine",
       ttl_ms,
@@ -78,7 +78,7 @@ class PureLife {
       automatic_updates: "never" as const,
       task_id: null,
     } as const;
-    const change = toClaimChange(this.#state, { ...own, build }, this.#clock.now);
+    const change = toClaimChange(this.#state, { ...fields, build }, this.#clock.now);
     if (!change) throw new Error("the prebuild cannot be claimed");
     this.apply(change);
     this.work();
@@ -134,10 +134,10 @@ class PureLife {
     const { id: job_id } = state.job;
     const worker = { id: NIL_UUID, name: "w" };
     this.apply(transition(state, { type: "start", now, job_id, worker, rows: [], agent_ids: [], daily_cost: 0 }));
-    const starts = state.build.transition === "start";
+    const isStart = state.build.transition === "start";
     const version = state.build.template_version_id as Version;
-    if (starts && version === "hang") return;
-    if (starts && version === "bad") this.#end({ type: "fail", now, job_id, error: "as meant", error_code: "" });
+    if (isStart && version === "hang") return;
+    if (isStart && version === "bad") this.#end({ type: "fail", now, job_id, error: "as meant", error_code: "" });
     else this.#end({ type: "complete", now, job_id, state: null, rules: this.#rules });
   }
 
@@ -162,7 +162,7 @@ class PureLife {
       const build = kind && createNewBuild(this.#number, { transition: kind, reason: action.reason, version });
       const patch = action.what === "make_dormant" ? toDormancyPatch(true, now) : {};
       const decision = withBuild(before, patch, build, [], now);
-      if (decision.kind !== "change") throw new Error(`${action.kind} came to ${decision.kind}`);
+      if (decision.kind !== "change") throw new Error(`${action.kind} led to ${decision.kind}`);
       this.#settle(before, decision.state, true);
     }
   }
@@ -172,7 +172,7 @@ class PureLife {
     if (build.build_number !== this.#past.length + 1) throw new Error("build numbers have a gap");
     return {
       status: workspace.status,
-      builds: [...this.#past, describeBuild(this.#state)].map((words, i) => `${i + 1} ${words}`),
+      builds: [...this.#past, describeBuild(this.#state)].map((text, i) => `${i + 1} ${text}`),
       deadline: build.deadline,
       dormant_at: workspace.dormant_at,
       deleting_at: workspace.deleting_at,
@@ -208,11 +208,11 @@ export class PureLives implements Real {
     return this.#all.map((one) => one.view());
   }
 
-  #born(requested: BuildRequest, more: Partial<WorkspaceState["workspace"]>): PureLife {
+  #createLife(requested: BuildRequest, more: Partial<WorkspaceState["workspace"]>): PureLife {
     const { now } = this.#clock;
     const times = { created_at: now, updated_at: now, last_used_at: now };
-    const born = stateWith({ workspace: { ...times, status: "pending", version: 0, ...more } });
-    const life = new PureLife(this.#clock, this.#rules, born, createNewBuild(1, requested));
+    const initial = stateWith({ workspace: { ...times, status: "pending", version: 0, ...more } });
+    const life = new PureLife(this.#clock, this.#rules, initial, createNewBuild(1, requested));
     this.#all.push(life);
     return life;
   }
@@ -220,11 +220,14 @@ export class PureLives implements Real {
   #answer(step: Step): number {
     if (step.do === "wait") this.#clock.now += step.ms;
     if (step.do === "create") {
-      const own = { ttl_ms: step.ttl, autostart_schedule: toCron(step.hour) };
-      this.#born({ transition: "start", version: step.version }, own);
+      const fields = { ttl_ms: step.ttl, autostart_schedule: toCron(step.hour) };
+      this.#createLife({ transition: "start", version: step.version }, fields);
     }
     if (step.do === "claim") {
-      const life = this.#born({ transition: "start", initiator: PREBUILDS_USER_ID }, { owner_id: PREBUILDS_USER_ID });
+      const life = this.#createLife(
+        { transition: "start", initiator: PREBUILDS_USER_ID },
+        { owner_id: PREBUILDS_USER_ID },
+      );
       life.claim(step.ttl, toCron(step.hour));
     }
     const one = this.#all[step.of % this.#all.length];

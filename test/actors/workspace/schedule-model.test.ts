@@ -68,7 +68,7 @@ class Model {
         const build = kind && createNewBuild(before.build.build_number + 1, kind, action.reason);
         const patch = action.what === "make_dormant" ? toDormancyPatch(true, this.now) : {};
         const decision = withBuild(before, patch, build, [], this.now);
-        if (decision.kind !== "change") throw new Error(`${action.kind} came to ${decision.kind}`);
+        if (decision.kind !== "change") throw new Error(`${action.kind} led to ${decision.kind}`);
         if (build) this.made.push({ reason: build.reason, at: this.now, dormant: isDormant(before.workspace) });
         next = decision.state;
       }
@@ -118,8 +118,9 @@ class Model {
   #checkNextStart(): void {
     const { workspace, job } = this.state;
     const { autostart_schedule: schedule, next_start_at: next } = workspace;
-    const off = schedule === null || !this.rules.allow_user_autostart || isDormant(workspace) || workspace.deleted;
-    if (off) {
+    const isDisabled =
+      schedule === null || !this.rules.allow_user_autostart || isDormant(workspace) || workspace.deleted;
+    if (isDisabled) {
       expect(next).toBeNull();
       return;
     }

@@ -77,24 +77,24 @@ describe("[TI-17] the time of the next start", () => {
   const derive = (before: Facts | undefined, after: Facts, rules: Partial<ScheduleRules>, now: number) =>
     iso(deriveTimes(before && stateWith(before), stateWith(after), createRules(rules), now).next_start_at);
   const workspace = { autostart_schedule };
-  const known = { workspace: scheduled, build: stopped };
+  const scheduledFacts = { workspace: scheduled, build: stopped };
 
   // `undefined` means unchanged. START is 12:00.
   // biome-ignore format: a table
   const cases: [string, Facts | undefined, Facts, Partial<ScheduleRules>, number, string | null | undefined][] = [
     ["is set for a new workspace", undefined, { workspace }, {}, START, "2030-01-01T14:00"],
     ["is set with the schedule", {}, { workspace }, {}, START, "2030-01-01T14:00"],
-    ["is cleared with the schedule", known, { workspace: { next_start_at } }, {}, START, null],
-    ["is cleared when the template forbids autostart", known, known, { allow_user_autostart: false }, START, null],
-    ["is cleared when the workspace becomes dormant", known, { workspace: { ...scheduled, ...asleep }, build: stopped }, {}, START, null],
-    ["is cleared when the workspace is deleted", known, { workspace: { ...scheduled, deleted: true } }, {}, START, null],
-    ["follows the template's days", known, known, { autostart_requirement_days: ["friday"] }, START, "2030-01-04T14:00"],
-    ["is unchanged before it arrives", known, known, {}, START, undefined],
-    ["is unchanged while the start is due", known, known, {}, START + 3 * HOUR, undefined],
-    ["is unchanged while a build is in progress", { ...known, job: PENDING }, { ...known, job: PENDING }, {}, START + 3 * HOUR, undefined],
-    ["advances if the start is not possible", known, known, { owner_status: "suspended" }, START + 3 * HOUR, "2030-01-02T14:00"],
+    ["is cleared with the schedule", scheduledFacts, { workspace: { next_start_at } }, {}, START, null],
+    ["is cleared when the template forbids autostart", scheduledFacts, scheduledFacts, { allow_user_autostart: false }, START, null],
+    ["is cleared when the workspace becomes dormant", scheduledFacts, { workspace: { ...scheduled, ...asleep }, build: stopped }, {}, START, null],
+    ["is cleared when the workspace is deleted", scheduledFacts, { workspace: { ...scheduled, deleted: true } }, {}, START, null],
+    ["follows the template's days", scheduledFacts, scheduledFacts, { autostart_requirement_days: ["friday"] }, START, "2030-01-04T14:00"],
+    ["is unchanged before it arrives", scheduledFacts, scheduledFacts, {}, START, undefined],
+    ["is unchanged while the start is due", scheduledFacts, scheduledFacts, {}, START + 3 * HOUR, undefined],
+    ["is unchanged while a build is in progress", { ...scheduledFacts, job: PENDING }, { ...scheduledFacts, job: PENDING }, {}, START + 3 * HOUR, undefined],
+    ["advances if the start is not possible", scheduledFacts, scheduledFacts, { owner_status: "suspended" }, START + 3 * HOUR, "2030-01-02T14:00"],
     ["advances while the workspace runs", { workspace: scheduled }, { workspace: scheduled }, {}, START + 3 * HOUR, "2030-01-02T14:00"],
-    ["is calculated again for a new build", known, { workspace: scheduled, build: { id: "build-2" }, job: PENDING }, {}, START + 2 * HOUR, "2030-01-02T14:00"],
+    ["is calculated again for a new build", scheduledFacts, { workspace: scheduled, build: { id: "build-2" }, job: PENDING }, {}, START + 2 * HOUR, "2030-01-02T14:00"],
   ];
   test.each(cases)("%s", (_, before, after, rules, now, expected) => {
     expect(derive(before, after, rules, now)).toBe(expected as string);
@@ -102,13 +102,13 @@ describe("[TI-17] the time of the next start", () => {
 });
 
 test("[TI-26] the timer is set to the earliest action, and removed if no action is planned", () => {
-  const findNextLook = (facts: Facts, rules: Partial<ScheduleRules> = {}): number | undefined =>
+  const findNextCheck = (facts: Facts, rules: Partial<ScheduleRules> = {}): number | undefined =>
     nextCheckTime(stateWith(facts), createRules(rules));
-  expect(findNextLook({})).toBeUndefined();
-  expect(findNextLook({ build: { deadline } })).toBe(deadline);
-  expect(findNextLook({ build: { deadline }, workspace: scheduled })).toBe(deadline);
-  expect(findNextLook({ build: { deadline: START + DAY }, workspace: scheduled })).toBe(next_start_at);
-  expect(findNextLook({ build: { deadline } }, { time_til_dormant_ms: 1 })).toBe(START + 1);
-  expect(findNextLook({ build: { deadline }, workspace: scheduled, job: PENDING })).toBeUndefined();
-  expect(findNextLook({ build: { deadline }, workspace: { ...scheduled, deleted: true } })).toBeUndefined();
+  expect(findNextCheck({})).toBeUndefined();
+  expect(findNextCheck({ build: { deadline } })).toBe(deadline);
+  expect(findNextCheck({ build: { deadline }, workspace: scheduled })).toBe(deadline);
+  expect(findNextCheck({ build: { deadline: START + DAY }, workspace: scheduled })).toBe(next_start_at);
+  expect(findNextCheck({ build: { deadline } }, { time_til_dormant_ms: 1 })).toBe(START + 1);
+  expect(findNextCheck({ build: { deadline }, workspace: scheduled, job: PENDING })).toBeUndefined();
+  expect(findNextCheck({ build: { deadline }, workspace: { ...scheduled, deleted: true } })).toBeUndefined();
 });

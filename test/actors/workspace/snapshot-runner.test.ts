@@ -54,8 +54,8 @@ const openRunner = () => {
     saw,
     finish: (snapshot_id: string) => gates.get(snapshot_id)?.resolve({ method: "volume", bytes: 1 }),
     fail: (snapshot_id: string, error: Error) => gates.get(snapshot_id)?.reject(error),
-    reach: (isThere: boolean) => {
-      isUnreachable = !isThere;
+    reach: (isReachable: boolean) => {
+      isUnreachable = !isReachable;
     },
   };
 };

@@ -105,9 +105,9 @@ test("[WK-7] [JB-4] in any order of events: one active build, numbers without ga
             .filter((event) => event.topic === "agent_gone")
             .map((event) => event.agent_id);
           // Stop and delete builds invalidate the agents' tokens at their end, so that stop scripts can still report.
-          const ends = next.build.transition !== "start";
-          expect(goneAgents).toEqual(ends ? [] : [...state.agent_ids]);
-          if (ends) expect(next.agent_ids).toEqual(state.agent_ids);
+          const isEnding = next.build.transition !== "start";
+          expect(goneAgents).toEqual(isEnding ? [] : [...state.agent_ids]);
+          if (isEnding) expect(next.agent_ids).toEqual(state.agent_ids);
         } else {
           expect(ALLOWED_TRANSITIONS[toJobStatus(state.job)]).toContain(toJobStatus(next.job));
           expect(next.build.build_number).toBe(state.build.build_number);
@@ -302,7 +302,7 @@ test("[SN-13] the owner is notified once when another person has restored a snap
 
 test("[TF-40] a build that lost its workers blocks the next one until it reports, is canceled while it waits, or is forgotten", () => {
   const tags = { provisioner: "terraform", organization: "o", region: "eu" };
-  const held = { provisioner: "terraform", organization: "o", place: "here" };
+  const blockedTags = { provisioner: "terraform", organization: "o", place: "here" };
   const change = (state: WorkspaceState, command: WorkspaceCommand): WorkspaceState => {
     const decision = transition(state, command);
     if (decision.kind !== "change") throw new Error(`${command.type} is ${decision.kind}`);
@@ -333,7 +333,7 @@ test("[TF-40] a build that lost its workers blocks the next one until it reports
   }
   expect(toJobStatus(state.job)).toBe("failed");
   // Even if the next version requests no worker.
-  expect(follow(state, { tags: {} }).tags).toEqual(held);
+  expect(follow(state, { tags: {} }).tags).toEqual(blockedTags);
   expect(follow(state, { orphan: true, tags: {} }).tags).toEqual({});
   expect(follow(state, { told: "{}" }).tags).toEqual(tags);
   state = follow(state);

@@ -8,7 +8,7 @@ import { toShard } from "#base/shards.ts";
 import { listStems, splitWords } from "#base/words.ts";
 import { insertChat, listBusyChats } from "#db/chats/chats.ts";
 import { countHits, listMatching, listPage, searchAllHits, searchFewHits } from "#db/chats/list.ts";
-import { indexMessages, indexTitle, mergeSearch, readPieces, toMatching } from "#db/chats/search.ts";
+import { indexMessages, indexTitle, mergeSearch, readSegments, toMatching } from "#db/chats/search.ts";
 import { listChatViews, listChildViews } from "#db/chats/views.ts";
 import type { Query, Statement } from "#db/engine/sql.ts";
 import { ALL_ROWS, OwnRows } from "#db/own-rows.ts";
@@ -163,7 +163,7 @@ testSingleServer("sqlite")(
     const context = getContext(world.server);
     const ids: string[] = [];
     for (let index = 0; index < 20; index++) ids.unshift((await createChat(world, `lemur number${index}`)).id);
-    const readIndexPieces = () => context.store.get(readPieces("message_search"));
+    const readIndexPieces = () => context.store.get(readSegments("message_search"));
     const before = await readIndexPieces();
     expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
     context.services.sweep();

@@ -5,7 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { insertChat } from "#db/chats/chats.ts";
 import { insertMessages } from "#db/chats/messages.ts";
-import { indexMessages, indexTitle, mergeSearch, readPieces, SEARCH_TABLES } from "#db/chats/search.ts";
+import { indexMessages, indexTitle, mergeSearch, readSegments, SEARCH_TABLES } from "#db/chats/search.ts";
 import { type LocalStore, openLocalStore } from "#db/engine/local.ts";
 import type { Statement } from "#db/engine/sql.ts";
 
@@ -122,7 +122,7 @@ const merge = async (store: LocalStore): Promise<void> => {
   for (const table of SEARCH_TABLES) {
     for (let before = ""; ; ) {
       await store.commit([mergeSearch(table)]);
-      const now = (await store.get(readPieces(table))) ?? "";
+      const now = (await store.get(readSegments(table))) ?? "";
       if (now === before) break;
       before = now;
     }

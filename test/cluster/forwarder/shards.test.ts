@@ -91,7 +91,7 @@ test("[CL-30] a long body reaches the node with the shard too", async () => {
   expect(await answer.json()).toMatchObject({ node: 1, bytes: 8 * MEBIBYTE });
 });
 
-test("[CL-30] a slow but steady body reaches it too, and one that its client sends after 100 Continue", async () => {
+test("[CL-30] a slow but steady body reaches the node with the shard too, and so does one that its client sends after 100 Continue", async () => {
   const { nodes } = startNodes([0], [2]);
   const url = nodes[0]?.url(2) ?? "";
   let left = 2 * MEBIBYTE;

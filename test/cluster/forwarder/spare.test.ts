@@ -298,7 +298,7 @@ describe("a spare", () => {
     const forwarder = spare(() => leader);
     const post = (body: Uint8Array) =>
       fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body, keepalive: false });
-    /** Posts until the node was asked twice: on a busy machine it may take so long to say no that it counts as one that has begun. */
+    /** Posts until the node was asked twice: on a busy machine, it may take so long to refuse that the request counts as begun. */
     const postInVain = async (size: number): Promise<{ answer: Promise<Response> }> => {
       requests.length = 0;
       let isRefused = false;

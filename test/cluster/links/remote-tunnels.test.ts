@@ -24,7 +24,7 @@ afterEach(() => {
 });
 
 /** Nodes with a coordinator each. `owner` returns the node with an agent's shard, and may be changed. */
-const cluster = (...names: string[]) => {
+const createCluster = (...names: string[]) => {
   const owner = new Map<string, string>();
   const ids: string[] = [];
   const nodes = new Map<string, { coordinator: Coordinator; place: OtherNode; stop(): void }>();
@@ -75,10 +75,10 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
       wake = Promise.withResolvers<void>();
     }
   };
-  const gone = new AbortController();
+  const lost = new AbortController();
   let peer: Peer | undefined;
   const read = async (): Promise<void> => {
-    const stream = coordinator.serve(options, requests(), gone.signal, (one) => {
+    const stream = coordinator.serve(options, requests(), lost.signal, (one) => {
       peer = one;
     });
     for await (const { peerUpdates = [], error } of stream) {
@@ -105,7 +105,7 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
     removeTunnel: (id: string) => send({ removeTunnel: { id: uuidToBytes(id) } }),
     sendReady: (id: string) => send({ readyForHandshake: [{ id: uuidToBytes(id) }] }),
     disconnect: () => send({ disconnect: {} }),
-    abort: () => gone.abort(),
+    abort: () => lost.abort(),
     async receives(what: string) {
       await until(() => messages.includes(what), { what: `${what}, received: ${messages}` });
       messages.length = 0;
@@ -114,7 +114,7 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
 };
 
 test("[CP-66] a client and the agents of all nodes see each other, with later updates and readiness", async () => {
-  const nodes = cluster("a", "b", "c");
+  const nodes = createCluster("a", "b", "c");
   const client = nodes.clientAt("a");
   const agents = ["a", "b", "c"].map((name) => nodes.agentAt(name));
   client.sendNode(1);
@@ -139,7 +139,7 @@ test("[CP-66] a client and the agents of all nodes see each other, with later up
 });
 
 test("[CP-66] notifies the agents of all nodes when a client disconnects, is lost, or loses access", async () => {
-  const nodes = cluster("a", "b");
+  const nodes = createCluster("a", "b");
   const agent = nodes.agentAt("b");
   agent.sendNode(5);
   for (const [end, kind] of [
@@ -160,7 +160,7 @@ test("[CP-66] notifies the agents of all nodes when a client disconnects, is los
 });
 
 test("[CP-66] a client that reconnects as the same peer keeps its tunnels, also to other nodes", async () => {
-  const nodes = cluster("a", "b");
+  const nodes = createCluster("a", "b");
   const agent = nodes.agentAt("b");
   agent.sendNode(5);
   const client = nodes.clientAt("a");
@@ -174,7 +174,7 @@ test("[CP-66] a client that reconnects as the same peer keeps its tunnels, also 
 });
 
 test("[CP-66] a tunnel follows its agent to another node, also when its node dies", async () => {
-  const nodes = cluster("a", "b", "c");
+  const nodes = createCluster("a", "b", "c");
   const agent = nodes.agentAt("b");
   agent.sendNode(5);
   const client = nodes.clientAt("a");

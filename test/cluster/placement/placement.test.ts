@@ -99,7 +99,7 @@ testInside(
 );
 
 testInside(
-  "[CP-20] an agent's request belongs to its workspace, however its token is sent, also with a new token",
+  "[CP-20] an agent's request belongs to its workspace, however its token is sent, even with a new token",
   async () => {
     const { of } = makePlacement(server);
     const { agent_id, agent_token } = await seed();

@@ -31,7 +31,7 @@ const failure = async (work: Promise<unknown>): Promise<BucketError> => {
   return error as BucketError;
 };
 
-test("[CL-33] a stored object exists and is returned byte for byte, also an empty one", async () => {
+test("[CL-33] a stored object exists and is returned byte for byte, even if it is empty", async () => {
   for (const size of [0, 1, 12_345_678]) {
     const { store, bucket, bytes, path, to, hash } = await openWorld(size);
     await bucket.put("slipway/one", path, size);

@@ -111,7 +111,7 @@ export class ChatPerson {
     const key = this.#randomBelow(2) === 0 ? { "Idempotency-Key": entry.text } : undefined;
     const end = performance.now() + WAIT_TIMEOUT_MS;
     let fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);
-    // With a key, the request may be retried until it is answered, also by the next server.
+    // With a key, the request may be retried until it is answered, even by the next server.
     while (key && fate.fate === "unknown" && performance.now() < end && !this.#stopped) {
       await Bun.sleep(PAUSE_MS);
       fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);

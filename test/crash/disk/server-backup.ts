@@ -25,7 +25,7 @@ const runOk = async (argv: readonly string[]): Promise<string> => {
   return printed;
 };
 
-/** With how many backups a server is done: reading all lines of a longer life takes longer than the backups do. */
+/** Number of backups per server: reading all lines of a server that ran for longer would take longer than the backups do. */
 const BACKUPS_PER_SERVER = 8;
 
 /** Backs up `rounds` times under load and restores each time. Returns a one-line summary. */
@@ -41,7 +41,7 @@ const serverBackup = async (options: CheckOptions): Promise<string> => {
   return `${options.rounds} backups, up to ${most} calls acknowledged during one, ${lines} lines; each restored to a state that was committed`;
 };
 
-/** Rounds `first` to `last` with one server. Returns how many calls it acknowledged during one backup at most, and how many lines in all. */
+/** Rounds `first` to `last` with one server. Returns the most calls that it acknowledged during one backup, and the number of all lines. */
 const backUpOneServer = async (
   { seed, log }: CheckOptions,
   first: number,

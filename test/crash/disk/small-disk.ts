@@ -59,7 +59,7 @@ export class SmallDisk implements AsyncDisposable {
     }
   }
 
-  /** Frees it. */
+  /** Frees the space. */
   free(): void {
     rmSync(this.path("filler"), { force: true });
   }
@@ -83,7 +83,7 @@ export class SmallDisk implements AsyncDisposable {
     };
   }
 
-  /** Copies its content. */
+  /** Copies the content of the disk. */
   copyTo(directory: string): void {
     cpSync(this.path("."), directory, { recursive: true });
   }

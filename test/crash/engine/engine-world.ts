@@ -236,7 +236,7 @@ export class EngineWorld implements AsyncDisposable {
     ].filter((line) => line !== "");
   }
 
-  /** Waits until nothing is wrong. */
+  /** Waits until the engine has everything that it needs, and nothing else. */
   async waitUntilConsistent(id: string): Promise<void> {
     let seen: string[] = [];
     await until(

@@ -20,7 +20,7 @@ type Operation = {
 const workspacePath = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
 const getNewest = async (world: EngineWorld, id: string): Promise<Snapshot | undefined> =>
   (await world.snapshots(id))[0];
-const base = async (world: EngineWorld, id: string): Promise<Snapshot> => {
+const findBase = async (world: EngineWorld, id: string): Promise<Snapshot> => {
   const found = (await world.snapshots(id)).find(({ name }) => name === "base");
   if (!found) throw new Error("the first snapshot is lost");
   return found;
@@ -44,7 +44,7 @@ const OPERATIONS = {
   },
   restore: {
     ask: async (world, id) =>
-      world.admin.post(workspacePath(id, `snapshots/${(await base(world, id)).id}/restore`), {}),
+      world.admin.post(workspacePath(id, `snapshots/${(await findBase(world, id)).id}/restore`), {}),
     ended: hasSucceeded,
   },
   fork: {
@@ -114,14 +114,14 @@ const POINTS: readonly Point[] = [
 ];
 
 /** Returns the word of each of the two volumes. */
-const listWords = (text: string): string[] => text.split(/\s+/).slice(0, 2);
+const splitContents = (text: string): string[] => text.split(/\s+/).slice(0, 2);
 
 const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: string): Promise<string> => {
   const { operation, step, call, moment, nth = 1 } = point;
   const { ask, ended, again = ask }: Operation = OPERATIONS[operation];
   const name = `${operation}, ${step}`;
-  const assert = (isRight: boolean, what: string): void => {
-    if (!isRight) throw new Error(`${name}: ${what}`);
+  const assert = (holds: boolean, what: string): void => {
+    if (!holds) throw new Error(`${name}: ${what}`);
   };
   const isRunning = operation !== "return" && operation !== "start";
   if (isRunning) await world.write(id, word);
@@ -144,8 +144,8 @@ const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: 
     assert(!world.livesOn || operation === "restore", "the workspace does not run");
     await world.build(id, "start");
   }
-  const [home, data] = listWords(await world.read(id));
-  assert(home === data, `the volumes are of two moments: ${home} and ${data}`);
+  const [home, data] = splitContents(await world.read(id));
+  assert(home === data, `the volumes are from different times: ${home} and ${data}`);
   if (operation === "restore") assert(home === "base", `${home} instead of the snapshot's files`);
   else if (operation !== "start") assert(home === word, `${home} instead of ${word}`);
   await world.waitUntilCounterRuns(id);
@@ -172,8 +172,11 @@ const serverEngine = async ({ rounds, log }: CheckOptions, ...options: string[])
       await world.build(workspace_id, "delete", { permanent: true }).catch(() => {});
     }
     await world.build(id, "delete", { permanent: true });
-    const left = [...(await world.volumes("slipway.workspace_id")), ...(await world.volumes("slipway.snapshot_id"))];
-    if (left.length > 0) throw new Error(`left after everything was deleted: ${left}`);
+    const leftovers = [
+      ...(await world.volumes("slipway.workspace_id")),
+      ...(await world.volumes("slipway.snapshot_id")),
+    ];
+    if (leftovers.length > 0) throw new Error(`left after everything was deleted: ${leftovers}`);
   }
   return `${rounds} times killed at ${POINTS.length} points, ${repeated} operations were repeated, nothing lost or left over`;
 };

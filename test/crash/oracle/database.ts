@@ -46,8 +46,8 @@ const CHECKS: readonly { what: string; sql: string }[] = [
 /** Returns problems with the database of this data directory. The server must not be writing. */
 export const findDatabaseProblems = (directory: string): Promise<string[]> => withStored(directory, findProblems);
 
-/** Returns the result of `look` on the stored data of this data directory. The server must not be writing. */
-export const withStored = async <T>(directory: string, look: (stored: StoredData) => Promise<T>): Promise<T> => {
+/** Returns the result of `inspect` on the stored data of this data directory. The server must not be writing. */
+export const withStored = async <T>(directory: string, inspect: (stored: StoredData) => Promise<T>): Promise<T> => {
   using copy = tempDirectory();
   if (!usesPostgres) {
     for (const name of ["slipway.db", "slipway.db-wal"]) {
@@ -56,7 +56,7 @@ export const withStored = async <T>(directory: string, look: (stored: StoredData
   }
   await using stored = await openStoredData(usesPostgres ? directory : copy.path);
   if (usesPostgres) await until(() => isUnused(stored), { what: "the connections of the dead server to end" });
-  return await look(stored);
+  return await inspect(stored);
 };
 
 /** Statements sent by a killed server are still executed, including its COMMIT. */

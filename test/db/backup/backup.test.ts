@@ -58,7 +58,7 @@ afterEach(async () => {
 const runBackup = (target: string, clock = systemClock) =>
   makeBackup({ data_dir: data, target: join(temp.path, target), clock, rateMb: 0, signal });
 
-const refusal = (work: Promise<unknown>): Promise<unknown> =>
+const catchError = (work: Promise<unknown>): Promise<unknown> =>
   work.then(() => undefined).catch((error: unknown) => error);
 
 /** Returns the value of the row `one` in a restored folder. */
@@ -98,11 +98,11 @@ describe("a backup", () => {
   test("[OP-1] [OP-3] contains no later write, never replaces another, and leaves nothing behind when it fails", async () => {
     const { path } = await runBackup("one.tar");
     await store.commit([{ sql: "update settings set value = '2' where key = 'one'", rows: [[]] }]);
-    expect(String(await refusal(runBackup("one.tar")))).toContain("exists already");
+    expect(String(await catchError(runBackup("one.tar")))).toContain("exists already");
     await restoreBackup(path, join(temp.path, "restored"), flow());
     expect(await readValue(join(temp.path, "restored"))).toBe("1");
     rmSync(join(data, uploaded));
-    expect(await refusal(runBackup("backups"))).toBeInstanceOf(BackupError);
+    expect(await catchError(runBackup("backups"))).toBeInstanceOf(BackupError);
     expect(readdirSync(join(temp.path, "backups"))).toEqual([]);
     expect(readdirSync(join(data, "backups"))).toEqual([]);
   });
@@ -110,8 +110,8 @@ describe("a backup", () => {
   test("[OP-3] is refused without a database", async () => {
     rmSync(join(temp.path, "nothing"), { force: true, recursive: true });
     const options = { data_dir: join(temp.path, "nothing"), target: join(temp.path, "backups"), clock: systemClock };
-    const refused = await refusal(makeBackup({ ...options, rateMb: 0, signal }));
-    expect(String(refused)).toContain("there is no database");
+    const rejected = await catchError(makeBackup({ ...options, rateMb: 0, signal }));
+    expect(String(rejected)).toContain("there is no database");
     expect(existsSync(join(temp.path, "nothing"))).toBe(false);
   });
 
@@ -132,16 +132,16 @@ describe("a backup", () => {
     expect(waits).toEqual([500, 1000]);
     const stopping = new AbortController();
     stopping.abort(new Error("stop"));
-    expect(String(await refusal(new Flow(clock, 1, stopping.signal).pass(1)))).toContain("stop");
+    expect(String(await catchError(new Flow(clock, 1, stopping.signal).pass(1)))).toContain("stop");
   });
 });
 
 describe("a restore", () => {
   test("[OP-3] restores only into an empty folder, and cleans up after an interrupted attempt", async () => {
     const { path } = await runBackup("backups");
-    expect(String(await refusal(restoreBackup(path, data, flow())))).toContain("is not empty");
+    expect(String(await catchError(restoreBackup(path, data, flow())))).toContain("is not empty");
     const parent = restoreBackup(join(temp.path, "backups"), join(temp.path, "restored"), flow());
-    expect(String(await refusal(parent))).toContain(`name one, such as ${path}`);
+    expect(String(await catchError(parent))).toContain(`name one, such as ${path}`);
     const restored = join(temp.path, "restored");
     // Killed while it renamed files, of which the database is the last.
     for (const folder of [".restore", "files/ab"]) mkdirSync(join(restored, folder), { recursive: true });
@@ -170,15 +170,15 @@ describe("a restore", () => {
   test.each(damages)("[OP-3] of %s is refused and leaves nothing behind", async (_what, damage, expected) => {
     const { path } = await runBackup("backups");
     damage(path);
-    const there = join(temp.path, "there");
-    mkdirSync(there);
-    for (const target of [join(temp.path, "not/yet/there"), there]) {
-      const refused = await refusal(restoreBackup(path, target, flow()));
-      expect(refused).toBeInstanceOf(BackupError);
-      expect(String(refused)).toContain(expected);
+    const existing = join(temp.path, "there");
+    mkdirSync(existing);
+    for (const target of [join(temp.path, "not/yet/there"), existing]) {
+      const rejected = await catchError(restoreBackup(path, target, flow()));
+      expect(rejected).toBeInstanceOf(BackupError);
+      expect(String(rejected)).toContain(expected);
     }
     expect(existsSync(join(temp.path, "not"))).toBe(false);
-    expect(readdirSync(there)).toEqual([]);
+    expect(readdirSync(existing)).toEqual([]);
   });
 
   test("[OP-3] of a damaged database with correct checksums is refused", async () => {
@@ -189,7 +189,7 @@ describe("a restore", () => {
     writeFileSync(file, bytes);
     const sha256 = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
     change(path, (it) => it.replace(/("path": "slipway.db",\s+"bytes": \d+,\s+"sha256": ")[0-9a-f]+/, `$1${sha256}`));
-    expect(String(await refusal(restoreBackup(path, join(temp.path, "restored"), flow())))).toContain("is damaged");
+    expect(String(await catchError(restoreBackup(path, join(temp.path, "restored"), flow())))).toContain("is damaged");
   });
 
   test("[OP-3] of a truncated or altered .tar is refused", async () => {
@@ -197,12 +197,12 @@ describe("a restore", () => {
     const bytes = readFileSync(path);
     for (const cut of [0, 100, 512, 5000, bytes.length - 1500]) {
       writeFileSync(path, bytes.subarray(0, cut));
-      expect(await refusal(restoreBackup(path, join(temp.path, "restored"), flow()))).toBeInstanceOf(BackupError);
+      expect(await catchError(restoreBackup(path, join(temp.path, "restored"), flow()))).toBeInstanceOf(BackupError);
     }
     const altered = Buffer.from(bytes);
     altered[0] = 0x2f;
     writeFileSync(path, altered);
-    expect(String(await refusal(restoreBackup(path, join(temp.path, "restored"), flow())))).toContain("or no tar");
+    expect(String(await catchError(restoreBackup(path, join(temp.path, "restored"), flow())))).toContain("or no tar");
   });
 });
 
@@ -232,23 +232,23 @@ describe("scheduled backups", () => {
       },
     });
     /** Moves the clock and waits until the backup that then falls due is complete: the next one is scheduled. */
-    const after = async (ms: number, next = 6 * HOUR): Promise<void> => {
+    const advance = async (ms: number, next = 6 * HOUR): Promise<void> => {
       clock.advance(ms);
       await clock.timerIn(next);
     };
     const names = () => (existsSync(folder) ? readdirSync(folder).sort() : []);
-    return { backups, makeOne, after, names, folder };
+    return { backups, makeOne, after: advance, names, folder };
   };
 
   test("[OP-5] run at each interval, the newest are kept, and other files stay", async () => {
     const clock = new ManualClock();
-    const { backups, after, names, folder } = schedule(clock);
+    const { backups, after: advance, names, folder } = schedule(clock);
     mkdirSync(folder);
     writeFileSync(join(folder, "notes.txt"), "mine");
     await backups.start();
     const times: number[] = [];
     for (const wait of [0, 6 * HOUR, 6 * HOUR]) {
-      await after(wait);
+      await advance(wait);
       times.push(clock.now());
     }
     expect(names()).toEqual(["notes.txt", ...times.slice(1).map(toBackupName)]);
@@ -258,34 +258,34 @@ describe("scheduled backups", () => {
   test("[OP-5] the interval starts at the newest existing one, and a failed one is retried soon", async () => {
     const clock = new ManualClock();
     let broken = false;
-    const { backups, makeOne, after, names } = schedule(clock, () => broken);
+    const { backups, makeOne, after: advance, names } = schedule(clock, () => broken);
     await makeOne();
     await backups.start();
     clock.advance(5 * HOUR);
     expect(names()).toHaveLength(1);
     broken = true;
-    await after(HOUR, 600_000);
+    await advance(HOUR, 600_000);
     expect(backups.failures).toBe(1);
     broken = false;
-    await after(600_000);
+    await advance(600_000);
     expect(names()).toHaveLength(2);
     await backups.stop();
   });
 
   test("[OP-5] a damaged one, a future-dated one and an unreadable folder delay neither the start nor the next", async () => {
     const clock = new ManualClock();
-    const { backups, after, names, folder } = schedule(clock);
+    const { backups, after: advance, names, folder } = schedule(clock);
     const damaged = toBackupName(clock.now() - HOUR);
-    const ahead = toBackupName(clock.now() + 1000 * HOUR);
-    for (const name of [damaged, ahead]) mkdirSync(join(folder, name), { recursive: true });
+    const futureDated = toBackupName(clock.now() + 1000 * HOUR);
+    for (const name of [damaged, futureDated]) mkdirSync(join(folder, name), { recursive: true });
     writeFileSync(join(folder, damaged, MANIFEST), "{");
-    writeFileSync(join(folder, ahead, MANIFEST), "{}");
+    writeFileSync(join(folder, futureDated, MANIFEST), "{}");
     await backups.start();
-    await after(0);
+    await advance(0);
     expect(names()).toContain(damaged);
-    await after(6 * HOUR);
+    await advance(6 * HOUR);
     // The damaged one does not count among the two that are kept; one with another time is left alone.
-    expect(names()).toEqual([toBackupName(clock.now() - 6 * HOUR), toBackupName(clock.now()), ahead]);
+    expect(names()).toEqual([toBackupName(clock.now() - 6 * HOUR), toBackupName(clock.now()), futureDated]);
     await backups.stop();
     rmSync(folder, { recursive: true });
     writeFileSync(folder, "no folder");
@@ -299,14 +299,14 @@ describe("scheduled backups", () => {
   test("[OP-5] leftovers of a killed one are removed by a later one", async () => {
     const folder = join(temp.path, "scheduled");
     const half = `.${toBackupName(0)}.part`;
-    const left = [join(folder, half), join(folder, `${half}.tar`), join(data, "backups", `${half}-pins`)];
+    const leftovers = [join(folder, half), join(folder, `${half}.tar`), join(data, "backups", `${half}-pins`)];
     const now = systemClock.now();
     const old = now / 1000 - 90_000;
-    for (const path of left) mkdirSync(path, { recursive: true });
-    for (const path of left) utimesSync(path, old, old);
+    for (const path of leftovers) mkdirSync(path, { recursive: true });
+    for (const path of leftovers) utimesSync(path, old, old);
     mkdirSync(join(folder, `.${toBackupName(now)}.part`));
     await removeLeftovers([folder, join(data, "backups"), join(temp.path, "missing")], now);
-    expect(left.filter((path) => existsSync(path))).toEqual([]);
+    expect(leftovers.filter((path) => existsSync(path))).toEqual([]);
     expect(readdirSync(folder)).toHaveLength(1);
   });
 

@@ -11,12 +11,12 @@ import { DatabaseCopy, finishCopy } from "#db/backup/snapshot.ts";
 import { temporaryDirectory } from "../deployments.ts";
 
 const flow = () => new Flow(systemClock, 0, new AbortController().signal);
-const MUCH = 3 * PIECE_BYTES + 4096;
+const FILE_BYTES = 3 * PIECE_BYTES + 4096;
 
-const changes: [string, (file: string) => void][] = [
+const CHANGES: [string, (file: string) => void][] = [
   ["is the same", () => {}],
-  ["has changed in its midst", (file) => writeAt(file, PIECE_BYTES + 17)],
-  ["has changed in its last, shorter piece", (file) => writeAt(file, MUCH - 1)],
+  ["has changed in the middle", (file) => writeAt(file, PIECE_BYTES + 17)],
+  ["has changed in its last, shorter piece", (file) => writeAt(file, FILE_BYTES - 1)],
   ["has grown", (file) => writeFileSync(file, new Uint8Array(2 * PIECE_BYTES).fill(5), { flag: "a" })],
   ["has shrunk", (file) => truncateSync(file, PIECE_BYTES + 4096)],
   ["is empty", (file) => truncateSync(file, 0)],
@@ -27,12 +27,12 @@ const writeAt = (file: string, at: number): void => {
   writeFileSync(file, bytes);
 };
 
-test.each(changes)(
+test.each(CHANGES)(
   "[OP-2] a repair makes the copy equal to a file that %s since it was copied",
   async (_what, change) => {
     using temp = temporaryDirectory();
     const [file, to] = [join(temp.path, "file"), join(temp.path, "copy")];
-    writeFileSync(file, new Uint8Array(MUCH).fill(1));
+    writeFileSync(file, new Uint8Array(FILE_BYTES).fill(1));
     await using from = await open(file, "r");
     const draft = await Draft.make(from, to, flow());
     change(file);
@@ -49,7 +49,7 @@ test.each(changes)(
 test("[OP-5] repairing writes only what has changed, and reads eight times as fast as it may write", async () => {
   using temp = temporaryDirectory();
   const [file, to] = [join(temp.path, "file"), join(temp.path, "copy")];
-  writeFileSync(file, new Uint8Array(MUCH).fill(1));
+  writeFileSync(file, new Uint8Array(FILE_BYTES).fill(1));
   await using from = await open(file, "r");
   const draft = await Draft.make(from, to, flow());
   writeAt(file, PIECE_BYTES);
@@ -57,7 +57,7 @@ test("[OP-5] repairing writes only what has changed, and reads eight times as fa
   await draft.repair(from, counting);
   await draft.close();
   expect(counting.written).toEqual([PIECE_BYTES]);
-  expect(counting.passed).toBe(MUCH / 8 + PIECE_BYTES);
+  expect(counting.passed).toBe(FILE_BYTES / 8 + PIECE_BYTES);
 });
 
 test("[OP-5] holds the write-ahead log only for the last pass, and the copy has everything committed before it", async () => {

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { ALONE } from "#db/engine/cross-row-guards.ts";
 import { compiledTexts } from "#db/engine/sql.ts";
-import { makeLocks } from "#db/pg/guard-locks.ts";
+import { toLockStatement } from "#db/pg/guard-locks.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
@@ -30,7 +30,7 @@ const REVIEWED: readonly (readonly [string, string])[] = [
   ],
   [
     "delete from budget_periods where budget_id in",
-    "usage that a call adds meanwhile is deleted when its period is over",
+    "usage that a call adds during the deletion is deleted when its period is over",
   ],
   ["delete from chat_run_steps", OLD],
   ["delete from chat_runs", OLD],
@@ -62,7 +62,7 @@ type SourceStatement = { readonly text: string; readonly isAlone: boolean };
 
 const isWrite = (text: string): boolean => /^\s*(insert|update|delete)\b/i.test(text);
 
-/** Returns true if it reads rows other than its own. Data inside the row is read with `json_each`. */
+/** Returns whether a statement reads rows other than those it writes. Data inside the row is read with `json_each`. */
 const readsOthers = (text: string): boolean =>
   /\b(from|join)\s+(?!json_each)["\w$]/i.test(text.replace(/^\s*delete\s+from\b/i, "delete"));
 
@@ -80,15 +80,15 @@ const listCompiled = (): SourceStatement[] =>
 const listSourceStatements = (file: string): SourceStatement[] => {
   const source = readFileSync(ROOT + file, "utf8");
   return [...source.matchAll(/`(?:[^`\\]|\\.)*`|"(?:[^"\\\n]|\\.)*"/g)].map(({ 0: found, index }) => {
-    const around = source.slice(source.lastIndexOf("{\n", index), source.indexOf("\n}", index));
+    const object = source.slice(source.lastIndexOf("{\n", index), source.indexOf("\n}", index));
     return {
       text: found.slice(1, -1),
-      isAlone: /\balone: "/.test(around) && /\bsql:\s*$/.test(source.slice(0, index)),
+      isAlone: /\balone: "/.test(object) && /\bsql:\s*$/.test(source.slice(0, index)),
     };
   });
 };
 
-const flat = (text: string): string => text.replace(/\s+/g, " ").trim();
+const toOneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
 
 test("[PQ-13] a statement that reads rows other than it writes runs under a lock, or has a documented reason", async () => {
   const files = [...new Bun.Glob("{db,actors,src}/**/*.ts").scanSync({ cwd: ROOT })].filter(
@@ -98,7 +98,7 @@ test("[PQ-13] a statement that reads rows other than it writes runs under a lock
   await import("#src/context/open.ts");
   const found = [...listCompiled(), ...files.flatMap(listSourceStatements)]
     .filter(({ text }) => isWrite(text) && readsOthers(text))
-    .map(({ text, isAlone }) => ({ text: flat(text), isAlone }));
+    .map(({ text, isAlone }) => ({ text: toOneLine(text), isAlone }));
   const unnamed = found.filter(({ text, isAlone }) => !isAlone && !REVIEWED.some(([words]) => text.startsWith(words)));
   expect(unnamed.map(({ text }) => text)).toEqual([]);
   const unused = REVIEWED.filter(([words]) => !found.some(({ text, isAlone }) => !isAlone && text.startsWith(words)));
@@ -114,7 +114,7 @@ test("[PQ-13] a group takes the locks of all its names, each once and always in 
     resolve() {},
     reject() {},
   });
-  expect(makeLocks([pending(undefined), pending()])).toBeUndefined();
+  expect(toLockStatement([pending(undefined), pending()])).toBeUndefined();
   const text = `select pg_advisory_xact_lock(18, ${ALONE.indexOf("templates")}), pg_advisory_xact_lock(18, ${ALONE.indexOf("quota")})`;
-  expect(makeLocks([pending("quota"), pending(undefined, "templates", "quota")])?.text).toBe(text);
+  expect(toLockStatement([pending("quota"), pending(undefined, "templates", "quota")])?.text).toBe(text);
 });

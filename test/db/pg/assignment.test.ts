@@ -14,7 +14,10 @@ const countPerNode = (held: readonly HeldShard[], living: readonly string[]): nu
 /** Returns how many shards may stay where they are in the final balanced state, derived from the rule rather than the algorithm. */
 const maxUnmoved = (held: readonly HeldShard[], living: readonly string[]): number => {
   const [least, over] = [Math.floor(held.length / living.length), held.length % living.length];
-  return countPerNode(held, living).reduce((sum, count, at) => sum + Math.min(count, least + (at < over ? 1 : 0)), 0);
+  return countPerNode(held, living).reduce(
+    (sum, count, index) => sum + Math.min(count, least + (index < over ? 1 : 0)),
+    0,
+  );
 };
 
 const applyMoves = (held: readonly HeldShard[], moves: readonly Move[]): HeldShard[] => {
@@ -69,8 +72,8 @@ test(`[CP-4] all nodes get equal shares, the fewest shards move, and none moves 
         expect(moves.length, context).toBe(held.length - maxUnmoved(held, living));
       }
       expect(planMoves(next, living), `${context}: second plan`).toEqual([]);
-      const rested = next.map(({ node }) => ({ node }));
-      const counts = countPerNode(applyMoves(rested, planMoves(rested, living)), living);
+      const settled = next.map(({ node }) => ({ node }));
+      const counts = countPerNode(applyMoves(settled, planMoves(settled, living)), living);
       expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), `${context}: after the moves`).toBeLessThan(2);
       held = next;
     }

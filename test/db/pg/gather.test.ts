@@ -51,14 +51,14 @@ test("[PQ-11] lines of many batches are written in order by one statement after 
 });
 
 test("[PQ-11] lines stay in their own batch if another statement may touch them, if there are few of them, and after a refusal", () => {
-  const isGatheredInPlace = (group: readonly Pending[], isGathered = true): boolean =>
+  const staysInBatches = (group: readonly Pending[], isGathered = true): boolean =>
     gatherOutgoing(group, isGathered).every(({ source }) => source !== undefined);
-  expect(isGatheredInPlace(makeMany(), false)).toBe(true);
-  expect(isGatheredInPlace([...makeMany(), makePending(...deleteSubAgent({ id: "a", key: 1 }))])).toBe(true);
-  const { touches: _touches, ...silent } = counted;
-  expect(isGatheredInPlace([...makeMany(), makePending(silent)])).toBe(true);
-  expect(isGatheredInPlace([makePending(counted, ...makeLines(1, 3))])).toBe(true);
-  expect(isGatheredInPlace(makeMany())).toBe(false);
+  expect(staysInBatches(makeMany(), false)).toBe(true);
+  expect(staysInBatches([...makeMany(), makePending(...deleteSubAgent({ id: "a", key: 1 }))])).toBe(true);
+  const { touches: _touches, ...untagged } = counted;
+  expect(staysInBatches([...makeMany(), makePending(untagged)])).toBe(true);
+  expect(staysInBatches([makePending(counted, ...makeLines(1, 3))])).toBe(true);
+  expect(staysInBatches(makeMany())).toBe(false);
 });
 
 testNeeding(
@@ -81,8 +81,8 @@ testNeeding(
       "7: constraint",
     ]);
     const found = (await sql.unsafe("select id::int as id from agent_logs order by id")) as { id: number }[];
-    const kept = starts.filter((_, i) => i !== 7).flatMap((first) => [first, first + 1]);
-    expect(found.map(({ id }) => id)).toEqual(kept.sort((a, b) => a - b));
+    const expected = starts.filter((_, i) => i !== 7).flatMap((first) => [first, first + 1]);
+    expect(found.map(({ id }) => id)).toEqual(expected.sort((a, b) => a - b));
     await store.close();
     await database.remove();
   },

@@ -28,9 +28,9 @@ afterEach(async () => {
 
 type Options = { clock?: typeof systemClock; handler?: Partial<ShardsHandler>; url?: string };
 
-const makeOptions = async (id: string, { clock = systemClock, url: way }: Options = {}) => {
+const makeOptions = async (id: string, { clock = systemClock, url: givenUrl }: Options = {}) => {
   database ??= createDatabase();
-  const url = way ?? (await database).url;
+  const url = givenUrl ?? (await database).url;
   const fatal: string[] = [];
   const options = {
     url,
@@ -98,20 +98,26 @@ testNeeding(
     await until(isEven([a, b, c]));
     // A node was asked to adopt each of its shards as often as it got it, and to release it before it was moved.
     for (const { sum, shards } of [a, b, c]) {
-      const gone = sum("releaseShards");
+      const released = sum("releaseShards");
       expect(
         sum("adopt")
-          .filter((shard) => !gone.includes(shard))
+          .filter((shard) => !released.includes(shard))
           .sort((x, y) => x - y),
       ).toEqual(shards());
-      expect(gone.every((shard) => sum("adopt").includes(shard))).toBe(true);
+      expect(released.every((shard) => sum("adopt").includes(shard))).toBe(true);
     }
     expect(c.sum("releaseShards")).toEqual([]);
-    const [its = 0] = b.shards();
-    expect(a.member.nodeOf(its)).toEqual({ id: "b:1", address: "b:1" });
-    expect(b.member.nodeOf(its)).toBeUndefined();
-    // Each writes to its own shards, and what belongs to none.
-    const outcomes = await Promise.all([a.write(its), b.write(its), a.write(), c.write(its), c.write(c.shards()[0])]);
+    const [shardOfB = 0] = b.shards();
+    expect(a.member.nodeOf(shardOfB)).toEqual({ id: "b:1", address: "b:1" });
+    expect(b.member.nodeOf(shardOfB)).toBeUndefined();
+    // Each node writes to its own shards, and what belongs to no shard.
+    const outcomes = await Promise.all([
+      a.write(shardOfB),
+      b.write(shardOfB),
+      a.write(),
+      c.write(shardOfB),
+      c.write(c.shards()[0]),
+    ]);
     expect(outcomes).toEqual(["moved", "done", "done", "moved", "done"]);
     expect([a.fatal, b.fatal, c.fatal]).toEqual([[], [], []]);
   },
@@ -134,25 +140,25 @@ testNeeding(
     const c = await join("c:1");
     const nodes = [a, b, c];
     await until(isEven(nodes));
-    const had = b.shards();
+    const ownedShards = b.shards();
     const since = performance.now();
     clock.halt();
     await until(() => b.member.serves_ms <= 0);
     // No node has taken any as long as the old owner might have served it.
-    expect(had.some((shard) => a.member.has(shard) || c.member.has(shard))).toBe(false);
+    expect(ownedShards.some((shard) => a.member.has(shard) || c.member.has(shard))).toBe(false);
     await until(isEven([a, c]));
     expect(performance.now() - since).toBeLessThan(LEASE_MS + 4000);
-    expect(had.every((shard) => a.member.has(shard) || c.member.has(shard))).toBe(true);
-    expect(await Promise.all([b.write(had[0]), b.write()])).toEqual(["closed", "closed"]);
+    expect(ownedShards.every((shard) => a.member.has(shard) || c.member.has(shard))).toBe(true);
+    expect(await Promise.all([b.write(ownedShards[0]), b.write()])).toEqual(["closed", "closed"]);
     clock.goOn();
     await until(() => b.fatal.length === 2);
     expect(b.fatal).toEqual(["another node has taken over", "another node has taken over"]);
     expect([b.member.role, b.member.state.lease]).toEqual(["spare", "free"]);
     await b.leave();
-    // A process of its name joins again, and gets shards like any other.
-    const again = await join("b:1");
-    await until(isEven([a, again, c]));
-    expect([a.fatal, c.fatal, again.fatal]).toEqual([[], [], []]);
+    // A process with the same name joins, and gets shards like any other.
+    const rejoined = await join("b:1");
+    await until(isEven([a, rejoined, c]));
+    expect([a.fatal, c.fatal, rejoined.fatal]).toEqual([[], [], []]);
   },
 );
 
@@ -163,7 +169,7 @@ testNeeding(
     const a = await join("a:1");
     const b = await join("b:1");
     await until(isEven([a, b]));
-    const had = b.shards();
+    const ownedShards = b.shards();
     const since = performance.now();
     await b.leave();
     await until(() => a.member.count === SHARD_COUNT);
@@ -172,17 +178,17 @@ testNeeding(
       a.member.hasNext,
       a
         .sum("adopt")
-        .slice(-had.length)
+        .slice(-ownedShards.length)
         .sort((x, y) => x - y),
-    ]).toEqual([false, had]);
+    ]).toEqual([false, ownedShards]);
     await a.leave();
     const c = await join("c:1");
     expect([c.member.count, c.fatal]).toEqual([SHARD_COUNT, []]);
     // A node that is alone again fences it: nothing of its state is left.
     await c.leave();
-    const alone = await ClusterNode.join((await makeOptions("d:1")).options);
-    cleanups.push(alone);
-    await alone.whenActive();
+    const single = await ClusterNode.join((await makeOptions("d:1")).options);
+    cleanups.push(single);
+    await single.whenActive();
   },
 );
 
@@ -192,28 +198,28 @@ testNeeding(
   async () => {
     const gate = Promise.withResolvers<void>();
     let isStuck = true;
-    const left: number[] = [];
+    const releasedShards: number[] = [];
     const a = await join("a:1", {
       handler: {
         releaseShards: async (shards) => {
-          left.push(...shards);
+          releasedShards.push(...shards);
           if (isStuck) await gate.promise;
         },
       },
     });
     const b = await join("b:1");
-    await until(() => left.length > 0);
-    const [part = 0] = left;
+    await until(() => releasedShards.length > 0);
+    const [part = 0] = releasedShards;
     // Unowned for the moment: requests for it wait.
     expect([a.member.has(part), a.member.nodeOf(part), b.member.has(part)]).toEqual([false, undefined, false]);
     await until(() => a.member.has(part));
     expect([b.member.count, await a.write(part), a.sum("adopt").length]).toEqual([0, "done", SHARD_COUNT]);
     isStuck = false;
     gate.resolve();
-    await until(() => a.sum("adopt").length === SHARD_COUNT + left.length);
+    await until(() => a.sum("adopt").length === SHARD_COUNT + releasedShards.length);
     await until(isEven([a, b]));
-    const gone = a.sum("releaseShards").filter((one) => !a.member.has(one));
-    expect(await Promise.all(gone.slice(0, 3).map((one) => a.write(one)))).toEqual(Array(3).fill("moved"));
+    const moved = a.sum("releaseShards").filter((one) => !a.member.has(one));
+    expect(await Promise.all(moved.slice(0, 3).map((one) => a.write(one)))).toEqual(Array(3).fill("moved"));
     expect([a.fatal, b.fatal]).toEqual([[], []]);
   },
 );
@@ -262,8 +268,8 @@ testNeeding(
     expect(proxy.counts.turns - turns).toBeLessThanOrEqual(3 * seconds + 3);
 
     const notifications: string[] = [];
-    await using hears = new SQL(url, { max: 1 });
-    await hears.listen("slipway", (text) => void notifications.push(text));
+    await using listener = new SQL(url, { max: 1 });
+    await listener.listen("slipway", (text) => void notifications.push(text));
     const b = await join("b:1");
     await until(isEven([a, b]));
     // One that joins, two hand-overs of shards, and one that leaves.
@@ -294,7 +300,7 @@ testNeeding(
       expect(error).toBeInstanceOf(UnsafeDatabaseError);
       return (error as Error).message;
     };
-    const alone = await joinAndLead("a:1");
+    const single = await joinAndLead("a:1");
     expect(await getRejectionReason(join("b:1"))).toBe(
       "cluster_active is every here, but node a:1 works on this database with cluster_active = one. Set it to one here, or stop that node first",
     );
@@ -306,7 +312,7 @@ testNeeding(
     await until(() => spare.leader?.id === "a:1");
     waiting.abort(new Error("enough"));
     expect(await led.catch(({ message }) => message)).toBe("enough");
-    await alone.leaveCluster();
+    await single.leaveCluster();
     const b = await join("b:1");
     expect(b.member.count).toBe(SHARD_COUNT);
     const none =
@@ -345,14 +351,14 @@ testNeeding([needs.postgres], "[CP-7] every node survives a database outage that
     });
   }
   await using sql = new SQL((await makeOptions("")).options.url, { max: 2 });
-  const held = await sql.reserve();
+  const locker = await sql.reserve();
   // Writes to leases hang, as during a database outage; reads still work.
-  await held.unsafe("begin; lock table leases in share mode").simple();
+  await locker.unsafe("begin; lock table leases in share mode").simple();
   const ended = "select 1 from leases where expires_at <= clock_timestamp()";
   await until(async () => (await sql.unsafe(ended)).length === 2);
   const seen = [lapses, nodes.map(({ member }) => member.serves_ms > 0)];
-  await held.unsafe("commit");
-  held.release();
+  await locker.unsafe("commit");
+  locker.release();
   await until(() => nodes.every(({ member }) => member.serves_ms > 0));
   expect(seen).toEqual([2, [false, false]]);
   expect([nodes.map((one) => one.shards()), nodes.map(({ fatal }) => fatal)]).toEqual([shards, [[], []]]);

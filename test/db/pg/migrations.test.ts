@@ -40,23 +40,23 @@ const schemaAfter = async (...lists: (readonly Migration[])[]): Promise<string[]
   return rows.map(({ line }) => line).sort();
 };
 
-const printed: Migration = { name: "tables", sql: formatTablesMigration(), version: 1 };
+const generated: Migration = { name: "tables", sql: formatTablesMigration(), version: 1 };
 const [released] = PG_MIGRATIONS as [Migration, ...Migration[]];
 
 testNeeding(
   [needs.postgres],
   "[PQ-3] all steps end with the tables of db/schema, from an empty database and from 0.2.0",
   async () => {
-    const wanted = await schemaAfter([printed]);
-    expect(wanted.length).toBeGreaterThan(1_000);
-    expect(await schemaAfter(PG_MIGRATIONS)).toEqual(wanted);
+    const expected = await schemaAfter([generated]);
+    expect(expected.length).toBeGreaterThan(1_000);
+    expect(await schemaAfter(PG_MIGRATIONS)).toEqual(expected);
     const steps: string[] = [];
     configureLogging({ level: "info", format: "json", write: (line) => void steps.push(JSON.parse(line).step) });
     using _quiet = { [Symbol.dispose]: resetLogging };
-    expect(await schemaAfter([released], PG_MIGRATIONS)).toEqual(wanted);
+    expect(await schemaAfter([released], PG_MIGRATIONS)).toEqual(expected);
     // A new database has no upgrade that the log could report.
     expect(steps).toEqual(PG_MIGRATIONS.slice(1).map(({ name }) => name));
-    expect(await schemaAfter([released])).not.toEqual(wanted);
+    expect(await schemaAfter([released])).not.toEqual(expected);
   },
 );
 

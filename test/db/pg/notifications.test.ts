@@ -25,7 +25,7 @@ const insertAudited = (key: string, expect?: number) => ({
 
 testNeeding(
   [needs.postgres],
-  "[PQ-12] each group is announced once, a refused group never, and an announcement lost with the connection again",
+  "[PQ-12] each group is announced once, a rejected group never, and an announcement lost with the connection is repeated",
   async () => {
     database = await createDatabase();
     const { url } = database;
@@ -88,10 +88,10 @@ testNeeding(
       two.openStore(),
     ];
     const received: Record<"writing" | "reading", string[]> = { writing: [], reading: [] };
-    const receiveWords = (which: keyof typeof received) => (words: readonly BroadcastEvent[] | undefined) =>
+    const receiveEvents = (which: keyof typeof received) => (words: readonly BroadcastEvent[] | undefined) =>
       received[which].push(...(words ? words.map(({ id }) => id) : ["everything"]));
-    store.onBroadcast(receiveWords("writing"));
-    reads.listen(receiveWords("reading"));
+    store.onBroadcast(receiveEvents("writing"));
+    reads.listen(receiveEvents("reading"));
     const haveBothReceived = (what: string): boolean => Object.values(received).every((all) => all.includes(what));
     await until(() => haveBothReceived("everything"), { what: "everything at the beginning" });
     other.broadcast("key_gone", "first", {});

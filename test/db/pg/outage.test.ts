@@ -8,7 +8,7 @@ import { ShardsMember } from "#db/pg/shards/member.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { explainReason } from "#src/cli/reason.ts";
 import { type PostgresServer, startSingle } from "#test/support/cluster/postgres-pair.ts";
-import { startSilentWay } from "#test/support/cluster/silent-proxy.ts";
+import { startSilentProxy } from "#test/support/cluster/silent-proxy.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
@@ -25,9 +25,9 @@ afterEach(async () => {
 });
 
 const startServer = async (): Promise<PostgresServer> => {
-  const alone = await startSingle();
-  cleanups.push(async () => alone[Symbol.asyncDispose]());
-  return alone.server;
+  const single = await startSingle();
+  cleanups.push(async () => single[Symbol.asyncDispose]());
+  return single.server;
 };
 
 const storeOn = async (url: string): Promise<PgStore> => {
@@ -45,8 +45,8 @@ const read = (store: PgStore): Promise<string> =>
 const measureOutcomes = async (
   requests: readonly Promise<string>[],
 ): Promise<{ outcomes: string[]; took_ms: number }> => {
-  const began = performance.now();
-  return { outcomes: await Promise.all(requests), took_ms: performance.now() - began };
+  const beganAt = performance.now();
+  return { outcomes: await Promise.all(requests), took_ms: performance.now() - beganAt };
 };
 
 /** Writes continue, and everything submitted earlier is settled: batches are written in order. */
@@ -65,19 +65,19 @@ testNeeding(
     const store = await storeOn(server.url());
     expect(await write(store, "before")).toBe("done");
     server.kill();
-    await until(async () => (await write(store, "first")) === "unreachable", { what: "it to be seen" });
+    await until(async () => (await write(store, "first")) === "unreachable", { what: "the outage to be noticed" });
     const { outcomes, took_ms } = await measureOutcomes([write(store, "a"), read(store), write(store, "b")]);
     expect(outcomes).toEqual(["unreachable", "unreachable", "unreachable"]);
     expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);
     await server.start();
     expect((await listKeysAfterwards(store)).filter((key) => key !== "first")).toEqual(["before"]);
 
-    const patient = await openPgStore({ url: server.url(), now: 0, fatal: () => {} });
-    cleanups.push(() => patient.close());
+    const waitingStore = await openPgStore({ url: server.url(), now: 0, fatal: () => {} });
+    cleanups.push(() => waitingStore.close());
     server.kill();
     // So that nothing is in flight.
-    patient.reconnect();
-    const waiting = [write(patient, "c"), read(patient)];
+    waitingStore.reconnect();
+    const waiting = [write(waitingStore, "c"), read(waitingStore)];
     await server.start();
     expect(await Promise.all(waiting)).toEqual(["done", "done"]);
   },
@@ -116,10 +116,10 @@ testNeeding(
   async () => {
     const database = await createDatabase();
     cleanups.push(() => database.remove());
-    using way = startSilentWay(new URL(database.url));
-    const store = await storeOn(way.url);
+    using proxy = startSilentProxy(new URL(database.url));
+    const store = await storeOn(proxy.url);
     expect([await write(store, "before"), await read(store)]).toEqual(["done", "done"]);
-    way.silence();
+    proxy.silence();
     const { outcomes, took_ms } = await measureOutcomes([write(store, "lost"), read(store)]);
     expect(outcomes[0]).toBe("unknown");
     expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);

@@ -12,11 +12,11 @@ import { createDatabase } from "#test/support/postgres.ts";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
 /** Reports use their own statements for each database. */
-const isElsewhere = (file: string): boolean =>
+const isExcluded = (file: string): boolean =>
   file.includes("/migrations/") || /worker|drizzle\.config|\.d\.ts$|print-migration/.test(file);
 
 /** Statements that only read SQLite's files are not the store's. */
-const isOfBoth = (file: string): boolean => !/db\/(pg|engine|reports|backup)\//.test(file);
+const isForBothDatabases = (file: string): boolean => !/db\/(pg|engine|reports|backup)\//.test(file);
 
 const TABLES = new Set(listTableConfigs().map(({ name }) => name));
 
@@ -25,7 +25,7 @@ const listSourceStatements = (file: string): string[] =>
   [...readFileSync(ROOT + file, "utf8").matchAll(/\bsql: "((?:[^"\\]|\\.)*)"/g)].map(([, text = ""]) => text);
 
 /** Returns the text, unless it comes from another test in this process: about its own tables, or impossible to compile. */
-const ours = ({ text }: { text: () => string }): string[] => {
+const listOwnTexts = ({ text }: { text: () => string }): string[] => {
   try {
     const [, table] = /^(?:insert into|update|delete from|select .*? from) "(\w+)"/s.exec(text()) ?? [];
     return table === undefined || TABLES.has(table) ? [text()] : [];
@@ -35,14 +35,19 @@ const ours = ({ text }: { text: () => string }): string[] => {
 };
 
 testNeeding([needs.postgres], "[PQ-1] every statement that is compiled can be prepared on PostgreSQL", async () => {
-  const files = [...new Bun.Glob("db/**/*.ts").scanSync({ cwd: ROOT })].filter((file) => !isElsewhere(`/${file}`));
+  const files = [...new Bun.Glob("db/**/*.ts").scanSync({ cwd: ROOT })].filter((file) => !isExcluded(`/${file}`));
   for (const file of files) await import(ROOT + file);
   await import("#src/context/open.ts");
-  const texts = [...new Set([...compiledTexts.flatMap(ours), ...files.filter(isOfBoth).flatMap(listSourceStatements)])];
+  const texts = [
+    ...new Set([
+      ...compiledTexts.flatMap(listOwnTexts),
+      ...files.filter(isForBothDatabases).flatMap(listSourceStatements),
+    ]),
+  ];
   expect(texts.length).toBeGreaterThan(250);
   const created = await createDatabase();
   await using sql = new SQL(created.url, { max: 1 });
-  const refused: string[] = [];
+  const rejected: string[] = [];
   for (const text of texts) {
     const postgres = toPostgres(text);
     await sql
@@ -52,13 +57,13 @@ testNeeding([needs.postgres], "[PQ-1] every statement that is compiled can be pr
         async () => {
           const [{ types }] = await sql.unsafe("select parameter_types::text as types from pg_prepared_statements");
           // A time in milliseconds, or a key that contains a chat's number, would not fit.
-          if (/\b(integer|smallint|real)\b/.test(types)) refused.push(`${types}\n  ${postgres.replace(/\s+/g, " ")}`);
+          if (/\b(integer|smallint|real)\b/.test(types)) rejected.push(`${types}\n  ${postgres.replace(/\s+/g, " ")}`);
           await sql.unsafe("deallocate one").simple();
         },
-        (error: Error) => refused.push(`${error.message}\n  ${postgres.replace(/\s+/g, " ")}`),
+        (error: Error) => rejected.push(`${error.message}\n  ${postgres.replace(/\s+/g, " ")}`),
       );
   }
   await sql.close();
   await created.remove();
-  expect(refused).toEqual([]);
+  expect(rejected).toEqual([]);
 });

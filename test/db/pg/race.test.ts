@@ -118,9 +118,9 @@ const grant = (key_id: string, app_id: string, user_id: string) => ({
 type Race = {
   readonly before: readonly Statement[];
   /** The concurrent writes of the two nodes. */
-  readonly wanted: readonly [readonly Statement[], readonly Statement[]];
+  readonly writes: readonly [readonly Statement[], readonly Statement[]];
   /** The first node's query as soon as it is answered. */
-  look?(): Promise<unknown>;
+  readState?(): Promise<unknown>;
   /** Checks the state once both were answered; by default, exactly one has won. */
   check?(outcomes: readonly string[], seen: unknown): Promise<void>;
 };
@@ -132,20 +132,20 @@ const expectOneWinner = async (outcomes: readonly string[]): Promise<void> => {
 
 /** Races between objects with this name. */
 const RACES: Readonly<Record<string, (n: string) => Race>> = {
-  "a template is deleted and a workspace is made of it": (n) => ({
+  "a template is deleted and a workspace is created from it": (n) => ({
     before: [insertTemplate(template(n, "u"))],
-    wanted: [[deleteTemplate({ id: n, now: 2 })], [guardTemplate({ id: n }), insertWorkspace(workspace(n, "u", n))]],
+    writes: [[deleteTemplate({ id: n, now: 2 })], [guardTemplate({ id: n }), insertWorkspace(workspace(n, "u", n))]],
   }),
-  "a user is deleted and a workspace is made for them": (n) => ({
+  "a user is deleted and a workspace is created for them": (n) => ({
     before: [insertUser(makeUser(n))],
-    wanted: [
+    writes: [
       [deleteUser({ id: `id-of-${n}`, now: 2 })],
       [guardUser({ id: `id-of-${n}` }), insertWorkspace(workspace(n, `id-of-${n}`, "t"))],
     ],
   }),
-  "a user is deleted and a key is made for them": (n) => ({
+  "a user is deleted and a key is created for them": (n) => ({
     before: [insertUser(makeUser(n))],
-    wanted: [
+    writes: [
       [deleteUser({ id: `id-of-${n}`, now: 2 }), deleteKeysByUser({ user_id: `id-of-${n}`, except: "" })],
       [guardUser({ id: `id-of-${n}` }), insertKey(key(n, `id-of-${n}`))],
     ],
@@ -156,18 +156,18 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
   }),
   "the last two owners take the role from each other": (n) => ({
     before: [insertUser(["a", "b"].map((one) => ({ ...makeUser(one + n), roles: ["owner"] })))],
-    wanted: [
+    writes: [
       [guardOwner({ id: `id-of-a${n}` }), updateUser(`id-of-b${n}`, { roles: [] })],
       [guardOwner({ id: `id-of-b${n}` }), updateUser(`id-of-a${n}`, { roles: [] })],
     ],
   }),
   "two templates of one name": (n) => ({
     before: [],
-    wanted: [[insertTemplate(template(`a${n}`, "u", n))], [insertTemplate(template(`b${n}`, "u", n))]],
+    writes: [[insertTemplate(template(`a${n}`, "u", n))], [insertTemplate(template(`b${n}`, "u", n))]],
   }),
   "the last secret that somebody may have, twice": (n) => ({
     before: [insertUser(makeUser(n))],
-    wanted: [
+    writes: [
       [insertUserSecret(secret(`a${n}`, `id-of-${n}`), 1)],
       [insertUserSecret(secret(`b${n}`, `id-of-${n}`), 1)],
     ],
@@ -184,24 +184,24 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
         insertWorkspace(ids.map((id) => workspace(id, `id-of-${n}`, "t"))),
         insertBuild(ids.map(build)),
       ],
-      wanted: [start(ids[0]), start(ids[1])],
+      writes: [start(ids[0]), start(ids[1])],
     };
   },
   "sharing is switched off and a workspace is shared": (n) => ({
     before: [insertOrganization(organization(n)), insertWorkspace({ ...workspace(n, "u", "t"), organization_id: n })],
-    wanted: [
+    writes: [
       [storeSharingDisabled(n, true)],
       [guardSharing({ organization_id: n }), updateWorkspace(n, { user_acl: { somebody: "use" } })],
     ],
     // Switching it off then reads what is shared.
-    look: () => nodes[0].all(listForbiddenSharing({ organization_id: n })),
+    readState: () => nodes[0].all(listForbiddenSharing({ organization_id: n })),
     async check([, shared], found) {
       expect(found).toHaveLength(shared === "done" ? 1 : 0);
     },
   }),
   "an application is deleted and granted something": (n) => ({
     before: [insertOAuth2App({ id: n, name: n, redirect_uris: [], auth_method: "none", ...TIMES })],
-    wanted: [
+    writes: [
       [deleteKeysOfApp({ app_id: n }), deleteOAuth2App(n)],
       [
         updateOAuth2App(n, { updated_at: 2 }, { expect: 1 }),
@@ -219,7 +219,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
       insertGroup({ id: n, organization_id: "org", name: n, ...TIMES }),
       insertMember({ organization_id: "org", user_id: `id-of-${n}`, ...TIMES }),
     ],
-    wanted: [
+    writes: [
       endMembership({ organization_id: "org", user_id: `id-of-${n}` }, 2),
       addToGroup([{ group_id: n, organization_id: "org", user_id: `id-of-${n}` }]),
     ],
@@ -258,7 +258,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
         }),
         ...toContextBatch(1),
       ],
-      wanted: [toContextBatch(2), [pinContextOnce(chat, n, 1)]],
+      writes: [toContextBatch(2), [pinContextOnce(chat, n, 1)]],
       async check(outcomes) {
         expect(outcomes).toEqual(["done", "done"]);
         const pinned = await nodes[0].get(findChatContext({ chat }));
@@ -283,12 +283,12 @@ describe("[PQ-14] two nodes make conflicting changes", () => {
     testNeeding([needs.postgres], `${name} (seed ${SEED})`, async () => {
       const random = randomFrom(SEED);
       for (let i = 0; i < ROUNDS; i++) {
-        const { before, wanted, look, check = expectOneWinner } = race(`r${++round}`);
+        const { before, writes, readState, check = expectOneWinner } = race(`r${++round}`);
         await nodes[0].commit(before);
         let seen: unknown;
         const commit = async (at: 0 | 1): Promise<string> => {
-          const outcome = await awaitOutcome(nodes[at].commit(wanted[at]));
-          if (at === 0) seen = await look?.();
+          const outcome = await awaitOutcome(nodes[at].commit(writes[at]));
+          if (at === 0) seen = await readState?.();
           return outcome;
         };
         const commitLater = async (at: 0 | 1): Promise<string> => {

@@ -21,19 +21,25 @@ test("[PQ-16] a group counts its changes to lists and callers, once, and nothing
   const makeTouching = (...touches: ("workspaces" | "agents" | "callers" | "audit" | "lines")[]) => ({
     batch: [{ sql: "", rows: [[]], touches }],
   });
-  const by = { node: "n", epoch: 7 };
-  expect(toCounterUpdate(by, [makeTouching("audit"), makeTouching("lines"), makeTouching()])).toBeUndefined();
-  expect(toCounterUpdate(by, [makeTouching("agents"), makeTouching("workspaces")])?.params).toEqual(["n", 7, 1, 0, 1]);
-  expect(toCounterUpdate(by, [makeTouching("lines"), makeTouching("callers")])?.params).toEqual(["n", 7, 0, 1, 0]);
+  const writer = { node: "n", epoch: 7 };
+  expect(toCounterUpdate(writer, [makeTouching("audit"), makeTouching("lines"), makeTouching()])).toBeUndefined();
+  expect(toCounterUpdate(writer, [makeTouching("agents"), makeTouching("workspaces")])?.params).toEqual([
+    "n",
+    7,
+    1,
+    0,
+    1,
+  ]);
+  expect(toCounterUpdate(writer, [makeTouching("lines"), makeTouching("callers")])?.params).toEqual(["n", 7, 0, 1, 0]);
   // A batch without this information affects everything.
-  expect(toCounterUpdate(by, [{ batch: [{ sql: "", rows: [[]] }] }])?.params).toEqual(["n", 7, 1, 1, 1]);
+  expect(toCounterUpdate(writer, [{ batch: [{ sql: "", rows: [[]] }] }])?.params).toEqual(["n", 7, 1, 1, 1]);
   // Writes of one workspace's agents do not affect other workspaces.
   const [two, one] = [
     { ...makeTouching("agents"), about: "two" },
     { ...makeTouching("agents", "lines"), about: "one" },
   ];
-  expect(toCounterUpdate(by, [two, one, two])?.params).toEqual(["n", 7, 1, 0, 0, "{one,two}"]);
-  expect(toCounterUpdate(by, [two, { ...makeTouching("workspaces"), about: "three" }])?.params).toEqual([
+  expect(toCounterUpdate(writer, [two, one, two])?.params).toEqual(["n", 7, 1, 0, 0, "{one,two}"]);
+  expect(toCounterUpdate(writer, [two, { ...makeTouching("workspaces"), about: "three" }])?.params).toEqual([
     "n",
     7,
     1,
@@ -50,7 +56,7 @@ const loadVersions = (store: ReadStore) =>
     return [store.shownVersion, store.callersVersion, store.getVersion()];
   });
 
-/** Likewise: which workspaces lists contain, and what is shown of two of them. */
+/** The versions of the lists of workspaces, and of what is shown of two workspaces, for a request to this store. */
 const loadShownVersions = (store: ReadStore) =>
   readLocally(async () => {
     await store.refreshVersions();
@@ -116,7 +122,7 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[PQ-16] a read after an acknowledged write sees it, also when other reads share its check",
+  "[PQ-16] a read after an acknowledged write sees it, even when other reads share its check",
   async () => {
     database = await createDatabase();
     const store = await openPgStore({ url: database.url, now: 0, sendsNotices: true, fatal: () => {} });
@@ -126,29 +132,29 @@ testNeeding(
     await store.commit([insertSetting({ key: "n", value: "0" })]);
     const query = { sql: "select value from settings where key = 'n'", params: [], map: ([n]: unknown[]) => Number(n) };
     let acknowledged = 0;
-    let going = true;
-    const kept = { version: undefined as number | undefined, value: 0 };
-    let used = 0;
+    let isRunning = true;
+    const cached = { version: undefined as number | undefined, value: 0 };
+    let hitCount = 0;
     const read = (): Promise<void> =>
       readLocally(async () => {
-        const least = acknowledged;
+        const minimum = acknowledged;
         await spare.refreshVersions();
         const version = spare.shownVersion;
-        if (version !== undefined && version === kept.version) used++;
-        const value = version !== undefined && version === kept.version ? kept.value : await spare.get(query);
-        expect(value).toBeGreaterThanOrEqual(least);
-        Object.assign(kept, { version, value });
+        if (version !== undefined && version === cached.version) hitCount++;
+        const value = version !== undefined && version === cached.version ? cached.value : await spare.get(query);
+        expect(value).toBeGreaterThanOrEqual(minimum);
+        Object.assign(cached, { version, value });
       }) as Promise<void>;
     const readers = Array.from({ length: 16 }, async () => {
-      while (going) await read();
+      while (isRunning) await read();
     });
     for (let n = 1; n <= 200; n++) {
       await store.commit([changeSetting("n", { value: String(n) })]);
       acknowledged = n;
     }
-    going = false;
+    isRunning = false;
     await Promise.all(readers);
-    expect(used).toBeGreaterThan(0);
+    expect(hitCount).toBeGreaterThan(0);
     await store.close();
     await spare.close();
   },
@@ -236,7 +242,7 @@ testNeeding(
       stores.push(new PgStore(new Primary(url), node, epoch, { fatal: () => {}, sendsNotices: true, isShared: true }));
     }
     const [a, b] = stores as [PgStore, PgStore];
-    const ofAgents = [{ sql: "delete from timers", rows: [[]], touches: ["agents"] as const }];
+    const agentWrites = [{ sql: "delete from timers", rows: [[]], touches: ["agents"] as const }];
     const findRaised = async (work: () => Promise<unknown>): Promise<boolean[]> => {
       const before = (await loadShownVersions(spare)) ?? [];
       expect(before).not.toContain(undefined);
@@ -245,21 +251,21 @@ testNeeding(
     };
     expect(await findRaised(async () => {})).toEqual([false, false, false]);
     for (const store of [a, b, a]) {
-      expect(await findRaised(() => store.commit(ofAgents, { about: "one" }))).toEqual([false, true, false]);
-      expect(await findRaised(() => store.commit(ofAgents, { about: "other" }))).toEqual([false, false, true]);
-      expect(await findRaised(() => store.commit(ofAgents, { about: "a third" }))).toEqual([false, false, false]);
+      expect(await findRaised(() => store.commit(agentWrites, { about: "one" }))).toEqual([false, true, false]);
+      expect(await findRaised(() => store.commit(agentWrites, { about: "other" }))).toEqual([false, false, true]);
+      expect(await findRaised(() => store.commit(agentWrites, { about: "a third" }))).toEqual([false, false, false]);
     }
     const commitBoth = () =>
       Promise.all([
-        a.commit(ofAgents, { about: "other" }),
-        b.commit(ofAgents, { about: "one" }),
-        a.commit(ofAgents, { about: "one" }),
+        a.commit(agentWrites, { about: "other" }),
+        b.commit(agentWrites, { about: "one" }),
+        a.commit(agentWrites, { about: "one" }),
       ]);
     expect(await findRaised(commitBoth)).toEqual([false, true, true]);
     // The batch does not say whose they are, or writes more than that.
-    expect(await findRaised(() => b.commit(ofAgents))).toEqual([true, true, true]);
+    expect(await findRaised(() => b.commit(agentWrites))).toEqual([true, true, true]);
     expect(
-      await findRaised(() => b.commit([...ofAgents, insertSetting({ key: "a", value: "1" })], { about: "one" })),
+      await findRaised(() => b.commit([...agentWrites, insertSetting({ key: "a", value: "1" })], { about: "one" })),
     ).toEqual([true, true, true]);
     expect(await findRaised(() => removeNodeFromShards(connection, { node: "b", epoch: b.epoch }, 60_000))).toEqual([
       true,

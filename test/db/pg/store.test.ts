@@ -205,30 +205,30 @@ testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is retried
   const store = await open(created.url);
   const slowRead = { sql: "select 7 from pg_sleep(1)", params: [], map: ([seven]: unknown[]) => seven };
   const reading = Promise.all([store.get(slowRead), store.get(slowRead)]);
-  const asleep = "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
-  await until(async () => (await querySql(created.url, asleep)).length === 2);
+  const sleepingQuery = "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+  await until(async () => (await querySql(created.url, sleepingQuery)).length === 2);
   await created.cutConnections();
   expect(await reading).toEqual([7, 7]);
 });
 
 testNeeding(
   [needs.postgres],
-  "[PQ-9] at most two reports run concurrently, also when one arrives while a slot is being passed on",
+  "[PQ-9] at most two reports run concurrently, even when one arrives while a slot is being passed on",
   async () => {
     const { url } = await database();
     await open(url);
     await using sql = new SQL(url, { max: 8 });
-    const late: Promise<string>[] = [];
-    let taken = 0;
-    let most = 0;
+    const lateReports: Promise<string>[] = [];
+    let runningCount = 0;
+    let maxRunning = 0;
     const readers = {
       async reserve() {
-        most = Math.max(most, ++taken);
+        maxRunning = Math.max(maxRunning, ++runningCount);
         const connection = await sql.reserve();
         const release = (): void => {
-          taken--;
+          runningCount--;
           connection.release();
-          if (late.length === 0) queueMicrotask(() => late.push(runReport()));
+          if (lateReports.length === 0) queueMicrotask(() => lateReports.push(runReport()));
         };
         return { unsafe: connection.unsafe.bind(connection), release };
       },
@@ -237,9 +237,9 @@ testNeeding(
     const search = JSON.stringify({ filter: {}, limit: 10 });
     const runReport = () => reports.run(readers, "audit", search);
     const found = await Promise.all(Array.from({ length: 6 }, runReport));
-    found.push(...(await Promise.all(late)));
+    found.push(...(await Promise.all(lateReports)));
     expect(found).toHaveLength(7);
     expect(found).toEqual(found.map(() => JSON.stringify({ keys: [], count: 0 })));
-    expect([most, taken]).toEqual([2, 0]);
+    expect([maxRunning, runningCount]).toEqual([2, 0]);
   },
 );

@@ -5,7 +5,7 @@ import { toPostgres } from "#db/pg/text.ts";
 
 describe("a statement for PostgreSQL", () => {
   // biome-ignore format: a table of cases
-  const forms: [string, string][] = [
+  const cases: [string, string][] = [
     ["select ? from a where b = ?", "select $1 from a where b = $2"],
     ["select ?2, ?1, ?2", "select $2, $1, $2"],
     [`select '?', "a?" from t -- why?\nwhere x = ?`, `select '?', "a?" from t -- why?\nwhere x = $1`],
@@ -23,7 +23,7 @@ describe("a statement for PostgreSQL", () => {
     ["select 1 from message_search where message_search match ?", "select 1 from message_search where words @@ fts_query($1)"],
     ["insert or replace into title_search (rowid, words) values (?, ?)", "insert into title_search (rowid, words) values ($1, to_tsvector('simple', $2)) on conflict (rowid) do update set words = excluded.words"],
   ];
-  test.each(forms)("[PQ-1] %s", (sqlite, postgres) => {
+  test.each(cases)("[PQ-1] %s", (sqlite, postgres) => {
     expect(toPostgres(sqlite).replace(/ subquery_1/g, " subquery_0")).toBe(postgres);
   });
 });
@@ -35,8 +35,8 @@ describe("an address of PostgreSQL", () => {
       "postgres://u:p@two/db?sslmode=require",
     ]);
     expect(splitHosts("postgresql://localhost/db")).toEqual(["postgresql://localhost/db"]);
-    for (const wrong of ["", "mysql://x/y", "postgres://", "slipway.db"])
-      expect(() => splitHosts(wrong)).toThrow(RangeError);
+    for (const invalid of ["", "mysql://x/y", "postgres://", "slipway.db"])
+      expect(() => splitHosts(invalid)).toThrow(RangeError);
   });
 
   test("[PQ-2] is shown without its password", () => {

@@ -27,7 +27,7 @@ let copyCount = 0;
 beforeAll(async () => {
   const store = openIn(intact);
   openEncryption(intact);
-  const put = insertInto(settings);
+  const insertOne = insertInto(settings);
   const account = { status: "active" as const, login_type: "none", roles: [], created_at: 0, updated_at: 0 };
   rows = { settings: new Map(), users: new Set() };
   for (let i = 0; i < USERS; i++) {
@@ -37,9 +37,9 @@ beforeAll(async () => {
   }
   const filler = "a value of some length, so that there are many pages ".repeat(3);
   for (let i = 0; i < SETTINGS; i += 100) {
-    const some = Array.from({ length: 100 }, (_, j) => ({ key: `key-${i + j}`, value: `${i + j} ${filler}` }));
-    for (const { key, value } of some) rows.settings.set(key, value);
-    await store.commit(some.map((one) => put(one)));
+    const batch = Array.from({ length: 100 }, (_, j) => ({ key: `key-${i + j}`, value: `${i + j} ${filler}` }));
+    for (const { key, value } of batch) rows.settings.set(key, value);
+    await store.commit(batch.map((one) => insertOne(one)));
   }
   await store.close();
 });
@@ -97,7 +97,7 @@ test("[OP-20] an intact database is copied completely, with key and uploads, and
   await again.close();
 });
 
-/** Those of users are the shortest. */
+/** Maximum number of rows in a page; the rows of users are the shortest. */
 const MAX_LEAF_ROWS = 64;
 const LEAF = 0x0d;
 
@@ -145,12 +145,12 @@ test.each([
   expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
 });
 
-test("[OP-20] a lost page of the schema table loses only the tables it names, also if their indexes are named elsewhere", async () => {
+test("[OP-20] a lost page of the schema table loses only the tables it names, even if their indexes are named elsewhere", async () => {
   const bytes = readFileSync(join(intact, "slipway.db"));
-  const lost = Math.floor(bytes.indexOf("CREATE TABLE `tasks`") / PAGE);
-  expect(lost).toBeGreaterThan(0);
+  const lostPage = Math.floor(bytes.indexOf("CREATE TABLE `tasks`") / PAGE);
+  expect(lostPage).toBeGreaterThan(0);
   const { into, report } = await runSalvage(
-    makeDamaged((fd) => void writeSync(fd, Buffer.alloc(PAGE, 0xff), 0, PAGE, lost * PAGE)),
+    makeDamaged((fd) => void writeSync(fd, Buffer.alloc(PAGE, 0xff), 0, PAGE, lostPage * PAGE)),
   );
   expect(report.repaired).toBe("header and list of tables");
   expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
@@ -168,6 +168,6 @@ test("[OP-20] the command names the tables with losses, and refuses a folder tha
   expect(printed).toMatch(/Tables that lost rows:\n.*UNREADABLE RANGES.*\n(.*\n)*settings /);
   const again = await runVerb(["salvage", into, "--data-dir", from]);
   expect([again.code, again.errors]).toEqual([1, expect.stringContaining("is not empty")]);
-  const nothing = await runSalvage(temp.path).catch((error: unknown) => error);
-  expect(nothing).toBeInstanceOf(BackupError);
+  const error = await runSalvage(temp.path).catch((error: unknown) => error);
+  expect(error).toBeInstanceOf(BackupError);
 });

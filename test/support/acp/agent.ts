@@ -41,8 +41,8 @@ const HOME = process.env.HOME ?? ".";
 const FORGETS = process.env.TEST_AGENT_FORGETS === "1";
 const DIES_LOADING = process.env.TEST_AGENT_DIES_LOADING === "1";
 const MODEL = process.env.TEST_AGENT_MODEL ?? "large";
-const HEARS_MCP = process.env.TEST_AGENT_NO_MCP !== "1";
-const ABILITIES = process.env.TEST_AGENT_READS_TEXT === "1" ? {} : { image: true, embeddedContext: true };
+const SUPPORTS_MCP = process.env.TEST_AGENT_NO_MCP !== "1";
+const CAPABILITIES = process.env.TEST_AGENT_READS_TEXT === "1" ? {} : { image: true, embeddedContext: true };
 const log = (line: string): void => appendFileSync(join(HOME, "agent.log"), `${line}\n`);
 const toRecordPath = (session: string): string => join(HOME, "sessions", `${session}.jsonl`);
 
@@ -258,10 +258,10 @@ let servers: readonly McpServer[] = [];
 agent({ name: "test-agent" })
   .onRequest("initialize", async () => {
     log("initialize");
-    const mcpCapabilities = { http: HEARS_MCP };
+    const mcpCapabilities = { http: SUPPORTS_MCP };
     return {
       protocolVersion: 1,
-      agentCapabilities: { loadSession: true, promptCapabilities: ABILITIES, mcpCapabilities },
+      agentCapabilities: { loadSession: true, promptCapabilities: CAPABILITIES, mcpCapabilities },
     };
   })
   .onRequest("session/new", async ({ params }) => {

@@ -130,12 +130,12 @@ export class AgentStory {
     return content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("");
   }
 
-  async #awaitStatus(wanted: string): Promise<void> {
+  async #awaitStatus(expected: string): Promise<void> {
     const hasStatus = async (): Promise<boolean> => {
       const { status, last_error } = await this.#world.owner.get<Chat>(`/api/v2/chats/${this.id}`);
       if (last_error) throw new Error(JSON.stringify(last_error));
-      return status === wanted;
+      return status === expected;
     };
-    await until(hasStatus, { ...SLOW_START, what: `${wanted} of ${this.#name}` });
+    await until(hasStatus, { ...SLOW_START, what: `${expected} of ${this.#name}` });
   }
 }

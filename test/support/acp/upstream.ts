@@ -10,7 +10,7 @@ type Json = Record<string, unknown>;
 type Use = { readonly name: string; readonly args: Json };
 type Event = { readonly event?: string; readonly data: unknown };
 /** The model's action: a tool call or a text, after which it ends or pauses. */
-type Act = { readonly use: Use | undefined; readonly text: string; readonly id: string };
+type Action = { readonly use: Use | undefined; readonly text: string; readonly id: string };
 /** The events of a stream, and the number of events up to the model's first text. */
 type Answer = { readonly events: readonly Event[]; readonly heldAfter: number };
 
@@ -52,20 +52,20 @@ export class AgentUpstream implements AsyncDisposable {
     if (pathname.includes("countTokens")) return Response.json({ totalTokens: 10 });
     const input = JSON.stringify(body.messages ?? body.input ?? body.contents ?? []);
     const prompt = [...input.matchAll(PROMPTS)].at(-1);
-    const after = input.slice(prompt?.index ?? 0);
+    const rest = input.slice(prompt?.index ?? 0);
     const names = listToolNames(body);
-    const isDone = RESULTS.some((mark) => after.includes(mark));
+    const isDone = RESULTS.some((mark) => rest.includes(mark));
     // Side calls, such as those for titles, offer no tools.
     const holder = names.length > 0 ? prompt?.groups?.holder : undefined;
-    const act: Act = {
-      use: isDone ? undefined : useFor(prompt?.groups?.path, names),
+    const act: Action = {
+      use: isDone ? undefined : chooseCall(prompt?.groups?.path, names),
       text: holder === undefined ? FINAL_TEXT : PARTIAL_TEXT,
       id: `call_${this.calls.length}`,
     };
     if (pathname.endsWith("/messages") && body.stream !== true) return Response.json(anthropicMessage(body));
     const answer = createStream(pathname, body, act);
     if (answer instanceof Response) return answer;
-    if (answer) return holder === undefined ? events(answer.events) : this.#hold(request, holder, answer);
+    if (answer) return holder === undefined ? toEventResponse(answer.events) : this.#hold(request, holder, answer);
     return Response.json({ error: { message: "not found" } }, { status: 404 });
   }
 
@@ -88,7 +88,7 @@ const PROMPTS = /Write (?<path>\/[\w/.-]*proof-[a-z-]+\.txt)|Hold on, (?<holder>
 const RESULTS = ['"tool_result"', '"function_call_output"', '"role":"tool"', '"functionResponse"'];
 
 /** Returns the call that writes the file; undefined if the agent asks for something else or offers no suitable tool. */
-const useFor = (path: string | undefined, names: readonly string[]): Use | undefined => {
+const chooseCall = (path: string | undefined, names: readonly string[]): Use | undefined => {
   if (path === undefined) return undefined;
   const command = `printf '%s' '${FILE_CONTENT}' > ${path}`;
   const uses: readonly Use[] = [
@@ -102,20 +102,20 @@ const useFor = (path: string | undefined, names: readonly string[]): Use | undef
   return uses.find(({ name }) => names.includes(name));
 };
 
-const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : []);
+const toList = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 
 /** Returns the names in any dialect. */
 const listToolNames = ({ tools }: Json): string[] =>
-  list(tools).flatMap(({ name, function: built, functionDeclarations }) => [
+  toList(tools).flatMap(({ name, function: built, functionDeclarations }) => [
     ...[name, (built as Json | undefined)?.name].filter((one) => typeof one === "string"),
-    ...list(functionDeclarations).map((one) => String(one.name)),
+    ...toList(functionDeclarations).map((one) => String(one.name)),
   ]);
 
-const createStream = (pathname: string, body: Json, act: Act): Answer | Response | undefined => {
-  if (pathname.endsWith("/messages")) return anthropic(body, act);
-  if (pathname.endsWith("/responses")) return responses(body, act);
-  if (pathname.endsWith("/chat/completions")) return completions(body, act);
-  return pathname.includes("enerateContent") ? gemini(body, act, pathname.includes("stream")) : undefined;
+const createStream = (pathname: string, body: Json, act: Action): Answer | Response | undefined => {
+  if (pathname.endsWith("/messages")) return streamAnthropic(body, act);
+  if (pathname.endsWith("/responses")) return streamResponses(body, act);
+  if (pathname.endsWith("/chat/completions")) return streamCompletions(body, act);
+  return pathname.includes("enerateContent") ? streamGemini(body, act, pathname.includes("stream")) : undefined;
 };
 
 const STREAM = { "content-type": "text/event-stream" };
@@ -126,7 +126,7 @@ const formatEvents = (all: readonly Event[]): string =>
         `${event ? `event: ${event}\n` : ""}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
     )
     .join("");
-const events = (all: readonly Event[]): Response => new Response(formatEvents(all), { headers: STREAM });
+const toEventResponse = (all: readonly Event[]): Response => new Response(formatEvents(all), { headers: STREAM });
 
 const anthropicMessage = ({ model }: Json): Json => ({
   id: "msg_1",
@@ -139,7 +139,7 @@ const anthropicMessage = ({ model }: Json): Json => ({
   usage: { input_tokens: 10, output_tokens: 1 },
 });
 
-const anthropic = (body: Json, { use, text, id }: Act): Answer => {
+const streamAnthropic = (body: Json, { use, text, id }: Action): Answer => {
   const message = Object.assign(anthropicMessage(body), { content: [], stop_reason: null });
   const block = use ? { type: "tool_use", id: `toolu_${id}`, name: use.name, input: {} } : { type: "text", text: "" };
   const delta = use
@@ -157,7 +157,7 @@ const anthropic = (body: Json, { use, text, id }: Act): Answer => {
   return { events: all.map((data) => ({ event: data.type, data })), heldAfter: 3 };
 };
 
-const responses = ({ model }: Json, { use, text, id }: Act): Answer => {
+const streamResponses = ({ model }: Json, { use, text, id }: Action): Answer => {
   const item = use
     ? { type: "function_call", id: `fc_${id}`, call_id: id, name: use.name, arguments: JSON.stringify(use.args) }
     : {
@@ -194,7 +194,7 @@ const responses = ({ model }: Json, { use, text, id }: Act): Answer => {
   return { events: all.map((data) => ({ event: data.type, data })), heldAfter: 3 };
 };
 
-const completions = ({ model }: Json, { use, text, id }: Act): Answer => {
+const streamCompletions = ({ model }: Json, { use, text, id }: Action): Answer => {
   const chunk = (choices: unknown[], more: Json = {}): Event => ({
     data: Object.assign({ id: "c1", object: "chat.completion.chunk", created: 1, model, choices }, more),
   });
@@ -214,7 +214,7 @@ const completions = ({ model }: Json, { use, text, id }: Act): Answer => {
   return { events: all, heldAfter: 1 };
 };
 
-const gemini = ({ generationConfig }: Json, { use, text }: Act, isStream: boolean): Answer | Response => {
+const streamGemini = ({ generationConfig }: Json, { use, text }: Action, isStream: boolean): Answer | Response => {
   const { responseMimeType, responseJsonSchema } = (generationConfig ?? {}) as Json;
   const wantsJson = responseMimeType === "application/json" || responseJsonSchema !== undefined;
   const choice = {
@@ -231,9 +231,9 @@ const gemini = ({ generationConfig }: Json, { use, text }: Act, isStream: boolea
     candidates: [Object.assign({ content: { role: "model", parts: [part] }, index: 0 }, more)],
     usageMetadata,
   });
-  const whole = message({ finishReason: "STOP" });
-  if (!isStream) return Response.json(whole);
+  const complete = message({ finishReason: "STOP" });
+  if (!isStream) return Response.json(complete);
   return text === PARTIAL_TEXT
     ? { events: [{ data: message({}) }], heldAfter: 1 }
-    : { events: [{ data: whole }], heldAfter: 1 };
+    : { events: [{ data: complete }], heldAfter: 1 };
 };

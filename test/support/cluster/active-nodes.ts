@@ -39,7 +39,7 @@ export const startActiveNodes = async (
   // The first node creates the key that the others compare theirs with.
   const firstContext = await first.open();
   const others = await Promise.all([1, 2].map(join));
-  const shared = share(database, [first, ...others]);
+  const shared = distributeShards(database, [first, ...others]);
   const otherContexts = await Promise.all(others.map(({ open }) => open()));
   const otherServers = await Promise.all(otherContexts.map(serve));
   // After this, a node would only be asked to hand over its shards.
@@ -84,7 +84,7 @@ const joinNode = (config: Config, clock: Clock): Promise<Membership> => {
 };
 
 /** Gives each node its share immediately: otherwise a shard that has just moved would be inactive for the length of a lease. */
-const share = async (database: string, members: readonly { membership: Membership }[]): Promise<void> => {
+const distributeShards = async (database: string, members: readonly { membership: Membership }[]): Promise<void> => {
   await using sql = new SQL(database, { max: 1 });
   const ids = members.map(({ membership }) => membership.node.id);
   await sql.unsafe(

@@ -37,10 +37,10 @@ const SHARED: Partial<Record<keyof Context, Readonly<Record<string, CombineMode>
 /** Returns the first context with the node-specific members combined. */
 export const combineNodes = (contexts: readonly [Context, ...Context[]]): Context => {
   const [first] = contexts;
-  const own = new Map<PropertyKey, unknown>([["topics", combineTopics(contexts)]]);
+  const overrides = new Map<PropertyKey, unknown>([["topics", combineTopics(contexts)]]);
   for (const [name, how] of Object.entries(SHARED))
-    own.set(name, combineMembers(contexts.map((one) => one[name as keyof Context]) as object[], how));
-  return overrideMembers(first, (name) => own.get(name));
+    overrides.set(name, combineMembers(contexts.map((one) => one[name as keyof Context]) as object[], how));
+  return overrideMembers(first, (name) => overrides.get(name));
 };
 
 const combineMembers = (all: readonly object[], how: Readonly<Record<string, CombineMode>>): object => {
@@ -50,24 +50,20 @@ const combineMembers = (all: readonly object[], how: Readonly<Record<string, Com
     if (kind === undefined) return undefined;
     const members = () => all.map((one) => Reflect.get(one, name, one) as unknown);
     if (kind === "sum") return (members() as number[]).reduce((a, b) => a + b);
-    if (kind === "owner") return (...args: unknown[]) => ownersAnswer(all, name, args);
+    if (kind === "owner") return (...args: unknown[]) => askOwner(all, name, args);
     const callAll = (args: unknown[]) => all.map((one, i) => (members()[i] as Member).apply(one, args));
     if (kind === "any") return (...args: unknown[]) => callAll(args).some(Boolean);
     return (...args: unknown[]) => Promise.all(callAll(args));
   });
 };
 
-const ownersAnswer = async (
-  [first, ...rest]: readonly object[],
-  name: PropertyKey,
-  args: unknown[],
-): Promise<unknown> => {
+const askOwner = async ([first, ...rest]: readonly object[], name: PropertyKey, args: unknown[]): Promise<unknown> => {
   const one = first as object;
   try {
     return await (Reflect.get(one, name, one) as Member).apply(one, args);
   } catch (error) {
     if (!isMoved(error) || rest.length === 0) throw error;
-    return await ownersAnswer(rest, name, args);
+    return await askOwner(rest, name, args);
   }
 };
 
@@ -75,7 +71,7 @@ const ownersAnswer = async (
 const combineTopics = (contexts: readonly [Context, ...Context[]]): Context["topics"] => {
   const [{ topics: first }] = contexts;
   const isForwarded = (kind: keyof Events) => EVENTS_FOR_ACTIVE_NODES.some((one) => one === kind);
-  const own: Pick<Context["topics"], "subscribe" | "hasListeners"> = {
+  const overrides: Pick<Context["topics"], "subscribe" | "hasListeners"> = {
     subscribe(kind, id, listener) {
       if (isForwarded(kind)) return first.subscribe(kind, id, listener);
       const stops = contexts.map(({ topics }) => topics.subscribe(kind, id, listener));
@@ -85,15 +81,15 @@ const combineTopics = (contexts: readonly [Context, ...Context[]]): Context["top
     },
     hasListeners: (kind, id) => contexts.some(({ topics }) => topics.hasListeners(kind, id)),
   };
-  return overrideMembers(first, (name) => Reflect.get(own, name) as unknown);
+  return overrideMembers(first, (name) => Reflect.get(overrides, name) as unknown);
 };
 
 /** Returns the object with some members replaced. */
 const overrideMembers = <T extends object>(object: T, other: (name: PropertyKey) => unknown): T =>
   new Proxy(object, {
     get(target, name) {
-      const mine = other(name);
-      if (mine !== undefined) return mine;
+      const override = other(name);
+      if (override !== undefined) return override;
       const value = Reflect.get(target, name, target) as unknown;
       return typeof value === "function" ? (value as Member).bind(target) : value;
     },

@@ -11,8 +11,9 @@ export const copyAsJson = <T>(value: T): T => {
   if (value === undefined) return value;
   const problems = findProblems(value, "");
   if (problems.length === 0) return JSON.parse(JSON.stringify(value)) as T;
-  const named = typeof value === "object" && value !== null ? `{ ${Object.keys(value).join(", ")} }` : typeof value;
-  nonJsonValues.push(`${problems.join(", ")} of ${named}`);
+  const description =
+    typeof value === "object" && value !== null ? `{ ${Object.keys(value).join(", ")} }` : typeof value;
+  nonJsonValues.push(`${problems.join(", ")} of ${description}`);
   return structuredClone(value);
 };
 
@@ -20,7 +21,7 @@ export const copyAsJson = <T>(value: T): T => {
 export const findProblems = (value: unknown, path: string): string[] => {
   if (value === null || typeof value === "string" || typeof value === "boolean") return [];
   if (typeof value === "number") return Number.isFinite(value) ? [] : [`${path}: ${value}`];
-  if (Array.isArray(value)) return value.flatMap((one, at) => findProblems(one, `${path}[${at}]`));
+  if (Array.isArray(value)) return value.flatMap((one, index) => findProblems(one, `${path}[${index}]`));
   if (typeof value !== "object") return [`${path}: ${typeof value}`];
   const shape = Object.getPrototypeOf(value);
   if (shape !== Object.prototype && shape !== null) return [`${path}: ${value.constructor?.name}`];

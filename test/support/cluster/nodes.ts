@@ -58,9 +58,9 @@ const PIPE = {
     const copy = Buffer.from(bytes);
     side.waiting = side.waiting.then(async () => {
       const other = await side.other;
-      for (let at = 0; other.readyState === 1; ) {
-        at += Math.max(0, other.write(copy.subarray(at)));
-        if (at === copy.length) break;
+      for (let offset = 0; other.readyState === 1; ) {
+        offset += Math.max(0, other.write(copy.subarray(offset)));
+        if (offset === copy.length) break;
         socket.pause();
         await new Promise<void>((resolve) => {
           other.data.free = resolve;

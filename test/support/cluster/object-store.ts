@@ -24,12 +24,12 @@ const toErrorResponse = (status: number, code: string): Response =>
 /** Returns the error code for an invalid query signature (AWS Signature Version 4, unsigned payload). */
 const findSignatureProblem = (request: Request): string | undefined => {
   const url = new URL(request.url);
-  const given = [...url.searchParams].filter(([name]) => name !== "X-Amz-Signature");
+  const signed = [...url.searchParams].filter(([name]) => name !== "X-Amz-Signature");
   const [key, day, region, service, end] = (url.searchParams.get("X-Amz-Credential") ?? "").split("/");
-  const at = url.searchParams.get("X-Amz-Date") ?? "";
+  const date = url.searchParams.get("X-Amz-Date") ?? "";
   if (key !== ACCESS_KEY) return "InvalidAccessKeyId";
   if (region !== REGION || service !== "s3" || end !== "aws4_request") return "AuthorizationQueryParametersError";
-  const query = given
+  const query = signed
     .map(([name, value]) => `${encodeStrictly(name)}=${encodeStrictly(value)}`)
     .sort()
     .join("&");
@@ -37,7 +37,7 @@ const findSignatureProblem = (request: Request): string | undefined => {
   const canonical = [request.method, url.pathname, query, host, "host", "UNSIGNED-PAYLOAD"].join("\n");
   const scope = [day, region, service, end].join("/");
   const hashed = createHash("sha256").update(canonical).digest("hex");
-  const text = ["AWS4-HMAC-SHA256", at, scope, hashed].join("\n");
+  const text = ["AWS4-HMAC-SHA256", date, scope, hashed].join("\n");
   const signer = hmac(hmac(hmac(hmac(`AWS4${SECRET_KEY}`, day ?? ""), REGION), "s3"), "aws4_request");
   return hmac(signer, text).toString("hex") === url.searchParams.get("X-Amz-Signature")
     ? undefined
@@ -57,8 +57,8 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
       const [, bucket, ...names] = decodeURIComponent(pathname).split("/");
       const object = names.join("/");
       requestLog.push(`${request.method} ${object}`);
-      const wrong = findSignatureProblem(request);
-      if (wrong) return toErrorResponse(403, wrong);
+      const problem = findSignatureProblem(request);
+      if (problem) return toErrorResponse(403, problem);
       if (bucket !== BUCKET) return toErrorResponse(404, "NoSuchBucket");
       const bytes = await request.bytes();
       const faultResponse = await fault?.(request, bytes, object);

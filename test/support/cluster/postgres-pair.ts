@@ -7,7 +7,7 @@ import { tempDirectory } from "../server.ts";
 import { until } from "../until.ts";
 import type { NetworkLocation } from "./networks.ts";
 
-const PLACE = "/usr/lib/postgresql";
+const PROGRAMS_FOLDER = "/usr/lib/postgresql";
 const SETTINGS = {
   listen_addresses: "*",
   max_connections: "100",
@@ -20,8 +20,8 @@ const SETTINGS = {
 const findPrograms = (): string => {
   const named = process.env.POSTGRES_BIN;
   if (named) return named;
-  const [newest] = readdirSync(PLACE).sort((a, b) => Number(b) - Number(a));
-  return join(PLACE, newest ?? "", "bin");
+  const [newest] = readdirSync(PROGRAMS_FOLDER).sort((a, b) => Number(b) - Number(a));
+  return join(PROGRAMS_FOLDER, newest ?? "", "bin");
 };
 
 const runAsPostgres = (program: string, args: readonly string[], prefix: readonly string[] = []): Promise<void> => {
@@ -73,17 +73,17 @@ export class PostgresServer {
     const log = join(this.data, "server.log");
     // Remaining processes of a killed server prevent a restart for a moment.
     const args = ["--pgdata", this.data, "--log", log, "--wait", "--options", options, "start"];
-    let why: unknown;
+    let lastError: unknown;
     const isUp = (): Promise<boolean> =>
       runAsPostgres("pg_ctl", args, this.#through).then(
         () => true,
         (error: unknown) => {
-          why = error;
+          lastError = error;
           return false;
         },
       );
     await until(isUp, { what: "PostgreSQL to start" }).catch(() => {
-      throw why;
+      throw lastError;
     });
   }
 
@@ -146,7 +146,7 @@ export type PostgresPair = AsyncDisposable & {
  * Creates the standby as a copy of the primary's files. Neither is running yet, so the files are consistent and pg_basebackup, which npm's
  * programs lack, is not needed.
  */
-const followFrom = async (primary: PostgresServer, standby: PostgresServer): Promise<void> => {
+const copyToStandby = async (primary: PostgresServer, standby: PostgresServer): Promise<void> => {
   await runToEnd(["cp", "--archive", primary.data, standby.data]);
   const from = `host=${primary.host} port=${primary.port} user=postgres application_name=standby`;
   appendFileSync(join(standby.data, "postgresql.auto.conf"), `primary_conninfo = '${from}'\n`);
@@ -164,7 +164,7 @@ export const startPair = async ({
   const temp = tempDirectory();
   const primary = await newServer(temp.path, "primary", places[0]);
   const standby = new PostgresServer(temp.path, "standby", places[1]);
-  await followFrom(primary, standby);
+  await copyToStandby(primary, standby);
   await primary.start();
   await standby.start();
   if (synchronous) {
@@ -194,9 +194,9 @@ export const startSingle = async (): Promise<AsyncDisposable & { readonly server
   return { server, [Symbol.asyncDispose]: () => removeServers(temp, [server]) };
 };
 
-const newServer = async (folder: string, name: string, at: ServerPlace): Promise<PostgresServer> => {
+const newServer = async (folder: string, name: string, location: ServerPlace): Promise<PostgresServer> => {
   chmodSync(folder, 0o777);
-  const server = new PostgresServer(folder, name, at);
+  const server = new PostgresServer(folder, name, location);
   const options = ["--auth", "trust", "--username", "postgres", "--encoding", "utf8", "--locale", "C", "--no-sync"];
   await runAsPostgres("initdb", ["--pgdata", server.data, ...options]);
   await Bun.write(

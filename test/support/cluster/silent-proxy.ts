@@ -3,7 +3,7 @@ import type { Socket } from "bun";
 
 type ProxySide = { readonly other: Promise<Socket<ProxySide>>; isSilent(): boolean; waiting: Promise<unknown> };
 
-export const startSilentWay = (target: URL) => {
+export const startSilentProxy = (target: URL) => {
   let silenced = 0;
   let opened = 0;
   // The amounts are small, so the socket always accepts them.

@@ -71,9 +71,9 @@ export class FakeDocker implements AsyncDisposable {
     const { labels = {}, ...rest } = options;
     const id = `c${this.#next++}`;
     const body = { Image: "dev:latest", Env: [], Labels: labels, HostConfig: {} };
-    const built = { id, name, body, running: true, uploaded: 0, file: "", created: nowSeconds(), ...rest };
-    this.containers.set(built.id, built);
-    return built;
+    const container = { id, name, body, running: true, uploaded: 0, file: "", created: nowSeconds(), ...rest };
+    this.containers.set(container.id, container);
+    return container;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -161,7 +161,7 @@ export class FakeDocker implements AsyncDisposable {
       if ([...this.containers.values()].some((one) => one.name === name)) {
         return toErrorResponse(409, `Conflict. The container name "/${name}" is already in use`);
       }
-      const built = {
+      const container = {
         id: `c${this.#next++}`,
         name,
         body,
@@ -170,8 +170,8 @@ export class FakeDocker implements AsyncDisposable {
         file: "",
         created: nowSeconds(),
       };
-      this.containers.set(built.id, built);
-      return Response.json({ Id: built.id, Warnings: [] }, { status: 201 });
+      this.containers.set(container.id, container);
+      return Response.json({ Id: container.id, Warnings: [] }, { status: 201 });
     }
     const container = this.containers.get(id) ?? [...this.containers.values()].find(({ name }) => name === id);
     if (!container) return toErrorResponse(404, `No such container: ${id}`);
