@@ -1,6 +1,6 @@
-// The token with which the daemon signs in. The server replaces it when someone has lost access to the workspace (rule DM-30). A daemon
-// that restarts begins with its first token again, so the newest one is kept in the home, encrypted with the first: only a program that has
-// both can read it, and neither a snapshot nor a backup contains it readable.
+// The token with which the daemon signs in. The server replaces the token when someone loses access to the workspace (rule DM-30). A
+// restarted daemon starts with its first token again, so it stores the newest token in the home, encrypted with the first: a reader needs
+// both the file and the first token, so a snapshot or backup alone does not reveal the newest one.
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -22,8 +22,8 @@ export class AgentToken {
   readonly #file: string;
   /** The tokens that the server may accept; the first is used until it is refused. */
   #tokens: readonly string[];
-  /** How many of them the server has refused in a row. */
-  #refused = 0;
+  /** Number of these tokens that the server has refused in a row. */
+  #refusedCount = 0;
 
   constructor(first: string, env: Env) {
     this.#first = first;
@@ -37,16 +37,16 @@ export class AgentToken {
     return this.#tokens[0] ?? this.#first;
   }
 
-  /** Takes over a new token from the server. The one before is tried again if the server doesn't accept it. */
+  /** Takes over a new token from the server. If the server refuses it, the previous token is tried again. */
   renew(token: string): void {
     this.#tokens = [token, ...this.#tokens.filter((one) => one !== token)].slice(0, MAX_TOKENS);
-    this.#refused = 0;
+    this.#refusedCount = 0;
     this.#store(token);
   }
 
   /** Called when the server has accepted `token`. */
   accept(token: string): void {
-    if (token === this.value) this.#refused = 0;
+    if (token === this.value) this.#refusedCount = 0;
   }
 
   /** Called when the server has refused `token`. Returns whether it has refused all of them. */
@@ -54,15 +54,15 @@ export class AgentToken {
     if (token !== this.value) return false;
     const [refused = token, ...others] = this.#tokens;
     this.#tokens = [...others, refused];
-    this.#refused += 1;
-    return this.#refused >= this.#tokens.length;
+    this.#refusedCount += 1;
+    return this.#refusedCount >= this.#tokens.length;
   }
 
   #load(): string | undefined {
-    const sealed = readRegularText(this.#file, MAX_FILE_BYTES);
-    if (sealed === undefined) return undefined;
+    const encrypted = readRegularText(this.#file, MAX_FILE_BYTES);
+    if (encrypted === undefined) return undefined;
     try {
-      const bytes = Buffer.from(sealed, "base64");
+      const bytes = Buffer.from(encrypted, "base64");
       const decipher = createDecipheriv("aes-256-gcm", this.#key(), bytes.subarray(0, IV_BYTES));
       decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
       const body = bytes.subarray(IV_BYTES + TAG_BYTES);
@@ -84,7 +84,9 @@ export class AgentToken {
       });
       renameSync(`${this.#file}.new`, this.#file);
     } catch (error) {
-      log("daemon").error("the agent's new token is lost when this daemon restarts: {error}", { error });
+      log("daemon").error("the agent's new token cannot be stored and is lost when this daemon restarts: {error}", {
+        error,
+      });
     }
   }
 

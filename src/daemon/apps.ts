@@ -34,9 +34,9 @@ export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): 
       const isAwaited = health === undefined && options.isStarting();
       failures = isUp || isAwaited ? 0 : failures + 1;
       // Below the threshold, the last reported health still applies.
-      const now = isUp ? AppHealth.HEALTHY : failures >= threshold ? AppHealth.UNHEALTHY : health;
-      if (now !== undefined && now !== health) {
-        health = now;
+      const next = isUp ? AppHealth.HEALTHY : failures >= threshold ? AppHealth.UNHEALTHY : health;
+      if (next !== undefined && next !== health) {
+        health = next;
         latest.report(app.slug, { id: app.id, health });
       }
       await pause(clock, interval, signal);
@@ -48,10 +48,10 @@ export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): 
   }
 };
 
-/** Returns true if the app answers within `limit_ms` without a server error. */
-const isHealthy = async (url: string, limit_ms: number, { clock, signal }: AppsOptions): Promise<boolean> => {
+/** Returns true if the app answers within `timeout_ms` without a server error. */
+const isHealthy = async (url: string, timeout_ms: number, { clock, signal }: AppsOptions): Promise<boolean> => {
   const timeout = new AbortController();
-  const timer = clock.after(limit_ms, () => timeout.abort());
+  const timer = clock.after(timeout_ms, () => timeout.abort());
   try {
     const response = await fetch(url, { redirect: "manual", signal: AbortSignal.any([timeout.signal, signal]) });
     await response.body?.cancel();

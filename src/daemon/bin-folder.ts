@@ -1,5 +1,6 @@
-// A folder appended to the PATH of every program that the daemon starts (rule DM-22). It contains this program, under its own name and
-// under the name that existing templates use, and whatever the workspace's scripts put there. Each script also gets a data folder.
+// Creates a folder that is appended to the PATH of every program that the daemon starts (rule DM-22). It contains Slipway, under its own
+// name and under the name that existing templates use, and the programs that the workspace's scripts add. Each script also gets a data
+// folder.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -12,37 +13,42 @@ const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 const NAMES = ["slipway", "coder"];
 
 export type BinFolder = Disposable & {
-  /** Tells scripts where they may put programs. Empty if the folder could not be created. */
+  /** The variable that tells scripts where to put programs. Empty if the folder could not be created. */
   readonly env: Readonly<Record<string, string>>;
   /** Returns the path with the folder appended. */
-  pathWith(path: string | undefined): string;
+  appendTo(path: string | undefined): string;
   /** Returns the variables for one script; `name` identifies the script. */
-  envOf(name: string): Readonly<Record<string, string>>;
+  createScriptEnv(name: string): Readonly<Record<string, string>>;
 };
 
-/** Creates the folder. Never throws: a workspace with a full temp folder works without one. */
+/** Creates the folder. Never throws: a workspace with a full temp folder works without this folder. */
 export const createBinFolder = (program: readonly string[] = getOwnCommand()): BinFolder => {
   try {
     const folder = mkdtempSync(join(tmpdir(), "slipway-bin-"));
     const bin = join(folder, "bin");
     mkdirSync(bin);
     // Scripts also start programs as other users.
-    for (const one of [folder, bin]) chmodSync(one, 0o755);
-    const text = `#!/bin/sh\nexec ${program.map(quoteForShell).join(" ")} "$@"\n`;
-    for (const name of NAMES) writeFileSync(join(bin, name), text, { mode: 0o755 });
+    for (const path of [folder, bin]) chmodSync(path, 0o755);
+    const script = `#!/bin/sh\nexec ${program.map(quoteForShell).join(" ")} "$@"\n`;
+    for (const name of NAMES) writeFileSync(join(bin, name), script, { mode: 0o755 });
     return {
       env: { CODER_SCRIPT_BIN_DIR: bin },
-      pathWith: (path = DEFAULT_PATH) => `${path}${delimiter}${bin}`,
-      envOf: (name) => makeVariables(folder, name),
+      appendTo: (path = DEFAULT_PATH) => `${path}${delimiter}${bin}`,
+      createScriptEnv: (name) => createDataFolder(folder, name),
       [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
     };
   } catch (error) {
-    log("daemon").error("programs of the workspace will not find this one: {error}", { error });
-    return { env: {}, pathWith: (path = DEFAULT_PATH) => path, envOf: () => ({}), [Symbol.dispose]: () => {} };
+    log("daemon").error("programs of the workspace will not find the slipway command: {error}", { error });
+    return {
+      env: {},
+      appendTo: (path = DEFAULT_PATH) => path,
+      createScriptEnv: () => ({}),
+      [Symbol.dispose]: () => {},
+    };
   }
 };
 
-const makeVariables = (folder: string, name: string): Record<string, string> => {
+const createDataFolder = (folder: string, name: string): Record<string, string> => {
   const data = join(folder, "data", name);
   try {
     mkdirSync(data, { recursive: true });

@@ -1,5 +1,5 @@
-// The configuration with which Codex calls the AI gateway without signing in. Unlike other agents, Codex reads no address from its
-// environment.
+// Writes the configuration with which Codex calls the AI gateway without signing in. Unlike other coding agents, Codex does not read the
+// gateway's address from its environment.
 import { linkSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,8 +8,8 @@ import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
 import { readRegularFile } from "#base/system/regular-file.ts";
 import type { Environment } from "./environment.ts";
 
-/** Far more than what Slipway writes. */
-const MAX_OWN_BYTES = 64 * 1024;
+/** A file that Slipway wrote is much smaller. */
+const MAX_CONFIG_BYTES = 64 * 1024;
 
 const toCodexConfig = (
   base_url: string,
@@ -31,29 +31,29 @@ const isOurs = (text: string): boolean => {
 };
 
 /**
- * Writes, updates or removes Codex's configuration to match a workspace with these variables. Removes it when the gateway is no longer
- * offered. A file that a person wrote or changed is left alone. Never throws.
+ * Writes, updates or removes Codex's configuration to match the workspace's variables. Removes it when the gateway is no longer offered. A
+ * file that a person wrote or changed is left alone. Never throws.
  */
 export const writeCodexConfig = (variables: Environment): void => {
   const { HOME = homedir(), CODEX_HOME, OPENAI_BASE_URL, OPENAI_API_KEY = "" } = variables;
   const path = join(CODEX_HOME || join(HOME, ".codex"), "config.toml");
   const isOffered = OPENAI_BASE_URL !== undefined && isWorkspaceToken(OPENAI_API_KEY);
   try {
-    const found = readOwn(path);
-    if (found === "another's") return;
-    if (isOffered) replace(path, toCodexConfig(OPENAI_BASE_URL), found);
-    else if (found !== undefined) unlinkSync(path);
+    const existing = readOwnConfig(path);
+    if (existing === "another's") return;
+    if (isOffered) replaceConfig(path, toCodexConfig(OPENAI_BASE_URL), existing);
+    else if (existing !== undefined) unlinkSync(path);
   } catch (error) {
     log("daemon").warn("the configuration of Codex in {path} cannot be written: {error}", { path, error });
   }
 };
 
 /** Returns the text if Slipway wrote it, `another's` for any other file, and undefined if there is no file. */
-const readOwn = (path: string): string | "another's" | undefined => {
+const readOwnConfig = (path: string): string | "another's" | undefined => {
   try {
-    const found = lstatSync(path);
-    if (!found.isFile() || found.size > MAX_OWN_BYTES) return "another's";
-    const text = readRegularFile(path, MAX_OWN_BYTES).toString("utf8");
+    const stats = lstatSync(path);
+    if (!stats.isFile() || stats.size > MAX_CONFIG_BYTES) return "another's";
+    const text = readRegularFile(path, MAX_CONFIG_BYTES).toString("utf8");
     return isOurs(text) ? text : "another's";
   } catch (error) {
     const { code } = error as { code?: unknown };
@@ -63,17 +63,17 @@ const readOwn = (path: string): string | "another's" | undefined => {
 };
 
 /** Writes the file atomically, and does not overwrite one that was created in the meantime. */
-const replace = (path: string, text: string, found: string | undefined): void => {
-  if (found === text) return;
+const replaceConfig = (path: string, text: string, existing: string | undefined): void => {
+  if (existing === text) return;
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const alongside = mkdtempSync(join(folder, ".slipway-"));
+  const draftFolder = mkdtempSync(join(folder, ".slipway-"));
   try {
-    const file = join(alongside, "config.toml");
+    const file = join(draftFolder, "config.toml");
     writeFileSync(file, text, { mode: 0o600 });
-    if (found === undefined) linkSync(file, path);
+    if (existing === undefined) linkSync(file, path);
     else renameSync(file, path);
   } finally {
-    rmSync(alongside, { recursive: true, force: true });
+    rmSync(draftFolder, { recursive: true, force: true });
   }
 };

@@ -1,5 +1,5 @@
-// The program inside a workspace (`slipway agent`): connects, reads from the manifest what to run, runs it, reports, and shuts down in
-// order. The work itself is in the other files of this folder.
+// The program inside a workspace (`slipway agent`): connects, runs what the manifest names, reports to the server, and shuts down in order.
+// The work itself is in the other files of this folder.
 import { mkdirSync } from "node:fs";
 import { type Clock, keepProcessAlive } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -33,27 +33,27 @@ export type DaemonOptions = {
   orphan?: OrphanOptions;
 };
 
-/** How long a daemon that has shut down at the server's request waits for its process to be ended from outside. */
-const UNWANTED_GRACE_MS = 5 * 60_000;
+/** How long a daemon that was shut down by the server waits until its process is killed from outside. */
+const EXIT_DELAY_MS = 5 * 60_000;
 /** How long to wait at shutdown for pending reports to be delivered. */
 const FLUSH_TIMEOUT_MS = 3_000;
 
 /**
- * Runs until the signal fires, or until five minutes after the server has asked the daemon to end. Resolves when everything it started has
- * ended; never leaves a process behind.
+ * Runs until the signal fires, or until five minutes after the server has asked the daemon to end. Resolves when all processes that it
+ * started have ended.
  */
 export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const { url, clock, random = systemRandom, orphan } = options;
   const env = omitToken(options.env);
   const token = new AgentToken(options.token, env);
   const endRequested = new AbortController();
-  const unwanted = new AbortController();
+  const orphanEnd = new AbortController();
   const filesGone = new AbortController();
   const finished = new AbortController();
-  const stopped = AbortSignal.any([options.signal, unwanted.signal]);
+  const stopped = AbortSignal.any([options.signal, orphanEnd.signal]);
   const signal = AbortSignal.any([stopped, endRequested.signal]);
   const processHold = keepProcessAlive();
-  let work: AgentSession | undefined;
+  let session: AgentSession | undefined;
   const connection = new Connection({
     url,
     token,
@@ -63,21 +63,21 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     greet: async (api, abort) => {
       const manifest = await api.getManifest({}, abort);
       await reportStartup(api, manifest, env, abort);
-      // The daemon runs its first manifest; a new build starts a new daemon. A claim is the exception: it creates a new agent, and nothing
-      // is reported for that agent until the daemon starts over.
-      if (work) {
-        if (work.isForAgent(manifest)) {
-          work.renewSecrets(manifest);
-          work.updateToken(token.value);
+      // The daemon runs its first manifest; a new build starts a new daemon. A claim is the exception: it creates a new agent. Nothing is
+      // reported for that agent until the daemon restarts its session.
+      if (session) {
+        if (session.isForAgent(manifest)) {
+          session.renewSecrets(manifest);
+          session.updateToken(token.value);
           lifecycle.resend();
         }
       } else if (!signal.aborted) {
-        work = begin(manifest);
-        if (manifest.ownerUsername === PREBUILDS_USERNAME) claim = restartWhenClaimed(work);
+        session = startSession(manifest);
+        if (manifest.ownerUsername === PREBUILDS_USERNAME) claim = restartWhenClaimed(session);
       }
     },
   });
-  const begin = (manifest: Manifest): AgentSession =>
+  const startSession = (manifest: Manifest): AgentSession =>
     AgentSession.begin({
       manifest,
       url,
@@ -96,12 +96,12 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const renewSecrets = coalesce(async () => {
     try {
       const manifest = await connection.ask((api, abort) => api.getManifest({}, abort));
-      if (work?.isForAgent(manifest)) work.renewSecrets(manifest);
+      if (session?.isForAgent(manifest)) session.renewSecrets(manifest);
     } catch (error) {
-      if (!(error instanceof DaemonStopped)) log("daemon").error("the secrets cannot be asked for: {error}", { error });
+      if (!(error instanceof DaemonStopped)) log("daemon").error("the secrets cannot be requested: {error}", { error });
     }
   });
-  /** Starts over as the new agent once the workspace is claimed: the current session ends without its stop scripts. */
+  /** Restarts as the new agent once the workspace is claimed. The current session ends without its stop scripts. */
   const restartWhenClaimed = async (first: AgentSession): Promise<void> => {
     if (!(await awaitClaim({ url, token: token.value, clock, random, signal }))) return;
     log("daemon").info("the workspace has an owner now, restarting as its agent");
@@ -110,7 +110,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       if (first.isForAgent(manifest)) return;
       await first.abandon();
       await connection.ask((api, abort) => reportStartup(api, manifest, env, abort));
-      if (!signal.aborted) work = begin(manifest);
+      if (!signal.aborted) session = startSession(manifest);
     } catch (error) {
       if (!(error instanceof DaemonStopped)) log("daemon").error("the agent cannot restart: {error}", { error });
     }
@@ -125,7 +125,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       if (!orphaned) return;
       log("daemon").warn("ending, because {reason}", { reason: orphaned.reason });
       if (orphaned.isGone) filesGone.abort();
-      unwanted.abort();
+      orphanEnd.abort();
     });
   }
   const running = connection.run();
@@ -134,8 +134,8 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     log("daemon").info("stopping");
     // Finish a claim in progress first, unless the server delays it.
     await finishesWithin(clock, FLUSH_TIMEOUT_MS, claim);
-    if (!work) return;
-    await work.end(filesGone.signal);
+    if (!session) return;
+    await session.end(filesGone.signal);
     let delivered = false;
     const flushed = Promise.all([logs.flush(), reports.flush()]).then(() => {
       delivered = true;
@@ -146,7 +146,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     connection.stop();
     await running;
     // A container engine would restart a process that exits before its container is stopped.
-    if (endRequested.signal.aborted) await pause(clock, UNWANTED_GRACE_MS, stopped);
+    if (endRequested.signal.aborted) await pause(clock, EXIT_DELAY_MS, stopped);
     finished.abort();
     processHold.cancel();
   }
@@ -163,7 +163,7 @@ const reportStartup = async (
   try {
     mkdirSync(directory, { recursive: true });
   } catch (error) {
-    log("daemon").error("the agent's folder {directory} cannot be made: {error}", { directory, error });
+    log("daemon").error("the agent's folder {directory} cannot be created: {error}", { directory, error });
   }
   await api.updateStartup({ startup: { version: `v${VERSION}`, expandedDirectory: directory, subsystems: [] } }, abort);
 };

@@ -9,8 +9,8 @@ import { findShell } from "./shell.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** The agent's ID, in the environment of every process that its daemon starts. Distinguishes them from other processes. */
-export const AGENT_MARK = "SLIPWAY_WORKSPACE_AGENT_ID";
+/** The agent's ID, in the environment of every process that its daemon starts. Distinguishes these processes from others. */
+export const AGENT_ID_VARIABLE = "SLIPWAY_WORKSPACE_AGENT_ID";
 
 type ProcessEnv = Readonly<Record<string, string | undefined>>;
 
@@ -25,29 +25,32 @@ export const buildScriptEnvironment = (options: {
   git: Environment;
   /** The owner's secrets for workspaces. */
   secrets: Environment;
-  bin: Pick<BinFolder, "env" | "pathWith">;
+  bin: Pick<BinFolder, "env" | "appendTo">;
 }): Environment => {
   const { env, manifest, url, token, git, secrets, bin } = options;
-  const own = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  const set = Object.entries(manifest.environmentVariables).map(([name, value]) => [name, expand(value, env)]);
-  const combined = { ...Object.fromEntries(own), ...Object.fromEntries(set), ...secrets };
+  const daemonVariables = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const templateVariables = Object.entries(manifest.environmentVariables).map(([name, value]) => [
+    name,
+    expand(value, env),
+  ]);
+  const combined = { ...Object.fromEntries(daemonVariables), ...Object.fromEntries(templateVariables), ...secrets };
   return {
     HOME: homedir(),
     ...(manifest.vsCodePortProxyUri ? { VSCODE_PROXY_URI: manifest.vsCodePortProxyUri } : {}),
     ...git,
     ...combined,
-    PATH: bin.pathWith(combined.PATH),
-    // Editors that scripts start use it for their terminals, and a daemon started by a service has none.
+    PATH: bin.appendTo(combined.PATH),
+    // Editors that scripts start use SHELL for their terminals, and a daemon started by a service does not have it.
     SHELL: findShell(combined),
     ...bin.env,
     ...token,
     ...identityVariables(manifest, url, "SLIPWAY"),
     ...identityVariables(manifest, url, "CODER"),
-    [AGENT_MARK]: toId(manifest.agentId),
+    [AGENT_ID_VARIABLE]: toId(manifest.agentId),
   };
 };
 
-/** Under our own names, and under the names that scripts of existing templates read. */
+/** Returns the variables that identify the workspace, for our own prefix or for the prefix that scripts of existing templates read. */
 const identityVariables = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CODER"): Environment => ({
   [prefix]: "true",
   [`${prefix}_WORKSPACE_NAME`]: manifest.workspaceName,
@@ -58,8 +61,8 @@ const identityVariables = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CO
 });
 
 /**
- * Resolves a folder of the template to an absolute path: expands `~` and variables, relative to the home folder; empty means the home
- * folder.
+ * Resolves a folder of the template to an absolute path: expands `~` and variables. A relative path is relative to the home folder; an
+ * empty one means the home folder.
  */
 export const resolveFolder = (text: string, env: ProcessEnv): string => expandPath(text, env, env.HOME || homedir());
 
@@ -78,7 +81,7 @@ export const resolveStateFolder = ({ XDG_STATE_HOME, HOME }: ProcessEnv): string
 export const expand = (text: string, env: ProcessEnv): string =>
   text.replace(
     /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,
-    (whole, braced?: string, bare?: string) => env[braced ?? bare ?? ""] ?? whole,
+    (match, braced?: string, bare?: string) => env[braced ?? bare ?? ""] ?? match,
   );
 
 export const toId = (bytes: Uint8Array): string => (bytes.length === 16 ? uuidFromBytes(bytes) : "");

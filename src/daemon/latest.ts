@@ -1,5 +1,5 @@
-// Latest-value-wins reports (metadata, app health), sent in batches: a value that changes while a batch is in flight is sent with the next
-// one. Bounded by the number of keys (rule DM-14).
+// Reports the latest value of each key (metadata, app health) in batches. A value that changes while a batch is in flight is sent with the
+// next batch (rule DM-14).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
@@ -18,7 +18,7 @@ export type LatestReporterOptions<T> = {
 export class LatestReporter<T> {
   readonly #options: LatestReporterOptions<T>;
   readonly #values = new Map<string, T>();
-  #sending = false;
+  #isSending = false;
 
   constructor(options: LatestReporterOptions<T>) {
     this.#options = options;
@@ -26,12 +26,12 @@ export class LatestReporter<T> {
 
   report(key: string, value: T): void {
     this.#values.set(key, value);
-    if (!this.#sending) void this.#send();
+    if (!this.#isSending) void this.#send();
   }
 
   async #send(): Promise<void> {
     const { connection, clock, what, gap_ms, send } = this.#options;
-    this.#sending = true;
+    this.#isSending = true;
     // Values set in the same tick share a batch.
     await Promise.resolve();
     while (this.#values.size > 0) {
@@ -45,6 +45,6 @@ export class LatestReporter<T> {
       }
       await pause(clock, gap_ms);
     }
-    this.#sending = false;
+    this.#isSending = false;
   }
 }

@@ -7,18 +7,18 @@ import { type Process, readProc, readProcesses, readResident, tryOr } from "./ow
 
 export type Memory = { readonly used: number; readonly total: number };
 
-/** The kernel's current figures. */
+/** The kernel's current values. */
 export type MemoryReading = {
   readonly memory: Memory | undefined;
-  /** True if the limit is the workspace's own, so that any killed process is the workspace's. */
+  /** True if the limit applies to this workspace only, so that every killed process belongs to it. */
   readonly isOwn: boolean;
   /** Number of processes killed so far. */
   readonly kills: number;
 };
 
 /**
- * From this share of the workspace's own limit, processes are recorded. A machine has many more processes, so the higher share below
- * applies.
+ * Processes are recorded when memory use reaches this share of the workspace's own limit. On a whole machine, which has many more
+ * processes, the higher share below applies.
  */
 const SCARCE_SHARE = 0.5;
 const MACHINE_SCARCE_SHARE = 0.9;
@@ -40,7 +40,7 @@ export type MemoryKillsOptions = {
 export class MemoryKills {
   readonly #options: Required<MemoryKillsOptions>;
   #kills: number | undefined;
-  #known: readonly KnownProcess[] = [];
+  #recorded: readonly KnownProcess[] = [];
   #memory: Memory | undefined;
 
   constructor({
@@ -59,65 +59,66 @@ export class MemoryKills {
   }
 
   /**
-   * Returns the names of processes killed since the last call, at most five; empty for a process that was never seen. Returns none on the
-   * first call.
+   * Returns the names of processes killed since the last call, at most five. The name of a process that was never seen is empty. The first
+   * call returns an empty list.
    */
   takeKilled(): string[] {
     const { read, processes, resident, log } = this.#options;
-    const found = read();
-    this.#memory = found?.memory;
-    if (!found) return [];
-    const { memory, isOwn, kills } = found;
-    const ended = this.#kills === undefined ? 0 : Math.max(0, kills - this.#kills);
+    const reading = read();
+    this.#memory = reading?.memory;
+    if (!reading) return [];
+    const { memory, isOwn, kills } = reading;
+    const killCount = this.#kills === undefined ? 0 : Math.max(0, kills - this.#kills);
     this.#kills = kills;
     const isScarce =
       memory !== undefined && memory.used >= (isOwn ? SCARCE_SHARE : MACHINE_SCARCE_SHARE) * memory.total;
-    if (ended === 0 && !isScarce) {
-      this.#known = [];
+    if (killCount === 0 && !isScarce) {
+      this.#recorded = [];
       return [];
     }
-    const before = this.#known;
-    const now = processes();
-    this.#known = now.map(({ pid, argv }) => ({ pid, name: formatCommand(argv), bytes: resident(pid) }));
-    if (ended === 0) return [];
-    const alive = new Set(now.filter(({ argv }) => argv.length > 0).map(({ pid }) => pid));
+    const before = this.#recorded;
+    const current = processes();
+    this.#recorded = current.map(({ pid, argv }) => ({ pid, name: formatCommand(argv), bytes: resident(pid) }));
+    if (killCount === 0) return [];
+    const alive = new Set(current.filter(({ argv }) => argv.length > 0).map(({ pid }) => pid));
     const endedProcesses = before.filter(({ pid }) => !alive.has(pid)).sort((a, b) => b.bytes - a.bytes);
-    if (isOwn) return Array.from({ length: Math.min(ended, MAX_KILLS) }, (_, n) => endedProcesses[n]?.name ?? "");
+    if (isOwn) return Array.from({ length: Math.min(killCount, MAX_KILLS) }, (_, n) => endedProcesses[n]?.name ?? "");
     // The killed process may belong to another workspace on the machine.
-    const named = new Set(log());
+    const loggedPids = new Set(log());
     return endedProcesses
-      .filter(({ pid }) => named.size === 0 || named.has(pid))
-      .slice(0, Math.min(ended, MAX_KILLS))
+      .filter(({ pid }) => loggedPids.size === 0 || loggedPids.has(pid))
+      .slice(0, Math.min(killCount, MAX_KILLS))
       .map(({ name }) => name);
   }
 }
 
-/** Returns the figures of the control group, or of the machine if the group has no limit; undefined if the kernel reports none. */
+/** Returns the values of the control group, or of the machine if the group has no limit; undefined if the kernel reports none. */
 export const readMemory = (read: (file: string) => string = readProc): MemoryReading | undefined => {
   const groups = read("/proc/self/cgroup");
-  const [, second] = /^0::(\/.*)$/m.exec(groups) ?? [];
-  const [, first] = /^\d+:(?:[^:\n]*,)?memory(?:,[^:\n]*)?:(\/.*)$/m.exec(groups) ?? [];
+  const [, groupV2] = /^0::(\/.*)$/m.exec(groups) ?? [];
+  const [, groupV1] = /^\d+:(?:[^:\n]*,)?memory(?:,[^:\n]*)?:(\/.*)$/m.exec(groups) ?? [];
   const folders = [
-    ...(first === undefined ? [] : [`/sys/fs/cgroup/memory${first}`, "/sys/fs/cgroup/memory"]),
-    ...(second === undefined ? [] : [`/sys/fs/cgroup${second}`, "/sys/fs/cgroup"]),
+    ...(groupV1 === undefined ? [] : [`/sys/fs/cgroup/memory${groupV1}`, "/sys/fs/cgroup/memory"]),
+    ...(groupV2 === undefined ? [] : [`/sys/fs/cgroup${groupV2}`, "/sys/fs/cgroup"]),
   ];
   for (const path of folders) {
     const folder = path.replace(/\/$/, "");
     const events = read(`${folder}/memory.events`) || read(`${folder}/memory.oom_control`);
-    const count = numberAfter("oom_kill", events);
-    if (count === undefined) continue;
+    const killCount = parseNumberAfter("oom_kill", events);
+    if (killCount === undefined) continue;
     const total = toLimit(read(`${folder}/memory.max`) || read(`${folder}/memory.limit_in_bytes`));
-    const all = Number(read(`${folder}/memory.current`) || read(`${folder}/memory.usage_in_bytes`));
+    const usedBytes = Number(read(`${folder}/memory.current`) || read(`${folder}/memory.usage_in_bytes`));
     const stat = read(`${folder}/memory.stat`);
-    const files = numberAfter("total_inactive_file", stat) ?? numberAfter("inactive_file", stat) ?? 0;
+    const cacheBytes = parseNumberAfter("total_inactive_file", stat) ?? parseNumberAfter("inactive_file", stat) ?? 0;
     // The page cache is reclaimable, so it does not count as used.
-    if (total !== undefined) return { memory: { used: Math.max(0, all - files), total }, isOwn: true, kills: count };
-    return { memory: readMachineMemory(read), isOwn: false, kills: count };
+    if (total !== undefined)
+      return { memory: { used: Math.max(0, usedBytes - cacheBytes), total }, isOwn: true, kills: killCount };
+    return { memory: readMachineMemory(read), isOwn: false, kills: killCount };
   }
   return undefined;
 };
 
-const numberAfter = (word: string, text: string): number | undefined => {
+const parseNumberAfter = (word: string, text: string): number | undefined => {
   const [, number] = new RegExp(`^${word} (\\d+)$`, "m").exec(text) ?? [];
   return number === undefined ? undefined : Number(number);
 };
@@ -131,11 +132,11 @@ const KIB = 1024;
 
 const readMachineMemory = (read: (file: string) => string): Memory | undefined => {
   const text = read("/proc/meminfo");
-  const [total, free] = ["MemTotal", "MemAvailable"].map((word) =>
+  const [total, availableKib] = ["MemTotal", "MemAvailable"].map((word) =>
     Number(new RegExp(`^${word}:\\s+(\\d+) kB$`, "m").exec(text)?.[1]),
   );
-  if (!total || free === undefined || Number.isNaN(free)) return undefined;
-  return { used: (total - free) * KIB, total: total * KIB };
+  if (!total || availableKib === undefined || Number.isNaN(availableKib)) return undefined;
+  return { used: (total - availableKib) * KIB, total: total * KIB };
 };
 
 const RECORD_BYTES = 8192;

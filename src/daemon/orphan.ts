@@ -7,8 +7,8 @@ import { pause } from "#base/retry.ts";
 export type OrphanOptions = {
   /** Folders and files that the daemon needs; it ends when one of them is removed. */
   readonly paths: readonly string[];
-  /** Milliseconds without a connection to the server; undefined waits forever. */
-  readonly timeout: number | undefined;
+  /** How long the server may be unreachable; undefined for no limit. */
+  readonly timeout_ms: number | undefined;
 };
 
 export type OrphanDeps = { readonly clock: Clock; readonly signal: AbortSignal; readonly isConnected: () => boolean };
@@ -21,24 +21,26 @@ const MISSING_IDENTITY = "none";
 
 /** Resolves with the reason to end, or with undefined when the signal fires. */
 export const waitUntilOrphaned = async (
-  { paths, timeout }: OrphanOptions,
+  { paths, timeout_ms }: OrphanOptions,
   { clock, signal, isConnected }: OrphanDeps,
 ): Promise<OrphanReason | undefined> => {
-  const known = new Map(paths.map((path) => [path, readIdentity(path)]));
+  const identities = new Map(paths.map((path) => [path, readIdentity(path)]));
   let lastConnectedAt = clock.monotonic();
   while (!signal.aborted) {
     // A file that is missing at the start counts as removed, because a later check would find no difference.
-    const gone = paths.find((path) => known.get(path) === MISSING_IDENTITY || readIdentity(path) !== known.get(path));
-    if (gone !== undefined) return { reason: `${gone} was removed`, isGone: true };
+    const removed = paths.find(
+      (path) => identities.get(path) === MISSING_IDENTITY || readIdentity(path) !== identities.get(path),
+    );
+    if (removed !== undefined) return { reason: `${removed} was removed`, isGone: true };
     if (isConnected()) lastConnectedAt = clock.monotonic();
-    else if (timeout !== undefined && clock.monotonic() - lastConnectedAt >= timeout)
+    else if (timeout_ms !== undefined && clock.monotonic() - lastConnectedAt >= timeout_ms)
       return { reason: "the server has been unreachable for too long", isGone: false };
-    await pause(clock, Math.min(POLL_INTERVAL_MS, timeout ?? POLL_INTERVAL_MS), signal);
+    await pause(clock, Math.min(POLL_INTERVAL_MS, timeout_ms ?? POLL_INTERVAL_MS), signal);
   }
   return undefined;
 };
 
-/** A recreated folder of the same name is a different one; a token file may be replaced. */
+/** Identifies a folder by its inode, so that a recreated folder counts as another one. A token file may be replaced. */
 const readIdentity = (path: string): string => {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) return MISSING_IDENTITY;

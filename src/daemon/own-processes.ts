@@ -1,16 +1,16 @@
-// Finds the processes of an agent: those with its ID in their environment, which everything its daemon starts inherits, and their
-// descendants. Reads /proc; without it, no process is found.
+// Finds the processes of an agent. The daemon passes the agent's ID in the environment of every program that it starts, and their child
+// processes inherit it. Reads /proc; without it, no process is found.
 import { readdirSync, readFileSync } from "node:fs";
-import { AGENT_MARK } from "./environment.ts";
+import { AGENT_ID_VARIABLE } from "./environment.ts";
 
-const AGENT_MARK_PATTERN = new RegExp(`(?:^|\\0)${AGENT_MARK}=([^\\0]*)`);
+const AGENT_ID_PATTERN = new RegExp(`(?:^|\\0)${AGENT_ID_VARIABLE}=([^\\0]*)`);
 /** Deeper than any real process tree. */
 const MAX_DEPTH = 64;
 
-/** Returns the result of `look`, or `otherwise` if it throws: processes may end while they are inspected. */
-export const tryOr = <T>(look: () => T, otherwise: T): T => {
+/** Returns the result of `read`, or `otherwise` if it throws: processes may end while they are inspected. */
+export const tryOr = <T>(read: () => T, otherwise: T): T => {
   try {
-    return look();
+    return read();
   } catch {
     return otherwise;
   }
@@ -20,7 +20,7 @@ export const readProc = (file: string): string => tryOr(() => readFileSync(file,
 
 /** Returns the agent whose daemon started the process; undefined if none exists, or if the process belongs to another user. */
 export const findAgent = (pid: number): string | undefined =>
-  AGENT_MARK_PATTERN.exec(readProc(`/proc/${pid}/environ`))?.[1];
+  AGENT_ID_PATTERN.exec(readProc(`/proc/${pid}/environ`))?.[1];
 
 /** Returns the fields of /proc/PID/stat after the name, which is in parentheses and may contain anything. The first is the state. */
 const readStatFields = (pid: number): string[] => {
@@ -28,11 +28,11 @@ const readStatFields = (pid: number): string[] => {
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 };
 
-/** Returns true if `ancestor` is an ancestor of the process. A program may have cleared its environment. */
+/** Returns true if `ancestor` is an ancestor of the process. Finds also programs that have cleared their environment. */
 export const isBelow = (pid: number, ancestor: number): boolean => {
-  for (let at = pid, depth = 0; at > 1 && depth < MAX_DEPTH; depth++) {
-    if (at === ancestor) return true;
-    at = Number(readStatFields(at)[1] ?? 0);
+  for (let current = pid, depth = 0; current > 1 && depth < MAX_DEPTH; depth++) {
+    if (current === ancestor) return true;
+    current = Number(readStatFields(current)[1] ?? 0);
   }
   return false;
 };
@@ -84,7 +84,7 @@ export const readProcesses = (agent_id: string): Process[] =>
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid && findAgent(Number(name)) === agent_id)
     .map((name) => {
       const fields = readStatFields(Number(name));
-      // utime, stime, and the same of waited-for children: these include the short-lived processes of a build.
+      // utime, stime, cutime, cstime. The last two include the short-lived processes of a build.
       const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
       const argv = readProc(`/proc/${name}/cmdline`)
         .split("\0")

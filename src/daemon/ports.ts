@@ -24,7 +24,7 @@ const COMMON_SERVICES = new Set([
 /** Scans on every call, but caches the owner of each socket, which is expensive to find. */
 export class ListeningPorts {
   readonly #options: PortsOptions;
-  /** By socket; undefined for sockets that belong to no program here. */
+  /** The program that holds each socket, by inode; undefined if no program of this machine holds it. */
   #holders = new Map<string, Holder | undefined>();
 
   constructor(options: PortsOptions) {
@@ -37,22 +37,22 @@ export class ListeningPorts {
     const sockets = new Map<string, number>();
     for (const table of ["tcp", "tcp6"]) {
       for (const listener of parseListeners(readProc(`/proc/net/${table}`))) {
-        if (listener.uid === uid && this.#isShown(listener.port)) sockets.set(listener.inode, listener.port);
+        if (listener.uid === uid && this.#isListed(listener.port)) sockets.set(listener.inode, listener.port);
       }
     }
-    const known = new Map([...sockets.keys()].map((inode) => [inode, this.#holders.get(inode)]));
-    const unknown = new Set([...sockets.keys()].filter((inode) => !this.#holders.has(inode)));
-    for (const { pid, inode } of findOwners(unknown, uid)) {
+    const holders = new Map([...sockets.keys()].map((inode) => [inode, this.#holders.get(inode)]));
+    const unknownInodes = new Set([...sockets.keys()].filter((inode) => !this.#holders.has(inode)));
+    for (const { pid, inode } of findOwners(unknownInodes, uid)) {
       const agent = findAgent(pid);
       // Programs of other agents are never listed.
-      if (known.get(inode)?.is_own || (agent !== undefined && agent !== agent_id)) continue;
+      if (holders.get(inode)?.is_own || (agent !== undefined && agent !== agent_id)) continue;
       const is_own = agent === agent_id || isBelow(pid, process.pid);
-      known.set(inode, { name: readProc(`/proc/${pid}/comm`).trim(), is_own });
+      holders.set(inode, { name: readProc(`/proc/${pid}/comm`).trim(), is_own });
     }
-    this.#holders = known;
+    this.#holders = holders;
     const ports = new Map<number, Holder>();
     for (const [inode, port] of sockets) {
-      const holder = known.get(inode);
+      const holder = holders.get(inode);
       if (holder && !ports.get(port)?.is_own) ports.set(port, holder);
     }
     return [...ports]
@@ -60,7 +60,7 @@ export class ListeningPorts {
       .map(([port, { name, is_own }]) => ({ network: "tcp", port, process_name: name, is_own }));
   }
 
-  #isShown(port: number): boolean {
+  #isListed(port: number): boolean {
     return port >= MIN_PORT && !COMMON_SERVICES.has(port) && !this.#options.hidden.has(port);
   }
 }

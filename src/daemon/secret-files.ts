@@ -23,10 +23,10 @@ import { SecretRecord } from "./secret-record.ts";
 
 type Secrets = Pick<Manifest, "secrets">;
 
-/** Larger than any secret. */
+/** A larger file is not a secret that the daemon has written. */
 const MAX_SECRET_BYTES = 1024 * 1024;
 
-/** Secrets that are not valid text can only be files. */
+/** Returns the secrets for variables. A secret that is not valid text can only be a file. */
 export const listSecretVariables = ({ secrets }: Secrets): Environment => {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const variables: Record<string, string> = {};
@@ -45,7 +45,7 @@ type ProcessEnv = Readonly<Record<string, string | undefined>>;
 
 /**
  * Updates the secret files to match the manifest. Writes each file atomically, and removes files that a daemon of this workspace has
- * written, that are no longer wanted and that were not changed since. `isStart`: writes all files; later calls write only files that
+ * written, if their secret was deleted and they have not been changed since. `isStart`: writes all files; later calls write only files that
  * changed on the server. Never throws: if a file cannot be written, the workspace starts without it and the log names it.
  */
 export const writeSecretFiles = (
@@ -64,24 +64,24 @@ export const writeSecretFiles = (
   for (const path of record.paths)
     if (!wantedFiles.has(path)) removeSecretFile(record, path, toMemoryPath(memory, path));
   const hasMemory = id !== "" && (wantedFiles.size > 0 ? makeMemoryFolder(memory) : isOwnFolder(memory));
-  const due = [...wantedFiles].filter(([path, value]) => isStart || !record.isWritten(path, value));
-  for (const [path, value] of due) record.begin(path, value);
+  const changedFiles = [...wantedFiles].filter(([path, value]) => isStart || !record.isWritten(path, value));
+  for (const [path, value] of changedFiles) record.begin(path, value);
   record.save(hasMemory);
-  if (wantedFiles.size === 0) removeEmpty(memory);
-  for (const [path, value] of due) {
+  if (wantedFiles.size === 0) removeIfEmpty(memory);
+  for (const [path, value] of changedFiles) {
     try {
       if (hasMemory) writeLinked(path, toMemoryPath(memory, path), value);
-      else writeWhole(path, value);
+      else writeSecretFile(path, value);
       record.end(path, value);
     } catch (error) {
       log("daemon").error("cannot write the secret to the file {path}: {error}", { path, error });
     }
   }
-  if (due.length > 0) record.save(hasMemory);
+  if (changedFiles.length > 0) record.save(hasMemory);
 };
 
-/** Fails if another daemon of the same workspace has content there. */
-const removeEmpty = (folder: string): void => {
+/** Removes the folder if it is empty: another daemon of the same workspace may have content in it. */
+const removeIfEmpty = (folder: string): void => {
   try {
     rmdirSync(folder);
   } catch {}
@@ -92,13 +92,13 @@ const toMemoryPath = (memory: string, path: string): string => join(memory, sha2
 /** Removes a file that is unchanged since it was written. A file that a person has changed is kept as an ordinary file of the workspace. */
 const removeSecretFile = (record: SecretRecord, path: string, file: string): void => {
   try {
-    const found = lstatSync(path);
-    const isLinked = found.isSymbolicLink() && readlinkSync(path) === file;
-    const isReadable = isLinked || (found.isFile() && found.size <= MAX_SECRET_BYTES);
+    const stats = lstatSync(path);
+    const isLinked = stats.isSymbolicLink() && readlinkSync(path) === file;
+    const isReadable = isLinked || (stats.isFile() && stats.size <= MAX_SECRET_BYTES);
     const text = isReadable ? readBytes(isLinked ? file : path) : undefined;
     const isOurs = isLinked ? text === undefined || record.isWritten(path, text) : text && record.isWritten(path, text);
     if (isOurs) unlinkSync(path);
-    else if (isLinked && text) writeWhole(path, text);
+    else if (isLinked && text) writeSecretFile(path, text);
     if (isOurs) log("daemon").info("removed the file {path}, because its secret was deleted", { path });
     else log("daemon").info("kept the file {path} of a deleted secret, because it was changed", { path });
     rmSync(file, { force: true });
@@ -128,10 +128,10 @@ const readBytes = (path: string): Uint8Array | undefined => {
 
 /** Writes the content to `target` and then replaces `path`, even if it is a link, with a link to it. */
 const writeLinked = (path: string, target: string, bytes: Uint8Array): void => {
-  writeWhole(target, bytes);
+  writeSecretFile(target, bytes);
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path) === target) return;
   try {
-    moveIntoPlace(path, (file) => symlinkSync(target, file));
+    replaceAtomically(path, (file) => symlinkSync(target, file));
   } catch (error) {
     rmSync(target, { force: true });
     throw error;
@@ -139,17 +139,17 @@ const writeLinked = (path: string, target: string, bytes: Uint8Array): void => {
 };
 
 /** Replaces the file, even if it is a link. */
-const writeWhole = (path: string, bytes: Uint8Array): void =>
-  moveIntoPlace(path, (file) => writeFileSync(file, bytes, { mode: 0o600 }));
+const writeSecretFile = (path: string, bytes: Uint8Array): void =>
+  replaceAtomically(path, (file) => writeFileSync(file, bytes, { mode: 0o600 }));
 
-/** Creates the file next to its destination first, in a folder that no other user can open. */
-const moveIntoPlace = (path: string, make: (file: string) => void): void => {
+/** Creates the file in a folder that no other user can open, and then moves it to its destination. */
+const replaceAtomically = (path: string, write: (file: string) => void): void => {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const stagingFolder = mkdtempSync(join(folder, ".slipway-secret-"));
   try {
     const file = join(stagingFolder, basename(path));
-    make(file);
+    write(file);
     renameSync(file, path);
   } finally {
     rmSync(stagingFolder, { recursive: true, force: true });

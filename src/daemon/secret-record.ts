@@ -14,7 +14,7 @@ import { readRegularText } from "#base/system/regular-file.ts";
 
 const Content = t.Object({
   salt: t.String(),
-  /** Digests of the content: two while one replaces the other, none if they are in memory. */
+  /** Digests of the content: two while a file is being replaced, none if the digests are stored in memory. */
   digests: t.Array(t.String()),
 });
 const StoredRecord = t.Object({ files: t.Record(t.String(), Content) });
@@ -23,22 +23,22 @@ type Content = Static<typeof Content>;
 const computeDigest = (salt: string, bytes: Uint8Array): string =>
   createHash("sha256").update(salt).update(bytes).digest("hex");
 
-const PATH_ALONE: Content = { salt: "", digests: [] };
+const PATH_ONLY: Content = { salt: "", digests: [] };
 
 export class SecretRecord {
   readonly #path: string;
-  readonly #inMemory: string;
+  readonly #memoryPath: string;
   readonly #files: Map<string, Content>;
 
   /** `name` distinguishes workspaces that share a home folder. An unreadable record is treated as empty. */
   constructor(folder: string, name: string, memory: string) {
     this.#path = join(folder, `secret-files-${name}.json`);
-    this.#inMemory = join(memory, "record.json");
-    const known = isOwnFolder(memory) ? readKept(this.#inMemory) : {};
+    this.#memoryPath = join(memory, "record.json");
+    const inMemory = isOwnFolder(memory) ? readFiles(this.#memoryPath) : {};
     this.#files = new Map(
-      Object.entries(readKept(this.#path)).map(([path, content]) => [
+      Object.entries(readFiles(this.#path)).map(([path, content]) => [
         path,
-        Object.hasOwn(known, path) ? known[path]! : content,
+        Object.hasOwn(inMemory, path) ? inMemory[path]! : content,
       ]),
     );
   }
@@ -47,24 +47,24 @@ export class SecretRecord {
     return [...this.#files.keys()];
   }
 
-  /** Returns true if these bytes were written there. */
+  /** Returns true if a daemon of this workspace has written these bytes to the file. */
   isWritten(path: string, bytes: Uint8Array): boolean {
-    const known = this.#files.get(path);
-    return known?.digests.includes(computeDigest(known.salt, bytes)) === true;
+    const content = this.#files.get(path);
+    return content?.digests.includes(computeDigest(content.salt, bytes)) === true;
   }
 
-  /** Call before writing: from now on both the new and the old content count as ours. */
+  /** Call before writing a file. Until `end`, both the new and the old content count as written by the daemon. */
   begin(path: string, bytes: Uint8Array): void {
     if (this.isWritten(path, bytes)) return;
-    const { salt: known = "", digests = [] } = this.#files.get(path) ?? {};
-    const salt = known || linkToken();
+    const { salt: content = "", digests = [] } = this.#files.get(path) ?? {};
+    const salt = content || linkToken();
     this.#files.set(path, { salt, digests: [...digests, computeDigest(salt, bytes)] });
   }
 
-  /** Called after writing: the old content is no longer treated as written by the daemon. */
+  /** Call after writing a file. The old content is then not treated as written by the daemon any more. */
   end(path: string, bytes: Uint8Array): void {
-    const known = this.#files.get(path);
-    if (known) this.#files.set(path, { ...known, digests: [computeDigest(known.salt, bytes)] });
+    const content = this.#files.get(path);
+    if (content) this.#files.set(path, { ...content, digests: [computeDigest(content.salt, bytes)] });
   }
 
   remove(path: string): void {
@@ -76,12 +76,12 @@ export class SecretRecord {
    * them from the home.
    */
   save(hasMemory: boolean): void {
-    if (hasMemory) writeKept(this.#inMemory, this.#files);
-    writeKept(this.#path, hasMemory ? new Map(this.paths.map((path) => [path, PATH_ALONE])) : this.#files);
+    if (hasMemory) writeFiles(this.#memoryPath, this.#files);
+    writeFiles(this.#path, hasMemory ? new Map(this.paths.map((path) => [path, PATH_ONLY])) : this.#files);
   }
 }
 
-const writeKept = (path: string, files: ReadonlyMap<string, Content>): void => {
+const writeFiles = (path: string, files: ReadonlyMap<string, Content>): void => {
   try {
     if (files.size === 0) {
       rmSync(path, { force: true });
@@ -92,11 +92,11 @@ const writeKept = (path: string, files: ReadonlyMap<string, Content>): void => {
     writeFileSync(temporaryFile, JSON.stringify({ files: Object.fromEntries(files) }), { mode: 0o600 });
     renameSync(temporaryFile, path);
   } catch (error) {
-    log("daemon").error("which files hold secrets cannot be noted in {path}: {error}", { path, error });
+    log("daemon").error("the list of secret files cannot be written to {path}: {error}", { path, error });
   }
 };
 
-const readKept = (path: string): Record<string, Content> => {
+const readFiles = (path: string): Record<string, Content> => {
   try {
     const stored: unknown = JSON.parse(readRegularText(path) ?? "");
     return Value.Check(StoredRecord, stored) ? stored.files : {};

@@ -3,6 +3,6 @@ import { findSystemUser, isUsableShell } from "#base/system/system-user.ts";
 
 /** Returns the shell from the environment, else from the password file, else an installed one. */
 export const findShell = (env: { readonly SHELL?: string | undefined }): string => {
-  const own = findSystemUser(process.geteuid?.() ?? 0)?.shell;
-  return [env.SHELL, own, "/bin/bash", "/bin/sh"].find(isUsableShell) ?? "sh";
+  const userShell = findSystemUser(process.geteuid?.() ?? 0)?.shell;
+  return [env.SHELL, userShell, "/bin/bash", "/bin/sh"].find(isUsableShell) ?? "sh";
 };

@@ -25,10 +25,10 @@ type Kill = { readonly process: string; readonly at: number };
 
 const POLL_INTERVAL_MS = 1_000;
 /** Disk space is read on every other check. */
-const SPACE_CHECK_EVERY = 2;
+const CHECKS_PER_SPACE_CHECK = 2;
 /** Minimum time between reports of changed amounts. */
 const REPORT_INTERVAL_MS = 60_000;
-const MIN_CHANGE = 0.01;
+const MIN_CHANGE_SHARE = 0.01;
 /** Maximum number of kills kept while the server is unreachable; only the newest are reported. */
 const MAX_KILLS = 20;
 
@@ -42,23 +42,23 @@ export const watchSpace = async (options: SpaceOptions): Promise<void> => {
     | { readonly space: Volume | undefined; readonly memory: Memory | undefined; readonly at: number }
     | undefined;
   let isReporting = false;
-  for (let looks = 0; !signal.aborted; looks++) {
+  for (let checkCount = 0; !signal.aborted; checkCount++) {
     for (const process of kills.takeKilled()) {
       killed.push({ process, at: clock.now() });
       warnOwner(options, `Out of memory: the kernel killed ${process || "a process"}.`);
     }
     killed.splice(0, killed.length - MAX_KILLS);
-    if (looks % SPACE_CHECK_EVERY === 0) space = await readSpace(home);
-    const now: SpaceLevel = space ? findSpaceLevel(space, level) : "ok";
-    if (now === "full" && level !== "full") warnOwner(options, `The disk of ${home} is full: free some space.`);
+    if (checkCount % CHECKS_PER_SPACE_CHECK === 0) space = await readSpace(home);
+    const nextLevel: SpaceLevel = space ? findSpaceLevel(space, level) : "ok";
+    if (nextLevel === "full" && level !== "full") warnOwner(options, `The disk of ${home} is full: free some space.`);
     const { memory } = kills;
     const isDue =
       killed.length > 0 ||
-      now !== level ||
+      nextLevel !== level ||
       reported === undefined ||
       (clock.monotonic() - reported.at >= REPORT_INTERVAL_MS &&
-        (isOther(space, reported.space) || isOther(memory, reported.memory)));
-    level = now;
+        (hasChanged(space, reported.space) || hasChanged(memory, reported.memory)));
+    level = nextLevel;
     if (isDue && !isReporting && (space || memory)) {
       isReporting = true;
       reported = { space, memory, at: clock.monotonic() };
@@ -70,8 +70,8 @@ export const watchSpace = async (options: SpaceOptions): Promise<void> => {
   }
 };
 
-const isOther = (a: Volume | undefined, b: Volume | undefined): boolean =>
-  a?.total !== b?.total || Math.abs((a?.used ?? 0) - (b?.used ?? 0)) >= MIN_CHANGE * (a?.total ?? 0);
+const hasChanged = (a: Volume | undefined, b: Volume | undefined): boolean =>
+  a?.total !== b?.total || Math.abs((a?.used ?? 0) - (b?.used ?? 0)) >= MIN_CHANGE_SHARE * (a?.total ?? 0);
 
 /** Returns used and total space, excluding space reserved for root; undefined if the folder cannot be read. */
 const readSpace = async (home: string): Promise<Volume | undefined> => {
@@ -104,6 +104,6 @@ const report = async (
     await connection.ask((api, abort) => api.pushResourcesMonitoringUsage({ datapoints: [datapoint] }, abort));
   } catch (error) {
     if (!(error instanceof DaemonStopped))
-      log("daemon").warn("the server takes no figures of space: {error}", { error });
+      log("daemon").warn("the server refused a report of memory and disk space: {error}", { error });
   }
 };

@@ -1,11 +1,11 @@
-// Provides the agent's token to programs of the workspace in a file that only this user can read. It is not in their environment, because a
-// mere `env` would print it into logs and chats (rule DM-20).
+// Provides the agent's token to programs of the workspace in a file that only this user can read. The token is not in their environment,
+// because `env` would print it into logs and chats (rule DM-20).
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
 
-/** `env` names the file; it is empty if the file could not be written. Disposing removes the file. */
+/** `env`: the variable that names the file; empty if the file could not be written. Disposing removes the file. */
 export type TokenFile = Disposable & {
   readonly env: Readonly<Record<string, string>>;
   /** Replaces the token in the file. */
@@ -18,19 +18,19 @@ export const createTokenFile = (token: string): TokenFile => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-token-"));
     const file = join(folder, "token");
     let written = "";
-    const update = (next: string): void => {
-      if (next === written) return;
-      // Replaced as a whole, because programs read it at any time.
-      writeFileSync(`${file}.new`, `${next}\n`, { mode: 0o600 });
+    const writeToken = (newToken: string): void => {
+      if (newToken === written) return;
+      // Replaces the file atomically, because programs may read it at any time.
+      writeFileSync(`${file}.new`, `${newToken}\n`, { mode: 0o600 });
       renameSync(`${file}.new`, file);
-      written = next;
+      written = newToken;
     };
-    update(token);
+    writeToken(token);
     return {
       env: { SLIPWAY_AGENT_TOKEN_FILE: file },
-      update: (next) => {
+      update: (newToken) => {
         try {
-          update(next);
+          writeToken(newToken);
         } catch (error) {
           log("daemon").error("programs of the workspace keep the agent's previous token: {error}", { error });
         }

@@ -1,4 +1,4 @@
-// Cuts output only between characters, for output that is forwarded as text.
+// Cuts output between characters, so that each part can be decoded as text.
 
 /** Returns the bytes without an incomplete UTF-8 character at the end. Bytes that are not UTF-8 are unchanged. */
 export const trimPartialCharacter = (bytes: Uint8Array): Uint8Array => {

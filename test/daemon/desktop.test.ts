@@ -9,7 +9,7 @@ import { AppError } from "#base/errors.ts";
 import { performAction } from "#src/daemon/desktop/actions.ts";
 import { Desktop } from "#src/daemon/desktop/desktop.ts";
 import { parseKeysyms, toKeysym } from "#src/daemon/desktop/keysyms.ts";
-import { computeScale, makePicture } from "#src/daemon/desktop/png.ts";
+import { computeScale, createPicture } from "#src/daemon/desktop/png.ts";
 import { parseVncServer } from "#src/daemon/desktop/programs.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -115,7 +115,7 @@ describe("a desktop", () => {
     const [width, height] = [2_560, 20];
     const pixels = new Uint8Array(width * height * 4);
     for (let i = 0; i < width * height; i += 1) pixels.set(i % 2 === 0 ? [0, 0, 200, 0] : [100, 0, 0, 0], i * 4);
-    const picture = await makePicture({ width, height, pixels });
+    const picture = await createPicture({ width, height, pixels });
     expect([picture.width, picture.height, computeScale({ width, height })]).toEqual([1_280, 10, 0.5]);
     expect(readPng(Buffer.from(picture.png).toString("base64")).at(7, 3)).toBe("640032");
     expect([toKeysym("a"), toKeysym("é"), toKeysym("€"), toKeysym("\n")]).toEqual([0x61, 0xe9, 0x010020ac, 0xff0d]);

@@ -1,6 +1,6 @@
 // Which processes of a workspace are active jobs, and how they are described.
 import { expect, test } from "bun:test";
-import { AGENT_MARK } from "#src/daemon/environment.ts";
+import { AGENT_ID_VARIABLE } from "#src/daemon/environment.ts";
 import { formatCommand, Jobs } from "#src/daemon/jobs.ts";
 import { type Process, readProcesses } from "#src/daemon/own-processes.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -71,7 +71,7 @@ testNeeding([needs.curl], "[DM-25] a download over a real connection is a job", 
   const jobs = new Jobs(agent_id);
   jobs.takeActive(0);
   const child = Bun.spawn(["curl", "-s", "--limit-rate", "2M", "-o", "/dev/null", server.url.href], {
-    env: { PATH: process.env.PATH, [AGENT_MARK]: agent_id },
+    env: { PATH: process.env.PATH, [AGENT_ID_VARIABLE]: agent_id },
   });
   try {
     await until(() => readProcesses(agent_id).some(({ moved_bytes }) => moved_bytes >= 300_000) || undefined);
@@ -86,7 +86,7 @@ test("[DM-25] real processes of an agent are found with what they use", async ()
   const agent_id = crypto.randomUUID();
   const jobs = new Jobs(agent_id);
   jobs.takeActive(0);
-  const child = Bun.spawn(["bash", "-c", "while :; do :; done"], { env: { [AGENT_MARK]: agent_id } });
+  const child = Bun.spawn(["bash", "-c", "while :; do :; done"], { env: { [AGENT_ID_VARIABLE]: agent_id } });
   try {
     await until(() => readProcesses(agent_id).some(({ cpu_ms }) => cpu_ms >= 50) || undefined);
     expect(jobs.takeActive(500)[0]?.load).toBeGreaterThanOrEqual(0.1);

@@ -107,8 +107,8 @@ test("[LP-14] each connection resets the timeout; without one it waits forever",
   const stopping = new AbortController();
   let isConnected = false;
   const deps = { clock, signal: stopping.signal, isConnected: () => isConnected };
-  const patient = waitUntilOrphaned({ paths: [], timeout: undefined }, deps);
-  const limited = waitUntilOrphaned({ paths: [], timeout: 60_000 }, deps);
+  const patient = waitUntilOrphaned({ paths: [], timeout_ms: undefined }, deps);
+  const limited = waitUntilOrphaned({ paths: [], timeout_ms: 60_000 }, deps);
   await advance(clock, 59_000);
   isConnected = true;
   await advance(clock, 4_000);
@@ -127,7 +127,7 @@ test("[LP-14] a daemon that starts after its folder was removed also exits", asy
   using temp = tempDirectory();
   const deps = { clock: new ManualClock(), signal: new AbortController().signal, isConnected: () => true };
   const folder = join(temp.path, "none");
-  expect(await waitUntilOrphaned({ paths: [folder], timeout: undefined }, deps)).toEqual({
+  expect(await waitUntilOrphaned({ paths: [folder], timeout_ms: undefined }, deps)).toEqual({
     reason: `${folder} was removed`,
     isGone: true,
   });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { AGENT_MARK } from "#src/daemon/environment.ts";
+import { AGENT_ID_VARIABLE } from "#src/daemon/environment.ts";
 import { MemoryKills, type MemoryReading, readMemory } from "#src/daemon/memory-kills.ts";
 import { type Process, readProc } from "#src/daemon/own-processes.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -106,7 +106,7 @@ testNeeding([needs.root, groups], "[DM-26] a process that the kernel kills is na
     "const all = []; const take = (n) => { for (let i = 0; i < n; i++) all.push(Buffer.alloc(1 << 20, 1)); };";
   const text = `${fill} take(110); console.log("seen"); process.stdin.once("data", () => take(400));`;
   const child = Bun.spawn(["sh", "-c", `echo $$ > ${group}/cgroup.procs; exec "$0" -e '${text}'`, process.execPath], {
-    env: { ...process.env, [AGENT_MARK]: agent_id },
+    env: { ...process.env, [AGENT_ID_VARIABLE]: agent_id },
     stdin: "pipe",
   });
   try {

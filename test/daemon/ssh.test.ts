@@ -7,11 +7,19 @@ import fc from "fast-check";
 import ssh2 from "ssh2";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
 import { loadMessageOfTheDay } from "#src/daemon/ssh/motd.ts";
-import { makeCommand } from "#src/daemon/ssh/session.ts";
+import { buildCommand } from "#src/daemon/ssh/session.ts";
 import { SessionCounts, toSessionKind } from "#src/daemon/ssh/session-counts.ts";
-import { ANSWER, encodePacket, Fields, MAX_PACKET, PacketReader, REQUEST, STATUS } from "#src/daemon/ssh/sftp/codec.ts";
+import {
+  ANSWER,
+  encodePacket,
+  Fields,
+  MAX_PACKET_BYTES,
+  PacketReader,
+  REQUEST,
+  STATUS,
+} from "#src/daemon/ssh/sftp/codec.ts";
 import { Handles } from "#src/daemon/ssh/sftp/handles.ts";
-import { answerTo } from "#src/daemon/ssh/sftp/operations.ts";
+import { handleRequest } from "#src/daemon/ssh/sftp/operations.ts";
 
 test("[WN-6] sessions are counted by purpose, each once, and only while they are open", () => {
   const counts = new SessionCounts();
@@ -38,14 +46,14 @@ test("[WN-1] every key pair can be parsed again, also one whose point starts wit
 });
 
 test("[WN-1] the first line of a script names its interpreter", () => {
-  expect(makeCommand("echo hello", "/bin/zsh")).toEqual(["/bin/zsh", "-c", "echo hello"]);
-  expect(makeCommand("#!/usr/bin/env python3\nprint(1)\n", "/bin/sh")).toEqual([
+  expect(buildCommand("echo hello", "/bin/zsh")).toEqual(["/bin/zsh", "-c", "echo hello"]);
+  expect(buildCommand("#!/usr/bin/env python3\nprint(1)\n", "/bin/sh")).toEqual([
     "/usr/bin/env",
     "python3",
     "-c",
     "print(1)\n",
   ]);
-  expect(makeCommand("#!", "/bin/sh")).toEqual(["/bin/sh", "-c", "#!"]);
+  expect(buildCommand("#!", "/bin/sh")).toEqual(["/bin/sh", "-c", "#!"]);
 });
 
 test("[WN-10] a terminal shows the message of the day from the file, and nothing with `.hushlogin` or without the file", async () => {
@@ -78,7 +86,7 @@ test("[WN-5] packets are decoded whole however the stream is split; a too large 
       return out.length === bodies.length && out.every((packet, i) => packet[0] === bodies[i]?.[0]);
     }),
   );
-  for (const length of [0, MAX_PACKET + 1, 0xffffffff]) {
+  for (const length of [0, MAX_PACKET_BYTES + 1, 0xffffffff]) {
     const head = Buffer.alloc(4);
     head.writeUInt32BE(length);
     expect(() => [...new PacketReader().push(head)]).toThrow("packet");
@@ -93,7 +101,7 @@ test("[WN-5] invalid requests are refused one by one, or end the session; they n
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...types, 77), fc.uint8Array({ maxLength: 120 }), async (type, bytes) => {
       // Its paths almost never exist.
-      const answer = await answerTo(type, new Fields(Buffer.from(bytes)), at).catch((error: Error) => error.name);
+      const answer = await handleRequest(type, new Fields(Buffer.from(bytes)), at).catch((error: Error) => error.name);
       if (typeof answer === "string") return answer === "SftpError";
       return answer.readUInt32BE(0) === answer.byteLength - 4;
     }),
@@ -108,7 +116,7 @@ test("[WN-5] handles are bounded, and an unknown one is refused", async () => {
   const at = { handles: new Handles(), root: { directory, home: directory } };
   const exchangePacket = async (type: number, ...fields: Parameters<typeof encodePacket>[1][]) => {
     const packet = encodePacket(type, { word: 9 }, ...fields);
-    const answer = new Fields(await answerTo(type, new Fields(packet.subarray(5)), at));
+    const answer = new Fields(await handleRequest(type, new Fields(packet.subarray(5)), at));
     answer.uint32();
     return { type: answer.byte(), id: answer.uint32(), first: answer.uint32() };
   };

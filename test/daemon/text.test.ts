@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { expandPath, resolveFolder } from "#src/daemon/environment.ts";
-import { LineSplitter, MAX_LINE } from "#src/daemon/scripts/lines.ts";
+import { LineSplitter, MAX_LINE_CHARS } from "#src/daemon/scripts/lines.ts";
 
 const splitLines = (...chunks: (string | Uint8Array)[]): string[] => {
   const splitter = new LineSplitter();
@@ -20,9 +20,13 @@ describe("output as lines", () => {
   });
 
   test("[DM-7] a line beyond the limit continues as the next one, and no character is broken", () => {
-    const long = "x".repeat(MAX_LINE - 1);
+    const long = "x".repeat(MAX_LINE_CHARS - 1);
     expect(splitLines(`${long}🧀rest\nnext`)).toEqual([long, "🧀rest", "next"]);
-    expect(splitLines("y".repeat(2 * MAX_LINE + 5)).map((line) => line.length)).toEqual([MAX_LINE, MAX_LINE, 5]);
+    expect(splitLines("y".repeat(2 * MAX_LINE_CHARS + 5)).map((line) => line.length)).toEqual([
+      MAX_LINE_CHARS,
+      MAX_LINE_CHARS,
+      5,
+    ]);
     const pieces = Array.from({ length: 50 }, () => "z".repeat(1024));
     expect(splitLines(...pieces).join("")).toBe("z".repeat(50 * 1024));
   });

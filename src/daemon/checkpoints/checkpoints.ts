@@ -1,5 +1,5 @@
-// Checkpoints of the workspace's files, one per chat message, and restoring them (rules UN-1 to UN-6, UN-10 to UN-12). Covers the agent's
-// folder, or the repository around it, and every repository inside. Used by http.ts.
+// Takes checkpoints of the workspace's files, one per chat message, and restores them (rules UN-1 to UN-6, UN-10 to UN-12). A checkpoint
+// covers the agent's folder, or the repository that contains it, and every repository inside. Used by http.ts.
 import { mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, conflict } from "#base/errors.ts";
@@ -27,7 +27,7 @@ import { BULK_TIMEOUT_MS } from "./run.ts";
 import { findOwnRepository } from "./seed.ts";
 import { type Kind, ShadowGit } from "./shadow.ts";
 
-/** The empty tree, which every git knows. */
+/** The ID of the empty tree, which git knows without storing it. */
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const DIFF_TREE_ARGS = [
   "-c",
@@ -50,11 +50,11 @@ const compareTrees = async (
 ): Promise<Omit<FolderChanges, "root">> => {
   await shadow.prepare();
   // Tracked files that are too large to copy exist only in the user's repository.
-  const own = shadow.kind === "repository" ? await findOwnRepository(options, shadow.root) : undefined;
-  const how = { timeout_ms: BULK_TIMEOUT_MS, ...(own ? { borrowed: own.objects } : {}) };
+  const userRepository = shadow.kind === "repository" ? await findOwnRepository(options, shadow.root) : undefined;
+  const gitOptions = { timeout_ms: BULK_TIMEOUT_MS, ...(userRepository ? { borrowed: userRepository.objects } : {}) };
   const counts = { files: 0, added: 0, removed: 0 };
-  const numbers = await shadow.git([...DIFF_TREE_ARGS, "--numstat", "-z", before, after], how);
-  for (const line of numbers.split("\0").filter((one) => one !== "")) {
+  const numstat = await shadow.git([...DIFF_TREE_ARGS, "--numstat", "-z", before, after], gitOptions);
+  for (const line of numstat.split("\0").filter((one) => one !== "")) {
     const [added, removed] = line.split("\t");
     counts.files += 1;
     // Git does not count lines of binary files.
@@ -64,14 +64,14 @@ const compareTrees = async (
   const diff = new Diff();
   const encoder = new TextEncoder();
   const onText = (text: string): void => diff.add(encoder.encode(text));
-  await shadow.git([...DIFF_TREE_ARGS, "-p", before, after], { ...how, onText });
+  await shadow.git([...DIFF_TREE_ARGS, "-p", before, after], { ...gitOptions, onText });
   return { ...counts, unified_diff: diff.text };
 };
 
 const MAX_FOLDERS = 64;
 const DAY_MS = 86_400_000;
-/** Maximum number of files that a response names. */
-const MAX_NAMED = 20;
+/** Maximum number of descriptions in a response. */
+const MAX_DESCRIPTIONS = 20;
 
 /** `folder`: the agent's folder. `state`: where checkpoints are stored. */
 export type CheckpointsOptions = GitOptions & { readonly folder: () => string; readonly state: string };
@@ -83,8 +83,8 @@ export type CheckpointsOptions = GitOptions & { readonly folder: () => string; r
 const [RECORDS, WORK, OBJECTS, REMOVED] = ["chats", "folders", "objects", "removed"];
 /** Days that files removed by a restore are kept. */
 const TRASH_DAYS = 7;
-/** A file whose modification time is that of the last full cleanup. */
-const CLEANED_MARK = "tidied";
+/** The modification time of this file is the time of the last full cleanup. */
+const CLEANUP_MARK = "tidied";
 /** Locked while git directories are read or written. */
 const LOCK_FILE = "lock";
 const LOCKED_RETRY_MS = 20;
@@ -109,16 +109,16 @@ export class Checkpoints {
   }
 
   /**
-   * Captures the files, once for each message, and returns what could not be captured. Concurrent callers share one capture. A capture that
-   * takes longer than `within_ms` is not used, since tools may change files from then on. Once a day the result also lists the chats that
-   * have checkpoints. Cleans up afterwards.
+   * Captures the files, once for each message, and returns descriptions of the folders that could not be captured. Concurrent callers share
+   * one capture. A capture that takes longer than `within_ms` is not used, since tools may change files from then on. Once a day, the
+   * result also lists the chats that have checkpoints, and old checkpoints are removed afterwards.
    */
   async take({
     within_ms,
-    ...of
+    ...checkpoint
   }: Checkpoint & { readonly within_ms?: number }): Promise<Omit<CheckpointTaken, "message">> {
-    const known = await this.#records.read(of);
-    if (known) return { problems: [...known.problems] };
+    const existing = await this.#records.read(checkpoint);
+    if (existing) return { problems: [...existing.problems] };
     this.#next ??= this.#withLock(() => {
       this.#next = undefined;
       return this.#capture();
@@ -129,18 +129,18 @@ export class Checkpoints {
       ? await captured
       : { folders: [], problems: [`${this.#options.folder()}: ${IN_PREPARATION_REASON}`] };
     if (!isInTime) captured.catch(() => {});
-    await this.#records.write(of, record);
-    const isDue = await this.#isDue();
-    const isLess = await this.#records.prune(of.chat_id);
-    if (isDue || isLess) this.#scheduleCleanup(isDue);
+    await this.#records.write(checkpoint, record);
+    const isCleanupDue = await this.#isDue();
+    const wasPruned = await this.#records.prune(checkpoint.chat_id);
+    if (isCleanupDue || wasPruned) this.#scheduleCleanup(isCleanupDue);
     const problems = [...record.problems];
-    return isDue ? { problems, chats: await this.#records.listChats() } : { problems };
+    return isCleanupDue ? { problems, chats: await this.#records.listChats() } : { problems };
   }
 
   /** Copies the checkpoints of a chat to its fork. */
-  async copy(copied: CopyCheckpoints): Promise<void> {
+  async copy(copies: CopyCheckpoints): Promise<void> {
     // Serialized with the cleanup, which keeps only what the records reference.
-    await this.#withLock(() => this.#records.copy(copied));
+    await this.#withLock(() => this.#records.copy(copies));
   }
 
   /** Deletes the checkpoints of these chats. */
@@ -155,8 +155,8 @@ export class Checkpoints {
   }
 
   /**
-   * Restores the files one by one and returns the failed ones. Rejects with 404 without a checkpoint, and with 409 if it
-   * has no files or none of them could be restored.
+   * Restores the files one by one and returns the failed ones. Rejects with 404 if the checkpoint does not exist, and with 409 if it has no
+   * files or none of them could be restored.
    */
   restore(checkpoint: Checkpoint): Promise<RestoreResult> {
     return this.#withLock(async () => {
@@ -166,18 +166,18 @@ export class Checkpoints {
       let restored_files = 0;
       const left_out = [...problems];
       // Outer folders first: a file that took the place of a repository is removed before the repository is restored.
-      for (const kept of folders) {
+      for (const folder of folders) {
         const inside = folders.flatMap(({ root }) =>
-          isBelow(root, kept.root) ? [root.slice(kept.root.length + 1)] : [],
+          isBelow(root, folder.root) ? [root.slice(folder.root.length + 1)] : [],
         );
         try {
-          const shadow = this.#openShadow(kept.root, kept.kind);
-          const done = await new FolderRestore(this.#options, shadow, kept, { without: inside, removed }).run();
+          const shadow = this.#openShadow(folder.root, folder.kind);
+          const done = await new FolderRestore(this.#options, shadow, folder, { without: inside, removed }).run();
           restored_files += done.restored;
-          left_out.push(...done.left_out, ...(await this.#makeIgnored(shadow).describeMissing()));
+          left_out.push(...done.left_out, ...(await this.#getIgnored(shadow).describeMissing()));
         } catch (error) {
-          left_out.push(`${kept.root} (${formatError(error)})`);
-          log("daemon").warn("{root} was not restored: {error}", { root: kept.root, error });
+          left_out.push(`${folder.root} (${formatError(error)})`);
+          log("daemon").warn("{root} was not restored: {error}", { root: folder.root, error });
         }
       }
       if (restored_files === 0 && left_out.length > problems.length) {
@@ -187,7 +187,7 @@ export class Checkpoints {
     });
   }
 
-  /** Runs work one at a time, also across daemons with the same state folder, because they share index files. */
+  /** Runs one piece of work at a time, also across daemons with the same state folder, because these daemons share index files. */
   #withLock<T>(work: () => Promise<T>): Promise<T> {
     return this.#serialize(async () => {
       const { state, clock } = this.#options;
@@ -203,24 +203,24 @@ export class Checkpoints {
   }
 
   /**
-   * Compares the current files with those of a checkpoint. Rejects with 404 without a checkpoint and 409 if it has no files. Does not store
-   * a checkpoint.
+   * Compares the current files with those of a checkpoint. Rejects with 404 if the checkpoint does not exist, and with 409 if it has no
+   * files. Stores no new checkpoint.
    */
   listChanges(checkpoint: Checkpoint): Promise<CheckpointChanges> {
     return this.#withLock(async () => {
-      const then = await this.#loadOwnRecord(checkpoint);
-      const now = await this.#capture();
-      const before = new Map(then.folders.map((kept) => [kept.root, kept]));
-      const after = new Map(now.folders.map((kept) => [kept.root, kept]));
-      const problems = [...new Set([...then.problems, ...now.problems])];
+      const past = await this.#loadOwnRecord(checkpoint);
+      const current = await this.#capture();
+      const before = new Map(past.folders.map((folder) => [folder.root, folder]));
+      const after = new Map(current.folders.map((folder) => [folder.root, folder]));
+      const problems = [...new Set([...past.problems, ...current.problems])];
       const folders: FolderChanges[] = [];
-      for (const [root, kept] of new Map([...before, ...after])) {
+      for (const [root, folder] of new Map([...before, ...after])) {
         // A folder that cannot be read now has not necessarily been deleted.
-        if (!after.has(root) && now.problems.some((problem) => problem.startsWith(`${root}:`))) continue;
+        if (!after.has(root) && current.problems.some((problem) => problem.startsWith(`${root}:`))) continue;
         const trees = { before: before.get(root)?.tree, after: after.get(root)?.tree };
         if (trees.before === trees.after) continue;
         try {
-          folders.push({ root, ...(await compareTrees(this.#options, this.#openShadow(root, kept.kind), trees)) });
+          folders.push({ root, ...(await compareTrees(this.#options, this.#openShadow(root, folder.kind), trees)) });
         } catch (error) {
           problems.push(`${root}: ${formatError(error)}`);
         }
@@ -229,38 +229,42 @@ export class Checkpoints {
     });
   }
 
-  /** Returns the checkpoint without folders of other workspaces: files restored from a fork include the fork's checkpoints. */
+  /** Returns the checkpoint without folders of other workspaces: a fork's files include checkpoints of the workspace that was forked. */
   async #loadOwnRecord(checkpoint: Checkpoint): Promise<CheckpointRecord> {
     const record = await this.#records.read(checkpoint);
     if (!record) throw new AppError("not_found", "There is no checkpoint of the workspace's files for this message.");
     const { problems } = record;
     if (record.folders.length === 0) throw conflict(`The files were not kept at this message: ${problems.join("; ")}`);
-    const { folder, first } = await this.#locate();
-    const isInScope = (root: string): boolean => root === folder || isBelow(folder, root) || isBelow(root, first);
+    const { folder, outermost } = await this.#locate();
+    const isInScope = (root: string): boolean => root === folder || isBelow(folder, root) || isBelow(root, outermost);
     const folders = record.folders.filter(({ root }) => isInScope(root));
     if (folders.length === 0) throw conflict("The files of this message were kept in another workspace.");
     return { folders, problems };
   }
 
-  /** Finds the agent's folder and the repository around it, if any. */
-  async #locate(): Promise<{ readonly folder: string; readonly around: string | undefined; readonly first: string }> {
+  /** Finds the agent's folder and the repository that contains it, if any. `outermost`: that repository, or the folder. */
+  async #locate(): Promise<{
+    readonly folder: string;
+    readonly enclosing: string | undefined;
+    readonly outermost: string;
+  }> {
     const folder = await realpath(this.#options.folder());
     const enclosing = await findEnclosingRepository(folder);
-    return { folder, around: enclosing, first: enclosing ?? folder };
+    return { folder, enclosing, outermost: enclosing ?? folder };
   }
 
   async #capture(): Promise<CheckpointRecord> {
     const problems: string[] = [];
     const folders: CheckpointFolder[] = [];
-    const { around, first } = await this.#locate();
-    const seen = new Set([first]);
-    const waiting: { root: string; kind: Kind }[] = [
-      { root: first, kind: around === undefined ? "folder" : "repository" },
+    const { enclosing, outermost } = await this.#locate();
+    const seen = new Set([outermost]);
+    const queue: { root: string; kind: Kind }[] = [
+      { root: outermost, kind: enclosing === undefined ? "folder" : "repository" },
     ];
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
+    for (let next = queue.shift(); next; next = queue.shift()) {
       const { root, kind } = next;
       if (folders.length + problems.length >= MAX_FOLDERS) {
-        problems.push(`${root} and ${waiting.length} more: only ${MAX_FOLDERS} repositories are kept`);
+        problems.push(`${root} and ${queue.length} more: only ${MAX_FOLDERS} repositories are kept`);
         break;
       }
       try {
@@ -269,10 +273,10 @@ export class Checkpoints {
         const gitfile = kind === "repository" ? await readGitfile(root) : undefined;
         folders.push({ root, kind, ...captured, ...(gitfile === undefined ? {} : { gitfile }) });
         const inside = captured.nested.map((path) => join(root, path));
-        for (const path of [...inside, ...(await this.#makeIgnored(shadow).findRepositories())]) {
+        for (const path of [...inside, ...(await this.#getIgnored(shadow).findRepositories())]) {
           if (seen.has(path)) continue;
           seen.add(path);
-          waiting.push({ root: path, kind: "repository" });
+          queue.push({ root: path, kind: "repository" });
         }
       } catch (error) {
         // One folder that is too large must not prevent checkpoints of the others.
@@ -288,7 +292,7 @@ export class Checkpoints {
   #refreshIgnored(folders: readonly CheckpointFolder[]): void {
     void this.#withLock(async () => {
       for (const { root, kind } of folders) {
-        await this.#makeIgnored(this.#openShadow(root, kind))
+        await this.#getIgnored(this.#openShadow(root, kind))
           .refresh()
           .catch((error) => log("daemon").debug("ignored files of {root} are unknown: {error}", { root, error }));
       }
@@ -298,8 +302,8 @@ export class Checkpoints {
   #openShadow(root: string, kind: Kind): ShadowGit {
     const { state } = this.#options;
     const name = toName(kind, root);
-    const known = this.#shadows.get(name);
-    if (known) return known;
+    const existing = this.#shadows.get(name);
+    if (existing) return existing;
     const created = new ShadowGit(
       this.#options,
       { root, gitDirectory: join(state, WORK, name), objects: join(state, OBJECTS) },
@@ -309,18 +313,18 @@ export class Checkpoints {
     return created;
   }
 
-  #makeIgnored(shadow: ShadowGit): IgnoredFiles {
+  #getIgnored(shadow: ShadowGit): IgnoredFiles {
     const { gitDirectory } = shadow.folders;
-    const known = this.#ignored.get(gitDirectory);
-    if (known) return known;
+    const existing = this.#ignored.get(gitDirectory);
+    if (existing) return existing;
     const created = new IgnoredFiles(shadow);
     this.#ignored.set(gitDirectory, created);
     return created;
   }
 
-  /** Returns true once a day. */
+  /** Returns true once a day, when old checkpoints are due to be removed. */
   async #isDue(): Promise<boolean> {
-    const mark = join(this.#options.state, CLEANED_MARK);
+    const mark = join(this.#options.state, CLEANUP_MARK);
     const now = this.#options.clock.now();
     const isFirst = !(await isOlder(mark, Number.MAX_SAFE_INTEGER));
     if (!isFirst && !(await isOlder(mark, now - DAY_MS))) return false;
@@ -329,18 +333,18 @@ export class Checkpoints {
     return !isFirst;
   }
 
-  #scheduleCleanup(withOld: boolean): void {
-    this.#withLock(() => this.#cleanUp(withOld)).catch((error) => {
+  #scheduleCleanup(expiresOld: boolean): void {
+    this.#withLock(() => this.#cleanUp(expiresOld)).catch((error) => {
       log("daemon").warn("old checkpoints were not removed: {error}", { error });
     });
   }
 
-  async #cleanUp(withOld: boolean): Promise<void> {
+  async #cleanUp(expiresOld: boolean): Promise<void> {
     const now = this.#options.clock.now();
-    // One day more than the server assumes, because its clock may differ.
-    if (withOld) await this.#records.expire(now - (CHECKPOINT_DAYS + 1) * DAY_MS, now);
-    await this.#removeFormer();
-    await this.#removeToRemoved(now - TRASH_DAYS * DAY_MS);
+    // One day more than the server assumes, because the server's clock may differ.
+    if (expiresOld) await this.#records.expire(now - (CHECKPOINT_DAYS + 1) * DAY_MS, now);
+    await this.#removeOldFormat();
+    await this.#emptyTrash(now - TRASH_DAYS * DAY_MS);
     const neededTrees = new Map<string, Set<string>>();
     for (const { root, kind, tree } of await this.#records.listFolders()) {
       const name = toName(kind, root);
@@ -353,15 +357,15 @@ export class Checkpoints {
     }
   }
 
-  async #removeToRemoved(before: number): Promise<void> {
+  async #emptyTrash(beforeMs: number): Promise<void> {
     const folder = join(this.#options.state, REMOVED);
     for (const name of await readdir(folder).catch(() => [])) {
-      if (await isOlder(join(folder, name), before)) await rm(join(folder, name), { recursive: true, force: true });
+      if (await isOlder(join(folder, name), beforeMs)) await rm(join(folder, name), { recursive: true, force: true });
     }
   }
 
   /** Removes checkpoints in the format of earlier versions. They depend on the user's repositories, and no record references them. */
-  async #removeFormer(): Promise<void> {
+  async #removeOldFormat(): Promise<void> {
     const { state } = this.#options;
     for (const name of await readdir(state).catch(() => [])) {
       if (/^[0-9a-f]{32}$/.test(name)) await rm(join(state, name), { recursive: true, force: true });
@@ -389,6 +393,8 @@ const isBelow = (path: string, folder: string): boolean => path.startsWith(`${fo
 
 const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the first texts and the number of the remaining ones. */
-const abbreviateList = (texts: readonly string[]): string[] =>
-  texts.length <= MAX_NAMED ? [...texts] : [...texts.slice(0, MAX_NAMED), `and ${texts.length - MAX_NAMED} more`];
+/** Returns the first descriptions, followed by the number of the others. */
+const abbreviateList = (descriptions: readonly string[]): string[] =>
+  descriptions.length <= MAX_DESCRIPTIONS
+    ? [...descriptions]
+    : [...descriptions.slice(0, MAX_DESCRIPTIONS), `and ${descriptions.length - MAX_DESCRIPTIONS} more`];

@@ -1,4 +1,4 @@
-// Finds the folders of the workspace that a checkpoint covers: the agent's folder, or the repository around it, and every repository
+// Finds the folders of the workspace that a checkpoint covers: the agent's folder, or the repository that contains it, and every repository
 // inside. Also finds repositories in ignored folders, which git does not list (rule UN-1).
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
@@ -6,7 +6,7 @@ import { readRegularText } from "#base/system/regular-file.ts";
 import { fileExists } from "./shadow.ts";
 
 const MAX_GITFILE_BYTES = 4_096;
-const MAX_LOOKED_AT = 500;
+const MAX_VISITED_FOLDERS = 500;
 const MAX_DEPTH = 2;
 /** Folders that usually contain dependencies or build output. */
 const SKIPPED_FOLDERS = new Set(["node_modules", "vendor", "target", "dist", "build", "venv"]);
@@ -20,8 +20,8 @@ export const findEnclosingRepository = async (folder: string): Promise<string | 
 };
 
 /**
- * Returns true if `.git` is a repository or points to one. A folder that only resembles one (an interrupted clone, a lost worktree) is a
- * plain folder.
+ * Returns true if `.git` is a repository or points to one. A folder that only resembles a repository (an interrupted clone, a lost
+ * worktree) is treated as a plain folder.
  */
 export const isRepository = async (root: string): Promise<boolean> => {
   const gitDirectory = await findGitDirectory(root);
@@ -32,8 +32,8 @@ export const isRepository = async (root: string): Promise<boolean> => {
 
 /** Returns the text of `.git` if it is a file. */
 export const readGitfile = async (root: string): Promise<string | undefined> => {
-  const found = await lstat(join(root, ".git")).catch(() => undefined);
-  if (!found?.isFile() || found.size > MAX_GITFILE_BYTES) return undefined;
+  const stats = await lstat(join(root, ".git")).catch(() => undefined);
+  if (!stats?.isFile() || stats.size > MAX_GITFILE_BYTES) return undefined;
   return readRegularText(join(root, ".git"));
 };
 
@@ -47,10 +47,10 @@ export const resolveGitfile = (root: string, text: string): string | undefined =
 /** Finds repositories in these folders and a few levels below. */
 export const findNestedRepositories = async (folders: readonly string[]): Promise<string[]> => {
   const found: string[] = [];
-  let remaining = MAX_LOOKED_AT;
+  let remainingVisits = MAX_VISITED_FOLDERS;
   const visit = async (folder: string, depth: number): Promise<void> => {
-    remaining -= 1;
-    if (remaining < 0) return;
+    remainingVisits -= 1;
+    if (remainingVisits < 0) return;
     if (await isRepository(folder)) {
       found.push(folder);
       return;
@@ -72,7 +72,7 @@ const findGitDirectory = async (root: string): Promise<string | undefined> => {
   return text === undefined ? join(root, ".git") : resolveGitfile(root, text);
 };
 
-/** A worktree uses the objects of the repository it belongs to. */
+/** Returns true if the git directory has objects. A worktree uses the objects of its main repository. */
 const hasObjects = async (folder: string): Promise<boolean> => {
   if (await fileExists(join(folder, "objects"))) return true;
   const common = readRegularText(join(folder, "commondir"));

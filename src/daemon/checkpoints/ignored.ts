@@ -1,5 +1,6 @@
 // Lists the files that git ignores in a folder. Ignored files are not captured, so a restore names the missing ones; ignored repositories
-// get their own checkpoints. The list is refreshed after each checkpoint so that it does not delay one. Used by checkpoints.ts.
+// get their own checkpoints. The list is refreshed after each checkpoint, so that listing does not delay the checkpoint. Used by
+// checkpoints.ts.
 import { lstat, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readRegularText } from "#base/system/regular-file.ts";
@@ -37,19 +38,21 @@ export class IgnoredFiles {
 
   /** Returns the repositories in ignored folders, searching for them on the first call. */
   async findRepositories(): Promise<string[]> {
-    const found = this.#read() ?? (await this.refresh().then(() => this.#listing));
-    const existence = await Promise.all(
-      (found?.repositories ?? []).map(async (path) => ((await isRepository(path)) ? [path] : [])),
+    const listing = this.#read() ?? (await this.refresh().then(() => this.#listing));
+    const confirmed = await Promise.all(
+      (listing?.repositories ?? []).map(async (path) => ((await isRepository(path)) ? [path] : [])),
     );
-    return existence.flat();
+    return confirmed.flat();
   }
 
   /** Describes the ignored files that existed earlier and are missing now, except repositories, which are restored. */
   async describeMissing(): Promise<string[]> {
-    const found = this.#read();
+    const listing = this.#read();
     const missingPaths: string[] = [];
-    for (const path of found?.ignored ?? []) {
-      const isCovered = found?.repositories.some((one) => one === path || one.startsWith(`${path}/`));
+    for (const path of listing?.ignored ?? []) {
+      const isCovered = listing?.repositories.some(
+        (repository) => repository === path || repository.startsWith(`${path}/`),
+      );
       if (!isCovered && !(await lstat(path).catch(() => undefined))) missingPaths.push(`${path} (ignored by git)`);
     }
     return missingPaths;

@@ -1,15 +1,15 @@
-// Stores file permissions that git does not record, such as 0600 of a private key: noted when a file is captured, copied into each
-// checkpoint, and applied to restored files (rule UN-3). Used by shadow.ts.
+// Stores file permissions that git does not record, such as 0600 of a private key. They are recorded when a file is captured, copied into
+// each checkpoint, and applied to restored files (rule UN-3). Used by shadow.ts.
 import { rename, writeFile } from "node:fs/promises";
 import { readRegularText } from "#base/system/regular-file.ts";
 
 /** Modes that git and a common umask produce. */
 const ORDINARY_MODES = new Set([0o644, 0o664, 0o755, 0o775, 0o666, 0o777]);
-const MAX_NOTED = 5_000;
+const MAX_MODES = 5_000;
 
 export class ModeList {
   readonly #file: string;
-  #known: ReadonlyMap<string, number> = new Map();
+  #modes: ReadonlyMap<string, number> = new Map();
 
   constructor(file: string) {
     this.#file = file;
@@ -17,21 +17,21 @@ export class ModeList {
 
   /** Permissions from the last capture. */
   get all(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#known);
+    return Object.fromEntries(this.#modes);
   }
 
   /** Records the modes of the captured files. */
-  async record(modes: ReadonlyMap<string, number>): Promise<void> {
-    const known = this.#read();
+  async record(captured: ReadonlyMap<string, number>): Promise<void> {
+    const modes = this.#read();
     let isChanged = false;
-    for (const [path, mode] of modes) {
-      const isNoted = mode !== 0 && !ORDINARY_MODES.has(mode) && known.size < MAX_NOTED;
-      if (isNoted ? known.get(path) === mode : !known.has(path)) continue;
+    for (const [path, mode] of captured) {
+      const isUnusual = mode !== 0 && !ORDINARY_MODES.has(mode) && modes.size < MAX_MODES;
+      if (isUnusual ? modes.get(path) === mode : !modes.has(path)) continue;
       isChanged = true;
-      if (isNoted) known.set(path, mode);
-      else known.delete(path);
+      if (isUnusual) modes.set(path, mode);
+      else modes.delete(path);
     }
-    if (isChanged) await this.#write(known);
+    if (isChanged) await this.#write(modes);
   }
 
   async remove(paths: readonly string[]): Promise<void> {
@@ -40,13 +40,13 @@ export class ModeList {
 
   /** Reads the file each time because another daemon may have written it. */
   #read(): Map<string, number> {
-    const known = new Map(Object.entries(parseModes(readRegularText(this.#file) ?? "{}")));
-    this.#known = known;
-    return known;
+    const modes = new Map(Object.entries(parseModes(readRegularText(this.#file) ?? "{}")));
+    this.#modes = modes;
+    return modes;
   }
 
-  async #write(known: Map<string, number>): Promise<void> {
-    await writeFile(`${this.#file}.new`, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 });
+  async #write(modes: Map<string, number>): Promise<void> {
+    await writeFile(`${this.#file}.new`, JSON.stringify(Object.fromEntries(modes)), { mode: 0o600 });
     await rename(`${this.#file}.new`, this.#file);
   }
 }

@@ -1,6 +1,6 @@
 // The object store that all folders of a workspace share. Removes objects that no checkpoint references and merges packs (rule UN-10).
-// Objects written within the last hour stay, because another daemon on the same folder may be about to reference them. Removes nothing if
-// git cannot determine what is referenced.
+// Objects written within the last hour are kept, because another daemon on the same folder may be about to reference them. If git cannot
+// determine which objects are referenced, no object is removed.
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
@@ -24,36 +24,36 @@ export class CheckpointStore {
   }
 
   /**
-   * Removes unreferenced objects and git directories, and returns the names of the removed directories. `needed`: trees by the name of the
-   * folder's git directory.
+   * Removes unreferenced objects and git directories. Returns the names of the removed directories. `neededTrees`: the referenced trees by
+   * name of the git directory.
    */
-  async removeUnreferenced(needed: ReadonlyMap<string, ReadonlySet<string>>): Promise<string[]> {
+  async removeUnreferenced(neededTrees: ReadonlyMap<string, ReadonlySet<string>>): Promise<string[]> {
     const { work, objects } = this.#folders;
-    const before = this.#options.clock.now() - GRACE_MS;
+    const beforeMs = this.#options.clock.now() - GRACE_MS;
     const removed: string[] = [];
-    let needs: string[] | undefined = [];
+    let referencedTrees: string[] | undefined = [];
     for (const name of await readdir(work).catch(() => [])) {
       const path = join(work, name);
-      const trees = needed.get(name);
-      if (!trees && (await isOlder(join(path, "info", "ready"), before))) {
+      const trees = neededTrees.get(name);
+      if (!trees && (await isOlder(join(path, "info", "ready"), beforeMs))) {
         await rm(path, { recursive: true, force: true });
         removed.push(name);
         continue;
       }
-      await removeLeavings(path, before);
+      await removeTemporaryFiles(path, beforeMs);
       const indexTree = await this.#writeIndexTree(path);
       // If the references of one folder are unknown, nothing may be removed.
-      if (indexTree === undefined) needs = undefined;
-      else needs?.push(...(trees ?? []), ...indexTree);
+      if (indexTree === undefined) referencedTrees = undefined;
+      else referencedTrees?.push(...(trees ?? []), ...indexTree);
     }
-    if (needs) await this.#removeUnneeded([...new Set(needs)], before);
-    await removeTemporary(join(objects, "pack"), before);
+    if (referencedTrees) await this.#removeUnreferencedObjects([...new Set(referencedTrees)], beforeMs);
+    await removeUnfinishedPacks(join(objects, "pack"), beforeMs);
     return removed;
   }
 
   /**
-   * Returns the tree of the index, which also references objects. Undefined if the index cannot be read: the next checkpoint builds a new
-   * one.
+   * Returns the tree of the index, because the index also references objects; an empty list if there is no index yet. If the index cannot
+   * be read, deletes the git directory and returns undefined; the next checkpoint builds a new index.
    */
   async #writeIndexTree(folder: string): Promise<string[] | undefined> {
     if (!(await stat(join(folder, "info", "ready")).catch(() => undefined))) return [];
@@ -66,10 +66,10 @@ export class CheckpointStore {
     }
   }
 
-  async #removeUnneeded(trees: readonly string[], before: number): Promise<void> {
+  async #removeUnreferencedObjects(trees: readonly string[], beforeMs: number): Promise<void> {
     const { objects } = this.#folders;
-    const loose = await listLooseBefore(objects, before);
-    const packs = await listPacksBefore(join(objects, "pack"), before);
+    const loose = await listLooseBefore(objects, beforeMs);
+    const packs = await listPacksBefore(join(objects, "pack"), beforeMs);
     if (loose.size === 0 && packs.length < 2 && trees.length > 0) return;
     const ids = await this.#listReachable(trees);
     for (const id of ids) loose.delete(id);
@@ -91,7 +91,8 @@ export class CheckpointStore {
     }
     for (const pack of packs) {
       if (createdPacks.has(pack)) continue;
-      for (const end of ["idx", "pack", "rev"]) await rm(join(objects, "pack", `${pack}.${end}`), { force: true });
+      for (const extension of ["idx", "pack", "rev"])
+        await rm(join(objects, "pack", `${pack}.${extension}`), { force: true });
     }
   }
 
@@ -101,8 +102,8 @@ export class CheckpointStore {
     const [name] = await readdir(this.#folders.work).catch(() => []);
     if (name === undefined || trees.length === 0) return found;
     const path = join(this.#folders.work, name);
-    const all: string[] = [];
-    let rest = "";
+    const listed: string[] = [];
+    let partialLine = "";
     const args = ["rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin"];
     await runCheckpointGit(this.#options, {
       ...this.#toGitFolders(path),
@@ -110,73 +111,73 @@ export class CheckpointStore {
       input: trees.map((tree) => `${tree}\n`).join(""),
       timeout_ms: BULK_TIMEOUT_MS,
       onText(text) {
-        const lines = (rest + text).split("\n");
-        rest = lines.pop() ?? "";
-        all.push(...lines);
+        const lines = (partialLine + text).split("\n");
+        partialLine = lines.pop() ?? "";
+        listed.push(...lines);
       },
     });
-    const known = await this.#runGit(
+    const existing = await this.#runGit(
       path,
       ["cat-file", "--batch-check=%(objectname)"],
-      all.map((id) => `${id}\n`).join(""),
+      listed.map((id) => `${id}\n`).join(""),
     );
-    for (const line of known.split("\n")) if (/^[0-9a-f]+$/.test(line)) found.add(line);
+    for (const line of existing.split("\n")) if (/^[0-9a-f]+$/.test(line)) found.add(line);
     return found;
   }
 
   #runGit(folder: string, args: readonly string[], input?: string): Promise<string> {
-    const more = { timeout_ms: BULK_TIMEOUT_MS, ...(input === undefined ? {} : { input }) };
-    return runCheckpointGit(this.#options, { ...this.#toGitFolders(folder), args, ...more });
+    const commandOptions = { timeout_ms: BULK_TIMEOUT_MS, ...(input === undefined ? {} : { input }) };
+    return runCheckpointGit(this.#options, { ...this.#toGitFolders(folder), args, ...commandOptions });
   }
 
-  /** None of these commands reads the work tree. */
+  /** The root does not matter: none of these commands reads the work tree. */
   #toGitFolders(folder: string) {
     return { gitDirectory: folder, objects: this.#folders.objects, root: folder };
   }
 }
 
 /** Returns the paths of loose objects by ID. */
-const listLooseBefore = async (objects: string, before: number): Promise<Map<string, string>> => {
+const listLooseBefore = async (objects: string, beforeMs: number): Promise<Map<string, string>> => {
   const found = new Map<string, string>();
   for (const head of await readdir(objects).catch(() => [])) {
     if (!/^[0-9a-f]{2}$/.test(head)) continue;
     for (const tail of await readdir(join(objects, head))) {
       const file = join(objects, head, tail);
-      if (await isOlder(file, before)) found.set(head + tail, file);
+      if (await isOlder(file, beforeMs)) found.set(head + tail, file);
     }
   }
   return found;
 };
 
 /** Returns pack names without extension. */
-const listPacksBefore = async (folder: string, before: number): Promise<string[]> => {
+const listPacksBefore = async (folder: string, beforeMs: number): Promise<string[]> => {
   const found: string[] = [];
   for (const name of await readdir(folder).catch(() => [])) {
     const pack = /^(pack-[0-9a-f]+)\.pack$/.exec(name)?.[1];
-    if (pack !== undefined && (await isOlder(join(folder, name), before))) found.push(pack);
+    if (pack !== undefined && (await isOlder(join(folder, name), beforeMs))) found.push(pack);
   }
   return found;
 };
 
-const removeLeavings = async (folder: string, before: number): Promise<void> => {
+const removeTemporaryFiles = async (folder: string, beforeMs: number): Promise<void> => {
   for (const name of await readdir(folder)) {
-    if (TEMPORARY_FILES.test(name) && (await isOlder(join(folder, name), before))) {
+    if (TEMPORARY_FILES.test(name) && (await isOlder(join(folder, name), beforeMs))) {
       await rm(join(folder, name), { recursive: true, force: true });
     }
   }
 };
 
 /** Removes unfinished packs. */
-const removeTemporary = async (folder: string, before: number): Promise<void> => {
+const removeUnfinishedPacks = async (folder: string, beforeMs: number): Promise<void> => {
   for (const name of await readdir(folder).catch(() => [])) {
-    if (name.startsWith("tmp_") && (await isOlder(join(folder, name), before)))
+    if (name.startsWith("tmp_") && (await isOlder(join(folder, name), beforeMs)))
       await rm(join(folder, name), { force: true });
   }
 };
 
-/** Returns false for a missing file. */
-export const isOlder = (file: string, before: number): Promise<boolean> =>
+/** Returns true if the file was last modified before this time, and false if it is missing. */
+export const isOlder = (file: string, beforeMs: number): Promise<boolean> =>
   stat(file).then(
-    ({ mtimeMs }) => mtimeMs < before,
+    ({ mtimeMs }) => mtimeMs < beforeMs,
     () => false,
   );

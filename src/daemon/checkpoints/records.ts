@@ -8,10 +8,10 @@ import { type Checkpoint, type CopyCheckpoints, MAX_CHECKPOINTS_PER_CHAT } from 
 import type { CapturedTree, Kind } from "./shadow.ts";
 
 /**
- * Checkpoints over the limit before the oldest are removed. They are removed in batches because finding the objects that only they
- * reference is expensive.
+ * Number of checkpoints by which a chat may exceed its limit. The oldest ones are removed in batches, because finding the objects that only
+ * they reference is expensive.
  */
-const SLACK = 20;
+const PRUNE_BATCH = 20;
 /** Maximum number of chats that one response lists. */
 const MAX_CHATS = 500;
 const HOUR_MS = 3_600_000;
@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000;
 /** One folder of a checkpoint. `gitfile`: the content of `.git` if it is a file, as in submodules and worktrees. */
 export type CheckpointFolder = CapturedTree & { readonly root: string; readonly kind: Kind; readonly gitfile?: string };
 
-/** The folders of the checkpoint, the outer one first, and a description of each folder that could not be captured. */
+/** The folders of the checkpoint, the outermost one first, and a description of each folder that could not be captured. */
 export type CheckpointRecord = { readonly folders: readonly CheckpointFolder[]; readonly problems: readonly string[] };
 
 export class CheckpointRecords {
@@ -46,12 +46,12 @@ export class CheckpointRecords {
   async copy({ from_chat_id, chat_id, messages }: CopyCheckpoints): Promise<void> {
     for (const { from_message_id, message_id } of messages) {
       const record = await this.read({ chat_id: from_chat_id, message_id: from_message_id });
-      const found = await stat(this.#toPath({ chat_id: from_chat_id, message_id: from_message_id })).catch(
+      const stats = await stat(this.#toPath({ chat_id: from_chat_id, message_id: from_message_id })).catch(
         () => undefined,
       );
-      if (!record || !found) continue;
+      if (!record || !stats) continue;
       await this.write({ chat_id, message_id }, record);
-      await utimes(this.#toPath({ chat_id, message_id }), found.atime, found.mtime);
+      await utimes(this.#toPath({ chat_id, message_id }), stats.atime, stats.mtime);
     }
   }
 
@@ -67,20 +67,20 @@ export class CheckpointRecords {
   /** Keeps only the newest checkpoints of a chat. Returns true if any were removed. */
   async prune(chat_id: string): Promise<boolean> {
     const ids = (await listEntries(join(this.#folder, chat_id))).flatMap((name) => parseNumber(name) ?? []);
-    if (ids.length <= MAX_CHECKPOINTS_PER_CHAT + SLACK) return false;
+    if (ids.length <= MAX_CHECKPOINTS_PER_CHAT + PRUNE_BATCH) return false;
     const old = ids.sort((one, other) => other - one).slice(MAX_CHECKPOINTS_PER_CHAT);
     for (const id of old) await rm(join(this.#folder, chat_id, `${id}.json`), { force: true });
     return true;
   }
 
-  /** Removes records older than `before` and temporary files left by a crash. `now` in milliseconds. */
-  async expire(before: number, now: number): Promise<void> {
+  /** Removes records older than `before_ms` and temporary files left by a crash. Both times are in milliseconds since 1970. */
+  async expire(before_ms: number, now_ms: number): Promise<void> {
     for (const chat_id of await listEntries(this.#folder)) {
       const chatFolder = join(this.#folder, chat_id);
       for (const name of await listEntries(chatFolder)) {
-        const limit = parseNumber(name) === undefined ? now - HOUR_MS : before;
-        const found = await stat(join(chatFolder, name)).catch(() => undefined);
-        if (found && found.mtimeMs < limit) await rm(join(chatFolder, name), { force: true });
+        const limit_ms = parseNumber(name) === undefined ? now_ms - HOUR_MS : before_ms;
+        const stats = await stat(join(chatFolder, name)).catch(() => undefined);
+        if (stats && stats.mtimeMs < limit_ms) await rm(join(chatFolder, name), { force: true });
       }
       // Succeeds only if the folder is empty.
       await rmdir(chatFolder).catch(() => {});
@@ -93,14 +93,14 @@ export class CheckpointRecords {
 
   /** Returns the folders of all checkpoints. */
   async listFolders(): Promise<CheckpointFolder[]> {
-    const found: CheckpointFolder[] = [];
+    const folders: CheckpointFolder[] = [];
     for (const chat_id of await listEntries(this.#folder)) {
       for (const name of await listEntries(join(this.#folder, chat_id))) {
         const record = readRecord(join(this.#folder, chat_id, name));
-        found.push(...(record?.folders ?? []));
+        folders.push(...(record?.folders ?? []));
       }
     }
-    return found;
+    return folders;
   }
 }
 

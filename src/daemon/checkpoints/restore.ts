@@ -1,4 +1,4 @@
-// Restores one folder from a checkpoint, file by file, also if the folder or repository is missing, and returns the files that could not be
+// Restores one folder from a checkpoint, file by file, even if the folder or repository is missing. Returns the files that could not be
 // restored (rules UN-4, UN-6). Used by checkpoints.ts.
 import {
   access,
@@ -26,16 +26,16 @@ import { fileExists, isReadable, joinNul, MAX_FILE_BYTES, type ShadowGit, splitN
 
 const GITLINK = "160000";
 
-/** The number of restored files, and descriptions of the others. */
+/** The number of restored files, and descriptions of the files that could not be restored. */
 export type FolderRestored = { readonly restored: number; readonly left_out: readonly string[] };
-/** `ids`: object IDs of the files to write, by path. `remove`: unordered. */
+/** `ids`: object IDs of the files to write, by path. `remove`: paths of the files to remove. */
 type Changes = { readonly ids: ReadonlyMap<string, string>; readonly remove: ReadonlySet<string> };
 
 /**
- * `without`: folders inside that have their own checkpoint, as paths relative to the root. `removed`: where files created after the
- * checkpoint are moved.
+ * `without`: folders below the root that have their own checkpoint, as paths relative to the root. `removed`: the folder to which files
+ * created after the checkpoint are moved.
  */
-export type RestoreInto = { readonly without: readonly string[]; readonly removed: string };
+export type RestoreScope = { readonly without: readonly string[]; readonly removed: string };
 
 export class FolderRestore {
   readonly #options: GitOptions;
@@ -46,11 +46,11 @@ export class FolderRestore {
   readonly #skipped: string[] = [];
   #objects: string | undefined;
 
-  constructor(options: GitOptions, shadow: ShadowGit, kept: CheckpointFolder, { without, removed }: RestoreInto) {
+  constructor(options: GitOptions, shadow: ShadowGit, folder: CheckpointFolder, { without, removed }: RestoreScope) {
     this.#removed = removed;
     this.#options = options;
     this.#shadow = shadow;
-    this.#folder = kept;
+    this.#folder = folder;
     this.#excluded = without;
   }
 
@@ -59,11 +59,12 @@ export class FolderRestore {
     await mkdir(root, { recursive: true });
     if ((await realpath(root)) !== root) throw new Error("a link is in its place");
     await this.#restoreGitfile();
-    const had = this.#folder.kind === "repository" && !(await isRepository(root));
-    if (had) this.#skipped.push(`the repository in ${join(root, ".git")} (commits are not part of a checkpoint)`);
+    const isRepositoryMissing = this.#folder.kind === "repository" && !(await isRepository(root));
+    if (isRepositoryMissing)
+      this.#skipped.push(`the repository in ${join(root, ".git")} (commits are not part of a checkpoint)`);
     await this.#shadow.prepare();
     await this.#shadow.addExclude();
-    // The repository's own objects, if it still has them, for files that were too large to copy.
+    // Files that were too large to copy are read from the repository's own objects, if it still has them.
     if (this.#folder.kind === "repository") this.#objects = (await findOwnRepository(this.#options, root))?.objects;
     const { ids, remove } = await this.#listChanges();
     const files = await this.#findWritable(ids, remove);
@@ -75,7 +76,7 @@ export class FolderRestore {
     return { restored: removed + written, left_out: this.#skipped };
   }
 
-  /** Reconnects a submodule or worktree to its repository, if that still exists. */
+  /** Reconnects a submodule or worktree to its repository, if the repository still exists. */
   async #restoreGitfile(): Promise<void> {
     const { root, gitfile } = this.#folder;
     const target = gitfile === undefined ? undefined : resolveGitfile(root, gitfile);
@@ -91,30 +92,30 @@ export class FolderRestore {
     const { tree } = this.#folder;
     const { others, changed } = await this.#shadow.list(this.#excluded);
     const wantedFiles = await this.#listFiles(tree);
-    const known = await this.#listFiles(await this.#shadow.writeIndexTree());
+    const captured = await this.#listFiles(await this.#shadow.writeIndexTree());
     const ids = new Map<string, string>();
-    for (const [path, file] of wantedFiles) if (known.get(path) !== file) ids.set(path, toId(file));
+    for (const [path, file] of wantedFiles) if (captured.get(path) !== file) ids.set(path, toId(file));
     for (const path of [...changed, ...others]) {
       const file = wantedFiles.get(path);
       if (file !== undefined) ids.set(path, toId(file));
     }
-    const added = [...others, ...known.keys()].filter((path) => !wantedFiles.has(path));
+    const added = [...others, ...captured.keys()].filter((path) => !wantedFiles.has(path));
     return { ids, remove: await this.#findRemovable(added, wantedFiles) };
   }
 
   /** Returns mode and object ID by path. */
   async #listFiles(tree: string): Promise<Map<string, string>> {
     const files = new Map<string, string>();
-    let rest = "";
+    let partialRecord = "";
     await this.#shadow.git(["ls-tree", "-r", "-z", tree], {
       timeout_ms: BULK_TIMEOUT_MS,
       onText: (text) => {
-        const parts = (rest + text).split("\0");
-        rest = parts.pop() ?? "";
-        for (const part of parts) {
-          const tab = part.indexOf("\t");
-          const [mode = "", , id = ""] = part.slice(0, tab).split(" ");
-          if (mode !== GITLINK) files.set(part.slice(tab + 1), `${mode} ${id}`);
+        const records = (partialRecord + text).split("\0");
+        partialRecord = records.pop() ?? "";
+        for (const record of records) {
+          const tab = record.indexOf("\t");
+          const [mode = "", , id = ""] = record.slice(0, tab).split(" ");
+          if (mode !== GITLINK) files.set(record.slice(tab + 1), `${mode} ${id}`);
         }
       },
     });
@@ -122,24 +123,24 @@ export class FolderRestore {
   }
 
   /**
-   * Returns the files created after the checkpoint, without folders that have their own checkpoint, large files, and files that are or were
-   * ignored.
+   * Returns the files created after the checkpoint. Leaves out folders that have their own checkpoint, large files, and files that are or
+   * were ignored.
    */
   async #findRemovable(added: readonly string[], wanted: ReadonlyMap<string, string>): Promise<Set<string>> {
-    const found = new Set<string>();
+    const removable = new Set<string>();
     // Skipped files existed at the checkpoint, so they are not new.
     const skipped = new Set(this.#folder.skipped.map(({ path }) => path));
     for (const path of added) {
       if (skipped.has(path) || this.#excluded.some((folder) => path.startsWith(`${folder}/`))) continue;
-      if (await this.#isRemovable(path)) found.add(path);
+      if (await this.#isRemovable(path)) removable.add(path);
     }
-    if (found.size === 0) return found;
+    if (removable.size === 0) return removable;
     // Files that a later checkpoint captured may be ignored now.
-    for (const path of await this.#findIgnored(this.#folder.root, [...found])) found.delete(path);
+    for (const path of await this.#findIgnored(this.#folder.root, [...removable])) removable.delete(path);
     const rules = [...wanted.keys()].filter((path) => path === ".gitignore" || path.endsWith("/.gitignore"));
-    if (rules.length === 0) return found;
-    for (const path of await this.#findFormerlyIgnored(rules, [...found])) found.delete(path);
-    return found;
+    if (rules.length === 0) return removable;
+    for (const path of await this.#findFormerlyIgnored(rules, [...removable])) removable.delete(path);
+    return removable;
   }
 
   /** Returns false for files that no checkpoint would capture. */
@@ -162,7 +163,7 @@ export class FolderRestore {
     }
   }
 
-  /** Returns the paths that the checkpoint's ignore rules match: rules deleted since then still protect files. */
+  /** Returns the paths that the checkpoint's ignore rules match: rules deleted after the checkpoint still protect files. */
   async #findFormerlyIgnored(rules: readonly string[], paths: readonly string[]): Promise<readonly string[]> {
     const rulesFolder = join(this.#shadow.folders.gitDirectory, `rules-${uuid()}`);
     await mkdir(rulesFolder);
@@ -190,13 +191,13 @@ export class FolderRestore {
   }
 
   /** Returns the reason why the path cannot be written, if any. */
-  async #findObstacle(path: string, going: ReadonlySet<string>): Promise<string | undefined> {
+  async #findObstacle(path: string, removedPaths: ReadonlySet<string>): Promise<string | undefined> {
     const { root } = this.#folder;
     const parts = path.split("/");
     for (let count = 1; count < parts.length; count++) {
       const ancestor = parts.slice(0, count).join("/");
       const found = await lstat(join(root, ancestor)).catch(() => undefined);
-      if (!found || going.has(ancestor)) return undefined;
+      if (!found || removedPaths.has(ancestor)) return undefined;
       if (!found.isDirectory()) return `${join(root, ancestor)} is in the way`;
     }
     const isWritable = await access(join(root, dirname(path)), constants.W_OK).then(
@@ -207,10 +208,10 @@ export class FolderRestore {
     const existing = await lstat(join(root, path)).catch(() => undefined);
     if (!existing?.isDirectory()) return undefined;
     const childEntries = await readdir(join(root, path), { recursive: true, withFileTypes: true });
-    const stays = childEntries.find(
-      (one) => !one.isDirectory() && !going.has(join(one.parentPath, one.name).slice(root.length + 1)),
+    const keptEntry = childEntries.find(
+      (one) => !one.isDirectory() && !removedPaths.has(join(one.parentPath, one.name).slice(root.length + 1)),
     );
-    return stays ? "a folder with files that are not kept is in its place" : undefined;
+    return keptEntry ? "a folder with files that are not kept is in its place" : undefined;
   }
 
   /** Moves files away instead of deleting them: a program unrelated to the chat may have created them. */
@@ -268,23 +269,26 @@ export class FolderRestore {
   /** Writes these files of the checkpoint below `root` and returns the paths that still differ. */
   async #checkout(paths: readonly string[], root: string): Promise<string[]> {
     const index = join(this.#shadow.folders.gitDirectory, `index-${uuid()}`);
-    const more = { index, root, timeout_ms: BULK_TIMEOUT_MS };
+    const checkoutOptions = { index, root, timeout_ms: BULK_TIMEOUT_MS };
     try {
-      await this.#runGit(["read-tree", this.#folder.tree], more);
+      await this.#runGit(["read-tree", this.#folder.tree], checkoutOptions);
       // A file that cannot be written must not prevent the others.
       await this.#runGit(["checkout-index", "-f", "-u", "-z", "--stdin"], { input: joinNul(paths), index, root }).catch(
         () => {},
       );
       const wantedFiles = new Set(paths);
-      const text = await this.#runGit(["diff-files", "-z", "--name-only", "--ignore-submodules=all"], more);
+      const text = await this.#runGit(["diff-files", "-z", "--name-only", "--ignore-submodules=all"], checkoutOptions);
       return splitNul(text).filter((path) => wantedFiles.has(path));
     } finally {
       await rm(index, { force: true });
     }
   }
 
-  #runGit(args: readonly string[], more: Parameters<ShadowGit["git"]>[1]): Promise<string> {
-    return this.#shadow.git(args, this.#objects === undefined ? more : { borrowed: this.#objects, ...more });
+  #runGit(args: readonly string[], gitOptions: Parameters<ShadowGit["git"]>[1]): Promise<string> {
+    return this.#shadow.git(
+      args,
+      this.#objects === undefined ? gitOptions : { borrowed: this.#objects, ...gitOptions },
+    );
   }
 
   #skip(path: string, reason: string): void {

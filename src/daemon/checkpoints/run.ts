@@ -1,5 +1,5 @@
-// Runs git on a git directory of checkpoints: without the user's hooks, filters or prompts, and with bounded output and time. Used by every
-// file of this folder that needs git. Throws `conflict` with git's own message.
+// Runs git on a git directory of checkpoints, without the user's hooks, filters or prompts, and with limits on output and time. Every file
+// of this folder that needs git uses it. Throws `conflict` with git's own message.
 import { AppError, conflict } from "#base/errors.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { runProcess } from "../scripts/process.ts";
@@ -28,30 +28,33 @@ const SETTINGS = [
 ];
 const SAFE_SETTINGS = SETTINGS.flatMap((one) => ["-c", one]);
 
-/** A private git directory: its own index and rules, with objects in a store that all folders of the workspace share. */
+/**
+ * A private git directory with its own index and rules, the object store that all folders of the workspace share, and the folder with the
+ * files.
+ */
 export type GitFolders = { readonly gitDirectory: string; readonly objects: string; readonly root: string };
 
 export type CheckpointGit = GitFolders & {
   readonly args: readonly string[];
   readonly input?: string;
   readonly index?: string;
-  /** The user's object store to read from, for this command only. */
+  /** The user's object store, from which this command may also read. */
   readonly borrowed?: string;
   readonly timeout_ms?: number;
-  /** Exit codes that are not failures. */
+  /** Exit codes other than 0 that are not failures. */
   readonly fine?: readonly number[];
-  /** Receives the output, of any size, instead of the caller. */
+  /** Receives the output, which may then have any size; the result is empty. */
   readonly onText?: (text: string) => void;
 };
 
-/** Runs git there and returns its output. */
-export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGit): Promise<string> => {
-  const { args, gitDirectory, objects, root, input, index, borrowed } = wanted;
+/** Runs git in the given folders and returns its output. */
+export const runCheckpointGit = async (options: GitOptions, run: CheckpointGit): Promise<string> => {
+  const { args, gitDirectory, objects, root, input, index, borrowed } = run;
   const env: Record<string, string> = { GIT_DIR: gitDirectory, GIT_OBJECT_DIRECTORY: objects };
   if (args[0] !== "init") env.GIT_WORK_TREE = root;
   if (index !== undefined) env.GIT_INDEX_FILE = index;
   if (borrowed !== undefined) env.GIT_ALTERNATE_OBJECT_DIRECTORIES = quotePath(borrowed);
-  const { timeout_ms, fine, onText } = wanted;
+  const { timeout_ms, fine, onText } = run;
   // A temporary index must not leave a shared index file behind.
   const settings = index === undefined ? SAFE_SETTINGS : [...SAFE_SETTINGS, "-c", "core.splitIndex=false"];
   const command = ["git", ...settings, ...args];
@@ -63,19 +66,19 @@ type Program = Pick<CheckpointGit, "root" | "input" | "timeout_ms" | "fine" | "o
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Runs any program that ends up running git. Ignores user settings that git cannot read. */
+/** Runs a program that runs git. If git cannot read the user's settings, runs it again without them. */
 export const runGitProgram = async (options: GitOptions, program: Program): Promise<string> => {
   try {
     return await runOnce(options, program);
   } catch (error) {
     if (!(error instanceof AppError) || !BAD_SETTINGS_MESSAGE.test(error.message)) throw error;
     const { command, root, env, input, timeout_ms, fine, onText } = program;
-    const without = { ...env, GIT_CONFIG_GLOBAL: "/dev/null" };
-    return runOnce(options, { command, root, env: without, input, timeout_ms, fine, onText });
+    const envWithoutUserSettings = { ...env, GIT_CONFIG_GLOBAL: "/dev/null" };
+    return runOnce(options, { command, root, env: envWithoutUserSettings, input, timeout_ms, fine, onText });
   }
 };
 
-/** Git reports these before it does anything. */
+/** Git reports unreadable settings before it does anything. */
 const BAD_SETTINGS_MESSAGE = /bad (numeric |boolean )?config|unable to access '.*config'/;
 
 const runOnce = async (options: GitOptions, program: Program): Promise<string> => {
@@ -85,7 +88,7 @@ const runOnce = async (options: GitOptions, program: Program): Promise<string> =
   const decoder = new TextDecoder();
   let size = 0;
   let message = "";
-  const end = await runProcess({
+  const result = await runProcess({
     command,
     directory: root,
     env: { ...options.env, ...ENVIRONMENT, ...env },
@@ -103,9 +106,9 @@ const runOnce = async (options: GitOptions, program: Program): Promise<string> =
       if (size <= MAX_LISTED_BYTES) chunks.push(bytes);
     },
   });
-  if (end.timed_out || size > MAX_LISTED_BYTES) throw conflict(`${root} has too many files to look through`);
-  if (end.exit_code !== 0 && !fine.includes(end.exit_code))
-    throw conflict(`git: ${message.trim() || `ended with ${end.exit_code}`}`);
+  if (result.timed_out || size > MAX_LISTED_BYTES) throw conflict(`${root} has too many files to look through`);
+  if (result.exit_code !== 0 && !fine.includes(result.exit_code))
+    throw conflict(`git: ${message.trim() || `ended with ${result.exit_code}`}`);
   return Buffer.concat(chunks).toString("utf8");
 };
 

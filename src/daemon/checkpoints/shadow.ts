@@ -1,5 +1,5 @@
-// One folder of the workspace, seen from a private git directory. The user's repository, index and branches are only read, and captures do
-// not depend on them (rules UN-1 to UN-4). Bounded in files and bytes. Used by checkpoints.ts and restore.ts.
+// Captures one folder of the workspace with a private git directory. The user's repository, index and branches are only read, and captures
+// do not depend on them (rules UN-1 to UN-4). The number of files and bytes is limited. Used by checkpoints.ts and restore.ts.
 import { constants } from "node:fs";
 import { access, appendFile, lstat, mkdir, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,12 +14,12 @@ const MAX_PATHS = 100_000;
 const MAX_BYTES = 1024 * 1024 * 1024;
 /** Larger files are neither captured nor touched. */
 export const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** A checkpoint must not fill the disk. */
+/** Minimum free disk space after a checkpoint. */
 const MIN_FREE_BYTES = 512 * 1024 * 1024;
-/** With more changes than this (a branch was probably switched), the user's index is imported first. */
+/** If more files than this have changed, a branch was probably switched, and the user's index is imported first. */
 const SEED_AFTER_CHANGES = 500;
-/** From this number on, objects are written to one pack instead of a file each. */
-const MANY_OBJECTS = 1_000;
+/** With more files than this, objects are written to one pack instead of one file each. */
+const PACK_AFTER_FILES = 1_000;
 const MAX_SKIPPED = 200;
 
 // Bytes are stored unchanged, regardless of attributes.
@@ -38,7 +38,7 @@ export type CapturedTree = {
   /** Repositories inside, as paths relative to the root. */
   readonly nested: readonly string[];
 };
-/** Differences from the last capture. */
+/** Differences from the last capture. `others`: untracked files. */
 type ListedChanges = {
   readonly others: readonly string[];
   readonly changed: readonly string[];
@@ -70,7 +70,7 @@ export class ShadowGit {
     if (this.kind === "repository" && others.length + changed.length > SEED_AFTER_CHANGES && (await this.#seed())) {
       ({ others, changed, nested } = await this.list());
     }
-    const { kept, gone, skipped } = await this.#withinLimits([...new Set([...others, ...changed])], new Set(changed));
+    const { kept, gone, skipped } = await this.#splitByLimits([...new Set([...others, ...changed])], new Set(changed));
     if (gone.length > 0) {
       await this.git(["update-index", "--force-remove", "-z", "--stdin"], { input: joinNul(gone) });
       await this.#modes.remove(gone);
@@ -112,14 +112,14 @@ export class ShadowGit {
 
   /** Identifies a version of the index file: git writes a new file for each change. */
   async #getIndexVersion(): Promise<string> {
-    const found = await stat(join(this.#folders.gitDirectory, "index"), { bigint: true }).catch(() => undefined);
-    return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : "";
+    const stats = await stat(join(this.#folders.gitDirectory, "index"), { bigint: true }).catch(() => undefined);
+    return stats ? `${stats.ino} ${stats.mtimeNs} ${stats.size}` : "";
   }
 
-  /** Creates the git directory if it does not exist. Seeds the index from the user's, so that not every file has to be read again. */
+  /** Creates the git directory if it does not exist. Seeds the index from the user's index, so that not every file has to be read again. */
   async prepare(): Promise<void> {
     const { gitDirectory, objects, root } = this.#folders;
-    await this.#removeLeftLock();
+    await this.#removeStaleLock();
     if (await fileExists(join(gitDirectory, "info", "ready"))) return;
     await rm(gitDirectory, { recursive: true, force: true });
     await mkdir(gitDirectory, { recursive: true, mode: 0o700 });
@@ -133,51 +133,55 @@ export class ShadowGit {
     await writeFile(join(gitDirectory, "info", "ready"), "");
   }
 
-  git(args: readonly string[], more: Partial<CheckpointGit> = {}): Promise<string> {
-    return runCheckpointGit(this.#options, { ...this.#folders, args, ...more });
+  git(args: readonly string[], commandOptions: Partial<CheckpointGit> = {}): Promise<string> {
+    return runCheckpointGit(this.#options, { ...this.#folders, args, ...commandOptions });
   }
 
   get folders(): GitFolders {
     return this.#folders;
   }
 
-  /** Removes the lock of a killed git, which makes every later git refuse to write. None of our commands runs longer than this timeout. */
-  async #removeLeftLock(): Promise<void> {
+  /**
+   * Removes the lock of a killed git process, because every later one would refuse to write. None of our commands runs longer than this
+   * timeout.
+   */
+  async #removeStaleLock(): Promise<void> {
     const lock = join(this.#folders.gitDirectory, "index.lock");
-    const found = await lstat(lock).catch(() => undefined);
-    if (found && found.mtimeMs < this.#options.clock.now() - BULK_TIMEOUT_MS) await rm(lock, { force: true });
+    const stats = await lstat(lock).catch(() => undefined);
+    if (stats && stats.mtimeMs < this.#options.clock.now() - BULK_TIMEOUT_MS) await rm(lock, { force: true });
   }
 
   /** Imports the user's index and objects. Returns false if there is nothing to import. */
   async #seed(): Promise<boolean> {
-    const found = await findOwnRepository(this.#options, this.root);
-    if (found?.format !== "sha1") return false;
-    return seedIndex(this.#options, this.#folders, found);
+    const repository = await findOwnRepository(this.#options, this.root);
+    if (repository?.format !== "sha1") return false;
+    return seedIndex(this.#options, this.#folders, repository);
   }
 
-  /** Adds the current rules of the user's `.git/info/exclude`; the earlier rules still apply to a restore. */
+  /** Adds the current rules of the user's `.git/info/exclude`. Earlier rules still apply during a restore. */
   async addExclude(): Promise<void> {
-    const now = readRegularText(join(this.root, ".git", "info", "exclude"));
-    if (now !== undefined) await appendFile(join(this.#folders.gitDirectory, "info", "exclude"), `\n${now}`);
+    const rules = readRegularText(join(this.root, ".git", "info", "exclude"));
+    if (rules !== undefined) await appendFile(join(this.#folders.gitDirectory, "info", "exclude"), `\n${rules}`);
   }
 
   async #refreshExclude(): Promise<void> {
     if (this.kind === "folder") return;
-    const now = readRegularText(join(this.root, ".git", "info", "exclude"));
-    if (now !== undefined) await writeFile(join(this.#folders.gitDirectory, "info", "exclude"), now).catch(() => {});
+    const rules = readRegularText(join(this.root, ".git", "info", "exclude"));
+    if (rules !== undefined)
+      await writeFile(join(this.#folders.gitDirectory, "info", "exclude"), rules).catch(() => {});
   }
 
   async #add(kept: readonly string[]): Promise<void> {
-    const bulk = kept.length > MANY_OBJECTS ? ["-c", "core.bigFileThreshold=1"] : [];
+    const bulk = kept.length > PACK_AFTER_FILES ? ["-c", "core.bigFileThreshold=1"] : [];
     const args = [...bulk, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
     await this.git(args, { input: joinNul(kept), timeout_ms: BULK_TIMEOUT_MS });
   }
 
   /**
-   * Splits the paths into capturable ones and the rest. `gone`: must be removed from the index because the path is no longer a
-   * file that is captured.
+   * Splits the paths by whether they can be captured. `gone`: tracked paths that must be removed from the index, because they can no longer
+   * be captured.
    */
-  async #withinLimits(
+  async #splitByLimits(
     paths: readonly string[],
     tracked: ReadonlySet<string>,
   ): Promise<{ kept: string[]; gone: string[]; skipped: SkippedFile[] }> {
@@ -208,11 +212,11 @@ export class ShadowGit {
   async #inspect(path: string): Promise<{ size?: number; mode?: number; problem?: string }> {
     if (path.includes("\uFFFD")) return { problem: "its name is not UTF-8" };
     const file = join(this.root, path);
-    const found = await lstat(file).catch(() => undefined);
-    if (!found || found.isSymbolicLink()) return {};
-    if (!found.isFile()) return { problem: "" };
-    if (found.size > MAX_FILE_BYTES) return { problem: `it is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB` };
-    return (await isReadable(file)) ? { size: found.size, mode: found.mode & 0o777 } : { problem: "it cannot be read" };
+    const stats = await lstat(file).catch(() => undefined);
+    if (!stats || stats.isSymbolicLink()) return {};
+    if (!stats.isFile()) return { problem: "" };
+    if (stats.size > MAX_FILE_BYTES) return { problem: `it is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB` };
+    return (await isReadable(file)) ? { size: stats.size, mode: stats.mode & 0o777 } : { problem: "it cannot be read" };
   }
 
   async #requireSpace(bytes: number): Promise<void> {

@@ -1,5 +1,5 @@
-// Files that the server puts into a coding agent's home: instructions and skills in the format the agent reads. The home belongs to one
-// chat, so no file of a repository or a person is touched, nor one that the agent created.
+// Writes the files that the server adds to a coding agent's home: instructions and skills in the format the agent reads. The home belongs
+// to one chat, so it has no files of repositories or people; files that the agent created are left alone.
 import {
   lstatSync,
   mkdirSync,
@@ -15,14 +15,14 @@ import { sha256, uuid } from "#base/ids.ts";
 import { readRegularText } from "#base/system/regular-file.ts";
 import type { HomeFiles } from "#schema/agents/agent-program.ts";
 
-/** Files written at the last start: text digests and link targets, by path. */
+/** The files written at the last start: the digest of each file's text or the link's target, by path. */
 type FileMarks = Record<string, string>;
 const RECORD_FILE = ".slipway-given.json";
 
-/** Writes these files into the home and removes those of the last start. Throws for a path that leads out of the home. */
+/** Writes these files into the home and removes the files of the last start. Throws for a path that leads out of the home. */
 export const writeHomeFiles = (home: string, { home_files = [], home_links = [] }: HomeFiles): void => {
-  const before = readRecord(home);
-  for (const [path, mark] of Object.entries(before)) {
+  const previous = readRecord(home);
+  for (const [path, mark] of Object.entries(previous)) {
     if (readMark(home, path) === mark) rmSync(join(home, path), { force: true });
   }
   const written: FileMarks = {};
@@ -63,12 +63,12 @@ const readRecord = (home: string): FileMarks => {
   }
 };
 
-/** Returns what the path holds now, in the form of the record; undefined if nothing. */
+/** Returns the digest or link target of the path, as in the record; undefined if nothing is there. */
 const readMark = (home: string, path: string): string | undefined => {
   const file = join(home, path);
   if (!file.startsWith(home + sep)) return undefined;
-  const found = lstatSync(file, { throwIfNoEntry: false });
-  if (found?.isSymbolicLink()) return readlinkSync(file);
-  const text = found?.isFile() ? readRegularText(file) : undefined;
+  const stats = lstatSync(file, { throwIfNoEntry: false });
+  if (stats?.isSymbolicLink()) return readlinkSync(file);
+  const text = stats?.isFile() ? readRegularText(file) : undefined;
   return text === undefined ? undefined : sha256(text);
 };

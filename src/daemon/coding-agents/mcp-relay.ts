@@ -1,14 +1,14 @@
-// The MCP server that coding agents find on the loopback interface. An agent's request waits here until the server has read and answered
-// it, so the tools and their secrets stay on the server. An agent authenticates with the token that the server gave its program.
+// The MCP server for coding agents, on the loopback interface. An agent's request waits here until the Slipway server has read and answered
+// it, so the tools and their secrets stay on that server. An agent authenticates with the token that the Slipway server gave its program.
 import type { Clock, Timer } from "#base/clock.ts";
 import { isSameDigest, sha256 } from "#base/ids.ts";
 import type { AgentMcpRequest } from "#schema/agents/agent-program.ts";
 
-const MAX_MESSAGE = 4 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const MAX_WAITING = 64;
 /** Maximum number of characters of requests in one response to the server. */
-const MAX_ANSWER = 4 * 1024 * 1024;
-/** Clients close a stream that stays silent. */
+const MAX_RESPONSE_CHARS = 4 * 1024 * 1024;
+/** Clients close a stream that stays silent for too long. */
 const PING_INTERVAL_MS = 15_000;
 
 type PendingRequest = AgentMcpRequest & { answer(message: string): void };
@@ -47,17 +47,17 @@ export class McpRequests {
     return () => this.#waiting.delete(number);
   }
 
-  /** Returns the requests after this one, as many as fit; the next response has the rest. */
+  /** Returns the requests after this number, as many as fit into a response; the next response has the remaining ones. */
   listAfter(number: number): AgentMcpRequest[] {
-    const found: AgentMcpRequest[] = [];
+    const requests: AgentMcpRequest[] = [];
     let size = 0;
-    for (const { number: one, message } of this.#waiting.values()) {
-      if (one <= number) continue;
+    for (const { number: otherNumber, message } of this.#waiting.values()) {
+      if (otherNumber <= number) continue;
       size += message.length;
-      if (found.length > 0 && size > MAX_ANSWER) break;
-      found.push({ number: one, message });
+      if (requests.length > 0 && size > MAX_RESPONSE_CHARS) break;
+      requests.push({ number: otherNumber, message });
     }
-    return found;
+    return requests;
   }
 
   /** Answers a request. Does nothing if it was already answered or forgotten. */
@@ -68,7 +68,7 @@ export class McpRequests {
   }
 }
 
-/** Starts to listen when the first program needs it, and listens until the daemon ends. */
+/** Starts to listen when the first program needs the relay, and listens until the daemon ends. */
 export class McpRelay {
   readonly #clock: Clock;
   readonly #find: (id: string) => McpRequests | undefined;
@@ -81,7 +81,7 @@ export class McpRelay {
     this.#hidePort = hidePort;
   }
 
-  /** Returns the address for a program. */
+  /** Returns the address of the relay for a program. */
   getUrl(id: string): string {
     this.#server ??= this.listen();
     return `http://127.0.0.1:${this.#server.port}/${id}`;
@@ -91,7 +91,7 @@ export class McpRelay {
     const server = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
-      maxRequestBodySize: MAX_MESSAGE,
+      maxRequestBodySize: MAX_MESSAGE_BYTES,
       // Tool calls may wait for a person.
       idleTimeout: 0,
       fetch: (request) => this.#handle(request),
@@ -105,7 +105,7 @@ export class McpRelay {
   async #handle(request: Request): Promise<Response> {
     const requests = this.#find(new URL(request.url).pathname.slice(1));
     const [, token = ""] = /^Bearer (\S+)$/.exec(request.headers.get("authorization") ?? "") ?? [];
-    // A browser page on this machine cannot know the token, but must not even learn that this server exists.
+    // A web page in a browser on this machine cannot know the token, but must not learn that this server exists either.
     if (!requests?.isToken(token) || request.headers.has("origin")) return new Response(null, { status: 401 });
     if (request.method === "DELETE") return new Response(null, { status: 200 });
     if (request.method !== "POST") return new Response(null, { status: 405, headers: { allow: "POST, DELETE" } });

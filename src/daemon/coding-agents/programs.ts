@@ -1,5 +1,6 @@
-// Runs the coding agents of chats: each program in its own process group and home folder, with its dependencies installed once per
-// workspace. The server writes and reads by offset, so that neither a broken connection nor a repeated request loses or duplicates a byte.
+// Runs the coding agents of chats. Each program has its own process group and home folder; its dependencies are installed once per
+// workspace. The server writes input and reads output by offset, so that a broken connection or a repeated request does not lose or
+// duplicate bytes.
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
@@ -23,11 +24,11 @@ import { McpRelay, McpRequests } from "./mcp-relay.ts";
 
 // Buffers the output of a coding agent until the server has it: nothing is lost when a connection breaks, and a program that writes faster
 // than the server reads has to wait (backpressure).
-const MAX_KEPT = 4 * 1024 * 1024;
-const MAX_ANSWER = 256 * 1024;
+const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 256 * 1024;
 
 class PendingOutput {
-  #retained = Buffer.alloc(0);
+  #buffered = Buffer.alloc(0);
   /** The offset of the first buffered byte. */
   #from = 0;
   readonly #readable = new Wakeup();
@@ -35,37 +36,37 @@ class PendingOutput {
   readonly news = new Wakeup();
 
   get written(): number {
-    return this.#from + this.#retained.byteLength;
+    return this.#from + this.#buffered.byteLength;
   }
 
   /** Buffers bytes, and resolves when more can be accepted. */
   async push(bytes: Uint8Array): Promise<void> {
-    this.#retained = Buffer.concat([this.#retained, bytes]);
+    this.#buffered = Buffer.concat([this.#buffered, bytes]);
     this.news.wake();
-    while (this.#retained.byteLength > MAX_KEPT) await this.#readable.wait();
+    while (this.#buffered.byteLength > MAX_BUFFERED_BYTES) await this.#readable.wait();
   }
 
-  /** Returns the output from `after` on, in whole characters, and discards what came before. */
+  /** Returns the output from `after` on, in whole characters, and discards earlier output. */
   read(after: number, isOver: boolean): { readonly output: string; readonly next: number } {
-    const known = Math.min(Math.max(after, this.#from), this.written);
-    this.#retained = this.#retained.subarray(known - this.#from);
-    this.#from = known;
+    const start = Math.min(Math.max(after, this.#from), this.written);
+    this.#buffered = this.#buffered.subarray(start - this.#from);
+    this.#from = start;
     this.#readable.wake();
-    const requested = this.#retained.subarray(0, MAX_ANSWER);
+    const requested = this.#buffered.subarray(0, MAX_RESPONSE_BYTES);
     const complete =
-      isOver && requested.byteLength === this.#retained.byteLength ? requested : trimPartialCharacter(requested);
+      isOver && requested.byteLength === this.#buffered.byteLength ? requested : trimPartialCharacter(requested);
     return {
       output: new TextDecoder("utf-8", { ignoreBOM: true }).decode(complete),
-      next: known + complete.byteLength,
+      next: start + complete.byteLength,
     };
   }
 }
 
 const MAX_RUNNING = 64;
 const MAX_WAIT_MS = 30_000;
-const MAX_ERROR_OUTPUT = 4_000;
+const MAX_ERROR_CHARS = 4_000;
 const INSTALL_TIMEOUT_MS = 15 * 60_000;
-/** A server that has not read for this long is considered gone. */
+/** If the server has not read for this long, the program ends. */
 const UNREAD_TIMEOUT_MS = 10 * 60_000;
 /** How long a program may take to exit before the next one of its chat starts. */
 const END_TIMEOUT_MS = 6_000;
@@ -79,11 +80,14 @@ type Options = {
   readonly directory: string;
   /** Where homes and installed programs are stored. */
   readonly state: string;
-  /** Hides one of our own ports from the port list. */
+  /** Hides one of the daemon's own ports from the port list. */
   readonly hidePort: (port: number) => void;
 };
 
-/** `state`: the state that the caller knows; empty for none. `heard`: the newest MCP request that the caller has. */
+/**
+ * `state`: the last state that the caller received; empty if none. `heard`: the number of the newest MCP request that the caller has
+ * received.
+ */
 export type OutputQuery = {
   readonly after: number;
   readonly state: string;
@@ -115,11 +119,11 @@ export class CodingAgentPrograms {
 
   constructor(options: Options) {
     this.#options = options;
-    const requests = (id: string): McpRequests | undefined => {
+    const findRequests = (id: string): McpRequests | undefined => {
       const program = this.#programs.get(id);
       return program?.state === "running" ? program.mcp : undefined;
     };
-    this.#relay = new McpRelay(options.clock, requests, options.hidePort);
+    this.#relay = new McpRelay(options.clock, findRequests, options.hidePort);
   }
 
   /**
@@ -132,8 +136,8 @@ export class CodingAgentPrograms {
     if (running.length >= MAX_RUNNING) {
       throw new AppError("too_many_requests", `${MAX_RUNNING} coding agents run already.`);
     }
-    const before = [...this.#programs.entries()].filter(([, { chat_id }]) => chat_id === request.chat_id);
-    for (const [id] of before) this.end(id);
+    const previous = [...this.#programs.entries()].filter(([, { chat_id }]) => chat_id === request.chat_id);
+    for (const [id] of previous) this.end(id);
     const output = new PendingOutput();
     const { mcp_token } = request;
     const program: Program = {
@@ -154,7 +158,7 @@ export class CodingAgentPrograms {
     };
     this.#programs.set(request.id, program);
     this.#watchReader(request.id, program);
-    program.over = this.#run(request, program, Promise.all(before.map(([, one]) => one.over))).finally(() => {
+    program.over = this.#run(request, program, Promise.all(previous.map(([, one]) => one.over))).finally(() => {
       program.state = "ended";
       program.unread?.cancel();
       program.output.news.wake();
@@ -170,13 +174,13 @@ export class CodingAgentPrograms {
     const isNews = (): boolean =>
       output.written > after || (mcp?.newest ?? 0) > heard || program.state !== state || program.state === "ended";
     if (!isNews() && wait_ms > 0) {
-      const waited = new AbortController();
-      const wait = pause(this.#options.clock, Math.min(wait_ms, MAX_WAIT_MS), waited.signal);
+      const waitEnd = new AbortController();
+      const wait = pause(this.#options.clock, Math.min(wait_ms, MAX_WAIT_MS), waitEnd.signal);
       while (!isNews()) {
-        const isLate = await Promise.race([wait.then(() => true), output.news.wait().then(() => false)]);
-        if (isLate) break;
+        const isTimedOut = await Promise.race([wait.then(() => true), output.news.wait().then(() => false)]);
+        if (isTimedOut) break;
       }
-      waited.abort();
+      waitEnd.abort();
     }
     const isOver = program.state === "ended";
     const { exit_code, error_output } = program;
@@ -247,9 +251,9 @@ export class CodingAgentPrograms {
     program.unread = this.#options.clock.after(UNREAD_TIMEOUT_MS, () => this.end(id));
   }
 
-  async #run(request: StartAgentProgram, program: Program, before: Promise<unknown>): Promise<void> {
+  async #run(request: StartAgentProgram, program: Program, previous: Promise<unknown>): Promise<void> {
     const { clock, groups, directory } = this.#options;
-    await finishesWithin(clock, END_TIMEOUT_MS, before);
+    await finishesWithin(clock, END_TIMEOUT_MS, previous);
     const installed = this.#toInstallFolder(request.install_script);
     try {
       await this.#install(request.install_script, installed);
@@ -276,21 +280,19 @@ export class CodingAgentPrograms {
     };
     program.state = "running";
     program.output.news.wake();
-    const read = (async () => {
+    const readOutput = (async () => {
       for await (const bytes of child.stdout) await program.output.push(bytes);
     })().catch(() => {});
     const decoder = new TextDecoder();
     const readErrors = (async () => {
       for await (const bytes of child.stderr) {
-        program.error_output = (program.error_output + decoder.decode(bytes, { stream: true })).slice(
-          -MAX_ERROR_OUTPUT,
-        );
+        program.error_output = (program.error_output + decoder.decode(bytes, { stream: true })).slice(-MAX_ERROR_CHARS);
       }
     })().catch(() => {});
     program.exit_code = await child.exited;
     // Also ends its child processes, which could otherwise keep its pipes open.
     groups.end(child.pid);
-    await finishesWithin(clock, END_TIMEOUT_MS, Promise.all([read, readErrors]));
+    await finishesWithin(clock, END_TIMEOUT_MS, Promise.all([readOutput, readErrors]));
     groups.onLeaderEnd(child.pid);
   }
 
@@ -319,8 +321,8 @@ export class CodingAgentPrograms {
   /** Runs each script once; concurrent callers wait for the same run. Rejects with the last lines of a failed script. */
   #install(script: string, folder: string): Promise<void> {
     if (script.trim() === "" || existsSync(join(folder, DONE_FILE))) return Promise.resolve();
-    const known = this.#installs.get(folder);
-    if (known) return known;
+    const pending = this.#installs.get(folder);
+    if (pending) return pending;
     const install = this.#runInstall(script, folder).finally(() => this.#installs.delete(folder));
     this.#installs.set(folder, install);
     return install;
@@ -339,7 +341,7 @@ export class CodingAgentPrograms {
       groups,
       timeout_ms: INSTALL_TIMEOUT_MS,
       onOutput: (_, bytes) => {
-        tail = (tail + decoder.decode(bytes, { stream: true })).slice(-MAX_ERROR_OUTPUT);
+        tail = (tail + decoder.decode(bytes, { stream: true })).slice(-MAX_ERROR_CHARS);
       },
     });
     if (exit_code === 0 && !timed_out) {
@@ -352,7 +354,9 @@ export class CodingAgentPrograms {
   }
 }
 
-/** Other values stay: a key that the template has set is for another server. */
+/**
+ * Replaces the workspace's token by the chat's token. Other values are unchanged: a key that the template has set is for another server.
+ */
 const addModelToken = (env: Environment, tokens: ModelTokens | undefined): Environment =>
   tokens === undefined
     ? env
@@ -365,7 +369,7 @@ const INSTALL_FOLDER_VARIABLE = "SLIPWAY_INSTALL_DIR";
 const DONE_FILE = ".installed";
 
 const spawnPiped = (command: string[], cwd: string, env: Environment) => {
-  // The program is searched on its own path, not on the daemon's.
+  // The program is searched on the PATH of its own environment, not on the daemon's.
   const [name = "", ...words] = command;
   const found = name.includes("/") ? name : Bun.which(name, { PATH: env.PATH ?? "" });
   if (!found) throw new Error(`there is no program "${name}" on the path`);

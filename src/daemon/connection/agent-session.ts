@@ -1,5 +1,5 @@
-// The activities of a daemon for its workspace between the first manifest and its end: scripts, cron, metadata, app health, statistics, and
-// the lifecycle states in between (rules DM-5, DM-16).
+// Runs the activities of a daemon for its workspace, from the first manifest until the daemon ends: scripts, cron, metadata, app health,
+// statistics, and the lifecycle states (rules DM-5, DM-16).
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
 import { log } from "#base/log.ts";
@@ -35,10 +35,10 @@ export type AgentSessionOptions = DaemonOptions & {
 
 /** How long remaining processes may take to exit when the daemon ends. */
 const GRACE_MS = 2_000;
-/** How long to wait for the rest of their output. */
+/** How long to wait for the remaining output of processes that have exited. */
 const FINAL_LOGS_TIMEOUT_MS = 1_000;
-/** How long running stop scripts may take to exit once the workspace's files no longer exist. */
-const GONE_MS = 5_000;
+/** How long stop scripts may still run once the workspace's files no longer exist. */
+const STOP_SCRIPTS_AFTER_GONE_MS = 5_000;
 
 export class AgentSession {
   readonly #options: AgentSessionOptions;
@@ -52,16 +52,16 @@ export class AgentSession {
   readonly #reach: Reach;
   readonly #stopping = new AbortController();
   #isStarting = true;
-  /** The environment of programs that start from now on. It is read at each start, so changes are made in place. */
-  readonly #programs: Record<string, string>;
+  /** The environment of programs that start from now on. Every program start reads this object, so it is changed in place. */
+  readonly #programEnv: Record<string, string>;
 
   private constructor(options: AgentSessionOptions) {
     const { manifest, env, clock, logs, reports } = options;
     this.#options = options;
     this.#token = createTokenFile(options.token.value);
     writeSecretFiles(manifest, env);
-    const programs = { ...this.#toPrograms(manifest) };
-    this.#programs = programs;
+    const programs = { ...this.#buildProgramEnv(manifest) };
+    this.#programEnv = programs;
     writeCodexConfig(programs);
     this.#groups = new ProcessGroups({ clock, agent_id: toId(manifest.agentId) });
     this.#runner = new ScriptRunner({
@@ -81,7 +81,7 @@ export class AgentSession {
       mcp: this.#mcp,
       directory: resolveFolder(manifest.directory, env),
       home: env.HOME || homedir(),
-      extra: listLogSources(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
+      extra: listContextFolders(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
     });
     this.#reach = new Reach({
       ...options,
@@ -94,10 +94,10 @@ export class AgentSession {
 
   /** Starts everything and returns immediately. */
   static begin(options: AgentSessionOptions): AgentSession {
-    const work = new AgentSession(options);
-    void work.#start();
-    work.#watch();
-    return work;
+    const session = new AgentSession(options);
+    void session.#start();
+    session.#watch();
+    return session;
   }
 
   /** Returns true if the manifest is for this agent. */
@@ -105,7 +105,7 @@ export class AgentSession {
     return Buffer.compare(agentId, this.#options.manifest.agentId) === 0;
   }
 
-  /** Ends everything without stop scripts or reports, because the workspace was claimed and this agent no longer exists. */
+  /** Ends everything without stop scripts or reports. Used when the workspace was claimed and this agent no longer exists. */
   async abandon(): Promise<void> {
     this.#stopping.abort();
     await this.#reach.end({ stays: true });
@@ -120,10 +120,10 @@ export class AgentSession {
     const { manifest, env, clock, lifecycle } = this.#options;
     this.#stopping.abort();
     lifecycle.enter("shutting_down");
-    const cut = waitForAbort(gone).then(() => pause(clock, GONE_MS));
+    const timeout = waitForAbort(gone).then(() => pause(clock, STOP_SCRIPTS_AFTER_GONE_MS));
     const outcome = await Promise.race([
       runStopScripts(manifest.scripts, this.#runner),
-      cut.then(() => "shutdown_timeout" as const),
+      timeout.then(() => "shutdown_timeout" as const),
     ]);
     await this.#reach.end();
     this.#mcp.end();
@@ -143,9 +143,9 @@ export class AgentSession {
     if (this.#stopping.signal.aborted) return;
     const { manifest, env } = this.#options;
     writeSecretFiles({ secrets, workspaceId: manifest.workspaceId }, env, { isStart: false });
-    const next = this.#toPrograms({ ...manifest, secrets });
-    for (const name of Object.keys(this.#programs)) if (!(name in next)) delete this.#programs[name];
-    Object.assign(this.#programs, next);
+    const next = this.#buildProgramEnv({ ...manifest, secrets });
+    for (const name of Object.keys(this.#programEnv)) if (!(name in next)) delete this.#programEnv[name];
+    Object.assign(this.#programEnv, next);
   }
 
   /** Gives programs the token that the server has accepted. */
@@ -153,7 +153,7 @@ export class AgentSession {
     if (!this.#stopping.signal.aborted) this.#token.update(token);
   }
 
-  #toPrograms(manifest: Manifest): Environment {
+  #buildProgramEnv(manifest: Manifest): Environment {
     const secrets = listSecretVariables(manifest);
     return buildScriptEnvironment({
       ...this.#options,
@@ -165,7 +165,7 @@ export class AgentSession {
     });
   }
 
-  /** Removes the files that programs of the workspace were given in addition to their environment. */
+  /** Removes the files that the environment of the workspace's programs refers to. */
   #removeFiles(): void {
     this.#git[Symbol.dispose]();
     this.#bin[Symbol.dispose]();
@@ -193,7 +193,7 @@ export class AgentSession {
       connection,
       clock,
       signal,
-      env: this.#programs,
+      env: this.#programEnv,
       directory: resolveFolder(manifest.directory, env),
       groups: this.#groups,
     });
@@ -220,8 +220,8 @@ export class AgentSession {
 }
 
 /** Returns additional folders with context of the workspace, from the variable `SLIPWAY_CONTEXT_SOURCES`, which is a list like PATH. */
-const listLogSources = (text: string, env: AgentSessionOptions["env"]): string[] =>
+const listContextFolders = (text: string, env: AgentSessionOptions["env"]): string[] =>
   text
     .split(delimiter)
-    .filter((one) => one.trim() !== "")
+    .filter((folder) => folder.trim() !== "")
     .map((one) => resolveFolder(one, env));

@@ -1,5 +1,5 @@
-// Reports connections to the server for its connection log: SSH sessions, and terminals and ports over the private network. The server
-// already knows about connections through its own tunnel. A report that cannot be delivered is dropped (rules CG-2, CG-4).
+// Reports connections to the server for its connection log: SSH sessions, and terminals and ports over the private network. Connections
+// through the server's own tunnel need no report. A report that cannot be delivered is dropped (rules CG-2, CG-4).
 import type { Clock } from "#base/clock.ts";
 import { uuid, uuidToBytes } from "#base/ids.ts";
 import { Connection_Action as Action, Connection_Type as Type } from "#src/wire/gen/agent_pb.ts";
@@ -9,11 +9,11 @@ import type { Reports } from "./reports.ts";
 
 export type ReportedKind = SessionKind | "terminal" | { readonly port: number };
 
-/** Called once, with the reason for the end and the program's exit code. */
+/** Reports the end of a connection, with the reason and the program's exit code. Further calls have no effect. */
 export type ReportEnd = (reason: string, code?: number) => void;
 
-/** Maximum number of connections whose beginning or end waits to be reported; others are not reported. */
-const MAX_WAITING = 200;
+/** Maximum number of pending reports. While there are more, new connections are not reported. */
+const MAX_PENDING_REPORTS = 200;
 
 const CONNECTION_TYPES = {
   ssh: Type.SSH,
@@ -25,7 +25,7 @@ const CONNECTION_TYPES = {
 export class ConnectionReports {
   readonly #reports: Pick<Reports, "add">;
   readonly #clock: Pick<Clock, "now">;
-  #waiting = 0;
+  #pendingCount = 0;
 
   constructor({ reports, clock }: { reports: Pick<Reports, "add">; clock: Pick<Clock, "now"> }) {
     this.#reports = reports;
@@ -34,7 +34,7 @@ export class ConnectionReports {
 
   /** Reports the start of a connection from this address of the private network. */
   begin(kind: ReportedKind, ip: string): ReportEnd {
-    if (this.#waiting >= MAX_WAITING) return () => {};
+    if (this.#pendingCount >= MAX_PENDING_REPORTS) return () => {};
     const common = {
       id: uuidToBytes(uuid()),
       ip,
@@ -42,20 +42,20 @@ export class ConnectionReports {
       appName: typeof kind === "string" ? "" : `port:${kind.port}`,
     };
     this.#send({ ...common, action: Action.CONNECT });
-    let isOver = false;
+    let hasEnded = false;
     return (reason, code = 0) => {
-      if (isOver) return;
-      isOver = true;
+      if (hasEnded) return;
+      hasEnded = true;
       this.#send({ ...common, action: Action.DISCONNECT, reason, statusCode: code });
     };
   }
 
   #send(report: object): void {
-    this.#waiting += 1;
+    this.#pendingCount += 1;
     const connection = { ...report, timestamp: toTimestamp(this.#clock.now()) };
     const call = this.#reports.add("a connection", (api, signal) => api.reportConnection({ connection }, signal));
     void call.then(() => {
-      this.#waiting -= 1;
+      this.#pendingCount -= 1;
     });
   }
 }

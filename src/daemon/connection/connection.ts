@@ -14,7 +14,7 @@ export type AgentApi = ReturnType<typeof createAgentClient>;
 /** One call. It may be retried when the connection breaks, so it must be idempotent. */
 export type Call<T> = (api: AgentApi, signal: AbortSignal) => Promise<T>;
 
-/** The daemon is stopping, and the call was not made. */
+/** The daemon is stopping and makes no more calls. */
 export class DaemonStopped extends Error {
   override readonly name = "DaemonStopped";
 }
@@ -79,7 +79,7 @@ export class Connection {
     this.#live?.session.close("The daemon stops.");
   }
 
-  /** Returns the result of a call, retrying on new connections. Throws RpcError for errors from the server, and DaemonStopped. */
+  /** Returns the result of a call. Retries on new connections. Throws RpcError for errors from the server, and DaemonStopped. */
   async ask<T>(call: Call<T>): Promise<T> {
     for (;;) {
       const live = this.#live ?? (await this.#next.promise);
@@ -107,12 +107,12 @@ export class Connection {
 
   /** Measures the round trip to the server in milliseconds, as the median of a few pings; undefined without a connection. */
   async measureRoundTrip(): Promise<number | undefined> {
-    const taken: number[] = [];
-    for (let left = PING_COUNT; left > 0; left--) {
-      const took = await this.#live?.session.ping();
-      if (took !== undefined) taken.push(took);
+    const durations: number[] = [];
+    for (let remaining = PING_COUNT; remaining > 0; remaining--) {
+      const duration_ms = await this.#live?.session.ping();
+      if (duration_ms !== undefined) durations.push(duration_ms);
     }
-    return taken.sort((a, b) => a - b)[Math.floor(taken.length / 2)];
+    return durations.sort((a, b) => a - b)[Math.floor(durations.length / 2)];
   }
 
   /** Handles one connection from dialing to its end and returns the reason it ended. */

@@ -19,7 +19,7 @@ const DIAL_TIMEOUT_MS = 30_000;
 const PING_INTERVAL_MS = 15_000;
 const PING_TIMEOUT_MS = 15_000;
 
-/** The server rejects this token: it is unknown, or it belongs to a build that is no longer the latest. */
+/** The server rejected the token: the token is unknown, or belongs to a build that is no longer the latest. */
 export class TokenRefused extends Error {
   override readonly name = "TokenRefused";
   readonly status: number;
@@ -29,7 +29,7 @@ export class TokenRefused extends Error {
   }
 }
 
-/** Distinguishes this process from other holders of the token. It is in no file and no environment (rule AG-29). */
+/** Distinguishes this process from other holders of the token. The ID exists only in memory (rule AG-29). */
 const DAEMON_ID = Buffer.from(generateBytes(16)).toString("hex");
 
 type Endpoint = { path: string; role: YamuxOptions["role"] };
@@ -52,13 +52,13 @@ export const dial = async (options: {
   endpoint?: Endpoint;
 }): Promise<YamuxSession> => {
   const { url, token, clock, signal, endpoint = CALLS_PATH } = options;
-  const cut = new AbortController();
-  const onAbort = (): void => cut.abort();
+  const abort = new AbortController();
+  const onAbort = (): void => abort.abort();
   const timeout = clock.after(DIAL_TIMEOUT_MS, onAbort);
   signal.addEventListener("abort", onAbort);
   if (signal.aborted) onAbort();
   try {
-    const stream = await openWebSocket({ url: toAddress(url, endpoint), token, clock, signal: cut.signal, endpoint });
+    const stream = await openWebSocket({ url: toAddress(url, endpoint), token, clock, signal: abort.signal, endpoint });
     return new YamuxSession(stream, {
       role: endpoint.role,
       clock,
@@ -83,8 +83,8 @@ const PROBE_TIMEOUT_MS = 2_000;
 const explainUnreachable = async (url: URL, { message }: WireError, clock: Clock): Promise<WireError> => {
   const timeout = new AbortController();
   const timer = clock.after(PROBE_TIMEOUT_MS, () => timeout.abort());
-  const requested = fetch(new URL("/healthz", url), { signal: timeout.signal, redirect: "manual" });
-  const reason = await requested.then(
+  const probe = fetch(new URL("/healthz", url), { signal: timeout.signal, redirect: "manual" });
+  const reason = await probe.then(
     ({ status }) => (status === 200 ? message : `${message} It answers ${status} to /healthz.`),
     (error: unknown) => (timeout.signal.aborted ? "there is no answer" : describeNetworkError(error)),
   );
@@ -95,8 +95,8 @@ const explainUnreachable = async (url: URL, { message }: WireError, clock: Clock
 type Opening = { url: URL; token: string; clock: Clock; signal: AbortSignal; endpoint: Endpoint };
 
 /**
- * Opens the WebSocket. The tunnel carries bulk data, so an unencrypted one uses our faster client. With TLS the gain is negligible, and the
- * runtime must verify the certificate.
+ * Opens the WebSocket. An unencrypted tunnel uses our own client, which is faster for bulk data. With TLS the gain is negligible, so Bun's
+ * client is used, which also verifies the certificate.
  */
 const openWebSocket = async ({ url, token, clock, signal, endpoint }: Opening): Promise<ByteStream> => {
   const headers = { "Service-Session-Token": token, [DAEMON_ID_HEADER]: DAEMON_ID };
@@ -130,6 +130,6 @@ const toSocketOptions = (headers: Record<string, string>): never => ({ headers, 
 
 // The error message is the only place where Bun reports the status of a refused upgrade.
 const parseRefusedStatus = (message = ""): number | undefined => {
-  const found = /status code: (\d{3})/.exec(message);
-  return found ? Number(found[1]) : undefined;
+  const match = /status code: (\d{3})/.exec(message);
+  return match ? Number(match[1]) : undefined;
 };

@@ -23,7 +23,7 @@ export type ReconnectOptions = {
   clock: Clock;
   random: Random;
   signal: AbortSignal;
-  /** Once it has fired, little time is left: the next attempt is made immediately, and further ones every half second. */
+  /** Fires when little time is left. The next attempt is then made immediately, and further attempts every half second. */
   hurry?: AbortSignal;
   /** Handles one connection from dialing to its end and returns the reason it ended. Never rejects. */
   once(): Promise<Error>;
@@ -38,18 +38,18 @@ export const reconnect = async ({
   hurry,
   once,
 }: ReconnectOptions): Promise<void> => {
-  let wasKnown = false;
+  let wasAccepted = false;
   for (let failures = 0; !signal.aborted; failures += 1) {
-    const began = clock.monotonic();
-    const failure = await once();
+    const startedAt = clock.monotonic();
+    const error = await once();
     if (signal.aborted) return;
-    if (clock.monotonic() - began >= STABLE_AFTER_MS && !(failure instanceof TokenRefused)) failures = 0;
-    const refused = failure instanceof TokenRefused;
-    wasKnown ||= !refused && clock.monotonic() - began >= STABLE_AFTER_MS;
-    const isEarly = !wasKnown && failures < MAX_UNKNOWN_ATTEMPTS;
-    const ceiling = refused ? (isEarly ? MAX_UNKNOWN_BACKOFF_MS : MAX_REFUSED_BACKOFF_MS) : MAX_BACKOFF_MS;
-    const wait = backoff(failures, hurry?.aborted ? FAST_RETRY_MS : ceiling, random);
-    log("daemon").warn(`${message}, trying again in {wait} ms: {reason}`, { wait, reason: failure.message });
-    await pause(clock, wait, hurry && !hurry.aborted ? AbortSignal.any([signal, hurry]) : signal);
+    if (clock.monotonic() - startedAt >= STABLE_AFTER_MS && !(error instanceof TokenRefused)) failures = 0;
+    const wasRefused = error instanceof TokenRefused;
+    wasAccepted ||= !wasRefused && clock.monotonic() - startedAt >= STABLE_AFTER_MS;
+    const mayBecomeKnown = !wasAccepted && failures < MAX_UNKNOWN_ATTEMPTS;
+    const ceiling = wasRefused ? (mayBecomeKnown ? MAX_UNKNOWN_BACKOFF_MS : MAX_REFUSED_BACKOFF_MS) : MAX_BACKOFF_MS;
+    const delay_ms = backoff(failures, hurry?.aborted ? FAST_RETRY_MS : ceiling, random);
+    log("daemon").warn(`${message}, trying again in {wait} ms: {reason}`, { wait: delay_ms, reason: error.message });
+    await pause(clock, delay_ms, hurry && !hurry.aborted ? AbortSignal.any([signal, hurry]) : signal);
   }
 };

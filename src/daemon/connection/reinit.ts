@@ -1,4 +1,4 @@
-// Waits in the daemon of a prebuilt workspace until the workspace is claimed (facts/platform 5.4, rules PB-10, PB-11).
+// Waits until a prebuilt workspace is claimed (facts/platform 5.4, rules PB-10, PB-11).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -8,8 +8,8 @@ import { ApiError, Client } from "#src/client.ts";
 const MAX_BACKOFF_MS = 10_000;
 
 /**
- * Returns true once the workspace has its owner and the claim's build has succeeded, even if that was before the call; false if it never
- * will or the signal has fired. Retries while the server cannot tell. Never rejects.
+ * Returns true once the workspace has an owner and the claim's build has succeeded, even if that happened before the call. Returns false if
+ * the workspace cannot be claimed or the signal has fired. Retries while the server does not answer. Never rejects.
  */
 export const awaitClaim = async (options: {
   url: URL;

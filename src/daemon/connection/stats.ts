@@ -20,7 +20,7 @@ export type OpenConnections = {
   readonly sessions: Readonly<Record<SessionKind, number>>;
   /** Number of inputs typed into terminals since the daemon started. */
   readonly typed: number;
-  /** Number of SSH sessions that clients have only kept open since the last call. */
+  /** Returns the number of SSH sessions without activity since the last call. */
   readonly idleSessions: () => number;
 };
 
@@ -38,30 +38,30 @@ export type StatsOptions = {
   read?: () => string | undefined;
 };
 
-/** Below this rate, streams to ports only carry keep-alives, as from an editor in an unused tab. */
+/** Below this rate, streams to ports are considered idle: they only carry keep-alives, such as those of an editor in an unused tab. */
 const MIN_BYTES_PER_SECOND = 200;
 
-/** Reports at the interval that the server requests, until the signal fires or the server requests none. */
+/** Reports at the interval that the server requests, until the signal fires or the interval is zero. */
 export const reportStats = async (options: StatsOptions): Promise<void> => {
   const { connection, clock, signal, open, latency, jobs = () => [], read = readNetDev } = options;
   try {
     let { reportInterval } = await connection.ask((api, abort) => api.updateStats({}, abort));
     let last = parseTraffic(read() ?? "");
-    let looked = clock.monotonic();
-    let moved = 0;
-    let typed_before = 0;
+    let measuredAt = clock.monotonic();
+    let movedBefore = 0;
+    let typedBefore = 0;
     jobs(0);
     while (toDurationMs(reportInterval) > 0) {
       await pause(clock, toDurationMs(reportInterval), signal);
       if (signal.aborted) return;
       const now = parseTraffic(read() ?? "");
       const { terminals, streams, moved_bytes, sessions, typed, idleSessions } = open();
-      const elapsed_ms = clock.monotonic() - looked;
-      looked += elapsed_ms;
-      const isQuiet = (moved_bytes - moved) * 1_000 < MIN_BYTES_PER_SECOND * elapsed_ms;
-      const idle = (isQuiet ? streams : 0) + (typed === typed_before ? terminals : 0) + idleSessions();
-      moved = moved_bytes;
-      typed_before = typed;
+      const elapsed_ms = clock.monotonic() - measuredAt;
+      measuredAt += elapsed_ms;
+      const isQuiet = (moved_bytes - movedBefore) * 1_000 < MIN_BYTES_PER_SECOND * elapsed_ms;
+      const idle = (isQuiet ? streams : 0) + (typed === typedBefore ? terminals : 0) + idleSessions();
+      movedBefore = moved_bytes;
+      typedBefore = typed;
       const { ssh, vscode, jetbrains } = sessions;
       const stats = {
         connectionCount: BigInt(terminals + streams + ssh + vscode + jetbrains),
@@ -70,7 +70,7 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
         sessionCountVscode: BigInt(vscode),
         sessionCountJetbrains: BigInt(jetbrains),
         sessionCountReconnectingPty: BigInt(terminals),
-        // -1 is how genuine agents report an unknown latency.
+        // -1 reports an unknown latency.
         connectionMedianLatencyMs: (await latency()) ?? -1,
         rxBytes: increaseSince(last.rx_bytes, now.rx_bytes),
         rxPackets: increaseSince(last.rx_packets, now.rx_packets),

@@ -1,5 +1,5 @@
-// The services that the server's tunnel and the private network reach in the workspace: terminals, the HTTP API, SSH, and the workspace's
-// own ports. Starts with the first manifest and ends with the daemon.
+// The services of the workspace that can be reached through the server's tunnel and the private network: terminals, the HTTP API, SSH, and
+// the workspace's own ports. Starts with the first manifest and ends with the daemon.
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -66,7 +66,7 @@ export type ReachOptions = DaemonOptions & {
   mcp: Pick<WorkspaceMcp, "call">;
 };
 
-/** How long removing containers, and the agents in them, may delay the end of the workspace. */
+/** How long the removal of containers and the agents in them may delay the end of the workspace. */
 const CONTAINERS_TIMEOUT_MS = 8_000;
 
 export class Reach {
@@ -86,7 +86,7 @@ export class Reach {
       manifest,
       url,
       token,
-      env: given,
+      env: daemonEnv,
       connection,
       clock,
       random,
@@ -99,9 +99,9 @@ export class Reach {
     } = options;
     this.#clock = clock;
     const env = options.programs;
-    const directory = resolveFolder(manifest.directory, given);
+    const directory = resolveFolder(manifest.directory, daemonEnv);
     const agent_id = toId(manifest.agentId);
-    const motd = manifest.motdPath === "" ? "" : expandPath(manifest.motdPath, given, directory);
+    const motd = manifest.motdPath === "" ? "" : expandPath(manifest.motdPath, daemonEnv, directory);
     const hidden = findHiddenPorts(manifest, url);
     const ports = new ListeningPorts({
       hidden,
@@ -114,7 +114,8 @@ export class Reach {
     };
     this.#terminals = new TerminalSessions({ clock, groups, agent_id, env, directory, engine: connectEngine });
     const desktop = new Desktop({ clock, groups, env });
-    // Agents are not nested any further, and without a compiled program there is nothing to copy into a container.
+    // An agent inside a container starts no agents in other containers. Without a compiled program, there is nothing to copy into a
+    // container.
     const program = manifest.parentId === undefined ? getOwnBinary() : undefined;
     const subAgents =
       program === undefined ? undefined : new SubAgents({ clock, connection, url, engine: connectEngine, program });
@@ -122,7 +123,8 @@ export class Reach {
       clock,
       directory,
       engine: connectEngine,
-      declared: () => listDeclaredDevcontainers(manifest, (path, base = directory) => expandPath(path, given, base)),
+      declared: () =>
+        listDeclaredDevcontainers(manifest, (path, base = directory) => expandPath(path, daemonEnv, base)),
       devcontainers: new DevcontainerCli({
         clock,
         groups,
@@ -175,14 +177,14 @@ export class Reach {
         open: () => this.open,
         remotes: () => this.#network?.shown ?? [],
       },
-      folderOf: (terminal) => this.#terminals.getFolder(terminal),
-      resolve: (path) => expandPath(path, given, directory),
+      findTerminalFolder: (terminal) => this.#terminals.getFolder(terminal),
+      resolve: (path) => expandPath(path, daemonEnv, directory),
     });
     const reports = new ConnectionReports({ reports: options.reports, clock });
     this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports, engine: connectEngine });
     const reach = { url, clock, random, services: this.#createServices(clock), counted: () => this.#countStream() };
     this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
-    // Its addresses are derived from its ID.
+    // The agent's addresses in the private network are derived from its ID.
     if (agent_id !== "") {
       this.#network = joinNetwork({
         ...reach,
@@ -203,7 +205,9 @@ export class Reach {
     return { terminals, streams, moved_bytes, sessions, typed, idleSessions: countIdleSessions };
   }
 
-  /** Ends the terminals, so that their viewers see the end, and then the tunnel. `stays`: the workspace continues with another agent. */
+  /**
+   * Ends the terminals first, so that their viewers are notified, and then the tunnel. `stays`: the workspace continues with another agent.
+   */
   async end({ stays = false }: { stays?: boolean } = {}): Promise<void> {
     await this.#terminals.endAll();
     await finishesWithin(this.#clock, CONTAINERS_TIMEOUT_MS, this.containers.end(!stays));

@@ -1,10 +1,10 @@
-// A TCP or Unix socket of the workspace as a two-way channel, for tunnel streams. Stops reading while received data is not consumed, and
-// waits while the socket is full (rule TN-3).
+// Connects tunnel streams to a TCP or Unix socket of the workspace. Stops reading from the socket while received data is not consumed, and
+// waits while the socket cannot accept data (rule TN-3).
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 
-/** Bytes buffered here before the socket is no longer read. */
+/** When this many bytes are buffered here, reading from the socket pauses. */
 const MAX_BUFFERED_BYTES = 256 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -47,8 +47,8 @@ class SocketDuplex implements Duplex {
   #socket: Socket | undefined;
   #received: Uint8Array[] = [];
   #unread = 0;
-  #paused = false;
-  #peerEnded = false;
+  #isPaused = false;
+  #hasPeerEnded = false;
   #isShutDown = false;
   #ended: Promise<void> | undefined;
   #failure: WireError | undefined;
@@ -69,8 +69,8 @@ class SocketDuplex implements Duplex {
     data: (_: Socket, chunk: Buffer): void => {
       this.#received.push(chunk);
       this.#unread += chunk.byteLength;
-      if (this.#unread >= MAX_BUFFERED_BYTES && !this.#paused) {
-        this.#paused = true;
+      if (this.#unread >= MAX_BUFFERED_BYTES && !this.#isPaused) {
+        this.#isPaused = true;
         this.#socket?.pause();
       }
       this.#readable.wake();
@@ -91,13 +91,13 @@ class SocketDuplex implements Duplex {
       const chunk = this.#received.shift();
       if (chunk) {
         this.#unread -= chunk.byteLength;
-        if (this.#paused && this.#unread < MAX_BUFFERED_BYTES / 2) {
-          this.#paused = false;
+        if (this.#isPaused && this.#unread < MAX_BUFFERED_BYTES / 2) {
+          this.#isPaused = false;
           this.#socket?.resume();
         }
         return chunk;
       }
-      if (this.#peerEnded) return undefined;
+      if (this.#hasPeerEnded) return undefined;
       if (this.#failure) throw this.#failure;
       await this.#readable.wait();
     }
@@ -114,7 +114,7 @@ class SocketDuplex implements Duplex {
     this.#ended ??= this.#writing.then(() => {
       this.#isShutDown = true;
       this.#socket?.shutdown();
-      this.#closeWhenOver();
+      this.#closeIfBothEnded();
     });
     return this.#ended;
   }
@@ -132,24 +132,24 @@ class SocketDuplex implements Duplex {
   }
 
   async #writeAll(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.byteLength; ) {
+    for (let offset = 0; offset < bytes.byteLength; ) {
       if (this.#failure) throw this.#failure;
-      const sent = this.#socket?.write(bytes, at, bytes.byteLength - at) ?? -1;
+      const sent = this.#socket?.write(bytes, offset, bytes.byteLength - offset) ?? -1;
       if (sent < 0) throw new WireError("closed", "The connection is closed.");
-      at += sent;
-      if (at < bytes.byteLength) await this.#writable.wait();
+      offset += sent;
+      if (offset < bytes.byteLength) await this.#writable.wait();
     }
   }
 
   #onEnd(): void {
-    if (this.#peerEnded) return;
-    this.#peerEnded = true;
+    if (this.#hasPeerEnded) return;
+    this.#hasPeerEnded = true;
     this.#readable.wake();
-    this.#closeWhenOver();
+    this.#closeIfBothEnded();
   }
 
-  #closeWhenOver(): void {
-    if (this.#ended && this.#peerEnded) this.#socket?.end();
+  #closeIfBothEnded(): void {
+    if (this.#ended && this.#hasPeerEnded) this.#socket?.end();
   }
 
   #fail(failure: WireError): void {

@@ -1,5 +1,5 @@
-// The tunnel from the server into the workspace: a second connection, on which the server opens streams, each for a port (rules TN-1 to
-// TN-5). Lives as long as the daemon; a stream ends with its connection.
+// The tunnel from the server into the workspace: a second connection, on which the server opens streams, each to one port (rules TN-1 to
+// TN-5). The tunnel reconnects until the daemon ends; streams end when their connection breaks.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -19,7 +19,7 @@ import { dial, TokenRefused, TUNNEL_PATH } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 import { connectSocket } from "./tunnel-socket.ts";
 
-/** Services of the daemon itself, by port. Other ports below 9 are refused; ports from 9 on are the workspace's own programs. */
+/** Services of the daemon itself, by port. Other ports below 9 are refused; ports from 9 on belong to the workspace's own programs. */
 export type TunnelServices = ReadonlyMap<number, TunnelService>;
 
 /** Prepares to serve a stream and returns the function that serves it. Throws WireError `refused` if it cannot. */
@@ -77,9 +77,9 @@ const serve = async (session: YamuxSession, options: TunnelOptions): Promise<voi
   }
 };
 
-const serveStream = async (raw: Duplex, { clock, services, counted }: TunnelOptions): Promise<void> => {
-  const stream = new Lookahead(raw);
-  const headerTimer = clock.after(HEADER_TIMEOUT_MS, () => raw.reset("No target was named."));
+const serveStream = async (connection: Duplex, { clock, services, counted }: TunnelOptions): Promise<void> => {
+  const stream = new Lookahead(connection);
+  const headerTimer = clock.after(HEADER_TIMEOUT_MS, () => connection.reset("No target was named."));
   const { port, tls } = await readTarget(stream).finally(() => headerTimer.cancel());
   let run: (stream: Duplex) => Promise<void>;
   try {
@@ -106,7 +106,7 @@ export const connectTcp = async (
   return (stream) => pipe(stream, socket, moved).finally(ended);
 };
 
-/** Programs listen on either loopback address, or on both. */
+/** Tries both loopback addresses, because a program may listen on only one of them. */
 const connectLoopback = async (target: Target, clock: Clock): Promise<Duplex> => {
   try {
     return await connectSocket({ hostname: "127.0.0.1", ...target }, clock);

@@ -1,5 +1,5 @@
-// The containers of the workspace and its devcontainers, for the server (facts/platform 5.3, rules CO-1 to CO-9). Queries the engine on
-// every request; stores only what is in progress, what failed and what was deleted.
+// Lists the containers of the workspace and manages its devcontainers (facts/platform 5.3, rules CO-1 to CO-9). Queries the engine on every
+// request; stores only operations in progress, failures and deletions.
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -28,12 +28,13 @@ export type ContainersOptions = {
   /** Returns undefined if the workspace has no container engine. */
   engine(): ContainerEngine | undefined;
   devcontainers: DevcontainerEngine;
-  /** Undefined if there is no program to copy into containers, and in an agent inside another agent's container. */
+  /** Undefined if there is no program to copy into containers, and for an agent that itself runs in a container of another agent. */
   agents: SubAgents | undefined;
   /** The agent's folder. */
   directory: string;
   /**
-   * Returns the devcontainers that the template names; their names are kept. Called each time, because a start script may create the files.
+   * Returns the devcontainers that the template declares, under their declared names. Called for each listing, because a start script may
+   * create the files.
    */
   declared(): readonly DeclaredDevcontainer[];
 };
@@ -48,12 +49,12 @@ export class Containers {
   readonly #options: ContainersOptions;
   readonly #memory = new Map<string, Memory>();
   readonly #watchers = new Set<(listing: string) => void>();
-  #timer: Timer | undefined;
-  #last = "";
+  #pollTimer: Timer | undefined;
+  #lastListing = "";
   #notifying: Promise<void> = Promise.resolve();
-  /** Containers created here, by devcontainer: they are removed with the workspace. */
-  readonly #made = new Map<string, string>();
-  #keeping: Timer | undefined;
+  /** IDs of the containers created by this daemon, by devcontainer ID. They are removed with the workspace. */
+  readonly #createdContainers = new Map<string, string>();
+  #reconcileTimer: Timer | undefined;
   #ended = false;
 
   constructor(options: ContainersOptions) {
@@ -63,16 +64,16 @@ export class Containers {
   /** Lists only containers that carry all `labels` (an empty value matches any); always lists devcontainers and warnings. */
   async list(labels: readonly (readonly [string, string])[] = []): Promise<FoundContainers> {
     const { containers, warnings } = await this.#listContainers();
-    const hasDevcontainer = (one: Container): boolean =>
-      labels.every(([key, value]) => key in one.labels && (value === "" || one.labels[key] === value));
+    const hasLabels = (container: Container): boolean =>
+      labels.every(([key, value]) => key in container.labels && (value === "" || container.labels[key] === value));
     return {
-      containers: containers.filter(hasDevcontainer),
+      containers: containers.filter(hasLabels),
       devcontainers: this.#listDevcontainers(containers),
       warnings: [...warnings, ...findPortConflicts(containers), ...this.#listAgentFailures(containers)],
     };
   }
 
-  /** Starts the devcontainers of the template one by one, and from then on keeps an agent in each running devcontainer. */
+  /** Starts the devcontainers of the template one by one. From then on, keeps an agent in each running devcontainer. */
   async begin(): Promise<void> {
     for (const { name } of this.#options.declared()) {
       if (this.#ended) return;
@@ -85,20 +86,20 @@ export class Containers {
         );
     }
     if (this.#ended || !this.#options.agents) return;
-    this.#keeping = this.#options.clock.every(POLL_INTERVAL_MS, () => void this.#reconcileAgents());
+    this.#reconcileTimer = this.#options.clock.every(POLL_INTERVAL_MS, () => void this.#reconcileAgents());
     await this.#reconcileAgents();
   }
 
-  /** Ends the agents inside; with `remove`, also removes the containers created here. Mounted files stay. */
+  /** Ends the agents in containers. With `remove`, also removes the containers created by this daemon. Mounted files are kept. */
   async end(remove: boolean): Promise<void> {
     this.#ended = true;
-    this.#keeping?.cancel();
+    this.#reconcileTimer?.cancel();
     await this.#options.agents?.endAll();
     const engine = this.#options.engine();
     if (!remove || !engine) return;
     const { containers } = await this.#listContainers();
     await Promise.all(
-      [...this.#made.values()].map((id) =>
+      [...this.#createdContainers.values()].map((id) =>
         engine.removeWhole(containers.find((one) => one.id === id) ?? { id, labels: {} }).catch((error: unknown) => {
           log("daemon").warn("the container {id} of a devcontainer was not removed: {error}", { id, error });
         }),
@@ -106,24 +107,24 @@ export class Containers {
     );
   }
 
-  /** Sends each listing as JSON text: the first immediately, then one per change. Returns a function that stops watching. */
-  watch(tell: (listing: string) => void): () => void {
+  /** Sends listings as JSON text: one immediately, then one per change. Returns a function that stops watching. */
+  watch(onListing: (listing: string) => void): () => void {
     let isFirst = true;
-    const onFirstListing = (listing: string): void => {
+    const sendListing = (listing: string): void => {
       isFirst = false;
-      tell(listing);
+      onListing(listing);
     };
-    if (this.#watchers.size === 0) this.#last = "";
-    this.#watchers.add(onFirstListing);
-    this.#timer ??= this.#options.clock.every(POLL_INTERVAL_MS, () => this.#notifyWatchers());
+    if (this.#watchers.size === 0) this.#lastListing = "";
+    this.#watchers.add(sendListing);
+    this.#pollTimer ??= this.#options.clock.every(POLL_INTERVAL_MS, () => this.#notifyWatchers());
     void this.list().then((listing) => {
-      if (isFirst && this.#watchers.has(onFirstListing)) onFirstListing(JSON.stringify(listing));
+      if (isFirst && this.#watchers.has(sendListing)) sendListing(JSON.stringify(listing));
     });
     return () => {
-      this.#watchers.delete(onFirstListing);
+      this.#watchers.delete(sendListing);
       if (this.#watchers.size > 0) return;
-      this.#timer?.cancel();
-      this.#timer = undefined;
+      this.#pollTimer?.cancel();
+      this.#pollTimer = undefined;
     };
   }
 
@@ -131,8 +132,8 @@ export class Containers {
    * Starts to recreate a devcontainer; the listing shows the result. Rejects with 404, with 403 for a devcontainer of the template, and
    * with 409 while another operation runs.
    */
-  async recreate(requested: string): Promise<void> {
-    const found = await this.#begin(requested, ({ subagent_id }) => {
+  async recreate(id: string): Promise<void> {
+    const found = await this.#begin(id, ({ subagent_id }) => {
       if (subagent_id !== null) throw new AppError("forbidden", "The template made this devcontainer.");
       return "starting";
     });
@@ -140,15 +141,17 @@ export class Containers {
   }
 
   /**
-   * Stops and removes its container. The devcontainer is not listed until its file changes or a container of it appears. Rejects with 404
-   * or 409.
+   * Stops and removes the container of a devcontainer. The devcontainer is not listed again until its file changes or it gets a new
+   * container. Rejects with 404 or 409.
    */
-  async delete(requested: string): Promise<void> {
-    const { id, container } = await this.#begin(requested, (one) => (one.container?.running ? "stopping" : "deleting"));
+  async delete(requestedId: string): Promise<void> {
+    const { id, container } = await this.#begin(requestedId, (one) =>
+      one.container?.running ? "stopping" : "deleting",
+    );
     const engine = this.#options.engine();
     try {
       await this.#options.agents?.end(id);
-      this.#made.delete(id);
+      this.#createdContainers.delete(id);
       if (container && engine) {
         if (container.running) await engine.stop(container.id);
         this.#remember(id, { doing: "deleting" });
@@ -161,39 +164,41 @@ export class Containers {
     }
   }
 
-  /** Starts its container and the agent in it. Never rejects: the listing shows a failure. */
-  async #start(one: FoundDevcontainer, replace: boolean): Promise<void> {
+  /** Starts the container of a devcontainer and the agent in it. Never rejects: the listing shows a failure. */
+  async #start(devcontainer: FoundDevcontainer, replace: boolean): Promise<void> {
     const { agents, devcontainers } = this.#options;
     try {
-      await agents?.end(one.id);
-      const startedContainer = await devcontainers.up({ ...one, replace });
-      this.#made.set(one.id, startedContainer.container_id);
-      await agents?.start(one, async () => startedContainer, startedContainer.container_id);
-      this.#remember(one.id, startedContainer.problem === undefined ? {} : { error: startedContainer.problem });
+      await agents?.end(devcontainer.id);
+      const startedContainer = await devcontainers.up({ ...devcontainer, replace });
+      this.#createdContainers.set(devcontainer.id, startedContainer.container_id);
+      await agents?.start(devcontainer, async () => startedContainer, startedContainer.container_id);
+      this.#remember(
+        devcontainer.id,
+        startedContainer.problem === undefined ? {} : { error: startedContainer.problem },
+      );
     } catch (error) {
-      log("daemon").warn("the devcontainer {name} could not be made: {error}", { name: one.name, error });
-      this.#remember(one.id, { error: error instanceof Error ? error.message : String(error) });
+      log("daemon").warn("the devcontainer {name} could not be made: {error}", { name: devcontainer.name, error });
+      this.#remember(devcontainer.id, { error: error instanceof Error ? error.message : String(error) });
     }
   }
 
   /**
-   * Keeps an agent in each running devcontainer of this workspace's own folders, and ends the agents of devcontainers that do
-   * not run.
+   * Starts missing agents in running devcontainers of this workspace's own folders, and ends the agents of devcontainers that do not run.
    */
   async #reconcileAgents(): Promise<void> {
     const { agents, declared, devcontainers, directory } = this.#options;
     if (!agents) return;
-    const own = new Set([...declared(), ...findDevcontainers(directory)].map(toDevcontainerId));
+    const ownIds = new Set([...declared(), ...findDevcontainers(directory)].map(toDevcontainerId));
     const { devcontainers: found } = await this.list();
-    const idle = found.filter(({ id }) => own.has(id) && this.#memory.get(id)?.doing === undefined);
-    const before = idle.map(({ id }) => agents.find(id)?.id);
+    const idle = found.filter(({ id }) => ownIds.has(id) && this.#memory.get(id)?.doing === undefined);
+    const agentsBefore = idle.map(({ id }) => agents.find(id)?.id);
     await Promise.all(
       idle.map((one) => {
         const container = one.container?.running ? one.container.id : undefined;
         return agents.reconcile(one, container, () => devcontainers.up({ ...one, replace: false }));
       }),
     );
-    if (idle.some(({ id }, i) => agents.find(id)?.id !== before[i])) this.#notifyWatchers();
+    if (idle.some(({ id }, i) => agents.find(id)?.id !== agentsBefore[i])) this.#notifyWatchers();
   }
 
   #listAgentFailures(containers: readonly Container[]): string[] {
@@ -203,14 +208,17 @@ export class Containers {
     });
   }
 
-  /** Finds the devcontainer and atomically records the operation that starts. */
-  async #begin(id: string, doing: (one: FoundDevcontainer) => DevcontainerStatus): Promise<FoundDevcontainer> {
+  /** Finds the devcontainer and records the operation that starts on it. */
+  async #begin(
+    id: string,
+    chooseOperation: (one: FoundDevcontainer) => DevcontainerStatus,
+  ): Promise<FoundDevcontainer> {
     const { devcontainers } = await this.list();
     const found = devcontainers.find((one) => one.id === id.toLowerCase());
     if (!found) throw notFound();
-    const already = this.#memory.get(found.id)?.doing;
-    if (already !== undefined) throw conflict(`The devcontainer is ${already} already.`);
-    this.#remember(found.id, { doing: doing(found) });
+    const operation = this.#memory.get(found.id)?.doing;
+    if (operation !== undefined) throw conflict(`The devcontainer is ${operation} already.`);
+    this.#remember(found.id, { doing: chooseOperation(found) });
     return found;
   }
 
@@ -224,9 +232,9 @@ export class Containers {
     this.#notifying = this.#notifying.then(async () => {
       if (this.#watchers.size === 0) return;
       const listing = JSON.stringify(await this.list());
-      if (listing === this.#last) return;
-      this.#last = listing;
-      for (const tell of [...this.#watchers]) tell(listing);
+      if (listing === this.#lastListing) return;
+      this.#lastListing = listing;
+      for (const onListing of [...this.#watchers]) onListing(listing);
     });
   }
 
@@ -246,7 +254,7 @@ export class Containers {
       const id = toDevcontainerId(found);
       if (!byId.has(id)) byId.set(id, found);
     }
-    const taken = new Set(declared.map(({ name }) => name));
+    const usedNames = new Set(declared.map(({ name }) => name));
     const sorted = [...byId].sort(([, a], [, b]) => comparePaths(a, b));
     return sorted.flatMap(([id, paths]) => {
       const { workspace_folder, config_path, subagent_id = null } = paths;
@@ -254,8 +262,8 @@ export class Containers {
       const container = findContainer(paths, containers);
       const changed_at = readModifiedTime(config_path);
       if (memory.deleted_at !== undefined && !container && (changed_at ?? 0) <= memory.deleted_at) return [];
-      const name = paths.name ?? toSafeName(workspace_folder, taken);
-      taken.add(name);
+      const name = paths.name ?? toSafeName(workspace_folder, usedNames);
+      usedNames.add(name);
       const agent = this.#options.agents?.find(id);
       return {
         id,

@@ -1,5 +1,5 @@
-// Creates devcontainers: a one-function interface and its implementation with the `devcontainer` command line tool, if the workspace has
-// it. The tool takes a folder and a configuration file and reports its result as JSON.
+// Creates devcontainers with the `devcontainer` command line tool, if the workspace has it. The tool takes a folder and a configuration
+// file, and prints its result as JSON.
 import type { Clock } from "#base/clock.ts";
 import type { LogLevel } from "#schema/log-level.ts";
 import type { Environment } from "../environment.ts";
@@ -7,8 +7,8 @@ import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
 
 /**
- * A running devcontainer: its user, the project's path inside, and the environment of its programs. `problem`: a lifecycle command failed,
- * which does not keep people out.
+ * A running devcontainer: its user, the project's path in the container, and the environment of its programs. `problem`: why a lifecycle
+ * command failed; the container can be used nevertheless.
  */
 export type RunningDevcontainer = {
   container_id: string;
@@ -27,11 +27,11 @@ export type UpRequest = {
 };
 
 export interface DevcontainerEngine {
-  /** Starts the container of this devcontainer. Rejects with a readable message if none exists in the end. */
+  /** Starts the container of this devcontainer. Rejects with a readable message if no container runs afterwards. */
   up(requested: UpRequest): Promise<RunningDevcontainer>;
 }
 
-/** Building images takes time; after this long it is considered stuck. */
+/** Building images takes time; after this timeout, the build is considered stuck. */
 const UP_TIMEOUT_MS = 30 * 60_000;
 const MAX_OUTPUT_BYTES = 256 * 1024;
 const MAX_PROBLEM_CHARS = 2_000;
@@ -44,8 +44,8 @@ type Options = {
   onLine: (level: LogLevel, line: string) => void;
 };
 
-/** The final output of the program; `problem` unless it succeeded. */
-type Outcome = { readonly said: Readonly<Record<string, unknown>>; readonly problem?: string };
+/** The result that the program printed last; `problem` unless it succeeded. */
+type Outcome = { readonly result: Readonly<Record<string, unknown>>; readonly problem?: string };
 
 export class DevcontainerCli implements DevcontainerEngine {
   readonly #options: Options;
@@ -56,103 +56,104 @@ export class DevcontainerCli implements DevcontainerEngine {
 
   async up(requested: UpRequest): Promise<RunningDevcontainer> {
     const { onLine } = this.#options;
-    const first = await this.#run(requested, requested.replace ? ["--remove-existing-container"] : []);
-    if (first.problem === undefined) return parseOutcome(first.said);
-    onLine("error", `Devcontainer ${requested.name}: ${first.problem}`);
+    const firstRun = await this.#run(requested, requested.replace ? ["--remove-existing-container"] : []);
+    if (firstRun.problem === undefined) return parseOutcome(firstRun.result);
+    onLine("error", `Devcontainer ${requested.name}: ${firstRun.problem}`);
     // If there is a container, only a command inside it failed, and people need access to fix that.
-    if (typeof first.said.containerId !== "string") throw new Error(first.problem);
-    const second = await this.#run(requested, ["--skip-post-create"]);
-    if (second.problem !== undefined) throw new Error(first.problem);
-    return { ...parseOutcome(second.said), problem: first.problem };
+    if (typeof firstRun.result.containerId !== "string") throw new Error(firstRun.problem);
+    const secondRun = await this.#run(requested, ["--skip-post-create"]);
+    if (secondRun.problem !== undefined) throw new Error(firstRun.problem);
+    return { ...parseOutcome(secondRun.result), problem: firstRun.problem };
   }
 
-  async #run({ name, workspace_folder, config_path }: UpRequest, more: readonly string[]): Promise<Outcome> {
+  async #run({ name, workspace_folder, config_path }: UpRequest, extraArgs: readonly string[]): Promise<Outcome> {
     const { clock, groups, env, onLine } = this.#options;
     const program = Bun.which("devcontainer", { PATH: env.PATH ?? "" });
     if (program === null) throw new Error("The workspace has no `devcontainer` program.");
-    const printed_text = { stdout: "", stderr: "" };
+    const output = { stdout: "", stderr: "" };
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-    const printed = new PrintedLines((line) => onLine("info", `Devcontainer ${name}: ${line}`));
+    const printedLines = new PrintedLines((line) => onLine("info", `Devcontainer ${name}: ${line}`));
     const { exit_code, timed_out } = await runProcess({
       clock,
       groups,
       env,
       command: [
-        ...[program, "up", "--log-format", "json", "--include-merged-configuration", ...more],
+        ...[program, "up", "--log-format", "json", "--include-merged-configuration", ...extraArgs],
         ...["--workspace-folder", workspace_folder, "--config", config_path],
       ],
       directory: workspace_folder,
       timeout_ms: UP_TIMEOUT_MS,
       onOutput: (from, bytes) => {
         const text = decoders[from].decode(bytes, { stream: true });
-        printed_text[from] = (printed_text[from] + text).slice(-MAX_OUTPUT_BYTES);
-        if (from === "stderr") printed.push(text);
+        output[from] = (output[from] + text).slice(-MAX_OUTPUT_BYTES);
+        if (from === "stderr") printedLines.push(text);
       },
     });
     if (timed_out) throw new Error("The `devcontainer` program did not end within 30 minutes.");
-    const last = parseOutcomeLine(printed_text.stdout);
+    const last = parseOutcomeLine(output.stdout);
     const { outcome, containerId, message, description } = last;
-    if (exit_code === 0 && outcome === "success" && typeof containerId === "string") return { said: last };
+    if (exit_code === 0 && outcome === "success" && typeof containerId === "string") return { result: last };
     const sentences = [message, description].filter((one): one is string => typeof one === "string" && one !== "");
-    const problem = sentences.join(" ") || printed_text.stderr.trim() || `It ended with code ${exit_code}.`;
-    return { said: last, problem: problem.slice(-MAX_PROBLEM_CHARS) };
+    const problem = sentences.join(" ") || output.stderr.trim() || `It ended with code ${exit_code}.`;
+    return { result: last, problem: problem.slice(-MAX_PROBLEM_CHARS) };
   }
 }
 
-const parseOutcome = ({ containerId, remoteUser, remoteWorkspaceFolder, mergedConfiguration }: Outcome["said"]) => {
-  const text = (value: unknown): string => (typeof value === "string" ? value : "");
+const parseOutcome = ({ containerId, remoteUser, remoteWorkspaceFolder, mergedConfiguration }: Outcome["result"]) => {
+  const toText = (value: unknown): string => (typeof value === "string" ? value : "");
   const { remoteEnv } = (mergedConfiguration ?? {}) as { readonly remoteEnv?: Readonly<Record<string, unknown>> };
   const remote_env: Record<string, string> = {};
   // Null removes a variable, but a newly started program does not have it anyway.
   for (const [name, value] of Object.entries(remoteEnv ?? {})) if (typeof value === "string") remote_env[name] = value;
-  const [container_id, remote_user] = [text(containerId), text(remoteUser)];
-  return { container_id, remote_user, remote_folder: text(remoteWorkspaceFolder), remote_env };
+  const [container_id, remote_user] = [toText(containerId), toText(remoteUser)];
+  return { container_id, remote_user, remote_folder: toText(remoteWorkspaceFolder), remote_env };
 };
 
 const MAX_PRINTED_LINES = 5_000;
 // Colors, cursor movements and other control characters.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROL_SEQUENCES = /\u001b\[[0-9;?]*[a-zA-Z]|[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 /** Finds program output among the log's JSON lines. Skips lines about commands, because they contain environment values. */
 class PrintedLines {
-  readonly #take: (line: string) => void;
-  #rest = "";
-  #left = MAX_PRINTED_LINES;
+  readonly #onLine: (line: string) => void;
+  #partialLine = "";
+  #remainingLines = MAX_PRINTED_LINES;
 
-  constructor(take: (line: string) => void) {
-    this.#take = take;
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
   }
 
   push(text: string): void {
-    const lines = (this.#rest + text).split("\n");
-    this.#rest = (lines.pop() ?? "").slice(-MAX_OUTPUT_BYTES);
-    for (const line of lines) for (const printed of parsePrintedLines(line)) this.#emit(printed);
+    const lines = (this.#partialLine + text).split("\n");
+    this.#partialLine = (lines.pop() ?? "").slice(-MAX_OUTPUT_BYTES);
+    for (const line of lines) for (const printedLines of parsePrintedLines(line)) this.#emit(printedLines);
   }
 
   #emit(line: string): void {
     const plain = line.replaceAll(CONTROL_SEQUENCES, "").trimEnd();
-    if (plain === "" || this.#left === 0) return;
-    this.#left -= 1;
-    this.#take(plain);
+    if (plain === "" || this.#remainingLines === 0) return;
+    this.#remainingLines -= 1;
+    this.#onLine(plain);
   }
 }
 
 const parsePrintedLines = (line: string): string[] => {
   try {
-    const { type, text } = JSON.parse(line) as { readonly type?: unknown; readonly text?: unknown };
-    return type === "raw" && typeof text === "string" ? text.split(/\r?\n/) : [];
+    const { type, text: toText } = JSON.parse(line) as { readonly type?: unknown; readonly text?: unknown };
+    return type === "raw" && typeof toText === "string" ? toText.split(/\r?\n/) : [];
   } catch {
     return [];
   }
 };
 
 /** Returns the last line that is a JSON object; earlier lines are log output. */
-const parseOutcomeLine = (text: string): Record<string, unknown> => {
-  for (const line of text.trim().split("\n").reverse()) {
+const parseOutcomeLine = (toText: string): Record<string, unknown> => {
+  for (const line of toText.trim().split("\n").reverse()) {
     try {
-      const found: unknown = JSON.parse(line);
-      if (typeof found === "object" && found !== null && "outcome" in found) return found as Record<string, unknown>;
+      const parsed: unknown = JSON.parse(line);
+      if (typeof parsed === "object" && parsed !== null && "outcome" in parsed)
+        return parsed as Record<string, unknown>;
     } catch {
       // A plain text line.
     }

@@ -1,5 +1,5 @@
-// Finds devcontainers: the template's, configuration files in the agent's folder and the folders in it, and containers with
-// devcontainer labels (facts/platform 5.3). Reads the disk on each call; opens only folders.
+// Finds devcontainers by configuration files in the agent's folder and its subfolders, and by labels of containers (facts/platform 5.3).
+// Reads the disk on each call; opens only folders.
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
@@ -8,17 +8,17 @@ import type { Container } from "#schema/workspaces/container.ts";
 export const FOLDER_LABEL = "devcontainer.local_folder";
 export const CONFIG_LABEL = "devcontainer.config_file";
 
-/** A location on disk where a devcontainer can be created. */
+/** The project folder and the configuration file from which a devcontainer can be created. */
 export type DevcontainerPaths = { workspace_folder: string; config_path: string };
 
-/** Maximum number of projects searched in the agent's folder, and of named configurations in one `.devcontainer`. */
-const MAX_FOLDERS = 200;
-const MAX_FILES = 20;
+/** Maximum number of projects searched in the agent's folder, and of named configurations in one `.devcontainer` folder. */
+const MAX_PROJECTS = 200;
+const MAX_NAMED_CONFIGS = 20;
 
 /** Finds the configurations in this folder and in its direct subfolders. */
 export const findDevcontainers = (directory: string): DevcontainerPaths[] => {
   const subfolders = listFolders(directory).filter((name) => !name.startsWith(".") && name !== "node_modules");
-  return [directory, ...subfolders.slice(0, MAX_FOLDERS).map((name) => join(directory, name))].flatMap(
+  return [directory, ...subfolders.slice(0, MAX_PROJECTS).map((name) => join(directory, name))].flatMap(
     findProjectConfigs,
   );
 };
@@ -29,8 +29,8 @@ const listDefaultConfigs = (workspace_folder: string): string[] => [
 ];
 
 /**
- * Returns the default configuration file of a folder: the first usual one that exists, else the first usual path, which may be created
- * later.
+ * Returns the default configuration file of a folder: the first of the default paths that exists, else the first default path, because the
+ * file may be created later.
  */
 export const findDefaultConfig = (workspace_folder: string): string => {
   const [first = "", ...others] = listDefaultConfigs(workspace_folder);
@@ -41,7 +41,7 @@ export const findDefaultConfig = (workspace_folder: string): string => {
 const findProjectConfigs = (workspace_folder: string): DevcontainerPaths[] => {
   const configFolder = join(workspace_folder, ".devcontainer");
   const named = listFolders(configFolder)
-    .slice(0, MAX_FILES)
+    .slice(0, MAX_NAMED_CONFIGS)
     .map((name) => join(configFolder, name, "devcontainer.json"));
   const first = listDefaultConfigs(workspace_folder).find((path) => readModifiedTime(path) !== undefined);
   return [...(first === undefined ? [] : [first]), ...named.filter((path) => readModifiedTime(path) !== undefined)].map(
@@ -67,8 +67,8 @@ export const findContainer = (paths: DevcontainerPaths, containers: readonly Con
 /** Returns milliseconds since 1970, or undefined if the file does not exist. */
 export const readModifiedTime = (path: string): number | undefined => {
   try {
-    const found = statSync(path);
-    return found.isFile() ? found.mtimeMs : undefined;
+    const stats = statSync(path);
+    return stats.isFile() ? stats.mtimeMs : undefined;
   } catch {
     return undefined;
   }
@@ -82,17 +82,17 @@ export const toDevcontainerId = ({ workspace_folder, config_path }: Devcontainer
   return uuidFromBytes(bytes);
 };
 
-/** Returns the folder's name in lower case with hyphens, with a number appended if it is taken. */
-export const toSafeName = (workspace_folder: string, taken: ReadonlySet<string>): string => {
-  const plain =
+/** Returns the folder's name in lower case with hyphens, with a number appended if the name is already used. */
+export const toSafeName = (workspace_folder: string, usedNames: ReadonlySet<string>): string => {
+  const base =
     basename(workspace_folder)
       .toLowerCase()
       .replace(/[^a-z0-9]+/g, "-")
       .replace(/^-+|-+$/g, "")
       .slice(0, 50) || "devcontainer";
   for (let n = 1; ; n += 1) {
-    const name = n === 1 ? plain : `${plain}-${n}`;
-    if (!taken.has(name)) return name;
+    const name = n === 1 ? base : `${base}-${n}`;
+    if (!usedNames.has(name)) return name;
   }
 };
 

@@ -1,5 +1,5 @@
-// A client for the workspace's Docker Engine, if it has one: its address, its containers, and a few operations. Passes on the engine's
-// error messages; calls time out.
+// A client for the workspace's Docker Engine, if the workspace has one: finds its address, lists its containers, and performs a few
+// operations. Errors contain the engine's messages; calls time out.
 import { existsSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { readEngineError } from "#base/engine-words.ts";
@@ -15,17 +15,17 @@ const MAX_CONTAINERS = 1_000;
 /** The label that groups the containers of a compose project. */
 const COMPOSE_PROJECT = "com.docker.compose.project";
 
-/** What `fetch` needs to connect. */
+/** The address of an engine. `shown`: for error messages; `base` and `socket`: for `fetch`. */
 export type EngineAddress = { readonly shown: string; readonly base: string; readonly socket?: string };
 
-/** Returns the address from DOCKER_HOST, else the usual socket; undefined if there is neither or the protocol is not supported. */
+/** Returns the address from DOCKER_HOST, else the default socket; undefined if neither exists or the protocol is not supported. */
 export const findEngineAddress = (env: Environment): EngineAddress | undefined => {
   const shown = env.DOCKER_HOST || (existsSync(DEFAULT_SOCKET) ? `unix://${DEFAULT_SOCKET}` : "");
-  const [, scheme = "", rest = ""] = /^([a-z]+):\/\/(.+)$/.exec(shown) ?? [];
-  if (scheme === "unix") return { shown, base: "http://docker", socket: rest };
-  const web = scheme === "tcp" ? `http://${rest}` : shown;
-  const isWeb = ["tcp", "http", "https"].includes(scheme) && URL.canParse(web);
-  return isWeb ? { shown, base: web.replace(/\/+$/, "") } : undefined;
+  const [, scheme = "", address = ""] = /^([a-z]+):\/\/(.+)$/.exec(shown) ?? [];
+  if (scheme === "unix") return { shown, base: "http://docker", socket: address };
+  const webUrl = scheme === "tcp" ? `http://${address}` : shown;
+  const isWeb = ["tcp", "http", "https"].includes(scheme) && URL.canParse(webUrl);
+  return isWeb ? { shown, base: webUrl.replace(/\/+$/, "") } : undefined;
 };
 
 type ListedContainer = {
@@ -56,7 +56,7 @@ export class ContainerEngine {
     return found.sort((a, b) => (b.Created ?? 0) - (a.Created ?? 0)).map(toContainer);
   }
 
-  /** Stops a container and kills it after some seconds. Succeeds if it has already stopped. */
+  /** Stops a container, and kills it if it does not stop within some seconds. Succeeds if it has already stopped. */
   async stop(id: string): Promise<void> {
     await this.call("POST", `/containers/${encodeURIComponent(id)}/stop?t=${STOP_TIMEOUT_S}`, undefined, [304]);
   }
@@ -68,14 +68,14 @@ export class ContainerEngine {
 
   /**
    * Removes a devcontainer. For a service of a compose file, also removes the other services and their networks, as `docker compose down`
-   * does; volumes stay.
+   * does. Volumes are kept.
    */
   async removeWhole({ id, labels }: Pick<Container, "id" | "labels">): Promise<void> {
     await this.remove(id);
     const project = labels[COMPOSE_PROJECT];
     if (!project) return;
-    const own = (await this.list()).filter((one) => one.labels[COMPOSE_PROJECT] === project);
-    for (const one of own) await this.remove(one.id);
+    const projectContainers = (await this.list()).filter((one) => one.labels[COMPOSE_PROJECT] === project);
+    for (const container of projectContainers) await this.remove(container.id);
     const filters = encodeURIComponent(JSON.stringify({ label: [`${COMPOSE_PROJECT}=${project}`] }));
     for (const { Id } of await this.json<{ Id: string }[]>("GET", `/networks?filters=${filters}`))
       await this.call("DELETE", `/networks/${Id}`, undefined, [404]);
@@ -96,7 +96,7 @@ export class ContainerEngine {
 
   /** Uploads a tar for the engine to unpack, within ten minutes. Throws AppError. */
   async upload(path: string, tar: ReadableStream<Uint8Array>): Promise<void> {
-    const request = { body: tar, headers: { "content-type": "application/x-tar" }, limit: UPLOAD_TIMEOUT_MS };
+    const request = { body: tar, headers: { "content-type": "application/x-tar" }, timeout_ms: UPLOAD_TIMEOUT_MS };
     const response = await this.#fetch("PUT", (await this.prefix()) + path, request);
     if (!response.ok) throw await readRefusal(response);
     await response.text();
@@ -104,31 +104,31 @@ export class ContainerEngine {
 
   /** Returns the path prefix with the API version, which the first call determines. */
   async prefix(): Promise<string> {
-    this.#prefix ??= await this.#version();
+    this.#prefix ??= await this.#detectPrefix();
     return this.#prefix;
   }
 
-  async #version(): Promise<string> {
+  async #detectPrefix(): Promise<string> {
     const response = await this.#fetch("GET", "/_ping");
     const version = response.headers.get("api-version") ?? "";
     await response.text();
     return /^\d+\.\d+$/.test(version) ? `/v${version}` : "";
   }
 
-  /** `limit` is in milliseconds. */
+  /** - */
   async #fetch(
     method: string,
     path: string,
-    { limit = REQUEST_TIMEOUT_MS, ...request }: EngineRequest = {},
+    { timeout_ms = REQUEST_TIMEOUT_MS, ...request }: EngineRequest = {},
   ): Promise<Response> {
     const { base, socket, shown } = this.address;
-    const timeoutSignal = new AbortController();
-    const timer = this.#clock.after(limit, () => timeoutSignal.abort());
+    const timeout = new AbortController();
+    const timer = this.#clock.after(timeout_ms, () => timeout.abort());
     try {
       return await fetch(base + path, {
         method,
         redirect: "manual",
-        signal: timeoutSignal.signal,
+        signal: timeout.signal,
         ...(socket === undefined ? {} : { unix: socket }),
         ...request,
       } as RequestInit);
@@ -140,7 +140,11 @@ export class ContainerEngine {
   }
 }
 
-type EngineRequest = { body?: string | ReadableStream<Uint8Array>; headers?: Record<string, string>; limit?: number };
+type EngineRequest = {
+  body?: string | ReadableStream<Uint8Array>;
+  headers?: Record<string, string>;
+  timeout_ms?: number;
+};
 
 const readRefusal = async (response: Response): Promise<AppError> =>
   new AppError(

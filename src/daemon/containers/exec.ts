@@ -1,4 +1,4 @@
-// Runs programs inside a container with the exec calls of its engine: with our input and output, to completion, or in the background.
+// Runs programs inside a container with the exec calls of its engine: attached to a stream, to completion, or in the background.
 import type { Clock } from "#base/clock.ts";
 import { type Duplex, HttpConnection } from "#src/wire/index.ts";
 import { connectSocket, type SocketTarget } from "../connection/tunnel-socket.ts";
@@ -38,7 +38,10 @@ export const attachExec = async ({ engine, clock }: Deps, exec: string, tty: boo
   throw new Error(`The container engine starts no program: ${responseText.trim() || answer.response.status}`);
 };
 
-/** Runs it to completion with this input; returns its output, at most 64 KiB. Throws Error with the end of the output if it fails. */
+/**
+ * Runs a program to completion with this input and returns its output, at most 64 KiB. Throws Error with the end of the output if the
+ * program fails.
+ */
 export const runInContainer = async (deps: Deps, program: ContainerProgram, input = ""): Promise<string> => {
   const exec = await createExec(deps, program, { attached: true });
   const stream = await attachExec(deps, exec, false);
@@ -60,7 +63,7 @@ export const runInContainer = async (deps: Deps, program: ContainerProgram, inpu
 export const loadExitCode = async (engine: ContainerEngine, exec: string): Promise<number | null> =>
   (await engine.json<{ ExitCode: number | null }>("GET", `/exec/${exec}/json`)).ExitCode;
 
-/** Starts it in the background; returns its ID. */
+/** Starts a program in the background and returns its ID. */
 export const startInBackground = async (deps: Deps, program: ContainerProgram): Promise<string> => {
   const exec = await createExec(deps, program, { attached: false });
   await (await deps.engine.call("POST", `/exec/${exec}/start`, { Detach: true, Tty: false })).text();
@@ -74,7 +77,7 @@ export const isExecRunning = async (engine: ContainerEngine, exec: string): Prom
   return Running;
 };
 
-/** Creates a program without starting it; returns its ID. Throws AppError with the engine's message. */
+/** Creates a program without starting it and returns its ID. Throws AppError with the engine's message. */
 export const createExec = async (
   { engine }: Deps,
   program: ContainerProgram,
@@ -99,35 +102,38 @@ export async function* readOutputs(
   stream: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<{ readonly isError: boolean; readonly bytes: Uint8Array }> {
   const header = Buffer.alloc(HEADER_BYTES);
-  let filled = 0;
-  let left = 0;
+  let headerLength = 0;
+  let remaining = 0;
   for await (const chunk of stream) {
-    for (let at = 0; at < chunk.byteLength; ) {
-      if (left === 0) {
-        const taken = Math.min(HEADER_BYTES - filled, chunk.byteLength - at);
-        header.set(chunk.subarray(at, at + taken), filled);
-        filled += taken;
-        at += taken;
-        if (filled < HEADER_BYTES) continue;
-        filled = 0;
-        left = header.readUInt32BE(4);
+    for (let offset = 0; offset < chunk.byteLength; ) {
+      if (remaining === 0) {
+        const length = Math.min(HEADER_BYTES - headerLength, chunk.byteLength - offset);
+        header.set(chunk.subarray(offset, offset + length), headerLength);
+        headerLength += length;
+        offset += length;
+        if (headerLength < HEADER_BYTES) continue;
+        headerLength = 0;
+        remaining = header.readUInt32BE(4);
         continue;
       }
-      const bytes = chunk.subarray(at, at + left);
-      at += bytes.byteLength;
-      left -= bytes.byteLength;
+      const bytes = chunk.subarray(offset, offset + remaining);
+      offset += bytes.byteLength;
+      remaining -= bytes.byteLength;
       yield { isError: header[0] === STDERR, bytes };
     }
   }
 }
 
-/** Without a terminal the engine sends frames: stream number, three zeros, length as 32 bits, bytes. The last frame may be truncated. */
+/**
+ * Returns the text in the engine's frames, which it sends for programs without a terminal: stream number, three zeros, length as 32 bits,
+ * bytes. The last frame may be truncated.
+ */
 export const readFrames = (framed: Buffer): string => {
   const parts: Buffer[] = [];
-  for (let at = 0; at + HEADER_BYTES <= framed.length; ) {
-    const end = at + HEADER_BYTES + framed.readUInt32BE(at + 4);
-    parts.push(framed.subarray(at + HEADER_BYTES, end));
-    at = end;
+  for (let offset = 0; offset + HEADER_BYTES <= framed.length; ) {
+    const end = offset + HEADER_BYTES + framed.readUInt32BE(offset + 4);
+    parts.push(framed.subarray(offset + HEADER_BYTES, end));
+    offset = end;
   }
   return Buffer.concat(parts).toString("utf8");
 };

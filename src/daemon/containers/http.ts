@@ -11,7 +11,7 @@ export const createContainerRoutes = (containers: Containers) => ({
   "/api/v0/containers": { GET: async (request: Request) => Response.json(await containers.list(parseLabels(request))) },
   "/api/v0/containers/watch": {
     GET: (request: Request, server: Server<SocketData>) =>
-      server.upgrade(request, { data: { handler: makeWatcher(containers) } })
+      server.upgrade(request, { data: { handler: createWatchHandler(containers) } })
         ? undefined
         : Response.json({ message: "This route takes WebSockets." }, { status: 426 }),
   },
@@ -29,10 +29,10 @@ export const createContainerRoutes = (containers: Containers) => ({
   },
 });
 
-/** Bytes buffered for a slow reader; beyond this the reader is disconnected and can reconnect. */
+/** Maximum number of bytes buffered for a slow reader. With more, the reader is disconnected and can reconnect. */
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 
-const makeWatcher = (containers: Containers): SocketHandler => {
+const createWatchHandler = (containers: Containers): SocketHandler => {
   let stop: (() => void) | undefined;
   return {
     open(socket) {
@@ -49,7 +49,7 @@ const makeWatcher = (containers: Containers): SocketHandler => {
 /** Parses `label=key=value`, which may be repeated. */
 const parseLabels = (request: Request): (readonly [string, string])[] =>
   new URL(request.url).searchParams.getAll("label").map((text) => {
-    const at = text.indexOf("=");
-    if (at < 1) throw invalidField("label", "must be key=value");
-    return [text.slice(0, at), text.slice(at + 1)];
+    const separator = text.indexOf("=");
+    if (separator < 1) throw invalidField("label", "must be key=value");
+    return [text.slice(0, separator), text.slice(separator + 1)];
   });

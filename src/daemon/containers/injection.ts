@@ -23,7 +23,7 @@ export type InjectionOptions = {
 /** An agent that was installed in a container. */
 export type InjectedAgent = { readonly exec: string; readonly folder: string; readonly relay: Relay | undefined };
 
-// Removes the leftovers of an earlier agent first: it exits when its token file is removed.
+// Removes the folder of an earlier agent first; that agent exits when its token file is removed.
 const WRITE_TOKEN_SCRIPT = `umask 077
 rm -rf /tmp/slipway-agent-* 2>/dev/null
 folder=$(mktemp -d /tmp/slipway-agent-XXXXXX) && cat >"$folder/token" && echo "$folder"`;
@@ -36,7 +36,7 @@ exec "$0" agent >agent.log 2>&1`;
 /** An agent that cannot reach its server for this long exits; the daemon outside starts it again if needed. */
 const ORPHAN_TIMEOUT = "1h";
 
-/** Installs and starts the agent. Rejects with a readable message; then no part of it runs. */
+/** Installs and starts the agent. Rejects with a readable message if the agent cannot be started. */
 export const injectAgent = async (options: InjectionOptions): Promise<InjectedAgent> => {
   const { engine, program, server, container, user, token } = options;
   const path = `/containers/${encodeURIComponent(container)}`;

@@ -31,39 +31,39 @@ export const findRoute = (server: URL, { HostConfig, NetworkSettings }: Containe
 
 /** Maximum number of connections; one agent needs a handful. */
 const MAX_CONNECTIONS = 64;
-const MAX_HEAD = 64 * 1024;
+const MAX_HEAD_BYTES = 64 * 1024;
 
 export class Relay implements Disposable {
   /** The server's URL for the container. */
   readonly url: URL;
   readonly #server: Server;
-  readonly #open: Set<Socket>;
+  readonly #sockets: Set<Socket>;
 
-  private constructor(url: URL, server: Server, open: Set<Socket>) {
+  private constructor(url: URL, server: Server, sockets: Set<Socket>) {
     this.url = url;
     this.#server = server;
-    this.#open = open;
+    this.#sockets = sockets;
   }
 
-  /** Rejects with a readable message if the address cannot be bound, because the engine runs on another machine. */
+  /** Rejects with a readable message if it cannot listen on the gateway, for example because the engine runs on another machine. */
   static async listen(target: URL, { gateway, address }: { gateway: string; address: string }): Promise<Relay> {
-    const open = new Set<Socket>();
-    const server = createServer({ allowHalfOpen: true }, (inside) => {
-      if (normalizeAddress(inside.remoteAddress) !== normalizeAddress(address) || open.size >= MAX_CONNECTIONS) {
-        inside.destroy();
+    const sockets = new Set<Socket>();
+    const server = createServer({ allowHalfOpen: true }, (client) => {
+      if (normalizeAddress(client.remoteAddress) !== normalizeAddress(address) || sockets.size >= MAX_CONNECTIONS) {
+        client.destroy();
         return;
       }
       const upstream = connect({ host: getHost(target), port: Number(target.port) || 80, allowHalfOpen: true });
-      for (const [one, other] of [[inside, upstream] as const, [upstream, inside] as const]) {
-        open.add(inside);
-        one.on("error", () => other.destroy());
-        one.on("close", () => {
-          open.delete(one);
-          other.destroy();
+      for (const [socket, peer] of [[client, upstream] as const, [upstream, client] as const]) {
+        sockets.add(client);
+        socket.on("error", () => peer.destroy());
+        socket.on("close", () => {
+          sockets.delete(socket);
+          peer.destroy();
         });
       }
-      upstream.pipe(inside);
-      forward(inside, upstream, target.host);
+      upstream.pipe(client);
+      forward(client, upstream, target.host);
     });
     const listening = Promise.withResolvers<void>();
     server.once("error", listening.reject);
@@ -75,40 +75,40 @@ export class Relay implements Disposable {
         `The container cannot reach the server at ${target.origin}, and cannot listen on ${gateway}: ${(error as Error).message}`,
       );
     }
-    const bound = server.address();
-    const port = typeof bound === "object" && bound !== null ? bound.port : 0;
+    const boundAddress = server.address();
+    const port = typeof boundAddress === "object" && boundAddress !== null ? boundAddress.port : 0;
     const url = new URL(target);
     url.hostname = gateway.includes(":") ? `[${gateway}]` : gateway;
     url.port = String(port);
-    return new Relay(url, server, open);
+    return new Relay(url, server, sockets);
   }
 
   [Symbol.dispose](): void {
     this.#server.close();
-    for (const socket of this.#open) socket.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 }
 
-/** Forwards all bytes, with the server's own host name in the first request, since the server accepts no other. */
-const forward = (inside: Socket, outside: Socket, host: string): void => {
+/** Forwards all bytes. Writes the server's own host name into the first request, because the server accepts no other. */
+const forward = (client: Socket, upstream: Socket, host: string): void => {
   let head = Buffer.alloc(0);
-  const read = (chunk: Buffer): void => {
+  const onData = (chunk: Buffer): void => {
     head = Buffer.concat([head, chunk]);
     const end = head.indexOf("\r\n\r\n");
-    if (end < 0 && head.length > MAX_HEAD) inside.destroy();
+    if (end < 0 && head.length > MAX_HEAD_BYTES) client.destroy();
     if (end < 0) return;
-    inside.off("data", read);
-    inside.pause();
-    outside.write(rewriteHead(host, head.subarray(0, end).toString("latin1")), "latin1");
-    outside.write(head.subarray(end));
-    inside.pipe(outside);
+    client.off("data", onData);
+    client.pause();
+    upstream.write(rewriteHead(host, head.subarray(0, end).toString("latin1")), "latin1");
+    upstream.write(head.subarray(end));
+    client.pipe(upstream);
   };
-  inside.on("data", read);
+  client.on("data", onData);
 };
 
 /**
- * Rewrites the head of a request for `host`. Unless the request upgrades the connection, it becomes the only one on it, so that no request
- * passes unmodified. Pure.
+ * Rewrites the head of a request for `host`. Unless the request upgrades the connection, the connection closes after it, so that no later
+ * request passes unmodified. Pure.
  */
 export const rewriteHead = (host: string, head: string): string => {
   const [first = "", ...lines] = head.split("\r\n");

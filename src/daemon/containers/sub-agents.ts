@@ -1,5 +1,5 @@
-// Manages the agents inside this one, one per running devcontainer: registers them with the server, installs them in the container, and
-// ends them with it. Their tokens exist only in this process, so agents of an earlier process are deleted at startup.
+// Manages the agents in devcontainers, one per running devcontainer: registers them with the server, installs them in the container, and
+// ends them when the container ends. Their tokens exist only in this process, so agents of an earlier process are deleted at startup.
 import type { Clock } from "#base/clock.ts";
 import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -36,22 +36,22 @@ export class SubAgents {
   readonly #options: SubAgentsOptions;
   readonly #running = new Map<string, Running>();
   /** All agents created by this process. */
-  readonly #made = new Set<string>();
+  readonly #createdIds = new Set<string>();
   readonly #failures = new Map<string, Failure>();
   /** Serializes operations for each devcontainer. */
   readonly #queues = new Map<string, Promise<void>>();
-  readonly #begun: Promise<void>;
+  readonly #startup: Promise<void>;
 
   constructor(options: SubAgentsOptions) {
     this.#options = options;
-    this.#begun = this.#deleteUnknown().catch((error: unknown) => {
+    this.#startup = this.#deleteUnknown().catch((error: unknown) => {
       log("daemon").warn("agents of earlier devcontainers were not deleted: {error}", { error });
     });
   }
 
   /** Returns the IDs of all agents that this process created and has not deleted. */
   listCreated(): readonly string[] {
-    return [...this.#made];
+    return [...this.#createdIds];
   }
 
   /** Returns the agent in this devcontainer. */
@@ -64,7 +64,7 @@ export class SubAgents {
     return this.#failures.get(devcontainer)?.reason;
   }
 
-  /** Starts an agent in the container that `up` returns, replacing the previous one. Never rejects: see `failure`. */
+  /** Starts an agent in the container that `up` returns, replacing the previous one. Never rejects: see `getFailure`. */
   start(
     devcontainer: { id: string; name: string },
     up: () => Promise<RunningDevcontainer>,
@@ -94,11 +94,11 @@ export class SubAgents {
     const running = this.#running.get(devcontainer.id);
     if (container === undefined) return running ? this.end(devcontainer.id) : undefined;
     if (running?.container === container) {
-      const at = engine();
-      if (!at || (await isExecRunning(at, running.injected.exec).catch(() => true))) return;
+      const containerEngine = engine();
+      if (!containerEngine || (await isExecRunning(containerEngine, running.injected.exec).catch(() => true))) return;
     }
-    const failed = this.#failures.get(devcontainer.id);
-    if (failed?.container === container && clock.monotonic() - failed.at < RETRY_MS) return;
+    const failure = this.#failures.get(devcontainer.id);
+    if (failure?.container === container && clock.monotonic() - failure.at < RETRY_MS) return;
     await this.start(devcontainer, up, container);
   }
 
@@ -111,16 +111,16 @@ export class SubAgents {
   }
 
   /**
-   * Ends agents that the server has deleted, because they were not connected when someone lost access (rule AG-28). The next call of
-   * `reconcile` starts others. Never rejects.
+   * Ends agents that the server has deleted. The server deletes agents that are not connected when someone loses access (rule AG-28). The
+   * next call of `reconcile` starts new ones. Never rejects.
    */
   async endDeleted(): Promise<void> {
     try {
       await Promise.all(this.#queues.values());
-      const before = [...this.#running];
+      const running = [...this.#running];
       const { agents } = await this.#options.connection.ask((api, signal) => api.listSubAgents({}, signal));
-      const kept = new Set(agents.map(({ id }) => uuidFromBytes(id)));
-      const deleted = before.filter(([, { agent }]) => !kept.has(agent.id));
+      const existingIds = new Set(agents.map(({ id }) => uuidFromBytes(id)));
+      const deleted = running.filter(([, { agent }]) => !existingIds.has(agent.id));
       await Promise.all(deleted.map(([devcontainer]) => this.end(devcontainer)));
     } catch (error) {
       log("daemon").warn("agents that the server has deleted were not ended: {error}", { error });
@@ -132,18 +132,18 @@ export class SubAgents {
   }
 
   #enqueue(devcontainer: string, work: () => Promise<void>): Promise<void> {
-    const mine = (this.#queues.get(devcontainer) ?? this.#begun).then(work).finally(() => {
-      if (this.#queues.get(devcontainer) === mine) this.#queues.delete(devcontainer);
+    const operation = (this.#queues.get(devcontainer) ?? this.#startup).then(work).finally(() => {
+      if (this.#queues.get(devcontainer) === operation) this.#queues.delete(devcontainer);
     });
-    this.#queues.set(devcontainer, mine);
-    return mine;
+    this.#queues.set(devcontainer, operation);
+    return operation;
   }
 
-  async #create(wanted: string, created: RunningDevcontainer): Promise<Running> {
+  async #create(wantedName: string, created: RunningDevcontainer): Promise<Running> {
     const { clock, engine: engineAt, program, url } = this.#options;
     const engine = engineAt();
     if (!engine) throw new Error("The workspace has no container engine.");
-    const { id, name, token } = await this.#register(wanted, created.remote_folder);
+    const { id, name, token } = await this.#register(wantedName, created.remote_folder);
     const { container_id: container, remote_user: user, remote_folder: directory } = created;
     try {
       const env = created.remote_env;
@@ -155,10 +155,13 @@ export class SubAgents {
     }
   }
 
-  /** Registers the agent with the server. A call may have been retried, so agents with our name that are not ours are deleted first. */
-  async #register(wanted: string, directory: string): Promise<{ id: string; name: string; token: string }> {
+  /**
+   * Registers the agent with the server. Agents with the same name that this process does not know are deleted first, because an earlier
+   * attempt may have created them.
+   */
+  async #register(wantedName: string, directory: string): Promise<{ id: string; name: string; token: string }> {
     for (let n = 1; ; n += 1) {
-      const name = n === 1 ? wanted : `${wanted}-${n}`;
+      const name = n === 1 ? wantedName : `${wantedName}-${n}`;
       await this.#deleteUnknown(name);
       try {
         const { agent } = await this.#options.connection.ask((api, signal) =>
@@ -175,7 +178,7 @@ export class SubAgents {
         );
         if (!agent) throw new Error("The server made no agent.");
         const id = uuidFromBytes(agent.id);
-        this.#made.add(id);
+        this.#createdIds.add(id);
         return { id, name: agent.name, token: uuidFromBytes(agent.authToken) };
       } catch (error) {
         if (!(error instanceof RpcError) || n === MAX_NAME_ATTEMPTS || !/already/.test(error.message)) throw error;
@@ -183,11 +186,11 @@ export class SubAgents {
     }
   }
 
-  /** Deletes agents inside this one that this process does not know: all of them, or only the one with this name. */
+  /** Deletes the agents in devcontainers that this process did not create: all of them, or only the one with this name. */
   async #deleteUnknown(only?: string): Promise<void> {
     const { agents } = await this.#options.connection.ask((api, signal) => api.listSubAgents({}, signal));
     for (const { id, name } of agents) {
-      if (this.#made.has(uuidFromBytes(id)) || (only !== undefined && name.toLowerCase() !== only.toLowerCase()))
+      if (this.#createdIds.has(uuidFromBytes(id)) || (only !== undefined && name.toLowerCase() !== only.toLowerCase()))
         continue;
       await this.#delete(uuidFromBytes(id));
     }
@@ -203,7 +206,7 @@ export class SubAgents {
   }
 
   async #delete(id: string): Promise<void> {
-    this.#made.delete(id);
+    this.#createdIds.delete(id);
     try {
       await this.#options.connection.ask((api, signal) => api.deleteSubAgent({ id: uuidToBytes(id) }, signal));
     } catch (error) {

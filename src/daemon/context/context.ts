@@ -1,6 +1,6 @@
-// The context that the workspace provides to its chats: scans when the start scripts have ended and after every change, and pushes each new
-// snapshot to the server (facts/wire 1.5 PushContextState, rules CX-1, CX-5, CX-6). Stops after one attempt if the server does not support
-// contexts.
+// Reports the context that the workspace provides to its chats. Scans when the start scripts have ended and after every change, and pushes
+// each new snapshot to the server (facts/wire 1.5 PushContextState, rules CX-1, CX-5, CX-6). Stops after one attempt if the server does not
+// support contexts.
 import type { Clock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -12,7 +12,7 @@ import type { WorkspaceMcp } from "./mcp.ts";
 import { findContextRoots, LIMITS, scanContext } from "./scan.ts";
 import { FolderWatch } from "./watch.ts";
 
-/** Debounces changes. */
+/** Delay between a change and the scan, so that several changes cause one scan. */
 const SETTLE_DELAY_MS = 250;
 /** Rescan interval, in case the system misses a change notification. */
 const POLL_INTERVAL_MS = 30_000;
@@ -36,7 +36,7 @@ type Snapshot = { readonly version: number; readonly hash: string; readonly erro
 export class WorkspaceContext {
   readonly #options: ContextOptions;
   #wake = Promise.withResolvers<void>();
-  /** Resolves when the state from now on has been pushed. */
+  /** Resolves when the next scan has been pushed. */
   #pushed = Promise.withResolvers<void>();
   #snapshot: Snapshot = { version: 0, hash: "", error: "", resources: [] };
 
@@ -46,8 +46,8 @@ export class WorkspaceContext {
 
   /** The last pushed snapshot, without bodies. */
   get current() {
-    const { resources, ...rest } = this.#snapshot;
-    return { ...rest, resources: resources.map(({ body: _, ...one }) => one) };
+    const { resources, ...summary } = this.#snapshot;
+    return { ...summary, resources: resources.map(({ body: _, ...one }) => one) };
   }
 
   /** Runs until the signal fires; never rejects. */

@@ -24,7 +24,7 @@ export const readContextFile = async (path: string, root: string, limit: number)
   if (!real.startsWith(sep)) return { status: "unreadable", size: 0, error: `cannot be read (${real})` };
   if (!isInside(real, root)) return { status: "excluded", size: 0, error: "leads out of its folder" };
   try {
-    // Does not follow a link created in the meantime, and does not block on a pipe.
+    // Fails if the path has become a link in the meantime, and does not block on a pipe.
     const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const { size, isFile } = await file.stat().then((one) => ({ size: one.size, isFile: one.isFile() }));
@@ -60,7 +60,7 @@ export const decodeText = (bytes: Uint8Array): string => {
   );
 };
 
-const SNIFFED_BYTES = 256;
+const DETECTION_BYTES = 256;
 
 const dropPartialCharacter = (bytes: Uint8Array): Uint8Array =>
   detectUtf16(bytes) === undefined ? trimPartialCharacter(bytes) : bytes;
@@ -69,13 +69,13 @@ const detectUtf16 = (bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined => 
   const [first, second] = bytes;
   if (first === 0xff && second === 0xfe) return "utf-16le";
   if (first === 0xfe && second === 0xff) return "utf-16be";
-  const head = bytes.subarray(0, SNIFFED_BYTES);
+  const head = bytes.subarray(0, DETECTION_BYTES);
   const zeros = [0, 0];
-  for (const [at, byte] of head.entries()) if (byte === 0) zeros[at & 1] = (zeros[at & 1] ?? 0) + 1;
+  for (const [index, byte] of head.entries()) if (byte === 0) zeros[index & 1] = (zeros[index & 1] ?? 0) + 1;
   const [even = 0, odd = 0] = zeros;
-  const most = head.length / 4;
-  if (odd > most && even === 0) return "utf-16le";
-  return even > most && odd === 0 ? "utf-16be" : undefined;
+  const threshold = head.length / 4;
+  if (odd > threshold && even === 0) return "utf-16le";
+  return even > threshold && odd === 0 ? "utf-16be" : undefined;
 };
 
 /** Returns true if the path is the folder or below it. Both must have links resolved. */

@@ -9,7 +9,7 @@ import { isInside } from "./file.ts";
 
 const MAX_FILES = 200;
 const MAX_DEPTH = 5;
-/** Maximum number of bytes of a supporting file; the rest is cut off (facts/chats 5.1). */
+/** Maximum number of bytes of a supporting file; the content after them is omitted (facts/chats 5.1). */
 const MAX_FILE_BYTES = 512 * 1024;
 
 /** Returns the paths of regular files in a skill's folder, sorted by name. Skips links. */
@@ -18,10 +18,10 @@ export const listSkillFiles = async (folder: string): Promise<SkillFiles> => {
   if (root === undefined) throw notFound();
   const files: string[] = [];
   let truncated = false;
-  const visit = async (at: string, depth: number): Promise<void> => {
-    const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
+  const visit = async (directory: string, depth: number): Promise<void> => {
+    const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const path = join(at, entry.name);
+      const path = join(directory, entry.name);
       if (entry.isDirectory() && depth < MAX_DEPTH && entry.name !== ".git") await visit(path, depth + 1);
       if (!entry.isFile() || (depth === 0 && entry.name === "SKILL.md")) continue;
       if (files.length >= MAX_FILES) truncated = true;
@@ -43,8 +43,8 @@ export const readSkillFile = async (folder: string, path: string): Promise<Skill
   if (real === undefined) throw new AppError("not_found", "There is no such file in the skill.");
   const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    const found = await file.stat();
-    if (!found.isFile()) throw invalidField("path", "is not a regular file");
+    const stats = await file.stat();
+    if (!stats.isFile()) throw invalidField("path", "is not a regular file");
     const bytes = new Uint8Array(MAX_FILE_BYTES);
     let read = 0;
     while (read < MAX_FILE_BYTES) {
@@ -52,10 +52,10 @@ export const readSkillFile = async (folder: string, path: string): Promise<Skill
       if (bytesRead === 0) break;
       read += bytesRead;
     }
-    // Drops a character that the limit cuts in half.
-    const content = new TextDecoder().decode(bytes.subarray(0, read), { stream: found.size > read });
+    // `stream` drops a character of which the limit cuts off a part.
+    const content = new TextDecoder().decode(bytes.subarray(0, read), { stream: stats.size > read });
     if (content.includes("\0")) throw invalidField("path", "is not a text file");
-    return { content, file_size: found.size, truncated: found.size > read };
+    return { content, file_size: stats.size, truncated: stats.size > read };
   } finally {
     await file.close();
   }

@@ -8,7 +8,10 @@ const MAX_FILES = 50;
 const IMPORT_LINE = /^(?:\s*[-*+]\s+|\s*)@(\S+)\s*$/;
 const FENCE_LINE = /^\s*(```|~~~)/;
 
-/** `problem`: what was left out; empty if nothing was. `folders`: the folders of the imported files, with links resolved. */
+/**
+ * `problem`: the imports that were left out, and why; empty if all were included. `folders`: the folders of the imported files, with links
+ * resolved.
+ */
 export type ExpandedImports = { readonly body: string; readonly problem: string; readonly folders: readonly string[] };
 
 type ImportScope = { readonly source: string; readonly root: string; readonly limit: number };
@@ -18,21 +21,21 @@ export const expandImports = async (text: string, { source, root, limit }: Impor
   const problems: string[] = [];
   const folders = new Set<string>();
   let remainingBytes = limit - Buffer.byteLength(text);
-  let files = 0;
+  let fileCount = 0;
 
-  const expand = async (body: string, from: string, above: readonly string[]): Promise<string> => {
+  const expand = async (body: string, from: string, ancestors: readonly string[]): Promise<string> => {
     const lines: string[] = [];
     let isFenced = false;
     for (const line of body.split("\n")) {
       if (FENCE_LINE.test(line)) isFenced = !isFenced;
       const path = isFenced ? undefined : IMPORT_LINE.exec(line)?.[1];
-      lines.push((path === undefined ? undefined : await expandLine(path, from, above)) ?? line);
+      lines.push((path === undefined ? undefined : await expandLine(path, from, ancestors)) ?? line);
     }
     return lines.join("\n");
   };
 
   /** Returns undefined for a line that is kept unchanged. */
-  const expandLine = async (path: string, from: string, above: readonly string[]): Promise<string | undefined> => {
+  const expandLine = async (path: string, from: string, ancestors: readonly string[]): Promise<string | undefined> => {
     const file = await readContextFile(resolvePath(path, dirname(from)), root, limit);
     if (!file) return undefined;
     if (file.status !== "ok") {
@@ -40,13 +43,13 @@ export const expandImports = async (text: string, { source, root, limit }: Impor
       return undefined;
     }
     // A file that imports itself adds nothing.
-    if (above.includes(file.real)) return "";
+    if (ancestors.includes(file.real)) return "";
     const body = decodeText(file.bytes)
       .replace(/^\uFEFF/, "")
       .trimEnd();
     const size = Buffer.byteLength(body);
-    files += 1;
-    if (size > remainingBytes || files > MAX_FILES || above.length > MAX_DEPTH) {
+    fileCount += 1;
+    if (size > remainingBytes || fileCount > MAX_FILES || ancestors.length > MAX_DEPTH) {
       problems.push(
         `@${path} is left out: ${size > remainingBytes ? `more than ${limit} bytes in all` : "too many imports"}`,
       );
@@ -54,7 +57,7 @@ export const expandImports = async (text: string, { source, root, limit }: Impor
     }
     remainingBytes -= size;
     folders.add(dirname(file.real));
-    return expand(body, file.real, [...above, file.real]);
+    return expand(body, file.real, [...ancestors, file.real]);
   };
 
   const body = await expand(text, source, [source]);

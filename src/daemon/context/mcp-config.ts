@@ -1,5 +1,5 @@
-// Parses a `.mcp.json`: programs to start and addresses to call, by name (facts/chats 5.5). `${NAME}` expands to a variable of the
-// workspace, `${NAME:-text}` has a default. Pure. An invalid server is reported and does not affect the others.
+// Parses a `.mcp.json` file: programs to start and URLs to call, by name (facts/chats 5.5). `${NAME}` expands to a variable of the
+// workspace; `${NAME:-text}` has a default. An invalid server is reported and does not affect the others. Pure.
 
 export type McpServerSpec = { readonly name: string } & (
   | {
@@ -25,33 +25,33 @@ const MAX_SERVERS = 50;
 export const parseDeclaredServers = (text: string, folder: string, env: Env): DeclaredServers => {
   const servers: McpServerSpec[] = [];
   const problems: { name: string; problem: string }[] = [];
-  for (const [name, given] of Object.entries(toRecord(toRecord(JSON.parse(text)).mcpServers)).slice(0, MAX_SERVERS)) {
-    const parsedServer = parseSpec(name, toRecord(given), folder, env);
-    if (typeof parsedServer === "string") problems.push({ name, problem: parsedServer });
-    else if (parsedServer) servers.push(parsedServer);
+  for (const [name, value] of Object.entries(toRecord(toRecord(JSON.parse(text)).mcpServers)).slice(0, MAX_SERVERS)) {
+    const server = parseSpec(name, toRecord(value), folder, env);
+    if (typeof server === "string") problems.push({ name, problem: server });
+    else if (server) servers.push(server);
   }
   return { servers, wrong: problems };
 };
 
-/** Returns undefined for a disabled server, and a text for an error. */
+/** Returns undefined for a disabled server, and a message for an invalid one. */
 const parseSpec = (
   name: string,
-  given: Record<string, unknown>,
+  fields: Record<string, unknown>,
   folder: string,
   env: Env,
 ): McpServerSpec | string | undefined => {
   if (!SERVER_NAME.test(name) || name.includes("__")) return "needs a name of letters, digits, dots and dashes";
-  if (given.disabled === true) return undefined;
-  const fillText = (text: unknown): string => (typeof text === "string" ? expandVariables(text, env) : "");
+  if (fields.disabled === true) return undefined;
+  const expandText = (text: unknown): string => (typeof text === "string" ? expandVariables(text, env) : "");
   const toEnv = (map: unknown): Env =>
-    Object.fromEntries(Object.entries(toRecord(map)).map(([key, value]) => [key, fillText(value)]));
-  if (typeof given.command === "string" && given.command !== "") {
-    const args = Array.isArray(given.args) ? given.args.map(fillText) : [];
-    return { name, kind: "stdio", command: fillText(given.command), args, env: toEnv(given.env), folder };
+    Object.fromEntries(Object.entries(toRecord(map)).map(([key, value]) => [key, expandText(value)]));
+  if (typeof fields.command === "string" && fields.command !== "") {
+    const args = Array.isArray(fields.args) ? fields.args.map(expandText) : [];
+    return { name, kind: "stdio", command: expandText(fields.command), args, env: toEnv(fields.env), folder };
   }
-  const url = fillText(given.url);
+  const url = expandText(fields.url);
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return "needs a command, or an http or https url";
-  return { name, kind: given.type === "sse" ? "sse" : "http", url, headers: toEnv(given.headers) };
+  return { name, kind: fields.type === "sse" ? "sse" : "http", url, headers: toEnv(fields.headers) };
 };
 
 const toRecord = (value: unknown): Record<string, unknown> =>

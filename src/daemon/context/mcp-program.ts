@@ -1,15 +1,15 @@
-// Runs an MCP server program of the workspace in its own process group, which ends as a whole. Keeps the last lines of its error output for
-// the reason it ended, with configured values redacted. Used by mcp.ts.
+// Runs an MCP server program of the workspace in its own process group. When the program ends, the reason contains the last lines of its
+// error output, with configured values redacted. Used by mcp.ts.
 import type { Clock } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";
 import type { LineTransport, Program } from "#src/mcp/lines.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import type { McpServerSpec } from "./mcp-config.ts";
 
-const MAX_TAIL = 2_000;
+const MAX_TAIL_CHARS = 2_000;
 const MAX_LINES = 5;
 /** Shorter values are not secrets, and redacting them would hide ordinary words. */
-const MIN_SECRET = 6;
+const MIN_SECRET_CHARS = 6;
 
 type Options = {
   readonly clock: Clock;
@@ -18,7 +18,7 @@ type Options = {
 };
 type Spec = Extract<McpServerSpec, { kind: "stdio" }>;
 
-/** Connects its output to the transport, and ends the transport with a reason. */
+/** Starts the program and connects its output to the transport. When the program ends, the transport ends with a reason. */
 export const startProgram = ({ clock, env, groups }: Options, spec: Spec, transport: LineTransport): Program => {
   const child = Bun.spawn([spec.command, ...spec.args], {
     cwd: spec.folder,
@@ -33,14 +33,15 @@ export const startProgram = ({ clock, env, groups }: Options, spec: Spec, transp
     for await (const bytes of child.stdout) transport.push(bytes);
   })().catch(() => {});
   let tail = "";
-  const read = (async () => {
+  const readErrors = (async () => {
     const decoder = new TextDecoder();
-    for await (const bytes of child.stderr) tail = (tail + decoder.decode(bytes, { stream: true })).slice(-MAX_TAIL);
+    for await (const bytes of child.stderr)
+      tail = (tail + decoder.decode(bytes, { stream: true })).slice(-MAX_TAIL_CHARS);
   })().catch(() => {});
   void child.exited.then(async (code) => {
     groups.onLeaderEnd(child.pid);
     // Its child processes may keep the pipe open.
-    await finishesWithin(clock, PIPE_TIMEOUT_MS, read);
+    await finishesWithin(clock, PIPE_TIMEOUT_MS, readErrors);
     transport.onProgramEnd(formatReason(code, maskValues(tail, Object.values(spec.env))));
   });
   return {
@@ -63,4 +64,4 @@ const formatReason = (code: number, tail: string): string => {
 };
 
 const maskValues = (text: string, values: readonly string[]): string =>
-  values.reduce((shown, value) => (value.length < MIN_SECRET ? shown : shown.replaceAll(value, "***")), text);
+  values.reduce((shown, value) => (value.length < MIN_SECRET_CHARS ? shown : shown.replaceAll(value, "***")), text);

@@ -19,15 +19,15 @@ export type McpOptions = { clock: Clock; groups: ProcessGroups; env: Readonly<Re
 
 /** Maximum size of the tool descriptions of all servers: a snapshot must fit into one message. */
 const MAX_TOOLS_BYTES = 1024 * 1024;
-/** A program may install itself first. */
+/** Timeout for starting a program, which may have to install itself first. */
 const PROGRAM_CONNECT_TIMEOUT_MS = 180_000;
 /** A server that has not answered after this long is shown as starting. */
 const STARTING_TIMEOUT_MS = 1_000;
-/** Initial and maximum delay before a failed server is retried. Doubles with every failure. */
+/** Initial and maximum delay before a failed server is retried. The delay doubles with every failure. */
 const RETRY_DELAY_MS = 5_000;
-const MAX_RETRY_MS = 5 * 60_000;
+const MAX_RETRY_DELAY_MS = 5 * 60_000;
 /** How long a tool call waits for the refreshed tool list when the call has changed it. */
-const RELIST_TIMEOUT_MS = 3_000;
+const REFRESH_TIMEOUT_MS = 3_000;
 
 type Config = { readonly folder: string; readonly text: string };
 type Server = {
@@ -45,21 +45,24 @@ export class WorkspaceMcp {
   readonly #options: McpOptions;
   readonly #servers = new Map<string, Server>();
   #invalid: StoredResource[] = [];
-  #changed: () => Promise<void> = async () => {};
-  #isOver = false;
+  #onChange: () => Promise<void> = async () => {};
+  #hasEnded = false;
 
   constructor(options: McpOptions) {
     this.#options = options;
   }
 
   /** Registers a callback for changes of `resources` outside of `use`; the callback resolves when the server has them. */
-  onChange(changed: () => Promise<void>): void {
-    this.#changed = changed;
+  onChange(onChange: () => Promise<void>): void {
+    this.#onChange = onChange;
   }
 
-  /** Replaces the configs: ends servers that they no longer declare and starts new ones. The first of a name wins. */
+  /**
+   * Replaces the configs: ends servers that are no longer declared and starts new ones. If two servers have the same name, the first one is
+   * used.
+   */
   use(configs: readonly Config[]): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     const wantedServers = new Map<string, McpServerSpec>();
     this.#invalid = [];
     for (const { text, folder } of configs) {
@@ -80,11 +83,11 @@ export class WorkspaceMcp {
     let remainingBytes = MAX_TOOLS_BYTES;
     return [...all.filter(({ status }) => status !== "excluded"), ...this.#invalid]
       .sort((a, b) => (a.source < b.source ? -1 : 1))
-      .map((one) => {
-        remainingBytes -= one.size_bytes;
-        if (remainingBytes >= 0 || one.size_bytes === 0) return one;
+      .map((resource) => {
+        remainingBytes -= resource.size_bytes;
+        if (remainingBytes >= 0 || resource.size_bytes === 0) return resource;
         const error = `together the servers describe their tools with more than ${MAX_TOOLS_BYTES} bytes`;
-        return { ...makeResource(one.source, "oversize", error), size_bytes: one.size_bytes };
+        return { ...makeResource(resource.source, "oversize", error), size_bytes: resource.size_bytes };
       });
   }
 
@@ -96,15 +99,15 @@ export class WorkspaceMcp {
     signal: AbortSignal,
     limits: CallLimits,
   ): Promise<McpAnswer> {
-    const known = this.#servers.get(server);
-    if (!known) throw notFound();
+    const declared = this.#servers.get(server);
+    if (!declared) throw notFound();
     try {
       return await callWithRenewal(
-        () => this.#open(known),
+        () => this.#open(declared),
         async (connection) => {
           const answer = await connection.call(tool, args, signal, limits);
-          // The next step must see the tool list as the call has changed it.
-          await finishesWithin(this.#options.clock, RELIST_TIMEOUT_MS, this.#relist(known, connection));
+          // The call may have changed the tool list, and the next step must see the change.
+          await finishesWithin(this.#options.clock, REFRESH_TIMEOUT_MS, this.#refreshTools(declared, connection));
           return answer;
         },
       );
@@ -116,7 +119,7 @@ export class WorkspaceMcp {
 
   /** Ends all servers; no more are started. */
   end(): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     for (const name of [...this.#servers.keys()]) this.#drop(name);
   }
 
@@ -169,16 +172,16 @@ export class WorkspaceMcp {
     return opened;
   }
 
-  /** Nothing calls a server whose tools are unknown, so retries must not depend on calls. */
+  /** Retries a failed server later. Retries cannot depend on calls, because a server without known tools is never called. */
   #retryLater(server: Server): void {
     if (this.#servers.get(server.spec.name) !== server) return;
-    const delay_ms = Math.min(RETRY_DELAY_MS * 2 ** (server.failures - 1), MAX_RETRY_MS);
+    const delay_ms = Math.min(RETRY_DELAY_MS * 2 ** (server.failures - 1), MAX_RETRY_DELAY_MS);
     server.retry = this.#options.clock.after(delay_ms, () => {
       if (this.#servers.get(server.spec.name) === server && !server.isOpening) this.#connect(server).catch(() => {});
     });
   }
 
-  async #relist(server: Server, connection: McpConnection): Promise<void> {
+  async #refreshTools(server: Server, connection: McpConnection): Promise<void> {
     const before = connection.tools;
     if ((await connection.getTools()) !== before) await this.#setTools(server, connection);
   }
@@ -196,7 +199,7 @@ export class WorkspaceMcp {
     }
     const size_bytes = resource.tools ? JSON.stringify(resource.tools).length : 0;
     server.resource = { ...resource, size_bytes };
-    await this.#changed();
+    await this.#onChange();
   }
 
   #drop(name: string): void {
@@ -209,20 +212,20 @@ export class WorkspaceMcp {
   #connectTo(server: Server): Promise<McpConnection> {
     const { clock } = this.#options;
     const { spec } = server;
-    const relist = (): void => {
-      void server.connection.then((connection) => this.#relist(server, connection)).catch(() => {});
+    const refreshTools = (): void => {
+      void server.connection.then((connection) => this.#refreshTools(server, connection)).catch(() => {});
     };
     if (spec.kind !== "stdio") {
       const target = { url: new URL(spec.url), kind: spec.kind, headers: spec.headers, fetch: globalThis.fetch };
-      return openHttp(clock, target, { connect_ms: CONNECT_MS, onToolsChanged: relist });
+      return openHttp(clock, target, { connect_ms: CONNECT_MS, onToolsChanged: refreshTools });
     }
     const start = (transport: LineTransport) => startProgram(this.#options, spec, transport);
-    const options = { connect_ms: PROGRAM_CONNECT_TIMEOUT_MS, onToolsChanged: relist };
+    const options = { connect_ms: PROGRAM_CONNECT_TIMEOUT_MS, onToolsChanged: refreshTools };
     return McpConnection.open(clock, () => new LineTransport(start), options);
   }
 }
 
-const NOT_CONNECTED = Promise.reject<McpConnection>(new McpError("not begun"));
+const NOT_CONNECTED = Promise.reject<McpConnection>(new McpError("not connected"));
 NOT_CONNECTED.catch(() => {});
 const STARTING_REASON = "it is starting";
 

@@ -1,5 +1,5 @@
 // Scans the roots of a workspace for instruction files, skills and MCP configs (facts/chats 5.5, rules CX-1 to CX-5). A problem with one
-// resource is reported on that resource and does not affect the others. context-push.ts sends the result.
+// resource is reported on that resource and does not affect the others. Used by context.ts.
 import { readdir, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
@@ -18,7 +18,7 @@ const MAX_PLUGIN_DEPTH = 3;
 
 export type Scan = {
   readonly resources: readonly StoredResource[];
-  /** What was left out; empty if nothing was. */
+  /** Says how many resources were left out; empty if none were. */
   readonly error: string;
   /** The readable MCP configs: their location and text. */
   readonly configs: readonly { readonly folder: string; readonly source: string; readonly text: string }[];
@@ -27,68 +27,68 @@ export type Scan = {
 };
 
 /** Returns the folders to scan. `extra`: folders that the workspace declares. */
-export const findContextRoots = async (at: {
+export const findContextRoots = async (locations: {
   directory: string;
   home: string;
   extra: readonly string[];
 }): Promise<string[]> => {
-  const roots = [at.directory, join(at.home, ".slipway"), ...at.extra];
-  return [...roots, ...(await findPlugins(join(at.home, ".claude", "plugins", "cache")))];
+  const roots = [locations.directory, join(locations.home, ".slipway"), ...locations.extra];
+  return [...roots, ...(await findPlugins(join(locations.home, ".claude", "plugins", "cache")))];
 };
 
 export const scanContext = async (roots: readonly string[]): Promise<Scan> => {
-  const found = new ScanResult();
-  for (const given of roots) {
-    const root = await realpath(given).catch(() => undefined);
-    if (root === undefined || !found.begin(root)) continue;
-    for (const name of INSTRUCTION_FILES) await readInstruction(found, root, join(given, name));
-    await readMcpConfig(found, root, join(given, MCP_FILE));
-    for (const container of SKILL_FOLDERS) await scanSkills(found, root, join(given, container));
+  const result = new ScanResult();
+  for (const folder of roots) {
+    const root = await realpath(folder).catch(() => undefined);
+    if (root === undefined || !result.begin(root)) continue;
+    for (const name of INSTRUCTION_FILES) await readInstruction(result, root, join(folder, name));
+    await readMcpConfig(result, root, join(folder, MCP_FILE));
+    for (const skillsFolder of SKILL_FOLDERS) await scanSkills(result, root, join(folder, skillsFolder));
   }
-  return found.result;
+  return result.result;
 };
 
-const readInstruction = async (found: ScanResult, root: string, source: string): Promise<void> => {
+const readInstruction = async (result: ScanResult, root: string, source: string): Promise<void> => {
   const file = await readContextFile(source, root, LIMITS.file);
-  if (file && "real" in file && !found.isNew(file.real)) return;
+  if (file && "real" in file && !result.isNew(file.real)) return;
   if (!file) return;
   const text = "bytes" in file ? decodeText(file.bytes) : "";
   const { body, problem, folders } = await expandImports(text, { source, root, limit: LIMITS.file });
-  for (const folder of folders) found.watched.add(folder);
-  // The beginning of a file that is too long is used (specification, "Limits").
-  const resourceContent = file.status === "ok" && problem !== "" ? { body, error: problem } : { body };
-  found.add("instruction_file", source, file, () => resourceContent, true);
+  for (const folder of folders) result.watched.add(folder);
+  // If the file is too long, only its beginning is used (specification, "Limits").
+  const fields = file.status === "ok" && problem !== "" ? { body, error: problem } : { body };
+  result.add("instruction_file", source, file, () => fields, true);
 };
 
-const readMcpConfig = async (found: ScanResult, root: string, source: string): Promise<void> => {
+const readMcpConfig = async (result: ScanResult, root: string, source: string): Promise<void> => {
   const file = await readContextFile(source, root, LIMITS.file);
-  if (file?.status === "ok" && !found.isNew(file.real)) return;
+  if (file?.status === "ok" && !result.isNew(file.real)) return;
   if (!file) return;
-  found.add("mcp_config", source, file, (text) => {
+  result.add("mcp_config", source, file, (text) => {
     try {
       JSON.parse(text);
     } catch {
       return { status: "invalid", error: "is not JSON" };
     }
-    found.configs.push({ folder: root, source, text });
+    result.configs.push({ folder: root, source, text });
     return {};
   });
 };
 
-const scanSkills = async (found: ScanResult, root: string, container: string): Promise<void> => {
-  const entries = await readdir(container).catch(() => []);
-  if (entries.length > 0) found.watched.add(container);
+const scanSkills = async (result: ScanResult, root: string, skillsFolder: string): Promise<void> => {
+  const entries = await readdir(skillsFolder).catch(() => []);
+  if (entries.length > 0) result.watched.add(skillsFolder);
   for (const name of entries.sort()) {
-    const folder = join(container, name);
+    const folder = join(skillsFolder, name);
     const file = await readContextFile(join(folder, "SKILL.md"), root, LIMITS.file);
-    if (!file || (file.status === "ok" && !found.isNew(file.real))) continue;
-    found.watched.add(folder);
-    found.add("skill", folder, file, (body) => {
+    if (!file || (file.status === "ok" && !result.isNew(file.real))) continue;
+    result.watched.add(folder);
+    result.add("skill", folder, file, (body) => {
       const head = parseSkillHead(body, basename(folder));
       if ("problem" in head) return { status: "invalid", error: `SKILL.md ${head.problem}` };
-      if (found.skills.has(head.name))
+      if (result.skills.has(head.name))
         return { status: "excluded", error: `there is another skill named ${head.name}` };
-      found.skills.add(head.name);
+      result.skills.add(head.name);
       return { body, skill_name: head.name, skill_description: head.description };
     });
   }
@@ -102,7 +102,7 @@ class ScanResult {
   readonly #roots = new Set<string>();
   readonly #files = new Set<string>();
   #bytes = 0;
-  #left = 0;
+  #leftOutCount = 0;
 
   /** Returns false if this root was already scanned. */
   begin(root: string): boolean {
@@ -120,18 +120,18 @@ class ScanResult {
   }
 
   /**
-   * Adds a resource within the limits. `judge` derives the result from the text of a valid file, or of a truncated one if
+   * Adds a resource within the limits. `parse` derives the resource's fields from the text of a valid file; also from a truncated text if
    * `acceptsTruncated`.
    */
   add(
     kind: StoredResource["kind"],
     source: string,
     file: ContextFile,
-    judge: (text: string) => Partial<StoredResource>,
+    parse: (text: string) => Partial<StoredResource>,
     acceptsTruncated = false,
   ): void {
     if (this.#resources.length >= LIMITS.count) {
-      this.#left += 1;
+      this.#leftOutCount += 1;
       return;
     }
     if (file.status !== "ok" && !(file.status === "oversize" && acceptsTruncated)) {
@@ -147,14 +147,14 @@ class ScanResult {
       this.#resources.push({ kind, source, status: "excluded", size_bytes, error });
       return;
     }
-    const resourceContent = judge(decodeText(file.bytes));
-    if ((resourceContent.status ?? "ok") === "ok")
-      this.#bytes += Math.max(read, Buffer.byteLength(resourceContent.body ?? ""));
-    this.#resources.push({ kind, source, status, size_bytes, error: problem, ...resourceContent });
+    const fields = parse(decodeText(file.bytes));
+    if ((fields.status ?? "ok") === "ok") this.#bytes += Math.max(read, Buffer.byteLength(fields.body ?? ""));
+    this.#resources.push({ kind, source, status, size_bytes, error: problem, ...fields });
   }
 
   get result(): Scan {
-    const error = this.#left === 0 ? "" : `${this.#left} more were left out: the maximum is ${LIMITS.count}`;
+    const error =
+      this.#leftOutCount === 0 ? "" : `${this.#leftOutCount} more were left out: the maximum is ${LIMITS.count}`;
     return { resources: this.#resources, error, configs: this.configs, watched: [...this.watched] };
   }
 }

@@ -1,5 +1,5 @@
-// Performs a model's desktop action and captures the resulting screen (rule DT-4). Coordinates refer to the picture, which may be smaller
-// than the screen. Rejects unknown keys.
+// Performs a model's desktop action and captures the resulting screen (rule DT-4). Coordinates are in pixels of the picture, which may be
+// smaller than the screen. Rejects unknown keys.
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { pause } from "#base/retry.ts";
@@ -7,7 +7,7 @@ import type { DesktopAction, DesktopPicture } from "#schema/agents/desktop-actio
 import { WireError } from "#src/wire/index.ts";
 import type { Desktop } from "./desktop.ts";
 import { parseKeysyms, toKeysym } from "./keysyms.ts";
-import { computeScale, makePicture } from "./png.ts";
+import { computeScale, createPicture } from "./png.ts";
 import { RfbClient } from "./rfb.ts";
 
 /** Time for the action's effect to appear on the screen. */
@@ -29,7 +29,7 @@ export const performAction = async (desktop: Desktop, clock: Clock, action: Desk
     const screen = await RfbClient.open(stream);
     await runAction(screen, clock, action);
     if (action.action !== "screenshot" && action.action !== "wait") await pause(clock, SETTLE_DELAY_MS);
-    const { width, height, png } = await makePicture(await screen.captureScreen());
+    const { width, height, png } = await createPicture(await screen.captureScreen());
     return { width, height, image: Buffer.from(png).toString("base64") };
   } catch (error) {
     if (!(error instanceof WireError)) throw error;
@@ -52,20 +52,20 @@ const runAction = async (screen: RfbClient, clock: Clock, requested: DesktopActi
     amount = 3,
     duration_ms = DEFAULT_WAIT_MS,
   } = requested;
-  const click = async (at: Point, button: number): Promise<void> => {
-    await screen.movePointer(at.x, at.y, button);
+  const click = async (point: Point, button: number): Promise<void> => {
+    await screen.movePointer(point.x, point.y, button);
     await pause(clock, PRESS_DELAY_MS);
-    await screen.movePointer(at.x, at.y, 0);
+    await screen.movePointer(point.x, point.y, 0);
     await pause(clock, PRESS_DELAY_MS);
   };
   const button = BUTTONS[action];
   if (button) {
-    const at = toScreenPoint(screen, x, y, "x");
-    await screen.movePointer(at.x, at.y, 0);
-    for (let i = 0; i < button[1]; i += 1) await click(at, button[0]);
+    const point = toScreenPoint(screen, x, y, "x");
+    await screen.movePointer(point.x, point.y, 0);
+    for (let i = 0; i < button[1]; i += 1) await click(point, button[0]);
   } else if (action === "move") {
-    const at = toScreenPoint(screen, x, y, "x");
-    await screen.movePointer(at.x, at.y, 0);
+    const point = toScreenPoint(screen, x, y, "x");
+    await screen.movePointer(point.x, point.y, 0);
   } else if (action === "drag") {
     const [from, to] = [toScreenPoint(screen, x, y, "x"), toScreenPoint(screen, to_x, to_y, "to_x")];
     await screen.movePointer(from.x, from.y, 0);
@@ -78,17 +78,17 @@ const runAction = async (screen: RfbClient, clock: Clock, requested: DesktopActi
     await pause(clock, PRESS_DELAY_MS);
     await screen.movePointer(to.x, to.y, 0);
   } else if (action === "scroll") {
-    const at = toScreenPoint(screen, x, y, "x");
-    for (let i = 0; i < amount; i += 1) await click(at, WHEEL[direction]);
+    const point = toScreenPoint(screen, x, y, "x");
+    for (let i = 0; i < amount; i += 1) await click(point, WHEEL[direction]);
   } else if (action === "type") {
     if (text === undefined) throw invalidField("text", "is missing");
     for (const character of text) await pressKeys(screen, [toKeysym(character)]);
   } else if (action === "key") {
     if (keys === undefined) throw invalidField("keys", "is missing");
     for (const chord of keys.trim().split(/\s+/)) {
-      const all = parseKeysyms(chord);
-      if (!all) throw invalidField("keys", `names no keys: ${chord}`);
-      await pressKeys(screen, all);
+      const keysyms = parseKeysyms(chord);
+      if (!keysyms) throw invalidField("keys", `names no keys: ${chord}`);
+      await pressKeys(screen, keysyms);
       await pause(clock, PRESS_DELAY_MS);
     }
   } else if (action === "wait") await pause(clock, duration_ms);

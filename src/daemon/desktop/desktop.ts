@@ -1,5 +1,5 @@
-// The desktop of a workspace: a VNC server that the template names, or one that is started here on first use (facts/chats 2.12, rules DT-1,
-// DT-2). Only this user can reach a desktop started here: through a socket in a private folder, with the display's key.
+// The desktop of a workspace: a VNC server that the template names, or one that the daemon starts on first use (facts/chats 2.12, rules
+// DT-1, DT-2). Only this user can reach a desktop that the daemon started: through a socket in a private folder, with the display's key.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ type Running = { readonly target: SocketTarget; readonly env: Environment };
 export class Desktop {
   readonly #options: DesktopOptions;
   #running: Promise<Running> | undefined;
-  /** Variables that programs need to use the display; empty while no desktop started here is running. */
+  /** Variables that programs need to use the display; empty while no desktop of this daemon is running. */
   env: Environment = {};
 
   constructor(options: DesktopOptions) {
@@ -43,9 +43,9 @@ export class Desktop {
   /** Connects to the VNC server, starting the desktop if necessary. Throws AppError with a readable message. */
   async connect(): Promise<Duplex> {
     const { clock, env } = this.#options;
-    const named = parseVncServer(env);
+    const configured = parseVncServer(env);
     try {
-      const target = named ?? (await this.#startDesktop()).target;
+      const target = configured ?? (await this.#startDesktop()).target;
       return await connectSocket(target, clock);
     } catch (error) {
       // An AppError already has a readable message; connection failures are WireErrors.
@@ -62,14 +62,14 @@ export class Desktop {
     return starting;
   }
 
-  #clearRunning(one: Promise<Running>): void {
-    if (this.#running !== one) return;
+  #clearRunning(desktop: Promise<Running>): void {
+    if (this.#running !== desktop) return;
     this.#running = undefined;
     this.env = {};
   }
 
   /** Calls `ended` when the display has ended. */
-  async #start(ended: () => void): Promise<Running> {
+  async #start(onEnd: () => void): Promise<Running> {
     const kind = findDesktopKind(this.#options.env.PATH ?? "");
     if (!kind) throw desktopUnavailable("Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.");
     const folder = mkdtempSync(join(tmpdir(), "slipway-desktop-"));
@@ -77,7 +77,7 @@ export class Desktop {
     writeFileSync(files.authority, toXauthority(generateBytes(16)), { mode: 0o600 });
     const cleanUp = (): void => {
       rmSync(folder, { recursive: true, force: true });
-      ended();
+      onEnd();
     };
     const display = await this.#startDisplay(kind, files, cleanUp);
     const env = { DISPLAY: `:${display}`, XAUTHORITY: files.authority };
@@ -91,7 +91,7 @@ export class Desktop {
   }
 
   /** Starts the X server, which prints its display number once it accepts programs. */
-  #startDisplay(kind: DesktopKind, files: { socket: string; authority: string }, over: () => void): Promise<string> {
+  #startDisplay(kind: DesktopKind, files: { socket: string; authority: string }, onEnd: () => void): Promise<string> {
     const { clock } = this.#options;
     return new Promise((resolve, reject) => {
       let stdout = "";
@@ -105,7 +105,7 @@ export class Desktop {
       };
       const onDisplayEnd = (): void => {
         startTimer.cancel();
-        over();
+        onEnd();
         reject(desktopUnavailable("Its display ended as soon as it was started."));
       };
       this.#run(buildDisplayCommand(kind, files), {}, onDisplayOutput).then(onDisplayEnd, onDisplayEnd);
@@ -114,27 +114,27 @@ export class Desktop {
 
   async #waitUntilReachable(target: SocketTarget): Promise<void> {
     const { clock } = this.#options;
-    const until = clock.monotonic() + START_TIMEOUT_MS;
+    const deadline = clock.monotonic() + START_TIMEOUT_MS;
     for (;;) {
-      const found = await connectSocket(target, clock).catch(() => undefined);
-      found?.reset("It is there.");
-      if (found) return;
-      if (clock.monotonic() > until) throw desktopUnavailable("Its VNC server did not start in time.");
+      const connection = await connectSocket(target, clock).catch(() => undefined);
+      connection?.reset("It is there.");
+      if (connection) return;
+      if (clock.monotonic() > deadline) throw desktopUnavailable("Its VNC server did not start in time.");
       await pause(clock, POLL_INTERVAL_MS);
     }
   }
 
-  async #run(command: readonly string[], more: Environment, received: (bytes: Uint8Array) => void): Promise<void> {
+  async #run(command: readonly string[], extraEnv: Environment, onStdout: (bytes: Uint8Array) => void): Promise<void> {
     const { clock, groups, env } = this.#options;
     await runProcess({
       command,
       clock,
       groups,
       timeout_ms: 0,
-      env: { ...env, ...more },
+      env: { ...env, ...extraEnv },
       directory: env.HOME ?? homedir(),
       onOutput: (from, bytes) => {
-        if (from === "stdout") received(bytes);
+        if (from === "stdout") onStdout(bytes);
       },
     });
   }

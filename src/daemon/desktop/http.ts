@@ -16,35 +16,35 @@ const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 export type DesktopHttp = {
   readonly desktop: Desktop;
   readonly clock: Clock;
-  /** Returns the validated body of an action. */
-  readonly actionOf: (request: Request) => Promise<DesktopAction>;
+  /** Reads and validates the body of a request for an action. */
+  readonly readAction: (request: Request) => Promise<DesktopAction>;
 };
 
-export const createDesktopRoutes = ({ desktop, clock, actionOf }: DesktopHttp) => {
-  const done = new OnceByName<DesktopPicture>();
+export const createDesktopRoutes = ({ desktop, clock, readAction }: DesktopHttp) => {
+  const actions = new OnceByName<DesktopPicture>();
   return {
     "/api/v0/desktop/vnc": {
       GET: async (request: Request, server: Server<SocketData>) => {
         const stream = await desktop.connect();
-        if (server.upgrade(request, { data: { handler: makeBridge(stream) } })) return undefined;
+        if (server.upgrade(request, { data: { handler: createBridge(stream) } })) return undefined;
         stream.reset();
         return Response.json({ message: "This route takes WebSockets." }, { status: 426 });
       },
     },
     "/api/v0/desktop/action": {
       POST: async (request: Request) => {
-        const { id, ...action } = await actionOf(request);
-        const act = () => performAction(desktop, clock, action);
-        return Response.json(await (id === undefined ? act() : done.run(id, act)));
+        const { id, ...action } = await readAction(request);
+        const perform = () => performAction(desktop, clock, action);
+        return Response.json(await (id === undefined ? perform() : actions.run(id, perform)));
       },
     },
   };
 };
 
-const makeBridge = (stream: Duplex): SocketHandler => {
+const createBridge = (stream: Duplex): SocketHandler => {
   const drained = new Wakeup();
-  let waiting = 0;
-  let isOver = false;
+  let pendingBytes = 0;
+  let isClosed = false;
   return {
     open(socket) {
       const read = async (): Promise<void> => {
@@ -52,7 +52,7 @@ const makeBridge = (stream: Duplex): SocketHandler => {
           const chunk = await stream.read();
           if (chunk === undefined) return;
           socket.sendBinary(chunk);
-          while (!isOver && socket.getBufferedAmount() > MAX_READ_AHEAD_BYTES) await drained.wait();
+          while (!isClosed && socket.getBufferedAmount() > MAX_READ_AHEAD_BYTES) await drained.wait();
         }
       };
       read().then(
@@ -62,21 +62,21 @@ const makeBridge = (stream: Duplex): SocketHandler => {
     },
     message(socket, data) {
       const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data.slice();
-      waiting += bytes.byteLength;
-      if (waiting > MAX_BUFFERED_BYTES) {
+      pendingBytes += bytes.byteLength;
+      if (pendingBytes > MAX_BUFFERED_BYTES) {
         socket.close(1008, "more than the desktop reads");
         return;
       }
       stream.write(bytes).then(
         () => {
-          waiting -= bytes.byteLength;
+          pendingBytes -= bytes.byteLength;
         },
         () => {},
       );
     },
     drain: () => drained.wake(),
     close() {
-      isOver = true;
+      isClosed = true;
       drained.wake();
       stream.reset("The viewer has gone.");
     },

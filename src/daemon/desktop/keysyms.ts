@@ -48,12 +48,12 @@ export const toKeysym = (character: string): number => {
 /** Returns the keysyms of a chord such as `ctrl+shift+t`; undefined if a key is unknown. */
 export const parseKeysyms = (chord: string): number[] | undefined => {
   const names = chord.length === 1 ? [chord] : chord.split("+");
-  const found = names.map((name) => {
-    const known = NAMED_KEYSYMS[name.toLowerCase().replace(/_[lr]$/, "")];
-    const number = /^f([1-9]|1\d|2[0-4])$/i.exec(name)?.[1];
-    if (known !== undefined) return known;
-    if (number !== undefined) return 0xffbd + Number(number);
+  const keysyms = names.map((name) => {
+    const named = NAMED_KEYSYMS[name.toLowerCase().replace(/_[lr]$/, "")];
+    const functionKey = /^f([1-9]|1\d|2[0-4])$/i.exec(name)?.[1];
+    if (named !== undefined) return named;
+    if (functionKey !== undefined) return 0xffbd + Number(functionKey);
     return [...name].length === 1 ? toKeysym(name) : undefined;
   });
-  return found.includes(undefined) ? undefined : (found as number[]);
+  return keysyms.includes(undefined) ? undefined : (keysyms as number[]);
 };

@@ -1,4 +1,4 @@
-// Screenshots for a model: scaled down if large, and encoded as PNG (rule DT-4).
+// Creates screenshots for a model: scales large screens down and encodes them as PNG (rule DT-4).
 import { promisify } from "node:util";
 import { deflate } from "node:zlib";
 import type { Screen } from "./rfb.ts";
@@ -14,19 +14,22 @@ export const computeScale = ({ width, height }: { width: number; height: number 
 
 export type Picture = { readonly width: number; readonly height: number; readonly png: Uint8Array };
 
-export const makePicture = async (screen: Screen): Promise<Picture> => {
+export const createPicture = async (screen: Screen): Promise<Picture> => {
   const scale = computeScale(screen);
   const width = Math.max(1, Math.round(screen.width * scale));
   const height = Math.max(1, Math.round(screen.height * scale));
-  return { width, height, png: await encodePng(width, height, makeRows(screen, width, height)) };
+  return { width, height, png: await encodePng(width, height, encodeRows(screen, width, height)) };
 };
 
-/** Each row starts with a zero (no filter), followed by three bytes per pixel, each the mean of the screen pixels it covers. */
-const makeRows = (screen: Screen, width: number, height: number): Uint8Array => {
+/**
+ * Returns the rows of the picture. Each row starts with a zero (no filter), followed by three bytes per pixel: the mean of the screen
+ * pixels that it covers.
+ */
+const encodeRows = (screen: Screen, width: number, height: number): Uint8Array => {
   const rows = new Uint8Array(height * (1 + width * 3));
-  let at = 0;
+  let offset = 0;
   for (let y = 0; y < height; y += 1) {
-    at += 1;
+    offset += 1;
     const top = Math.floor((y * screen.height) / height);
     const bottom = Math.max(top + 1, Math.floor(((y + 1) * screen.height) / height));
     for (let x = 0; x < width; x += 1) {
@@ -35,17 +38,17 @@ const makeRows = (screen: Screen, width: number, height: number): Uint8Array => 
       let [red, green, blue] = [0, 0, 0];
       for (let row = top; row < bottom; row += 1) {
         for (let column = left; column < right; column += 1) {
-          const from = (row * screen.width + column) * 4;
-          blue += screen.pixels[from] as number;
-          green += screen.pixels[from + 1] as number;
-          red += screen.pixels[from + 2] as number;
+          const pixel = (row * screen.width + column) * 4;
+          blue += screen.pixels[pixel] as number;
+          green += screen.pixels[pixel + 1] as number;
+          red += screen.pixels[pixel + 2] as number;
         }
       }
       const count = (bottom - top) * (right - left);
-      rows[at] = red / count;
-      rows[at + 1] = green / count;
-      rows[at + 2] = blue / count;
-      at += 3;
+      rows[offset] = red / count;
+      rows[offset + 1] = green / count;
+      rows[offset + 2] = blue / count;
+      offset += 3;
     }
   }
   return rows;
@@ -54,17 +57,17 @@ const makeRows = (screen: Screen, width: number, height: number): Uint8Array => 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
 const encodePng = async (width: number, height: number, rows: Uint8Array): Promise<Uint8Array> => {
-  const head = new Uint8Array(13);
-  const view = new DataView(head.buffer);
+  const header = new Uint8Array(13);
+  const view = new DataView(header.buffer);
   view.setUint32(0, width);
   view.setUint32(4, height);
   // Eight bits each for red, green and blue.
-  head[8] = 8;
-  head[9] = 2;
+  header[8] = 8;
+  header[9] = 2;
   const data = await compress(rows, { level: 6 });
   return Buffer.concat([
     SIGNATURE,
-    encodeChunk("IHDR", head),
+    encodeChunk("IHDR", header),
     encodeChunk("IDAT", data),
     encodeChunk("IEND", new Uint8Array(0)),
   ]);

@@ -44,6 +44,6 @@ export const buildVncCommand = ({ socket, authority }: Files, display: string): 
 /** Returns the command in `SLIPWAY_DESKTOP_SESSION`, or an installed session. */
 export const findSession = ({ PATH = "", SLIPWAY_DESKTOP_SESSION = "" }: Environment): string[] | undefined => {
   if (SLIPWAY_DESKTOP_SESSION !== "") return ["sh", "-c", SLIPWAY_DESKTOP_SESSION];
-  const found = SESSION_PROGRAMS.find((name) => Bun.which(name, { PATH }) !== null);
-  return found === undefined ? undefined : [found];
+  const session = SESSION_PROGRAMS.find((name) => Bun.which(name, { PATH }) !== null);
+  return session === undefined ? undefined : [session];
 };

@@ -1,5 +1,6 @@
 // A small client of the remote framebuffer protocol (RFC 6143) that captures the screen and sends pointer and keyboard events for a model
-// (rule DT-4). Supports only servers without encryption and authentication, such as a desktop started here; bounds what a server sends.
+// (rule DT-4). Supports only servers without encryption and authentication, such as the daemon's own desktop. Limits the size of what a
+// server sends.
 import { type Duplex, Lookahead, WireError } from "#src/wire/index.ts";
 
 /** Four bytes per pixel: blue, green, red, unused. */
@@ -30,9 +31,9 @@ export class RfbClient {
     await stream.write(new TextEncoder().encode(`RFB 003.00${minor >= 7 ? minor : 3}\n`));
     await negotiate(stream, minor);
     await stream.write(Uint8Array.of(1));
-    const head = toView(await stream.readExactly(24));
-    await stream.readExactly(requireAtMost(head.getUint32(20), 4_096));
-    const client = new RfbClient(stream, head.getUint16(0), head.getUint16(2));
+    const header = toView(await stream.readExactly(24));
+    await stream.readExactly(requireAtMost(header.getUint32(20), 4_096));
+    const client = new RfbClient(stream, header.getUint16(0), header.getUint16(2));
     // 32 bits per pixel, 24 used, little-endian, with red in the highest byte, then green and blue.
     await stream.write(Uint8Array.of(0, 0, 0, 0, 32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0));
     await stream.write(
@@ -65,12 +66,12 @@ export class RfbClient {
   /** Captures the whole screen. */
   async captureScreen(): Promise<Screen> {
     await this.#requestUpdate();
-    for (let seen = 0; seen < this.#screen.width * this.#screen.height; ) {
-      const got = await this.#readMessage();
-      if (got === "resized") {
-        seen = 0;
+    for (let pixelCount = 0; pixelCount < this.#screen.width * this.#screen.height; ) {
+      const updated = await this.#readMessage();
+      if (updated === "resized") {
+        pixelCount = 0;
         await this.#requestUpdate();
-      } else seen += got;
+      } else pixelCount += updated;
     }
     return this.#screen;
   }
@@ -96,22 +97,27 @@ export class RfbClient {
     const [kind] = await this.#stream.readExactly(1);
     if (kind === 0) return this.#update();
     if (kind === 1) {
-      const colours = toView(await this.#stream.readExactly(5)).getUint16(3);
-      await this.#stream.readExactly(colours * 6);
+      const colorCount = toView(await this.#stream.readExactly(5)).getUint16(3);
+      await this.#stream.readExactly(colorCount * 6);
     } else if (kind === 3) {
       const length = toView(await this.#stream.readExactly(7)).getUint32(3);
       await this.#stream.readExactly(requireAtMost(length, MAX_TEXT_BYTES));
-    } else if (kind !== 2) throw protocolError("The VNC server says something unknown.");
+    } else if (kind !== 2) throw protocolError("The VNC server sent an unknown message.");
     return 0;
   }
 
   async #update(): Promise<number | "resized"> {
     const count = toView(await this.#stream.readExactly(3)).getUint16(1);
-    let seen = 0;
+    let pixelCount = 0;
     for (let i = 0; i < count; i += 1) {
-      const head = toView(await this.#stream.readExactly(12));
-      const [x, y, width, height] = [head.getUint16(0), head.getUint16(2), head.getUint16(4), head.getUint16(6)];
-      const encoding = head.getInt32(8);
+      const header = toView(await this.#stream.readExactly(12));
+      const [x, y, width, height] = [
+        header.getUint16(0),
+        header.getUint16(2),
+        header.getUint16(4),
+        header.getUint16(6),
+      ];
+      const encoding = header.getInt32(8);
       if (encoding === DESKTOP_SIZE_ENCODING) {
         this.#screen = createScreen(width, height);
         return "resized";
@@ -120,28 +126,28 @@ export class RfbClient {
         throw protocolError("A part is off the screen.");
       if (encoding === RAW_ENCODING) await this.#drawRectangle(x, y, width, height);
       else if (encoding === COPY_RECT_ENCODING) await this.#copy(x, y, width, height);
-      else throw protocolError("The VNC server sends what was not asked for.");
-      seen += width * height;
+      else throw protocolError("The VNC server sent an encoding that was not requested.");
+      pixelCount += width * height;
     }
-    return seen;
+    return pixelCount;
   }
 
   async #drawRectangle(x: number, y: number, width: number, height: number): Promise<void> {
-    const { pixels, width: across } = this.#screen;
+    const { pixels, width: screenWidth } = this.#screen;
     for (let row = 0; row < height; row += 1) {
-      pixels.set(await this.#stream.readExactly(width * 4), ((y + row) * across + x) * 4);
+      pixels.set(await this.#stream.readExactly(width * 4), ((y + row) * screenWidth + x) * 4);
     }
   }
 
   async #copy(x: number, y: number, width: number, height: number): Promise<void> {
-    const { pixels, width: across, height: down } = this.#screen;
+    const { pixels, width: screenWidth, height: screenHeight } = this.#screen;
     const from = toView(await this.#stream.readExactly(4));
     const [left, top] = [from.getUint16(0), from.getUint16(2)];
-    if (left + width > across || top + height > down) throw protocolError("A part is off the screen.");
+    if (left + width > screenWidth || top + height > screenHeight) throw protocolError("A part is off the screen.");
     const before = pixels.slice();
     for (let row = 0; row < height; row += 1) {
-      const at = ((top + row) * across + left) * 4;
-      pixels.set(before.subarray(at, at + width * 4), ((y + row) * across + x) * 4);
+      const offset = ((top + row) * screenWidth + left) * 4;
+      pixels.set(before.subarray(offset, offset + width * 4), ((y + row) * screenWidth + x) * 4);
     }
   }
 }
@@ -166,10 +172,10 @@ const createScreen = (width: number, height: number): Screen => {
 
 const toView = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-const requireAtMost = (length: number, most: number): number => {
-  if (length > most) throw protocolError("The VNC server sent too much data.");
+const requireAtMost = (length: number, limit: number): number => {
+  if (length > limit) throw protocolError("The VNC server sent too much data.");
   return length;
 };
 
-const protocolError = (words: string): WireError => new WireError("protocol", words);
+const protocolError = (message: string): WireError => new WireError("protocol", message);
 const passwordError = (): WireError => new WireError("refused", "The VNC server requires a password.");

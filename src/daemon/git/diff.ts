@@ -1,4 +1,4 @@
-// The output of `git diff`, bounded in size: a file with a large change becomes a stub, and a change that is too large altogether becomes a
+// Limits the size of the output of `git diff`: a file with a large change becomes a stub, and a diff that is too large in total becomes a
 // notice (facts/chats 2.11, rule GS-3). Pure.
 
 /** Larger files are not read. */
@@ -16,11 +16,11 @@ const DIFF_HEADER = "diff --git ";
 export class Diff {
   readonly #decoder = new TextDecoder();
   readonly #files: string[] = [];
-  #head: string[] = [];
+  #fileHeader: string[] = [];
   #lines: string[] = [];
   #fileSize = 0;
   #size = 0;
-  #rest = "";
+  #partialLine = "";
 
   /** True once the limit is reached: writers may stop. */
   get isFull(): boolean {
@@ -29,22 +29,23 @@ export class Diff {
 
   add(bytes: Uint8Array): void {
     if (this.isFull) return;
-    const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split("\n");
-    this.#rest = lines.pop() ?? "";
+    const lines = (this.#partialLine + this.#decoder.decode(bytes, { stream: true })).split("\n");
+    this.#partialLine = lines.pop() ?? "";
     for (const line of lines) this.#addLine(line);
-    // Bounds a line that never ends.
-    if (this.#rest.length > MAX_FILE_DIFF_BYTES) this.#rest = this.#rest.slice(0, MAX_FILE_DIFF_BYTES + 1);
+    // Limits the length of a line that never ends.
+    if (this.#partialLine.length > MAX_FILE_DIFF_BYTES)
+      this.#partialLine = this.#partialLine.slice(0, MAX_FILE_DIFF_BYTES + 1);
   }
 
   /** Adds the diff of one file. */
   addFile(text: string): void {
     this.#close();
-    this.#append(text.length > MAX_FILE_DIFF_BYTES ? makeStub(text.split("\n", 4)) : text);
+    this.#append(text.length > MAX_FILE_DIFF_BYTES ? createStub(text.split("\n", 4)) : text);
   }
 
   get text(): string {
-    if (this.#rest !== "") this.#addLine(this.#rest);
-    this.#rest = "";
+    if (this.#partialLine !== "") this.#addLine(this.#partialLine);
+    this.#partialLine = "";
     this.#close();
     return this.isFull ? TOO_LARGE_NOTICE : this.#files.join("");
   }
@@ -52,17 +53,17 @@ export class Diff {
   #addLine(line: string): void {
     // Every content line begins with a space, a plus, a minus or a backslash.
     if (line.startsWith(DIFF_HEADER)) this.#close();
-    if (this.#head.length < 4) this.#head.push(line);
+    if (this.#fileHeader.length < 4) this.#fileHeader.push(line);
     this.#fileSize += line.length + 1;
     if (this.#fileSize <= MAX_FILE_DIFF_BYTES) this.#lines.push(line, "\n");
     else this.#lines = [];
   }
 
   #close(): void {
-    if (this.#head.length > 0) {
-      this.#append(this.#fileSize > MAX_FILE_DIFF_BYTES ? makeStub(this.#head) : this.#lines.join(""));
+    if (this.#fileHeader.length > 0) {
+      this.#append(this.#fileSize > MAX_FILE_DIFF_BYTES ? createStub(this.#fileHeader) : this.#lines.join(""));
     }
-    this.#head = [];
+    this.#fileHeader = [];
     this.#lines = [];
     this.#fileSize = 0;
   }
@@ -75,10 +76,10 @@ export class Diff {
 }
 
 /** Returns the lines that name the file, followed by a notice instead of its content. */
-const makeStub = (head: readonly string[]): string => {
-  const content = head.findIndex((line) => line.startsWith("@@"));
-  const named = content < 0 ? head : head.slice(0, content);
-  return `${named.map((line) => `${line.slice(0, 4_096)}\n`).join("")}${FILE_TOO_LARGE_NOTICE}`;
+const createStub = (fileHeader: readonly string[]): string => {
+  const hunkStart = fileHeader.findIndex((line) => line.startsWith("@@"));
+  const header = hunkStart < 0 ? fileHeader : fileHeader.slice(0, hunkStart);
+  return `${header.map((line) => `${line.slice(0, 4_096)}\n`).join("")}${FILE_TOO_LARGE_NOTICE}`;
 };
 
 /** Returns the diff that git would show for a new file. `content` is undefined for a file that is too large to read. */
@@ -86,18 +87,18 @@ export const formatNewFileDiff = (
   path: string,
   { mode, content }: { mode: "100644" | "100755" | "120000"; content: Uint8Array | undefined },
 ): string => {
-  const head = `${DIFF_HEADER}${quoteName(`a/${path}`)} ${quoteName(`b/${path}`)}\nnew file mode ${mode}\n`;
-  if (content === undefined) return `${head}(the file is larger than 2 MiB and is not shown)\n`;
-  if (content.byteLength === 0) return head;
+  const fileHeader = `${DIFF_HEADER}${quoteName(`a/${path}`)} ${quoteName(`b/${path}`)}\nnew file mode ${mode}\n`;
+  if (content === undefined) return `${fileHeader}(the file is larger than 2 MiB and is not shown)\n`;
+  if (content.byteLength === 0) return fileHeader;
   if (content.subarray(0, 8_000).includes(0))
-    return `${head}Binary files /dev/null and ${quoteName(`b/${path}`)} differ\n`;
+    return `${fileHeader}Binary files /dev/null and ${quoteName(`b/${path}`)} differ\n`;
   const text = new TextDecoder().decode(content);
   const lines = text.split("\n");
-  const isEnded = lines.at(-1) === "";
-  if (isEnded) lines.pop();
+  const endsWithNewline = lines.at(-1) === "";
+  if (endsWithNewline) lines.pop();
   const hunk = `@@ -0,0 +1${lines.length === 1 ? "" : `,${lines.length}`} @@\n`;
-  const end = isEnded ? "" : "\\ No newline at end of file\n";
-  return `${head}--- /dev/null\n+++ ${quoteName(`b/${path}`)}\n${hunk}${lines.map((line) => `+${line}\n`).join("")}${end}`;
+  const end = endsWithNewline ? "" : "\\ No newline at end of file\n";
+  return `${fileHeader}--- /dev/null\n+++ ${quoteName(`b/${path}`)}\n${hunk}${lines.map((line) => `+${line}\n`).join("")}${end}`;
 };
 
 /** Quotes a name as git does: only if it contains quotation marks, backslashes or control characters. */

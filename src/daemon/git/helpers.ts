@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { log } from "#base/log.ts";
 import { getOwnCommand } from "../own-program.ts";
 
-/** Variables for the workspace's programs. Disposing removes the files they name. */
+/** Variables for the workspace's programs. Disposing removes the files that the variables name. */
 export type GitHelpers = Disposable & { readonly env: Readonly<Record<string, string>> };
 
 /** Never throws: a workspace with a full temp folder works without the helpers. */

@@ -1,5 +1,5 @@
-// The daemon's HTTP API for git (facts/wire 4.1): a WebSocket that follows the repositories of a chat, and what is checked out in them.
-// Also parses which chats a request is for. Used by http.ts.
+// The daemon's HTTP API for git (facts/wire 4.1): a WebSocket that follows the repositories of a chat, and a list of the branches that are
+// checked out in them. Also parses which chats a request is for. Used by http.ts.
 import type { Server } from "bun";
 import { invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -10,14 +10,14 @@ import type { GitWatches } from "./watch.ts";
 export const createGitRoutes = (git: GitWatches) => ({
   "/api/v0/git/watch": {
     GET: (request: Request, server: Server<SocketData>) => {
-      const handler = makeFollower(git, findChat(request));
+      const handler = createFollower(git, parseChat(request));
       return server.upgrade(request, { data: { handler } })
         ? undefined
         : Response.json({ message: "This route takes WebSockets." }, { status: 426 });
     },
   },
   "/api/v0/git/references": {
-    GET: async (request: Request) => Response.json(await git.listReferences(findChat(request))),
+    GET: async (request: Request) => Response.json(await git.listReferences(parseChat(request))),
   },
 });
 
@@ -25,13 +25,13 @@ export const createGitRoutes = (git: GitWatches) => ({
 export const parseChats = (request: Request): string[] =>
   (request.headers.get(CHAT_HEADER) ?? "").split(",").slice(0, 2).filter(isUuid);
 
-const findChat = (request: Request): string => {
+const parseChat = (request: Request): string => {
   const chat = new URL(request.url).searchParams.get("chat") ?? "";
   if (!isUuid(chat)) throw invalidField("chat", "must be a UUID");
   return chat;
 };
 
-const makeFollower = (git: GitWatches, chat: string): SocketHandler => {
+const createFollower = (git: GitWatches, chat: string): SocketHandler => {
   let stop: () => void = () => {};
   let sendUpdate: () => void = () => {};
   let refresh: () => void = () => {};

@@ -52,13 +52,13 @@ export class GitRecord {
   async #prune(): Promise<void> {
     const names = await readdir(this.#folder);
     if (names.length <= MAX_CHATS) return;
-    const aged = await Promise.all(
+    const files = await Promise.all(
       names.map(async (name) => ({
         name,
         at: (await stat(join(this.#folder, name)).catch(() => undefined))?.mtimeMs ?? 0,
       })),
     );
-    const oldest = aged.sort((one, other) => one.at - other.at).slice(0, names.length - MAX_CHATS);
+    const oldest = files.sort((one, other) => one.at - other.at).slice(0, names.length - MAX_CHATS);
     await Promise.all(oldest.map(({ name }) => rm(join(this.#folder, name), { force: true })));
   }
 

@@ -1,5 +1,5 @@
-// Finds the repositories of the paths that tools name (facts/chats 2.11, rule GS-1): the folder with a `.git` around a path and, for shell
-// commands, the folders named in the command.
+// Finds the repositories of the paths that tools name (facts/chats 2.11, rule GS-1): the nearest folder with a `.git` at or above a path
+// and, for shell commands, the folders named in the command.
 import { access, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 
@@ -7,12 +7,12 @@ const MAX_WORDS = 64;
 
 /** Returns the root of the repository that contains the path; undefined if none exists. The path need not exist. */
 export const findRepository = async (path: string): Promise<string | undefined> => {
-  let folder = await keepExisting(path);
+  let folder = await findExistingAncestor(path);
   for (;;) {
     if (await pathExists(join(folder, ".git"))) return folder;
-    const above = dirname(folder);
-    if (above === folder) return undefined;
-    folder = above;
+    const parent = dirname(folder);
+    if (parent === folder) return undefined;
+    folder = parent;
   }
 };
 
@@ -24,29 +24,29 @@ export const isRepository = (root: string): Promise<boolean> => pathExists(join(
 export const findCommandFolders = (command: string, directory: string): string[] => {
   const words = command.split(/[\s;&|()<>]+/).slice(0, MAX_WORDS);
   const named = words.flatMap((word) => {
-    const plain = word.replaceAll(/^["']|["']$/g, "");
-    if (plain === "" || plain.startsWith("-") || plain.length > 1_024) return [];
-    const isAddress = /^[a-z+]+:\/\/|^[\w.-]+@[\w.-]+:/i.test(plain);
-    const local = isAddress ? [] : [isAbsolute(plain) ? plain : join(directory, plain)];
+    const unquoted = word.replaceAll(/^["']|["']$/g, "");
+    if (unquoted === "" || unquoted.startsWith("-") || unquoted.length > 1_024) return [];
+    const isAddress = /^[a-z+]+:\/\/|^[\w.-]+@[\w.-]+:/i.test(unquoted);
+    const local = isAddress ? [] : [isAbsolute(unquoted) ? unquoted : join(directory, unquoted)];
     // A clone's folder is named after its source.
-    return /[/:]/.test(plain) ? [...local, join(directory, basename(plain, ".git"))] : local;
+    return /[/:]/.test(unquoted) ? [...local, join(directory, basename(unquoted, ".git"))] : local;
   });
   return [...new Set([directory, ...named])];
 };
 
 /** Returns the paths that are existing folders. */
 export const filterFolders = async (paths: readonly string[]): Promise<string[]> => {
-  const found = await Promise.all(
+  const folders = await Promise.all(
     paths.map(async (path) => ((await stat(path).catch(() => undefined))?.isDirectory() ? [path] : [])),
   );
-  return found.flat();
+  return folders.flat();
 };
 
 /** Returns the nearest existing ancestor of the path, with links resolved. */
-const keepExisting = async (path: string): Promise<string> => {
+const findExistingAncestor = async (path: string): Promise<string> => {
   for (let folder = path; ; folder = dirname(folder)) {
-    const found = await realpath(folder).catch(() => undefined);
-    if (found !== undefined) return found;
+    const resolved = await realpath(folder).catch(() => undefined);
+    if (resolved !== undefined) return resolved;
     if (dirname(folder) === folder) return folder;
   }
 };

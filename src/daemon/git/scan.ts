@@ -20,7 +20,7 @@ export type RepositorySnapshot = {
 };
 
 const TIMEOUT_MS = 20_000;
-/** Maximum size of a listing; a larger work tree is shown in part. */
+/** Maximum size of a listing; a larger one is cut off. */
 const MAX_LISTED_BYTES = 1024 * 1024;
 const MAX_NEW_FILES = 2_000;
 
@@ -44,7 +44,7 @@ export const scanRepository = async (options: GitOptions, root: string): Promise
   return { branch: parseBranch(lines), remote_origin, unified_diff: diff.text };
 };
 
-/** Loads only what is checked out, and whether it was pushed. */
+/** Loads only the branch that is checked out, and whether it was pushed. */
 export const loadReference = async (
   options: GitOptions,
   repo_root: string,
@@ -52,8 +52,8 @@ export const loadReference = async (
   const branch = (await runGit(options, repo_root, ["symbolic-ref", "--short", "-q", "HEAD"], [1])).trim();
   const remote_origin = await loadOrigin(options, repo_root);
   const remote = `refs/remotes/origin/${branch}`;
-  const found = branch === "" ? "" : await runGit(options, repo_root, ["for-each-ref", "--count=1", remote]);
-  return { repo_root, branch, remote_origin, pushed: found !== "" };
+  const remoteRef = branch === "" ? "" : await runGit(options, repo_root, ["for-each-ref", "--count=1", remote]);
+  return { repo_root, branch, remote_origin, pushed: remoteRef !== "" };
 };
 
 const parseBranch = (lines: readonly string[]): string => {
@@ -82,15 +82,15 @@ const diffTracked = async (options: GitOptions, root: string, lines: readonly st
 /** Returns undefined for anything but a file or link, and for a file removed in the meantime. */
 const diffNewFile = async (absolute: string, path: string): Promise<string | undefined> => {
   try {
-    const found = await lstat(absolute);
-    if (found.isSymbolicLink()) {
+    const stats = await lstat(absolute);
+    if (stats.isSymbolicLink()) {
       return formatNewFileDiff(path, { mode: "120000", content: new TextEncoder().encode(await readlink(absolute)) });
     }
-    if (!found.isFile()) return undefined;
-    const mode = (found.mode & 0o100) === 0 ? "100644" : "100755";
+    if (!stats.isFile()) return undefined;
+    const mode = (stats.mode & 0o100) === 0 ? "100644" : "100755";
     return formatNewFileDiff(path, {
       mode,
-      content: found.size > MAX_FILE_BYTES ? undefined : readRegularFile(absolute, MAX_FILE_BYTES),
+      content: stats.size > MAX_FILE_BYTES ? undefined : readRegularFile(absolute, MAX_FILE_BYTES),
     });
   } catch {
     return undefined;
@@ -101,48 +101,48 @@ const runGit = async (
   options: GitOptions,
   root: string,
   args: readonly string[],
-  fine: readonly number[] = [],
+  acceptedCodes: readonly number[] = [],
 ): Promise<string> => {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  const take = (bytes: Uint8Array): boolean => {
+  const collect = (bytes: Uint8Array): boolean => {
     chunks.push(bytes);
     size += bytes.byteLength;
     return size < MAX_LISTED_BYTES;
   };
-  await run(options, root, args, take, fine);
+  await run(options, root, args, collect, acceptedCodes);
   return Buffer.concat(chunks).toString("utf8");
 };
 
-/** `take` returns whether it wants more. */
+/** Runs git and passes its output to `take`, until `take` returns false. */
 const run = async (
   { clock, groups, env }: GitOptions,
   root: string,
   args: readonly string[],
-  take: (bytes: Uint8Array) => boolean,
-  fine: readonly number[] = [],
+  onOutput: (bytes: Uint8Array) => boolean,
+  acceptedCodes: readonly number[] = [],
 ): Promise<void> => {
   let pid = 0;
-  let isEnough = false;
+  let isStopped = false;
   let errorText = "";
-  const end = await runProcess({
+  const result = await runProcess({
     command: ["git", ...SAFE_SETTINGS, ...args],
     directory: root,
     env: { ...env, ...ENVIRONMENT },
     clock,
     groups,
     timeout_ms: TIMEOUT_MS,
-    onStart: (started) => {
-      pid = started;
+    onStart: (process_id) => {
+      pid = process_id;
     },
     onOutput: (from, bytes) => {
       if (from === "stderr") errorText = (errorText + new TextDecoder().decode(bytes)).slice(0, 500);
-      else if (!isEnough && !take(bytes)) {
-        isEnough = true;
+      else if (!isStopped && !onOutput(bytes)) {
+        isStopped = true;
         groups.end(pid);
       }
     },
   });
-  if (isEnough || end.exit_code === 0 || fine.includes(end.exit_code)) return;
-  throw new Error(end.timed_out ? "git takes too long" : errorText.trim() || `git ended with ${end.exit_code}`);
+  if (isStopped || result.exit_code === 0 || acceptedCodes.includes(result.exit_code)) return;
+  throw new Error(result.timed_out ? "git takes too long" : errorText.trim() || `git ended with ${result.exit_code}`);
 };

@@ -2,7 +2,7 @@
 // in a large file is cheap; the rest is compared by the shortest edit script, up to a bound. Pure.
 
 const CONTEXT_LINES = 3;
-/** With more changed lines, the middle is shown as replaced completely. */
+/** With more changed lines than this, everything between the common beginning and end is shown as replaced. */
 const MAX_CHANGES = 400;
 
 type Op = { readonly kind: " " | "-" | "+"; readonly line: string };
@@ -55,11 +55,11 @@ const walkBack = (
   a: readonly string[],
   b: readonly string[],
   frontiers: readonly Map<number, number>[],
-  found: number,
+  editCount: number,
 ): Op[] => {
   const ops: Op[] = [];
   let [x, y] = [a.length, b.length];
-  for (let d = found; d >= 0; d -= 1) {
+  for (let d = editCount; d >= 0; d -= 1) {
     const frontier = frontiers[d] ?? new Map<number, number>();
     const k = x - y;
     const down = k === -d || (k !== d && furthestAt(frontier, k - 1) < furthestAt(frontier, k + 1));
@@ -102,7 +102,7 @@ const formatHunk = (ops: readonly Op[], first: number, end: number, from: number
   const count = (kinds: string, until: number, since = 0): number =>
     ops.slice(since, until).filter(({ kind }) => kinds.includes(kind)).length;
   const [a, b] = [count(" -", end, first), count(" +", end, first)];
-  const [atA, atB] = [from + count(" -", first) + (a > 0 ? 1 : 0), from + count(" +", first) + (b > 0 ? 1 : 0)];
+  const [startA, startB] = [from + count(" -", first) + (a > 0 ? 1 : 0), from + count(" +", first) + (b > 0 ? 1 : 0)];
   const lines = ops.slice(first, end).map(({ kind, line }) => `${kind}${line}\n`);
-  return `@@ -${atA},${a} +${atB},${b} @@\n${lines.join("")}`;
+  return `@@ -${startA},${a} +${startB},${b} @@\n${lines.join("")}`;
 };

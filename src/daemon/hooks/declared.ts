@@ -1,5 +1,5 @@
 // Loads the hooks that a workspace declares in `.slipway/hooks.json` of its folder (facts/agents A37, docs/hooks.md). The file is read on
-// each request and parsed strictly: a hook that is misread would not be called.
+// each request and parsed strictly, because a hook with an ignored field might not be called.
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type as t } from "@sinclair/typebox";
@@ -48,10 +48,10 @@ export const readDeclaration = async (directory: string): Promise<Declaration> =
   if (!file) return NO_HOOKS;
   if (file.status !== "ok") return { revision: sha256(file.error), error: `${HOOKS_FILE} ${file.error}.`, hooks: [] };
   const text = new TextDecoder().decode(file.bytes);
-  const read = parseDeclaration(text);
+  const result = parseDeclaration(text);
   const revision = sha256(text);
-  if (typeof read === "string") return { revision, error: `${HOOKS_FILE} ${read}.`, hooks: [] };
-  return { revision, error: "", hooks: read };
+  if (typeof result === "string") return { revision, error: `${HOOKS_FILE} ${result}.`, hooks: [] };
+  return { revision, error: "", hooks: result };
 };
 
 /** Returns the hooks in the text, or what is wrong with it. */
@@ -67,7 +67,7 @@ export const parseDeclaration = (text: string): WorkspaceHook[] | string => {
     return `is not as it should be at ${first?.path || "/"}: ${first?.message ?? "unknown"}`;
   }
   const hooks = value.hooks.map(toHook);
-  const duplicate = hooks.find((one, at) => hooks.findIndex(({ name }) => name === one.name) < at);
+  const duplicate = hooks.find((one, index) => hooks.findIndex(({ name }) => name === one.name) < index);
   if (duplicate) return `has two hooks named ${duplicate.name}`;
   const misplaced = value.hooks.find(({ event, matcher }) => matcher !== undefined && !TOOL_EVENTS.has(event));
   return misplaced ? `has a matcher at ${misplaced.name}, whose event is about no tool` : hooks;

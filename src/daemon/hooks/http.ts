@@ -6,9 +6,9 @@ import { readDeclaration } from "./declared.ts";
 import type { HookPrograms } from "./run.ts";
 
 type Options = { readonly hooks: HookPrograms; resolve(path: string): string };
-type BodyOf = <S extends TSchema>(request: Request, schema: S) => Promise<Static<S>>;
+type ReadBody = <S extends TSchema>(request: Request, schema: S) => Promise<Static<S>>;
 
-export const createHookRoutes = ({ hooks: programs, resolve }: Options, bodyOf: BodyOf) => ({
+export const createHookRoutes = ({ hooks: programs, resolve }: Options, readBody: ReadBody) => ({
   "/api/v0/hooks": {
     GET: async () => {
       const { revision, error, hooks } = await readDeclaration(resolve("."));
@@ -19,7 +19,7 @@ export const createHookRoutes = ({ hooks: programs, resolve }: Options, bodyOf: 
   /** Rejects with 409 if the file has changed since the hook was listed. */
   "/api/v0/hooks/run": {
     POST: async (request: Request) => {
-      const hookRequest = await bodyOf(request, RunHook);
+      const hookRequest = await readBody(request, RunHook);
       const { revision, hooks } = await readDeclaration(resolve("."));
       if (revision !== hookRequest.revision) throw conflict("The hooks of the workspace have changed.");
       const hook = hooks.find(({ name }) => name === hookRequest.name);

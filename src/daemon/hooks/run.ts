@@ -1,5 +1,5 @@
 // Runs one hook of the workspace: the request on standard input, the answer on standard output, without the daemon's secrets in the
-// environment. Time, output and concurrency are bounded, and its child processes end with it (rule HK-20).
+// environment. Time, output and concurrency are limited, and the hook's child processes end with it (rule HK-20).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { HookRun } from "#schema/agents/workspace-hooks.ts";
@@ -13,7 +13,7 @@ const MAX_RUNNING = 16;
 /** The exit code that shells return for a program that cannot be started. */
 const CANNOT_START_CODE = 126;
 
-/** The rest of the daemon's environment may contain keys and is not passed to a hook. */
+/** Variables that are passed to a hook. Other variables of the daemon may contain keys. */
 const PASSED_VARIABLES =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|SLIPWAY|SLIPWAY_WORKSPACE_[A-Z_]+)$/;
 
@@ -32,13 +32,13 @@ export class HookPrograms {
     this.#options = options;
   }
 
-  /** Returns at the hook's timeout at the latest, even if the program cannot be ended. Rejects with 429 while too many run. */
+  /** Returns at the latest after the hook's timeout, even if the program cannot be ended. Rejects with 429 while too many run. */
   async run({ name, event, command, timeout_ms }: WorkspaceHook, request: string): Promise<HookRun> {
     if (this.#running >= MAX_RUNNING)
       throw new AppError("too_many_requests", `${MAX_RUNNING} hooks are already running.`);
     const { clock, groups, env, directory } = this.#options;
-    const timedOut = Promise.withResolvers<HookRun>();
-    const limit = clock.after(timeout_ms, () => timedOut.resolve(toHookRun("timeout")));
+    const earlyResult = Promise.withResolvers<HookRun>();
+    const timer = clock.after(timeout_ms, () => earlyResult.resolve(toHookRun("timeout")));
     const outputChunks: Uint8Array[] = [];
     let size = 0;
     let group: number | undefined;
@@ -61,7 +61,7 @@ export class HookPrograms {
         outputChunks.push(bytes);
         if (size <= MAX_OUTPUT_BYTES) return;
         if (group !== undefined) groups.end(group);
-        timedOut.resolve(toHookRun("too_long"));
+        earlyResult.resolve(toHookRun("too_long"));
       },
     }).then(
       ({ exit_code, timed_out }): HookRun => {
@@ -75,7 +75,7 @@ export class HookPrograms {
     void run.finally(() => {
       this.#running -= 1;
     });
-    return Promise.race([run, timedOut.promise]).finally(() => limit.cancel());
+    return Promise.race([run, earlyResult.promise]).finally(() => timer.cancel());
   }
 }
 

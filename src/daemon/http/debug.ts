@@ -14,7 +14,7 @@ export type DebugOptions = {
   /** Measures the round trip to the server in milliseconds; undefined if unknown. */
   roundTrip(): Promise<number | undefined>;
   open(): OpenConnections;
-  /** Returns the peers with a tunnel; empty while the daemon is in no network. */
+  /** Returns the peers with a tunnel; empty if the daemon has not joined a network. */
   remotes(): readonly RemoteShown[];
 };
 
@@ -40,7 +40,7 @@ const MIN_MTU = 1_378;
 
 export const createDebugRoutes = (options: DebugOptions) => ({
   "/api/v0/netcheck": { GET: async () => Response.json(await describeNetcheck(options)) },
-  "/debug/logs": { GET: () => new Response(logLines(), { headers: { "content-type": "text/plain; charset=utf-8" } }) },
+  "/debug/logs": { GET: () => new Response(formatLog(), { headers: { "content-type": "text/plain; charset=utf-8" } }) },
   "/debug/magicsock": {
     GET: () => Response.json({ region: RELAY_REGION, direct: false, peers: options.remotes() }),
   },
@@ -52,7 +52,7 @@ export const createDebugRoutes = (options: DebugOptions) => ({
 });
 
 /** Returns what the daemon has logged since its start, with possible secrets removed. */
-const logLines = (): string =>
+const formatLog = (): string =>
   recentLog
     .listAfter(0, MAX_LOG_LINES)
     .map(({ at, level, area, text }) => `${toRfc3339(at)} ${level.toUpperCase()} ${area}: ${text}\n`)
@@ -70,18 +70,18 @@ const describeNetcheck = async ({ roundTrip }: DebugOptions) => {
 };
 
 const listInterfaces = () => {
-  const found = Object.entries(networkInterfaces()).map(([name, addresses = []], i) => ({
+  const interfaces = Object.entries(networkInterfaces()).map(([name, addresses = []], i) => ({
     id: i + 1,
     name,
     mtu: readMtu(name),
     addresses: addresses.map(({ cidr }) => cidr).filter((one) => one !== null),
   }));
-  const small = found.filter(({ mtu }) => mtu > 0 && mtu < MIN_MTU);
-  const warnings = small.map(({ name, mtu }) => ({
+  const lowMtu = interfaces.filter(({ mtu }) => mtu > 0 && mtu < MIN_MTU);
+  const warnings = lowMtu.map(({ name, mtu }) => ({
     code: "EIF01",
     message: `Network interface ${name} has MTU ${mtu}, less than ${MIN_MTU}.`,
   }));
-  return { ...(small.length > 0 ? { ...WARNING_STATUS, warnings } : OK_STATUS), interfaces: found };
+  return { ...(lowMtu.length > 0 ? { ...WARNING_STATUS, warnings } : OK_STATUS), interfaces: interfaces };
 };
 
 /** Returns 0 if the system does not report it. */
@@ -107,8 +107,12 @@ const formatMetrics = async ({ roundTrip, open }: DebugOptions): Promise<string>
     `# TYPE ${name} gauge`,
     `${name} ${value}`,
   ]);
-  const ofKinds = Object.entries(sessions).map(([kind, count]) => `agent_ssh_sessions{kind="${kind}"} ${count}`);
-  return [...lines, "# HELP agent_ssh_sessions SSH sessions.", "# TYPE agent_ssh_sessions gauge", ...ofKinds, ""].join(
-    "\n",
-  );
+  const sessionLines = Object.entries(sessions).map(([kind, count]) => `agent_ssh_sessions{kind="${kind}"} ${count}`);
+  return [
+    ...lines,
+    "# HELP agent_ssh_sessions SSH sessions.",
+    "# TYPE agent_ssh_sessions gauge",
+    ...sessionLines,
+    "",
+  ].join("\n");
 };

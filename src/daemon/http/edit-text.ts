@@ -2,7 +2,7 @@
 // (fuzzy-text.ts). Tries exact matches first; replaces nothing if the passage is missing or not unique, or if the edit would change
 // nothing. Pure.
 import type { EditFiles } from "#schema/agents/agent-files.ts";
-import { findAlike, makeReplacement } from "./fuzzy-text.ts";
+import { buildReplacement, findAlike } from "./fuzzy-text.ts";
 import { findNearestLine } from "./similar-line.ts";
 
 type Edit = EditFiles["files"][number]["edits"][number];
@@ -12,7 +12,7 @@ type EditResult = { text: string } | { field: "old_text" | "new_text"; problem: 
 
 const MAX_LINES_NAMED = 10;
 
-/** Returns the edited text, or the field that does not fit and why. */
+/** Returns the edited text, or the invalid field and the reason. */
 export const applyEdit = (text: string, edit: Edit): EditResult => {
   const { old_text, new_text, replace_all = false } = edit;
   if (old_text === new_text) {
@@ -20,26 +20,26 @@ export const applyEdit = (text: string, edit: Edit): EditResult => {
   }
   let found = findPassages(text, old_text, new_text);
   if (found.length === 0) {
-    const [without, replacement] = [stripLineNumbers(old_text), stripLineNumbers(new_text)];
-    if (without !== old_text) found = findPassages(text, without, replacement);
+    const [withoutNumbers, replacement] = [stripLineNumbers(old_text), stripLineNumbers(new_text)];
+    if (withoutNumbers !== old_text) found = findPassages(text, withoutNumbers, replacement);
   }
   if (found.length === 0)
     return { field: "old_text", problem: `is not in the file.${findNearestLine(text, old_text)}` };
   if (found.length > 1 && !replace_all) {
     const lines = found.slice(0, MAX_LINES_NAMED).map(({ from }) => text.slice(0, from).split("\n").length);
-    const where = `in lines ${lines.join(", ")}${found.length > lines.length ? " and others" : ""}`;
+    const location = `in lines ${lines.join(", ")}${found.length > lines.length ? " and others" : ""}`;
     return {
       field: "old_text",
-      problem: `is in the file ${found.length} times, ${where}; give more of the lines around it`,
+      problem: `is in the file ${found.length} times, ${location}; give more of the lines around it`,
     };
   }
   const pieces: string[] = [];
-  let at = 0;
+  let copiedTo = 0;
   for (const passage of found) {
-    pieces.push(text.slice(at, passage.from), passage.text);
-    at = passage.to;
+    pieces.push(text.slice(copiedTo, passage.from), passage.text);
+    copiedTo = passage.to;
   }
-  const edited = pieces.join("") + text.slice(at);
+  const edited = pieces.join("") + text.slice(copiedTo);
   return edited === text ? { field: "new_text", problem: "is what the file says already" } : { text: edited };
 };
 
@@ -52,7 +52,7 @@ const findPassages = (text: string, old_text: string, new_text: string): Passage
     () => findSimilar(text, old_text, new_text),
     () =>
       findAlike(text, old_text).map((match) => {
-        return { from: match.from, to: match.to, text: makeReplacement(text, match, { old_text, new_text }) };
+        return { from: match.from, to: match.to, text: buildReplacement(text, match, { old_text, new_text }) };
       }),
   ];
   for (const find of finders) {
@@ -62,7 +62,7 @@ const findPassages = (text: string, old_text: string, new_text: string): Passage
   return [];
 };
 
-/** Gives the replacement the line endings of the surrounding lines, since a file may mix them. */
+/** Converts the replacement to the line endings of the surrounding lines, because a file may mix line endings. */
 const applyLineEndings = (text: string, { from, to, text: replacement }: Passage): Passage => {
   const lineStart = text.slice(from, to).includes("\n") ? from : text.lastIndexOf("\n", from - 1);
   const end = text.indexOf("\n", Math.max(0, lineStart));
@@ -85,17 +85,23 @@ const findExact = (text: string, passage: string, replacement: string): Passage[
   return found;
 };
 
-/** Finds whole lines that differ only in surrounding whitespace, and indents all lines of the replacement alike. */
+/**
+ * Finds whole lines that differ from the passage only in surrounding whitespace. Adds the same indentation to all lines of the replacement.
+ */
 const findSimilar = (text: string, passage: string, replacement: string): Passage[] => {
   const endsLine = /\r?\n$/.test(passage);
   const passageLines = passage.replace(/\r?\n$/, "").split(/\r?\n/);
-  const bare = passageLines.map((line) => line.trim());
-  if (bare.every((line) => line === "")) return [];
+  const trimmedLines = passageLines.map((line) => line.trim());
+  if (trimmedLines.every((line) => line === "")) return [];
   const lines = toLines(text);
   const found: Passage[] = [];
   for (let index = 0; index + passageLines.length <= lines.length; index += 1) {
     const window = lines.slice(index, index + passageLines.length);
-    if (window[0]?.text.trim() !== bare[0] || !window.every((line, at) => line.text.trim() === bare[at])) continue;
+    if (
+      window[0]?.text.trim() !== trimmedLines[0] ||
+      !window.every((line, offset) => line.text.trim() === trimmedLines[offset])
+    )
+      continue;
     const indent = findCommonIndent(
       window.map((line) => line.text),
       passageLines,
@@ -115,9 +121,9 @@ const toLines = (text: string): Line[] => {
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf("\n", from);
     const next = end < 0 ? text.length : end + 1;
-    const bare = text.slice(from, end < 0 ? next : end);
-    const kept = bare.endsWith("\r") ? bare.slice(0, -1) : bare;
-    lines.push({ text: kept, from, to: from + kept.length, next });
+    const lineText = text.slice(from, end < 0 ? next : end);
+    const content = lineText.endsWith("\r") ? lineText.slice(0, -1) : lineText;
+    lines.push({ text: content, from, to: from + content.length, next });
     from = next;
   }
   return lines;
@@ -125,14 +131,14 @@ const toLines = (text: string): Line[] => {
 
 const getIndent = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
 
-/** Returns the indentation that the file's lines have in addition to the passage's; undefined unless it is the same for all. */
-const findCommonIndent = (lines: readonly string[], wanted: readonly string[]): string | undefined => {
+/** Returns the indentation that the file's lines have in addition to the passage's lines; undefined unless it is the same for all lines. */
+const findCommonIndent = (lines: readonly string[], passageLines: readonly string[]): string | undefined => {
   let indent: string | undefined;
   for (const [index, line] of lines.entries()) {
     if (line.trim() === "") continue;
-    const [has, requested] = [getIndent(line), getIndent(wanted[index] ?? "")];
-    if (!has.endsWith(requested)) return undefined;
-    const extra = has.slice(0, has.length - requested.length);
+    const [fileIndent, passageIndent] = [getIndent(line), getIndent(passageLines[index] ?? "")];
+    if (!fileIndent.endsWith(passageIndent)) return undefined;
+    const extra = fileIndent.slice(0, fileIndent.length - passageIndent.length);
     if (indent !== undefined && indent !== extra) return undefined;
     indent = extra;
   }

@@ -1,5 +1,5 @@
-// File operations in the workspace for the server: list, read, write, edit (facts/wire 4.1, rules PT-5, PT-6). Regular files only, with
-// bounded sizes; writes are atomic.
+// File operations in the workspace for the server: list, read, write, edit (facts/wire 4.1, rules PT-5, PT-6). Handles only regular files
+// up to a maximum size; writes are atomic.
 import { constants } from "node:fs";
 import { lstat, mkdir, open, opendir, readlink, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -11,7 +11,7 @@ import { createUnifiedDiff } from "../git/unified-diff.ts";
 import { applyEdit } from "./edit-text.ts";
 
 /** Maximum size of a file that is written, or read or edited as text. */
-export const MAX_FILE = 32 * 1024 * 1024;
+export const MAX_FILE_BYTES = 32 * 1024 * 1024;
 const MAX_ENTRIES = 10_000;
 const MAX_LINES_BYTES = 1024 * 1024;
 
@@ -26,8 +26,8 @@ export const listDirectory = (path: string): Promise<DirectoryListing> =>
         break;
       }
       const absolute_path = join(path, entry.name);
-      const found = await stat(absolute_path).catch(() => undefined);
-      contents.push({ name: entry.name, absolute_path, is_dir: found?.isDirectory() ?? false, size: found?.size ?? 0 });
+      const stats = await stat(absolute_path).catch(() => undefined);
+      contents.push({ name: entry.name, absolute_path, is_dir: stats?.isDirectory() ?? false, size: stats?.size ?? 0 });
     }
     contents.sort((a, b) => (a.name < b.name ? -1 : 1));
     return { absolute_path: path, contents, truncated };
@@ -53,19 +53,19 @@ const isLink = (path: string): Promise<boolean> =>
     () => false,
   );
 
-const resolveTarget = async (path: string, left: number): Promise<string> => {
+const resolveTarget = async (path: string, remainingLinks: number): Promise<string> => {
   const real = await realpath(path).catch(() => undefined);
   if (real !== undefined) return real;
-  const folder = await resolveTarget(dirname(path), left);
+  const folder = await resolveTarget(dirname(path), remainingLinks);
   if (!(await isLink(path))) return join(folder, basename(path));
-  if (left === 0) throw invalidField("path", "leads through too many symbolic links");
-  return resolveTarget(resolve(folder, await readlink(path)), left - 1);
+  if (remainingLinks === 0) throw invalidField("path", "leads through too many symbolic links");
+  return resolveTarget(resolve(folder, await readlink(path)), remainingLinks - 1);
 };
 
 /** Streams bytes `offset` to `offset` + `limit`. */
 export const readFile = async (path: string, offset: number, limit: number): Promise<Response> => {
   const size = await readSize(path);
-  // A file that cannot be opened is rejected here: a response that has started could only be cut off.
+  // Rejects a file that cannot be opened now, because an error after the response has started could only cut it off.
   await explainFileErrors(path, async () => (await open(path)).close());
   const end = Math.min(size, offset + limit);
   return new Response(Bun.file(path).slice(offset, Math.max(offset, end)), {
@@ -83,17 +83,17 @@ export const readFileLines = async (path: string, offset: number, limit: number)
   if (media_type !== undefined) return { content: "", file_size, lines_read: 0, total_lines: 0, media_type };
   const text = new TextDecoder().decode(await readBytes(path));
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
-  const read: string[] = [];
+  const returned: string[] = [];
   let bytes = 0;
   for (const line of lines.slice(offset - 1, offset - 1 + limit)) {
     bytes += line.length + 1;
     if (bytes > MAX_LINES_BYTES) break;
-    read.push(line);
+    returned.push(line);
   }
   return {
-    content: read.join("\n"),
+    content: returned.join("\n"),
     file_size,
-    lines_read: read.length,
+    lines_read: returned.length,
     total_lines: lines.length,
   };
 };
@@ -123,28 +123,28 @@ export const writeFile = (path: string, content: Uint8Array | string): Promise<v
     }
   });
 
-/** Like writeFile(), for a person's upload: rejects with 409 if the file exists, unless it is to be replaced. */
+/** Like writeFile(), for a person's upload: rejects with 409 if the file exists, unless `replaces` is true. */
 export const uploadFile = async (path: string, content: Uint8Array, replaces: boolean): Promise<void> => {
-  const isThere = await stat(path).catch(() => undefined);
-  if (isThere && !replaces) throw new AppError("conflict", "There is already a file of this name.", { detail: path });
+  const existing = await stat(path).catch(() => undefined);
+  if (existing && !replaces) throw new AppError("conflict", "There is already a file of this name.", { detail: path });
   await writeFile(path, content);
 };
 
 type ResolvedEdits = readonly (EditFiles["files"][number] & { absolute_path: string })[];
 type EditedText = { readonly path: string; readonly before: string; readonly text: string };
 
-/** Validates all edits before writing any file. Rejects with 400 and the edit that does not fit. */
+/** Validates all edits before writing any file. Rejects with 400 for the first edit that cannot be applied. */
 export const editFiles = async (files: ResolvedEdits): Promise<EditedFiles> => {
   const texts = await applyEdits(files);
   for (const [path, { text }] of texts) await writeFile(path, text);
-  return makeDiffs([...texts.values()]);
+  return createDiffs([...texts.values()]);
 };
 
-/** Returns what the edits would change without writing. Rejects with 400 like editFiles(). */
+/** Returns the diffs of the edits without writing any file. Rejects with 400 like editFiles(). */
 export const previewEdits = async (files: ResolvedEdits): Promise<EditedFiles> =>
-  makeDiffs([...(await applyEdits(files)).values()]);
+  createDiffs([...(await applyEdits(files)).values()]);
 
-/** Returns what writing the whole file would change. A file that is not text has no diff. */
+/** Returns the diff of replacing the whole file, without writing it. A file that is not text has no diff. */
 export const previewWrite = async (path: string, absolute_path: string, text: string): Promise<EditedFiles> => {
   const before = await readBytes(absolute_path).catch((error: unknown) => {
     if (error instanceof AppError && error.kind === "not_found") return undefined;
@@ -158,7 +158,7 @@ export const previewWrite = async (path: string, absolute_path: string, text: st
   return { files: [{ path, diff: isText ? createUnifiedDiff(path, new TextDecoder().decode(before), text) : "" }] };
 };
 
-const makeDiffs = (texts: readonly EditedText[]): EditedFiles => ({
+const createDiffs = (texts: readonly EditedText[]): EditedFiles => ({
   files: texts.map(({ path, before, text }) => ({ path, diff: createUnifiedDiff(path, before, text) })),
 });
 
@@ -172,7 +172,7 @@ const applyEdits = async (files: ResolvedEdits): Promise<ReadonlyMap<string, Edi
       const edited = applyEdit(text, edit);
       if ("problem" in edited) throw invalidField(`files.${i}.edits.${j}.${edited.field}`, edited.problem);
       text = edited.text;
-      if (text.length > MAX_FILE) throw fileTooLarge();
+      if (text.length > MAX_FILE_BYTES) throw fileTooLarge();
     }
     texts.set(absolute_path, { path, before, text });
   }
@@ -198,19 +198,19 @@ const detectTypeAt = (path: string): Promise<string | undefined> =>
   explainFileErrors(path, async () => detectBinaryType(await Bun.file(path).slice(0, TEXT_SAMPLE_BYTES).bytes()));
 
 const readBytes = async (path: string): Promise<Uint8Array> => {
-  if ((await readSize(path)) > MAX_FILE) throw fileTooLarge();
+  if ((await readSize(path)) > MAX_FILE_BYTES) throw fileTooLarge();
   return explainFileErrors(path, () => Bun.file(path).bytes());
 };
 
-// A pipe or device could be read forever.
+// Rejects pipes and devices, because reading them might never end.
 const readSize = (path: string): Promise<number> =>
   explainFileErrors(path, async () => {
-    const found = await stat(path);
-    if (!found.isFile()) throw invalidField("path", "is not a regular file");
-    return found.size;
+    const stats = await stat(path);
+    if (!stats.isFile()) throw invalidField("path", "is not a regular file");
+    return stats.size;
   });
 
-const fileTooLarge = (): AppError => new AppError("too_large", `Files above ${MAX_FILE} bytes are not handled.`);
+const fileTooLarge = (): AppError => new AppError("too_large", `Files above ${MAX_FILE_BYTES} bytes are not handled.`);
 
 const explainFileErrors = async <T>(path: string, work: () => Promise<T>): Promise<T> => {
   try {

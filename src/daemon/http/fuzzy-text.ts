@@ -1,8 +1,11 @@
 // Finds a passage that looks the same although its characters differ: composed and decomposed letters, typographic quotes and dashes,
 // no-break and other spaces, tabs for spaces, invisible characters. Unedited parts keep the file's characters. Pure.
 
-/** A text in normalized form. `at[i]` is the offset of character i in the original text; the last entry is its end. */
-type NormalizedText = { readonly text: string; readonly at: readonly number[] };
+/**
+ * A text in normalized form. `offsets[i]` is the offset of character i in the original text; the last entry is the length of the original
+ * text.
+ */
+type NormalizedText = { readonly text: string; readonly offsets: readonly number[] };
 export type Match = { readonly from: number; readonly to: number };
 
 const LOOKALIKE_CHARACTERS: readonly (readonly [characters: RegExp, plain: string])[] = [
@@ -17,53 +20,55 @@ const INVISIBLE_CHARACTERS = /^[\u200b-\u200d\u2060\ufeff\u00ad]+$/;
 
 /** Returns the non-overlapping matches of the passage. */
 export const findAlike = (text: string, passage: string): Match[] => {
-  const target = toPlain(passage).text;
+  const target = normalize(passage).text;
   if (target.trim() === "") return [];
-  const { text: plain, at } = toPlain(text);
+  const { text: plain, offsets } = normalize(text);
   const found: Match[] = [];
   for (let from = plain.indexOf(target); from >= 0; from = plain.indexOf(target, from + target.length)) {
-    found.push({ from: at[from] ?? 0, to: at[from + target.length] ?? text.length });
+    found.push({ from: offsets[from] ?? 0, to: offsets[from + target.length] ?? text.length });
   }
   return found;
 };
 
 /** Returns the replacement for the match: keeps the file's own characters where old and new text are equal, and its indentation. */
-export const makeReplacement = (
+export const buildReplacement = (
   text: string,
   { from, to }: Match,
   { old_text, new_text }: { readonly old_text: string; readonly new_text: string },
 ): string => {
   const before = text.slice(from, to);
   const target = matchIndent(before, isAtLineStart(text, from), old_text, new_text);
-  const [file, next] = [toPlain(before), toPlain(target)];
+  const [file, next] = [normalize(before), normalize(target)];
   const shorter = Math.min(file.text.length, next.text.length);
   let start = 0;
   while (start < shorter && file.text[start] === next.text[start]) start += 1;
   let end = 0;
   while (end < shorter - start && file.text.at(-1 - end) === next.text.at(-1 - end)) end += 1;
   // Never split an original character that was normalized to several.
-  while (start > 0 && (isInside(file, start) || isInside(next, start))) start -= 1;
-  while (end > 0 && (isInside(file, file.text.length - end) || isInside(next, next.text.length - end))) end -= 1;
+  while (start > 0 && (splitsCharacter(file, start) || splitsCharacter(next, start))) start -= 1;
+  while (end > 0 && (splitsCharacter(file, file.text.length - end) || splitsCharacter(next, next.text.length - end)))
+    end -= 1;
   return (
-    before.slice(0, file.at[start]) +
-    target.slice(next.at[start], next.at[next.text.length - end]) +
-    before.slice(file.at[file.text.length - end])
+    before.slice(0, file.offsets[start]) +
+    target.slice(next.offsets[start], next.offsets[next.text.length - end]) +
+    before.slice(file.offsets[file.text.length - end])
   );
 };
 
 /** Returns true if the index splits an original character that was normalized to several. */
-const isInside = ({ at }: NormalizedText, index: number): boolean => index > 0 && at[index] === at[index - 1];
+const splitsCharacter = ({ offsets }: NormalizedText, index: number): boolean =>
+  index > 0 && offsets[index] === offsets[index - 1];
 
-const toPlain = (text: string): NormalizedText => {
+const normalize = (text: string): NormalizedText => {
   const pieces: string[] = [];
-  const at: number[] = [];
+  const offsets: number[] = [];
   for (const match of text.matchAll(TEXT_UNITS)) {
     const piece = normalizeUnit(match[0], text[match.index + match[0].length]);
     pieces.push(piece);
-    for (let count = 0; count < piece.length; count++) at.push(match.index);
+    for (let count = 0; count < piece.length; count++) offsets.push(match.index);
   }
-  at.push(text.length);
-  return { text: pieces.join(""), at };
+  offsets.push(text.length);
+  return { text: pieces.join(""), offsets };
 };
 
 /** Returns the normalized unit. `next`: the character after it. */
@@ -84,19 +89,19 @@ const getIndent = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
 
 /** Converts the new text to the file's indentation style, as far as the passage shows it. */
 const matchIndent = (before: string, startsAtLine: boolean, old_text: string, new_text: string): string => {
-  const file = before.split(/\r?\n/);
+  const fileLines = before.split(/\r?\n/);
   const fileIndents = new Map<string, string>();
   let spacesPerTab = 0;
   for (const [index, line] of old_text.split(/\r?\n/).entries()) {
     if (line.trim() === "" || (index === 0 && !startsAtLine)) continue;
-    const [requested, actual] = [getIndent(line), getIndent(file[index] ?? "")];
-    fileIndents.set(requested, actual);
-    if (/^ +$/.test(requested) && /^\t+$/.test(actual)) spacesPerTab ||= requested.length / actual.length;
+    const [passageIndent, actual] = [getIndent(line), getIndent(fileLines[index] ?? "")];
+    fileIndents.set(passageIndent, actual);
+    if (/^ +$/.test(passageIndent) && /^\t+$/.test(actual)) spacesPerTab ||= passageIndent.length / actual.length;
   }
   const reindent = (line: string): string => {
     const indent = getIndent(line);
-    const same = fileIndents.get(indent);
-    if (same !== undefined) return same + line.slice(indent.length);
+    const knownIndent = fileIndents.get(indent);
+    if (knownIndent !== undefined) return knownIndent + line.slice(indent.length);
     if (!Number.isInteger(spacesPerTab) || spacesPerTab === 0 || indent.includes("\t")) return line;
     const tabs = Math.floor(indent.length / spacesPerTab);
     return "\t".repeat(tabs) + " ".repeat(indent.length - tabs * spacesPerTab) + line.slice(indent.length);

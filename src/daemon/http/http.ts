@@ -49,7 +49,7 @@ import { createDebugRoutes, type DebugOptions } from "./debug.ts";
 import {
   editFiles,
   listDirectory,
-  MAX_FILE,
+  MAX_FILE_BYTES,
   previewEdits,
   previewWrite,
   readFile,
@@ -81,12 +81,12 @@ export type HttpApiOptions = {
   /** Resolves a caller's path to an absolute one. */
   resolve(path: string): string;
   /** Returns the current folder of this terminal's shell. */
-  folderOf(terminal: string): string | undefined;
-  /** Called when the workspace is being stopped: the daemon runs its stop scripts and ends. */
+  findTerminalFolder(terminal: string): string | undefined;
+  /** Ends the daemon, which runs its stop scripts first. Called when the workspace is being stopped. */
   shutDown(): void;
-  /** Called when the owner's secrets have changed: the daemon loads them again. */
+  /** Makes the daemon load the owner's secrets again. Called when they have changed. */
   renewSecrets(): void;
-  /** Called with a new token of the agent, which replaces the current one. Returns the sub-agents that this process created. */
+  /** Replaces the agent's token by a new one. Returns the sub-agents that this process created. */
   renewToken(token: string): readonly string[];
 };
 
@@ -100,17 +100,17 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
   const socket = join(folder, "api");
   const server = Bun.serve({
     unix: socket,
-    maxRequestBodySize: MAX_FILE,
+    maxRequestBodySize: MAX_FILE_BYTES,
     // The server decides how long to keep a connection.
     idleTimeout: 0,
     routes: {
-      ...makeRoutes(options),
+      ...createRoutes(options),
       ...createContainerRoutes(options.containers),
       ...createGitRoutes(options.git),
       ...createDebugRoutes(options.debug),
       ...createHookRoutes(options, readBody),
       ...createCodingAgentRoutes(options.codingAgents, readBody, parseNumber),
-      ...createDesktopRoutes({ ...options, actionOf: readAction }),
+      ...createDesktopRoutes({ ...options, readAction }),
     },
     websocket: handledSockets,
     fetch: () => toErrorResponse(new AppError("not_found", "Route not found.")),
@@ -127,7 +127,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
 
 type Request_ = Request & { params: Record<string, string> };
 
-const makeRoutes = ({
+const createRoutes = ({
   ports,
   processes,
   git,
@@ -139,8 +139,8 @@ const makeRoutes = ({
   folderOf,
   ...notices
 }: HttpApiOptions) => {
-  const edits = new OnceByName<EditedFiles>();
-  const path = (request: Request): string => resolve(getQuery(request, "path") || notFound("path"));
+  const editResults = new OnceByName<EditedFiles>();
+  const getPath = (request: Request): string => resolve(getQuery(request, "path") || failMissing("path"));
   /** A chat's repositories are derived from the paths that its tools touch. */
   const recordAccess = (request: Request, paths: readonly string[], changed: boolean): void => {
     const chats = parseChats(request);
@@ -167,11 +167,11 @@ const makeRoutes = ({
     },
     "/api/v0/context": { GET: () => Response.json(context.current) },
     "/api/v0/context/skill-files": {
-      GET: async (request: Request) => Response.json(await listSkillFiles(path(request))),
+      GET: async (request: Request) => Response.json(await listSkillFiles(getPath(request))),
     },
     "/api/v0/context/skill-file": {
       GET: async (request: Request) =>
-        Response.json(await readSkillFile(path(request), getQuery(request, "file") || notFound("file"))),
+        Response.json(await readSkillFile(getPath(request), getQuery(request, "file") || failMissing("file"))),
     },
     "/api/v0/mcp/call-tool": {
       POST: async (request: Request) => {
@@ -193,11 +193,11 @@ const makeRoutes = ({
     },
     "/api/v0/resolve-path": {
       GET: async (request: Request) =>
-        Response.json({ resolved_path: await resolvePath(await resolveSimilarPath(path(request))) }),
+        Response.json({ resolved_path: await resolvePath(await resolveSimilarPath(getPath(request))) }),
     },
     "/api/v0/read-file": {
       GET: async (request: Request) => {
-        const file = await resolveSimilarPath(path(request));
+        const file = await resolveSimilarPath(getPath(request));
         recordAccess(request, [file], false);
         return readFile(file, parseNumber(request, "offset", 0), parseNumber(request, "limit", NO_MAXIMUM));
       },
@@ -205,36 +205,36 @@ const makeRoutes = ({
     "/api/v0/read-file-lines": {
       GET: async (request: Request) => {
         const offset = Math.max(1, parseNumber(request, "offset", 1));
-        const file = await resolveSimilarPath(path(request));
+        const file = await resolveSimilarPath(getPath(request));
         recordAccess(request, [file], false);
         return Response.json(await readFileLines(file, offset, parseNumber(request, "limit", 2_000)));
       },
     },
     "/api/v0/write-file": {
       POST: async (request: Request) => {
-        await writeFile(path(request), await request.bytes());
-        recordAccess(request, [path(request)], true);
+        await writeFile(getPath(request), await request.bytes());
+        recordAccess(request, [getPath(request)], true);
         return Response.json({ message: "The file was written." });
       },
     },
     "/api/v0/upload": {
       POST: async (request: Request) => {
-        const folder = folderOf(getQuery(request, "terminal")) ?? resolve(getQuery(request, "folder") || ".");
-        const written = join(folder, basename(getQuery(request, "name") || notFound("name")));
-        await uploadFile(written, await request.bytes(), getQuery(request, "replace") === "true");
-        return Response.json({ path: written });
+        const folder = findTerminalFolder(getQuery(request, "terminal")) ?? resolve(getQuery(request, "folder") || ".");
+        const file = join(folder, basename(getQuery(request, "name") || failMissing("name")));
+        await uploadFile(file, await request.bytes(), getQuery(request, "replace") === "true");
+        return Response.json({ path: file });
       },
     },
     "/api/v0/edit-files": {
       POST: async (request: Request) => {
         const { id, files } = await readBody(request, EditFiles);
         const placed = await Promise.all(
-          files.map(async ({ path: given, edits: wanted }) => {
-            return { path: given, edits: wanted, absolute_path: await resolveSimilarPath(resolve(given)) };
+          files.map(async ({ path, edits }) => {
+            return { path, edits, absolute_path: await resolveSimilarPath(resolve(path)) };
           }),
         );
         const edit = () => editFiles(placed);
-        const edited = await (id === undefined ? edit() : edits.run(id, edit));
+        const edited = await (id === undefined ? edit() : editResults.run(id, edit));
         recordAccess(
           request,
           placed.map(({ absolute_path }) => absolute_path),
@@ -312,13 +312,13 @@ const makeRoutes = ({
     "/api/v0/processes/list": { GET: () => Response.json({ processes: processes.list() }) },
     "/api/v0/processes/:id/output": {
       GET: async (request: Request_) => {
-        const requestedAt = {
+        const query = {
           after: parseNumber(request, "after", 0),
           wait_ms: parseNumber(request, "wait_ms", 0),
           limit: parseNumber(request, "limit", NO_MAXIMUM),
           follow: getQuery(request, "follow") === "1",
         };
-        return Response.json(await processes.output(request.params.id ?? "", requestedAt));
+        return Response.json(await processes.output(request.params.id ?? "", query));
       },
     },
     "/api/v0/processes/:id/signal": {
@@ -332,7 +332,7 @@ const makeRoutes = ({
 
 const readAction = (request: Request) => readBody(request, DesktopAction);
 
-const notFound = (name: string): never => {
+const failMissing = (name: string): never => {
   throw invalidField(name, "is missing");
 };
 
@@ -359,8 +359,8 @@ const readBody = async <S extends TSchema>(request: Request, schema: S): Promise
 };
 
 const toErrorResponse = (error: Error): Response => {
-  const known = error instanceof AppError ? error : new AppError("internal", "An internal error occurred.");
-  if (known.kind === "internal") log("daemon").error("a request failed: {error}", { error });
-  const { message, detail, validations } = known;
-  return Response.json({ message, detail, validations }, { status: STATUS[known.kind] });
+  const appError = error instanceof AppError ? error : new AppError("internal", "An internal error occurred.");
+  if (appError.kind === "internal") log("daemon").error("a request failed: {error}", { error });
+  const { message, detail, validations } = appError;
+  return Response.json({ message, detail, validations }, { status: STATUS[appError.kind] });
 };

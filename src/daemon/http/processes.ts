@@ -1,5 +1,5 @@
-// Programs that the server starts in the workspace for tools of chats, each in its own process group and with its latest output (facts/wire
-// 4.1, rule PT-7). Bounded in number and output.
+// Runs the programs that the server starts in the workspace for tools of chats, each in its own process group (facts/wire 4.1, rule PT-7).
+// Keeps the latest output of a limited number of programs.
 import { type Clock, toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -42,18 +42,18 @@ class OutputRing {
   /** Returns a copy of the last bytes, oldest first. If bytes were dropped, it begins at a character boundary. */
   snapshot(): Uint8Array {
     if (this.#written < this.#bytes.byteLength) return this.#bytes.slice(0, this.#end);
-    const whole = new Uint8Array(this.#bytes.byteLength);
+    const result = new Uint8Array(this.#bytes.byteLength);
     const tail = this.#bytes.subarray(this.#end);
-    whole.set(tail);
-    whole.set(this.#bytes.subarray(0, this.#end), tail.byteLength);
-    let at = 0;
-    while (at < 4 && ((whole[at] as number) & 0xc0) === 0x80) at += 1;
-    return whole.subarray(at);
+    result.set(tail);
+    result.set(this.#bytes.subarray(0, this.#end), tail.byteLength);
+    let start = 0;
+    while (start < 4 && ((result[start] as number) & 0xc0) === 0x80) start += 1;
+    return result.subarray(start);
   }
 }
 
 const MAX_RUNNING = 64;
-const MAX_KEPT = 128;
+const MAX_PROGRAMS = 128;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_WAIT_MS = 30_000;
 const SIGNALS = { terminate: "SIGTERM", kill: "SIGKILL", interrupt: "SIGINT" } as const;
@@ -64,7 +64,7 @@ export type ProcessesOptions = {
   clock: Clock;
   groups: ProcessGroups;
   env: Environment;
-  /** Returns the variables for showing programs on the desktop, while there is one. */
+  /** Returns the variables for showing programs on the desktop; empty while no desktop is running. */
   display(): Environment;
 };
 
@@ -83,7 +83,10 @@ type StartedProcess = {
   over: Promise<void>;
 };
 
-/** `after` in bytes; `limit` in bytes; `follow`: return on more output, not only at the end. */
+/**
+ * `after`: offset in bytes; `limit`: maximum number of bytes; `follow`: returns when there is more output, not only at the end of the
+ * program.
+ */
 export type OutputQuery = { after: number; wait_ms: number; limit?: number; follow?: boolean };
 
 export class Processes {
@@ -95,14 +98,14 @@ export class Processes {
   }
 
   /**
-   * Runs `sh -c command`, returns once it has started, and calls `over` when it has ended. Returns an existing process with this ID
+   * Runs `sh -c command`, returns once it has started, and calls `onEnded` when it has ended. Returns an existing process with this ID
    * unchanged. Rejects with 429 while too many run.
    */
-  start(request: StartProcess, directory: string, over: () => void = () => {}): ProcessInfo {
+  start(request: StartProcess, directory: string, onEnded: () => void = () => {}): ProcessInfo {
     const { id = uuid(), command, env = {}, timeout_ms = 0, writable_only } = request;
     const { clock, groups } = this.#options;
-    const known = this.#started.get(id);
-    if (known) return toInfo(known);
+    const existing = this.#started.get(id);
+    if (existing) return toInfo(existing);
     if (writable_only && !canRestrictWrites())
       throw new AppError("conflict", "This system cannot keep programs from writing files.");
     const running = [...this.#started.values()].filter(({ ended_at }) => ended_at === undefined);
@@ -110,7 +113,7 @@ export class Processes {
     this.#evictEnded();
     const ring = new OutputRing(MAX_OUTPUT_BYTES);
     const outputChanged = new Wakeup();
-    const started: StartedProcess = {
+    const program: StartedProcess = {
       id,
       pid: 0,
       command,
@@ -124,18 +127,18 @@ export class Processes {
       over: Promise.resolve(),
     };
     const onEnd = (exit_code: number, timed_out: boolean): void => {
-      Object.assign(started, { exit_code, timed_out, ended_at: clock.now() });
-      over();
+      Object.assign(program, { exit_code, timed_out, ended_at: clock.now() });
+      onEnded();
     };
-    started.over = runProcess({
-      command: [...(writable_only ? readOnly(writable_only) : []), "sh", "-c", command],
+    program.over = runProcess({
+      command: [...(writable_only ? buildReadOnlyPrefix(writable_only) : []), "sh", "-c", command],
       directory,
       env: { ...this.#options.display(), ...this.#options.env, ...env },
       clock,
       groups,
       timeout_ms,
       onStart: (pid) => {
-        started.pid = pid;
+        program.pid = pid;
       },
       onOutput: (_, bytes) => {
         ring.push(bytes);
@@ -148,8 +151,8 @@ export class Processes {
         onEnd(CANNOT_START_CODE, false);
       },
     );
-    this.#started.set(started.id, started);
-    return toInfo(started);
+    this.#started.set(program.id, program);
+    return toInfo(program);
   }
 
   /** Returns processes, oldest first. */
@@ -160,26 +163,26 @@ export class Processes {
   /** Returns the retained output from offset `after` on. Waits up to `wait_ms` for the program's end, or for new output. */
   async output(id: string, query: OutputQuery): Promise<ProcessOutput> {
     const { after, wait_ms, limit = MAX_OUTPUT_BYTES, follow = false } = query;
-    const started = this.#find(id);
-    const hasNews = () => follow && started.ring.written > after;
-    if (wait_ms > 0 && started.ended_at === undefined && !hasNews()) {
-      const waited = new AbortController();
-      const wait = pause(this.#options.clock, Math.min(wait_ms, MAX_WAIT_MS), waited.signal);
-      await Promise.race([started.over, wait, ...(follow ? [started.news.wait()] : [])]);
-      waited.abort();
+    const program = this.#find(id);
+    const hasNews = () => follow && program.ring.written > after;
+    if (wait_ms > 0 && program.ended_at === undefined && !hasNews()) {
+      const waitEnd = new AbortController();
+      const wait = pause(this.#options.clock, Math.min(wait_ms, MAX_WAIT_MS), waitEnd.signal);
+      await Promise.race([program.over, wait, ...(follow ? [program.news.wait()] : [])]);
+      waitEnd.abort();
     }
-    const retained = started.ring.snapshot();
-    const { written } = started.ring;
+    const retained = program.ring.snapshot();
+    const { written } = program.ring;
     const first = written - retained.byteLength;
     const from = Math.min(written, Math.max(first, after));
     const requested = retained.subarray(from - first, from - first + limit);
-    // The rest of a character may be still to come, or beyond the limit.
-    const isLast = started.ended_at !== undefined && from + requested.byteLength === written;
-    const whole = isLast ? requested : trimPartialCharacter(requested);
-    const next = from + whole.byteLength;
-    const output = new TextDecoder("utf-8", { ignoreBOM: true }).decode(whole);
+    // The remaining bytes of the last character may not be written yet, or may be beyond the limit.
+    const isLast = program.ended_at !== undefined && from + requested.byteLength === written;
+    const complete = isLast ? requested : trimPartialCharacter(requested);
+    const next = from + complete.byteLength;
+    const output = new TextDecoder("utf-8", { ignoreBOM: true }).decode(complete);
     const more = from + requested.byteLength < written;
-    return { ...toInfo(started), output, from, next, more, truncated: from > after };
+    return { ...toInfo(program), output, from, next, more, truncated: from > after };
   }
 
   /** Signals the whole process group. Rejects with 409 if the program has ended. */
@@ -201,14 +204,14 @@ export class Processes {
 
   #evictEnded(): void {
     for (const [id, { ended_at }] of this.#started) {
-      if (this.#started.size < MAX_KEPT) return;
+      if (this.#started.size < MAX_PROGRAMS) return;
       if (ended_at !== undefined) this.#started.delete(id);
     }
   }
 }
 
 /** Returns the prefix for a command that may write only these files. */
-const readOnly = (writable: readonly string[]): string[] => [
+const buildReadOnlyPrefix = (writable: readonly string[]): string[] => [
   ...getOwnCommand(),
   ...["readonly", ...writable.flatMap((path) => ["--writable", path]), "--"],
 ];

@@ -1,12 +1,13 @@
-// Finds the line most similar to a passage that was not found, so that the next attempt can be correct. Pure and bounded.
+// Finds the line that is most similar to a passage that was not found, so that a model can correct its next attempt. The number and length
+// of compared lines is limited. Pure.
 
 const MAX_LINES = 20_000;
-const MAX_LENGTH = 500;
-const MAX_SHOWN = 200;
-/** Less similar lines do not help. */
+const MAX_LINE_CHARS = 500;
+const MAX_SHOWN_CHARS = 200;
+/** Minimum likeness of a line that is returned; less similar lines do not help. */
 const MIN_LIKENESS = 0.5;
 
-/** Returns a sentence with a leading space; empty if no line is similar. */
+/** Returns a sentence about the line, with a leading space; empty if no line is similar. */
 export const findNearestLine = (text: string, passage: string): string => {
   const lines = text.split(/\r?\n/, MAX_LINES);
   const knownLines = new Set(lines.map((line) => line.trim()));
@@ -22,15 +23,15 @@ export const findNearestLine = (text: string, passage: string): string => {
     if (likeness > best.likeness) best = { likeness, index };
   }
   if (best.likeness < MIN_LIKENESS) return "";
-  return ` The nearest line is ${best.index + 1}: ${JSON.stringify((lines[best.index] ?? "").slice(0, MAX_SHOWN))}`;
+  return ` The nearest line is ${best.index + 1}: ${JSON.stringify((lines[best.index] ?? "").slice(0, MAX_SHOWN_CHARS))}`;
 };
 
 /** Counts pairs of adjacent characters. */
 const countPairs = (line: string): Map<string, number> => {
-  const plain = line.trim().slice(0, MAX_LENGTH).normalize("NFKC").toLowerCase();
+  const plain = line.trim().slice(0, MAX_LINE_CHARS).normalize("NFKC").toLowerCase();
   const pairs = new Map<string, number>();
-  for (let at = 0; at + 1 < plain.length; at++) {
-    const pair = plain.slice(at, at + 2);
+  for (let index = 0; index + 1 < plain.length; index++) {
+    const pair = plain.slice(index, index + 2);
     pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
   }
   return pairs;

@@ -1,19 +1,20 @@
-// Finds a file with a name that looks like the requested one: models write plain spaces and composed letters where the disk has others.
+// Finds a file with a name that looks like the requested one: models write plain spaces and composed letters even if the file's name has
+// other characters.
 import { access, readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 /** Returns the path if it exists, else the only path that looks the same, else the path unchanged. */
-export const resolveSimilarPath = async (path: string): Promise<string> => (await findLike(path)) ?? path;
+export const resolveSimilarPath = async (path: string): Promise<string> => (await findSimilarPath(path)) ?? path;
 
-const findLike = async (path: string): Promise<string | undefined> => {
+const findSimilarPath = async (path: string): Promise<string | undefined> => {
   if (await pathExists(path)) return path;
-  const above = dirname(path);
-  const folder = above === path ? undefined : await findLike(above);
+  const parent = dirname(path);
+  const folder = parent === path ? undefined : await findSimilarPath(parent);
   if (folder === undefined) return undefined;
   const normalizedName = normalizeLook(basename(path));
   const names = await readdir(folder).catch(() => []);
-  const [found, ...others] = names.filter((name) => normalizeLook(name) === normalizedName);
-  return found !== undefined && others.length === 0 ? join(folder, found) : undefined;
+  const [match, ...others] = names.filter((name) => normalizeLook(name) === normalizedName);
+  return match !== undefined && others.length === 0 ? join(folder, match) : undefined;
 };
 
 const normalizeLook = (name: string): string =>

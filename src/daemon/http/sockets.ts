@@ -1,4 +1,4 @@
-// WebSockets of the daemon's HTTP API: one set of callbacks that dispatches to the handler of each route. Bounds incoming and buffered
+// WebSockets of the daemon's HTTP API: one set of callbacks that dispatches to the handler of each route. Limits incoming and buffered
 // data. Used by http.ts.
 import type { ServerWebSocket } from "bun";
 
@@ -13,14 +13,14 @@ export interface SocketHandler {
 export type SocketData = { readonly handler: SocketHandler };
 
 /** Maximum size of an incoming message; the longest is text pasted into a desktop. */
-const MAX_IN_BYTES = 1024 * 1024;
-const MAX_OUT_BYTES = 16 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 1024 * 1024;
+const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 
 export const handledSockets = {
   idleTimeout: 60,
   sendPings: true,
-  maxPayloadLength: MAX_IN_BYTES,
-  backpressureLimit: MAX_OUT_BYTES,
+  maxPayloadLength: MAX_MESSAGE_BYTES,
+  backpressureLimit: MAX_BUFFERED_BYTES,
   closeOnBackpressureLimit: true,
   open: (socket: ServerWebSocket<SocketData>) => socket.data.handler.open?.(socket),
   message: (socket: ServerWebSocket<SocketData>, data: string | Uint8Array) =>

@@ -1,5 +1,5 @@
-// Forwards a peer's datagrams to UDP ports of the workspace. Each pair of ports has its own socket so that responses can be routed back; an
-// idle one is closed after two minutes. [WN-8]
+// Forwards a peer's datagrams to UDP ports of the workspace. Each pair of ports has its own socket, so that responses can be routed back.
+// An idle socket is closed after two minutes. [WN-8]
 import type { Clock } from "#base/clock.ts";
 import type { Datagram } from "#src/tailnet/index.ts";
 
@@ -26,7 +26,7 @@ export class DatagramFlows {
     let flow = this.#flows.get(name);
     if (!flow) {
       if (this.#flows.size >= MAX_FLOWS) return;
-      // Without an `error` handler, a port without a listener would crash the process: the kernel reports it as a socket error.
+      // The kernel reports a port without a listener as a socket error, which would crash the process without an `error` handler.
       const handlers = { data: (_: unknown, reply: Buffer) => answer(reply), error: () => {} };
       const socket = Bun.udpSocket({ hostname: "127.0.0.1", socket: handlers });
       flow = { socket, usedAt: 0 };
@@ -47,8 +47,8 @@ export class DatagramFlows {
   }
 
   #closeIdle(): void {
-    const before = this.#clock.monotonic() - IDLE_TIMEOUT_MS;
-    for (const [name, { usedAt }] of this.#flows) if (usedAt < before) this.#closeFlow(name);
+    const deadlineMs = this.#clock.monotonic() - IDLE_TIMEOUT_MS;
+    for (const [name, { usedAt }] of this.#flows) if (usedAt < deadlineMs) this.#closeFlow(name);
   }
 
   #closeFlow(name: string): void {

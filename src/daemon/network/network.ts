@@ -1,6 +1,6 @@
-// The daemon as a peer of the private network, through which genuine editors, command lines and agents' servers reach a workspace. Joins
-// over the daemon's own connection, and serves SSH, speed tests, terminals, the HTTP API and the workspace's ports to every peer with a
-// tunnel. [WN-7]
+// Makes the daemon a peer of the private network, through which unmodified editors and command lines reach a workspace. Joins over the
+// daemon's own connection, and serves SSH, speed tests, terminals, the HTTP API and the workspace's ports to every peer with a tunnel.
+// [WN-7]
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -32,7 +32,7 @@ export type NetworkOptions = {
   /** The services that the server's tunnel also reaches. */
   services: TunnelServices;
   ssh: SshServer;
-  /** Counts a new stream to a port of the workspace; the result is called when it ends. */
+  /** Counts a new stream to a port of the workspace. The result receives the stream's bytes and its end. */
   counted(): CountedStream;
   reports: ConnectionReports;
 };
@@ -49,14 +49,14 @@ class NetworkAgent implements JoinedNetwork {
   readonly #options: NetworkOptions;
   readonly #peer: NetworkPeer;
   readonly #flows = new Map<Remote, DatagramFlows>();
-  readonly #own: ReadonlyMap<number, Service>;
-  readonly #ports: PortVisits;
+  readonly #daemonServices: ReadonlyMap<number, Service>;
+  readonly #portVisits: PortVisits;
 
   constructor(options: NetworkOptions) {
     const { url, agent_id, clock, random, connection, signal, ssh } = options;
     this.#options = options;
-    this.#ports = new PortVisits(options);
-    this.#own = new Map<number, Service>([
+    this.#portVisits = new PortVisits(options);
+    this.#daemonServices = new Map<number, Service>([
       [AGENT_PORT.ssh, (stream, ip) => ssh.serve(stream, ip)],
       [AGENT_PORT.system_ssh, (stream, ip) => ssh.serve(stream, ip)],
       [AGENT_PORT.speed_test, (stream) => serveSpeedTest(stream, clock)],
@@ -88,7 +88,7 @@ class NetworkAgent implements JoinedNetwork {
   async #accept(connection: TcpConnection, port: number): Promise<void> {
     try {
       const ip = addressWords(connection.ends.target);
-      const run = this.#own.get(port) ?? (await this.#connectService(port));
+      const run = this.#daemonServices.get(port) ?? (await this.#connectService(port));
       connection.accept();
       await run(connection, ip);
     } catch (error) {
@@ -103,7 +103,7 @@ class NetworkAgent implements JoinedNetwork {
     const service = services.get(port);
     if (!service) {
       const run = await connectTcp({ port, tls: false }, clock, counted);
-      return (stream, ip) => run(stream).finally(this.#ports.begin(ip, port));
+      return (stream, ip) => run(stream).finally(this.#portVisits.begin(ip, port));
     }
     const run = await service();
     if (port !== AGENT_PORT.terminal) return run;
@@ -114,8 +114,8 @@ class NetworkAgent implements JoinedNetwork {
   }
 
   #getFlows(remote: Remote): DatagramFlows {
-    const known = this.#flows.get(remote);
-    if (known) return known;
+    const existing = this.#flows.get(remote);
+    if (existing) return existing;
     const flows = new DatagramFlows(this.#options.clock);
     this.#flows.set(remote, flows);
     remote.over.signal.addEventListener("abort", () => {
@@ -126,7 +126,7 @@ class NetworkAgent implements JoinedNetwork {
   }
 
   #end(): void {
-    this.#ports.close();
+    this.#portVisits.close();
     this.#options.ssh.close();
     void this.#peer.close();
   }

@@ -12,17 +12,17 @@ type Visit = { streams: number; idleTimer: Timer | undefined; readonly ended: Re
 export class PortVisits {
   readonly #clock: Clock;
   readonly #reports: Pick<ConnectionReports, "begin">;
-  readonly #open = new Map<string, Visit>();
+  readonly #visits = new Map<string, Visit>();
 
   constructor({ clock, reports }: { clock: Clock; reports: Pick<ConnectionReports, "begin"> }) {
     this.#clock = clock;
     this.#reports = reports;
   }
 
-  /** Records a new stream; call the result when it has ended. */
+  /** Records a new stream. Returns a function to call when the stream has ended. */
   begin(ip: string, port: number): () => void {
     const key = `${ip} ${port}`;
-    const visit = this.#open.get(key) ?? this.#createVisit(key, ip, port);
+    const visit = this.#visits.get(key) ?? this.#createVisit(key, ip, port);
     if (!visit) return () => {};
     visit.streams += 1;
     visit.idleTimer?.cancel();
@@ -30,7 +30,7 @@ export class PortVisits {
       visit.streams -= 1;
       if (visit.streams > 0) return;
       visit.idleTimer = this.#clock.after(IDLE_TIMEOUT_MS, () => {
-        this.#open.delete(key);
+        this.#visits.delete(key);
         visit.ended("the port has been idle");
       });
     };
@@ -38,17 +38,17 @@ export class PortVisits {
 
   /** Ends all visits. */
   close(): void {
-    for (const visit of this.#open.values()) {
+    for (const visit of this.#visits.values()) {
       visit.idleTimer?.cancel();
       visit.ended("the agent has stopped");
     }
-    this.#open.clear();
+    this.#visits.clear();
   }
 
   #createVisit(key: string, ip: string, port: number): Visit | undefined {
-    if (this.#open.size >= MAX_PORTS) return undefined;
+    if (this.#visits.size >= MAX_PORTS) return undefined;
     const visit = { streams: 0, idleTimer: undefined, ended: this.#reports.begin({ port }, ip) };
-    this.#open.set(key, visit);
+    this.#visits.set(key, visit);
     return visit;
   }
 }

@@ -5,10 +5,10 @@ import { ptr } from "bun:ffi";
 import { log } from "#base/log.ts";
 import { loadSystemLibrary } from "#base/system/library.ts";
 
-/** From this version on, truncating a file by name is also restricted. */
+/** The first version of Landlock that also restricts truncating a file by name. */
 const MIN_VERSION = 3;
-/** From this version on, signals to programs outside are also blocked. */
-const SCOPED_ACCESS = 6;
+/** The first version of Landlock that also blocks signals to programs outside of the sandbox. */
+const MIN_SCOPED_VERSION = 6;
 
 // linux/landlock.h: the rights to change files, by bit.
 const WRITE_FILE = 1n << 1n;
@@ -25,7 +25,7 @@ const SET_NO_NEW_PRIVS = 38;
 const SIGPIPE = 13;
 
 /** Devices that are always writable, since they store nothing. */
-const SINKS = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
+const WRITABLE_DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
 const SYMBOLS = {
   syscall: { args: ["i64", "i64", "i64", "i64", "i64"], returns: "i64" },
@@ -35,52 +35,59 @@ const SYMBOLS = {
   execvp: { args: ["ptr", "ptr"], returns: "i32" },
 } as const;
 
-const load = () => loadSystemLibrary(SYMBOLS);
+const loadLibrary = () => loadSystemLibrary(SYMBOLS);
 
 let cachedSupport: boolean | undefined;
 
 /** Returns true if programs can be restricted here. */
 export const canRestrictWrites = (): boolean => {
-  cachedSupport ??= readVersion(load()) >= MIN_VERSION;
+  cachedSupport ??= readVersion(loadLibrary()) >= MIN_VERSION;
   return cachedSupport;
 };
 
-type Library = NonNullable<ReturnType<typeof load>>;
+type Library = NonNullable<ReturnType<typeof loadLibrary>>;
 
 const readVersion = (c: Library | undefined): number =>
   c ? Number(c.syscall(SYS_LANDLOCK_CREATE_RULESET, 0n, 0n, 1n, 0n)) : 0;
 
 /**
- * Replaces this process with a program that may write only these files, as far as they exist. Never returns. Throws Error if the
+ * Replaces this process with a program that may write only these files. Ignores files that do not exist. Never returns. Throws Error if the
  * restriction or the start fails.
  */
 export const execReadOnly = (command: readonly [string, ...string[]], writable: readonly string[]): never => {
-  const c = load();
-  const version = readVersion(c);
-  if (!c || version < MIN_VERSION) throw new Error("This system has no Landlock of version 3 or later.");
-  const isScoped = version >= SCOPED_ACCESS;
+  const library = loadLibrary();
+  const version = readVersion(library);
+  if (!library || version < MIN_VERSION) throw new Error("This system has no Landlock of version 3 or later.");
+  const isScoped = version >= MIN_SCOPED_VERSION;
   // handled_access_fs, handled_access_net, scoped: abstract sockets and signals.
   const attributes = new BigUint64Array([CHANGES, 0n, 3n]);
   const size = isScoped ? 24n : 8n;
-  const rules = c.syscall(SYS_LANDLOCK_CREATE_RULESET, BigInt(ptr(attributes)), size, 0n, 0n);
-  if (rules < 0n) throw new Error("Landlock makes no rules.");
-  for (const path of [...SINKS, ...writable]) {
-    const file = c.open(ptr(toCString(path)), O_PATH);
+  const rules = library.syscall(SYS_LANDLOCK_CREATE_RULESET, BigInt(ptr(attributes)), size, 0n, 0n);
+  if (rules < 0n) throw new Error("Landlock could not create a rule set.");
+  for (const path of [...WRITABLE_DEVICES, ...writable]) {
+    const file = library.open(ptr(toCString(path)), O_PATH);
     if (file < 0) continue;
     const rule = new DataView(new ArrayBuffer(12));
     rule.setBigUint64(0, WRITE_FILE | TRUNCATE, true);
     rule.setInt32(8, file, true);
-    const added = c.syscall(SYS_LANDLOCK_ADD_RULE, rules, PATH_BENEATH, BigInt(ptr(new Uint8Array(rule.buffer))), 0n);
+    const added = library.syscall(
+      SYS_LANDLOCK_ADD_RULE,
+      rules,
+      PATH_BENEATH,
+      BigInt(ptr(new Uint8Array(rule.buffer))),
+      0n,
+    );
     if (added < 0n) log("daemon").warn("{path} cannot be left writable", { path });
   }
-  if (c.prctl(SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n) !== 0) throw new Error("The program cannot be kept from new rights.");
-  if (c.syscall(SYS_LANDLOCK_RESTRICT_SELF, rules, 0n, 0n, 0n) !== 0n)
+  if (library.prctl(SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n) !== 0)
+    throw new Error("The program cannot be kept from new rights.");
+  if (library.syscall(SYS_LANDLOCK_RESTRICT_SELF, rules, 0n, 0n, 0n) !== 0n)
     throw new Error("Landlock could not restrict the process.");
   // Restores the default that a program has when a shell starts it.
-  c.signal(SIGPIPE, 0n);
+  library.signal(SIGPIPE, 0n);
   const commandStrings = command.map(toCString);
-  const list = new BigUint64Array([...commandStrings.map((word) => BigInt(ptr(word))), 0n]);
-  c.execvp(ptr(commandStrings[0] as Buffer), ptr(list));
+  const argv = new BigUint64Array([...commandStrings.map((word) => BigInt(ptr(word))), 0n]);
+  library.execvp(ptr(commandStrings[0] as Buffer), ptr(argv));
   throw new Error(`${command[0]} cannot be started.`);
 };
 

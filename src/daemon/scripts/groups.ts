@@ -1,24 +1,27 @@
-// The process groups of everything that the daemon has started, so that nothing is left behind (rule DM-16). A group outlives its first
-// process: a script may leave a server running in the background, which is allowed until the daemon stops.
+// Tracks the process groups of all programs that the daemon has started, so that it can end all of them (rule DM-16). A group outlives its
+// first process: a script may leave a server running in the background, which is allowed until the daemon stops.
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { AGENT_MARK } from "../environment.ts";
+import { AGENT_ID_VARIABLE } from "../environment.ts";
 
 const KILL_DELAY_MS = 5_000;
 const POLL_INTERVAL_MS = 20;
 
 export class ProcessGroups {
   readonly #clock: Clock;
-  readonly #mark: string;
+  readonly #idVariable: string;
   readonly #groups = new Set<number>();
   /** Groups whose first process, our child, is still running. */
   readonly #leaders = new Set<number>();
 
-  /** The agent's ID is in the environment of every process. It identifies our processes when a process ID is reused. */
+  /**
+   * `agent_id` is in the environment of every process of the daemon. It distinguishes these from processes of other programs that have
+   * reused a process ID.
+   */
   constructor(options: { clock: Clock; agent_id: string }) {
     this.#clock = options.clock;
-    this.#mark = `${AGENT_MARK}=${options.agent_id}`;
+    this.#idVariable = `${AGENT_ID_VARIABLE}=${options.agent_id}`;
   }
 
   /** Registers a started group; its ID is that of its first process. */
@@ -39,11 +42,12 @@ export class ProcessGroups {
     this.#clock.after(KILL_DELAY_MS, () => this.#send(group, "SIGKILL"));
   }
 
-  /** Asks all groups to end, waits up to `grace_ms` milliseconds, and kills the rest. */
+  /** Asks all groups to end, waits up to `grace_ms`, and kills the groups that are still alive. */
   async endAll(grace_ms: number): Promise<void> {
     for (const group of this.#groups) this.#send(group, "SIGTERM");
-    const until = this.#clock.monotonic() + grace_ms;
-    while (this.#listAlive().length > 0 && this.#clock.monotonic() < until) await pause(this.#clock, POLL_INTERVAL_MS);
+    const deadlineMs = this.#clock.monotonic() + grace_ms;
+    while (this.#listAlive().length > 0 && this.#clock.monotonic() < deadlineMs)
+      await pause(this.#clock, POLL_INTERVAL_MS);
     for (const group of this.#listAlive()) this.#send(group, "SIGKILL");
   }
 
@@ -72,14 +76,14 @@ export class ProcessGroups {
       return false;
     }
     if (this.#leaders.has(group)) return true;
-    // Excludes zombies and groups of other owners if the system reports them.
+    // Excludes zombies and groups of other owners, if /proc is available.
     const members = listMembers(group);
     return members === undefined || members.some((pid) => this.#isOurs(pid));
   }
 
   #isOurs(pid: number): boolean {
     try {
-      return `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`.includes(`\0${this.#mark}\0`);
+      return `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`.includes(`\0${this.#idVariable}\0`);
     } catch {
       return false;
     }
@@ -101,8 +105,8 @@ const isMember = (pid: number, group: number): boolean => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     // The name in parentheses may contain anything. Next are state, parent and group.
-    const [state, , of] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return Number(of) === group && state !== "Z" && state !== "X";
+    const [state, , processGroup] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return Number(processGroup) === group && state !== "Z" && state !== "X";
   } catch {
     return false;
   }

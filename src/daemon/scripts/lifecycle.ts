@@ -1,4 +1,4 @@
-// Reports the agent's lifecycle state to the server: every change in order, and on each new connection the latest state again with its
+// Reports the agent's lifecycle state to the server: every change in order. Reports the latest state again on each new connection, with its
 // original time, in case the server has lost it (rules DM-4, DM-5).
 import type { Clock } from "#base/clock.ts";
 import type { LifecycleState } from "#schema/agents/agent.ts";
@@ -21,8 +21,8 @@ const STATES: Readonly<Record<LifecycleState, Lifecycle_State>> = {
 export class Lifecycle {
   readonly #reports: Reports;
   readonly #clock: Clock;
-  #newest: { state: LifecycleState; at: number } | undefined;
-  #waiting = 0;
+  #latest: { state: LifecycleState; at: number } | undefined;
+  #pendingCount = 0;
 
   constructor(options: { reports: Reports; clock: Clock }) {
     this.#reports = options.reports;
@@ -32,20 +32,20 @@ export class Lifecycle {
   /** Enters a state and reports it. */
   enter(state: LifecycleState): void {
     // The server rejects reports older than the last one, and the wall clock may be set back.
-    const at = Math.max(this.#clock.now(), this.#newest?.at ?? 0);
-    this.#newest = { state, at };
-    void this.#report(this.#newest);
+    const at = Math.max(this.#clock.now(), this.#latest?.at ?? 0);
+    this.#latest = { state, at };
+    void this.#report(this.#latest);
   }
 
   /** Reports the latest state again on a new connection, unless that report is still queued. */
   resend(): void {
-    if (this.#newest && this.#waiting === 0) void this.#report(this.#newest);
+    if (this.#latest && this.#pendingCount === 0) void this.#report(this.#latest);
   }
 
   async #report({ state, at }: { state: LifecycleState; at: number }): Promise<void> {
-    this.#waiting += 1;
+    this.#pendingCount += 1;
     const lifecycle = { state: STATES[state], changedAt: toTimestamp(at) };
     await this.#reports.add(`lifecycle ${state}`, (api, signal) => api.updateLifecycle({ lifecycle }, signal));
-    this.#waiting -= 1;
+    this.#pendingCount -= 1;
   }
 }

@@ -7,18 +7,18 @@ export type LogLine = { readonly at: number; readonly level: LogLevel; readonly 
 
 // Size of a line in addition to its text, so that empty lines count.
 const LINE_OVERHEAD_BYTES = 32;
-const COMPACT_AT = 1024;
+const COMPACT_AFTER_LINES = 1024;
 
 export class LineQueue {
-  readonly #bound: number;
+  readonly #maxBytes: number;
   #lines: { line: LogLine; bytes: number }[] = [];
   #head = 0;
   #bytes = 0;
-  #dropped = 0;
+  #droppedCount = 0;
 
-  /** `bound` in bytes of UTF-8, plus 32 per line. */
-  constructor(bound: number) {
-    this.#bound = bound;
+  /** `maxBytes`: bytes of UTF-8, plus 32 per line. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   /** Number of queued lines. */
@@ -35,28 +35,28 @@ export class LineQueue {
     const bytes = Buffer.byteLength(line.output) + LINE_OVERHEAD_BYTES;
     this.#lines.push({ line, bytes });
     this.#bytes += bytes;
-    while (this.#bytes > this.#bound && this.length > 1) {
+    while (this.#bytes > this.#maxBytes && this.length > 1) {
       this.#removeOldest();
-      this.#dropped += 1;
+      this.#droppedCount += 1;
     }
   }
 
   /** Counts lines as dropped that were taken but could not be delivered. */
   countDropped(count: number): void {
-    this.#dropped += count;
+    this.#droppedCount += count;
   }
 
-  /** Returns the oldest lines, up to `lines` lines and `bytes` bytes, but at least one. A notice about dropped lines comes first. */
-  take(lines: number, bytes: number): LogLine[] {
+  /** Returns the oldest lines, up to `maxLines` lines and `maxBytes` bytes, but at least one. A notice about dropped lines comes first. */
+  take(maxLines: number, maxBytes: number): LogLine[] {
     const taken: LogLine[] = [];
     let size = 0;
-    if (this.#dropped > 0) {
-      taken.push(this.#makeNotice());
-      this.#dropped = 0;
+    if (this.#droppedCount > 0) {
+      taken.push(this.#createNotice());
+      this.#droppedCount = 0;
     }
-    while (taken.length < lines && this.length > 0) {
+    while (taken.length < maxLines && this.length > 0) {
       const next = this.#lines[this.#head]!;
-      if (size > 0 && size + next.bytes > bytes) break;
+      if (size > 0 && size + next.bytes > maxBytes) break;
       size += next.bytes;
       taken.push(next.line);
       this.#removeOldest();
@@ -68,11 +68,11 @@ export class LineQueue {
     this.#lines = [];
     this.#head = 0;
     this.#bytes = 0;
-    this.#dropped = 0;
+    this.#droppedCount = 0;
   }
 
-  #makeNotice(): LogLine {
-    const count = this.#dropped;
+  #createNotice(): LogLine {
+    const count = this.#droppedCount;
     const at = this.#lines[this.#head]?.line.at ?? 0;
     const output = `[slipway: ${count} ${count === 1 ? "line was" : "lines were"} dropped here, the server could not be reached]`;
     return { at, level: "warn", output };
@@ -81,7 +81,7 @@ export class LineQueue {
   #removeOldest(): void {
     this.#bytes -= this.#lines[this.#head]!.bytes;
     this.#head += 1;
-    if (this.#head < COMPACT_AT || this.#head * 2 < this.#lines.length) return;
+    if (this.#head < COMPACT_AFTER_LINES || this.#head * 2 < this.#lines.length) return;
     this.#lines = this.#lines.slice(this.#head);
     this.#head = 0;
   }

@@ -19,7 +19,7 @@ const MAX_BATCH_BYTES = 64 * 1024;
 const BATCH_INTERVAL_MS = 250;
 const MAX_QUEUE_BYTES = 1024 * 1024;
 const MAX_BACKOFF_MS = 10_000;
-/** About five minutes of attempts. Connection failures are not counted. */
+/** Maximum number of refused attempts, which take about five minutes. Connection failures are not counted. */
 const MAX_REFUSALS = 35;
 
 /** The source ID for lines that belong to no script. */
@@ -38,7 +38,7 @@ export class Logs {
   readonly #options: LogsOptions;
   readonly #sources = new Map<string, LogSource>();
   /** True once the server accepts no more lines from this agent, permanently. */
-  #full = false;
+  #isFull = false;
 
   constructor(options: LogsOptions) {
     this.#options = options;
@@ -47,13 +47,13 @@ export class Logs {
   /** Returns the queue of a source, by its ID of 16 bytes. */
   getSource(id: Uint8Array): LogSource {
     const key = Buffer.from(id).toString("hex");
-    const known = this.#sources.get(key);
-    if (known) return known;
+    const existing = this.#sources.get(key);
+    if (existing) return existing;
     const createdSource = new LogSource(id.slice(), this.#options, {
-      isFull: () => this.#full,
+      isFull: () => this.#isFull,
       setFull: () => {
-        if (!this.#full) log("daemon").warn("the server stores no more log lines of this agent");
-        this.#full = true;
+        if (!this.#isFull) log("daemon").warn("the server stores no more log lines of this agent");
+        this.#isFull = true;
       },
     });
     this.#sources.set(key, createdSource);
@@ -74,8 +74,8 @@ export class LogSource {
   readonly #queue = new LineQueue(MAX_QUEUE_BYTES);
   #sending: Promise<void> | undefined;
   #sentAt = Number.NEGATIVE_INFINITY;
-  #gap: AbortController | undefined;
-  #flushNow = false;
+  #batchDelay: AbortController | undefined;
+  #isFlushing = false;
 
   constructor(id: Uint8Array, options: LogsOptions, limit: { isFull(): boolean; setFull(): void }) {
     this.#id = id;
@@ -86,17 +86,17 @@ export class LogSource {
   add(line: LogLine): void {
     if (this.#limit.isFull()) return;
     this.#queue.push(line);
-    if (this.#isBatch) this.#gap?.abort();
+    if (this.#hasFullBatch) this.#batchDelay?.abort();
     this.#sending ??= this.#sendBatches();
   }
 
   async flush(): Promise<void> {
-    this.#flushNow = true;
-    this.#gap?.abort();
+    this.#isFlushing = true;
+    this.#batchDelay?.abort();
     await this.#sending;
   }
 
-  get #isBatch(): boolean {
+  get #hasFullBatch(): boolean {
     return this.#queue.length >= MAX_BATCH_LINES || this.#queue.bytes >= MAX_BATCH_BYTES;
   }
 
@@ -119,11 +119,11 @@ export class LogSource {
   /** The first line is sent immediately; later ones wait briefly to share a batch. */
   async #waitUntilDue(): Promise<void> {
     const { clock } = this.#options;
-    const wait = this.#sentAt + BATCH_INTERVAL_MS - clock.monotonic();
-    if (wait > 0 && !this.#isBatch && !this.#flushNow) {
-      this.#gap = new AbortController();
-      await pause(clock, wait, this.#gap.signal);
-      this.#gap = undefined;
+    const delay_ms = this.#sentAt + BATCH_INTERVAL_MS - clock.monotonic();
+    if (delay_ms > 0 && !this.#hasFullBatch && !this.#isFlushing) {
+      this.#batchDelay = new AbortController();
+      await pause(clock, delay_ms, this.#batchDelay.signal);
+      this.#batchDelay = undefined;
     }
     this.#sentAt = clock.monotonic();
   }

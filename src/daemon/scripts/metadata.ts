@@ -50,12 +50,12 @@ export const collectMetadata = (
   const runPeriodically = async (description: WorkspaceAgentMetadata_Description): Promise<void> => {
     const interval = Math.max(1_000, fromMetadataDuration(description.interval));
     while (!signal.aborted) {
-      const began = clock.monotonic();
+      const startedAt = clock.monotonic();
       const at = clock.now();
       const result = await collect(description, interval, options);
       if (signal.aborted) return;
       latest.report(description.key, { key: description.key, at, ...result });
-      await pause(clock, Math.max(0, began + interval - clock.monotonic()), signal);
+      await pause(clock, Math.max(0, startedAt + interval - clock.monotonic()), signal);
     }
   };
   for (const description of descriptions) void runPeriodically(description);
@@ -87,13 +87,13 @@ const collect = async (
   }
 };
 
-/** Keeps the first bytes of an output and discards the rest. Keeps twice the limit, because surrounding whitespace is trimmed. */
+/** Keeps only the first bytes of an output: twice the limit, because surrounding whitespace is trimmed. */
 class OutputHead {
   #bytes = Buffer.alloc(0);
 
   add(bytes: Uint8Array): void {
-    const room = 2 * MAX_BYTES - this.#bytes.length;
-    if (room > 0) this.#bytes = Buffer.concat([this.#bytes, bytes.subarray(0, room)]);
+    const remainingBytes = 2 * MAX_BYTES - this.#bytes.length;
+    if (remainingBytes > 0) this.#bytes = Buffer.concat([this.#bytes, bytes.subarray(0, remainingBytes)]);
   }
 
   get text(): string {
@@ -104,7 +104,7 @@ class OutputHead {
 const truncateBytes = (text: string): string => {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_BYTES) return text;
-  // Drops a character that the limit cuts in half.
+  // Drops a character of which the limit cuts off a part.
   return bytes
     .subarray(0, MAX_BYTES)
     .toString("utf8")

@@ -21,7 +21,7 @@ export type ProcessOptions = {
   onOutput(from: "stdout" | "stderr", bytes: Uint8Array): void;
 };
 
-/** `pipes_left_open`: the program has ended, but ten seconds later its output had not; the rest is not read. */
+/** `pipes_left_open`: the program's output had not ended ten seconds after the program; later output is not read. */
 export type ProcessEnd = { exit_code: number; timed_out: boolean; pipes_left_open: boolean };
 
 const PIPE_TIMEOUT_MS = 10_000;
@@ -40,31 +40,31 @@ export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> =
   groups.add(child.pid);
   onStart?.(child.pid);
   let timed_out = false;
-  const stop = (): void => {
+  const endGroup = (): void => {
     timed_out = true;
     groups.end(child.pid);
   };
-  const limit = timeout_ms > 0 ? clock.after(timeout_ms, stop) : undefined;
+  const timer = timeout_ms > 0 ? clock.after(timeout_ms, endGroup) : undefined;
   const pipes = [
     { from: "stdout" as const, reader: child.stdout.getReader() },
     { from: "stderr" as const, reader: child.stderr.getReader() },
   ];
-  const read = Promise.all(pipes.map(({ from, reader }) => readAll(reader, (bytes) => onOutput(from, bytes))));
+  const readOutput = Promise.all(pipes.map(({ from, reader }) => readAll(reader, (bytes) => onOutput(from, bytes))));
   const exit_code = await child.exited;
-  limit?.cancel();
+  timer?.cancel();
   if (options.ends_group) groups.end(child.pid);
-  const closed = await finishesWithin(clock, PIPE_TIMEOUT_MS, read);
-  if (!closed) for (const { reader } of pipes) await reader.cancel();
+  const isClosed = await finishesWithin(clock, PIPE_TIMEOUT_MS, readOutput);
+  if (!isClosed) for (const { reader } of pipes) await reader.cancel();
   groups.onLeaderEnd(child.pid);
-  return { exit_code, timed_out, pipes_left_open: !closed };
+  return { exit_code, timed_out, pipes_left_open: !isClosed };
 };
 
 type Reader = { read(): Promise<{ done: boolean; value?: Uint8Array }> };
 
-const readAll = async (reader: Reader, take: (bytes: Uint8Array) => void): Promise<void> => {
+const readAll = async (reader: Reader, onBytes: (bytes: Uint8Array) => void): Promise<void> => {
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    if (value && value.byteLength > 0) take(value);
+    if (value && value.byteLength > 0) onBytes(value);
   }
 };

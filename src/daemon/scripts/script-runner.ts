@@ -25,7 +25,7 @@ export type ScriptStatus = "ok" | "exit_failure" | "timed_out" | "pipes_left_ope
 export type ScriptRunnerOptions = {
   clock: Clock;
   env: Environment;
-  bin: Pick<BinFolder, "envOf">;
+  bin: Pick<BinFolder, "createScriptEnv">;
   directory: string;
   groups: ProcessGroups;
   logs: Logs;
@@ -67,10 +67,10 @@ export class ScriptRunner {
     const source = logs.getSource(script.logSourceId);
     const start = clock.now();
     const timeout_ms = toDurationMs(script.timeout) || limit_ms;
-    const end = await this.#runLogged(script, source, timeout_ms);
-    const status = toStatus(end);
-    if (status === "exit_failure" && end.exit_code !== CANNOT_START_CODE)
-      this.#log(source, "error", `The script failed with exit code ${end.exit_code}.`);
+    const result = await this.#runLogged(script, source, timeout_ms);
+    const status = toStatus(result);
+    if (status === "exit_failure" && result.exit_code !== CANNOT_START_CODE)
+      this.#log(source, "error", `The script failed with exit code ${result.exit_code}.`);
     if (status === "timed_out")
       this.#log(source, "warn", `The script was ended: it ran longer than ${timeout_ms / 1000} s.`);
     if (status === "pipes_left_open") {
@@ -84,7 +84,7 @@ export class ScriptRunner {
       scriptId: script.id,
       start: toTimestamp(start),
       end: toTimestamp(clock.now()),
-      exitCode: end.exit_code,
+      exitCode: result.exit_code,
       stage: STAGES[stage],
       status: STATUSES[status],
     };
@@ -104,7 +104,7 @@ export class ScriptRunner {
       return await runScript(script.script, {
         // The agent's folder may not exist until a start script creates it.
         directory: script.isDotfiles ? resolveFolder("", env) : directory,
-        env: { ...env, ...bin.envOf(toId(script.id)) },
+        env: { ...env, ...bin.createScriptEnv(toId(script.id)) },
         clock,
         groups,
         timeout_ms,

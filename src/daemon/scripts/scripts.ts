@@ -5,9 +5,9 @@ import { pause } from "#base/retry.ts";
 import { findNextScriptTime } from "#base/schedule/cron.ts";
 import type { Script, ScriptRunner, ScriptStatus } from "./script-runner.ts";
 
-/** Timers cannot wait for months, and the wall clock may be changed in the meantime. */
+/** Maximum duration of one timer: timers cannot wait for months, and the wall clock may be changed in the meantime. */
 const MAX_WAIT_MS = 3_600_000;
-/** Timeout of stop scripts without their own, because the caller does not wait forever for the daemon to end. */
+/** Timeout of stop scripts that have no timeout, because the daemon must end within a limited time. */
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
@@ -39,9 +39,9 @@ export const runStopScripts = async (
   return worst === "ok" ? "off" : `shutdown_${worst}`;
 };
 
-const findWorst = (ends: readonly ScriptStatus[]): "ok" | "error" | "timeout" => {
-  if (ends.includes("exit_failure")) return "error";
-  return ends.includes("timed_out") ? "timeout" : "ok";
+const findWorst = (statuses: readonly ScriptStatus[]): "ok" | "error" | "timeout" => {
+  if (statuses.includes("exit_failure")) return "error";
+  return statuses.includes("timed_out") ? "timeout" : "ok";
 };
 
 /**
@@ -54,10 +54,10 @@ export const runCron = async (
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<void> => {
   while (!signal.aborted) {
-    const due = findNextRun(script, clock.now());
-    if (due === undefined) return;
-    while (!signal.aborted && clock.now() < due) {
-      await pause(clock, Math.min(due - clock.now(), MAX_WAIT_MS), signal);
+    const nextRunAt = findNextRun(script, clock.now());
+    if (nextRunAt === undefined) return;
+    while (!signal.aborted && clock.now() < nextRunAt) {
+      await pause(clock, Math.min(nextRunAt - clock.now(), MAX_WAIT_MS), signal);
     }
     if (!signal.aborted) await runner.run(script, "cron");
   }

@@ -17,13 +17,13 @@ export class AgentSocket {
   }
 
   /** Returns undefined if the socket cannot be created. */
-  static async open(connected: (socket: Socket) => void): Promise<AgentSocket | undefined> {
+  static async open(onConnection: (socket: Socket) => void): Promise<AgentSocket | undefined> {
     try {
       const folder = mkdtempSync(join(tmpdir(), "slipway-ssh-"));
       const path = join(folder, "agent");
       const server = createServer((socket) => {
         socket.on("error", () => {});
-        connected(socket);
+        onConnection(socket);
       });
       await new Promise<void>((resolve, reject) => {
         server.once("error", reject);
@@ -32,7 +32,7 @@ export class AgentSocket {
       chmodSync(path, 0o600);
       return new AgentSocket(folder, path, server);
     } catch (error) {
-      log("daemon").warn("an ssh agent cannot be forwarded: {error}", { error });
+      log("daemon").warn("an SSH agent cannot be forwarded: {error}", { error });
       return undefined;
     }
   }

@@ -1,5 +1,5 @@
-// Forwarding for one SSH client: to ports and Unix sockets of the workspace (-L, -D), from them to the client (-R), to its agent and to its
-// display. All of it ends with the client. [WN-4] [WN-9]
+// Forwards connections for one SSH client: to ports and Unix sockets of the workspace (-L, -D), from ports and sockets of the workspace to
+// the client (-R), and to the client's agent and display. Everything ends with the client. [WN-4] [WN-9]
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import type { Duplex as NodeDuplex } from "node:stream";
 import type ssh2 from "ssh2";
@@ -46,13 +46,13 @@ export class Forwards {
     });
   }
 
-  /** Returns a socket that forwards to the client's agent; one for all of its sessions. */
+  /** Returns a socket that forwards to the client's agent. All sessions of the client share it. */
   forwardAgent(): Promise<AgentSocket | undefined> {
-    this.#agent ??= AgentSocket.open((socket) => this.#toAgent(socket));
+    this.#agent ??= AgentSocket.open((socket) => this.#connectToAgent(socket));
     return this.#agent;
   }
 
-  /** Returns a display that forwards to the client; one per session that requests it. */
+  /** Returns a display that forwards to the client. Each session that requests a display gets its own. */
   async forwardDisplay(request: X11Request, env: Environment): Promise<X11Display | undefined> {
     if (this.#displays.size >= MAX_LISTENERS) return undefined;
     const openedDisplay = await openDisplay(request, env, (socket) => {
@@ -60,7 +60,7 @@ export class Forwards {
       if (this.#sockets.size >= MAX_CONNECTIONS) socket.destroy();
       else
         this.#client.x11(remoteAddress, remotePort, (error, channel) =>
-          error ? socket.destroy() : this.#join(socket, channel),
+          error ? socket.destroy() : this.#connectBoth(socket, channel),
         );
     });
     if (openedDisplay) this.#displays.add(openedDisplay);
@@ -70,10 +70,10 @@ export class Forwards {
   }
 
   close(): void {
-    for (const one of this.#displays) one.close();
+    for (const display of this.#displays) display.close();
     this.#displays.clear();
-    for (const one of this.#listeners.values()) one.close();
-    for (const one of this.#sockets) one.destroy();
+    for (const listener of this.#listeners.values()) listener.close();
+    for (const socket of this.#sockets) socket.destroy();
     this.#listeners.clear();
     void this.#agent?.then((socket) => socket?.remove());
   }
@@ -87,7 +87,7 @@ export class Forwards {
     socket.once("error", reject);
     socket.once("connect", () => {
       socket.removeListener("error", reject);
-      this.#join(socket, accept());
+      this.#connectBoth(socket, accept());
     });
   }
 
@@ -136,11 +136,11 @@ export class Forwards {
     return createServer((socket) => {
       socket.on("error", () => {});
       if (this.#sockets.size >= MAX_CONNECTIONS) socket.destroy();
-      else open(socket, (error, channel) => (error ? socket.destroy() : this.#join(socket, channel)));
+      else open(socket, (error, channel) => (error ? socket.destroy() : this.#connectBoth(socket, channel)));
     });
   }
 
-  #toAgent(socket: Socket): void {
+  #connectToAgent(socket: Socket): void {
     // ssh2 implements this message but has no public call that sends it. We send it in place of another message that is answered in the
     // same way.
     const client = this.#client as unknown as { _protocol: ForwardingProtocol; x11: OpenX11 };
@@ -148,13 +148,13 @@ export class Forwards {
     const { x11 } = protocol;
     protocol.x11 = (channel, window, packet) => protocol.openssh_authAgent(channel, window, packet);
     try {
-      client.x11("", 0, (error, channel) => (error ? socket.destroy() : this.#join(socket, channel)));
+      client.x11("", 0, (error, channel) => (error ? socket.destroy() : this.#connectBoth(socket, channel)));
     } finally {
       protocol.x11 = x11;
     }
   }
 
-  #join(socket: Socket, channel: NodeDuplex): void {
+  #connectBoth(socket: Socket, channel: NodeDuplex): void {
     this.#sockets.add(socket);
     socket.on("error", () => channel.destroy());
     channel.on("error", () => socket.destroy());

@@ -31,7 +31,7 @@ export type ContainerRun = ContainerPlace &
     readonly env: Readonly<Record<string, string>>;
   };
 
-/** Runs on a terminal of this size and type. */
+/** Runs the command on a terminal of this size and type. */
 export const runOnContainerTerminal = (run: ContainerRun, size: TerminalSize, term: string): Running =>
   showOnTerminal(run, (events) => {
     const program = startInContainer({ ...run, size, env: { ...run.env, TERM: term } }, events);
@@ -40,7 +40,7 @@ export const runOnContainerTerminal = (run: ContainerRun, size: TerminalSize, te
     });
   });
 
-/** Runs without a terminal, with separate output streams. Continues after the client disconnects. */
+/** Runs the command without a terminal, with separate output streams. Continues after the client disconnects. */
 export const runInContainerPiped = (run: ContainerRun): Running => {
   const { channel, engine, container, user, command, env } = run;
   const mark = createMark();

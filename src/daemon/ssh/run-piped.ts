@@ -3,7 +3,7 @@ import { finishesWithin } from "#base/retry.ts";
 import { sendExit } from "./exit.ts";
 import type { Running, RunOptions } from "./running.ts";
 
-/** A background process may keep the pipes open; they are read for this long after the command has ended. */
+/** How long output is read after the command has ended: a background process may keep the pipes open. */
 const PIPE_TIMEOUT_MS = 10_000;
 
 /** Starts the command and connects its pipes to the channel. Throws if it cannot be started. */
@@ -33,10 +33,10 @@ export const runPiped = ({ channel, command, directory, env, clock, groups, exit
   };
   channel.on("end", endInput);
   channel.on("close", endInput);
-  const read = Promise.all([copy(child.stdout, channel), copy(child.stderr, channel.stderr)]);
+  const readOutput = Promise.all([copyOutput(child.stdout, channel), copyOutput(child.stderr, channel.stderr)]);
   void (async () => {
     await child.exited;
-    await finishesWithin(clock, PIPE_TIMEOUT_MS, read);
+    await finishesWithin(clock, PIPE_TIMEOUT_MS, readOutput);
     groups.onLeaderEnd(child.pid);
     sendExit(channel, child, exited);
   })();
@@ -57,12 +57,12 @@ type Sink = {
   destroyed?: boolean;
 };
 
-/** Applies backpressure while the client does not read; discards output once the client has disconnected. */
-const copy = async (from: ReadableStream<Uint8Array>, to: Sink): Promise<void> => {
+/** Copies output to the client. Waits while the client does not read; discards output once the client has disconnected. */
+const copyOutput = async (from: ReadableStream<Uint8Array>, to: Sink): Promise<void> => {
   for await (const chunk of from) await writeAll(to, chunk);
 };
 
-/** Resolves when there is room for more. */
+/** Writes a chunk. Resolves when the receiver accepts more. */
 export const writeAll = async (to: Sink, chunk: Uint8Array): Promise<void> => {
   if (to.destroyed || to.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))) return;
   await new Promise<void>((resolve) => {

@@ -7,8 +7,8 @@ import type { Running, RunOptions } from "./running.ts";
 
 /** How long to wait for output of background processes once the program has ended. */
 const FINAL_OUTPUT_TIMEOUT_MS = 200;
-/** Bytes of input that the program has not read; beyond this, the client has to wait. */
-const MAX_UNREAD_INPUT = 64 * 1024;
+/** Maximum number of bytes of input that the program has not read. Reading from the client pauses while there are more. */
+const MAX_UNREAD_INPUT_BYTES = 64 * 1024;
 
 /** Clients without a terminal send 0, which is not a valid size. */
 export const toTerminalSize = ({ rows, cols }: { rows: number; cols: number }): TerminalSize => ({
@@ -18,7 +18,7 @@ export const toTerminalSize = ({ rows, cols }: { rows: number; cols: number }): 
 
 const clampDimension = (value: number, fallback: number): number => (value > 0 ? Math.min(value, 10_000) : fallback);
 
-/** A program on a terminal with what a session needs in addition: signals and an exit status. */
+/** A program on a terminal that also accepts signals and has an exit status. */
 export type SessionProgram = TerminalProgram & {
   signal(name: NodeJS.Signals): void;
   /** Returns the exit status; called after the program has ended. */
@@ -27,7 +27,7 @@ export type SessionProgram = TerminalProgram & {
 
 type TerminalRun = Pick<RunOptions, "channel" | "clock" | "exited">;
 
-/** Throws if the program cannot be started. */
+/** Runs a local program on a terminal. Throws if it cannot be started. */
 export const runOnTerminal = (options: RunOptions & { size: TerminalSize }): Running =>
   showOnTerminal(options, (events) => {
     const program = startProgram(options, events);
@@ -40,11 +40,11 @@ export const showOnTerminal = (
   start: (events: ProgramEvents) => SessionProgram,
 ): Running => {
   const closed = Promise.withResolvers<void>();
-  let unread = 0;
+  let unreadBytes = 0;
   const program = start({
     output: (chunk) => show(channel, chunk),
     drained: () => {
-      unread = 0;
+      unreadBytes = 0;
       channel.resume();
     },
     closed: () => closed.resolve(),
@@ -55,19 +55,19 @@ export const showOnTerminal = (
     to.once("drain", () => program.gate?.release());
   };
   channel.on("data", (chunk: Buffer) => {
-    unread += chunk.byteLength;
+    unreadBytes += chunk.byteLength;
     program.write(new Uint8Array(chunk));
-    if (unread > MAX_UNREAD_INPUT) channel.pause();
+    if (unreadBytes > MAX_UNREAD_INPUT_BYTES) channel.pause();
   });
-  let isOver = false;
+  let hasEnded = false;
   channel.once("close", () => {
     program.gate?.release();
-    if (!isOver) void program.end();
+    if (!hasEnded) void program.end();
   });
   void (async () => {
     await program.exited;
     await Promise.race([closed.promise, pause(clock, FINAL_OUTPUT_TIMEOUT_MS)]);
-    isOver = true;
+    hasEnded = true;
     sendExit(channel, await program.outcome(), exited);
     program.release();
   })();

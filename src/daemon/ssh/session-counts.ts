@@ -1,5 +1,5 @@
-// Counts open sessions by purpose, which editors state in a variable (facts/tailnet-peer 7). Counted sessions keep the workspace from
-// stopping automatically. [WN-6]
+// Counts open sessions by purpose. Editors set a variable to state the purpose (facts/tailnet-peer 7). Open sessions prevent an autostop of
+// the workspace. [WN-6]
 
 export type SessionKind = "ssh" | "vscode" | "jetbrains";
 
@@ -19,7 +19,7 @@ export class SessionCounts {
     return { ...this.#open };
   }
 
-  /** Counts a session. The returned function ends it and may be called more than once. */
+  /** Counts a session. Call the returned function when the session ends; further calls have no effect. */
   add(kind: SessionKind): () => void {
     this.#open[kind] += 1;
     let isOpen = true;

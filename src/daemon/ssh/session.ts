@@ -41,11 +41,11 @@ export type SessionOptions = {
   directory: string;
   /** The file with the message of the day; empty for none. */
   motd: string;
-  /** The workspace's container engine; undefined if it has none. */
+  /** Returns the workspace's container engine; undefined if the workspace has none. */
   engine(): ContainerEngine | undefined;
   /** Returns a socket that forwards to the client's SSH agent; undefined if that is not possible. */
   forwardAgent(): Promise<AgentSocket | undefined>;
-  /** Returns a display that forwards to the client; undefined if impossible. */
+  /** Returns a display that forwards to the client; undefined if that is not possible. */
   forwardX11(request: X11Request, env: Environment): Promise<X11Display | undefined>;
   /** Counts a session of this kind. The returned function is called when the session ends, possibly more than once. */
   countSession(kind: SessionKind): ReportEnd;
@@ -63,7 +63,7 @@ type Terminal = { size: { height: number; width: number }; term: string };
 export const serveSession = (session: ssh2.Session, options: SessionOptions): void => {
   const { env, directory, clock, groups } = options;
   const shell = findShell(env);
-  const set = new Map<string, string>();
+  const clientVariables = new Map<string, string>();
   const target = { container: "", user: "" };
   let kind: SessionKind = "ssh";
   let terminal: Terminal | undefined;
@@ -81,42 +81,54 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       refuseChannel(channel, "The workspace has no container engine.");
       return;
     }
-    const run = { channel, clock, engine, ...target, command, env: Object.fromEntries(set), exited: uncount };
+    const run = {
+      channel,
+      clock,
+      engine,
+      ...target,
+      command,
+      env: Object.fromEntries(clientVariables),
+      exited: uncount,
+    };
     running = terminal ? runOnContainerTerminal(run, terminal.size, terminal.term) : runInContainerPiped(run);
     if (terminal) channel.on("data", options.onTyped);
   };
 
-  const begin = async (channel: ssh2.ServerChannel, command: readonly string[], isLogin: boolean): Promise<void> => {
+  const startLocal = async (
+    channel: ssh2.ServerChannel,
+    command: readonly string[],
+    isLogin: boolean,
+  ): Promise<void> => {
     const uncount = options.countSession(kind);
     channel.on("error", () => {});
-    const [socket, shown] = await Promise.all([agent, display]);
+    const [socket, x11Display] = await Promise.all([agent, display]);
     const onChannelEnd = (): void => {
       uncount(CLIENT_LEFT_REASON, DEFAULT_EXIT_CODE);
-      shown?.close();
+      x11Display?.close();
     };
-    // Uses our end of the channel, because a client that has read the exit code may disconnect without closing it.
+    // "finish" is the end of our side: a client that has read the exit code may disconnect without closing the channel.
     channel.once("finish", onChannelEnd);
     channel.once("close", onChannelEnd);
     if (channel.destroyed) onChannelEnd();
     if (isLogin && terminal) channel.write(await loadMessageOfTheDay(options.motd, env.HOME ?? homedir()));
     const username = getUserName(env);
-    const own = {
+    const programEnv = {
       USER: username,
       LOGNAME: username,
       HOME: env.HOME ?? homedir(),
       SHELL: shell,
       ...env,
       ...(socket ? { SSH_AUTH_SOCK: socket.path } : {}),
-      ...(shown ? { DISPLAY: shown.name } : {}),
-      ...Object.fromEntries(set),
+      ...(x11Display ? { DISPLAY: x11Display.name } : {}),
+      ...Object.fromEntries(clientVariables),
     };
     try {
       const common = { channel, command, directory, clock, groups, exited: uncount };
       if (terminal) {
-        const terminalEnv = { ...buildTerminalEnvironment(own, shell), TERM: terminal.term };
+        const terminalEnv = { ...buildTerminalEnvironment(programEnv, shell), TERM: terminal.term };
         running = runOnTerminal({ ...common, env: terminalEnv, size: terminal.size });
         channel.on("data", options.onTyped);
-      } else running = runPiped({ ...common, env: own });
+      } else running = runPiped({ ...common, env: programEnv });
     } catch (error) {
       log("daemon").warn("could not start an SSH session: {error}", { error });
       refuseChannel(channel, (error as Error).message);
@@ -127,7 +139,8 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     if (SESSION_TYPE_VARIABLES.includes(key)) kind = toSessionKind(val);
     else if (CONTAINER_VARIABLES.includes(key)) target.container = val;
     else if (USER_VARIABLES.includes(key)) target.user = val;
-    else if (set.size < MAX_VARIABLES && /^[^=\0]+$/.test(key) && !val.includes("\0")) set.set(key, val);
+    else if (clientVariables.size < MAX_VARIABLES && /^[^=\0]+$/.test(key) && !val.includes("\0"))
+      clientVariables.set(key, val);
     else {
       reject?.();
       return;
@@ -158,11 +171,11 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     void display.then((one) => (one ? accept?.() : reject?.()));
   });
   session.on("shell", (accept) =>
-    target.container === "" ? void begin(accept(), [shell, "-l"], true) : startInContainer(accept(), ""),
+    target.container === "" ? void startLocal(accept(), [shell, "-l"], true) : startInContainer(accept(), ""),
   );
   session.on("exec", (accept, _reject, { command }) =>
     target.container === ""
-      ? void begin(accept(), makeCommand(command, shell), false)
+      ? void startLocal(accept(), buildCommand(command, shell), false)
       : startInContainer(accept(), command),
   );
   session.on("subsystem", (accept, reject, { name }) => {
@@ -184,21 +197,24 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   });
 };
 
-/** The client had disconnected when the program ended. */
+/** Reported if the client disconnected before the program ended. */
 const CLIENT_LEFT_REASON = "the client disconnected";
 
 /** The exit code that shells return for a program that cannot be run. */
 const CANNOT_START_CODE = 126;
 
-const refuseChannel = (channel: ssh2.ServerChannel, why: string): void => {
-  channel.stderr.write(`slipway: ${why}\n`);
+const refuseChannel = (channel: ssh2.ServerChannel, reason: string): void => {
+  channel.stderr.write(`slipway: ${reason}\n`);
   channel.exit(CANNOT_START_CODE);
   channel.end();
 };
 
-/** A first line with `#!` names the program that runs the rest (facts/tailnet-peer 7). */
-export const makeCommand = (command: string, shell: string): string[] => {
-  const [, line, rest = ""] = /^#!([^\n]+)\n([\s\S]*)$/.exec(command) ?? [];
+/**
+ * Returns the program and arguments for a command. A first line with `#!` names the program that runs the other lines (facts/tailnet-peer
+ * 7).
+ */
+export const buildCommand = (command: string, shell: string): string[] => {
+  const [, line, script = ""] = /^#!([^\n]+)\n([\s\S]*)$/.exec(command) ?? [];
   const [program, ...args] = line?.trim().split(/\s+/) ?? [];
-  return program === undefined ? [shell, "-c", command] : [program, ...args, "-c", rest];
+  return program === undefined ? [shell, "-c", command] : [program, ...args, "-c", script];
 };

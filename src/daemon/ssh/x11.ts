@@ -23,20 +23,23 @@ export type X11Display = {
 };
 
 /** Validates values that become part of a line in `xauth`'s command language. */
-const isPlain = ({ protocol, cookie, screen }: X11Request): boolean =>
+const isValid = ({ protocol, cookie, screen }: X11Request): boolean =>
   /^[A-Za-z0-9-]{1,64}$/.test(protocol) && /^[0-9a-f]{2,256}$/i.test(cookie) && Number.isInteger(screen) && screen >= 0;
 
-/** Returns undefined if `xauth` is missing, no display is free, or the request is invalid. `take` receives each connection. */
+/**
+ * Opens a display. Returns undefined if `xauth` is missing, no display is free, or the request is invalid. `onConnection` receives each
+ * connection.
+ */
 export const openDisplay = async (
   request: X11Request,
   env: Readonly<Record<string, string>>,
-  take: (socket: Socket) => void,
+  onConnection: (socket: Socket) => void,
 ): Promise<X11Display | undefined> => {
   const xauth = Bun.which("xauth", { PATH: env.PATH ?? "" });
-  if (xauth === null || !isPlain(request)) return undefined;
+  if (xauth === null || !isValid(request)) return undefined;
   const server = createServer((socket) => {
     socket.on("error", () => {});
-    take(socket);
+    onConnection(socket);
     if (request.single) server.close();
   });
   const display = await listen(server);

@@ -10,60 +10,60 @@ export class TerminalClient {
   readonly gone: Promise<void>;
   readonly #stream: Duplex;
   readonly #clock: Clock;
-  readonly #moved: () => void;
-  #waiting: Uint8Array[] = [];
-  #bytes = 0;
-  #progress: number;
-  #ending = false;
+  readonly #onProgress: () => void;
+  #pendingChunks: Uint8Array[] = [];
+  #pendingBytes = 0;
+  #progressAt: number;
+  #isEnding = false;
   #isClosed = false;
-  #sending = false;
+  #isSending = false;
   /** True while the initial output is being assembled. */
   #isHeld = false;
   readonly #disconnected = Promise.withResolvers<void>();
 
-  /** `moved` is called whenever part of the pending output was sent. */
-  constructor(stream: Duplex, clock: Clock, moved: () => void) {
+  /** `onProgress` is called whenever part of the pending output was sent. */
+  constructor(stream: Duplex, clock: Clock, onProgress: () => void) {
     this.#stream = stream;
     this.#clock = clock;
-    this.#moved = moved;
-    this.#progress = clock.monotonic();
+    this.#onProgress = onProgress;
+    this.#progressAt = clock.monotonic();
     this.gone = this.#disconnected.promise;
     void stream.closed.then(() => this.#stop());
   }
 
   /** Number of pending bytes. */
   get waiting(): number {
-    return this.#bytes;
+    return this.#pendingBytes;
   }
 
-  /** Milliseconds for which the client has accepted nothing although output is pending. */
+  /** How long the client has accepted no output although some is pending. */
   get stalled_ms(): number {
-    return this.#bytes === 0 ? 0 : this.#clock.monotonic() - this.#progress;
+    return this.#pendingBytes === 0 ? 0 : this.#clock.monotonic() - this.#progressAt;
   }
 
   send(chunk: Uint8Array): void {
-    if (this.#isClosed || this.#ending || chunk.byteLength === 0) return;
-    if (this.#bytes === 0) this.#progress = this.#clock.monotonic();
-    this.#waiting.push(chunk);
-    this.#bytes += chunk.byteLength;
+    if (this.#isClosed || this.#isEnding || chunk.byteLength === 0) return;
+    if (this.#pendingBytes === 0) this.#progressAt = this.#clock.monotonic();
+    this.#pendingChunks.push(chunk);
+    this.#pendingBytes += chunk.byteLength;
     this.#sendIfReady();
   }
 
-  /** Sends what `first` resolves to before any later output. */
+  /** Sends the output that `first` resolves to before any later output. */
   async begin(first: Promise<Uint8Array>): Promise<void> {
     this.#isHeld = true;
     const chunk = await first;
     this.#isHeld = false;
     if (this.#isClosed) return;
-    this.#progress = this.#clock.monotonic();
-    if (chunk.byteLength > 0) this.#waiting.unshift(chunk);
-    this.#bytes += chunk.byteLength;
+    this.#progressAt = this.#clock.monotonic();
+    if (chunk.byteLength > 0) this.#pendingChunks.unshift(chunk);
+    this.#pendingBytes += chunk.byteLength;
     this.#sendIfReady();
   }
 
   /** Ends the stream once everything was sent. */
   end(): void {
-    this.#ending = true;
+    this.#isEnding = true;
     this.#sendIfReady();
   }
 
@@ -74,39 +74,40 @@ export class TerminalClient {
   }
 
   #sendIfReady(): void {
-    if (!this.#sending && !this.#isHeld && (this.#waiting.length > 0 || this.#ending)) void this.#sendWaiting();
+    if (!this.#isSending && !this.#isHeld && (this.#pendingChunks.length > 0 || this.#isEnding))
+      void this.#sendWaiting();
   }
 
   async #sendWaiting(): Promise<void> {
-    this.#sending = true;
+    this.#isSending = true;
     try {
       for (;;) {
-        const chunk = this.#waiting.shift();
+        const chunk = this.#pendingChunks.shift();
         if (chunk === undefined) break;
         for (let at = 0; at < chunk.byteLength; at += MAX_PIECE_BYTES) {
           const piece = chunk.subarray(at, at + MAX_PIECE_BYTES);
           await this.#stream.write(piece);
-          this.#bytes -= piece.byteLength;
-          this.#progress = this.#clock.monotonic();
-          this.#moved();
+          this.#pendingBytes -= piece.byteLength;
+          this.#progressAt = this.#clock.monotonic();
+          this.#onProgress();
         }
       }
-      if (this.#ending) {
+      if (this.#isEnding) {
         await this.#stream.end();
         this.#stop();
       }
     } catch (error) {
       this.detach(toWireError(error).message);
     } finally {
-      this.#sending = false;
+      this.#isSending = false;
     }
   }
 
   #stop(): void {
     this.#isClosed = true;
-    this.#waiting = [];
-    this.#bytes = 0;
-    this.#moved();
+    this.#pendingChunks = [];
+    this.#pendingBytes = 0;
+    this.#onProgress();
     this.#disconnected.resolve();
   }
 }

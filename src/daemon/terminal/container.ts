@@ -29,7 +29,7 @@ export type ContainerTerminal = TerminalProgram & {
   signal(name: NodeJS.Signals): void;
 };
 
-// The user's own shell if known, else `sh`; it also runs the command.
+// Runs the user's own shell if known, else `sh`; runs a command in that shell.
 const SHELL_SCRIPT = `s=$( (getent passwd "$(id -u)" || grep "^[^:]*:[^:]*:$(id -u):" /etc/passwd) 2>/dev/null | head -n 1 | cut -d: -f7)
 [ -x "$s" ] || s=/bin/sh
 if [ $# -gt 0 ]; then exec "$s" -c "$1"; else exec "$s" -l; fi`;
@@ -40,13 +40,13 @@ export const buildShellCommand = (command: string): string[] => [
   ...(command === "" ? [] : [command]),
 ];
 
-/** Marks everything that was started together, because an engine has no call to end it. */
+/** This variable marks all processes of a program, because an engine has no call that ends them. */
 const MARK_VARIABLE = "SLIPWAY_TERMINAL";
 const SIGNAL_SCRIPT = `for p in /proc/[0-9]*; do
 if tr '\\0' '\\n' < "$p/environ" 2>/dev/null | grep -qx "$1"; then kill -s "$2" "\${p#/proc/}" 2>/dev/null; kill -s CONT "\${p#/proc/}" 2>/dev/null; fi
 done`;
 
-/** Returns a variable by which `buildSignalCommand` finds the programs again. */
+/** Returns a variable by which `buildSignalCommand` finds the processes. */
 export const createMark = (): string => `${MARK_VARIABLE}=${uuid()}`;
 
 /** Returns a mark as an environment variable. */
@@ -68,13 +68,13 @@ class ContainerProgram implements ContainerTerminal {
   readonly #options: ContainerProgramOptions;
   readonly #events: ProgramEvents;
   readonly #mark = createMark();
-  readonly #goOn = new Wakeup();
+  readonly #resumed = new Wakeup();
   readonly #ready = Promise.withResolvers<Duplex | undefined>();
   #exec = "";
   #size: TerminalSize;
-  #held = false;
-  #ended = false;
-  #writing: Promise<void> = Promise.resolve();
+  #isPaused = false;
+  #isEnding = false;
+  #inputQueue: Promise<void> = Promise.resolve();
 
   constructor(options: ContainerProgramOptions, events: ProgramEvents) {
     this.#options = options;
@@ -85,17 +85,17 @@ class ContainerProgram implements ContainerTerminal {
 
   readonly gate = {
     hold: (): void => {
-      this.#held = true;
+      this.#isPaused = true;
     },
     release: (): void => {
-      this.#held = false;
-      this.#goOn.wake();
+      this.#isPaused = false;
+      this.#resumed.wake();
     },
   };
 
   write(data: string | Uint8Array): void {
     const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
-    this.#writing = this.#writing
+    this.#inputQueue = this.#inputQueue
       .then(async () => (await this.#ready.promise)?.write(bytes))
       .catch(() => {})
       .then(() => this.#events.drained());
@@ -104,7 +104,7 @@ class ContainerProgram implements ContainerTerminal {
   /** Resizes in order with the input; only the last of several pending sizes is applied. */
   resize(size: TerminalSize): void {
     this.#size = size;
-    this.#writing = this.#writing
+    this.#inputQueue = this.#inputQueue
       .then(async () => {
         if ((await this.#ready.promise) && this.#size === size) await this.#sendSize();
       })
@@ -112,23 +112,23 @@ class ContainerProgram implements ContainerTerminal {
   }
 
   async end(): Promise<void> {
-    this.#ended = true;
+    this.#isEnding = true;
     const stream = await this.#ready.promise;
     if (!stream) return;
-    await this.#send("SIGHUP");
+    await this.#sendSignal("SIGHUP");
     stream.reset("The terminal has ended.");
     this.gate.release();
   }
 
   signal(name: NodeJS.Signals): void {
-    void this.#ready.promise.then((stream) => stream && this.#send(name));
+    void this.#ready.promise.then((stream) => stream && this.#sendSignal(name));
   }
 
   async exitCode(): Promise<number | null> {
     return this.#exec === "" ? null : loadExitCode(this.#options.engine, this.#exec);
   }
 
-  async #send(name: NodeJS.Signals): Promise<void> {
+  async #sendSignal(name: NodeJS.Signals): Promise<void> {
     try {
       const { container, user } = this.#options;
       await startInBackground(this.#options, { container, user, command: buildSignalCommand(this.#mark, name) });
@@ -141,20 +141,20 @@ class ContainerProgram implements ContainerTerminal {
     void this.#ready.promise.then((stream) => stream?.reset("The terminal has ended."));
   }
 
-  /** Runs from start to last byte. Never rejects. */
+  /** Runs the program from its start to the last byte of output. Never rejects. */
   async #run(): Promise<void> {
     try {
       const stream = await this.#start();
       // Input waits for the resize: a program that responds to a line must see the terminal's real size.
       await this.#sendSize().catch(() => {});
       this.#ready.resolve(stream);
-      if (this.#ended) return;
+      if (this.#isEnding) return;
       for await (const chunk of stream) {
         this.#events.output(chunk);
-        while (this.#held) await this.#goOn.wait();
+        while (this.#isPaused) await this.#resumed.wait();
       }
     } catch (error) {
-      if (this.#exec === "" && !this.#ended) {
+      if (this.#exec === "" && !this.#isEnding) {
         this.#events.output(new TextEncoder().encode(`${(error as Error).message}\r\n`));
       }
     } finally {
@@ -163,7 +163,7 @@ class ContainerProgram implements ContainerTerminal {
     }
   }
 
-  /** The engine turns the HTTP connection into the stream once the program runs. */
+  /** Starts the program and returns its stream: the engine upgrades the HTTP connection to the program's stream. */
   async #start(): Promise<Duplex> {
     const { command, engine, clock, container, user, env = {} } = this.#options;
     const program = {

@@ -1,15 +1,18 @@
-// A terminal emulator that keeps the screen as a client would show it; the web pages use the same one. Loaded with the first terminal that
-// needs it. It does not answer queries of programs: the clients do.
+// A terminal emulator that keeps a terminal's screen as a client shows it; the web pages use the same emulator. Loaded with the first
+// terminal that needs it. Does not answer queries of programs, because the clients answer them.
 import { SerializeAddon } from "@xterm/addon-serialize/lib/addon-serialize.js";
 import { Terminal } from "@xterm/headless/lib-headless/xterm-headless.js";
 import type { TerminalSize } from "./program.ts";
 import { MAX_CELLS, MAX_SIZE, SCROLLBACK } from "./screen-limits.ts";
 
-/** Maximum size sent to a client: a longer replay omits the lines above the screen, and one that is still longer is not sent. */
-const MAX_REPLAY = 2 * 1024 * 1024;
-const MAX_TITLE = 256;
+/**
+ * Maximum number of characters sent to a client. A longer replay omits the lines above the screen; if the screen alone is longer, nothing
+ * is sent.
+ */
+const MAX_REPLAY_CHARS = 2 * 1024 * 1024;
+const MAX_TITLE_CHARS = 256;
 
-/** Resets a client that has shown something else to the initial state. */
+/** Resets the client's screen and modes, in case the client has shown other output. */
 const CLEAR_SCREEN = "\x1b[!p\x1b[?1049l\x1b[?1000l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[H\x1b[2J";
 /** The sequence with which the package switches to the alternate screen. */
 const ENTER_ALTERNATE_SCREEN = "\x1b[?1049h\x1b[H";
@@ -20,7 +23,7 @@ const SHOW_CURSOR_MODE = 25;
 const ALTERNATE_SCREEN_MODES: ReadonlySet<number> = new Set([47, 1047, 1049]);
 
 /** State that the serializer package omits. */
-type Rest = {
+type TerminalModes = {
   mouse: number | undefined;
   isCursorShown: boolean;
   cursorStyle: number;
@@ -28,19 +31,24 @@ type Rest = {
   regions: { normal?: Region | undefined; alternate?: Region | undefined };
 };
 type Region = readonly [top: number, bottom: number];
-const initialModes = (): Rest => ({ mouse: undefined, isCursorShown: true, cursorStyle: 0, regions: {} });
+const createInitialModes = (): TerminalModes => ({
+  mouse: undefined,
+  isCursorShown: true,
+  cursorStyle: 0,
+  regions: {},
+});
 
 export class Emulator {
   readonly #terminal: Terminal;
-  readonly #writer = new SerializeAddon();
-  #rest = initialModes();
+  readonly #serializer = new SerializeAddon();
+  #modes = createInitialModes();
   #title = "";
 
   constructor(size: TerminalSize) {
     this.#terminal = new Terminal({ ...toOptions(size), allowProposedApi: true, logLevel: "off" });
-    this.#terminal.loadAddon(this.#writer);
+    this.#terminal.loadAddon(this.#serializer);
     this.#terminal.onTitleChange((title) => {
-      this.#title = title.slice(0, MAX_TITLE).replace(/\p{Cc}/gu, "");
+      this.#title = title.slice(0, MAX_TITLE_CHARS).replace(/\p{Cc}/gu, "");
     });
     this.#watch();
   }
@@ -54,7 +62,7 @@ export class Emulator {
     const { cols, rows, scrollback } = toOptions(size);
     this.#terminal.options.scrollback = scrollback;
     this.#terminal.resize(cols, rows);
-    this.#rest.regions = {};
+    this.#modes.regions = {};
   }
 
   /** Returns the sequences that give another terminal the same content and state. */
@@ -71,7 +79,7 @@ export class Emulator {
   /** Resets to the initial state. */
   reset(): void {
     this.#terminal.reset();
-    this.#rest = initialModes();
+    this.#modes = createInitialModes();
     this.#title = "";
   }
 
@@ -80,14 +88,14 @@ export class Emulator {
   }
 
   #serializeScreen(): string {
-    const fullScreen = this.#writer.serialize();
-    if (fullScreen.length <= MAX_REPLAY) return fullScreen;
-    const shown = this.#writer.serialize({ scrollback: 0 });
-    return shown.length <= MAX_REPLAY ? shown : "";
+    const fullScreen = this.#serializer.serialize();
+    if (fullScreen.length <= MAX_REPLAY_CHARS) return fullScreen;
+    const visibleScreen = this.#serializer.serialize({ scrollback: 0 });
+    return visibleScreen.length <= MAX_REPLAY_CHARS ? visibleScreen : "";
   }
 
   #serializeModes(): string {
-    const { mouse, isCursorShown, cursorStyle, regions } = this.#rest;
+    const { mouse, isCursorShown, cursorStyle, regions } = this.#modes;
     const { cursorX, cursorY, type } = this.#terminal.buffer.active;
     const region = regions[type];
     const { originMode } = this.#terminal.modes;
@@ -108,29 +116,29 @@ export class Emulator {
   #watch(): void {
     const { parser } = this.#terminal;
     const resetModes = (): boolean => {
-      this.#rest = initialModes();
+      this.#modes = createInitialModes();
       return false;
     };
     for (const [final, isOn] of [["h", true] as const, ["l", false] as const]) {
       parser.registerCsiHandler({ prefix: "?", final }, (params) => {
         for (const mode of params) {
-          if (mode === SHOW_CURSOR_MODE) this.#rest.isCursorShown = isOn;
-          else if (ALTERNATE_SCREEN_MODES.has(mode as number) && !isOn) this.#rest.regions.alternate = undefined;
-          else if (MOUSE_ENCODINGS.has(mode as number)) this.#rest.mouse = isOn ? (mode as number) : undefined;
+          if (mode === SHOW_CURSOR_MODE) this.#modes.isCursorShown = isOn;
+          else if (ALTERNATE_SCREEN_MODES.has(mode as number) && !isOn) this.#modes.regions.alternate = undefined;
+          else if (MOUSE_ENCODINGS.has(mode as number)) this.#modes.mouse = isOn ? (mode as number) : undefined;
         }
         return false;
       });
     }
     parser.registerCsiHandler({ intermediates: " ", final: "q" }, ([style]) => {
-      this.#rest.cursorStyle = typeof style === "number" && style <= 6 ? style : 0;
+      this.#modes.cursorStyle = typeof style === "number" && style <= 6 ? style : 0;
       return false;
     });
     parser.registerCsiHandler({ final: "r" }, ([top, bottom]) => {
       const { rows } = this.#terminal;
       const first = Number(top) || 1;
       const last = Math.min(Number(bottom) || rows, rows);
-      const isPart = last > first && (first > 1 || last < rows);
-      this.#rest.regions[this.#terminal.buffer.active.type] = isPart ? [first, last] : undefined;
+      const isPartOfScreen = last > first && (first > 1 || last < rows);
+      this.#modes.regions[this.#terminal.buffer.active.type] = isPartOfScreen ? [first, last] : undefined;
       return false;
     });
     parser.registerCsiHandler({ intermediates: "!", final: "p" }, resetModes);

@@ -6,16 +6,16 @@ import { pause } from "#base/retry.ts";
 const KILL_DELAY_MS = 1_000;
 const POLL_INTERVAL_MS = 20;
 
-/** Sends SIGHUP to every process of the session, and kills the rest a second later. Resolves when none is left. */
+/** Sends SIGHUP to every process of the session. Kills the processes that are still alive a second later. */
 export const endSession = (session: number, clock: Clock): Promise<void> =>
   endProcesses(() => listMembers(session), clock);
 
-/** Like endSession(), for the processes that `living` returns; calls it until none is left. */
-export const endProcesses = async (living: () => readonly number[], clock: Clock): Promise<void> => {
-  send(living(), "SIGHUP");
-  const until = clock.monotonic() + KILL_DELAY_MS;
-  while (living().length > 0 && clock.monotonic() < until) await pause(clock, POLL_INTERVAL_MS);
-  send(living(), "SIGKILL");
+/** Like endSession(), for the processes that `listLiving` returns. */
+export const endProcesses = async (listLiving: () => readonly number[], clock: Clock): Promise<void> => {
+  send(listLiving(), "SIGHUP");
+  const deadlineMs = clock.monotonic() + KILL_DELAY_MS;
+  while (listLiving().length > 0 && clock.monotonic() < deadlineMs) await pause(clock, POLL_INTERVAL_MS);
+  send(listLiving(), "SIGKILL");
 };
 
 /** Returns all processes of this machine; undefined without /proc. */
@@ -47,8 +47,8 @@ const isMember = (pid: number, session: number): boolean => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     // The name in parentheses may contain anything. Next are state, parent, group and session.
-    const [state, , , of] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return Number(of) === session && state !== "Z" && state !== "X";
+    const [state, , , processSession] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return Number(processSession) === session && state !== "Z" && state !== "X";
   } catch {
     return false;
   }

@@ -1,5 +1,5 @@
 // Pauses the output of a terminal's programs with the system's flow control: writes to a paused terminal block, and nothing is lost (rule
-// TM-6). Bun always reads from a terminal and has no call for this.
+// TM-6). Bun always reads from a terminal and cannot pause it.
 import { dlopen } from "bun:ffi";
 import { closeSync, constants, openSync, readdirSync, readlinkSync } from "node:fs";
 import { log } from "#base/log.ts";
@@ -13,14 +13,14 @@ export interface OutputGate {
   release(): void;
 }
 
-/** Runs `spawn` and also returns the gate of the terminal it opened; undefined if output cannot be paused. */
+/** Runs `spawn` and also returns a gate for the terminal that `spawn` opened; the gate is undefined if output cannot be paused. */
 export const spawnWithGate = <T>(spawn: () => T): { spawned: T; gate: OutputGate | undefined } => {
-  const before = new Set(openTerminals());
+  const before = new Set(listOpenTerminals());
   const spawned = spawn();
-  const [device] = openTerminals().filter((one) => !before.has(one));
+  const [device] = listOpenTerminals().filter((one) => !before.has(one));
   const flow = device === undefined ? undefined : loadTcFlow();
   if (device === undefined || flow === undefined) return { spawned, gate: undefined };
-  const set = (action: number): void => {
+  const setFlow = (action: number): void => {
     try {
       const file = openSync(device, constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK);
       try {
@@ -30,14 +30,17 @@ export const spawnWithGate = <T>(spawn: () => T): { spawned: T; gate: OutputGate
       }
     } catch (error) {
       // The terminal's last program has ended.
-      log("daemon").debug("the output of a terminal cannot be held: {error}", { error });
+      log("daemon").debug("the output of a terminal cannot be paused: {error}", { error });
     }
   };
-  return { spawned, gate: { hold: () => set(SUSPEND), release: () => set(RESUME) } };
+  return { spawned, gate: { hold: () => setFlow(SUSPEND), release: () => setFlow(RESUME) } };
 };
 
-/** Returns the terminals that this process has open, as in `/dev/pts/3`; none without /proc. Bun keeps the new one open while it spawns. */
-const openTerminals = (): string[] => {
+/**
+ * Returns the terminals that this process has open, as in `/dev/pts/3`; none without /proc. Includes a new terminal, which Bun keeps open
+ * while it spawns the program.
+ */
+const listOpenTerminals = (): string[] => {
   try {
     return readdirSync("/proc/self/fd").flatMap((fd) => {
       try {
@@ -69,6 +72,8 @@ const load = (): TcFlow | undefined => {
       // A different C library.
     }
   }
-  log("daemon").warn("terminals cannot hold output back here: clients that are too slow are detached instead");
+  log("daemon").warn(
+    "the output of terminals cannot be paused on this system: clients that are too slow are detached instead",
+  );
   return undefined;
 };

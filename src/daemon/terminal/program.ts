@@ -1,4 +1,5 @@
-// A program on a terminal: one of this machine on a local pseudo-terminal, or one inside a container (terminal-container.ts).
+// Programs on terminals: the interface, and programs of this machine on a local pseudo-terminal. container.ts has programs inside
+// containers.
 
 import { readFileSync, readlinkSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
@@ -45,7 +46,7 @@ export type LocalProgramOptions = {
 /** A program of this machine. Its exit code or signal is set once it has ended. */
 export interface LocalProgram extends TerminalProgram {
   readonly exitCode: number | null;
-  /** A number if the system has no name for it. */
+  /** A number if the system has no name for the signal. */
   readonly signalCode: NodeJS.Signals | number | null;
   signal(name: NodeJS.Signals): void;
 }
@@ -57,7 +58,7 @@ export const startProgram = (options: LocalProgramOptions, events: ProgramEvents
     Bun.spawn([...command], {
       cwd: directory,
       env: { ...env },
-      // Its own session: only then is this its controlling terminal, so that Ctrl-C reaches the foreground program.
+      // Starts a new session: only then is this the program's controlling terminal, so that Ctrl-C reaches the foreground program.
       detached: true,
       terminal: {
         cols: size.width,
@@ -92,12 +93,15 @@ export const startProgram = (options: LocalProgramOptions, events: ProgramEvents
   };
 };
 
-/** `leader` is the terminal's first process. Returns undefined if the system does not report the folder. */
+/**
+ * Returns the folder of the terminal's foreground program; undefined if the system does not report it. `leader`: the terminal's first
+ * process.
+ */
 const findForegroundFolder = (leader: number): string | undefined =>
-  findFolder(findForeground(leader) ?? leader) ?? findFolder(leader);
+  findFolder(findForegroundLeader(leader) ?? leader) ?? findFolder(leader);
 
 /** Returns the leader of the foreground group; the name in `stat` may contain spaces and parentheses. */
-const findForeground = (pid: number): number | undefined => {
+const findForegroundLeader = (pid: number): number | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     const [, , , , , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

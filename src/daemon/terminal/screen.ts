@@ -1,5 +1,5 @@
-// Terminals kept by the workspace's own `screen` program (`backend_type` of facts/platform 5.6, rules TM-14, TM-15). Their programs run
-// under a screen process instead of the daemon: they survive a killed daemon, and the next daemon shows them again.
+// Terminals kept by the workspace's own `screen` program (`backend_type` of facts/platform 5.6, rules TM-14, TM-15). The programs run under
+// a screen process instead of the daemon. They survive when the daemon is killed, and the next daemon shows them again.
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { pause } from "#base/retry.ts";
 import { endProcesses, listProcessIds } from "./end.ts";
 import { type LocalProgramOptions, type ProgramEvents, startProgram, type TerminalProgram } from "./program.ts";
 
-/** No command key, so that every key reaches the program; no messages; scrollback stays in the client's history. */
+/** There is no command key, so that every key reaches the program. There are no messages, and scrollback stays in the client's history. */
 const SCREEN_SETTINGS = `startup_message off
 vbell off
 deflogin off
@@ -18,8 +18,8 @@ termcapinfo xterm* ti@:te@
 escape ""
 `;
 
-/** Screen removes its socket shortly after its last display has ended. */
-const LAST_MS = 1_000;
+/** How long to wait for screen to remove its socket after the last display has ended. */
+const SOCKET_REMOVAL_TIMEOUT_MS = 1_000;
 const POLL_INTERVAL_MS = 20;
 
 export class Screens {
@@ -37,17 +37,17 @@ export class Screens {
   start(terminal: string, options: LocalProgramOptions, events: ProgramEvents): TerminalProgram {
     const screen = process.platform === "linux" ? Bun.which("screen", { PATH: options.env.PATH ?? "" }) : null;
     if (screen === null) throw new Error("This workspace has no program `screen`: open the terminal as `buffered`.");
-    this.#makeFolder();
+    this.#createFolder();
     const name = hashName(terminal);
     const settings = join(this.#folder, "settings");
     writeFileSync(settings, SCREEN_SETTINGS);
     // Removes the variables of a daemon that was itself started inside a screen.
-    const { STY, WINDOW, ...rest } = options.env;
+    const { STY, WINDOW, ...env } = options.env;
     const program = startProgram(
       {
         ...options,
         command: [screen, "-q", "-U", "-c", settings, "-S", name, "-d", "-RR", ...options.command],
-        env: { ...rest, SCREENDIR: this.#folder },
+        env: { ...env, SCREENDIR: this.#folder },
       },
       events,
     );
@@ -63,30 +63,30 @@ export class Screens {
       },
       release: () => {
         program.release();
-        void this.#endIfOver(name);
+        void this.#endAfterDisplay(name);
       },
     };
   }
 
   /** Handles the end of a display: the command has ended too, unless another daemon of this agent shows the screen now. */
-  async #endIfOver(name: string): Promise<void> {
-    const until = this.#clock.monotonic() + LAST_MS;
+  async #endAfterDisplay(name: string): Promise<void> {
+    const deadlineMs = this.#clock.monotonic() + SOCKET_REMOVAL_TIMEOUT_MS;
     while (this.#listNames().includes(name)) {
-      if (this.#clock.monotonic() >= until) return;
+      if (this.#clock.monotonic() >= deadlineMs) return;
       await pause(this.#clock, POLL_INTERVAL_MS);
     }
     await this.#end(name);
   }
 
-  /** Ends the screens of an earlier daemon that were not reopened; `shown` are the current terminals. */
-  async endOthers(shown: Iterable<string>): Promise<void> {
-    const keptNames = new Set([...shown].map(hashName));
+  /** Ends the screens of an earlier daemon that were not reopened; `terminals`: the IDs of the current terminals. */
+  async endOthers(terminals: Iterable<string>): Promise<void> {
+    const keptNames = new Set([...terminals].map(hashName));
     await Promise.all(this.#listNames().map((name) => (keptNames.has(name) ? undefined : this.#end(name))));
   }
 
   /** Ends all screens and removes their folder. */
   async endAll(): Promise<void> {
-    if (!this.#isOurs()) return;
+    if (!this.#isOwnFolder()) return;
     await this.endOthers([]);
     rmSync(this.#folder, { recursive: true, force: true });
   }
@@ -94,37 +94,39 @@ export class Screens {
   /** Ends the programs of the screen, identified by `STY`, and its own process, whose ID is in the socket's name. */
   #end(name: string): Promise<void> {
     return endProcesses(
-      () => (listProcessIds() ?? []).filter((pid) => isOn(pid, name) || isKeeper(pid, this.#folder, name)),
+      () =>
+        (listProcessIds() ?? []).filter((pid) => runsInScreen(pid, name) || isScreenProcess(pid, this.#folder, name)),
       this.#clock,
     );
   }
 
   #listNames(): string[] {
-    if (!this.#isOurs()) return [];
+    if (!this.#isOwnFolder()) return [];
     return readdirSync(this.#folder).flatMap((socket) => socket.match(/^\d+\.(.+)$/)?.[1] ?? []);
   }
 
-  /** The temp folder is shared between users: a folder created by another user is not used. */
-  #makeFolder(): void {
+  /** Creates the folder. Rejects a folder of another user, because all users share the temp folder. */
+  #createFolder(): void {
     mkdirSync(this.#folder, { mode: 0o700, recursive: true });
-    if (!this.#isOurs()) throw new Error(`${this.#folder} is somebody else's: terminals of \`screen\` cannot be kept.`);
+    if (!this.#isOwnFolder())
+      throw new Error(`${this.#folder} belongs to another user: terminals of \`screen\` cannot be started.`);
   }
 
-  #isOurs(): boolean {
-    const found = lstatSync(this.#folder, { throwIfNoEntry: false });
-    return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
+  #isOwnFolder(): boolean {
+    const stats = lstatSync(this.#folder, { throwIfNoEntry: false });
+    return stats?.isDirectory() === true && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0;
   }
 }
 
-/** Shortens any text to 32 letters and digits; the same for every daemon of this agent. */
+/** Returns a name of 32 letters and digits, which is the same for every daemon of this agent. */
 const hashName = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 32);
 
-const isOn = (pid: number, name: string): boolean => {
+const runsInScreen = (pid: number, name: string): boolean => {
   const [screen] = readEnvironment(pid).match(/(?<=\0STY=)[^\0]*/) ?? [""];
   return screen.endsWith(`.${name}`);
 };
 
-const isKeeper = (pid: number, folder: string, name: string): boolean =>
+const isScreenProcess = (pid: number, folder: string, name: string): boolean =>
   lstatSync(join(folder, `${pid}.${name}`), { throwIfNoEntry: false }) !== undefined &&
   readEnvironment(pid).includes(`\0SCREENDIR=${folder}\0`);
 

@@ -1,5 +1,5 @@
-// The terminals of the workspace by ID: a stream names one, which is started if it is new and reattached otherwise (rules TM-1, TM-4). The
-// server reaches them on port 2 of the tunnel.
+// Serves the terminals of the workspace on port 2 of the tunnel. Each stream names a terminal by ID, which is started if it does not exist
+// yet (rules TM-1, TM-4).
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Duplex, Lookahead, readTerminalRequest, type TerminalRequest } from "#src/wire/index.ts";
@@ -30,7 +30,7 @@ export class TerminalSessions {
   readonly #terminals = new Map<string, Terminal>();
   readonly #screens: Screens;
   readonly #unclaimedScreensTimer: Timer;
-  #stopping = false;
+  #isStopping = false;
   #typed = 0;
 
   constructor(options: TerminalSessionsOptions) {
@@ -44,11 +44,11 @@ export class TerminalSessions {
   }
 
   /** Serves one stream until its client disconnects. */
-  async serve(raw: Duplex): Promise<void> {
+  async serve(connection: Duplex): Promise<void> {
     const requestTimer = this.#options.clock.after(REQUEST_TIMEOUT_MS, () =>
-      raw.reset("No terminal request arrived in time."),
+      connection.reset("No terminal request arrived in time."),
     );
-    const stream = new Lookahead(raw);
+    const stream = new Lookahead(connection);
     const request = await readTerminalRequest(stream).finally(() => requestTimer.cancel());
     try {
       await this.#getOrStart(request).attach(stream, { height: request.Height, width: request.Width });
@@ -80,7 +80,7 @@ export class TerminalSessions {
 
   /** Ends every terminal and rejects new ones. */
   async endAll(): Promise<void> {
-    this.#stopping = true;
+    this.#isStopping = true;
     this.#unclaimedScreensTimer.cancel();
     await Promise.all([...this.#terminals.values()].map((one) => one.end()));
     await this.#screens.endAll();
@@ -88,9 +88,9 @@ export class TerminalSessions {
 
   #getOrStart(request: TerminalRequest): Terminal {
     const { ID } = request;
-    const known = this.#terminals.get(ID);
-    if (known) return known;
-    if (this.#stopping) throw new Error("The workspace is stopping.");
+    const existing = this.#terminals.get(ID);
+    if (existing) return existing;
+    if (this.#isStopping) throw new Error("The workspace is stopping.");
     if (this.#terminals.size >= MAX_TERMINALS) throw new Error(`The workspace has ${MAX_TERMINALS} terminals already.`);
     const terminal: Terminal = new Terminal({
       start: request.Container === "" ? this.#prepareLocal(request) : this.#prepareInContainer(request),

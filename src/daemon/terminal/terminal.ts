@@ -1,5 +1,5 @@
 // One terminal of the workspace: a program on a pseudo-terminal, its screen, and its clients (facts/platform 5.6, rules TM-1 to TM-9). The
-// program waits while the slowest client does not read; a client that reads nothing for long is detached.
+// program's output pauses while a client does not read; a client that reads nothing for a long time is detached.
 import type { Clock, Timer } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";
 import { type Duplex, JsonObjects, MAX_INPUT, parseTerminalInput, Wakeup } from "#src/wire/index.ts";
@@ -19,15 +19,18 @@ export type TerminalOptions = {
   typed?(): void;
 };
 
-/** Pending bytes of a client at which programs are paused; they continue when every client has less than half of it. */
+/** The program is paused when a client has this many pending bytes. It continues when every client has less than half of that. */
 const HOLD_AT_BYTES = 128 * 1024;
-/** The same limit for output that the stored screen has not processed. */
+/** The same limit for output that is not yet in the stored screen. */
 const SCREEN_HOLD_AT_BYTES = 2 * 1024 * 1024;
 /** If output cannot be paused, a client with more pending bytes is detached. */
 const DISCONNECT_AT_BYTES = 8 * 1024 * 1024;
 /** Bytes of input that the program has not read; more stays in the stream. */
-const MAX_UNREAD_INPUT = 64 * 1024;
-/** After this long without a report, a few bytes are written anyway; the interval then doubles up to a limit. */
+const MAX_UNREAD_INPUT_BYTES = 64 * 1024;
+/**
+ * How long to wait for Bun's report that input was read, before a few bytes are written anyway. The time doubles with each attempt, up to a
+ * limit.
+ */
 const PROBE_AFTER_MS = 50;
 const MAX_PROBE_AFTER_MS = 5_000;
 const PROBE_BYTES = 256;
@@ -51,21 +54,21 @@ export class Terminal {
   readonly #program: TerminalProgram;
   readonly #closed = Promise.withResolvers<void>();
   readonly #flushed = new Wakeup();
-  #unflushed = 0;
-  #held = false;
+  #unflushedBytes = 0;
+  #isPaused = false;
   #detachTimer: Timer | undefined;
-  #looker: Timer | undefined;
-  #isOver = false;
+  #stallTimer: Timer | undefined;
+  #hasEnded = false;
 
   /** Throws if the program cannot be started. */
   constructor(options: TerminalOptions) {
     this.#options = options;
     this.#size = options.size;
-    this.#screen = new ScreenBuffer(options.clock, options.size, () => this.#regulate());
+    this.#screen = new ScreenBuffer(options.clock, options.size, () => this.#updateFlow());
     this.#program = options.start({
       output: (chunk) => this.#onOutput(chunk),
       drained: () => {
-        this.#unflushed = 0;
+        this.#unflushedBytes = 0;
         this.#flushed.wake();
       },
       closed: () => {
@@ -73,25 +76,25 @@ export class Terminal {
         this.#flushed.wake();
       },
     });
-    void this.#listActiveClients();
+    void this.#run();
   }
 
-  /** Sends the current screen and later output, and types what the stream sends. Resolves when the client has disconnected. */
+  /** Sends the current screen and later output to the client, and types the client's input. Resolves when the client has disconnected. */
   async attach(stream: Duplex, size: TerminalSize): Promise<void> {
-    const client = new TerminalClient(stream, this.#options.clock, () => this.#regulate());
+    const client = new TerminalClient(stream, this.#options.clock, () => this.#updateFlow());
     this.#detachTimer?.cancel();
     this.#detachTimer = undefined;
     this.#clients.add(client);
     this.#setClientSize(client, size);
     if (this.#screen.written > 0) void client.begin(this.#screen.snapshot());
-    if (this.#isOver) client.end();
+    if (this.#hasEnded) client.end();
     else this.#watchStalls();
     void this.#listen(stream, client);
     await client.gone;
     this.#clients.delete(client);
     this.#sizes.delete(client);
     this.#fitToClients();
-    this.#regulate();
+    this.#updateFlow();
     if (this.#clients.size === 0) this.#detach();
   }
 
@@ -110,10 +113,10 @@ export class Terminal {
     this.#fitToClients();
   }
 
-  /** Uses the largest size that fits all clients, so that none sees only part of the screen. */
+  /** Uses the largest size that fits all clients, so that each of them sees the whole screen. */
   #fitToClients(): void {
     const sizes = [...this.#sizes.values()];
-    if (sizes.length === 0 || this.#isOver) return;
+    if (sizes.length === 0 || this.#hasEnded) return;
     const height = Math.min(...sizes.map((size) => size.height));
     const width = Math.min(...sizes.map((size) => size.width));
     if (height === this.#size.height && width === this.#size.width) return;
@@ -143,92 +146,92 @@ export class Terminal {
         }
       }
       // A client that ends its side disconnects; the terminal stays.
-      client.detach("The client has gone.");
+      client.detach("The client has disconnected.");
     } catch (error) {
       client.detach((error as Error).message);
     }
   }
 
   /**
-   * Bun accepts any amount of input and buffers what the program has not read, so further client input waits until it is read. About one
-   * time in thirty Bun fails to report that everything was read; writing a few more bytes triggers the report.
+   * Writes input to the program. Bun buffers any amount of input that the program has not read, so this waits until little is left. About
+   * one time in thirty, Bun does not report that everything was read; writing a few more bytes triggers the report.
    */
   async #writeInput(data: string): Promise<void> {
     let bytes: Uint8Array = new TextEncoder().encode(data);
-    let patience = PROBE_AFTER_MS;
-    while (this.#unflushed > MAX_UNREAD_INPUT && !this.#isOver && bytes.byteLength > 0) {
-      if (await finishesWithin(this.#options.clock, patience, this.#flushed.wait())) continue;
-      patience = Math.min(patience * 2, MAX_PROBE_AFTER_MS);
+    let probeAfter_ms = PROBE_AFTER_MS;
+    while (this.#unflushedBytes > MAX_UNREAD_INPUT_BYTES && !this.#hasEnded && bytes.byteLength > 0) {
+      if (await finishesWithin(this.#options.clock, probeAfter_ms, this.#flushed.wait())) continue;
+      probeAfter_ms = Math.min(probeAfter_ms * 2, MAX_PROBE_AFTER_MS);
       this.#write(bytes.subarray(0, PROBE_BYTES));
       bytes = bytes.subarray(PROBE_BYTES);
     }
-    if (!this.#isOver && bytes.byteLength > 0) this.#write(bytes);
+    if (!this.#hasEnded && bytes.byteLength > 0) this.#write(bytes);
   }
 
   #write(bytes: Uint8Array): void {
-    this.#unflushed += bytes.byteLength;
+    this.#unflushedBytes += bytes.byteLength;
     this.#program.write(bytes);
   }
 
   #onOutput(chunk: Uint8Array): void {
     for (const client of this.#clients) client.send(chunk);
     this.#screen.push(chunk);
-    this.#regulate();
+    this.#updateFlow();
   }
 
   /** Pauses the program while a client is behind, and resumes it when all have caught up. */
-  #regulate(): void {
+  #updateFlow(): void {
     let backlog = this.#screen.waiting / SCREEN_HOLD_AT_BYTES;
     for (const client of [...this.#clients]) {
       if (client.waiting > DISCONNECT_AT_BYTES) client.detach("The client is too slow.");
       backlog = Math.max(backlog, client.waiting / HOLD_AT_BYTES);
     }
-    if (!this.#held && backlog >= 1 && !this.#isOver) {
-      this.#held = true;
+    if (!this.#isPaused && backlog >= 1 && !this.#hasEnded) {
+      this.#isPaused = true;
       this.#program.gate?.hold();
-    } else if (this.#held && backlog < 0.5) this.#release();
+    } else if (this.#isPaused && backlog < 0.5) this.#release();
   }
 
   #release(): void {
-    if (!this.#held) return;
-    this.#held = false;
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
     this.#program.gate?.release();
   }
 
   #watchStalls(): void {
-    this.#looker ??= this.#options.clock.every(POLL_INTERVAL_MS, () => {
-      const allowed = this.#clients.size > 1 ? SHARED_STALL_TIMEOUT_MS : SINGLE_STALL_TIMEOUT_MS;
+    this.#stallTimer ??= this.#options.clock.every(POLL_INTERVAL_MS, () => {
+      const timeout_ms = this.#clients.size > 1 ? SHARED_STALL_TIMEOUT_MS : SINGLE_STALL_TIMEOUT_MS;
       for (const client of [...this.#clients]) {
-        if (client.stalled_ms > allowed) client.detach("The client is too slow.");
+        if (client.stalled_ms > timeout_ms) client.detach("The client is too slow.");
       }
     });
   }
 
   #detach(): void {
-    this.#looker?.cancel();
-    this.#looker = undefined;
-    if (this.#isOver) return;
+    this.#stallTimer?.cancel();
+    this.#stallTimer = undefined;
+    if (this.#hasEnded) return;
     this.#detachTimer = this.#options.clock.after(DETACHED_TTL_MS, () => {
       this.#options.gone();
       void this.end();
     });
   }
 
-  /** Runs from the program's start to its last byte of output. */
-  async #listActiveClients(): Promise<void> {
+  /** Waits for the program's last byte of output, and then ends the terminal. */
+  async #run(): Promise<void> {
     const { clock, gone } = this.#options;
     await this.#program.exited;
     // Reads what is still in the terminal. A background process may keep it open, so silence counts as the end.
     for (let seen = -1; ; ) {
-      const quiet = this.#screen.written === seen && !this.#held;
+      const isQuiet = this.#screen.written === seen && !this.#isPaused;
       seen = this.#screen.written;
       const silence = Promise.withResolvers<"silent">();
       const timer = clock.after(FINAL_OUTPUT_TIMEOUT_MS, () => silence.resolve("silent"));
-      const what = await Promise.race([this.#closed.promise, silence.promise]);
+      const outcome = await Promise.race([this.#closed.promise, silence.promise]);
       timer.cancel();
-      if (what !== "silent" || quiet) break;
+      if (outcome !== "silent" || isQuiet) break;
     }
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#flushed.wake();
     gone();
     this.#detachTimer?.cancel();

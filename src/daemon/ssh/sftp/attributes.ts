@@ -15,18 +15,18 @@ export type Attributes = {
 
 export const readAttributes = (fields: Fields): Attributes => {
   const flags = fields.uint32();
-  const found: Attributes = {};
-  if (flags & ATTRIBUTE_FLAG.size) found.size = fields.long();
-  if (flags & ATTRIBUTE_FLAG.owner) found.owner = { uid: fields.uint32(), gid: fields.uint32() };
-  if (flags & ATTRIBUTE_FLAG.mode) found.mode = fields.uint32();
-  if (flags & ATTRIBUTE_FLAG.times) found.times = { atime: fields.uint32(), mtime: fields.uint32() };
+  const attributes: Attributes = {};
+  if (flags & ATTRIBUTE_FLAG.size) attributes.size = fields.long();
+  if (flags & ATTRIBUTE_FLAG.owner) attributes.owner = { uid: fields.uint32(), gid: fields.uint32() };
+  if (flags & ATTRIBUTE_FLAG.mode) attributes.mode = fields.uint32();
+  if (flags & ATTRIBUTE_FLAG.times) attributes.times = { atime: fields.uint32(), mtime: fields.uint32() };
   if (flags & ATTRIBUTE_FLAG.extended) {
-    for (let left = fields.uint32(); left > 0 && !fields.isOver; left -= 1) {
+    for (let remaining = fields.uint32(); remaining > 0 && !fields.isOver; remaining -= 1) {
       fields.bytes();
       fields.bytes();
     }
   }
-  return found;
+  return attributes;
 };
 
 export const toAttributeFields = ({ size, uid, gid, mode, atimeMs, mtimeMs }: Stats): Field[] => [

@@ -33,7 +33,7 @@ export const ANSWER = {
   extendedReply: 201,
 } as const;
 export const STATUS = { ok: 0, eof: 1, noSuchFile: 2, denied: 3, failure: 4, badMessage: 5, unsupported: 8 } as const;
-export const MAX_PACKET = 256 * 1024;
+export const MAX_PACKET_BYTES = 256 * 1024;
 
 /** An invalid packet, which ends the session. */
 export class SftpError extends Error {
@@ -43,7 +43,7 @@ export class SftpError extends Error {
 /** Reads the fields of one packet in order. */
 export class Fields {
   readonly #bytes: Buffer;
-  #at = 0;
+  #offset = 0;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -67,13 +67,13 @@ export class Fields {
     return this.bytes().toString("utf8");
   }
   get isOver(): boolean {
-    return this.#at >= this.#bytes.byteLength;
+    return this.#offset >= this.#bytes.byteLength;
   }
 
   #readBytes(count: number): Buffer {
-    if (count > this.#bytes.byteLength - this.#at) throw new SftpError("a field reaches beyond its packet");
-    this.#at += count;
-    return this.#bytes.subarray(this.#at - count, this.#at);
+    if (count > this.#bytes.byteLength - this.#offset) throw new SftpError("a field reaches beyond its packet");
+    this.#offset += count;
+    return this.#bytes.subarray(this.#offset - count, this.#offset);
   }
 }
 
@@ -108,23 +108,23 @@ const uint32 = (value: number): Buffer => {
 /** Reassembles packets. */
 export class PacketReader {
   #chunks: Buffer[] = [];
-  #held = 0;
+  #bufferedBytes = 0;
 
   /** Yields the bodies of complete packets, which the caller owns. Throws SftpError for a packet that is too large or empty. */
   *push(chunk: Buffer): Generator<Buffer> {
     this.#chunks.push(chunk);
-    this.#held += chunk.byteLength;
-    while (this.#held >= 4) {
+    this.#bufferedBytes += chunk.byteLength;
+    while (this.#bufferedBytes >= 4) {
       const [first] = this.#chunks as [Buffer];
       const joined = first.byteLength >= 4 ? first : this.#join();
       const length = joined.readUInt32BE(0);
-      if (length === 0 || length > MAX_PACKET) throw new SftpError(`a packet of ${length} bytes`);
-      if (this.#held < 4 + length) return;
-      const all = this.#join();
-      yield all.subarray(4, 4 + length);
-      const rest = all.subarray(4 + length);
-      this.#chunks = rest.byteLength > 0 ? [rest] : [];
-      this.#held = rest.byteLength;
+      if (length === 0 || length > MAX_PACKET_BYTES) throw new SftpError(`a packet of ${length} bytes`);
+      if (this.#bufferedBytes < 4 + length) return;
+      const packet = this.#join();
+      yield packet.subarray(4, 4 + length);
+      const remainder = packet.subarray(4 + length);
+      this.#chunks = remainder.byteLength > 0 ? [remainder] : [];
+      this.#bufferedBytes = remainder.byteLength;
     }
   }
 

@@ -3,7 +3,7 @@ import { constants, type Stats } from "node:fs";
 import * as fs from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { formatLongName, NO_ATTRIBUTES, readAttributes, setAttributes, toAttributeFields } from "./attributes.ts";
-import { ANSWER, encodePacket, type Field, type Fields, MAX_PACKET, REQUEST, STATUS } from "./codec.ts";
+import { ANSWER, encodePacket, type Field, type Fields, MAX_PACKET_BYTES, REQUEST, STATUS } from "./codec.ts";
 import type { Handles } from "./handles.ts";
 
 export type SftpRoot = { readonly directory: string; readonly home: string };
@@ -11,7 +11,7 @@ type Reply = { type: number; fields: Field[] };
 type Operation = (fields: Fields, at: { handles: Handles; root: SftpRoot }) => Promise<Reply>;
 
 /** Leaves room for the header of a data packet. */
-export const MAX_DATA = MAX_PACKET - 1_024;
+export const MAX_DATA = MAX_PACKET_BYTES - 1_024;
 /** Maximum number of names in one response. */
 const MAX_NAMES = 128;
 const OPEN_FLAG = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const;
@@ -64,7 +64,7 @@ const EXTENSIONS: Readonly<Record<string, Operation>> = {
   "expand-path@openssh.com": async (fields, { root }) => toNameReply(readPath(fields, root)),
   "limits@openssh.com": async () => ({
     type: ANSWER.extendedReply,
-    fields: [MAX_PACKET, MAX_DATA, MAX_DATA, 0].map((long) => ({ long })),
+    fields: [MAX_PACKET_BYTES, MAX_DATA, MAX_DATA, 0].map((long) => ({ long })),
   }),
 };
 export const EXTENSION_NAMES: readonly string[] = Object.keys(EXTENSIONS);
@@ -158,7 +158,7 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
 };
 
 /** Returns the response packet for one request. Throws SftpError for an invalid one. */
-export const answerTo = async (
+export const handleRequest = async (
   type: number,
   fields: Fields,
   at: { handles: Handles; root: SftpRoot },

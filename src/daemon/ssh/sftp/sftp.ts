@@ -4,7 +4,7 @@ import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
 import { ANSWER, encodePacket, Fields, PacketReader, REQUEST } from "./codec.ts";
 import { Handles } from "./handles.ts";
-import { answerTo, EXTENSION_NAMES, type SftpRoot } from "./operations.ts";
+import { EXTENSION_NAMES, handleRequest, type SftpRoot } from "./operations.ts";
 
 const SFTP_VERSION = 3;
 const FAILED_EXIT_CODE = 1;
@@ -20,7 +20,7 @@ export const serveSftp = async (channel: ssh2.ServerChannel, root: SftpRoot): Pr
       for (const packet of reader.push(chunk)) {
         const fields = new Fields(packet);
         const type = fields.byte();
-        const answer = type === REQUEST.init ? toVersionReply() : await answerTo(type, fields, { handles, root });
+        const answer = type === REQUEST.init ? toVersionReply() : await handleRequest(type, fields, { handles, root });
         if (!channel.write(answer)) await waitForDrain(channel);
       }
     }
