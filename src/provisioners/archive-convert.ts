@@ -1,9 +1,9 @@
-// Converts a tar archive to zip while reading it: holds one entry in memory at a time and stores contents uncompressed. Used by downloads.
+// Converts a tar archive to zip while reading it, a chunk at a time. The zip stores contents uncompressed. Used by downloads.
 import { Zip, ZipPassThrough } from "fflate";
 import { type Archive, withArchive } from "./archive.ts";
 import type { Source } from "./archive-entry.ts";
 
-const CHUNK = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /** Returns the zip as a stream. Throws ArchiveError immediately if the tar archive is rejected. */
 export const streamZip = async (path: string): Promise<ReadableStream<Uint8Array>> => {
@@ -12,7 +12,7 @@ export const streamZip = async (path: string): Promise<ReadableStream<Uint8Array
   const writer = stream.writable.getWriter();
   const work = withArchive(path, "application/x-tar", async (archive, source) => {
     opened.resolve();
-    await pack(archive, source, (chunk) => writer.write(chunk));
+    await writeZip(archive, source, (chunk) => writer.write(chunk));
     await writer.close();
   });
   work.catch((error) => {
@@ -24,32 +24,35 @@ export const streamZip = async (path: string): Promise<ReadableStream<Uint8Array
   return stream.readable;
 };
 
-const pack = async (
+const writeZip = async (
   { entries }: Archive,
   source: Source,
   write: (chunk: Uint8Array) => Promise<void>,
 ): Promise<void> => {
-  const ready: Uint8Array[] = [];
+  const pendingChunks: Uint8Array[] = [];
   const zip = new Zip((error, chunk) => {
     if (error) throw error;
-    ready.push(chunk);
+    pendingChunks.push(chunk);
   });
   const flush = async (): Promise<void> => {
-    for (const chunk of ready.splice(0)) await write(chunk);
+    for (const chunk of pendingChunks.splice(0)) await write(chunk);
   };
   for (const entry of entries) {
-    const packed = new ZipPassThrough(entry.name);
-    packed.attrs = (0o100000 | entry.mode) << 16;
-    packed.os = 3;
+    const zipEntry = new ZipPassThrough(entry.name);
+    zipEntry.attrs = (0o100000 | entry.mode) << 16;
+    zipEntry.os = 3;
     // Without a fixed time, the entry would carry the time of the download.
-    packed.mtime = new Date(1980, 0, 1);
-    zip.add(packed);
+    zipEntry.mtime = new Date(1980, 0, 1);
+    zip.add(zipEntry);
     const { offset } = entry.stored ?? { offset: 0 };
-    for (let at = 0; at < entry.size; at += CHUNK) {
-      packed.push(await source.read(offset + at, Math.min(CHUNK, entry.size - at)), at + CHUNK >= entry.size);
+    for (let position = 0; position < entry.size; position += CHUNK_BYTES) {
+      zipEntry.push(
+        await source.read(offset + position, Math.min(CHUNK_BYTES, entry.size - position)),
+        position + CHUNK_BYTES >= entry.size,
+      );
       await flush();
     }
-    if (entry.size === 0) packed.push(new Uint8Array(), true);
+    if (entry.size === 0) zipEntry.push(new Uint8Array(), true);
   }
   zip.end();
   await flush();

@@ -25,20 +25,20 @@ export type ArchiveEntry = {
 export type Source = { readonly size: number; read(offset: number, length: number): Promise<Uint8Array> };
 
 /** Returns the normalized name, or undefined for the root folder. Throws for a name that points outside. */
-export const toSafeName = (raw: string): string | undefined => {
-  if (raw.length > 1024) throw new ArchiveError("a name in the archive is too long");
-  const shown = JSON.stringify(raw.slice(0, 80));
-  if (/\p{Cc}/u.test(raw)) throw new ArchiveError(`the name ${shown} in the archive holds control characters`);
-  if (raw.includes("\\")) throw new ArchiveError(`the name ${shown} in the archive holds a backslash`);
-  if (raw.startsWith("/") || /^[a-zA-Z]:/.test(raw))
+export const toSafeName = (rawName: string): string | undefined => {
+  if (rawName.length > 1024) throw new ArchiveError("a name in the archive is too long");
+  const shown = JSON.stringify(rawName.slice(0, 80));
+  if (/\p{Cc}/u.test(rawName)) throw new ArchiveError(`the name ${shown} in the archive holds control characters`);
+  if (rawName.includes("\\")) throw new ArchiveError(`the name ${shown} in the archive holds a backslash`);
+  if (rawName.startsWith("/") || /^[a-zA-Z]:/.test(rawName))
     throw new ArchiveError(`the name ${shown} in the archive is absolute`);
-  const parts = raw.split("/").filter((part) => part !== "" && part !== ".");
+  const parts = rawName.split("/").filter((part) => part !== "" && part !== ".");
   if (parts.includes("..")) throw new ArchiveError(`the name ${shown} in the archive leads out of it`);
   return parts.length === 0 ? undefined : parts.join("/");
 };
 
-/** Returns a function that adds up claimed sizes and throws above the limit. */
-export const createCounter = (): ((size: number) => void) => {
+/** Returns a function that counts an entry of the given size, and throws if the archive has too many entries or bytes. */
+export const createSizeLimit = (): ((size: number) => void) => {
   let entries = 0;
   let bytes = 0;
   return (size) => {

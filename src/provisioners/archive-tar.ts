@@ -1,7 +1,7 @@
 // Reads the headers of a tar archive (ustar, GNU long names, pax paths and sizes). Skips links and devices. Used by archive.ts.
-import { type ArchiveEntry, ArchiveError, createCounter, type Source, toSafeName } from "./archive-entry.ts";
+import { type ArchiveEntry, ArchiveError, createSizeLimit, type Source, toSafeName } from "./archive-entry.ts";
 
-const BLOCK = 512;
+const BLOCK_BYTES = 512;
 /** Maximum bytes of a long name or a pax header. */
 const MAX_EXTRA_BYTES = 64 * 1024;
 
@@ -9,31 +9,35 @@ const decoder = new TextDecoder("utf-8");
 
 export const readTar = async (source: Source): Promise<ArchiveEntry[]> => {
   const entries: ArchiveEntry[] = [];
-  const count = createCounter();
-  let next: { path?: string; size?: number } = {};
+  const count = createSizeLimit();
+  let extraHeader: { path?: string; size?: number } = {};
   let offset = 0;
   for (;;) {
-    const header = await source.read(offset, BLOCK);
+    const header = await source.read(offset, BLOCK_BYTES);
     // Two empty blocks end the archive; many programs omit them.
     if (header.length === 0 || header.every((byte) => byte === 0)) break;
-    if (header.length < BLOCK || !sumIsRight(header)) throw new ArchiveError("the tar archive is damaged");
+    if (header.length < BLOCK_BYTES || !isChecksumValid(header)) throw new ArchiveError("the tar archive is damaged");
     const kind = String.fromCharCode(header[156] as number);
-    const size = next.size !== undefined && kind !== "x" && kind !== "L" ? next.size : numberAt(header, 124, 12);
-    const start = offset + BLOCK;
+    const size =
+      extraHeader.size !== undefined && kind !== "x" && kind !== "L" ? extraHeader.size : parseNumber(header, 124, 12);
+    const start = offset + BLOCK_BYTES;
     if (start + size > source.size) throw new ArchiveError("the tar archive ends in the middle of a file");
-    offset = start + Math.ceil(size / BLOCK) * BLOCK;
+    offset = start + Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
     count(size);
     if (kind === "L" || kind === "x") {
       if (size > MAX_EXTRA_BYTES) throw new ArchiveError("a header of the tar archive is too long");
       const extra = await source.read(start, size);
-      next = { ...next, ...(kind === "L" ? { path: readText(extra, 0, extra.length) } : parsePax(extra)) };
+      extraHeader = {
+        ...extraHeader,
+        ...(kind === "L" ? { path: readText(extra, 0, extra.length) } : parsePax(extra)),
+      };
       continue;
     }
     if (kind === "g" || kind === "K") continue;
-    const name = toSafeName(next.path ?? readName(header));
-    next = {};
+    const name = toSafeName(extraHeader.path ?? readName(header));
+    extraHeader = {};
     const isFile = kind === "0" || kind === "\0" || kind === "7";
-    if (isFile && name !== undefined) entries.push(readEntry(source, name, start, size, numberAt(header, 100, 8)));
+    if (isFile && name !== undefined) entries.push(readEntry(source, name, start, size, parseNumber(header, 100, 8)));
   }
   return entries;
 };
@@ -49,8 +53,8 @@ const readEntry = (source: Source, name: string, offset: number, size: number, m
   },
 });
 
-const readText = (bytes: Uint8Array, at: number, length: number): string => {
-  const field = bytes.subarray(at, at + length);
+const readText = (bytes: Uint8Array, offset: number, length: number): string => {
+  const field = bytes.subarray(offset, offset + length);
   const end = field.indexOf(0);
   return decoder.decode(end < 0 ? field : field.subarray(0, end));
 };
@@ -63,42 +67,42 @@ const readName = (header: Uint8Array): string => {
 };
 
 /** Parses octal text, or a binary number if the first bit is set. */
-const numberAt = (bytes: Uint8Array, at: number, length: number): number => {
-  if (((bytes[at] as number) & 0x80) !== 0) {
-    let value = (bytes[at] as number) & 0x7f;
-    for (let i = 1; i < length; i++) value = value * 256 + (bytes[at + i] as number);
+const parseNumber = (bytes: Uint8Array, offset: number, length: number): number => {
+  if (((bytes[offset] as number) & 0x80) !== 0) {
+    let value = (bytes[offset] as number) & 0x7f;
+    for (let i = 1; i < length; i++) value = value * 256 + (bytes[offset + i] as number);
     if (!Number.isSafeInteger(value)) throw new ArchiveError("the tar archive is damaged");
     return value;
   }
-  const text = readText(bytes, at, length).trim();
+  const text = readText(bytes, offset, length).trim();
   if (!/^[0-7]*$/.test(text)) throw new ArchiveError("the tar archive is damaged");
   return text === "" ? 0 : Number.parseInt(text, 8);
 };
 
-const sumIsRight = (header: Uint8Array): boolean => {
+const isChecksumValid = (header: Uint8Array): boolean => {
   let sum = 0;
-  for (let i = 0; i < BLOCK; i++) sum += i >= 148 && i < 156 ? 32 : (header[i] as number);
-  return sum === numberAt(header, 148, 8);
+  for (let i = 0; i < BLOCK_BYTES; i++) sum += i >= 148 && i < 156 ? 32 : (header[i] as number);
+  return sum === parseNumber(header, 148, 8);
 };
 
 /** `<length> <key>=<value>\n` records. */
 const parsePax = (bytes: Uint8Array): { path?: string; size?: number } => {
-  const found: { path?: string; size?: number } = {};
-  for (let at = 0; at < bytes.length; ) {
-    const space = bytes.indexOf(32, at);
-    const length = space < 0 ? Number.NaN : Number(decoder.decode(bytes.subarray(at, space)));
-    if (!Number.isInteger(length) || length <= space - at || at + length > bytes.length) {
+  const fields: { path?: string; size?: number } = {};
+  for (let recordStart = 0; recordStart < bytes.length; ) {
+    const space = bytes.indexOf(32, recordStart);
+    const length = space < 0 ? Number.NaN : Number(decoder.decode(bytes.subarray(recordStart, space)));
+    if (!Number.isInteger(length) || length <= space - recordStart || recordStart + length > bytes.length) {
       throw new ArchiveError("a header of the tar archive is damaged");
     }
-    const record = decoder.decode(bytes.subarray(space + 1, at + length - 1));
+    const record = decoder.decode(bytes.subarray(space + 1, recordStart + length - 1));
     const equals = record.indexOf("=");
     const value = record.slice(equals + 1);
-    if (record.slice(0, equals) === "path") found.path = value;
+    if (record.slice(0, equals) === "path") fields.path = value;
     if (record.slice(0, equals) === "size") {
-      found.size = Number(value);
-      if (!Number.isSafeInteger(found.size) || found.size < 0) throw new ArchiveError("the tar archive is damaged");
+      fields.size = Number(value);
+      if (!Number.isSafeInteger(fields.size) || fields.size < 0) throw new ArchiveError("the tar archive is damaged");
     }
-    at += length;
+    recordStart += length;
   }
-  return found;
+  return fields;
 };

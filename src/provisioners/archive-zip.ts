@@ -1,13 +1,13 @@
-// Reads the directory of a zip archive and inflates single entries, never beyond the requested size, regardless of their headers. Rejects
-// encrypted and zip64 archives. Used by archive.ts.
+// Reads the directory of a zip archive and inflates single entries, up to a maximum size whatever their headers say. Rejects encrypted and
+// zip64 archives. Used by archive.ts.
 import { crc32, inflateRawSync } from "node:zlib";
-import { type ArchiveEntry, ArchiveError, createCounter, type Source, toSafeName } from "./archive-entry.ts";
+import { type ArchiveEntry, ArchiveError, createSizeLimit, type Source, toSafeName } from "./archive-entry.ts";
 
-const END = 0x06054b50;
-const DIRECTORY = 0x02014b50;
-const LOCAL = 0x04034b50;
-/** The size of the end record and the longest comment after it. */
-const END_REACH = 22 + 65_535;
+const END_SIGNATURE = 0x06054b50;
+const DIRECTORY_SIGNATURE = 0x02014b50;
+const LOCAL_SIGNATURE = 0x04034b50;
+/** The maximum size of the end record with the comment after it. */
+const MAX_END_BYTES = 22 + 65_535;
 const MAX_DIRECTORY_BYTES = 8 * 1024 * 1024;
 /** Deflate compresses at most 1032 to 1, so an entry that claims a higher ratio is invalid. */
 const MAX_RATIO = 1_100;
@@ -18,14 +18,14 @@ export const readZip = async (source: Source): Promise<ArchiveEntry[]> => {
   const directory = await readDirectory(source);
   const view = new DataView(directory.bytes.buffer, directory.bytes.byteOffset, directory.bytes.byteLength);
   const entries: ArchiveEntry[] = [];
-  const count = createCounter();
+  const count = createSizeLimit();
   let at = 0;
   for (let i = 0; i < directory.count; i++) {
-    if (at + 46 > view.byteLength || view.getUint32(at, true) !== DIRECTORY) throw damagedError();
+    if (at + 46 > view.byteLength || view.getUint32(at, true) !== DIRECTORY_SIGNATURE) throw damagedError();
     const nameLength = view.getUint16(at + 28, true);
     const end = at + 46 + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
     if (end > view.byteLength) throw damagedError();
-    const raw = new TextDecoder().decode(directory.bytes.subarray(at + 46, at + 46 + nameLength));
+    const rawName = new TextDecoder().decode(directory.bytes.subarray(at + 46, at + 46 + nameLength));
     const record: Header = {
       flags: view.getUint16(at + 8, true),
       method: view.getUint16(at + 10, true),
@@ -37,8 +37,8 @@ export const readZip = async (source: Source): Promise<ArchiveEntry[]> => {
       unix: view.getUint8(at + 5) === 3,
     };
     count(record.size);
-    const name = toSafeName(raw);
-    if (name !== undefined && !raw.endsWith("/") && isRegular(record)) entries.push(toEntry(source, name, record));
+    const name = toSafeName(rawName);
+    if (name !== undefined && !rawName.endsWith("/") && isRegular(record)) entries.push(toEntry(source, name, record));
     at = end;
   }
   return entries;
@@ -58,18 +58,18 @@ type Header = {
 const S_IFMT = 0o170000;
 const S_IFREG = 0o100000;
 
-/** Links and devices are skipped. */
+/** Returns false for links and devices, which are skipped. */
 const isRegular = ({ unix, attributes }: Header): boolean => {
   const kind = (attributes >>> 16) & S_IFMT;
   return !unix || kind === 0 || kind === S_IFREG;
 };
 
 const readDirectory = async (source: Source): Promise<{ bytes: Uint8Array; count: number }> => {
-  const start = Math.max(0, source.size - END_REACH);
-  const tail = await source.read(start, END_REACH);
+  const start = Math.max(0, source.size - MAX_END_BYTES);
+  const tail = await source.read(start, MAX_END_BYTES);
   const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength);
   for (let at = tail.length - 22; at >= 0; at--) {
-    if (view.getUint32(at, true) !== END) continue;
+    if (view.getUint32(at, true) !== END_SIGNATURE) continue;
     const count = view.getUint16(at + 10, true);
     const length = view.getUint32(at + 12, true);
     const offset = view.getUint32(at + 16, true);
@@ -96,7 +96,7 @@ const toEntry = (source: Source, name: string, record: Header): ArchiveEntry => 
       if (size > limit) throw new ArchiveError(`${name} is larger than ${limit} bytes`);
       const head = await source.read(record.offset, 30);
       const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
-      if (head.length < 30 || view.getUint32(0, true) !== LOCAL) throw damagedError();
+      if (head.length < 30 || view.getUint32(0, true) !== LOCAL_SIGNATURE) throw damagedError();
       const start = record.offset + 30 + view.getUint16(26, true) + view.getUint16(28, true);
       const data = await source.read(start, packed);
       if (data.length !== packed) throw damagedError();
@@ -112,7 +112,7 @@ const inflate = (data: Uint8Array, size: number, name: string): Uint8Array => {
   try {
     return inflateRawSync(data, { maxOutputLength: Math.max(1, size) });
   } catch (error) {
-    const tooLong = (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
-    throw new ArchiveError(tooLong ? `${name} unpacks to more than it claims` : `${name} is damaged`);
+    const isTooLong = (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
+    throw new ArchiveError(isTooLong ? `${name} unpacks to more than it claims` : `${name} is damaged`);
   }
 };

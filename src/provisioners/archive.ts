@@ -1,5 +1,5 @@
-// Reads uploaded archives from disk without unpacking: a list of names, and one bounded file at a time. Rejects, with a reason, names that
-// point outside, too many entries, too much inflated data, and damage (rules TP-5 to TP-7).
+// Reads uploaded archives from disk without unpacking them: lists their entries, and reads single files up to a maximum size. Rejects
+// archives that are damaged or too large, or have too many entries or names that point outside (rules TP-5 to TP-7).
 
 import { open } from "node:fs/promises";
 import type { ArchiveEntry, Source } from "./archive-entry.ts";
@@ -20,21 +20,22 @@ export const withArchive = async <T>(
     size,
     async read(offset, length) {
       const buffer = new Uint8Array(Math.max(0, Math.min(length, size - offset)));
-      let at = 0;
-      while (at < buffer.length) {
-        const { bytesRead } = await file.read(buffer, at, buffer.length - at, offset + at);
+      let filled = 0;
+      while (filled < buffer.length) {
+        const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, offset + filled);
         if (bytesRead === 0) break;
-        at += bytesRead;
+        filled += bytesRead;
       }
-      return buffer.subarray(0, at);
+      return buffer.subarray(0, filled);
     },
   };
   const entries = mimetype === "application/zip" ? await readZip(source) : await readTar(source);
   // Awaited here, because the file is closed when this function ends.
-  return await use({ entries: checkNames(entries) }, source);
+  return await use({ entries: omitReplaced(entries) }, source);
 };
 
-const checkNames = (entries: readonly ArchiveEntry[]): ArchiveEntry[] => {
+/** If several entries have the same name, returns only the last one. */
+const omitReplaced = (entries: readonly ArchiveEntry[]): ArchiveEntry[] => {
   const byName = new Map<string, ArchiveEntry>();
   for (const entry of entries) byName.set(entry.name, entry);
   return [...byName.values()];

@@ -1,5 +1,5 @@
-// Evaluates a form's parameters for the values given so far: which are shown, their options and defaults, and their errors (rules DY-1 to
-// DY-3). Pure; reports errors per parameter instead of rejecting.
+// Evaluates a form's parameters for the values entered so far: which parameters are shown, their options and defaults, and their errors
+// (rules DY-1 to DY-3). Reports errors per parameter and never throws. Pure.
 
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import type { Diagnostic, DynamicParameter, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
@@ -7,14 +7,14 @@ import { applyConditions } from "./conditions.ts";
 import { checkValue, formatDefault, getFormType, getType } from "./parameters.ts";
 import { withSharedEffort } from "./pattern.ts";
 
-const toFault = (summary: string, detail: string, code = ""): Diagnostic => ({
+const toErrorDiagnostic = (summary: string, detail: string, code = ""): Diagnostic => ({
   severity: "error",
   summary,
   detail,
   extra: { code },
 });
 
-/** `inputs` by parameter name; omitted parameters take their default. */
+/** `inputs`: values by parameter name. Parameters without an input have their default value. */
 export const evaluate = (manifest: Manifest, inputs: Readonly<Record<string, string>>): Omit<DynamicParameters, "id"> =>
   withSharedEffort(() => evaluateManifest(manifest, inputs));
 
@@ -24,31 +24,31 @@ const evaluateManifest = (
 ): Omit<DynamicParameters, "id"> => {
   const values: Record<string, string> = {};
   const parameters: DynamicParameter[] = [];
-  for (const whole of manifest.parameters ?? []) {
-    const parameter = applyConditions(whole, values);
+  for (const declared of manifest.parameters ?? []) {
+    const parameter = applyConditions(declared, values);
     if (!parameter) continue;
-    const value = Object.hasOwn(inputs, whole.name) ? inputs[whole.name] : formatDefault(parameter);
+    const value = Object.hasOwn(inputs, declared.name) ? inputs[declared.name] : formatDefault(parameter);
     const reason = value === undefined ? undefined : checkValue(parameter, value);
     const diagnostics =
       value === undefined
-        ? [toFault("A value is required.", `The parameter ${whole.name} has no default.`, "required")]
+        ? [toErrorDiagnostic("A value is required.", `The parameter ${declared.name} has no default.`, "required")]
         : reason
-          ? [toFault("The value is not valid.", reason)]
+          ? [toErrorDiagnostic("The value is not valid.", reason)]
           : [];
-    if (value !== undefined && !reason) values[whole.name] = value;
-    parameters.push(show(parameter, parameters.length, value, diagnostics));
+    if (value !== undefined && !reason) values[declared.name] = value;
+    parameters.push(presentParameter(parameter, parameters.length, value, diagnostics));
   }
   const known = new Set((manifest.parameters ?? []).map(({ name }) => name));
   const unknown = Object.keys(inputs).filter((name) => !known.has(name));
   return {
-    diagnostics: unknown.map((name) => toFault("There is no such parameter.", name)),
+    diagnostics: unknown.map((name) => toErrorDiagnostic("There is no such parameter.", name)),
     parameters,
   };
 };
 
-const text = (value: string | undefined) => ({ value: value ?? "", valid: value !== undefined });
+const toTextValue = (value: string | undefined) => ({ value: value ?? "", valid: value !== undefined });
 
-const show = (
+const presentParameter = (
   parameter: ManifestParameter,
   order: number,
   value: string | undefined,
@@ -63,12 +63,12 @@ const show = (
     form_type: getFormType(parameter),
     styling: parameter.styling ?? {},
     mutable: parameter.mutable ?? false,
-    default_value: text(formatDefault(parameter)),
+    default_value: toTextValue(formatDefault(parameter)),
     icon: parameter.icon ?? "",
     options: (parameter.options ?? []).map((option) => ({
       name: option.name,
       description: option.description ?? "",
-      value: text(option.value),
+      value: toTextValue(option.value),
       icon: option.icon ?? "",
     })),
     validations: validation
@@ -85,7 +85,7 @@ const show = (
     required: parameter.default === undefined,
     order,
     ephemeral: parameter.ephemeral ?? false,
-    value: text(value),
+    value: toTextValue(value),
     diagnostics,
   };
 };

@@ -1,8 +1,8 @@
-// The interface for copies of a workspace's files, for provisioners that support them: a consistent copy of everything that a workspace
-// keeps while it is stopped. A copy is complete or absent, and every call may be repeated after a crash.
+// The interface of provisioners that can copy a workspace's files. A copy is consistent and contains everything that a workspace keeps
+// while it is stopped. A copy is complete or does not exist, and every call may be repeated after a crash.
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
 
-/** Identifies a copy: the workspace it is of, and its own ID. */
+/** Identifies a copy: the ID of the copied workspace, and the ID of the copy. */
 export type SnapshotRef = { readonly workspace_id: string; readonly snapshot_id: string };
 
 export type CaptureResult = {
@@ -11,11 +11,11 @@ export type CaptureResult = {
   readonly bytes: number;
 };
 
-/** The files of a copy as one tar archive, in the form a home backup stores it. */
+/** The files of a copy as one tar archive, as home backups store them. */
 export type PackedFiles = {
   /** Names of Docker volumes, each a folder of the archive; empty for an archive of a home. */
   readonly volumes: readonly string[];
-  /** Ends with an error if it is incomplete. */
+  /** Ends with an error if the archive is incomplete. */
   readonly stream: AsyncIterable<Uint8Array>;
 };
 
@@ -24,7 +24,7 @@ export interface Homes {
   method(workspace_id: string): Promise<SnapshotMethod>;
   /**
    * Makes the copy while all writers are paused. Returns the existing copy if it was made before. Rejects with ProvisionError, or with the
-   * signal's reason if canceled; then nothing is left and the workspace continues.
+   * signal's reason if canceled. In both cases, removes the incomplete copy and lets the workspace continue.
    */
   capture(ref: SnapshotRef, signal: AbortSignal): Promise<CaptureResult>;
   /** Reads the files of a copy and passes them to `use`. Rejects with ProvisionError. */

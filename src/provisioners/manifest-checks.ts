@@ -1,5 +1,5 @@
-// Checks that the schema of a manifest cannot express: names that must differ, placeholders that must exist, defaults and presets that must
-// pass validation, patterns and cron expressions that must compile, keys that belong to one provisioner (rules TP-10 to TP-12).
+// Makes the checks of a manifest that its schema cannot express: names must differ, placeholders must exist, defaults and presets must pass
+// validation, patterns and cron expressions must compile, and some keys belong to one provisioner (rules TP-10 to TP-12).
 import { findScriptCronProblem, isZone } from "#base/schedule/cron.ts";
 import type {
   Manifest,
@@ -24,7 +24,7 @@ const FORM_TYPES: Record<string, readonly string[]> = {
   "list(string)": ["tag-select", "multi-select", "radio"],
 };
 
-/** Everything wrong with a manifest that fits the schema; empty when it can be built from. */
+/** Returns all problems of a manifest that matches the schema; empty if the manifest is valid. */
 export const checkManifest = (manifest: Manifest): Finding[] => withSharedEffort(() => findAll(manifest));
 
 const findAll = (manifest: Manifest): Finding[] => [
@@ -40,11 +40,11 @@ const findAll = (manifest: Manifest): Finding[] => [
 /** Returns a finding for each entry whose key occurred before. */
 const findRepeated = (
   pointers: readonly { pointer: string; key: string; shown: string }[],
-  what: string,
+  kind: string,
 ): Finding[] => {
   const seen = new Set<string>();
   return pointers.flatMap(({ pointer, key, shown }) => {
-    if (seen.has(key)) return [{ pointer, reason: `there is another ${what} named ${shown}` }];
+    if (seen.has(key)) return [{ pointer, reason: `there is another ${kind} named ${shown}` }];
     seen.add(key);
     return [];
   });
@@ -66,37 +66,37 @@ const checkParameter = (parameter: ManifestParameter, at: string): Finding[] => 
   const findings: Finding[] = [];
   const { validation, options, form_type } = parameter;
   const type = getType(parameter);
-  const find = (key: string, reason: string): void => void findings.push({ pointer: `${at}${key}`, reason });
+  const addFinding = (key: string, reason: string): void => void findings.push({ pointer: `${at}${key}`, reason });
   if (form_type !== undefined && !FORM_TYPES[type]?.includes(form_type)) {
-    find("/form_type", `a parameter of type ${type} takes ${FORM_TYPES[type]?.join(", ")}`);
+    addFinding("/form_type", `a parameter of type ${type} takes ${FORM_TYPES[type]?.join(", ")}`);
   }
   if (validation?.regex !== undefined) {
     const reason = findPatternMistake(validation.regex);
-    if (type !== "string") find("/validation/regex", "is only for parameters of type string");
-    else if (reason) find("/validation/regex", reason);
+    if (type !== "string") addFinding("/validation/regex", "is only for parameters of type string");
+    else if (reason) addFinding("/validation/regex", reason);
   }
   for (const key of ["min", "max", "monotonic"] as const) {
     if (validation?.[key] !== undefined && type !== "number") {
-      find(`/validation/${key}`, "is only for parameters of type number");
+      addFinding(`/validation/${key}`, "is only for parameters of type number");
     }
   }
   if (validation?.min !== undefined && validation.max !== undefined && validation.min > validation.max) {
-    find("/validation/min", "is larger than max");
+    addFinding("/validation/min", "is larger than max");
   }
-  if (options?.length === 0) find("/options", "must have at least one entry");
-  if (parameter.ephemeral && !parameter.mutable) find("/ephemeral", "an ephemeral parameter must be mutable");
+  if (options?.length === 0) addFinding("/options", "must have at least one entry");
+  if (parameter.ephemeral && !parameter.mutable) addFinding("/ephemeral", "an ephemeral parameter must be mutable");
   if (parameter.ephemeral && parameter.default === undefined)
-    find("/ephemeral", "an ephemeral parameter needs a default");
+    addFinding("/ephemeral", "an ephemeral parameter needs a default");
   const values = new Map((options ?? []).map(({ value }, i) => [value, i]));
-  if (options && values.size < options.length) find("/options", "two options have the same value");
+  if (options && values.size < options.length) addFinding("/options", "two options have the same value");
   if (findings.length > 0) return findings;
   for (const [i, option] of (options ?? []).entries()) {
     const reason = checkValue({ ...parameter, options: undefined }, option.value);
-    if (reason && type !== "list(string)") find(`/options/${i}/value`, reason);
+    if (reason && type !== "list(string)") addFinding(`/options/${i}/value`, reason);
   }
   const defaultValue = formatDefault(parameter);
   const reason = defaultValue === undefined ? undefined : checkValue(parameter, defaultValue);
-  if (reason) find("/default", reason);
+  if (reason) addFinding("/default", reason);
   return findings;
 };
 
@@ -189,9 +189,9 @@ const checkResources = (manifest: Manifest): Finding[] => {
 const checkRepository = ({ parameters = [] }: Manifest, { repository }: ManifestAgent, at: string): Finding[] => {
   if (repository === undefined) return [];
   const name = parseSinglePlaceholder(repository)?.replace(/^parameters\./, "");
-  const isFitting = parameters.some((one) => one.name === name && one.form_type === REPOSITORY_FORM);
+  const isRepositoryParameter = parameters.some((one) => one.name === name && one.form_type === REPOSITORY_FORM);
   const reason = `must be a placeholder of a parameter with the form_type ${REPOSITORY_FORM}`;
-  return isFitting ? [] : [{ pointer: `${at}/repository`, reason }];
+  return isRepositoryParameter ? [] : [{ pointer: `${at}/repository`, reason }];
 };
 
 const checkAgent = (manifest: Manifest, agent: ManifestAgent, at: string): Finding[] => [
@@ -231,7 +231,7 @@ const checkApp = (app: NonNullable<ManifestAgent["apps"]>[number], at: string): 
     findings.push({ pointer: `${at}/command`, reason: "an app has a command or a url, not both" });
   }
   if (app.external && app.url === undefined) findings.push({ pointer: `${at}/external`, reason: "needs a url" });
-  // A page would execute such a link as a script. Links after values are filled in are checked then.
+  // A page would execute such a link as a script. Links with placeholders are checked again after values are filled in.
   if (app.url !== undefined && isUnsafeLink(app.url)) {
     findings.push({ pointer: `${at}/url`, reason: "must not be a script" });
   }
@@ -258,21 +258,21 @@ const checkPlaceholders = (manifest: Manifest): Finding[] => {
   return findings;
 };
 
-// Checks the conditions of a manifest: they may depend only on parameters further up, for values those can have, and conditional defaults
-// must pass their parameter's validation (rule DY-4).
+// Checks the conditions of a manifest. They may depend only on parameters further up, and only on valid values of these. Conditional
+// defaults must pass their parameter's validation (rule DY-4).
 const checkConditions = ({ parameters = [] }: Manifest): Finding[] =>
   parameters.flatMap((parameter, i) => {
-    const precedingParameters = new Map(parameters.slice(0, i).map((one) => [one.name, one]));
+    const earlierParameters = new Map(parameters.slice(0, i).map((one) => [one.name, one]));
     const at = `/parameters/${i}`;
     return [
-      ...checkOne(parameter.when, precedingParameters, `${at}/when`),
+      ...checkOne(parameter.when, earlierParameters, `${at}/when`),
       ...(parameter.options ?? []).flatMap(({ when }, n) =>
-        checkOne(when, precedingParameters, `${at}/options/${n}/when`),
+        checkOne(when, earlierParameters, `${at}/options/${n}/when`),
       ),
       ...(parameter.defaults ?? []).flatMap(({ when, value }, n) => {
         const reason = checkValue(parameter, String(value));
         return [
-          ...checkOne(when, precedingParameters, `${at}/defaults/${n}/when`),
+          ...checkOne(when, earlierParameters, `${at}/defaults/${n}/when`),
           ...(reason ? [{ pointer: `${at}/defaults/${n}/value`, reason }] : []),
         ];
       }),
@@ -281,11 +281,11 @@ const checkConditions = ({ parameters = [] }: Manifest): Finding[] =>
 
 const checkOne = (
   condition: ManifestCondition | undefined,
-  above: ReadonlyMap<string, ManifestParameter>,
+  earlier: ReadonlyMap<string, ManifestParameter>,
   at: string,
 ): Finding[] =>
   Object.entries(condition ?? {}).flatMap(([name, wanted]) => {
-    const parameter = above.get(name);
+    const parameter = earlier.get(name);
     const pointer = `${at}/${name}`;
     if (!parameter) return [{ pointer, reason: "is not an earlier parameter" }];
     const reasons = [wanted].flat().map((value) => checkValue(parameter, String(value)));

@@ -33,10 +33,13 @@ const checkTags = ({ tags = {} }: Manifest): Finding[] =>
 const checkOneAgent = ({ resources }: Manifest): Finding[] => {
   const paths = resources.flatMap(({ agents = [] }, i) => agents.map((_, j) => `/resources/${i}/agents/${j}`));
   if (paths.length === 1) return [];
-  const [, second] = paths;
+  const [, secondPointer] = paths;
   const count = paths.length === 0 ? "none" : paths.length;
   return [
-    { pointer: second ?? "/resources", reason: `a local workspace has exactly one agent, this template has ${count}` },
+    {
+      pointer: secondPointer ?? "/resources",
+      reason: `a local workspace has exactly one agent, this template has ${count}`,
+    },
   ];
 };
 
@@ -63,25 +66,25 @@ const checkContainer = (
   at: string,
 ): Finding[] => {
   const findings: Finding[] = [];
-  const find = (key: string, reason: string): void => void findings.push({ pointer: `${at}/${key}`, reason });
+  const addFinding = (key: string, reason: string): void => void findings.push({ pointer: `${at}/${key}`, reason });
   for (const name of Object.keys(env)) {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) find(`env/${name}`, "is not a name of an environment variable");
-    else if (name.startsWith("SLIPWAY_AGENT_")) find(`env/${name}`, "is set by the server");
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) addFinding(`env/${name}`, "is not a name of an environment variable");
+    else if (name.startsWith("SLIPWAY_AGENT_")) addFinding(`env/${name}`, "is set by the server");
   }
   for (const name of Object.keys(labels)) {
-    if (name.startsWith("slipway.")) find(`labels/${name.replaceAll("/", "~1")}`, "is set by the server");
+    if (name.startsWith("slipway.")) addFinding(`labels/${name.replaceAll("/", "~1")}`, "is set by the server");
   }
   const paths = volumes.map(({ path }) => path);
   paths.forEach((path, i) => {
-    if (paths.indexOf(path) < i) find(`volumes/${i}/path`, "another volume is mounted there");
+    if (paths.indexOf(path) < i) addFinding(`volumes/${i}/path`, "another volume is mounted there");
   });
   // If the name contains a placeholder, the build checks the final value.
   const problem = network === "" || network.includes("{{") ? undefined : findNetworkProblem(network);
-  if (problem !== undefined) find("network", problem);
+  if (problem !== undefined) addFinding("network", problem);
   if (memory !== undefined && !memory.includes("{{") && !/^\d+(\.\d+)?\s*[kmgt]?i?b?$/i.test(memory)) {
-    find("memory", "must be an amount such as 512m or 4g");
+    addFinding("memory", "must be an amount such as 512m or 4g");
   }
-  const bare = typeof cpus === "string" && cpus.includes("{{") ? 1 : Number(cpus ?? 1);
-  if (!(bare > 0)) find("cpus", "must be a number above 0, such as 0.5");
+  const cpuCount = typeof cpus === "string" && cpus.includes("{{") ? 1 : Number(cpus ?? 1);
+  if (!(cpuCount > 0)) addFinding("cpus", "must be a number above 0, such as 0.5");
   return findings;
 };

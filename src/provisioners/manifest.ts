@@ -12,7 +12,7 @@ import { checkManifest } from "./manifest-checks.ts";
 import { parseYaml, YamlError } from "./yaml.ts";
 import { mapYamlLines } from "./yaml-lines.ts";
 
-/** One problem: `path` with dots (`resources.0.name`, empty for the whole file), `line` starts at 1. */
+/** A problem of a template file. `path`: parts joined by dots (`resources.0.name`), empty for the whole file. `line` starts at 1. */
 export type Problem = { readonly line: number; readonly path: string; readonly reason: string };
 
 export type ParsedManifest =
@@ -52,7 +52,7 @@ export const parseManifest = (text: string): ParsedManifest => {
   return toFailed(problems.sort((a, b) => a.line - b.line));
 };
 
-/** `template.yaml line 7: resources.0.name: must be ...`, or `template.yaml line 7 is not ...` if it is about the file as a whole. */
+/** Returns `template.yaml line 7: resources.0.name: must be ...`, or `template.yaml line 7 is not ...` for a problem of the whole file. */
 export const formatProblem = (file: string, { line, path, reason }: Problem): string =>
   path === "" ? `${file} line ${line} ${reason}` : `${file} line ${line}: ${path}: ${reason}`;
 
@@ -95,19 +95,19 @@ const describe = (error: ValueError): string => {
 const describeExpected = (schema: TSchema): string => {
   if (Array.isArray(schema.anyOf)) {
     const members = schema.anyOf as TSchema[];
-    const constants = members.every((member) => "const" in member);
-    return constants
+    const hasOnlyConstants = members.every((member) => "const" in member);
+    return hasOnlyConstants
       ? `one of ${members.map((member) => member.const).join(", ")}`
       : members.map(describeExpected).join(" or ");
   }
-  const words: Record<string, string> = {
+  const typeNames: Record<string, string> = {
     string: "text",
     number: "a number",
     boolean: "true or false",
     array: "a list",
   };
   if (schema.type === "object") return "a mapping";
-  if (schema.type !== "integer") return words[String(schema.type)] ?? "something else";
+  if (schema.type !== "integer") return typeNames[String(schema.type)] ?? "something else";
   const { minimum, maximum } = schema;
   if (minimum !== undefined && maximum !== undefined) return `a whole number from ${minimum} to ${maximum}`;
   if (minimum !== undefined) return `a whole number of at least ${minimum}`;

@@ -1,4 +1,4 @@
-// Values of a build's parameters and a version's variables: validates them and determines the effective ones (facts/platform 3.2 and 9.4).
+// Validates values of a build's parameters and a version's variables, and determines the values that apply (facts/platform 3.2 and 9.4).
 // Pure; used by the import (defaults, presets) and by everything that creates a build.
 
 import { AppError, type Validation } from "#base/errors.ts";
@@ -23,8 +23,8 @@ export const getType = (parameter: { type?: ManifestParameter["type"] }): NonNul
   parameter.type ?? "string";
 
 /** Returns the default as text; undefined if none exists, so that a value is required. */
-export const formatDefault = (one: { default?: string | number | boolean }): string | undefined =>
-  one.default === undefined ? undefined : String(one.default);
+export const formatDefault = (declared: { default?: string | number | boolean }): string | undefined =>
+  declared.default === undefined ? undefined : String(declared.default);
 
 /** Returns the form control for a parameter. */
 export const getFormType = (parameter: ManifestParameter): string => {
@@ -39,28 +39,28 @@ export const getFormType = (parameter: ManifestParameter): string => {
 export const checkValue = (parameter: ManifestParameter, value: string, previous?: string): string | undefined => {
   if (value.length > MAX_VALUE_CHARS) return `must be at most ${MAX_VALUE_CHARS} characters long`;
   if (value.includes("\0")) return "must not contain NUL";
-  const wrongType = checkType(parameter, value);
-  if (wrongType) return wrongType;
+  const typeProblem = checkType(parameter, value);
+  if (typeProblem) return typeProblem;
   return checkOptions(parameter, value) ?? checkValidation(parameter, value, previous);
 };
 
-const NUMBER = /^-?\d+(?:\.\d+)?$/;
-const WHOLE = /^-?\d+$/;
-const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
+const NUMBER_PATTERN = /^-?\d+(?:\.\d+)?$/;
+const INTEGER_PATTERN = /^-?\d+$/;
+const [MIN_INTEGER, MAX_INTEGER] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /** Number rules apply to 64-bit integers, as in the Terraform provider (facts/terraform 4.7). */
-const parseWhole = (value: string | undefined): bigint | undefined => {
-  if (value === undefined || value.length > MAX_NUMBER_CHARS || !WHOLE.test(value)) return undefined;
+const parseInteger = (value: string | undefined): bigint | undefined => {
+  if (value === undefined || value.length > MAX_NUMBER_CHARS || !INTEGER_PATTERN.test(value)) return undefined;
   const number = BigInt(value);
-  return number >= LEAST && number <= MOST ? number : undefined;
+  return number >= MIN_INTEGER && number <= MAX_INTEGER ? number : undefined;
 };
 
 const checkType = (parameter: ManifestParameter, value: string): string | undefined => {
   switch (getType(parameter)) {
     case "number":
       if (value.length > MAX_NUMBER_CHARS) return `must be a number of at most ${MAX_NUMBER_CHARS} characters`;
-      if (!NUMBER.test(value)) return "must be a number in digits, such as 5 or -0.5";
-      return parameter.validation && parseWhole(value) === undefined ? "must be a whole number" : undefined;
+      if (!NUMBER_PATTERN.test(value)) return "must be a number in digits, such as 5 or -0.5";
+      return parameter.validation && parseInteger(value) === undefined ? "must be a whole number" : undefined;
     case "bool":
       return value === "true" || value === "false" ? undefined : "must be true or false";
     case "list(string)":
@@ -79,19 +79,19 @@ const parseList = (value: string): string[] | undefined => {
 const checkOptions = (parameter: ManifestParameter, value: string): string | undefined => {
   if (!parameter.options) return undefined;
   const allowed = new Set(parameter.options.map((option) => option.value));
-  // An option may itself be a list, in which case one of several lists is chosen.
-  const isOne = getType(parameter) !== "list(string)" || allowed.has(value);
-  const chosen = isOne ? [value] : (parseList(value) ?? []);
+  // An option may itself be a list; then the value is one of several lists.
+  const isSingle = getType(parameter) !== "list(string)" || allowed.has(value);
+  const chosen = isSingle ? [value] : (parseList(value) ?? []);
   return chosen.every((one) => allowed.has(one)) ? undefined : `must be one of ${formatShortList([...allowed])}`;
 };
 
-/** Returns the first texts and the number of the remaining ones. */
-const formatShortList = (texts: readonly string[]): string => {
-  const shown = texts
+/** Returns the first options, followed by the number of the others. */
+const formatShortList = (options: readonly string[]): string => {
+  const shown = options
     .slice(0, MAX_OPTIONS_SHOWN)
     .map((one) => (one.length > MAX_SHOWN_CHARS ? `${one.slice(0, MAX_SHOWN_CHARS)}…` : one));
-  const more = texts.length - shown.length;
-  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
+  const moreCount = options.length - shown.length;
+  return moreCount > 0 ? `${shown.join(", ")} and ${moreCount} more` : shown.join(", ");
 };
 
 const checkValidation = (parameter: ManifestParameter, value: string, previous?: string): string | undefined => {
@@ -99,25 +99,27 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
   if (!validation) return undefined;
   if (validation.regex !== undefined) {
     if (value.length > MAX_PATTERN_VALUE_CHARS) return `must be at most ${MAX_PATTERN_VALUE_CHARS} characters long`;
-    // A template of Terraform with a pattern that cannot be read here has been planned, which checks it.
+    // If this server cannot read the pattern of a Terraform template, Terraform has already checked the value in its plan.
     const isMatch = matchesPattern(validation.regex, value);
     if (isMatch === undefined) return `can't be compared with ${validation.regex}: that takes too long`;
     if (!isMatch) return validation.error ?? `must match ${validation.regex}`;
   }
   const { min, max, monotonic } = validation;
-  const number = parseWhole(value);
+  const number = parseInteger(value);
   if (number === undefined) return undefined;
-  const fill = (text: string): string =>
+  const formatError = (text: string): string =>
     (validation.error ?? text)
       .replaceAll("{min}", String(min ?? ""))
       .replaceAll("{max}", String(max ?? ""))
       .replaceAll("{value}", value);
-  if (min !== undefined && number < min) return fill(`must be at least ${min}`);
-  if (max !== undefined && number > max) return fill(`must be at most ${max}`);
-  const before = parseWhole(previous);
-  if (monotonic === undefined || before === undefined) return undefined;
-  const wrongWay = monotonic === "increasing" ? number < before : number > before;
-  return wrongWay ? `can only ${monotonic === "increasing" ? "grow" : "shrink"}; it was ${previous}` : undefined;
+  if (min !== undefined && number < min) return formatError(`must be at least ${min}`);
+  if (max !== undefined && number > max) return formatError(`must be at most ${max}`);
+  const previousNumber = parseInteger(previous);
+  if (monotonic === undefined || previousNumber === undefined) return undefined;
+  const isWrongDirection = monotonic === "increasing" ? number < previousNumber : number > previousNumber;
+  return isWrongDirection
+    ? `can only ${monotonic === "increasing" ? "grow" : "shrink"}; it was ${previous}`
+    : undefined;
 };
 
 export type ParameterValue = { readonly name: string; readonly value: string };
@@ -128,7 +130,7 @@ export type ParameterInput = {
   readonly given: readonly ParameterValue[];
   /** The values of the previous build; undefined for the first build. */
   readonly previous?: Readonly<Record<string, string>>;
-  /** Fills gaps and overrides given values of the same name (facts/platform 3.2). */
+  /** Provides values for parameters that are not given, and overrides given ones (facts/platform 3.2). */
   readonly preset?: ManifestPreset;
 };
 
@@ -143,28 +145,28 @@ const resolve = ({ manifest, given, previous, preset }: ParameterInput): Record<
   const parameters = manifest.parameters ?? [];
   const known = new Set(parameters.map(({ name }) => name));
   const validations: Validation[] = [];
-  const wanted = new Map<string, string>();
+  const requested = new Map<string, string>();
   for (const { name, value } of given) {
     if (!known.has(name)) validations.push({ field: name, detail: "the template has no parameter of this name" });
-    else if (wanted.has(name)) validations.push({ field: name, detail: "is given twice" });
-    else wanted.set(name, value);
+    else if (requested.has(name)) validations.push({ field: name, detail: "is given twice" });
+    else requested.set(name, value);
   }
-  for (const [name, value] of Object.entries(preset?.parameters ?? {})) wanted.set(name, String(value));
+  for (const [name, value] of Object.entries(preset?.parameters ?? {})) requested.set(name, String(value));
   const values: Record<string, string> = {};
-  for (const whole of parameters) {
-    const { name } = whole;
-    const parameter = applyConditions(whole, values);
+  for (const declared of parameters) {
+    const { name } = declared;
+    const parameter = applyConditions(declared, values);
     // A parameter that is not shown has no value, even if a form sends one.
     if (!parameter) continue;
-    const before = previous && Object.hasOwn(previous, name) ? previous[name] : undefined;
-    const value = wanted.get(name) ?? (parameter.ephemeral ? undefined : before) ?? formatDefault(parameter);
-    const fixed = before !== undefined && !parameter.mutable && value !== before;
+    const previousValue = previous && Object.hasOwn(previous, name) ? previous[name] : undefined;
+    const value = requested.get(name) ?? (parameter.ephemeral ? undefined : previousValue) ?? formatDefault(parameter);
+    const isChangedImmutable = previousValue !== undefined && !parameter.mutable && value !== previousValue;
     const reason =
       value === undefined
         ? "is required"
-        : fixed
+        : isChangedImmutable
           ? "cannot be changed after the workspace was created"
-          : checkValue(parameter, value, before);
+          : checkValue(parameter, value, previousValue);
     if (reason) validations.push({ field: name, detail: reason });
     else values[name] = value as string;
   }

@@ -1,5 +1,5 @@
-// Parses a regular expression and emits the steps of its automaton (src/provisioners/pattern.ts). Supports literals, `.`, classes, \d \w \s
-// and their opposites, \b, anchors, all non-lookaround groups, alternation, and * + ? {m,n} greedy or lazy.
+// Parses a regular expression and emits the steps of its automaton, which pattern.ts runs. Supports literals, `.`, classes, \d \w \s and
+// their opposites, \b, anchors, all non-lookaround groups, alternation, and * + ? {m,n} greedy or lazy.
 import type { Step } from "./pattern-step.ts";
 
 const MAX_STEPS = 5_000;
@@ -32,36 +32,36 @@ const oneOf = (text: string): Test => {
   return (code) => codes.has(code);
 };
 
-const digit = inRange("0", "9");
-const isWordCode = anyOf(digit, inRange("a", "z"), inRange("A", "Z"), oneOf("_"));
-const space = oneOf(" \t\n\r\v\f\u00a0\ufeff\u2028\u2029");
+const isDigit = inRange("0", "9");
+const isWordCode = anyOf(isDigit, inRange("a", "z"), inRange("A", "Z"), oneOf("_"));
+const isSpace = oneOf(" \t\n\r\v\f\u00a0\ufeff\u2028\u2029");
 const CLASSES: Record<string, Test> = {
-  d: digit,
-  D: not(digit),
+  d: isDigit,
+  D: not(isDigit),
   w: isWordCode,
   W: not(isWordCode),
-  s: space,
-  S: not(space),
+  s: isSpace,
+  S: not(isSpace),
 };
-const lower = inRange("a", "z");
-const upper = inRange("A", "Z");
-const alpha = anyOf(lower, upper);
+const isLower = inRange("a", "z");
+const isUpper = inRange("A", "Z");
+const isAlpha = anyOf(isLower, isUpper);
 /** Named classes in a set, as in [[:alpha:]]. */
-const NAMED: Record<string, Test> = {
-  alpha,
-  lower,
-  upper,
-  digit,
+const NAMED_CLASSES: Record<string, Test> = {
+  alpha: isAlpha,
+  lower: isLower,
+  upper: isUpper,
+  digit: isDigit,
   word: isWordCode,
-  alnum: anyOf(alpha, digit),
+  alnum: anyOf(isAlpha, isDigit),
   ascii: (code) => code < 128,
   blank: oneOf(" \t"),
   cntrl: (code) => code < 32 || code === 127,
   graph: inRange("!", "~"),
   print: inRange(" ", "~"),
-  punct: (code) => inRange("!", "~")(code) && !anyOf(alpha, digit)(code),
+  punct: (code) => inRange("!", "~")(code) && !anyOf(isAlpha, isDigit)(code),
   space: oneOf(" \t\n\r\v\f"),
-  xdigit: anyOf(digit, inRange("a", "f"), inRange("A", "F")),
+  xdigit: anyOf(isDigit, inRange("a", "f"), inRange("A", "F")),
 };
 const CONTROLS: Record<string, string> = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v", 0: "\0" };
 
@@ -76,7 +76,7 @@ export const parsePattern = (source: string): Step[] => {
 
 class Reader {
   readonly #text: readonly string[];
-  #at = 0;
+  #position = 0;
   #depth = 0;
 
   constructor(text: readonly string[]) {
@@ -85,7 +85,7 @@ class Reader {
 
   parseWhole(): Node {
     const node = this.#parseChoice();
-    if (this.#at < this.#text.length) throw new SyntaxError("has a ) without (");
+    if (this.#position < this.#text.length) throw new SyntaxError("has a ) without (");
     return node;
   }
 
@@ -98,7 +98,7 @@ class Reader {
   #parseSequence(): Node {
     const parts: Node[] = [];
     for (;;) {
-      const char = this.#text[this.#at];
+      const char = this.#text[this.#position];
       if (char === undefined || char === "|" || char === ")") return { kind: "sequence", parts };
       parts.push(this.#parseRepeated());
     }
@@ -106,11 +106,11 @@ class Reader {
 
   #parseRepeated(): Node {
     let part = this.#parseAtom();
-    const times = this.#parseQuantifier();
-    if (!times) return part;
+    const bounds = this.#parseQuantifier();
+    if (!bounds) return part;
     if (part.kind === "assert") throw new SyntaxError("repeats something that has no length");
-    part = { kind: "repeat", part, ...times };
-    // Whether a quantifier is lazy or greedy does not affect whether it matches.
+    part = { kind: "repeat", part, ...bounds };
+    // A lazy quantifier matches the same texts as a greedy one.
     this.#consume("?");
     if (this.#parseQuantifier()) throw new SyntaxError("has nothing to repeat");
     return part;
@@ -120,9 +120,11 @@ class Reader {
     if (this.#consume("*")) return { min: 0, max: Number.POSITIVE_INFINITY };
     if (this.#consume("+")) return { min: 1, max: Number.POSITIVE_INFINITY };
     if (this.#consume("?")) return { min: 0, max: 1 };
-    const match = /^\{(\d{1,4})(?:(,)(\d{1,4})?)?\}/.exec(this.#text.slice(this.#at, this.#at + 12).join(""));
+    const match = /^\{(\d{1,4})(?:(,)(\d{1,4})?)?\}/.exec(
+      this.#text.slice(this.#position, this.#position + 12).join(""),
+    );
     if (!match) return undefined;
-    this.#at += match[0].length;
+    this.#position += match[0].length;
     const min = Number(match[1]);
     const max = match[2] === undefined ? min : match[3] === undefined ? Number.POSITIVE_INFINITY : Number(match[3]);
     if (max < min) throw new SyntaxError("has numbers out of order in {}");
@@ -130,25 +132,25 @@ class Reader {
   }
 
   #parseAtom(): Node {
-    const char = this.#text[this.#at++] as string;
-    if (char === "(") return this.#group();
-    if (char === "[") return { kind: "test", test: this.#set() };
+    const char = this.#text[this.#position++] as string;
+    if (char === "(") return this.#parseGroup();
+    if (char === "[") return { kind: "test", test: this.#parseSet() };
     if (char === "^") return { kind: "assert", assert: "start" };
     if (char === "$") return { kind: "assert", assert: "end" };
     if (char === ".") return { kind: "test", test: not(oneOf("\n\r\u2028\u2029")) };
-    if (char === "\\") return this.#escape();
+    if (char === "\\") return this.#parseEscapedAtom();
     if (char === "*" || char === "+" || char === "?") throw new SyntaxError("has nothing to repeat");
     return { kind: "test", test: oneOf(char) };
   }
 
-  #group(): Node {
+  #parseGroup(): Node {
     this.#depth += 1;
     if (this.#depth > MAX_DEPTH) throw new SyntaxError("is nested too deeply");
     if (this.#consume("?")) {
-      const rest = this.#text.slice(this.#at, this.#at + 40).join("");
-      const grouping = /^(?::|P?<[A-Za-z]\w*>)/.exec(rest);
+      const ahead = this.#text.slice(this.#position, this.#position + 40).join("");
+      const grouping = /^(?::|P?<[A-Za-z]\w*>)/.exec(ahead);
       if (!grouping) throw new SyntaxError("uses (?, which is supported only as (?:...) and (?<name>...)");
-      this.#at += grouping[0].length;
+      this.#position += grouping[0].length;
     }
     const node = this.#parseChoice();
     if (!this.#consume(")")) throw new SyntaxError("has a ( without )");
@@ -156,8 +158,8 @@ class Reader {
     return node;
   }
 
-  #escape(): Node {
-    const char = this.#text[this.#at++];
+  #parseEscapedAtom(): Node {
+    const char = this.#text[this.#position++];
     if (char === "b") return { kind: "assert", assert: "word" };
     if (char === "B") return { kind: "assert", assert: "not_word" };
     if (char === "A") return { kind: "assert", assert: "start" };
@@ -167,8 +169,8 @@ class Reader {
 
   #parseEscape(char: string | undefined): Test {
     if (char === undefined) throw new SyntaxError("ends with \\");
-    const known = CLASSES[char];
-    if (known) return known;
+    const characterClass = CLASSES[char];
+    if (characterClass) return characterClass;
     return oneOf(this.#parseLiteral(char));
   }
 
@@ -176,9 +178,9 @@ class Reader {
     const control = CONTROLS[char];
     if (control !== undefined) return control;
     if (char === "x" || char === "u") {
-      const digits = this.#text.slice(this.#at, this.#at + (char === "x" ? 2 : 4)).join("");
+      const digits = this.#text.slice(this.#position, this.#position + (char === "x" ? 2 : 4)).join("");
       if (!/^[0-9a-f]+$/i.test(digits)) throw new SyntaxError(`has \\${char} without its hexadecimal digits`);
-      this.#at += digits.length;
+      this.#position += digits.length;
       return String.fromCodePoint(Number.parseInt(digits, 16));
     }
     if (/[1-9k]/.test(char)) throw new SyntaxError("uses a back-reference, which is not supported");
@@ -186,19 +188,19 @@ class Reader {
     return char;
   }
 
-  #set(): Test {
-    const negated = this.#consume("^");
+  #parseSet(): Test {
+    const isNegated = this.#consume("^");
     const tests: Test[] = [];
     for (let first = true; ; first = false) {
-      const char = this.#text[this.#at++];
+      const char = this.#text[this.#position++];
       if (char === undefined) throw new SyntaxError("has a [ without ]");
       if (char === "]" && !first) break;
-      if (char === "]") return negated ? () => true : () => false;
+      if (char === "]") return isNegated ? () => true : () => false;
       const low = this.#parseMember(char);
       if (typeof low !== "string") tests.push(low);
-      else if (this.#text[this.#at] === "-" && (this.#text[this.#at + 1] ?? "]") !== "]") {
-        this.#at += 1;
-        const high = this.#parseMember(this.#text[this.#at++] as string);
+      else if (this.#text[this.#position] === "-" && (this.#text[this.#position + 1] ?? "]") !== "]") {
+        this.#position += 1;
+        const high = this.#parseMember(this.#text[this.#position++] as string);
         if (typeof high !== "string") throw new SyntaxError("has a range in [] that ends with a class");
         const from = low.codePointAt(0) as number;
         const to = high.codePointAt(0) as number;
@@ -206,28 +208,29 @@ class Reader {
         tests.push((code) => code >= from && code <= to);
       } else tests.push(oneOf(low));
     }
-    return negated ? not(anyOf(...tests)) : anyOf(...tests);
+    return isNegated ? not(anyOf(...tests)) : anyOf(...tests);
   }
 
   /** Parses one character of a set, or a class such as \d or [:alpha:]. */
   #parseMember(char: string): string | Test {
-    const named = char === "[" ? /^:(\^?)([a-z]+):\]/.exec(this.#text.slice(this.#at, this.#at + 14).join("")) : null;
+    const named =
+      char === "[" ? /^:(\^?)([a-z]+):\]/.exec(this.#text.slice(this.#position, this.#position + 14).join("")) : null;
     if (named) {
-      const known = NAMED[named[2] ?? ""];
-      if (!known) throw new SyntaxError(`uses [:${named[2]}:], which is not a class`);
-      this.#at += named[0].length;
-      return named[1] === "^" ? not(known) : known;
+      const namedClass = NAMED_CLASSES[named[2] ?? ""];
+      if (!namedClass) throw new SyntaxError(`uses [:${named[2]}:], which is not a class`);
+      this.#position += named[0].length;
+      return named[1] === "^" ? not(namedClass) : namedClass;
     }
     if (char !== "\\") return char;
-    const next = this.#text[this.#at++];
+    const next = this.#text[this.#position++];
     if (next === undefined) throw new SyntaxError("ends with \\");
     if (next === "b") return "\b";
     return CLASSES[next] ?? this.#parseLiteral(next);
   }
 
   #consume(char: string): boolean {
-    if (this.#text[this.#at] !== char) return false;
-    this.#at += 1;
+    if (this.#text[this.#position] !== char) return false;
+    this.#position += 1;
     return true;
   }
 }
@@ -272,11 +275,11 @@ const emitChoice = (options: readonly Node[], steps: Step[]): void => {
 };
 
 const emitRepeat = (node: Node & { kind: "repeat" }, steps: Step[]): void => {
-  const before = steps.length;
+  const startCount = steps.length;
   for (let i = 0; i < node.min; i++) {
     emitNode(node.part, steps);
     // Repeating an empty expression adds no steps.
-    if (steps.length === before) return;
+    if (steps.length === startCount) return;
   }
   if (node.max === Number.POSITIVE_INFINITY) {
     const split = push(steps, { op: "split", a: steps.length + 1, b: 0 });

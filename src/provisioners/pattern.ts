@@ -1,6 +1,6 @@
-// Regular expressions written by template authors and matched against every user's input. JavaScript's engine backtracks, so a
-// harmless-looking pattern can hang the server. Patterns are therefore compiled to an automaton that reads each character once. Features
-// that need backtracking (lookaround, backreferences) are rejected, as in RE2 (rule TP-12).
+// Matches the input of users against regular expressions of template authors. JavaScript's engine backtracks, so a pattern that looks
+// harmless can hang the server. Patterns are therefore compiled to an automaton that reads each character once. Features that need
+// backtracking (lookaround, backreferences) are rejected, as in RE2 (rule TP-12).
 
 import { parsePattern } from "./pattern-parse.ts";
 import type { Step } from "./pattern-step.ts";
@@ -8,23 +8,23 @@ import type { Step } from "./pattern-step.ts";
 export type Pattern = {
   /**
    * Returns true if the pattern occurs anywhere in the text, subject to its anchors. Takes time proportional to the text's length times the
-   * number of steps; returns undefined if that exceeds the limit.
+   * number of steps. Returns undefined if that exceeds the limit.
    */
   test(text: string): boolean | undefined;
 };
 
 /** Maximum number of automaton steps per request; about 50 ms, during which no other request runs. */
-const MAX_EFFORT = 1_500_000;
+const MAX_STEPS_PER_REQUEST = 1_500_000;
 
-type Effort = { left: number };
+type Effort = { remaining: number };
 
-/** The effort left for all patterns of the current synchronous request; undefined outside `withSharedEffort`. */
+/** The remaining effort for all patterns of the current synchronous request; undefined outside of `withSharedEffort`. */
 let sharedEffort: Effort | undefined;
 
 /** Runs `work`. All patterns in it share one effort limit. */
 export const withSharedEffort = <T>(work: () => T): T => {
   if (sharedEffort) return work();
-  sharedEffort = { left: MAX_EFFORT };
+  sharedEffort = { remaining: MAX_STEPS_PER_REQUEST };
   try {
     return work();
   } finally {
@@ -32,18 +32,18 @@ export const withSharedEffort = <T>(work: () => T): T => {
   }
 };
 
-const isWord = (code: number | undefined): boolean =>
+const isWordCode = (code: number | undefined): boolean =>
   code !== undefined &&
   ((code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95);
 
 /** The cost of compiling one step, in matching steps. */
-const PER_WRITTEN = 3;
+const COMPILE_COST = 3;
 
 /** Throws a SyntaxError that says what is wrong or not supported. */
 export const compilePattern = (source: string): Pattern => {
   const steps = parsePattern(source);
   // A pattern is compiled again for each value.
-  if (sharedEffort) sharedEffort.left -= steps.length * PER_WRITTEN;
+  if (sharedEffort) sharedEffort.remaining -= steps.length * COMPILE_COST;
   return {
     test: (text) =>
       runSteps(
@@ -65,26 +65,26 @@ export const tryCompilePattern = (source: string): Pattern | undefined => {
 
 /** Returns whether a value matches a pattern; undefined if the check exceeds the effort limit. */
 export const matchesPattern = (source: string, value: string): boolean | undefined => {
-  if (sharedEffort && sharedEffort.left < 0) return undefined;
+  if (sharedEffort && sharedEffort.remaining < 0) return undefined;
   const pattern = tryCompilePattern(source);
   return pattern === undefined || pattern.test(value);
 };
 
 const runSteps = (steps: readonly Step[], text: readonly number[]): boolean | undefined => {
-  const effort = sharedEffort ?? { left: MAX_EFFORT };
+  const effort = sharedEffort ?? { remaining: MAX_STEPS_PER_REQUEST };
   const input: MatchInput = { steps, text, effort };
   let current = new Threads(steps.length);
   let next = new Threads(steps.length);
-  for (let at = 0; at <= text.length; at++) {
-    effort.left -= steps.length / PER_CLEARED + 1;
-    if (effort.left < 0) return undefined;
-    // A match may begin at every place.
-    if (followStep(input, 0, at, current)) return true;
-    const code = text[at];
+  for (let position = 0; position <= text.length; position++) {
+    effort.remaining -= steps.length / STEPS_CLEARED_PER_COST + 1;
+    if (effort.remaining < 0) return undefined;
+    // A match may begin at every position.
+    if (followStep(input, 0, position, current)) return true;
+    const code = text[position];
     if (code === undefined) return false;
-    for (const pc of current.list) {
-      const step = steps[pc] as Step;
-      if (step.op === "char" && step.test(code) && followStep(input, pc + 1, at + 1, next)) return true;
+    for (const stepIndex of current.list) {
+      const step = steps[stepIndex] as Step;
+      if (step.op === "char" && step.test(code) && followStep(input, stepIndex + 1, position + 1, next)) return true;
     }
     [current, next] = [next, current];
     next.clear();
@@ -92,10 +92,10 @@ const runSteps = (steps: readonly Step[], text: readonly number[]): boolean | un
   return false;
 };
 
-/** Steps whose marks are cleared in the time that one is taken. */
-const PER_CLEARED = 64;
+/** Number of steps whose marks can be cleared in the time of one matching step. */
+const STEPS_CLEARED_PER_COST = 64;
 
-/** The places the automaton is at, each once. */
+/** The steps at which the automaton currently is, each of them once. */
 class Threads {
   readonly seen: Uint8Array;
   list: number[] = [];
@@ -110,11 +110,16 @@ class Threads {
 
 type MatchInput = { readonly steps: readonly Step[]; readonly text: readonly number[]; readonly effort: Effort };
 
-/** Adds `start` and all that is reached from it without a character; true when the match is reached. */
-const followStep = ({ steps, text, effort }: MatchInput, start: number, at: number, threads: Threads): boolean => {
+/** Adds `start` and all steps that are reachable from it without reading a character. Returns true if the match is reached. */
+const followStep = (
+  { steps, text, effort }: MatchInput,
+  start: number,
+  position: number,
+  threads: Threads,
+): boolean => {
   const pending = [start];
   for (let pc = pending.pop(); pc !== undefined; pc = pending.pop()) {
-    effort.left -= 1;
+    effort.remaining -= 1;
     if (threads.seen[pc] === 1) continue;
     threads.seen[pc] = 1;
     const step = steps[pc] as Step;
@@ -122,14 +127,18 @@ const followStep = ({ steps, text, effort }: MatchInput, start: number, at: numb
     if (step.op === "jump") pending.push(step.to);
     else if (step.op === "split") pending.push(step.b, step.a);
     else if (step.op === "assert") {
-      if (assertionHolds(step.kind, text, at)) pending.push(pc + 1);
+      if (assertionHolds(step.kind, text, position)) pending.push(pc + 1);
     } else threads.list.push(pc);
   }
   return false;
 };
 
-const assertionHolds = (kind: "start" | "end" | "word" | "not_word", text: readonly number[], at: number): boolean => {
-  if (kind === "start") return at === 0;
-  if (kind === "end") return at === text.length;
-  return (isWord(text[at - 1]) !== isWord(text[at])) === (kind === "word");
+const assertionHolds = (
+  kind: "start" | "end" | "word" | "not_word",
+  text: readonly number[],
+  position: number,
+): boolean => {
+  if (kind === "start") return position === 0;
+  if (kind === "end") return position === text.length;
+  return (isWordCode(text[position - 1]) !== isWordCode(text[position])) === (kind === "word");
 };

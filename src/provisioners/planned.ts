@@ -1,5 +1,5 @@
-// A manifest's content for API callers before any workspace exists: parameters, variables, presets, planned resources. Pure. IDs are
-// derived from the version's ID and names, so they are stable.
+// Presents the content of a manifest to API callers before any workspace exists: parameters, variables, presets, planned resources. IDs are
+// derived from the version's ID and names, so they are stable. Pure.
 import { sha256 } from "#base/ids.ts";
 import type { Manifest, ManifestParameter, ManifestResource } from "#schema/templates/manifest.ts";
 import type {
@@ -12,7 +12,7 @@ import { resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
 import { formatDefault, getFormType, getType } from "./parameters.ts";
 import { toPresetId } from "./presets.ts";
 
-/** Returns the ID (a UUID of version 8) of something that has only a name within a version. */
+/** Returns a stable ID (a UUID of version 8) for an object that has only a name within a version. */
 const toPlannedId = (version_id: string, ...names: readonly string[]): string => {
   const hex = sha256([version_id, ...names].join("\0"));
   const [a, b, c, d, e] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(13, 16), hex.slice(17, 20), hex.slice(20, 32)];
@@ -69,7 +69,7 @@ const stripMarkdown = (markdown: string): string =>
     .replace(/[*_`]{1,3}([^*_`]+)[*_`]{1,3}/g, "$1")
     .trim();
 
-/** `values` as given to the version; sensitive ones are left empty. */
+/** `values`: the values given to the version. Sensitive values are not shown. */
 export const presentVariables = (manifest: Manifest, values: Readonly<Record<string, string>>): TemplateVariable[] =>
   (manifest.variables ?? []).map((variable) => {
     const sensitive = variable.sensitive ?? false;
@@ -86,7 +86,7 @@ export const presentVariables = (manifest: Manifest, values: Readonly<Record<str
     };
   });
 
-/** Returns what a start would create and a stop would leave; `created_at` is the import's. */
+/** Returns the resources that a start would create, and the resources that a stop would keep. `created_at`: the time of the import. */
 export const presentPlannedResources = (
   manifest: Manifest,
   version: { readonly id: string; readonly job_id: string; readonly created_at: string },

@@ -1,4 +1,5 @@
-// Presets of a template version by ID. A preset has no row, so its ID is derived from the version's ID and its name.
+// Finds presets of a template version by ID. A preset is not a row of the database, so its ID is derived from the version's ID and the
+// preset's name.
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import type { Manifest, ManifestPreset } from "#schema/templates/manifest.ts";
 
@@ -10,6 +11,6 @@ export const toPresetId = (version_id: string, name: string): string => {
   return uuidFromBytes(bytes);
 };
 
-/** Returns the preset with this ID; undefined if the version has none. */
+/** Returns the preset with this ID; undefined if the version does not have it. */
 export const findPreset = (manifest: Manifest, version_id: string, id: string): ManifestPreset | undefined =>
   manifest.presets?.find(({ name }) => toPresetId(version_id, name) === id.toLowerCase());

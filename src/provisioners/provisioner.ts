@@ -1,5 +1,5 @@
-// The interface of provisioners, one for each way to run workspaces (local process, Docker, another machine). The workspace actor starts a
-// build, the provisioner runs it outside of any mailbox, and the result arrives as a message with its job.
+// The interface of provisioners. There is one provisioner for each way to run workspaces (local process, Docker, another machine). The
+// workspace actor starts a build, the provisioner runs it outside of any mailbox, and the result arrives as a message with its job.
 import type { Manifest, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
@@ -27,14 +27,14 @@ export type ProvisionRequest = {
   readonly state: string | null;
   /**
    * The workspace was prebuilt and has been claimed: its processes keep running with their existing tokens, which the server no longer
-   * knows (those of `agents` are empty). Processes that have died in the meantime are restarted unchanged, or the build fails.
+   * knows. The tokens in `agents` are empty. Processes that have died in the meantime are restarted unchanged, or the build fails.
    */
   readonly claimed?: boolean;
   /** The caller has requested more detailed output. */
   readonly verbose?: boolean;
-  /** The copy whose files replace the workspace's own in this build. */
+  /** The copy whose files replace the workspace's files in this build. */
   readonly restore?: SnapshotRef;
-  /** The copy that the workspace was last restored from, as JSON of the template's own module. */
+  /** The copy from which the workspace was last restored, as JSON of the template's snapshot module. */
   readonly snapshot_value?: string;
   /** For a delete: keeps the files and their snapshots until another delete removes them. */
   readonly keeps_files?: boolean;
@@ -45,7 +45,7 @@ export type ProvisionRequest = {
 };
 
 /**
- * The state left by a build and, from provisioners that know it only afterwards, the resources it created, with the tokens of their agents.
+ * The state after a build. Provisioners that know the created resources only afterwards also return these, with the tokens of their agents.
  */
 export type ProvisionResult = {
   readonly state: string | null;
@@ -57,11 +57,14 @@ export type ProvisionResult = {
 export type ProvisionedResources = {
   readonly resources: readonly ManifestResource[];
   readonly daily_cost: number;
-  /** Agent texts that contain one of these are stored encrypted. */
+  /** Texts of agents that contain one of these secrets are stored encrypted. */
   readonly secrets: readonly string[];
 };
 
-/** Identifies a state stored where it was created. `serial` grows within a `lineage`, which shows whether another state is as new. */
+/**
+ * Identifies a state that is still stored on the machine that created it. `serial` grows within a `lineage`, so two states of a lineage can
+ * be compared.
+ */
 export type RetainedBuild = { readonly workspace_id: string; readonly lineage: string; readonly serial: number };
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
@@ -85,7 +88,7 @@ export interface BuildReport extends Report {
 export class ProvisionError extends Error {
   override readonly name = "ProvisionError";
   readonly code: string;
-  /** The state that exists nevertheless, for the next build; absent if unchanged. */
+  /** The state for the next build, which exists although this build failed; undefined if the state is unchanged. */
   readonly left: { readonly state: string | null } | undefined;
   constructor(message: string, code = "", left?: { readonly state: string | null }, options?: ErrorOptions) {
     super(message, options);
@@ -97,7 +100,7 @@ export class ProvisionError extends Error {
 /** Planning a template's parameters failed for a reason outside of the template and its values, so it can be retried. */
 export class PlanBrokenError extends ProvisionError {}
 
-/** The worker running a build was lost: the build returns to the queue. */
+/** The worker that was running a build was lost. The build returns to the queue. */
 export class WorkerLostError extends Error {
   override readonly name = "WorkerLostError";
   constructor(reason: string, worker = "that had taken it") {
@@ -140,11 +143,11 @@ export type ModuleWork = {
 /** Snapshots of resources that only the template can copy, such as cloud disks, made by a module in the template. */
 export interface SnapshotModule {
   /**
-   * Creates the copy or completes an unfinished one, and resolves with the module's state. Rejects with ProvisionError, whose `left` is the
-   * state then.
+   * Creates the copy or completes an unfinished one, and resolves with the module's state. Rejects with a ProvisionError that has the
+   * remaining state in `left`.
    */
   make(ref: SnapshotRef, work: ModuleWork, signal: AbortSignal): Promise<string>;
-  /** Removes the copy. Rejects with ProvisionError, whose `left` is the state then. */
+  /** Removes the copy. Rejects with a ProvisionError that has the remaining state in `left`. */
   remove(ref: SnapshotRef, work: ModuleWork, signal: AbortSignal): Promise<void>;
   /** Removes the state stored on this machine, once it is stored in the database or empty. */
   releaseState(ref: SnapshotRef): Promise<void>;
@@ -154,11 +157,11 @@ export interface SnapshotModule {
 
 export interface Provisioner {
   readonly name: Manifest["provisioner"];
-  /** Copies of its workspaces' files; absent if not supported. */
+  /** Copies the files of workspaces; absent if that is not supported. */
   readonly homes?: Homes;
   /** Snapshots by code of the template, for templates that contain some. */
   readonly module?: SnapshotModule;
-  /** Absent if its workspaces have no images. */
+  /** Builds images of repositories; absent if workspaces have no images. */
   readonly images?: RepositoryImages;
   /**
    * Runs one build and resolves with the state to store. Must be idempotent: after a crash of the server, the same build runs again with
@@ -168,35 +171,38 @@ export interface Provisioner {
   /** Tells the provisioner that the result of `run` is stored, so that it can delete its own copy. Not called if storing failed. */
   releaseState?(request: ProvisionRequest): void;
   /**
-   * Returns the builds whose result it still stores because it, or the process that stores results, died before confirming them; without
-   * running builds. Results that are empty are deleted automatically.
+   * Returns the ended builds whose result the provisioner still stores, because a process died before the result was confirmed. Empty
+   * results are deleted automatically.
    */
   listRetained?(): Promise<readonly RetainedBuild[]>;
-  /** Deletes the listed results, which are stored now, unless they have changed since. */
+  /** Deletes results that the server has stored, unless they have changed since. */
   dropRetained?(stored: readonly RetainedBuild[]): Promise<void>;
   /** Returns the names of the resources in a state, for people who are about to discard it. */
   listRemaining?(state: string | null): string[];
   /**
    * Checks whether a start would succeed, without creating anything: for dry runs. The request has no agents and no existing workspace.
-   * Returns what the start would create, or undefined if the manifest already specifies it. Rejects like `run`. Absent if a successful
-   * import is all there is to check.
+   * Returns the resources that the start would create, or undefined if the manifest already specifies them. Rejects like `run`. Absent if
+   * the import already makes all checks.
    */
   plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionedResources | undefined>;
-  /** Returns what is missing on the machine, as a message; undefined if nothing is. Absent if it has no requirements. Never rejects. */
+  /**
+   * Returns a message about what is missing on the machine; undefined if nothing is missing. Absent if the provisioner has no requirements.
+   * Never rejects.
+   */
   findProblem?(): Promise<string | undefined>;
-  /** Called once before the server accepts requests, to repair what an earlier server process has left. */
+  /** Cleans up after an earlier server process. Called once before the server accepts requests. */
   prepare?(): Promise<void>;
   /** Called once at startup with the workspaces that should be running, so that dead ones can be restarted or given up. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
   /** Returns the number of the next attempt, from 1, while the agent's process is dead and being restarted; undefined otherwise. */
   getRestartAttempt?(workspace_id: string): number | undefined;
   /**
-   * Calls `killed` for each container that ended for memory, until `stop`, possibly twice for the same one. Absent if its workspaces have
+   * Calls `onKill` for each container that ended at its memory limit, until `stop`. May report a container twice. Absent if workspaces have
    * no containers.
    */
-  followKills?(killed: (kill: ContainerKill) => void): void;
-  /** Kills a workspace's processes immediately and without a build, because its owner may no longer have it. Files and state stay. */
+  followKills?(onKill: (kill: ContainerKill) => void): void;
+  /** Kills a workspace's processes immediately and without a build, because its owner may no longer use it. Files and state are kept. */
   halt?(workspace_id: string): Promise<void>;
-  /** Stops restarting anything, because the server is stopping. */
+  /** Stops all restarts, because the server is stopping. */
   stop?(): void;
 }

@@ -1,6 +1,6 @@
 // Fills in the {{ }} placeholders of a template for one build. In text that a shell reads (scripts, commands, metadata scripts), a
-// placeholder becomes a reference to an environment variable, never the value itself, so that the shell cannot execute the value as code.
-// Only a text that consists of a single placeholder is replaced by the value, because then the value is the script (rule TP-20).
+// placeholder becomes a reference to an environment variable, never the value itself, so that the shell cannot execute the value as code. A
+// text that consists of a single placeholder is replaced by the value, because the value is then the script (rule TP-20).
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import { fillIn, listPlaceholders, parseSinglePlaceholder, toEnvironmentName } from "./placeholders.ts";
@@ -21,26 +21,26 @@ export const MAX_RESOURCES_CHARS = 512 * 1024;
 
 /**
  * Returns the manifest with all texts of its resources filled in. Each agent's env gets SLIPWAY_PARAM_<NAME> for every parameter, and for
- * the variables and built-in names that its scripts use. Values that the template sets in `env` take precedence. Throws ProvisionError if the
- * inserted values are too long; a build that stops or deletes a workspace (`isStart` is false) leaves out the rest instead.
+ * the variables and built-in names that its scripts use. Values that the template sets in `env` take precedence. Throws ProvisionError if
+ * the inserted values are too long; a build that stops or deletes a workspace (`isStart` is false) leaves out further values instead.
  */
 export const renderManifest = (manifest: Manifest, values: RenderValues, isStart = true): Manifest => {
-  const count = limitInserted(isStart);
-  const shown = { ...values, parameters: addLinks(manifest, values.parameters) };
+  const countInserted = limitInserted(isStart);
+  const withLinks = { ...values, parameters: addLinks(manifest, values.parameters) };
   const texts: Texts = {
-    values: shown,
-    fill: (name) => count(findValue(name, values)),
-    show: (name) => count(findValue(name, shown)),
+    values: withLinks,
+    fill: (name) => countInserted(findValue(name, values)),
+    show: (name) => countInserted(findValue(name, withLinks)),
   };
   return { ...manifest, resources: manifest.resources.map((one) => addRepositories(renderResource(one, texts))) };
 };
 
 /** Returns a function that counts a value before it is inserted. A template can repeat a value thousands of times. */
 const limitInserted = (isStart: boolean): ((value: string) => string) => {
-  let left = MAX_RESOURCES_CHARS;
+  let remainingChars = MAX_RESOURCES_CHARS;
   return (value) => {
-    if (value.length <= left) {
-      left -= value.length;
+    if (value.length <= remainingChars) {
+      remainingChars -= value.length;
       return value;
     }
     if (!isStart) return "";
@@ -50,7 +50,7 @@ const limitInserted = (isStart: boolean): ((value: string) => string) => {
   };
 };
 
-/** The workspace's programs get a repository's link instead of its plan. */
+/** Replaces the plans of repositories by their links, which the workspace's programs get instead. */
 const addLinks = ({ parameters = [] }: Manifest, values: RenderValues["parameters"]): RenderValues["parameters"] => {
   const forms = new Map(parameters.map(({ name, form_type }) => [name, form_type]));
   const entries = Object.entries(values).map(([name, value]) =>
@@ -59,9 +59,9 @@ const addLinks = ({ parameters = [] }: Manifest, values: RenderValues["parameter
   return Object.fromEntries(entries);
 };
 
-type ValueOf = (name: string) => string;
+type GetValue = (name: string) => string;
 
-// Below the ephemeral port range of operating systems.
+// The ports are below the ephemeral port range of operating systems.
 const MIN_PORT = 20_000;
 const PORT_COUNT = 10_000;
 
@@ -78,12 +78,12 @@ const findValue = (name: string, values: RenderValues): string => {
     kind === "parameters" || kind === "variables" || kind === "workspace" || kind === "owner"
       ? values[kind]
       : undefined;
-  // The import has rejected unknown names; a parameter without a value is empty.
+  // A parameter without a value is empty. There are no unknown names, because the import rejects them.
   return group && Object.hasOwn(group, key) ? String(group[key]) : "";
 };
 
 /** `fill` fills in texts, `show` returns the values for the environment. */
-type Texts = { readonly values: RenderValues; readonly fill: ValueOf; readonly show: ValueOf };
+type Texts = { readonly values: RenderValues; readonly fill: GetValue; readonly show: GetValue };
 
 const renderResource = (resource: ManifestResource, texts: Texts): ManifestResource => ({
   ...fillDeep({ ...resource, agents: undefined }, texts.fill),
@@ -93,18 +93,18 @@ const renderResource = (resource: ManifestResource, texts: Texts): ManifestResou
 const renderAgent = (agent: ManifestAgent, { values, fill, show }: Texts): ManifestAgent => {
   const reference = toReference(agent.os ?? "linux");
   const fillForShell = (text: string): string => {
-    const only = parseSinglePlaceholder(text);
-    return only === undefined ? fillIn(text, (name) => reference(toEnvironmentName(name))) : fill(only);
+    const singleName = parseSinglePlaceholder(text);
+    return singleName === undefined ? fillIn(text, (name) => reference(toEnvironmentName(name))) : fill(singleName);
   };
-  const used = [
+  const usedNames = [
     ...(agent.scripts ?? []).map(({ script }) => script),
     ...(agent.metadata ?? []).map(({ script }) => script),
     ...(agent.apps ?? []).map(({ command }) => command ?? ""),
   ].flatMap(listPlaceholders);
-  const names = new Set([...Object.keys(values.parameters).map((name) => `parameters.${name}`), ...used]);
+  const names = new Set([...Object.keys(values.parameters).map((name) => `parameters.${name}`), ...usedNames]);
   const env = Object.fromEntries([...names].map((name) => [toEnvironmentName(name), show(name)]));
-  const { scripts, metadata, apps, ...rest } = agent;
-  const filled = fillDeep(rest, fill);
+  const { scripts, metadata, apps, ...otherFields } = agent;
+  const filled = fillDeep(otherFields, fill);
   return {
     ...filled,
     env: { ...env, ...filled.env },
@@ -129,7 +129,7 @@ const toReference =
     os === "windows" ? `\${env:${variable}}` : `\${${variable}}`;
 
 /** Fills in every text of a plain value; keys are unchanged. Undefined members are dropped. */
-const fillDeep = <T>(value: T, fill: ValueOf): T => {
+const fillDeep = <T>(value: T, fill: GetValue): T => {
   if (typeof value === "string") return fillIn(value, fill) as T;
   if (Array.isArray(value)) return value.map((one) => fillDeep(one, fill)) as T;
   if (typeof value !== "object" || value === null) return value;

@@ -15,14 +15,14 @@ export const readTemplateSource = (path: string, mimetype: string): Promise<Temp
     const folder = findTopFolder(entries);
     const findInFolder = (name: string): ArchiveEntry | undefined =>
       entries.find((entry) => entry.name.toLowerCase() === folder.toLowerCase() + name);
-    const found = MANIFEST_NAMES.map(findInFolder).filter((entry) => entry !== undefined);
-    const [entry] = found;
+    const manifests = MANIFEST_NAMES.map(findInFolder).filter((entry) => entry !== undefined);
+    const [entry] = manifests;
     if (!entry) throw new ArchiveError("there is no template.yaml at the top of the archive, and no *.tf");
-    if (found.length > 1) throw new ArchiveError("there are both a template.yaml and a template.yml");
+    if (manifests.length > 1) throw new ArchiveError("there are both a template.yaml and a template.yml");
     const readme = findInFolder("readme.md");
     return {
       file: entry.name.slice(folder.length),
-      manifest: text(await entry.read(MAX_YAML_BYTES), entry.name),
+      manifest: decodeText(await entry.read(MAX_YAML_BYTES), entry.name),
       readme: readme ? new TextDecoder().decode(await readme.read(MAX_README_BYTES)) : "",
     };
   });
@@ -34,7 +34,7 @@ export const findTopFolder = (entries: readonly ArchiveEntry[]): string => {
   return folder !== "" && entries.every(({ name }) => name.startsWith(folder)) ? folder : "";
 };
 
-const text = (bytes: Uint8Array, name: string): string => {
+const decodeText = (bytes: Uint8Array, name: string): string => {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

@@ -1,6 +1,6 @@
-// Maps values of a YAML text to their lines. Bun's parser reports no positions, so this walks the block structure (mappings, sequences,
-// block scalars, whole flow values) and records the first line of each path. Used only for error messages: text it does not understand
-// leads to a less precise line, never to a wrong parse. Also finds duplicate keys, which the parser accepts.
+// Maps values of a YAML text to their lines. Bun's parser does not report positions, so this walks the block structure (mappings,
+// sequences, block scalars, whole flow values) and records the first line of each path. Used only for error messages: text that it does not
+// understand leads to a less precise line, never to a wrong value. Also finds duplicate keys, which the parser accepts.
 
 export type YamlLines = {
   /** Returns the 1-based line of this JSON pointer, or of its nearest ancestor with a known line. */
@@ -38,13 +38,13 @@ class Walk {
   readonly lines = new Map<string, number>();
   readonly duplicates: { pointer: string; line: number }[] = [];
   readonly #stack: Container[] = [];
-  /** In a block scalar: lines indented deeper than this belong to it. */
+  /** The indentation of the current block scalar; deeper lines belong to it. Undefined outside of a block scalar. */
   #textIndent: number | undefined;
   #flow = { depth: 0, quote: "" };
 
-  line(raw: string, line: number): void {
-    const content = raw.trimStart();
-    const indent = raw.length - content.length;
+  line(lineText: string, lineNumber: number): void {
+    const content = lineText.trimStart();
+    const indent = lineText.length - content.length;
     if (this.#textIndent !== undefined) {
       if (content === "" || indent > this.#textIndent) return;
       this.#textIndent = undefined;
@@ -53,8 +53,8 @@ class Walk {
       this.#readFlow(content);
       return;
     }
-    if (content === "" || content.startsWith("#") || /^(?:---|\.\.\.|%)/.test(raw)) return;
-    this.#addLine(content.trimEnd(), indent, line);
+    if (content === "" || content.startsWith("#") || /^(?:---|\.\.\.|%)/.test(lineText)) return;
+    this.#addLine(content.trimEnd(), indent, lineNumber);
   }
 
   #addLine(content: string, column: number, line: number): void {
@@ -101,7 +101,7 @@ class Walk {
     else if (/^(?:[&!]\S*\s+)*["'[{]/.test(value)) this.#readFlow(value);
   }
 
-  /** Open brackets and quotes make the following lines part of this value. */
+  /** Tracks open brackets and quotes, which make the following lines part of the same value. */
   #readFlow(text: string): void {
     const flow = this.#flow;
     for (let i = 0; i < text.length; i++) {

@@ -1,5 +1,5 @@
-// Parses untrusted YAML, with limits on size, alias expansion and depth, and reports the line of an error. Bun's parser reports no
-// positions, so the line is found by parsing ever shorter prefixes, within a budget.
+// Parses untrusted YAML, with limits on size, alias expansion and depth, and reports the line of an error. Bun's parser does not report
+// positions, so the line is found by parsing shorter prefixes of the text, up to a limit.
 
 /** Maximum bytes of a YAML text. */
 export const MAX_YAML_BYTES = 512 * 1024;
@@ -8,7 +8,7 @@ const MAX_NODES = 100_000;
 const MAX_TEXT_CHARS = 4 * 1024 * 1024;
 const MAX_DEPTH = 64;
 /** Maximum characters parsed again to find the line of an error. */
-const SEARCH_BUDGET = 2 * 1024 * 1024;
+const MAX_SEARCH_CHARS = 2 * 1024 * 1024;
 
 export class YamlError extends Error {
   override readonly name = "YamlError";
@@ -32,7 +32,7 @@ export const parseYaml = (text: string): unknown => {
   return value;
 };
 
-/** An error that takes the parser long to detect is not searched for. */
+/** Returns true for an error that takes the parser a long time to detect. The line of such an error is not determined. */
 const isCostly = (error: unknown): boolean =>
   error instanceof RangeError || /excessive aliasing/i.test((error as Error).message);
 
@@ -57,28 +57,28 @@ const SEARCH_STEPS = 8;
 /** Returns the line after the longest prefix that parses. */
 const findMistakeLine = (text: string): number => {
   const lines = text.split("\n");
-  let validLength = 0;
-  let bad = lines.length;
-  let budget = SEARCH_BUDGET;
+  let validCount = 0;
+  let invalidCount = lines.length;
+  let remainingChars = MAX_SEARCH_CHARS;
   const tryPrefix = (count: number): boolean => {
-    budget -= (text.length * count) / lines.length;
-    const found = budget > 0 && canParse(lines, count);
-    if (found === "costly") budget = 0;
-    return found === true;
+    remainingChars -= (text.length * count) / lines.length;
+    const result = remainingChars > 0 && canParse(lines, count);
+    if (result === "costly") remainingChars = 0;
+    return result === true;
   };
-  while (bad - validLength > 1 && budget > 0) {
-    const middle = (validLength + bad) >> 1;
-    const later = listRange(middle, Math.min(bad, middle + SEARCH_STEPS)).find(tryPrefix);
-    if (later !== undefined) validLength = later;
+  while (invalidCount - validCount > 1 && remainingChars > 0) {
+    const middle = (validCount + invalidCount) >> 1;
+    const longerValid = listRange(middle, Math.min(invalidCount, middle + SEARCH_STEPS)).find(tryPrefix);
+    if (longerValid !== undefined) validCount = longerValid;
     else {
-      const before = listRange(Math.max(validLength + 1, middle - SEARCH_STEPS), middle)
+      const shorterValid = listRange(Math.max(validCount + 1, middle - SEARCH_STEPS), middle)
         .reverse()
         .find(tryPrefix);
-      if (before !== undefined) validLength = before;
-      bad = before === undefined ? Math.max(validLength + 1, middle - SEARCH_STEPS) : before + 1;
+      if (shorterValid !== undefined) validCount = shorterValid;
+      invalidCount = shorterValid === undefined ? Math.max(validCount + 1, middle - SEARCH_STEPS) : shorterValid + 1;
     }
   }
-  return Math.min(validLength + 1, lines.length);
+  return Math.min(validCount + 1, lines.length);
 };
 
 const listRange = (from: number, to: number): number[] =>

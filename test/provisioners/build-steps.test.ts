@@ -43,9 +43,9 @@ const toLine = (id: number): string => ` ---> Running in ${String(id).padStart(1
 test("[RW-28] a step that imitates the engine's output does not lift the limit of later steps", async () => {
   using world = startEngine();
   const steps = new BuildSteps(world.engine, "slipway-build-1");
-  for (let at = 0; at < 3_000; at++) steps.take(toLine(at));
+  for (let at = 0; at < 3_000; at++) steps.onOutput(toLine(at));
   world.containers.set("second", { name: "/happy_ant", limit: 0 });
-  steps.take(toLine(9_999));
+  steps.onOutput(toLine(9_999));
   await until(() => world.containers.get("second")?.limit === 4_096);
   expect(world.seen.most).toBe(1);
   expect([...world.seen.filters]).toEqual(['true {"network":["slipway-build-1"]}']);
@@ -56,7 +56,7 @@ test("[RW-28] in the shared network, limits of workspaces and stricter limits ar
   world.containers.set("workspace", { name: "/slipway-1f-main", limit: 0 });
   world.containers.set("strict", { name: "/calm_bee", limit: 100 });
   world.containers.set("step", { name: "/happy_ant", limit: 0 });
-  new BuildSteps(world.engine, "slipway").take(toLine(9_999));
+  new BuildSteps(world.engine, "slipway").onOutput(toLine(9_999));
   await until(() => world.containers.get("step")?.limit === 4_096);
   expect([...world.containers.values()].map(({ limit }) => limit)).toEqual([0, 100, 4_096]);
 });

@@ -63,7 +63,7 @@ test("[PB-8] a running process continues, a dead one is restarted with its token
     accessUrl: () => new URL("http://127.0.0.1:7080/"),
     command: ["/bin/sh", "-c", daemon],
     environment: { PATH: process.env.PATH },
-    grace: 0,
+    graceMs: 0,
   });
   const folder = join(temp.path, WORKSPACE);
   const token = join(folder, "home", "token");

@@ -78,7 +78,7 @@ afterAll(() => engine[Symbol.asyncDispose]());
 type ProvisionerOptions = {
   readonly program?: string | undefined;
   readonly clock?: ManualClock;
-  readonly cutOff?: string;
+  readonly unreachableReason?: string;
   readonly repositories?: RepositorySources;
 };
 
@@ -88,7 +88,7 @@ const provisioner = (more: ProvisionerOptions = { program }) =>
     clock: more.clock ?? systemClock,
     accessUrl: () => new URL("http://host.docker.internal:7080/"),
     program: more.program,
-    cutOff: more.cutOff,
+    unreachableReason: more.unreachableReason,
     repositories: more.repositories,
   });
 
@@ -331,9 +331,13 @@ test("[PV-4] a missing engine, an unusable host and an unsuitable program are ex
 });
 
 test("[CF-18] nothing starts if containers cannot reach the server, and the error says which setting to change", async () => {
-  const cutOff = "Containers cannot reach the server. Set address to 0.0.0.0:7080.";
-  const building = provisioner({ program, cutOff }).run(request(), new Notes(), new AbortController().signal);
-  await expect(building).rejects.toThrow(cutOff);
+  const unreachableReason = "Containers cannot reach the server. Set address to 0.0.0.0:7080.";
+  const building = provisioner({ program, unreachableReason }).run(
+    request(),
+    new Notes(),
+    new AbortController().signal,
+  );
+  await expect(building).rejects.toThrow(unreachableReason);
   expect(engine.containers.size).toBe(0);
 });
 

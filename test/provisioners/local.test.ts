@@ -21,7 +21,7 @@ trap 'echo stopped > "$HOME/stopped"; exit 0' TERM
 mv "$HOME/seen.new" "$HOME/seen"; while :; do sleep 0.05; done`;
 const STUBBORN = `trap '' TERM; touch "$HOME/seen"; while :; do sleep 0.05; done`;
 
-const setup = (root: string, script = DAEMON, grace = 5_000) => {
+const setup = (root: string, script = DAEMON, graceMs = 5_000) => {
   const id = uuid();
   const provisioner = new LocalProvisioner({
     root,
@@ -29,7 +29,7 @@ const setup = (root: string, script = DAEMON, grace = 5_000) => {
     accessUrl: () => new URL("http://127.0.0.1:7080/"),
     command: ["/bin/sh", "-c", script],
     environment: { PATH: process.env.PATH, SECRET: "must not leak" },
-    grace,
+    graceMs,
   });
   const request = (transition: Transition): ProvisionRequest => ({
     job_id: uuid(),

@@ -58,7 +58,12 @@ testNeeding([needs.docker], "[AG-26] the engine reports a container that was kil
   const end = new AbortController();
   const kills: ContainerKill[] = [];
   const killed = (kill: ContainerKill): unknown => kills.push(kill);
-  const following = followMemoryKills({ host: needs.docker.file, clock: systemClock, signal: end.signal, killed });
+  const following = followMemoryKills({
+    host: needs.docker.file,
+    clock: systemClock,
+    signal: end.signal,
+    onKill: killed,
+  });
   await engine.json("start", "POST", `/containers/${created?.Id}/start`);
   const kill = await until(() => kills.find((one) => one.workspace_id === workspace_id));
   expect(kill.resource).toBe("db");

@@ -100,13 +100,13 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   expect(readFileSync(join(other.home, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
   // If a copy is damaged or missing, the existing files stay.
   if (method === "archive") {
-    writeFileSync(join(folder.snapshot(snapshot_id), "home.tar.zst"), "damaged");
+    writeFileSync(join(folder.toSnapshotPath(snapshot_id), "home.tar.zst"), "damaged");
     expect(homes.restore(id, ref, signal)).rejects.toThrow("could not unpack the snapshot");
     await homes.restore(id, ref, signal).catch(() => {});
     expect(readFileSync(homePath("run.sh"), "utf8")).toBe("changed");
   }
   await homes.discard(ref);
-  expect(existsSync(folder.snapshot(snapshot_id))).toBe(false);
+  expect(existsSync(folder.toSnapshotPath(snapshot_id))).toBe(false);
   expect(homes.restore(id, ref, signal)).rejects.toThrow("The snapshot's files are missing.");
   await homes.restore(id, ref, signal).catch(() => {});
   expect(readFileSync(homePath("run.sh"), "utf8")).toBe("changed");

@@ -1,4 +1,4 @@
-// Selects the images that a build of a Dockerfile starts from: those of its stages up to the one that is built. Pure.
+// Selects the images from which a build of a Dockerfile starts: the base images of its stages, up to the stage that is built. Pure.
 import { ProvisionError } from "../provisioner.ts";
 import type { Instruction } from "./dockerfile.ts";
 import type { Platform } from "./platform.ts";
@@ -7,7 +7,7 @@ import type { Platform } from "./platform.ts";
 export type Base = {
   /** Empty if its variables have no value. */
   readonly image: string;
-  /** The platform that the stage asks for; undefined for the engine's own. */
+  /** The platform that the stage names; undefined for the engine's own platform. */
   readonly platform: Platform | undefined;
 };
 
@@ -24,32 +24,34 @@ export type Stage = {
 };
 
 /**
- * Returns the bases of the stages up to `target`, where an engine ends the build, and the images from which they copy, in each way of reading
- * the Dockerfile. Throws ProvisionError for a target that no stage has, and for a base without a name.
+ * Returns the base images of the stages up to `target`, where an engine ends the build, and the images from which these stages copy.
+ * `readings`: the stages in each way of reading the Dockerfile. Throws ProvisionError if no stage is named `target`, or if a base image has
+ * no name.
  */
 export const listBases = (readings: readonly (readonly Stage[])[], target = ""): Base[] => {
   const needed = readings.map((stages) => (target === "" ? stages : stages.slice(0, findEnd(stages, target))));
   if (needed.every(({ length }) => length === 0)) {
     throw new ProvisionError(`The Dockerfile has no stage "${target}". Name one of its stages as the build's target.`);
   }
-  const found = new Map<string, Base>();
-  // In a reading without the target, every stage may be built.
-  for (const { base, written, copied } of needed.flatMap((stages, at) =>
-    stages.length === 0 ? (readings[at] ?? []) : stages,
+  const bases = new Map<string, Base>();
+  // If a reading does not have the target, every stage may be built.
+  for (const { base, written, copied } of needed.flatMap((stages, index) =>
+    stages.length === 0 ? (readings[index] ?? []) : stages,
   )) {
-    if (base?.image === "") throw new ProvisionError(describeNameless(written));
+    if (base?.image === "") throw new ProvisionError(describeMissingName(written));
     for (const one of [...(base ? [base] : []), ...copied.map((image) => ({ image, platform: undefined }))])
-      found.set(toBaseKey(one), one);
+      bases.set(toBaseKey(one), one);
   }
-  return [...found.values()];
+  return [...bases.values()];
 };
 
-/** Returns a text that is the same for equal bases. */
+/** Returns a key that is the same for equal bases. */
 export const toBaseKey = ({ image, platform }: Base): string => JSON.stringify([image, platform]);
 
 /**
- * Returns the Dockerfile with the bases in `ids`, by their keys, replaced by the IDs of images. A name can stand for another image by the time
- * the engine reads it. Throws ProvisionError for a FROM that takes several lines, or that is read in different ways.
+ * Returns the Dockerfile with the names of base images replaced by image IDs, because a name may refer to another image by the time the
+ * engine reads it. `ids`: image IDs by `toBaseKey`. Throws ProvisionError for a FROM that takes several lines, or that engines read in
+ * different ways.
  */
 export const pinBases = (
   text: string,
@@ -62,8 +64,8 @@ export const pinBases = (
     const id = base && ids.get(toBaseKey(base));
     if (id === undefined) continue;
     const [first, last] = from.lines;
-    const [, ...rest] = from.operands.trim().split(BLANKS);
-    const line = ["FROM", ...from.flags, id, ...rest].join(" ");
+    const [, ...operands] = from.operands.trim().split(BLANKS);
+    const line = ["FROM", ...from.flags, id, ...operands].join(" ");
     const isPlain = first === last && from.flags.every((flag) => /^[\w.:/@+${}=-]*$/.test(flag));
     if (!isPlain || (pinned.get(first) ?? line) !== line)
       throw new ProvisionError(
@@ -75,7 +77,7 @@ export const pinBases = (
   return lines.join("\n");
 };
 
-/** What separates the words of an instruction. */
+/** The characters that separate the words of an instruction. */
 export const BLANKS = /[\t\v\f\r ]+/;
 
 /** Returns the number of stages up to the last one with this name or number, or 0. */
@@ -85,7 +87,7 @@ const findEnd = (stages: readonly Stage[], target: string): number => {
   return Number(target) < stages.length ? Number(target) + 1 : 0;
 };
 
-const describeNameless = (written: string): string => {
+const describeMissingName = (written: string): string => {
   const [, variable] = /\$\{?(\w+)/.exec(written) ?? [];
   return variable === undefined
     ? "A FROM of the Dockerfile names no image."

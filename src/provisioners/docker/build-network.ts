@@ -1,4 +1,4 @@
-// Gives each build of an image a network of its own, and removes it once the engine has ended the build's last step.
+// Creates a network for each build of an image, and removes the network once the engine has ended the build's last step.
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -7,23 +7,25 @@ import type { Engine } from "./engine.ts";
 import { ensureNetwork, isOutOfAddresses, SHARED_NETWORK } from "./network.ts";
 
 const LABEL = "slipway.build_network";
-/** Longer than any build. */
-const ABANDONED_MS = 2 * 3_600_000;
-/** Delay before a removal is retried, which doubles, and the number of retries: two minutes altogether. */
+/** Older networks are removed; no build takes that long. */
+const MAX_NETWORK_AGE_MS = 2 * 3_600_000;
+/**
+ * Initial delay before a removal is retried, and the number of retries. The delay doubles each time, so retries take two minutes in total.
+ */
 const RETRY_MS = 1_000;
-const RETRIES = 7;
+const MAX_RETRIES = 7;
 
-/** The networks whose builds have ended in this process, and which the engine has not removed yet. */
-const ended = new Set<string>();
+/** Networks whose builds have ended in this process, but which the engine has not removed yet. */
+const unremovedNetworks = new Set<string>();
 
-type ForBuild = { readonly engine: Engine; readonly clock: Clock; readonly signal: AbortSignal };
+type BuildDeps = { readonly engine: Engine; readonly clock: Clock; readonly signal: AbortSignal };
 
 /**
- * Runs a build of an image with the name of a network of its own. In a shared one, its steps could answer in place of the internet what
- * the steps of another person's build download. Removes the network in the background.
+ * Calls `build` with the name of a network that no other build uses, and then removes the network in the background. In a shared network, a
+ * step could intercept what the steps of another person's build download.
  */
 export const withBuildNetwork = async (
-  { engine, clock, signal }: ForBuild,
+  { engine, clock, signal }: BuildDeps,
   build: (network: string) => Promise<void>,
 ): Promise<void> => {
   await removeAbandoned(engine, clock.now(), signal);
@@ -39,11 +41,11 @@ export const withBuildNetwork = async (
   }
 };
 
-/** Returns false if the engine has no addresses left. */
+/** Creates the network. Returns false if the engine has no free addresses for it. */
 const createNetwork = async (engine: Engine, name: string): Promise<boolean> => {
   const body = { Name: name, CheckDuplicate: true, Driver: "bridge", Labels: { [LABEL]: "1" } };
   try {
-    // Not canceled with the build: the engine could still create the network after its removal.
+    // This request is not canceled with the build: the engine could then create the network after its removal.
     await engine.json("create the network of a build", "POST", "/networks/create", { body });
     return true;
   } catch (error) {
@@ -52,35 +54,36 @@ const createNetwork = async (engine: Engine, name: string): Promise<boolean> => 
   }
 };
 
-/** Removes the network. The engine refuses while it ends a step of a canceled build, which takes a moment. */
+/** Removes the network. Retries, because the engine refuses while it ends a step of a canceled build. */
 const removeWhenFree = async (engine: Engine, clock: Clock, name: string): Promise<void> => {
-  ended.add(name);
+  unremovedNetworks.add(name);
   try {
-    const delay = (_: unknown, failures: number) => (failures > RETRIES ? undefined : RETRY_MS * 2 ** (failures - 1));
+    const delay = (_: unknown, failures: number) =>
+      failures > MAX_RETRIES ? undefined : RETRY_MS * 2 ** (failures - 1);
     await retry(clock, () => removeNetwork(engine, name), delay);
   } catch (error) {
-    log("docker").warn("a network stays until a later build: {error}", { error });
+    log("docker").warn("a build network is kept until a later build: {error}", { error });
   }
 };
 
 const removeNetwork = async (engine: Engine, name: string): Promise<void> => {
   await engine.json("remove the network of a build", "DELETE", `/networks/${name}`, { expectedStatuses: [404] });
-  ended.delete(name);
+  unremovedNetworks.delete(name);
 };
 
 /**
- * Removes the networks that this process could not remove, and old ones, whose server was killed. Other networks may belong to a build of
- * another server.
+ * Removes networks that this process could not remove, and old networks of servers that were killed. Other networks may belong to a build
+ * of another server.
  */
 const removeAbandoned = async (engine: Engine, now: number, signal: AbortSignal): Promise<void> => {
   const query = { filters: JSON.stringify({ label: [LABEL] }) };
   type Network = { readonly Name: string; readonly Created?: string };
-  const found = (await engine.json<Network[]>("list networks", "GET", "/networks", { query, signal })) ?? [];
-  for (const { Name, Created = "" } of found) {
-    if (!ended.has(Name) && now - Date.parse(Created) <= ABANDONED_MS) continue;
+  const networks = (await engine.json<Network[]>("list networks", "GET", "/networks", { query, signal })) ?? [];
+  for (const { Name, Created = "" } of networks) {
+    if (!unremovedNetworks.has(Name) && now - Date.parse(Created) <= MAX_NETWORK_AGE_MS) continue;
     signal.throwIfAborted();
     await removeNetwork(engine, Name).catch((error: unknown) => {
-      log("docker").warn("a network stays until a later build: {error}", { error });
+      log("docker").warn("a build network is kept until a later build: {error}", { error });
     });
   }
 };

@@ -1,13 +1,13 @@
-// Limits concurrent image builds. They take long and run what repositories contain, so a few run at a time, one for each user, and no
-// user's builds block those of others.
+// Limits concurrent image builds, because they take long and run code of repositories. A few builds run at a time, at most one for each
+// user, so that a user's builds do not block those of others.
 
-type Waiting = { readonly owner_id: string; readonly begin: () => void };
+type QueuedBuild = { readonly owner_id: string; readonly begin: () => void };
 
 export class BuildSlots {
   readonly #slots: number;
   /** Owners with a running build. */
-  readonly #busy = new Set<string>();
-  #waiting: Waiting[] = [];
+  readonly #busyOwners = new Set<string>();
+  #queue: QueuedBuild[] = [];
 
   constructor(limit: number) {
     this.#slots = limit;
@@ -19,36 +19,36 @@ export class BuildSlots {
     if (!this.#isFree(owner_id)) {
       onWait();
       await this.#waitForSlot(owner_id, signal);
-    } else this.#busy.add(owner_id);
+    } else this.#busyOwners.add(owner_id);
     return { [Symbol.dispose]: () => this.#release(owner_id) };
   }
 
   #isFree(owner_id: string): boolean {
-    return this.#busy.size < this.#slots && !this.#busy.has(owner_id);
+    return this.#busyOwners.size < this.#slots && !this.#busyOwners.has(owner_id);
   }
 
   #waitForSlot(owner_id: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
-        this.#waiting = this.#waiting.filter((other) => other !== one);
+        this.#queue = this.#queue.filter((other) => other !== queued);
         reject(signal.reason);
       };
       const begin = (): void => {
         signal.removeEventListener("abort", onAbort);
-        this.#busy.add(owner_id);
+        this.#busyOwners.add(owner_id);
         resolve();
       };
-      const one = { owner_id, begin };
-      this.#waiting.push(one);
+      const queued = { owner_id, begin };
+      this.#queue.push(queued);
       signal.addEventListener("abort", onAbort, { once: true });
     });
   }
 
   #release(owner_id: string): void {
-    this.#busy.delete(owner_id);
-    const next = this.#waiting.find((one) => this.#isFree(one.owner_id));
+    this.#busyOwners.delete(owner_id);
+    const next = this.#queue.find((one) => this.#isFree(one.owner_id));
     if (!next) return;
-    this.#waiting = this.#waiting.filter((one) => one !== next);
+    this.#queue = this.#queue.filter((one) => one !== next);
     next.begin();
   }
 }

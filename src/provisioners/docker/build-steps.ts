@@ -1,5 +1,5 @@
-// Limits the processes of each step of an image's build: the engine takes no such limit for a build, and one step could take all process IDs
-// of the machine. The containers in the build's network are limited as soon as the build's output announces one.
+// Limits the number of processes of each step of an image's build. Otherwise one step could take all process IDs of the machine, and the
+// engine has no such limit for a build. When the build's output announces a container, the containers in the build's network get the limit.
 import { log } from "#base/log.ts";
 import { coalesce } from "#base/retry.ts";
 import type { Engine } from "./engine.ts";
@@ -7,8 +7,8 @@ import { SHARED_NETWORK } from "./network.ts";
 
 /** Processes and threads of one step. Compilers on many processors need some hundred. */
 const MAX_PROCESSES = 4_096;
-/** A step can print such a line too, so it is only a reason to look. */
-const STARTS = /^ ---> Running in [0-9a-f]{12}/m;
+/** The line that announces a container. Steps can print such a line too, so it only causes a check. */
+const CONTAINER_LINE = /^ ---> Running in [0-9a-f]{12}/m;
 
 type Listed = { readonly Id: string; readonly Names?: readonly string[] };
 type Inspected = { readonly HostConfig?: { readonly PidsLimit?: number | null } };
@@ -16,44 +16,46 @@ type Inspected = { readonly HostConfig?: { readonly PidsLimit?: number | null } 
 export class BuildSteps {
   readonly #engine: Engine;
   readonly #network: string;
-  /** Asks for the containers one request at a time, however many lines a step prints. */
-  readonly #requestLook: () => void;
-  /** The containers of the last look, which all have a limit. */
-  #limited: ReadonlySet<string> = new Set();
+  /** Checks the containers, one check at a time, however many lines a step prints. */
+  readonly #requestCheck: () => void;
+  /** IDs of the containers at the last check, which all have a limit. */
+  #limitedIds: ReadonlySet<string> = new Set();
   #isReported = false;
 
-  /** `network`: the one of the build. */
+  /** `network`: the build's network. */
   constructor(engine: Engine, network: string) {
     this.#engine = engine;
     this.#network = network;
-    this.#requestLook = coalesce(() => this.#limitAll().catch((error: unknown) => this.#report(error)));
+    this.#requestCheck = coalesce(() => this.#limitAll().catch((error: unknown) => this.#report(error)));
   }
 
-  /** Takes what the build prints. */
-  take(text: string): void {
-    if (STARTS.test(text)) this.#requestLook();
+  /** Receives the build's output. */
+  onOutput(text: string): void {
+    if (CONTAINER_LINE.test(text)) this.#requestCheck();
   }
 
   /** Limits the containers in the network that have no limit. */
   async #limitAll(): Promise<void> {
     // A container is announced before it runs.
     const query = { all: "true", filters: JSON.stringify({ network: [this.#network] }) };
-    const found = await this.#engine.json<Listed[]>("list the steps of a build", "GET", "/containers/json", { query });
-    const limited = new Set<string>();
-    for (const { Id, Names = [] } of found ?? []) {
-      if (Names.some(isOfWorkspace)) continue;
-      if (!this.#limited.has(Id)) await this.#limit(Id);
-      limited.add(Id);
+    const containers = await this.#engine.json<Listed[]>("list the steps of a build", "GET", "/containers/json", {
+      query,
+    });
+    const limitedIds = new Set<string>();
+    for (const { Id, Names = [] } of containers ?? []) {
+      if (Names.some(isWorkspaceContainer)) continue;
+      if (!this.#limitedIds.has(Id)) await this.#limit(Id);
+      limitedIds.add(Id);
     }
-    this.#limited = limited;
+    this.#limitedIds = limitedIds;
   }
 
   async #limit(id: string): Promise<void> {
     const path = `/containers/${id}`;
-    const found = await this.#engine.json<Inspected>("look at a step", "GET", `${path}/json`, {
+    const inspected = await this.#engine.json<Inspected>("look at a step", "GET", `${path}/json`, {
       expectedStatuses: [404],
     });
-    if (!found || (found.HostConfig?.PidsLimit ?? 0) > 0) return;
+    if (!inspected || (inspected.HostConfig?.PidsLimit ?? 0) > 0) return;
     const body = { PidsLimit: MAX_PROCESSES };
     await this.#engine.json("limit a step", "POST", `${path}/update`, { body, expectedStatuses: [404, 409] });
   }
@@ -65,5 +67,7 @@ export class BuildSteps {
   }
 }
 
-/** A workspace's container in the shared network, which has a limit of its own. A build cannot choose the names of its containers. */
-const isOfWorkspace = (name: string): boolean => name.startsWith(`/${SHARED_NETWORK}-`);
+/**
+ * Returns true for a workspace's container in the shared network; it has another limit. A build cannot choose the names of its containers.
+ */
+const isWorkspaceContainer = (name: string): boolean => name.startsWith(`/${SHARED_NETWORK}-`);

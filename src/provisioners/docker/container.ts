@@ -6,8 +6,8 @@ import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { checkNetwork } from "./network.ts";
 import { getContainerPrefix, WORKSPACE_LABEL } from "./volumes.ts";
 
-/** Seconds a container has to stop on its own before it is killed. */
-export const STOP_GRACE = 30;
+/** How long a container may take to stop before it is killed, in seconds. */
+export const STOP_GRACE_S = 30;
 export const GRACE_LABEL = "slipway.stop_grace";
 
 export type Agent = { readonly id: string; readonly token: string };
@@ -22,15 +22,15 @@ export type ContainerSpec = {
 /** Returns the containers of a build. Throws ProvisionError if an agent has none. */
 export const listContainerSpecs = ({ manifest, agents }: ProvisionRequest): ContainerSpec[] =>
   manifest.resources.flatMap((resource) => {
-    const [named] = resource.agents ?? [];
-    const agent = named && agents.find(({ name }) => name === named.name);
+    const [agentSpec] = resource.agents ?? [];
+    const agent = agentSpec && agents.find(({ name }) => name === agentSpec.name);
     if (resource.docker) return [{ resource, docker: resource.docker, ...(agent ? { agent } : {}) }];
-    if (named)
-      throw new ProvisionError(`The agent ${named.name} has no container: ${resource.name} has no key docker.`);
+    if (agentSpec)
+      throw new ProvisionError(`The agent ${agentSpec.name} has no container: ${resource.name} has no key docker.`);
     return [];
   });
 
-export const makeLabels = ({ workspace, owner, build_id }: ProvisionRequest): Record<string, string> => ({
+export const buildLabels = ({ workspace, owner, build_id }: ProvisionRequest): Record<string, string> => ({
   [WORKSPACE_LABEL]: workspace.id,
   "slipway.workspace": workspace.name,
   "slipway.owner": owner.username,
@@ -49,24 +49,24 @@ export type ContainerSettings = {
   readonly run: string;
   /** The network to use if the template names none. */
   readonly network: string;
-  /** The image's intended user, if the template names none; empty for the engine's default. */
+  /** The user that the image intends, used if the template names none; empty for the engine's default. */
   readonly user: string;
   /** Maps the template's name of a volume to the engine's name. */
   readonly volumeFor: (volume: string) => string;
 };
 
-/** Maximum number of processes and threads per container: enough for builds, too few to exhaust the machine. */
+/** Maximum number of processes and threads per container: enough for builds, but not enough to exhaust the machine. */
 const MAX_PROCESSES = 16_384;
 
 /** Returns the body of `POST /containers/create`. Contains the agent's token. */
 export const toContainerBody = (
   request: ProvisionRequest,
   { resource, docker, agent }: ContainerSpec,
-  { access_url, run, volumeFor, ...usual }: ContainerSettings,
+  { access_url, run, volumeFor, ...defaults }: ContainerSettings,
 ): Record<string, unknown> => {
-  const { command, volumes = [], memory, cpus, stop_grace = STOP_GRACE } = docker;
-  const user = docker.user || usual.user;
-  const network = docker.network ? checkNetwork(docker.network) : usual.network;
+  const { command, volumes = [], memory, cpus, stop_grace = STOP_GRACE_S } = docker;
+  const user = docker.user || defaults.user;
+  const network = docker.network ? checkNetwork(docker.network) : defaults.network;
   const env = {
     ...docker.env,
     ...(agent ? { SLIPWAY_AGENT_TOKEN: agent.token, SLIPWAY_AGENT_URL: access_url } : {}),
@@ -77,7 +77,7 @@ export const toContainerBody = (
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     Labels: {
       ...docker.labels,
-      ...makeLabels(request),
+      ...buildLabels(request),
       "slipway.resource": resource.name,
       "slipway.run": run,
       [GRACE_LABEL]: String(stop_grace),
@@ -86,7 +86,7 @@ export const toContainerBody = (
     ...(agent ? { Entrypoint: [...(command ?? []), PROGRAM_PATH, "agent"], Cmd: [] } : command ? { Cmd: command } : {}),
     StopTimeout: stop_grace,
     HostConfig: {
-      // The daemon is not an init process; something has to reap the processes that terminals leave behind.
+      // The daemon is not an init process, so an init process reaps the processes that terminals leave behind.
       Init: true,
       RestartPolicy: { Name: "unless-stopped" },
       ExtraHosts: ["host.docker.internal:host-gateway"],
@@ -103,7 +103,7 @@ export const toContainerBody = (
       ...(memory ? { Memory: parseBytes(memory) } : {}),
       ...(cpus === undefined || cpus === "" ? {} : { NanoCpus: toNanoCpus(cpus) }),
     },
-    // With several containers, each is reachable by its resource's name.
+    // The workspace's other containers can reach this one by its resource's name.
     ...(docker.network ? {} : { NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [resource.name] } } } }),
   };
 };

@@ -19,11 +19,11 @@ import { isOfRepository } from "../repository/apply-plan.ts";
 import { reportRepositories } from "../repository/report.ts";
 import type { RepositorySources } from "../repository/sources.ts";
 import {
+  buildLabels,
   type ContainerSpec,
   GRACE_LABEL,
   listContainerSpecs,
-  makeLabels,
-  STOP_GRACE,
+  STOP_GRACE_S,
   toContainerBody,
   toContainerName,
 } from "./container.ts";
@@ -66,8 +66,8 @@ export type DockerOptions = {
   readonly repositoryImages?: number | undefined;
   /** The registry that shares repository images with other engines. */
   readonly registry?: RegistryOptions | undefined;
-  /** Why containers cannot reach the server: then nothing starts, because their agents would never connect. */
-  readonly cutOff?: string | undefined;
+  /** Why containers cannot reach the server, if they cannot. Workspaces then do not start, because their agents would never connect. */
+  readonly unreachableReason?: string | undefined;
 };
 
 /** A build in progress. */
@@ -77,16 +77,16 @@ type Work = {
   readonly report: Report;
   readonly signal: AbortSignal;
   readonly stage: string;
-  /** Marks what this run creates, because another worker may already run the same build. */
+  /** Identifies the containers that this run creates, because another worker may run the same build. */
   readonly run: string;
 };
 
 const STAGES = { start: "Starting", stop: "Stopping", delete: "Deleting" } as const;
-const UPLOAD_MS = 10 * 60_000;
+const UPLOAD_TIMEOUT_MS = 10 * 60_000;
 /** How long to wait for the engine to respond to the availability check. */
 const READY_TIMEOUT_MS = 2_000;
 /** Number of retries while a container of the same name is being removed. */
-const NAME_TRIES = 3;
+const MAX_NAME_RETRIES = 3;
 const NAME_RETRY_MS = 500;
 
 export class DockerProvisioner implements Provisioner {
@@ -108,12 +108,13 @@ export class DockerProvisioner implements Provisioner {
   async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionResult> {
     const engine = new Engine(this.#options.host, this.#options.clock);
     const work: Work = { engine, request, report, signal, stage: STAGES[request.transition], run: uuid() };
-    const { cutOff } = this.#options;
-    if (request.transition === "start" && cutOff !== undefined) throw new ProvisionError(cutOff);
+    const { unreachableReason } = this.#options;
+    if (request.transition === "start" && unreachableReason !== undefined) throw new ProvisionError(unreachableReason);
     await engine.connect(signal);
-    const old = await listContainers(work);
-    if (request.claimed) return this.#handOver(work, old);
-    for (const container of old) await this.#runStep(work, "stop", getName(container), () => remove(work, container));
+    const existing = await listContainers(work);
+    if (request.claimed) return this.#handOver(work, existing);
+    for (const container of existing)
+      await this.#runStep(work, "stop", getName(container), () => stopAndRemove(work, container));
     await settleVolumes(engine, request.workspace.id, signal).catch((error) => {
       signal.throwIfAborted();
       report.log("warn", work.stage, `Former volumes stay until the next build: ${(error as Error).message}`);
@@ -122,7 +123,7 @@ export class DockerProvisioner implements Provisioner {
     await removeNetworks(engine, toLabelFilter(request.workspace.id), signal);
     if (request.keeps_files) {
       report.log("info", work.stage, "The workspace's volumes stay in the trash.");
-      // Informational only: if the engine cannot measure the files, they are kept anyway.
+      // The size is for information only, so an engine that cannot measure it does not fail the build.
       const kept_bytes = await this.homes.measure(request.workspace.id, signal).catch(() => undefined);
       return { state: null, ...(kept_bytes === undefined ? {} : { kept_bytes }) };
     }
@@ -130,11 +131,12 @@ export class DockerProvisioner implements Provisioner {
     if (request.transition !== "start") return { state: null };
     reportRepositories(request, report, work.stage);
     try {
-      const all = listContainerSpecs(request);
-      const network = chooseNetwork(request, all.length);
-      if (all.some(({ docker }) => !docker.network)) await ensureNetwork(engine, network, makeLabels(request), signal);
+      const specs = listContainerSpecs(request);
+      const network = chooseNetwork(request, specs.length);
+      if (specs.some(({ docker }) => !docker.network))
+        await ensureNetwork(engine, network, buildLabels(request), signal);
       const containers: string[] = [];
-      for (const wanted of all) containers.push(await this.#start(work, wanted, network));
+      for (const wanted of specs) containers.push(await this.#start(work, wanted, network));
       return { state: JSON.stringify({ containers }) };
     } catch (error) {
       await this.#cleanUp(work);
@@ -148,7 +150,7 @@ export class DockerProvisioner implements Provisioner {
     return this.#runStep(work, "restore", name, () => this.homes.restore(id, from, work.signal));
   }
 
-  /** Keeps the containers of a claimed workspace, whose daemons have their tokens, and restarts any that have stopped. */
+  /** Keeps the containers of a claimed workspace, because their daemons already have their tokens. Starts the stopped ones. */
   async #handOver(work: Work, containers: readonly FoundContainer[]): Promise<{ state: string | null }> {
     const { engine, request, report, signal, stage } = work;
     if (containers.length === 0) throw new ProvisionError("The prebuilt workspace no longer exists.");
@@ -164,13 +166,13 @@ export class DockerProvisioner implements Provisioner {
    * containers cannot reach the server. Undefined if it can.
    */
   async findProblem(): Promise<string | undefined> {
-    const end = new AbortController();
+    const deadline = new AbortController();
     const timeoutError = new Error("The Docker Engine takes too long to respond.");
-    const timer = this.#options.clock.after(READY_TIMEOUT_MS, () => end.abort(timeoutError));
+    const timer = this.#options.clock.after(READY_TIMEOUT_MS, () => deadline.abort(timeoutError));
     try {
-      await new Engine(this.#options.host, this.#options.clock).connect(end.signal);
+      await new Engine(this.#options.host, this.#options.clock).connect(deadline.signal);
       findProgram(this.#options.program);
-      return this.#options.cutOff;
+      return this.#options.unreachableReason;
     } catch (error) {
       return (error as Error).message;
     } finally {
@@ -188,9 +190,9 @@ export class DockerProvisioner implements Provisioner {
     return await this.#registry.check(engine);
   }
 
-  followKills(killed: (kill: ContainerKill) => void): void {
+  followKills(onKill: (kill: ContainerKill) => void): void {
     const { host, clock } = this.#options;
-    void followMemoryKills({ host, clock, signal: this.#stopped.signal, killed });
+    void followMemoryKills({ host, clock, signal: this.#stopped.signal, onKill: onKill });
   }
 
   stop(): void {
@@ -204,20 +206,24 @@ export class DockerProvisioner implements Provisioner {
     const stage = "Planning";
     await engine.connect(signal);
     for (const { docker, resource } of listContainerSpecs(request)) {
-      const wanted = docker.image;
-      checkImageName(wanted, this.#registry?.name);
-      const image = await findImage({ engine, clock: this.#options.clock, report, stage, signal }, wanted);
+      const imageName = docker.image;
+      checkImageName(imageName, this.#registry?.name);
+      const image = await findImage({ engine, clock: this.#options.clock, report, stage, signal }, imageName);
       const policy = docker.pull ?? "missing";
       if (!image && policy === "never") {
         throw new ProvisionError(
-          `The image ${wanted} does not exist on the Docker Engine, and its pull policy is never.`,
+          `The image ${imageName} does not exist on the Docker Engine, and its pull policy is never.`,
         );
       }
       if (image && resource.agents?.length) {
-        checkArchitecture(findProgram(this.#options.program), image.architecture, wanted);
+        checkArchitecture(findProgram(this.#options.program), image.architecture, imageName);
       }
-      const fetched = !image || policy === "always" ? "would be fetched" : "is there";
-      report.log("info", stage, `The container ${resource.name} would be created from ${wanted}, which ${fetched}.`);
+      const availability = !image || policy === "always" ? "would be fetched" : "is there";
+      report.log(
+        "info",
+        stage,
+        `The container ${resource.name} would be created from ${imageName}, which ${availability}.`,
+      );
     }
   }
 
@@ -236,7 +242,7 @@ export class DockerProvisioner implements Provisioner {
       current.get(volume)?.name ?? getVolumeName(request.workspace.id, volume);
     for (const { name } of docker.volumes ?? []) {
       if (current.has(name)) continue;
-      const volume = { name: findVolume(name), labels: makeLabels(request) };
+      const volume = { name: findVolume(name), labels: buildLabels(request) };
       await runStep("volume", () => createVolume(engine, volume, signal));
     }
     const body = toContainerBody(
@@ -259,7 +265,7 @@ export class DockerProvisioner implements Provisioner {
     }
     if (program) {
       report.log("info", stage, "Putting the workspace's daemon into the container.");
-      await runStep("upload", () => upload(work, id, program));
+      await runStep("upload", () => uploadProgram(work, id, program));
     }
     await runStep("run", () =>
       engine.json("start the container", "POST", `/containers/${id}/start`, { signal, expectedStatuses: [304] }),
@@ -268,7 +274,7 @@ export class DockerProvisioner implements Provisioner {
     return id;
   }
 
-  /** Returns the container's image: its repository's image if it has one. */
+  /** Returns the container's image: the image of its repository, or else the template's image. */
   async #resolveImage(work: Work, { docker }: ContainerSpec, plan: RepositoryPlan | undefined): Promise<BuiltImage> {
     const { engine, request, report, signal, stage } = work;
     const pull = { engine, clock: this.#options.clock, report, stage, signal };
@@ -293,7 +299,7 @@ export class DockerProvisioner implements Provisioner {
   async #create(work: Work, resource: string, body: Record<string, unknown>): Promise<string> {
     const { engine, request, signal } = work;
     const name = toContainerName(request, resource);
-    for (let left = NAME_TRIES; ; left--) {
+    for (let retriesLeft = MAX_NAME_RETRIES; ; retriesLeft--) {
       try {
         const query = { name };
         const createdContainer = await engine.json<{ Id: string }>(
@@ -309,26 +315,26 @@ export class DockerProvisioner implements Provisioner {
         if (!createdContainer?.Id) throw new ProvisionError("The Docker Engine created a container without id.");
         return createdContainer.Id;
       } catch (error) {
-        if (!(error instanceof EngineError) || error.status !== 409 || left === 0) throw error;
-        // The container with this name is ours: left by an interrupted build, or being removed.
-        const holder = (await listContainers(work)).find((old) => getName(old) === name);
-        if (holder) await remove(work, holder);
-        else if (left < NAME_TRIES) throw error;
+        if (!(error instanceof EngineError) || error.status !== 409 || retriesLeft === 0) throw error;
+        // The container with this name belongs to this workspace: an interrupted build left it, or it is being removed.
+        const holder = (await listContainers(work)).find((existing) => getName(existing) === name);
+        if (holder) await stopAndRemove(work, holder);
+        else if (retriesLeft < MAX_NAME_RETRIES) throw error;
         await pause(this.#options.clock, NAME_RETRY_MS);
       }
     }
   }
 
-  /** Removes what a failed or canceled start has created, except volumes. */
+  /** Removes the containers and networks of a failed or canceled start. Volumes are kept. */
   async #cleanUp(work: Work): Promise<void> {
-    const calm = { ...work, signal: new AbortController().signal };
+    const cleanupWork = { ...work, signal: new AbortController().signal };
     try {
-      for (const container of await listContainers(calm, `slipway.run=${work.run}`))
-        await forceRemove(calm, container.Id);
-      await removeNetworks(calm.engine, toLabelFilter(work.request.workspace.id), calm.signal);
+      for (const container of await listContainers(cleanupWork, `slipway.run=${work.run}`))
+        await forceRemove(cleanupWork, container.Id);
+      await removeNetworks(cleanupWork.engine, toLabelFilter(work.request.workspace.id), cleanupWork.signal);
     } catch (error) {
       const { id } = work.request.workspace;
-      log("docker").warn("what a failed start of workspace {id} left behind stays until the next build: {error}", {
+      log("docker").warn("containers of a failed start of workspace {id} are kept until the next build: {error}", {
         id,
         error,
       });
@@ -339,9 +345,9 @@ export class DockerProvisioner implements Provisioner {
     const { engine, request, signal } = work;
     const { id } = request.workspace;
     await removeHelpers(engine, `${SNAPSHOT_OF_LABEL}=${id}`, signal);
-    const own = await findVolumes(engine, `${WORKSPACE_LABEL}=${id}`, signal);
+    const volumes = await findVolumes(engine, `${WORKSPACE_LABEL}=${id}`, signal);
     const copies = await findVolumes(engine, `${SNAPSHOT_OF_LABEL}=${id}`, signal);
-    for (const { Name } of [...own, ...copies]) {
+    for (const { Name } of [...volumes, ...copies]) {
       await this.#runStep(work, "delete", Name, () => {
         work.report.log("info", work.stage, `Removing the volume ${Name}.`);
         return removeVolume(engine, Name, signal);
@@ -367,9 +373,9 @@ const listContainers = ({ engine, request, signal }: Work, ...labels: string[]):
 const getName = ({ Id, Names }: FoundContainer): string => Names?.[0]?.replace(/^\//, "") ?? Id.slice(0, 12);
 
 /** Stops the container gracefully before removing it. Succeeds if it no longer exists. */
-const remove = async (work: Work, container: FoundContainer): Promise<void> => {
+const stopAndRemove = async (work: Work, container: FoundContainer): Promise<void> => {
   const { engine, report, signal, stage } = work;
-  const grace = Number(container.Labels?.[GRACE_LABEL] ?? STOP_GRACE);
+  const grace = Number(container.Labels?.[GRACE_LABEL] ?? STOP_GRACE_S);
   report.log("info", stage, `Stopping the container ${getName(container)}.`);
   await engine.json("stop the container", "POST", `/containers/${container.Id}/stop`, {
     query: { t: String(grace) },
@@ -390,12 +396,12 @@ const forceRemove = async ({ engine, signal }: Work, id: string): Promise<void> 
   });
 };
 
-const upload = async ({ engine, signal }: Work, id: string, program: Program): Promise<void> => {
+const uploadProgram = async ({ engine, signal }: Work, id: string, program: Program): Promise<void> => {
   await engine.json("take the workspace's daemon", "PUT", `/containers/${id}/archive`, {
     query: { path: "/" },
     tar: createTar(program.file, PROGRAM_PATH),
     signal,
-    timeout: UPLOAD_MS,
+    timeout: UPLOAD_TIMEOUT_MS,
   });
 };
 

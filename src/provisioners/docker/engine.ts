@@ -1,5 +1,5 @@
-// A client for one Docker Engine over HTTP. Every call ends: with a response, with the engine's message as an EngineError, by its timeout,
-// or because the build was canceled.
+// A client for one Docker Engine over HTTP. Every call ends with a response, with the engine's message as an EngineError, after its
+// timeout, or when the build is canceled.
 
 import type { Clock } from "#base/clock.ts";
 import { readEngineError } from "#base/engine-words.ts";
@@ -9,17 +9,17 @@ import { ProvisionError } from "../provisioner.ts";
 // Parses the address of a Docker Engine from the setting `docker_host`. Rejects unsupported addresses.
 const DEFAULT_DOCKER_HOST = "unix:///var/run/docker.sock";
 
-/** What `fetch` needs: the base of each URL, and the socket if there is one. */
+/** The address of an engine. `shown`: for messages; `base` and `socket`: for `fetch`. */
 type DockerHost = { readonly shown: string; readonly base: string; readonly socket?: string };
 
 /** Throws ProvisionError for a scheme other than unix, tcp, http or https. */
 const parseDockerHost = (text: string = DEFAULT_DOCKER_HOST): DockerHost => {
-  const [, scheme = "", rest = ""] = /^([a-z]+):\/\/(.+)$/.exec(text) ?? [];
-  if (scheme === "unix") return { shown: text, base: "http://docker", socket: rest };
-  const web = scheme === "tcp" ? `http://${rest}` : text;
-  if (["tcp", "http", "https"].includes(scheme) && URL.canParse(web)) {
-    // Shown in build logs, so the user and password in the address are removed.
-    return { shown: text.replace(/\/\/[^/]*@/, "//"), base: web.replace(/\/+$/, "") };
+  const [, scheme = "", address = ""] = /^([a-z]+):\/\/(.+)$/.exec(text) ?? [];
+  if (scheme === "unix") return { shown: text, base: "http://docker", socket: address };
+  const webUrl = scheme === "tcp" ? `http://${address}` : text;
+  if (["tcp", "http", "https"].includes(scheme) && URL.canParse(webUrl)) {
+    // The address is shown in build logs, so its user and password are removed.
+    return { shown: text.replace(/\/\/[^/]*@/, "//"), base: webUrl.replace(/\/+$/, "") };
   }
   throw new ProvisionError(
     `The setting docker_host cannot be used: ${text} is not a unix, tcp, http or https address.`,
@@ -43,7 +43,7 @@ export type Call = {
   /** Headers such as registry credentials; never logged. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** Timeout of the whole response in milliseconds; for `lines`, of the gap between two lines. */
+  /** Timeout of the whole response in milliseconds; for streamed responses, the timeout between two chunks. */
   readonly timeout?: number;
   /** Statuses that count as success, such as 304 for a container that has already stopped. */
   readonly expectedStatuses?: readonly number[];
@@ -52,7 +52,7 @@ export type Call = {
 export type ContainerFile = {
   readonly isRegular: boolean;
   readonly size: number;
-  /** Where a link leads, inside of the container; empty for anything else. */
+  /** The target of a link, inside of the container; empty for other files. */
   readonly link: string;
 };
 
@@ -60,11 +60,11 @@ export type ContainerFile = {
 const KIND_BITS = (1 << 31) | (1 << 27) | (1 << 26) | (1 << 25) | (1 << 24) | (1 << 21) | (1 << 19);
 const TIMEOUT_MS = 60_000;
 /** Timeouts of a file copy: between chunks, and in total. */
-const COPY_IDLE_MS = 10 * 60_000;
-const COPY_MS = 6 * 3_600_000;
-/** An answer: the list of ten thousand containers, or of as many images. */
-const MAX_BYTES = 32 * 1024 * 1024;
-const LIMITS = { maxValues: 500_000 };
+const COPY_IDLE_TIMEOUT_MS = 10 * 60_000;
+const COPY_TIMEOUT_MS = 6 * 3_600_000;
+/** Maximum size of a response, which is enough for a list of ten thousand containers or images. */
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+const JSON_LIMITS = { maxValues: 500_000 };
 const SPACE = 0x20;
 /** Maximum length of a line or an error text. */
 const MAX_LINE_CHARS = 256 * 1024;
@@ -74,7 +74,7 @@ export class Engine {
   readonly #clock: Clock;
   #prefix = "";
 
-  /** `host` is the setting. Throws ProvisionError if it is unusable. */
+  /** `host`: the setting `docker_host`. Throws ProvisionError if the setting is invalid. */
   constructor(host: string | undefined, clock: Clock) {
     this.#host = parseDockerHost(host);
     this.#clock = clock;
@@ -92,22 +92,22 @@ export class Engine {
   /** Returns the response as JSON; undefined if it is empty. `doing` completes the sentence "The Docker Engine could not ...". */
   json<T>(doing: string, method: string, path: string, call: Call = {}): Promise<T | undefined> {
     return this.#call(method, this.#prefix + path, call, doing, async (response) => {
-      const bytes = await this.#bytes(doing, response, MAX_BYTES);
+      const bytes = await this.#readBytes(doing, response, MAX_RESPONSE_BYTES);
       if (!response.ok || bytes.every((byte) => byte <= SPACE)) return undefined;
-      return this.#parsed<T>(doing, bytes);
+      return this.#parse<T>(doing, bytes);
     });
   }
 
   /** Returns the response as bytes, at most `max` of them. */
   bytes(doing: string, path: string, call: Call, max: number): Promise<Uint8Array> {
-    return this.#call("GET", this.#prefix + path, call, doing, (response) => this.#bytes(doing, response, max));
+    return this.#call("GET", this.#prefix + path, call, doing, (response) => this.#readBytes(doing, response, max));
   }
 
   /** Returns the kind and size of a file of a container, without following a link; undefined if it does not exist. */
   findFile(container: string, path: string, signal: AbortSignal): Promise<ContainerFile | undefined> {
     const call = { query: { path }, signal, expectedStatuses: [404] };
-    const at = `${this.#prefix}/containers/${container}/archive`;
-    return this.#call("HEAD", at, call, "look at a file of the container", async ({ headers }) => {
+    const archivePath = `${this.#prefix}/containers/${container}/archive`;
+    return this.#call("HEAD", archivePath, call, "look at a file of the container", async ({ headers }) => {
       const text = Buffer.from(headers.get("x-docker-container-path-stat") ?? "", "base64").toString();
       const found = tryParseJson(text) as { size?: unknown; mode?: unknown; linkTarget?: unknown } | undefined;
       if (typeof found?.mode !== "number") return undefined;
@@ -116,39 +116,39 @@ export class Engine {
     });
   }
 
-  #bytes(doing: string, response: Response, max: number): Promise<Uint8Array> {
+  #readBytes(doing: string, response: Response, max: number): Promise<Uint8Array> {
     return readBytes(response, max).catch((error: unknown) => {
-      throw this.#named(doing, error);
+      throw this.#describeError(doing, error);
     });
   }
 
-  #parsed<T>(doing: string, text: string | Uint8Array): T {
+  #parse<T>(doing: string, text: string | Uint8Array): T {
     try {
-      return parseJson(text, LIMITS) as T;
+      return parseJson(text, JSON_LIMITS) as T;
     } catch (error) {
-      throw this.#named(doing, error);
+      throw this.#describeError(doing, error);
     }
   }
 
-  #named(doing: string, error: unknown): unknown {
+  #describeError(doing: string, error: unknown): unknown {
     return error instanceof JsonProblem
       ? new EngineError(0, `The Docker Engine could not ${doing}: its answer ${error.message}`)
       : error;
   }
 
-  /** Passes each line of a streamed response, parsed as JSON, to `each`. */
-  lines(doing: string, method: string, path: string, call: Call, each: (line: unknown) => void): Promise<void> {
+  /** Passes each line of a streamed response, parsed as JSON, to `onLine`. */
+  lines(doing: string, method: string, path: string, call: Call, onLine: (line: unknown) => void): Promise<void> {
     return this.#call(method, this.#prefix + path, call, doing, async (response, alive) => {
       const decoder = new TextDecoder();
-      let rest = "";
+      let partialLine = "";
       for await (const chunk of response.body ?? []) {
         alive();
-        const parts = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n");
-        rest = parts.pop() ?? "";
-        if (rest.length > MAX_LINE_CHARS) throw new EngineError(0, "The Docker Engine sent a line without end.");
-        for (const part of parts) if (part.trim() !== "") each(this.#parsed(doing, part));
+        const lines = (partialLine + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n");
+        partialLine = lines.pop() ?? "";
+        if (partialLine.length > MAX_LINE_CHARS) throw new EngineError(0, "The Docker Engine sent a line without end.");
+        for (const line of lines) if (line.trim() !== "") onLine(this.#parse(doing, line));
       }
-      if (rest.trim() !== "") each(this.#parsed(doing, rest));
+      if (partialLine.trim() !== "") onLine(this.#parse(doing, partialLine));
     });
   }
 
@@ -159,26 +159,32 @@ export class Engine {
     signal: AbortSignal,
     use: (stream: AsyncIterable<Uint8Array>) => Promise<T>,
   ): Promise<T> {
-    const call = { query: { path }, signal, timeout: COPY_IDLE_MS };
-    const at = `${this.#prefix}/containers/${container}/archive`;
+    const call = { query: { path }, signal, timeout: COPY_IDLE_TIMEOUT_MS };
+    const archivePath = `${this.#prefix}/containers/${container}/archive`;
     const toUnreachable = (error: unknown): EngineError => this.#toUnreachable(error);
     type Outcome = { readonly value: T } | { readonly error: unknown };
-    const outcome = await this.#call("GET", at, call, "read the files of a volume", async ({ body }, alive) => {
-      if (!body) throw new EngineError(0, "The Docker Engine sent no files.");
-      const watchBody = async function* (): AsyncGenerator<Uint8Array> {
-        const pieces = body[Symbol.asyncIterator]();
-        for (;;) {
-          const next = await pieces.next().catch((error: unknown) => Promise.reject(toUnreachable(error)));
-          alive();
-          if (next.done) return;
-          yield next.value;
-        }
-      };
-      return use(watchBody()).then<Outcome, Outcome>(
-        (value) => ({ value }),
-        (error: unknown) => ({ error }),
-      );
-    });
+    const outcome = await this.#call(
+      "GET",
+      archivePath,
+      call,
+      "read the files of a volume",
+      async ({ body }, alive) => {
+        if (!body) throw new EngineError(0, "The Docker Engine sent no files.");
+        const watchBody = async function* (): AsyncGenerator<Uint8Array> {
+          const pieces = body[Symbol.asyncIterator]();
+          for (;;) {
+            const next = await pieces.next().catch((error: unknown) => Promise.reject(toUnreachable(error)));
+            alive();
+            if (next.done) return;
+            yield next.value;
+          }
+        };
+        return use(watchBody()).then<Outcome, Outcome>(
+          (value) => ({ value }),
+          (error: unknown) => ({ error }),
+        );
+      },
+    );
     if ("error" in outcome) throw outcome.error;
     return outcome.value;
   }
@@ -209,10 +215,10 @@ export class Engine {
         await source.return?.();
       },
     });
-    const put = { query: { path }, tar, signal, timeout: COPY_MS };
-    const at = `${this.#prefix}/containers/${container}/archive`;
+    const call = { query: { path }, tar, signal, timeout: COPY_TIMEOUT_MS };
+    const archivePath = `${this.#prefix}/containers/${container}/archive`;
     try {
-      await this.#call("PUT", at, put, "write the files of a volume", (response) => response.text());
+      await this.#call("PUT", archivePath, call, "write the files of a volume", (response) => response.text());
     } catch (error) {
       throw failure ? failure.error : error;
     }
@@ -238,8 +244,8 @@ export class Engine {
     };
     const cancel = (): void => end.abort(signal?.reason);
     signal?.addEventListener("abort", cancel, { once: true });
-    const { promise: over, reject } = Promise.withResolvers<never>();
-    over.catch(() => {});
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    aborted.catch(() => {});
     end.signal.addEventListener("abort", () => reject(end.signal.reason), { once: true });
     try {
       const work = (async () => {
@@ -262,8 +268,8 @@ export class Engine {
           `The Docker Engine could not ${doing}: ${await readEngineError(response)}`,
         );
       })();
-      // An aborted fetch ends some time later; do not wait for it.
-      return await Promise.race([work, over]);
+      // An aborted fetch ends some time later, so this does not wait for it.
+      return await Promise.race([work, aborted]);
     } catch (error) {
       if (end.signal.aborted) throw end.signal.reason;
       throw error instanceof EngineError ? error : this.#toUnreachable(error);

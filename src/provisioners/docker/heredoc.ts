@@ -1,68 +1,68 @@
-// Finds here-documents in a RUN, COPY or ADD of a Dockerfile. Versions of the engine disagree on where they begin, and a here-document hides the
-// lines that follow from the builder: each `<<` that any version could read as one counts.
+// Finds here-documents in a RUN, COPY or ADD of a Dockerfile. Versions of the engine disagree on where here-documents begin, and a
+// here-document hides the following lines from the builder. So each `<<` counts that any version could read as a here-document.
 
-/** Returns the text with which a here-document of the line may begin; undefined if no engine finds one. */
+/** Returns the beginning of the first possible here-document in the line; undefined if no engine finds one. */
 export const findHeredoc = (line: string): string | undefined => {
   const pair = PAIR.exec(line);
   if (!pair) return undefined;
   if (ODD_VARIABLE.test(line)) return toExcerpt(line, pair.index);
-  // The engine reads words as a shell does: a here-document is a word of digits, two signs and its end.
-  let hasOther = false;
+  // The engine reads words as a shell does: a here-document is a word of optional digits, `<<` and the end marker.
+  let hasOtherText = false;
   let first = 0;
-  let signs = 0;
-  for (let at = 0; at <= line.length; ) {
-    const isEscaped = line[at] === "\\";
-    if (isEscaped) at++;
-    const char = line[at] ?? " ";
+  let signCount = 0;
+  for (let offset = 0; offset <= line.length; ) {
+    const isEscaped = line[offset] === "\\";
+    if (isEscaped) offset++;
+    const char = line[offset] ?? " ";
     if (char === "<") {
-      if (signs++ === 0) first = at;
-      at++;
+      if (signCount++ === 0) first = offset;
+      offset++;
       continue;
     }
-    const variable = char === "$" && !isEscaped ? findVariable(line, at) : "";
+    const variable = char === "$" && !isEscaped ? findVariable(line, offset) : "";
     if (variable !== "") {
-      at += variable.length;
+      offset += variable.length;
       continue;
     }
-    if (signs === 2 && !hasOther) return toExcerpt(line, first);
-    // Three signs are a here-string.
-    if (signs > 2) hasOther = true;
-    signs = 0;
+    if (signCount === 2 && !hasOtherText) return toExcerpt(line, first);
+    // `<<<` begins a here-string.
+    if (signCount > 2) hasOtherText = true;
+    signCount = 0;
     if (!isEscaped && (char === '"' || char === "'")) {
-      const end = findQuoteEnd(line, at);
-      if (end === -1) return OPEN_QUOTE.exec(line.slice(at))?.[0].trim();
-      at = end + 1;
+      const end = findQuoteEnd(line, offset);
+      if (end === -1) return OPEN_QUOTE.exec(line.slice(offset))?.[0].trim();
+      offset = end + 1;
       continue;
     }
-    if (/\s/.test(char)) hasOther = false;
-    else if (!/\d/.test(char)) hasOther = true;
-    at++;
+    if (/\s/.test(char)) hasOtherText = false;
+    else if (!/\d/.test(char)) hasOtherText = true;
+    offset++;
   }
   return undefined;
 };
 
-/** Two signs, between which some versions of the engine leave out an escape character or an empty variable. */
+/** `<<`, also with text between the two signs: some versions of the engine remove an escape character or an empty variable there. */
 const PAIR = /<(?:[\\$][^<]*)?</;
 /** Engines read quotes, spaces and further variables inside of braces differently. */
 const ODD_VARIABLE = /\$\{(?![\w.:/@+=,%#*?^!-]*\})/;
-/** A variable that can be empty, or one that the engine leaves as it is. */
+/** A variable that may be empty, or that the engine does not replace. */
 const VARIABLE = /\$(?:\{[\w.:/@+=,%#*?^!-]*\}|[\p{L}\p{N}_]+|[@*#?$!-])/uy;
-/** What could be one inside of a quote that is not closed. */
+/** A possible here-document inside of a quote that is not closed. */
 const OPEN_QUOTE = /(?:^|[\s'"\\])\d*<<(?!<).{0,20}/;
 
-const findVariable = (line: string, at: number): string => {
-  VARIABLE.lastIndex = at;
+const findVariable = (line: string, offset: number): string => {
+  VARIABLE.lastIndex = offset;
   return VARIABLE.exec(line)?.[0] ?? "";
 };
 
 /** Returns the position of the quote that closes the one at `at`, or -1. */
-const findQuoteEnd = (line: string, at: number): number => {
-  const quote = line[at];
-  for (let next = at + 1; next < line.length; next++) {
+const findQuoteEnd = (line: string, offset: number): number => {
+  const quote = line[offset];
+  for (let next = offset + 1; next < line.length; next++) {
     if (line[next] === quote) return next;
     if (quote === '"' && line[next] === "\\") next++;
   }
   return -1;
 };
 
-const toExcerpt = (line: string, at: number): string => line.slice(at, at + 20).trim();
+const toExcerpt = (line: string, offset: number): string => line.slice(offset, offset + 20).trim();

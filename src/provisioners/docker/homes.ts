@@ -1,5 +1,6 @@
-// Snapshots of Docker workspaces: copies each volume to another volume of the same engine. The files go through the server as a tar, out of
-// and into a container that is never started, so this works with a remote engine and needs no program in an image.
+// Takes and restores snapshots of Docker workspaces by copying each volume to another volume of the same engine. The server reads the files
+// as a tar archive from one container and writes them to another. Neither container is started, so this also works with a remote engine and
+// needs no program in an image.
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
@@ -14,21 +15,21 @@ import {
   HELPER_LABEL,
   listCopies,
   listVolumes,
-  nameCopy,
   removeHelper,
   removeHelpers,
   removeVolume,
-  restoreMark,
   SNAPSHOT_LABEL,
   SNAPSHOT_OF_LABEL,
   settleVolumes,
+  toCopyVolume,
   toNextVolume,
+  toRestoreMark,
   WORKSPACE_LABEL,
 } from "./volumes.ts";
 
-/** An empty image: a container needs one to mount volumes. */
-const IMAGE = "slipway-files";
-const TAG = "1";
+/** An empty image, because a container needs an image to mount volumes. */
+const HELPER_IMAGE = "slipway-files";
+const HELPER_TAG = "1";
 
 type Labels = Readonly<Record<string, string>>;
 type VolumePair = { readonly from: string; readonly to: string };
@@ -58,7 +59,7 @@ export class DockerHomes implements Homes {
     try {
       const pairs: VolumePair[] = [];
       for (const { volume, name } of current.values()) {
-        const copy = nameCopy(workspace_id, snapshot_id, volume);
+        const copy = toCopyVolume(workspace_id, snapshot_id, volume);
         await createVolume(engine, copy, signal);
         pairs.push({ from: name, to: copy.name });
       }
@@ -82,8 +83,8 @@ export class DockerHomes implements Homes {
     type DiskUsage = {
       Volumes?: { Labels?: Record<string, string> | null; UsageData?: { Size: number } | null }[] | null;
     };
-    const used = await engine.json<DiskUsage>("measure volumes", "GET", "/system/df", { signal });
-    return (used?.Volumes ?? [])
+    const usage = await engine.json<DiskUsage>("measure volumes", "GET", "/system/df", { signal });
+    return (usage?.Volumes ?? [])
       .filter(({ Labels }) => [Labels?.[WORKSPACE_LABEL], Labels?.[SNAPSHOT_OF_LABEL]].includes(workspace_id))
       .reduce((sum, { UsageData }) => sum + Math.max(0, UsageData?.Size ?? 0), 0);
   }
@@ -106,7 +107,7 @@ export class DockerHomes implements Homes {
     try {
       const mounts: Mount[] = [];
       for (const volume of volumes) {
-        const copy = nameCopy(workspace_id, snapshot_id, volume);
+        const copy = toCopyVolume(workspace_id, snapshot_id, volume);
         await createVolume(engine, copy, signal);
         mounts.push({ Source: copy.name, Target: `/files/${volume}` });
       }
@@ -145,11 +146,11 @@ export class DockerHomes implements Homes {
       for (const { to } of pairs) await removeVolume(engine, to).catch(() => {});
       throw error;
     }
-    // The mark switches the volumes atomically: whether or not the engine is killed during this call, a complete set is current.
-    await createVolume(engine, restoreMark(workspace_id));
+    // The mark switches all volumes atomically. Even if the engine is killed during this call, the current volumes are a complete set.
+    await createVolume(engine, toRestoreMark(workspace_id));
     failpoint("home_replaced");
     await settleVolumes(engine, workspace_id).catch((error) => {
-      log("docker").warn("former volumes of {workspace_id} stay until its next build: {error}", {
+      log("docker").warn("replaced volumes of {workspace_id} are kept until its next build: {error}", {
         workspace_id,
         error,
       });
@@ -173,8 +174,8 @@ const copyVolumes = async (
   pairs: readonly VolumePair[],
   signal: AbortSignal,
 ): Promise<number> => {
-  const from = pairs.map((pair, at) => ({ Source: pair.from, Target: `/files/${at}`, ReadOnly: true }));
-  const to = pairs.map((pair, at) => ({ Source: pair.to, Target: `/files/${at}` }));
+  const from = pairs.map((pair, index) => ({ Source: pair.from, Target: `/files/${index}`, ReadOnly: true }));
+  const to = pairs.map((pair, index) => ({ Source: pair.to, Target: `/files/${index}` }));
   return withHelper(engine, labels, from, signal, (reader) =>
     withHelper(engine, labels, to, signal, (writer) =>
       engine.readArchive(reader, "/files/.", signal, (stream) => engine.writeArchive(writer, "/files", stream, signal)),
@@ -189,7 +190,7 @@ const toSnapshotLabels = ({ workspace_id, snapshot_id }: SnapshotRef): Labels =>
 
 type Mount = { readonly Source: string; readonly Target: string; readonly ReadOnly?: boolean };
 
-/** Passes `use` the ID of a container with these volumes. The container is never started and is removed afterwards. */
+/** Passes the ID of a container with these volumes to `use`, and then removes the container. The container is never started. */
 const withHelper = async <T>(
   engine: Engine,
   labels: Labels,
@@ -199,7 +200,7 @@ const withHelper = async <T>(
 ): Promise<T> => {
   await ensureHelperImage(engine, signal);
   const body = {
-    Image: `${IMAGE}:${TAG}`,
+    Image: `${HELPER_IMAGE}:${HELPER_TAG}`,
     // The container is never started, but the engine requires a command.
     Cmd: ["none"],
     Labels: labels,
@@ -211,7 +212,7 @@ const withHelper = async <T>(
   try {
     result = await use(helper.Id);
   } catch (error) {
-    // An error here adds no information if the engine was killed.
+    // If the engine was killed, the removal fails too, and the first error says more.
     await removeHelper(engine, helper.Id).catch(() => {});
     throw error;
   }
@@ -220,9 +221,9 @@ const withHelper = async <T>(
 };
 
 const ensureHelperImage = async (engine: Engine, signal: AbortSignal): Promise<void> => {
-  const image = `${IMAGE}:${TAG}`;
+  const image = `${HELPER_IMAGE}:${HELPER_TAG}`;
   if (await engine.json("find an image", "GET", `/images/${image}/json`, { signal, expectedStatuses: [404] })) return;
-  const call = { query: { fromSrc: "-", repo: IMAGE, tag: TAG }, tar: createEmptyTar(), signal };
+  const call = { query: { fromSrc: "-", repo: HELPER_IMAGE, tag: HELPER_TAG }, tar: createEmptyTar(), signal };
   await engine.lines("make an empty image", "POST", "/images/create", call, () => {});
 };
 

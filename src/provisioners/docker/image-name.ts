@@ -1,5 +1,5 @@
-// Restricts the images that a template or repository may name. All workspaces share the engine, and it accepts an image ID, or the
-// beginning of one, as a name: with that, a template could start any image, including those built from other people's repositories.
+// Restricts the images that a template or repository may name. All workspaces share the engine, and the engine accepts an image ID, or its
+// beginning, as a name. With an ID, a template could start any image, including images built from other people's repositories.
 import { tryParseJson } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { type Base, BLANKS, listBases, pinBases, type Stage } from "./bases.ts";
@@ -8,19 +8,27 @@ import { type Platform, parsePlatform } from "./platform.ts";
 
 /** The name of all repository images; the tag is the configuration's key. */
 export const REPOSITORY_IMAGE = "slipway-repository";
-const ID = /^(?:sha256:)?[0-9a-f]+$/i;
-const HUB = /^(?:(?:(?:index\.)?docker\.io|localhost)\/)?(?:library\/)?/i;
+const IMAGE_ID = /^(?:sha256:)?[0-9a-f]+$/i;
+const HUB_PREFIX = /^(?:(?:(?:index\.)?docker\.io|localhost)\/)?(?:library\/)?/i;
 
-/** Throws ProvisionError for an image ID, anything that could be one, and repository images, also those in `registry`. */
+/** Throws ProvisionError for a name that is or could be an image ID, and for repository images, including those in `registry`. */
 export const checkImageName = (image: string, registry?: string): void => {
-  if (ID.test(image)) {
+  if (IMAGE_ID.test(image)) {
     throw new ProvisionError(
       `"${image}" could be the ID of an image. Name the image with its tag, such as ${image}:latest.`,
     );
   }
-  const bare = image.replace(HUB, "");
-  const own = [REPOSITORY_IMAGE, ...(registry === undefined ? [] : [registry.replace(HUB, "").toLowerCase()])];
-  if (own.some((name) => bare === name || [":", "@"].some((end) => bare.toLowerCase().startsWith(name + end)))) {
+  const shortName = image.replace(HUB_PREFIX, "");
+  const ownNames = [
+    REPOSITORY_IMAGE,
+    ...(registry === undefined ? [] : [registry.replace(HUB_PREFIX, "").toLowerCase()]),
+  ];
+  if (
+    ownNames.some(
+      (name) =>
+        shortName === name || [":", "@"].some((separator) => shortName.toLowerCase().startsWith(name + separator)),
+    )
+  ) {
     throw new ProvisionError("Images that were built from repositories cannot be used by name.");
   }
 };
@@ -30,9 +38,9 @@ const VARIABLE = /\$(?:([a-z_]\w*)|\{([a-z_]\w*)(?:(:[-+])([^}$]*))?\})/gi;
 const READABLE = /^[\w.:/@+${}-]*$/;
 
 /**
- * Throws ProvisionError for a Dockerfile that builds on such an image, copies from one, or lets the engine download something from where only
- * its machine can. `args` are the values of its ARGs. Rejects what cannot be resolved reliably, such as variables in `--from`. Returns the
- * images that the build of `target`, by default the last stage, starts or copies from.
+ * Throws ProvisionError for a Dockerfile that builds on or copies from a forbidden image, or that makes the engine download from an
+ * address. Also rejects text that cannot be resolved reliably, such as variables in `--from`. `args`: the values of the Dockerfile's ARGs.
+ * Returns the images that the build of `target`, by default the last stage, starts or copies from.
  */
 export const checkDockerfile = (
   text: string,
@@ -46,8 +54,8 @@ export const checkDockerfile = (
 };
 
 /**
- * Returns a checked Dockerfile in which the bases are named by the IDs of images: `ids` has them by `toBaseKey`. Throws ProvisionError if that
- * cannot be written reliably.
+ * Returns a checked Dockerfile with the names of base images replaced by image IDs. `ids`: image IDs by `toBaseKey`. Throws ProvisionError
+ * if a name cannot be replaced reliably.
  */
 export const pinDockerfile = (
   text: string,
@@ -58,7 +66,7 @@ export const pinDockerfile = (
 const readStages = (text: string, args: Readonly<Record<string, string>>, registry?: string): Stage[][] =>
   readDockerfile(text).map((instructions) => {
     const check = new DockerfileCheck(args, registry);
-    for (const one of instructions) check.take(one);
+    for (const instruction of instructions) check.read(instruction);
     return check.stages;
   });
 
@@ -66,7 +74,7 @@ const SERVER_LABELS = "slipway.";
 
 const isServerLabel = (name: string): boolean => name.toLowerCase().startsWith(SERVER_LABELS);
 
-/** Throws ProvisionError for an image with labels of the server, which every container of the image would have. */
+/** Throws ProvisionError for an image with labels that only the server may set, because every container of the image would have them. */
 export const checkImageLabels = (image: string, labels: Readonly<Record<string, string>>): void => {
   const found = Object.keys(labels).find(isServerLabel);
   if (found === undefined) return;
@@ -76,14 +84,15 @@ export const checkImageLabels = (image: string, labels: Readonly<Record<string, 
 };
 
 const MAX_TRIGGERS = 100;
-const MAX_TRIGGERS_LENGTH = 64 * 1024;
+const MAX_TRIGGERS_CHARS = 64 * 1024;
 
 /**
- * Throws ProvisionError for an image whose ONBUILD instructions, which run in every build on it, do what a Dockerfile may not. The engine
- * reads each as a Dockerfile of one instruction, and an image can have any text there. Returns the images from which they copy.
+ * Throws ProvisionError for an image with ONBUILD instructions that a Dockerfile may not contain: they run in every build on the image. The
+ * engine reads each of them as a Dockerfile of one instruction, and an image can have any text there. Returns the images from which they
+ * copy.
  */
 export const checkTriggers = (image: string, triggers: readonly string[], registry?: string): string[] => {
-  if (triggers.length > MAX_TRIGGERS || triggers.reduce((sum, { length }) => sum + length, 0) > MAX_TRIGGERS_LENGTH) {
+  if (triggers.length > MAX_TRIGGERS || triggers.reduce((sum, { length }) => sum + length, 0) > MAX_TRIGGERS_CHARS) {
     throw new ProvisionError(
       `The image ${image} has more than ${MAX_TRIGGERS} ONBUILD instructions, or more than 64 KiB of them. Build on another image.`,
     );
@@ -103,7 +112,7 @@ const checkTrigger = (text: string, registry: string | undefined): readonly stri
   readDockerfile(text, "It").flatMap((instructions) => {
     if (instructions.length > 1) throw new ProvisionError("It has several instructions. Build on another image.");
     const check = new DockerfileCheck({}, registry, "It");
-    for (const one of instructions) check.take(one);
+    for (const instruction of instructions) check.read(instruction);
     return check.copied;
   });
 
@@ -114,7 +123,7 @@ class DockerfileCheck {
   copied: string[] = [];
   readonly #args: Readonly<Record<string, string>>;
   readonly #registry: string | undefined;
-  /** The beginning of an error's sentence. */
+  /** The beginning of an error message. */
   readonly #subject: string;
   readonly #values = new Map<string, string>();
   readonly #names = new Set<string>();
@@ -125,57 +134,58 @@ class DockerfileCheck {
     this.#subject = subject;
   }
 
-  take(one: Instruction): void {
-    if (one.word === "ARG" && this.stages.length === 0) this.#takeArg(one);
-    if (one.word === "FROM") this.#takeFrom(one);
-    if (["COPY", "ADD", "RUN"].includes(one.word)) this.#takeFlags(one);
-    if (one.word === "ADD") checkSources(one.operands, this.#subject);
-    if (one.word === "LABEL") checkLabels(one.operands, this.#subject);
+  read(instruction: Instruction): void {
+    if (instruction.word === "ARG" && this.stages.length === 0) this.#readArg(instruction);
+    if (instruction.word === "FROM") this.#readFrom(instruction);
+    if (["COPY", "ADD", "RUN"].includes(instruction.word)) this.#checkFlags(instruction);
+    if (instruction.word === "ADD") checkSources(instruction.operands, this.#subject);
+    if (instruction.word === "LABEL") checkLabels(instruction.operands, this.#subject);
   }
 
-  #takeArg({ operands }: Instruction): void {
-    const isOdd = /[\\`]/.test(operands);
-    for (const [, name = "", given = ""] of operands.matchAll(/(\w+)(?:=("[^"]*"|'[^']*'|\S*))?/g)) {
-      // A value that is not readable makes the image that uses it unreadable.
-      const own = Object.hasOwn(this.#args, name) ? this.#args[name] : undefined;
-      const value = own ?? (READABLE.test(unquote(given)) ? expand(unquote(given), this.#values) : given);
-      this.#values.set(name, isOdd || /^'.*\$/.test(given) ? UNREADABLE : value);
+  #readArg({ operands }: Instruction): void {
+    const isUnreadable = /[\\`]/.test(operands);
+    for (const [, name = "", defaultValue = ""] of operands.matchAll(/(\w+)(?:=("[^"]*"|'[^']*'|\S*))?/g)) {
+      // An image that uses an unreadable value is unreadable too.
+      const argument = Object.hasOwn(this.#args, name) ? this.#args[name] : undefined;
+      const value =
+        argument ?? (READABLE.test(unquote(defaultValue)) ? expand(unquote(defaultValue), this.#values) : defaultValue);
+      this.#values.set(name, isUnreadable || /^'.*\$/.test(defaultValue) ? UNREADABLE : value);
     }
   }
 
-  #takeFrom(from: Instruction): void {
+  #readFrom(from: Instruction): void {
     const { flags, operands } = from;
     const words = operands.trim().split(BLANKS);
-    const [written = "", as = "", name = ""] = words;
-    if (!READABLE.test(unquote(written))) throw unreadable(written);
+    const [written = "", keyword = "", name = ""] = words;
+    if (!READABLE.test(unquote(written))) throw createUnreadableError(written);
     const image = expand(unquote(written), this.#values);
-    if (!READABLE.test(image)) throw unreadable(written);
+    if (!READABLE.test(image)) throw createUnreadableError(written);
     const isStage = this.#names.has(image.toLowerCase());
     if (!isStage) checkImageName(image, this.#registry);
-    // The engine folds letters of other alphabets to these: it could build another stage of the same name than the one that is checked.
-    if (as !== "" && !/^[\w.-]*$/.test(name))
+    // The engine converts some letters of other alphabets to ASCII letters, so it could build another stage than the checked one.
+    if (keyword !== "" && !/^[\w.-]*$/.test(name))
       throw new ProvisionError(
         `The Dockerfile has the stage name "${name.slice(0, 80)}". Use letters, digits, dots, hyphens and underscores.`,
       );
-    // The engine refuses any other line.
-    const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(as));
+    // The engine refuses a FROM in any other form.
+    const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(keyword));
     const isBase = !isStage && image !== "scratch" && isComplete;
     const base = isBase ? { image, platform: this.#readPlatform(flags) } : undefined;
     this.copied = [];
     this.stages.push({ name: isComplete ? name.toLowerCase() : "", written, base, copied: this.copied, from });
-    if (as.toUpperCase() === "AS") this.#names.add(name.toLowerCase());
+    if (keyword.toUpperCase() === "AS") this.#names.add(name.toLowerCase());
   }
 
   #readPlatform(flags: readonly string[]): Platform | undefined {
     const [, written] = /^--platform=(.*)$/s.exec(flags.findLast((flag) => flag.startsWith("--platform=")) ?? "") ?? [];
     if (written === undefined) return undefined;
-    if (!READABLE.test(written)) throw unreadable(`--platform=${written}`);
+    if (!READABLE.test(written)) throw createUnreadableError(`--platform=${written}`);
     const platform = expand(written, this.#values);
-    if (!READABLE.test(platform)) throw unreadable(`--platform=${written}`);
+    if (!READABLE.test(platform)) throw createUnreadableError(`--platform=${written}`);
     return parsePlatform(platform);
   }
 
-  #takeFlags({ word, flags }: Instruction): void {
+  #checkFlags({ word, flags }: Instruction): void {
     for (const flag of flags) {
       const shown = `${word} ${flag.slice(0, 200)}`;
       if (/["'\\]/.test(flag))
@@ -186,74 +196,78 @@ class DockerfileCheck {
     }
   }
 
-  #checkFrom(wanted: string): void {
-    if (wanted.includes("$"))
-      throw new ProvisionError(`${this.#subject} has a variable in --from=${wanted.slice(0, 200)}. Write the name.`);
+  #checkFrom(source: string): void {
+    if (source.includes("$"))
+      throw new ProvisionError(`${this.#subject} has a variable in --from=${source.slice(0, 200)}. Write the name.`);
     const isStage =
-      this.#names.has(wanted.toLowerCase()) || (/^\d+$/.test(wanted) && Number(wanted) < this.stages.length);
-    if (isStage || wanted === "") return;
-    checkImageName(wanted, this.#registry);
-    this.copied.push(wanted);
+      this.#names.has(source.toLowerCase()) || (/^\d+$/.test(source) && Number(source) < this.stages.length);
+    if (isStage || source === "") return;
+    checkImageName(source, this.#registry);
+    this.copied.push(source);
   }
 }
 
 const UNREADABLE = "'";
 const ADVICE = `Write its name, or variables as $NAME or \${NAME:-default}.`;
-const unreadable = (image: string): ProvisionError =>
+const createUnreadableError = (image: string): ProvisionError =>
   new ProvisionError(
     `The image ${image.slice(0, 200)} of the Dockerfile has a variable, quotes or escapes in a form that cannot be followed. ${ADVICE}`,
   );
 
-/** Throws ProvisionError for an ADD that could download: the engine would reach the networks of its machine. */
+/** Throws ProvisionError for an ADD that could download, because the engine can reach its machine's networks. */
 const checkSources = (operands: string, subject: string): void => {
   const sources = listOperands(operands).slice(0, -1);
-  const odd = sources.find((one) => ADDRESS.test(one) || (/[$"'\\`]/.test(one) && !PATH_WITH_VARIABLE.test(one)));
-  if (odd === undefined) return;
-  const what = `${subject} has ADD ${odd.slice(0, 200)}`;
+  const forbidden = sources.find((one) => ADDRESS.test(one) || (/[$"'\\`]/.test(one) && !PATH_WITH_VARIABLE.test(one)));
+  if (forbidden === undefined) return;
+  const prefix = `${subject} has ADD ${forbidden.slice(0, 200)}`;
   throw new ProvisionError(
-    ADDRESS.test(odd)
-      ? `${what}, which the engine would download in its machine's network. Download in a RUN instruction.`
-      : `${what}, which could be an address. Use COPY, which downloads nothing.`,
+    ADDRESS.test(forbidden)
+      ? `${prefix}, which the engine would download in its machine's network. Download in a RUN instruction.`
+      : `${prefix}, which could be an address. Use COPY, which downloads nothing.`,
   );
 };
 
 const ADDRESS = /:\/\/|^https?:|^git@/i;
-/** No address begins with a folder. */
+/** A path that begins with a folder, which cannot be an address. */
 const PATH_WITH_VARIABLE = /^[^$:"'\\`]*\/[^"'\\`]*$/;
 
-/** Throws ProvisionError for a LABEL that could be one by which the server finds what belongs to a workspace. */
+/**
+ * Throws ProvisionError for a LABEL that could be one of the server's labels, by which the server finds the containers and volumes of a
+ * workspace.
+ */
 const checkLabels = (operands: string, subject: string): void => {
-  // The first line of a Dockerfile chooses the escape character, and the engine reads an ONBUILD of a stage without it.
-  for (const key of ["\\", "`"].flatMap((sign) => listKeys(operands, sign))) {
-    const what = `${subject} has LABEL ${key.slice(0, 200)}`;
-    if (key.includes("$")) throw new ProvisionError(`${what}, whose name has a variable. Write the name.`);
+  // The first line of a Dockerfile can set the escape character, but the engine reads the ONBUILD instructions of a stage without that
+  // line.
+  for (const key of ["\\", "`"].flatMap((escapeCharacter) => listKeys(operands, escapeCharacter))) {
+    const prefix = `${subject} has LABEL ${key.slice(0, 200)}`;
+    if (key.includes("$")) throw new ProvisionError(`${prefix}, whose name has a variable. Write the name.`);
     if (isServerLabel(key.replace(/["'\\`]/g, "")))
       throw new ProvisionError(
-        `${what}. Labels that begin with ${SERVER_LABELS} are set by the server. Choose another name.`,
+        `${prefix}. Labels that begin with ${SERVER_LABELS} are set by the server. Choose another name.`,
       );
   }
 };
 
 /** Returns the keys of a LABEL with their quotes and escapes, as moby's parser separates them. */
-const listKeys = (operands: string, sign: string): string[] => {
+const listKeys = (operands: string, escapeCharacter: string): string[] => {
   const words: string[] = [];
   let word = "";
   let quote = "";
-  for (let at = 0; at < operands.length; at++) {
-    const one = operands[at] as string;
-    if (quote === "" && /\s/.test(one)) {
+  for (let index = 0; index < operands.length; index++) {
+    const character = operands[index] as string;
+    if (quote === "" && /\s/.test(character)) {
       if (word !== "") words.push(word);
       word = "";
       continue;
     }
-    if (one === quote) quote = "";
-    else if (quote === "" && (one === '"' || one === "'")) quote = one;
-    word += one;
-    // The next character is always a part of the word.
-    if (one === sign && quote !== "'") word += operands[++at] ?? "";
+    if (character === quote) quote = "";
+    else if (quote === "" && (character === '"' || character === "'")) quote = character;
+    word += character;
+    // A character after the escape character is always a part of the word.
+    if (character === escapeCharacter && quote !== "'") word += operands[++index] ?? "";
   }
   if (word !== "") words.push(word);
-  // The old form has one label: its key, a blank, and its value.
+  // The old form sets one label: its key, a blank, and its value.
   if (!words[0]?.includes("=")) return operands.trim().split(BLANKS).slice(0, 1);
   return words.map((one) => one.split("=", 1)[0] as string);
 };
@@ -268,16 +282,16 @@ const unquote = (text: string): string => text.replace(/^(["'])(.*)\1$/s, "$2");
 
 const TOO_LONG_MESSAGE = "The Dockerfile has an ARG or FROM instruction that is too long.";
 /** Maximum length of a name before and after variables are expanded, because each variable can double the previous one. */
-const MAX_EXPANDED = 4_096;
+const MAX_EXPANDED_CHARS = 4_096;
 
 const expand = (text: string, values: ReadonlyMap<string, string>): string => {
-  if (text.length > MAX_EXPANDED) throw new ProvisionError(TOO_LONG_MESSAGE);
+  if (text.length > MAX_EXPANDED_CHARS) throw new ProvisionError(TOO_LONG_MESSAGE);
   const expanded = text.replace(VARIABLE, (_, bare = "", braced = "", form = "", other = "") => {
     const value = values.get(bare || braced) ?? "";
     if (form === ":+") return value === "" ? "" : other;
     return value === "" ? other : value;
   });
-  if (expanded.length > MAX_EXPANDED) throw new ProvisionError(TOO_LONG_MESSAGE);
+  if (expanded.length > MAX_EXPANDED_CHARS) throw new ProvisionError(TOO_LONG_MESSAGE);
   if (expanded.includes("$"))
     throw new ProvisionError(
       `The image ${text.slice(0, 200)} of the Dockerfile has a variable in a form that cannot be followed. ${ADVICE}`,

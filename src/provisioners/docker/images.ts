@@ -1,4 +1,4 @@
-// Builds repository images before a workspace needs them, and removes replaced ones.
+// Builds repository images before a workspace needs them, and removes images that have been replaced.
 import type { Clock } from "#base/clock.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { ProvisionError, type Report, type RepositoryImages } from "../provisioner.ts";

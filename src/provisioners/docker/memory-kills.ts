@@ -1,5 +1,5 @@
 // Detects containers of workspaces that ended at their memory limit, from the engine's events. A daemon cannot report this: it is killed
-// with its container, or runs in another one. The engine keeps a few hundred events, so a short disconnect usually loses none.
+// with its container, or runs in another one. The engine keeps a few hundred events, so a short disconnect usually does not lose any.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
@@ -10,14 +10,14 @@ import { getContainerPrefix, WORKSPACE_LABEL } from "./volumes.ts";
 /** Initial delay before reconnecting to an engine that does not respond; doubles up to the maximum. */
 const INITIAL_RETRY_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
-/** A day without events is normal. */
+/** How long the event stream may be silent; a day without events is normal. */
 const EVENTS_IDLE_TIMEOUT_MS = 86_400_000;
 /** Seconds before the start from which events are included. */
 const LOOKBACK_S = 3_600;
-/** Maximum time between the kernel's kill and the end of its container; they arrive in either order. */
+/** Maximum time between the kernel's kill and the end of the container. The two events arrive in either order. */
 const MAX_PAIR_GAP_MS = 10_000;
-/** SIGKILL. */
-const KILLED = "137";
+/** The exit code after SIGKILL. */
+const KILLED_EXIT_CODE = "137";
 
 type Event = {
   readonly Action?: string;
@@ -28,7 +28,7 @@ type Event = {
 
 /** Matches a kernel kill in a container with the end of the container. Pure apart from its state. */
 export class KillPairs {
-  readonly #kernel = new Map<string, number>();
+  readonly #kernelKills = new Map<string, number>();
   readonly #ended = new Map<string, { readonly at: number; readonly kill: ContainerKill }>();
 
   /** Returns the container killed for memory, once both of its events have arrived. */
@@ -36,7 +36,7 @@ export class KillPairs {
     const { ID: id, Attributes: attributes = {} } = actor ?? {};
     const workspace_id = attributes[WORKSPACE_LABEL];
     if (id === undefined || workspace_id === undefined) return undefined;
-    // A step of an image's build has the labels of the image, but no name of a workspace's container.
+    // A step of an image's build may have the same labels, but its name is not the name of a workspace's container.
     if (!attributes.name?.startsWith(getContainerPrefix(workspace_id))) return undefined;
     const at = Math.round(timeNano / 1e6);
     const isNear = (other: number | undefined): boolean =>
@@ -45,40 +45,40 @@ export class KillPairs {
       const ended = this.#ended.get(id);
       this.#ended.delete(id);
       if (ended && isNear(ended.at)) return ended.kill;
-      this.#kernel.set(id, at);
+      this.#kernelKills.set(id, at);
     }
     if (action !== "die") return undefined;
     const kill = { workspace_id, resource: attributes["slipway.resource"] ?? "", killed_at: at };
-    const before = this.#kernel.get(id);
-    this.#kernel.delete(id);
-    if (attributes.exitCode !== KILLED) return undefined;
-    if (isNear(before)) return kill;
+    const kernelKilledAt = this.#kernelKills.get(id);
+    this.#kernelKills.delete(id);
+    if (attributes.exitCode !== KILLED_EXIT_CODE) return undefined;
+    if (isNear(kernelKilledAt)) return kill;
     this.#ended.set(id, { at, kill });
     return undefined;
   }
 }
 
-type Follow = {
+type FollowOptions = {
   readonly host: string | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  readonly killed: (kill: ContainerKill) => void;
+  readonly onKill: (kill: ContainerKill) => void;
 };
 
 /** Follows the engine until the signal fires. Never rejects; may report a kill twice after a reconnect. */
-export const followMemoryKills = async ({ host, clock, signal, killed }: Follow): Promise<void> => {
+export const followMemoryKills = async ({ host, clock, signal, onKill }: FollowOptions): Promise<void> => {
   const pairs = new KillPairs();
   let since = Math.floor(clock.now() / 1000) - LOOKBACK_S;
-  let wait = INITIAL_RETRY_MS;
+  let delay_ms = INITIAL_RETRY_MS;
   const onEvent = (line: unknown): void => {
     const event = line as Event;
-    wait = INITIAL_RETRY_MS;
+    delay_ms = INITIAL_RETRY_MS;
     since = Math.max(since, event.time ?? 0);
     const kill = pairs.matchKill(event);
-    if (kill) killed(kill);
+    if (kill) onKill(kill);
   };
   const filters = JSON.stringify({ type: ["container"], event: ["oom", "die"], label: [WORKSPACE_LABEL] });
-  for (; !signal.aborted; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
+  for (; !signal.aborted; delay_ms = Math.min(delay_ms * 2, MAX_WAIT_MS)) {
     try {
       const engine = new Engine(host, clock);
       await engine.connect(signal);
@@ -93,6 +93,6 @@ export const followMemoryKills = async ({ host, clock, signal, killed }: Follow)
     } catch (error) {
       if (!signal.aborted) log("docker").debug("containers are not followed: {error}", { error });
     }
-    await pause(clock, wait, signal);
+    await pause(clock, delay_ms, signal);
   }
 };

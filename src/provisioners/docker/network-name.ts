@@ -1,5 +1,5 @@
-// Restricts the engine networks that a template may name. Pure. Checked at import for names in the template, and at build for names after
-// values are filled in.
+// Restricts the engine networks that a template may name. Pure. Names in a template are checked at import, and again at build, after
+// placeholders are filled in.
 
 /**
  * Returns why a workspace cannot use this network; undefined if it can. `container:<id>` would join another workspace's network, and `host`

@@ -1,6 +1,6 @@
-// The networks of workspaces. Containers of one workspace may communicate, those of different workspaces may not. A workspace with one
-// container joins a network in which the engine isolates containers; one with several has its own network, in which each is reachable by
-// its resource's name. Both reach the internet and this machine.
+// Creates and removes the networks of workspaces. Containers of the same workspace can communicate; containers of different workspaces
+// cannot. A workspace with one container joins a network in which the engine isolates containers. A workspace with several containers has
+// its own network, in which each container is reachable by its resource's name. Both networks reach the internet and this machine.
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { findNetworkProblem } from "./network-name.ts";
@@ -48,7 +48,7 @@ export const ensureNetwork = async (
     if (found) return;
     await engine.json("create the network", "POST", "/networks/create", { body, signal });
   } catch (error) {
-    // Another build has created it at the same moment.
+    // Another build has created the network in the meantime.
     if (error instanceof EngineError && error.status === 409) return;
     if (!isOutOfAddresses(error)) throw error;
     throw new ProvisionError(

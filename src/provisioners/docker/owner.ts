@@ -1,19 +1,19 @@
-// The users of a new container: checks the files that name them, and gives its volume folders to the user who works there, since an engine
-// creates the folders of empty volumes as root.
+// Prepares a new container for its users: checks the files that name them, and makes the container's user the owner of volume folders,
+// because an engine creates the folders of empty volumes as root.
 import { createTarEnd, createTarFolder, joinStreams } from "#base/program-tar.ts";
 import { readTar } from "../archive-tar.ts";
 import { ProvisionError } from "../provisioner.ts";
 import type { Engine } from "./engine.ts";
 
-const MAX_PASSWD = 1024 * 1024;
+const MAX_PASSWD_BYTES = 1024 * 1024;
 /** The files that an engine reads before it starts a container. */
 const USER_FILES = ["/etc/passwd", "/etc/group"];
-/** Larger files take an engine too long. */
+/** Engines take too long to read larger files. */
 const MAX_USER_FILE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Throws ProvisionError for a container whose files with its users are pipes, devices or huge. An engine opens them while it holds the
- * container's lock: on a pipe it waits forever, and can neither start nor remove the container.
+ * Throws ProvisionError for a container whose user files are pipes, devices or too large. An engine opens these files while it holds the
+ * container's lock. If one is a pipe, the engine waits forever, and can neither start nor remove the container.
  */
 export const checkUserFiles = async (
   engine: Engine,
@@ -23,8 +23,8 @@ export const checkUserFiles = async (
     const found = await engine.findFile(id, path, signal);
     const file = found?.link ? await engine.findFile(id, found.link, signal) : found;
     if (file === undefined || (file.isRegular && file.size <= MAX_USER_FILE_BYTES)) continue;
-    const what = file.isRegular ? `has more than ${MAX_USER_FILE_BYTES / 1024 / 1024} MiB` : "is not a regular file";
-    throw new ProvisionError(`${path} of the image ${image} ${what}. Use an image with a usual ${path}.`);
+    const problem = file.isRegular ? `has more than ${MAX_USER_FILE_BYTES / 1024 / 1024} MiB` : "is not a regular file";
+    throw new ProvisionError(`${path} of the image ${image} ${problem}. Use an image with a usual ${path}.`);
   }
 };
 
@@ -37,7 +37,7 @@ type Folders = {
   readonly signal: AbortSignal;
 };
 
-/** Gives the folders to the user. Does nothing for root, or for a user that the image does not contain. */
+/** Makes the user the owner of the folders. Does nothing for root, or for a user that the image does not contain. */
 export const chownFolders = async (engine: Engine, { id, user, paths, signal }: Folders): Promise<void> => {
   const name = user.split(":")[0] ?? "";
   if (name === "" || name === "root" || name === "0" || paths.length === 0) return;
@@ -60,12 +60,12 @@ const findOwner = async (
   signal: AbortSignal,
 ): Promise<{ uid: number; gid: number } | undefined> => {
   const call = { query: { path: "/etc/passwd" }, signal, expectedStatuses: [404] };
-  const bytes = await engine.bytes("read the users of the image", `/containers/${id}/archive`, call, MAX_PASSWD);
+  const bytes = await engine.bytes("read the users of the image", `/containers/${id}/archive`, call, MAX_PASSWD_BYTES);
   const entries = await readTar({
     size: bytes.length,
     read: async (at, length) => bytes.subarray(at, at + length),
   }).catch(() => []);
-  const text = new TextDecoder().decode((await entries[0]?.read(MAX_PASSWD)) ?? new Uint8Array());
+  const text = new TextDecoder().decode((await entries[0]?.read(MAX_PASSWD_BYTES)) ?? new Uint8Array());
   const [, , uid, gid] =
     text
       .split("\n")

@@ -1,10 +1,13 @@
-// Platforms of images, such as linux/arm64: reads how a Dockerfile writes one, and says which image fits it. Pure.
+// Parses platforms of images, such as linux/arm64, as Dockerfiles write them, and checks whether an image is for a platform. Pure.
 import { ProvisionError } from "../provisioner.ts";
 
-/** In the form of Docker: `variant` is empty for an architecture's usual one, except that 32-bit ARM always has one. */
+/**
+ * A platform in Docker's normalized form: `variant` is empty for an architecture's default variant, except that 32-bit ARM always has a
+ * variant.
+ */
 export type Platform = { readonly os: string; readonly architecture: string; readonly variant: string };
 
-const KNOWN = ["386", "amd64", "arm", "arm64", "loong64", "mips64le", "ppc64le", "riscv64", "s390x"];
+const KNOWN_ARCHITECTURES = ["386", "amd64", "arm", "arm64", "loong64", "mips64le", "ppc64le", "riscv64", "s390x"];
 const OTHER_NAMES: ReadonlyMap<string, readonly [architecture: string, variant: string]> = new Map([
   ["i386", ["386", ""]],
   ["x86_64", ["amd64", ""]],
@@ -13,19 +16,19 @@ const OTHER_NAMES: ReadonlyMap<string, readonly [architecture: string, variant: 
   ["armhf", ["arm", "v7"]],
   ["armel", ["arm", "v6"]],
 ]);
-/** Variants that an architecture has if none is named. */
-const USUAL: ReadonlyMap<string, string> = new Map([
+/** The default variants of architectures. */
+const DEFAULT_VARIANTS: ReadonlyMap<string, string> = new Map([
   ["amd64", "v1"],
   ["arm64", "v8"],
 ]);
 
-/** Parses `linux/arm64`, `linux/arm/v7` or `arm64`. Returns undefined for one without a value. Throws ProvisionError. */
+/** Parses `linux/arm64`, `linux/arm/v7` or `arm64`. Returns undefined if a part is empty. Throws ProvisionError for an invalid platform. */
 export const parsePlatform = (text: string): Platform | undefined => {
   const parts = text.toLowerCase().split("/");
   if (parts.includes("")) return undefined;
   const [os = "", architecture = "", variant = ""] = parts.length === 1 ? ["linux", ...parts] : parts;
   const platform = normalize(os, architecture, variant);
-  const isNamed = parts.length > 1 || KNOWN.includes(platform.architecture);
+  const isNamed = parts.length > 1 || KNOWN_ARCHITECTURES.includes(platform.architecture);
   if (isNamed && parts.length <= 3 && parts.every((part) => /^[\w-]+$/.test(part))) return platform;
   throw new ProvisionError(
     `The Dockerfile has FROM --platform=${text}. Write the operating system and the architecture, such as linux/amd64.`,
@@ -37,19 +40,19 @@ export const formatPlatform = ({ os, architecture, variant }: Platform): string 
 
 type Inspected = { readonly Os?: string; readonly Architecture?: string; readonly Variant?: string };
 
-/** Returns whether the engine takes the image for the platform. It takes one without a variant for each variant. */
+/** Returns true if the engine uses the image for the platform. An image without a variant is used for every variant. */
 export const isForPlatform = (
   { Os = "linux", Architecture = "", Variant = "" }: Inspected,
   wanted: Platform,
 ): boolean => {
-  const own = normalize(Os.toLowerCase(), Architecture.toLowerCase(), Variant.toLowerCase());
-  if (own.os !== wanted.os || own.architecture !== wanted.architecture) return false;
-  return Variant === "" || own.variant === wanted.variant;
+  const imagePlatform = normalize(Os.toLowerCase(), Architecture.toLowerCase(), Variant.toLowerCase());
+  if (imagePlatform.os !== wanted.os || imagePlatform.architecture !== wanted.architecture) return false;
+  return Variant === "" || imagePlatform.variant === wanted.variant;
 };
 
-const normalize = (os: string, name: string, named: string): Platform => {
+const normalize = (os: string, name: string, variantName: string): Platform => {
   const [architecture, implied] = OTHER_NAMES.get(name) ?? [name, ""];
-  const variant = (implied || named).replace(/^(?=\d)/, "v");
+  const variant = (implied || variantName).replace(/^(?=\d)/, "v");
   if (architecture === "arm") return { os, architecture, variant: variant || "v7" };
-  return { os, architecture, variant: variant === USUAL.get(architecture) ? "" : variant };
+  return { os, architecture, variant: variant === DEFAULT_VARIANTS.get(architecture) ? "" : variant };
 };

@@ -1,4 +1,4 @@
-// The daemon program for a container: which file is copied into it, and whether it can run there.
+// Finds the daemon program that is copied into containers, and its system and architecture.
 import { closeSync, openSync, readSync } from "node:fs";
 import { getOwnBinary } from "#base/program.ts";
 import { ProvisionError } from "../provisioner.ts";
@@ -10,14 +10,14 @@ export type Program = { readonly file: string; readonly architecture: string };
 
 const MUSL = /ld-musl-[a-z0-9_]+\.so/;
 /** Bytes at the start of a program that include the ELF loader's name. */
-const HEAD = 4096;
+const HEAD_BYTES = 4096;
 
 /**
  * Returns the system of a Linux program, such as `linux-amd64` or `linux-musl-arm64`; for a script, the system of this process. Undefined
  * for anything else.
  */
 export const readSystem = (file: string): string | undefined => {
-  const head = readHead(file, HEAD);
+  const head = readHead(file, HEAD_BYTES);
   if (head.startsWith("#!")) return `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
   if (!head.startsWith("\x7fELF")) return undefined;
   const machine = MACHINES[head.charCodeAt(18) | (head.charCodeAt(19) << 8)];

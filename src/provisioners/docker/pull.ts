@@ -1,4 +1,4 @@
-// Pulls an image and reports progress in the build log: each event of a layer once, and overall progress every few seconds.
+// Pulls an image and reports progress in the build log: each status of a layer once, and the overall progress every few seconds.
 
 import type { Clock } from "#base/clock.ts";
 import { formatSize } from "#base/format-size.ts";
@@ -18,7 +18,7 @@ type Progress = {
 
 /** Milliseconds between two progress lines. */
 const PROGRESS_INTERVAL_MS = 3_000;
-/** Milliseconds without progress after which a pull is aborted, and after which its registry has not answered the server. */
+/** Timeout without progress, after which a pull is aborted; also the timeout for the registry's answer to the server. */
 export const PULL_IDLE_TIMEOUT_MS = 5 * 60_000;
 /** Statuses that are repeated while bytes are transferred. */
 const PROGRESS_STATES = new Set(["Downloading", "Extracting", "Waiting", "Pulling fs layer", "Verifying Checksum"]);
@@ -50,8 +50,8 @@ export type Image = {
 };
 
 /**
- * Returns the engine's image for the platform, by default any, pulling it first if the policy requires it. Throws ProvisionError, also for an
- * image with labels of the server.
+ * Returns the engine's image for the platform, by default for any platform. Pulls it first if the policy requires it. Throws
+ * ProvisionError, also for an image with labels that only the server may set.
  */
 export const ensureImage = async (
   pull: Pull,
@@ -59,8 +59,8 @@ export const ensureImage = async (
   policy: "missing" | "always" | "never",
   platform?: Platform,
 ): Promise<Image> => {
-  const known = policy === "always" ? undefined : await findImage(pull, image, platform);
-  if (known) return checkLabels(image, known);
+  const existing = policy === "always" ? undefined : await findImage(pull, image, platform);
+  if (existing) return checkLabels(image, existing);
   if (policy === "never")
     throw new ProvisionError(`The image ${image} does not exist on the Docker Engine, and its pull policy is never.`);
   const token = await pull.fetchToken?.(image);
@@ -84,7 +84,7 @@ export const toAuthHeader = (credentials: object): Readonly<Record<string, strin
   return { "x-registry-auth": text.replaceAll("+", "-").replaceAll("/", "_") };
 };
 
-/** Whether an engine's message has a part of what a registry, or a server that it leads to, has answered. */
+/** Returns true if an engine's message quotes an answer of a registry, or of a server to which the registry redirects. */
 export const quotesAnswer = (message: string): boolean =>
   /error parsing HTTP|unexpected (?:HTTP )?status|decode token response/i.test(message);
 
@@ -98,7 +98,7 @@ const PULL_REASONS: readonly [RegExp, string][] = [
   [/no such host|connection refused|timeout|deadline exceeded|EOF/i, "the Docker Engine cannot reach its registry"],
 ];
 
-/** Returns why a pull failed, without a part of an answer: it can come from a service that only the engine's machine reaches. */
+/** Returns why a pull failed. Omits quoted answers, because they can come from a service that only the engine's machine can reach. */
 export const findPullReason = (message: string): string => {
   const [, reason] = (quotesAnswer(message) ? [] : PULL_REASONS).find(([pattern]) => pattern.test(message)) ?? [];
   const [, status] = /(?:HTTP|status(?: code)?:?|request to \S+) ([45]\d\d)\b/i.exec(message) ?? [];
@@ -119,23 +119,23 @@ export const findImage = async (
   image: string,
   platform?: Platform,
 ): Promise<Image | undefined> => {
-  // The name may come from a parameter, and must not escape the URL path it is put into.
+  // The name may come from a parameter, and must not change the URL path that contains it.
   if (!IMAGE.test(image)) throw new ProvisionError(`${image} is not an image name.`);
   try {
     const path = `/images/${image}/json`;
-    // An engine that has several platforms of an image shows this one; others ignore it.
+    // An engine that has the image for several platforms returns this one; other engines ignore the query.
     const query: Record<string, string> = platform ? { platform: JSON.stringify(platform) } : {};
-    const found = await engine.json<InspectedImage>("look for the image", "GET", path, { query, signal });
-    if (platform && !isForPlatform(found ?? {}, platform)) return undefined;
+    const inspected = await engine.json<InspectedImage>("look for the image", "GET", path, { query, signal });
+    if (platform && !isForPlatform(inspected ?? {}, platform)) return undefined;
     return {
-      id: found?.Id ?? "",
-      architecture: found?.Architecture ?? "",
-      user: found?.Config?.User || parseDevcontainerUser(found),
-      config_user: found?.Config?.User ?? "",
-      triggers: found?.Config?.OnBuild ?? [],
-      labels: found?.Config?.Labels ?? {},
-      created_at: Date.parse(found?.Created ?? "") || 0,
-      digests: found?.RepoDigests ?? [],
+      id: inspected?.Id ?? "",
+      architecture: inspected?.Architecture ?? "",
+      user: inspected?.Config?.User || parseDevcontainerUser(inspected),
+      config_user: inspected?.Config?.User ?? "",
+      triggers: inspected?.Config?.OnBuild ?? [],
+      labels: inspected?.Config?.Labels ?? {},
+      created_at: Date.parse(inspected?.Created ?? "") || 0,
+      digests: inspected?.RepoDigests ?? [],
     };
   } catch (error) {
     if (error instanceof EngineError && error.status === 404) return undefined;
@@ -143,7 +143,7 @@ export const findImage = async (
   }
 };
 
-/** Parts of letters, digits and single separators, with optional tag and digest. */
+/** An image name: parts of letters, digits and single separators, with an optional tag and digest. */
 const IMAGE =
   /^[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*(:\d+)?(\/[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*)*(:[\w][\w.-]*)?(@[a-z0-9]+:[a-f0-9]+)?$/;
 
@@ -185,7 +185,7 @@ export const fetchImage = async (
   report.log("info", stage, `Fetching the image ${image}.`);
   const layers = new Map<string, { current: number; total: number }>();
   const seen = new Set<string>();
-  let next = clock.monotonic() + PROGRESS_INTERVAL_MS;
+  let nextReportAt = clock.monotonic() + PROGRESS_INTERVAL_MS;
   const onProgress = (line: unknown): void => {
     const { id = "", status = "", error, progressDetail } = line as Progress;
     if (error !== undefined) throw new EngineError(0, `The image ${image} cannot be fetched: ${error}`);
@@ -197,8 +197,8 @@ export const fetchImage = async (
       seen.add(text);
       report.log("info", stage, text);
     }
-    if (clock.monotonic() >= next && layers.size > 0) {
-      next = clock.monotonic() + PROGRESS_INTERVAL_MS;
+    if (clock.monotonic() >= nextReportAt && layers.size > 0) {
+      nextReportAt = clock.monotonic() + PROGRESS_INTERVAL_MS;
       report.log("info", stage, formatProgress([...layers.values()]));
     }
   };
@@ -228,6 +228,6 @@ const toPullQuery = (image: string): Record<string, string> => {
 };
 
 const formatProgress = (layers: readonly { current: number; total: number }[]): string => {
-  const sum = (key: "current" | "total"): number => layers.reduce((all, one) => all + one[key], 0);
+  const sum = (key: "current" | "total"): number => layers.reduce((total, one) => total + one[key], 0);
   return `Downloaded ${formatSize(sum("current"))} of ${formatSize(sum("total"))}.`;
 };

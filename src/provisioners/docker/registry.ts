@@ -1,6 +1,6 @@
 // The registry that shares repository images between engines. An image that the engine lacks is pulled instead of built, and pushed in the
-// background after a build. Nothing here fails a build: a registry error is logged and retried (rules IB-1 to IB-3). Credentials are sent
-// with each call, and the engine does not store them.
+// background after a build. Registry errors do not fail a build: they are logged, and the push is retried (rules IB-1 to IB-3). Credentials
+// are sent with each call, and the engine does not store them.
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Engine, EngineError } from "./engine.ts";
@@ -23,22 +23,22 @@ const UNREACHABLE_TTL_MS = 60_000;
 const RETRY_MS = 30_000;
 const MAX_RETRY_MS = 30 * 60_000;
 /** Maximum number of images queued for a push; others are pushed when they are next used. */
-const MAX_WAITING = 100;
+const MAX_QUEUED = 100;
 
 type SharedImage = { readonly image: string; readonly key: string; readonly digests: readonly string[] };
-type Waiting = { readonly engine: Engine; readonly image: string; readonly key: string };
+type QueuedPush = { readonly engine: Engine; readonly image: string; readonly key: string };
 
-/** Why the registry cannot be used. `wrong`: retrying does not help until something is changed. */
+/** Why the registry cannot be used. `wrong`: retries fail until the settings or the registry are changed. */
 export type RegistryProblem = { readonly kind: "wrong" | "unreachable"; readonly message: string };
 
 export class ImageRegistry {
   readonly name: string;
   readonly #clock: Clock;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #waiting = new Map<string, Waiting>();
-  #problem: string | undefined;
-  #rests_until = 0;
-  #working: Promise<void> | undefined;
+  readonly #queue = new Map<string, QueuedPush>();
+  #lastProblem: string | undefined;
+  #skippedUntil = 0;
+  #pushing: Promise<void> | undefined;
   #retry: Timer | undefined;
   #delay = RETRY_MS;
   readonly #stopped = new AbortController();
@@ -54,13 +54,13 @@ export class ImageRegistry {
   async pull(pull: Pull, key: string): Promise<string | undefined> {
     const { engine, report, stage, signal } = pull;
     const host = toHost(this.name);
-    if (this.#clock.now() < this.#rests_until) {
+    if (this.#clock.now() < this.#skippedUntil) {
       report.log("info", stage, `Skipping the registry ${host}, which did not answer a moment ago.`);
       return undefined;
     }
     try {
       const image = `${this.name}:${await readTag(engine, key, signal)}`;
-      if (!(await this.#has(engine, image, signal))) {
+      if (!(await this.#hasImage(engine, image, signal))) {
         report.log("info", stage, `The registry ${host} does not have the image yet.`);
         return undefined;
       }
@@ -82,22 +82,22 @@ export class ImageRegistry {
   pushInBackground({ engine, report, stage }: Pull, { image, key, digests }: SharedImage): void {
     if (digests.some((digest) => digest.startsWith(`${this.name}@`))) return;
     const reason =
-      this.#waiting.has(key) && this.#problem !== undefined ? ` The last try failed: ${this.#problem}` : "";
+      this.#queue.has(key) && this.#lastProblem !== undefined ? ` The last try failed: ${this.#lastProblem}` : "";
     report.log(
       reason === "" ? "info" : "warn",
       stage,
       `Pushing the image to the registry ${toHost(this.name)} in the background.${reason}`,
     );
-    if (this.#stopped.signal.aborted || this.#waiting.size >= MAX_WAITING) return;
-    this.#waiting.set(key, { engine, image, key });
-    // While a failed push waits for its retry, the others wait behind it.
-    if (!this.#retry) this.#pushWaiting();
+    if (this.#stopped.signal.aborted || this.#queue.size >= MAX_QUEUED) return;
+    this.#queue.set(key, { engine, image, key });
+    // While a failed push waits for its retry, the pushes after it wait too.
+    if (!this.#retry) this.#startPushing();
   }
 
   /** Checks whether the registry accepts these credentials. Returns undefined if it does. */
   async check(engine: Engine, signal?: AbortSignal): Promise<RegistryProblem | undefined> {
     try {
-      await this.#has(engine, `${this.name}:check`, signal);
+      await this.#hasImage(engine, `${this.name}:check`, signal);
       return undefined;
     } catch (error) {
       signal?.throwIfAborted();
@@ -111,7 +111,7 @@ export class ImageRegistry {
     this.#retry?.cancel();
   }
 
-  async #has(engine: Engine, image: string, signal: AbortSignal | undefined): Promise<boolean> {
+  async #hasImage(engine: Engine, image: string, signal: AbortSignal | undefined): Promise<boolean> {
     try {
       await engine.json("ask the registry for the image", "GET", `/distribution/${image}/json`, {
         signal,
@@ -125,40 +125,40 @@ export class ImageRegistry {
     }
   }
 
-  #pushWaiting(): void {
-    if (this.#working) return;
+  #startPushing(): void {
+    if (this.#pushing) return;
     this.#retry = undefined;
-    this.#working = this.#pushAll().finally(() => {
-      this.#working = undefined;
+    this.#pushing = this.#pushAll().finally(() => {
+      this.#pushing = undefined;
     });
   }
 
   async #pushAll(): Promise<void> {
-    for (const waiting of this.#waiting.values()) {
+    for (const push of this.#queue.values()) {
       if (this.#stopped.signal.aborted) return;
       try {
-        await this.#pushOne(waiting);
-        this.#waiting.delete(waiting.key);
-        this.#problem = undefined;
+        await this.#pushOne(push);
+        this.#queue.delete(push.key);
+        this.#lastProblem = undefined;
         this.#delay = RETRY_MS;
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
         this.#recordProblem(error);
-        this.#problem = toReason(error);
+        this.#lastProblem = toReason(error);
         log("docker").warn("image {image} is not in the registry yet: {reason}", {
-          image: waiting.image,
-          reason: this.#problem,
+          image: push.image,
+          reason: this.#lastProblem,
         });
-        this.#retry = this.#clock.after(this.#delay, () => this.#pushWaiting());
+        this.#retry = this.#clock.after(this.#delay, () => this.#startPushing());
         this.#delay = Math.min(this.#delay * 2, MAX_RETRY_MS);
         return;
       }
     }
   }
 
-  async #pushOne({ engine, image, key }: Waiting): Promise<void> {
+  async #pushOne({ engine, image, key }: QueuedPush): Promise<void> {
     const { signal } = this.#stopped;
-    // The image was removed in the meantime, so there is nothing to push.
+    // The image may have been removed in the meantime; then there is nothing to push.
     const found = await engine.json("look for the image", "GET", `/images/${image}/json`, {
       signal,
       expectedStatuses: [404],
@@ -176,11 +176,11 @@ export class ImageRegistry {
   }
 
   #recordProblem(error: unknown): void {
-    if (!isRefusal(error)) this.#rests_until = this.#clock.now() + UNREACHABLE_TTL_MS;
+    if (!isRefusal(error)) this.#skippedUntil = this.#clock.now() + UNREACHABLE_TTL_MS;
   }
 }
 
-/** Engines of other architectures share the registry, and their images cannot be used here. */
+/** Returns the tag of an image. It includes the engine's architecture, because engines of other architectures may share the registry. */
 const readTag = async (engine: Engine, key: string, signal: AbortSignal): Promise<string> => {
   const version = await engine.json<{ Arch?: string }>("report its architecture", "GET", "/version", { signal });
   return `${key}-${version?.Arch ?? "unknown"}`;

@@ -36,17 +36,17 @@ import {
 import type { ImageRegistry } from "./registry.ts";
 
 /**
- * Docker passes its predefined arguments to every step, but leaves them out of the layer cache's key: a layer fetched through one
- * repository's proxy would be reused by every other one.
+ * Docker passes its predefined arguments to every step, but omits them from the layer cache's key. So other repositories would reuse a
+ * layer that was fetched through one repository's proxy.
  */
-const UNKEYED = /^(?:http|https|ftp|all|no)_proxy$/i;
+const PROXY_ARGUMENT = /^(?:http|https|ftp|all|no)_proxy$/i;
 
-/** Splits a build's arguments into the ones that the engine gets, and the names of the rest. */
+/** Splits a build's arguments into the ones to pass to the engine, and the names of the dropped ones. */
 const splitArguments = (
   args: Readonly<Record<string, string>>,
-): { readonly given: Record<string, string>; readonly dropped: readonly string[] } => ({
-  given: Object.fromEntries(Object.entries(args).filter(([name]) => !UNKEYED.test(name))),
-  dropped: Object.keys(args).filter((name) => UNKEYED.test(name)),
+): { readonly passed: Record<string, string>; readonly dropped: readonly string[] } => ({
+  passed: Object.fromEntries(Object.entries(args).filter(([name]) => !PROXY_ARGUMENT.test(name))),
+  dropped: Object.keys(args).filter((name) => PROXY_ARGUMENT.test(name)),
 });
 
 /**
@@ -55,17 +55,19 @@ const splitArguments = (
  */
 const VERSION = 3;
 const LABEL = "slipway.repository_image";
-/** Milliseconds after which an image is rebuilt at the next start, to pick up updates of its base and features. */
+/** An older image is rebuilt at the next start, to include updates of its base image and features. */
 const MAX_AGE_MS = 30 * 86_400_000;
-/** Milliseconds without progress after which a build is aborted. */
+/** Timeout without output, after which a build is aborted. */
 const BUILD_IDLE_TIMEOUT_MS = 15 * 60_000;
-/** Milliseconds that one build may take with the images and features that it needs, whatever they print. */
+/** Timeout of one build, including the images and features that it needs, regardless of its output. */
 const BUILD_TIMEOUT_MS = 60 * 60_000;
-/** Maximum bytes of the files that a build sends to the engine, unpacked: a few kilobytes of Git can name them thousands of times. */
+/**
+ * Maximum unpacked size of the files that a build sends to the engine: a few kilobytes in Git can contain the same file thousands of times.
+ */
 const MAX_CONTEXT_BYTES = 4 * 1024 ** 3;
 const MAX_LINES = 5_000;
 const MAX_FEATURES = 32;
-/** Maximum bytes of the archives of all features of an image, as fetched, which are kept in memory until the engine has them. */
+/** Maximum size of the archives of all features of an image. They are kept in memory until the engine has them. */
 const MAX_FEATURES_BYTES = 64 * 1024 * 1024;
 
 export type ImageBuild = Pull & {
@@ -127,7 +129,10 @@ const pullPlanImage = async (build: ImageBuild): Promise<BuiltImage> => {
   return { image, ...(await ensureImage(toGuardedPull(build), image, build.docker.pull ?? "missing")) };
 };
 
-/** Returns a pull that the server prepares: a registry must not lead the engine to what only its machine reaches. */
+/**
+ * Returns a pull for which the server fetches the token, so that a registry cannot redirect the engine to a service that only its machine
+ * can reach.
+ */
 export const toGuardedPull = <P extends Pull & Pick<ImageBuild, "sources" | "owner_id">>(pull: P): P => {
   const { sources, owner_id, signal, clock } = pull;
   if (!sources) return pull;
@@ -147,7 +152,7 @@ export const toGuardedPull = <P extends Pull & Pick<ImageBuild, "sources" | "own
   return { ...pull, fetchToken };
 };
 
-/** Checks the ONBUILD instructions of a base image, and fetches the images from which they copy. */
+/** Checks the ONBUILD instructions of a base image, and pulls the images from which they copy. */
 const checkBase = async (build: ImageBuild, image: string, triggers: readonly string[]): Promise<void> => {
   for (const copied of checkTriggers(image, triggers, build.registry?.name))
     await ensureImage(toGuardedPull(build), copied, "missing");
@@ -162,28 +167,28 @@ const ensureDockerfileImage = (
   const isInside = wanted.context === "" || wanted.dockerfile.startsWith(`${wanted.context}/`);
   const key = toImageKey(["dockerfile", wanted, isInside]);
   return getOrBuild(build, key, docker.pull === "always", async (name, limited) => {
-    const { given, dropped } = splitArguments(wanted.args);
+    const { passed, dropped } = splitArguments(wanted.args);
     for (const one of dropped) {
       build.report.log("warn", build.stage, `Ignored build argument ${one}: proxies are set in the Docker Engine.`);
     }
     using source = await openSource(limited);
     await checkIds(source, wanted);
-    const path = checkedDockerfile(wanted.tree);
+    const path = toDockerfileName(wanted.tree);
     const query = {
       dockerfile: path,
-      buildargs: JSON.stringify(given),
+      buildargs: JSON.stringify(passed),
       ...(wanted.target === undefined ? {} : { target: wanted.target }),
     };
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
     const ids = new Map<string, string>();
-    for (const base of checkDockerfile(text, given, build.registry?.name, wanted.target)) {
+    for (const base of checkDockerfile(text, passed, build.registry?.name, wanted.target)) {
       const { id, triggers } = await ensureImage(toGuardedPull(limited), base.image, "missing", base.platform);
       await checkBase(limited, base.image, triggers);
       ids.set(toBaseKey(base), checkImageId(base.image, id));
     }
-    // By now, the names can stand for images that were not checked.
-    const dockerfile = createTarEntry(path, new TextEncoder().encode(pinDockerfile(text, given, ids)));
+    // The names may refer to other images by now, so the Dockerfile names the checked images by ID.
+    const dockerfile = createTarEntry(path, new TextEncoder().encode(pinDockerfile(text, passed, ids)));
     // Awaited here, so that `source` stays open until the engine has read the archive.
     const context = limitContext(limited, source.archive(wanted.tree));
     await buildImage(limited, name, joinStreams([dockerfile, context]), query);
@@ -195,7 +200,7 @@ const limitContext = (
   { end, max_context_bytes = MAX_CONTEXT_BYTES }: LimitedBuild,
   context: ReadableStream<Uint8Array>,
 ): ReadableStream<Uint8Array> => {
-  let left = max_context_bytes;
+  let remainingBytes = max_context_bytes;
   const tooLarge = (): ProvisionError =>
     new ProvisionError(
       `The files of the image's build are larger than ${max_context_bytes} bytes. Set build.context to a folder with fewer files.`,
@@ -203,8 +208,8 @@ const limitContext = (
   return context.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform: (chunk, controller) => {
-        left -= chunk.byteLength;
-        if (left >= 0) return controller.enqueue(chunk);
+        remainingBytes -= chunk.byteLength;
+        if (remainingBytes >= 0) return controller.enqueue(chunk);
         const problem = tooLarge();
         end(problem);
         controller.error(problem);
@@ -232,22 +237,28 @@ const checkIds = async (
 };
 
 /**
- * The name under which the Dockerfile is added to its context: the engine must read the text that was checked, and not a link or a file
- * that Git converts. No file of the context can have this name, because its name would be part of the ID.
+ * Returns the name under which the checked Dockerfile is added to its context, so that the engine reads the text that was checked, and not
+ * a link or a file that Git converts. No file of the context can have this name: the name contains the ID of the context, which depends on
+ * the names of its files.
  */
-const checkedDockerfile = (tree: string): string => `.slipway-${tree}.Dockerfile`;
+const toDockerfileName = (tree: string): string => `.slipway-${tree}.Dockerfile`;
 
-/** A build whose signal also fires when it has taken too long, or was ended. */
+/** A build whose signal also fires after a timeout, or when `end` is called. */
 type LimitedBuild = ImageBuild & { readonly end: (problem: ProvisionError) => void };
 
 /** Builds an image with this name. */
-type Make = (name: string, limited: LimitedBuild) => Promise<void>;
+type BuildFunction = (name: string, limited: LimitedBuild) => Promise<void>;
 
 /**
- * Returns the image with this key. Pulls it or builds it with `make` if it is missing or too old, and always builds it if `isFresh`. If
- * that fails, returns the existing image.
+ * Returns the image with this key. If it is missing or too old, pulls it or builds it with `runBuild`; with `isFresh`, always builds it. If
+ * the build fails, returns the existing image.
  */
-const getOrBuild = async (build: ImageBuild, key: string, isFresh: boolean, make: Make): Promise<BuiltImage> => {
+const getOrBuild = async (
+  build: ImageBuild,
+  key: string,
+  isFresh: boolean,
+  runBuild: BuildFunction,
+): Promise<BuiltImage> => {
   const { report, stage, signal } = build;
   const image = `${REPOSITORY_IMAGE}:${key}`;
   build.used?.(image);
@@ -255,23 +266,23 @@ const getOrBuild = async (build: ImageBuild, key: string, isFresh: boolean, make
   // Waits for a running build of the same key, and then uses its image.
   while (building.has(key)) await building.get(key)?.catch(() => {});
   signal.throwIfAborted();
-  const known = await findImage(build, image);
-  const isOld = known !== undefined && build.clock.now() - known.created_at > MAX_AGE_MS;
-  if (known && !isOld && !isFresh) {
+  const existing = await findImage(build, image);
+  const isOld = existing !== undefined && build.clock.now() - existing.created_at > MAX_AGE_MS;
+  if (existing && !isOld && !isFresh) {
     report.log("info", stage, `Using the existing image of the repository: ${image}.`);
     await markUsed(build.engine, key, signal);
-    build.registry?.pushInBackground(build, { image, key, digests: known.digests });
-    return { image, ...known };
+    build.registry?.pushInBackground(build, { image, key, digests: existing.digests });
+    return { image, ...existing };
   }
-  const work = pullOrBuild(build, { key, image, isKnown: known !== undefined, isFresh }, make);
+  const work = pullOrBuild(build, { key, image, isRebuild: existing !== undefined, isFresh }, runBuild);
   building.set(key, work);
   try {
     await work;
   } catch (error) {
     signal.throwIfAborted();
-    if (!known) throw error;
+    if (!existing) throw error;
     report.log("warn", stage, `The image cannot be rebuilt, so the previous one is used: ${(error as Error).message}`);
-    return { image, ...known };
+    return { image, ...existing };
   } finally {
     building.delete(key);
   }
@@ -288,15 +299,15 @@ const getOrBuild = async (build: ImageBuild, key: string, isFresh: boolean, make
 type MissingImage = {
   readonly key: string;
   readonly image: string;
-  readonly isKnown: boolean;
+  readonly isRebuild: boolean;
   readonly isFresh: boolean;
 };
 
 /** Pulls and tags the registry's image, or builds one if the registry has none or only an old one. */
 const pullOrBuild = async (
   build: ImageBuild,
-  { key, image, isKnown, isFresh }: MissingImage,
-  make: Make,
+  { key, image, isRebuild, isFresh }: MissingImage,
+  runBuild: BuildFunction,
 ): Promise<void> => {
   const { engine, registry, report, stage, signal, clock, owner_id } = build;
   report.yieldSlot?.();
@@ -310,28 +321,28 @@ const pullOrBuild = async (
     await engine.json("tag an image", "POST", `/images/${remote}/tag`, { query, signal });
     return;
   }
-  const again = isKnown ? " again" : "";
-  report.log("info", stage, `Building the image of the repository${again}.`);
-  await withLimits(build, (limited) => make(image, limited));
+  const suffix = isRebuild ? " again" : "";
+  report.log("info", stage, `Building the image of the repository${suffix}.`);
+  await withLimits(build, (limited) => runBuild(image, limited));
 };
 
 const withLimits = async (build: ImageBuild, work: (limited: LimitedBuild) => Promise<void>): Promise<void> => {
-  const over = new AbortController();
-  const end = (problem: ProvisionError): void => over.abort(problem);
+  const limitReached = new AbortController();
+  const end = (problem: ProvisionError): void => limitReached.abort(problem);
   const timeoutText = `The build of the image was ended: it took more than ${BUILD_TIMEOUT_MS / 60_000} minutes.`;
   const timer = build.clock.after(BUILD_TIMEOUT_MS, () => end(new ProvisionError(timeoutText)));
   try {
-    await work({ ...build, end, signal: AbortSignal.any([build.signal, over.signal]) });
+    await work({ ...build, end, signal: AbortSignal.any([build.signal, limitReached.signal]) });
   } catch (error) {
     build.signal.throwIfAborted();
-    over.signal.throwIfAborted();
+    limitReached.signal.throwIfAborted();
     throw error;
   } finally {
     timer.cancel();
   }
 };
 
-/** Marks the image as used: the engine records when it was last tagged. */
+/** Marks the image as used by tagging it again: the engine records when an image was last tagged. */
 const markUsed = async (engine: Engine, key: string, signal: AbortSignal): Promise<void> => {
   const query = { repo: REPOSITORY_IMAGE, tag: key };
   await engine.json("tag an image", "POST", `/images/${REPOSITORY_IMAGE}:${key}/tag`, {
@@ -377,15 +388,15 @@ const buildImage = async (
       throw new EngineError(0, `The image of the repository cannot be built: ${reason}`);
     }
     if (stream === undefined) return;
-    steps.take(stream);
+    steps.onOutput(stream);
     logOutput(stream);
   };
   const labels = { [LABEL]: "1", "slipway.repository": plan.url };
   const memory = docker.memory ? { memory: String(parseBytes(docker.memory)), memswap: "-1" } : {};
-  const all = Object.assign({ t: name, rm: "1", forcerm: "1", labels: JSON.stringify(labels) }, memory, query);
-  const call = { query: all, tar, signal, timeout: BUILD_IDLE_TIMEOUT_MS };
+  const buildQuery = Object.assign({ t: name, rm: "1", forcerm: "1", labels: JSON.stringify(labels) }, memory, query);
+  const call = { query: buildQuery, tar, signal, timeout: BUILD_IDLE_TIMEOUT_MS };
   await withBuildNetwork({ engine, clock, signal }, (networkmode) => {
-    Object.assign(all, { networkmode });
+    Object.assign(buildQuery, { networkmode });
     const steps = new BuildSteps(engine, networkmode);
     return engine.lines("build the image", "POST", "/build", call, (line) => onBuildLine(line, steps));
   });
@@ -396,26 +407,26 @@ type FetchedFeature = { readonly feature: Feature; readonly archive: Uint8Array 
 /** Fetches the plan's features and their dependencies, in installation order. */
 const fetchFeatures = async (build: ImageBuild, source: RepositorySource | undefined): Promise<FetchedFeature[]> => {
   const { plan, report, stage } = build;
-  const found = new Map<string, FetchedFeature>();
+  const fetched = new Map<string, FetchedFeature>();
   const queue: (WantedFeature & { readonly tree?: string | undefined })[] = [...plan.features];
-  let left = MAX_FEATURES_BYTES;
+  let remainingBytes = MAX_FEATURES_BYTES;
   for (let wanted = queue.shift(); wanted; wanted = queue.shift()) {
     const id = omitVersion(wanted.id);
-    if (found.has(id)) continue;
-    if (found.size >= MAX_FEATURES)
+    if (fetched.has(id)) continue;
+    if (fetched.size >= MAX_FEATURES)
       throw new ProvisionError(`The repository asks for more than ${MAX_FEATURES} features.`);
     report.log("info", stage, `Fetching the feature ${wanted.id}.`);
-    const archive = await loadArchive(build, source, { ...wanted, max_bytes: left });
-    left -= archive.length;
-    if (left < 0) throw featuresTooLarge();
+    const archive = await loadArchive(build, source, { ...wanted, max_bytes: remainingBytes });
+    remainingBytes -= archive.length;
+    if (remainingBytes < 0) throw featuresTooLarge();
     const feature = { id: wanted.id, options: wanted.options, metadata: await readMetadata(wanted.id, archive) };
     for (const property of feature.metadata.dropped) {
       report.log("warn", stage, `Ignored in the feature ${wanted.id}: ${property}.`);
     }
-    found.set(id, { feature, archive });
+    fetched.set(id, { feature, archive });
     queue.push(...feature.metadata.needs);
   }
-  const all = [...found.values()];
+  const all = [...fetched.values()];
   try {
     return sortByInstallOrder(all.map(({ feature }) => feature)).flatMap((feature) =>
       all.filter((one) => one.feature === feature),
@@ -453,27 +464,27 @@ const readMetadata = (id: string, archive: Uint8Array): Promise<Feature["metadat
 
 type ListedImage = { readonly Id: string; readonly Size: number; readonly RepoTags?: readonly string[] | null };
 
-/** Removes the least recently used images until all together fit the limit. An image used by a container stays. */
+/** Removes the least recently used images until their total size is within the limit. Keeps images that a container uses. */
 const pruneImages = async ({ engine, report, stage, signal, max_bytes }: ImageBuild, newest: string): Promise<void> => {
   const query = { filters: JSON.stringify({ label: [LABEL] }) };
-  const all = (await engine.json<ListedImage[]>("list images", "GET", "/images/json", { query, signal })) ?? [];
-  let size = all.reduce((sum, one) => sum + one.Size, 0);
+  const images = (await engine.json<ListedImage[]>("list images", "GET", "/images/json", { query, signal })) ?? [];
+  let size = images.reduce((sum, one) => sum + one.Size, 0);
   if (size <= max_bytes) return;
-  const used = new Map<string, number>();
-  for (const { Id } of all) used.set(Id, await loadLastUse(engine, Id, signal));
-  const oldest = all
+  const lastUses = new Map<string, number>();
+  for (const { Id } of images) lastUses.set(Id, await loadLastUse(engine, Id, signal));
+  const oldest = images
     .filter(({ RepoTags }) => !RepoTags?.includes(newest))
-    .sort((a, b) => (used.get(a.Id) ?? 0) - (used.get(b.Id) ?? 0));
-  for (const one of oldest) {
-    const { Id, Size, RepoTags } = one;
+    .sort((a, b) => (lastUses.get(a.Id) ?? 0) - (lastUses.get(b.Id) ?? 0));
+  for (const candidate of oldest) {
+    const { Id, Size, RepoTags } = candidate;
     if (size <= max_bytes) return;
-    if (!(await removeImage(engine, one, signal))) continue;
+    if (!(await removeImage(engine, candidate, signal))) continue;
     size -= Size;
     report.log("info", stage, `Removed the image ${RepoTags?.[0] ?? Id}, the least recently used one.`);
   }
 };
 
-/** Removes the image of this name; if the same image has another key, only the name is removed. */
+/** Removes the image with this name. If the same image has another key, removes only the name. */
 export const removeImageNamed = async (engine: Engine, name: string, signal: AbortSignal): Promise<void> => {
   const expectedStatuses = [404, 409];
   const found = await engine.json<ListedImage>("look at an image", "GET", `/images/${name}/json`, {
@@ -491,7 +502,7 @@ const isOwnName = (tag: string): boolean => tag.startsWith(`${REPOSITORY_IMAGE}:
 /** Returns false if the image was already removed, a container uses it, or another image is based on it. */
 const removeImage = async (engine: Engine, { Id, RepoTags }: ListedImage, signal: AbortSignal): Promise<boolean> => {
   const expectedStatuses = [404, 409];
-  if (await isUsed(engine, Id, signal)) return false;
+  if (await hasContainers(engine, Id, signal)) return false;
   // An image with several tags cannot be removed by ID. One of our tags remains if the removal fails because other images are based on it.
   const [, ...others] = (RepoTags ?? []).toSorted((a, b) => Number(isOwnName(b)) - Number(isOwnName(a)));
   for (const tag of others)
@@ -499,7 +510,7 @@ const removeImage = async (engine: Engine, { Id, RepoTags }: ListedImage, signal
   return (await engine.json("remove an image", "DELETE", `/images/${Id}`, { signal, expectedStatuses })) !== undefined;
 };
 
-const isUsed = async (engine: Engine, id: string, signal: AbortSignal): Promise<boolean> => {
+const hasContainers = async (engine: Engine, id: string, signal: AbortSignal): Promise<boolean> => {
   const query = { all: "true", filters: JSON.stringify({ ancestor: [id] }) };
   const found = await engine.json<unknown[]>("list containers", "GET", "/containers/json", { query, signal });
   return (found ?? []).length > 0;

@@ -1,20 +1,26 @@
-// The volumes of a Docker workspace across restores. Each restore fills volumes of the next generation. Until the restore creates one more
-// volume, its mark, the oldest existing generation is current; with the mark, the newest is. So a single call switches all volumes
-// atomically, even if the engine or the server is killed.
+// Finds the volumes of a Docker workspace, also during a restore. Each restore fills volumes of the next generation, and then creates one
+// more volume, its mark. Without a mark, the oldest existing generation is current; with a mark, the newest is. So a single call switches
+// all volumes atomically, even if the engine or the server is killed.
 import type { Engine } from "./engine.ts";
 
-/** On everything we create for a workspace; everything with this label belongs to that workspace. */
+/**
+ * The label of all containers, volumes and networks that are created for a workspace. The server treats everything with this label as part
+ * of the workspace.
+ */
 export const WORKSPACE_LABEL = "slipway.workspace_id";
-/** The snapshot that a volume or a helper belongs to. */
+/** The label with the snapshot to which a volume or a helper belongs. */
 export const SNAPSHOT_LABEL = "slipway.snapshot_id";
-/** The workspace that the snapshot is of. */
+/** The label with the workspace of a snapshot. */
 export const SNAPSHOT_OF_LABEL = "slipway.snapshot_of";
-/** The workspace whose volumes a helper container mounts. A helper outlives its copy only if something was killed. */
+/**
+ * The label with the workspace whose volumes a helper container mounts. A helper remains after a copy only if the server or the engine was
+ * killed.
+ */
 export const HELPER_LABEL = "slipway.helper_of";
-/** The template's name of a volume; missing on volumes created by the first start. */
+/** The label with the template's name of a volume. Volumes created by the first start do not have it. */
 const VOLUME_LABEL = "slipway.volume";
 const GENERATION_LABEL = "slipway.generation";
-/** Labels the mark of a restore. */
+/** The label of a restore's mark. */
 const MARK_LABEL = "slipway.restored";
 
 type FoundVolume = { readonly Name: string; readonly Labels?: Readonly<Record<string, string>> | null };
@@ -42,13 +48,13 @@ export const toNextVolume = (
 };
 
 /** Returns name and labels of the mark that makes the newest generation of all volumes current. */
-export const restoreMark = (workspace_id: string) => ({
+export const toRestoreMark = (workspace_id: string) => ({
   name: `slipway-restored-${workspace_id}`,
   labels: { [WORKSPACE_LABEL]: workspace_id, [MARK_LABEL]: "1" },
 });
 
 /** Returns name and labels of a copy of a volume. */
-export const nameCopy = (workspace_id: string, snapshot_id: string, volume: string) => ({
+export const toCopyVolume = (workspace_id: string, snapshot_id: string, volume: string) => ({
   name: `slipway-snapshot-${snapshot_id}-${volume}`,
   labels: { [SNAPSHOT_LABEL]: snapshot_id, [SNAPSHOT_OF_LABEL]: workspace_id, [VOLUME_LABEL]: volume },
 });
@@ -67,24 +73,27 @@ export const listVolumes = async (engine: Engine, workspace_id: string, signal?:
   const prefix = getVolumeName(workspace_id, "");
   const found = await findVolumes(engine, `${WORKSPACE_LABEL}=${workspace_id}`, signal);
   const isMarked = found.some(({ Labels }) => Labels?.[MARK_LABEL] !== undefined);
-  const all = found.flatMap(({ Name, Labels }) => {
+  const volumes = found.flatMap(({ Name, Labels }) => {
     const volume = Labels?.[VOLUME_LABEL] ?? (Name.startsWith(prefix) ? Name.slice(prefix.length) : undefined);
     return volume === undefined ? [] : [{ volume, name: Name, generation: Number(Labels?.[GENERATION_LABEL] ?? 0) }];
   });
-  all.sort((a, b) => (isMarked ? b.generation - a.generation : a.generation - b.generation));
-  for (const one of all) {
+  volumes.sort((a, b) => (isMarked ? b.generation - a.generation : a.generation - b.generation));
+  for (const one of volumes) {
     if (current.has(one.volume)) outdated.push(one);
     else current.set(one.volume, one);
   }
   return { current, outdated, isMarked };
 };
 
-/** Removes what restores have left: helpers, outdated volumes, and then the mark. No copy of the workspace may be in progress. */
+/**
+ * Cleans up after restores: removes helpers, outdated volumes, and then the mark. Must not be called while a copy of the workspace is in
+ * progress.
+ */
 export const settleVolumes = async (engine: Engine, workspace_id: string, signal?: AbortSignal): Promise<void> => {
   await removeHelpers(engine, `${HELPER_LABEL}=${workspace_id}`, signal);
   const { outdated, isMarked } = await listVolumes(engine, workspace_id, signal);
   for (const { name } of outdated) await removeVolume(engine, name, signal);
-  if (isMarked) await removeVolume(engine, restoreMark(workspace_id).name, signal);
+  if (isMarked) await removeVolume(engine, toRestoreMark(workspace_id).name, signal);
 };
 
 /** Removes the containers with this label. */
@@ -110,8 +119,8 @@ export type FoundContainer = {
 export const getContainerPrefix = (workspace_id: string): string => `slipway-${workspace_id}-`;
 
 /**
- * Returns the containers of a workspace, by label and name: an image can give any label to the steps of its build, but no name. `labels`:
- * further ones.
+ * Returns the containers of a workspace, which are found by label and name: an image can set any label on the steps of its build, but not
+ * their names. `labels`: additional labels that the containers must have.
  */
 export const findWorkspaceContainers = async (
   engine: Engine,

@@ -1,5 +1,5 @@
-// Data that is too large for one message between server and worker: template files and Terraform states. The worker requests files chunk by
-// chunk, which provides backpressure; a build's result is sent in chunks before its end.
+// Transfers data that is too large for one message between server and worker: template files and Terraform states. The worker requests
+// files chunk by chunk, which provides backpressure. A build's result is sent in chunks before the message that ends the build.
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { ProvisionRequest } from "../provisioner.ts";
 import type { TemplateArchive } from "../terraform/work.ts";
@@ -7,7 +7,7 @@ import type { TemplateArchive } from "../terraform/work.ts";
 /** Files of a job that a worker may request. */
 export const JOB_FILES = ["archive", "cache", "state"] as const;
 export type JobFile = (typeof JOB_FILES)[number];
-/** Size of a chunk: bytes of a file, or characters of other data. */
+/** Maximum size of a chunk: bytes of a file, or characters of other data. */
 export const PIECE_BYTES = 256 * 1024;
 
 export type Piece = { readonly data: string; readonly size: number };
@@ -25,7 +25,7 @@ export const omitFiles = (request: ProvisionRequest): ProvisionRequest => {
   };
 };
 
-/** The files of a job on the server's machine, and the state it continues from. */
+/** The files of a job on the server's machine, and the state from which the job continues. */
 export type JobSource = {
   readonly archive?: string;
   readonly cache?: string | undefined;
@@ -44,20 +44,20 @@ export const findPiece = (source: JobSource, file: JobFile, offset: number): Pie
   }
   const path = source[file];
   if (path === undefined) return undefined;
-  const open = openSync(path, "r");
+  const handle = openSync(path, "r");
   try {
     const bytes = Buffer.alloc(PIECE_BYTES);
-    const read = readSync(open, bytes, 0, PIECE_BYTES, offset);
-    return { data: bytes.subarray(0, read).toString("base64"), size: fstatSync(open).size };
+    const read = readSync(handle, bytes, 0, PIECE_BYTES, offset);
+    return { data: bytes.subarray(0, read).toString("base64"), size: fstatSync(handle).size };
   } finally {
-    closeSync(open);
+    closeSync(handle);
   }
 };
 
 /** Assembles a job's result from chunks; rejects more than `limit` characters. */
 export class StateAssembler {
   readonly #limit: number;
-  #parts: string[] = [];
+  #chunks: string[] = [];
   #size = 0;
 
   constructor(limit: number) {
@@ -67,17 +67,17 @@ export class StateAssembler {
   add(text: string): boolean {
     this.#size += text.length;
     if (this.#size > this.#limit) return false;
-    this.#parts.push(text);
+    this.#chunks.push(text);
     return true;
   }
 
   get text(): string | null {
-    return this.#parts.length === 0 ? null : this.#parts.join("");
+    return this.#chunks.length === 0 ? null : this.#chunks.join("");
   }
 }
 
 /** Splits the text into chunks that each fit into a message. */
 export const splitIntoPieces = (text: string): string[] =>
-  Array.from({ length: Math.ceil(text.length / PIECE_BYTES) }, (_, at) =>
-    text.slice(at * PIECE_BYTES, (at + 1) * PIECE_BYTES),
+  Array.from({ length: Math.ceil(text.length / PIECE_BYTES) }, (_, index) =>
+    text.slice(index * PIECE_BYTES, (index + 1) * PIECE_BYTES),
   );

@@ -44,7 +44,7 @@ export type Outcome =
 /** State that exists although the build failed. */
 type RemainingState = { readonly state: string | null };
 
-/** Dry runs and imports have no cost. */
+/** The report of a job. Dry runs and imports do not report a cost. */
 type WorkReport = Report & Partial<BuildReport>;
 type DispatchMessage = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
 
@@ -61,39 +61,39 @@ export class ConnectedWorker {
   readonly #link: WorkerLink;
   readonly #clock: Clock;
   readonly #jobs = new Map<string, Job>();
-  /** Jobs that occupy a slot, whether they have been sent or not. */
-  readonly #held = new Set<string>();
+  /** Jobs that occupy a slot, including the ones not sent yet. */
+  readonly #heldJobs = new Set<string>();
   #isLeaving = false;
-  #isGone = false;
-  #heard_at: number;
+  #hasDisconnected = false;
+  #lastMessageAt: number;
 
   constructor(facts: WorkerFacts, link: WorkerLink, clock: Clock) {
     this.facts = facts;
     this.#link = link;
     this.#clock = clock;
-    this.#heard_at = clock.monotonic();
+    this.#lastMessageAt = clock.monotonic();
     this.#send({ type: "welcome", id: facts.id, name: facts.name, answers: ["kept"] });
   }
 
   get free(): number {
-    return this.#isLeaving || this.#isGone ? 0 : this.facts.slots - this.#held.size;
+    return this.#isLeaving || this.#hasDisconnected ? 0 : this.facts.slots - this.#heldJobs.size;
   }
 
   get jobs(): readonly string[] {
-    return [...this.#held];
+    return [...this.#heldJobs];
   }
 
-  /** Milliseconds since the last message. */
-  get silence(): number {
-    return this.#clock.monotonic() - this.#heard_at;
+  /** Time since the last message. */
+  get silence_ms(): number {
+    return this.#clock.monotonic() - this.#lastMessageAt;
   }
 
   hold(job_id: string): void {
-    this.#held.add(job_id);
+    this.#heldJobs.add(job_id);
   }
 
   release(job_id: string): boolean {
-    return this.#held.delete(job_id);
+    return this.#heldJobs.delete(job_id);
   }
 
   /** Sends the job, or a dry run of it, and resolves with the outcome. */
@@ -118,15 +118,15 @@ export class ConnectedWorker {
     return this.#dispatch(message, { archive: path }, report, MAX_IMPORT_CHARS);
   }
 
-  #dispatch(message: DispatchMessage, source: JobSource, report: WorkReport, most: number): Promise<Outcome> {
+  #dispatch(message: DispatchMessage, source: JobSource, report: WorkReport, maxChars: number): Promise<Outcome> {
     const text = JSON.stringify(message);
     if (Buffer.byteLength(text) > MAX_JOB_BYTES) {
       const error = "The template is too large to be sent to a worker.";
       return Promise.resolve({ kind: "failed", error, code: "" });
     }
-    if (this.#isGone) return Promise.resolve({ kind: "lost", reason: "it disconnected before the request" });
+    if (this.#hasDisconnected) return Promise.resolve({ kind: "lost", reason: "it disconnected before the request" });
     return new Promise((end) => {
-      this.#jobs.set(message.request.job_id, { source, report, end, left: new StateAssembler(most), timings: 0 });
+      this.#jobs.set(message.request.job_id, { source, report, end, left: new StateAssembler(maxChars), timings: 0 });
       if (!this.#link.send(text)) this.#link.close("the job could not be sent");
     });
   }
@@ -138,8 +138,8 @@ export class ConnectedWorker {
   /** Tells the worker that the job's result is stored. */
   confirmResult(request: ProvisionRequest, provisioner: string): void {
     // The worker needs only the job's identity, not its values.
-    const { terraform: _, ...rest } = request;
-    this.#send({ type: "forget", provisioner, request: { ...rest, state: null, agents: [], parameters: {} } });
+    const { terraform: _, ...identity } = request;
+    this.#send({ type: "forget", provisioner, request: { ...identity, state: null, agents: [], parameters: {} } });
   }
 
   /** Tells the worker which of its retained builds are stored. */
@@ -149,7 +149,7 @@ export class ConnectedWorker {
 
   /** Handles a message of the worker. Messages about jobs that it no longer has are late and are ignored. */
   handleMessage(message: WorkerMessage): void {
-    this.#heard_at = this.#clock.monotonic();
+    this.#lastMessageAt = this.#clock.monotonic();
     if (message.type === "alive") this.#send({ type: "alive" });
     else if (message.type === "leaving") this.#isLeaving = true;
     else if (message.type !== "kept") this.#handleJobMessage(message);
@@ -202,15 +202,15 @@ export class ConnectedWorker {
     (report.charge?.(daily_cost) ?? Promise.resolve()).then(
       () => this.#send({ type: "charged", job_id }),
       (error: unknown) => {
-        const words = error instanceof ProvisionError ? error.message : "The cost of the build could not be noted.";
-        this.#send({ type: "charged", job_id, refused: words.slice(0, 4_096) });
+        const reason = error instanceof ProvisionError ? error.message : "The cost of the build could not be noted.";
+        this.#send({ type: "charged", job_id, refused: reason.slice(0, 4_096) });
       },
     );
   }
 
   /** Fails all jobs of a disconnected worker with the reason. */
   failJobs(reason: string): void {
-    this.#isGone = true;
+    this.#hasDisconnected = true;
     for (const job_id of [...this.#jobs.keys()]) this.#end(job_id, { kind: "lost", reason });
   }
 

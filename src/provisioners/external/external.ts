@@ -20,14 +20,14 @@ import { parseImport } from "./import-result.ts";
 import type { Workers } from "./workers.ts";
 import { findPlace, getInnerState, toPlacedState } from "./workspace-record.ts";
 
-/** Milliseconds until a worker that does not end a canceled build is considered stuck. */
+/** How long a worker may take to end a canceled build before it is considered stuck. */
 const CANCEL_TIMEOUT_MS = 60_000;
-/** Terraform is killed after two minutes: until then the worker is still busy with it and its other builds. */
+/** The same timeout for Terraform, which the worker kills only after two minutes. */
 const TERRAFORM_CANCEL_TIMEOUT_MS = 180_000;
 
 const TERRAFORM = "terraform";
 
-/** The provisioner for the worker; undefined if the template does not name one. */
+/** Returns the provisioner that the worker uses; undefined if the template does not name one. */
 const toKind = ({ manifest }: ProvisionRequest): Exclude<Manifest["provisioner"], "external"> | undefined =>
   manifest.provisioner === TERRAFORM ? TERRAFORM : manifest.external?.provisioner;
 
@@ -43,7 +43,7 @@ export class ExternalProvisioner implements Provisioner {
 
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<ProvisionResult> {
     const { provisioner, worker, outcome } = await this.#requireResult("job", request, report, signal);
-    // Terraform's result is entirely in its state, so any worker can continue with it once a build has ended.
+    // Terraform's result is entirely in its state, so any worker can continue with the workspace once a build has ended.
     if (provisioner === TERRAFORM) {
       const isGone = request.transition === "delete" && outcome.state === null;
       if (!isGone && !isNewer(request, outcome.state)) throw new ProvisionError(NO_STATE_MESSAGE);
@@ -74,7 +74,7 @@ export class ExternalProvisioner implements Provisioner {
     return parseImport(requireDone(outcome, worker, signal).state);
   }
 
-  /** The worker that ran the build needs no copy. */
+  /** Tells the worker that ran the build that it no longer needs a copy of the result. */
   releaseState(request: ProvisionRequest): void {
     const provisioner = toKind(request);
     if (provisioner) this.#workers.findHolder(request.job_id)?.confirmResult(request, provisioner);
@@ -94,14 +94,18 @@ export class ExternalProvisioner implements Provisioner {
     const provisioner = toKind(request);
     if (!provisioner) throw new ProvisionError("The template doesn't name the provisioner that a worker uses.");
     const worker = this.#findHolder(request.job_id);
-    const requested: ProvisionRequest =
+    const workerRequest: ProvisionRequest =
       provisioner === TERRAFORM
         ? request
         : { ...request, manifest: { ...request.manifest, provisioner }, state: getInnerState(request.state) };
-    const startWork = (): Promise<Outcome> => worker.runJob(requested, provisioner, report, type);
-    const asking = { job_id: request.job_id, provisioner };
-    const answer = await this.#runOnWorker(worker, asking, startWork, signal);
-    const outcome = requireDone(provisioner === TERRAFORM ? ignoreStaleState(request, answer) : answer, worker, signal);
+    const startWork = (): Promise<Outcome> => worker.runJob(workerRequest, provisioner, report, type);
+    const job = { job_id: request.job_id, provisioner };
+    const reported = await this.#runOnWorker(worker, job, startWork, signal);
+    const outcome = requireDone(
+      provisioner === TERRAFORM ? ignoreStaleState(request, reported) : reported,
+      worker,
+      signal,
+    );
     return { provisioner, worker, outcome };
   }
 
@@ -120,7 +124,7 @@ export class ExternalProvisioner implements Provisioner {
     const cancellation = Promise.withResolvers<Outcome>();
     const cancel = (): void => {
       worker.cancel(job_id);
-      // Nothing waits for the result when the server stops; the closed connection informs the worker.
+      // When the server stops, nothing waits for the result. The closed connection informs the worker.
       if ((signal.reason as Error | undefined)?.name === "ServerStopping") cancellation.resolve({ kind: "canceled" });
       else
         void this.#closeIfStuck(
@@ -139,9 +143,9 @@ export class ExternalProvisioner implements Provisioner {
     }
   }
 
-  async #closeIfStuck(worker: ConnectedWorker, over: Promise<Outcome>, after_ms: number): Promise<void> {
-    const ended = await Promise.race([over.then(() => true), pause(this.#clock, after_ms).then(() => false)]);
-    if (ended) return;
+  async #closeIfStuck(worker: ConnectedWorker, result: Promise<Outcome>, after_ms: number): Promise<void> {
+    const hasEnded = await Promise.race([result.then(() => true), pause(this.#clock, after_ms).then(() => false)]);
+    if (hasEnded) return;
     this.#workers.removeWorker(worker, "it did not end a canceled build");
     worker.close("a canceled build did not end");
   }
@@ -149,18 +153,21 @@ export class ExternalProvisioner implements Provisioner {
 
 const NO_STATE_MESSAGE = "The worker did not report the resulting state, so the previous state is kept.";
 
-/** True if the text is a state that can replace the one that the build started with. */
+/** Returns true if the state can replace the state that the build started with. */
 const isNewer = ({ state: before }: ProvisionRequest, state: string | null): boolean => {
   if (state === null || state === before) return state === before;
-  const [old, now] = [before === null ? undefined : parseSerial(before), parseSerial(state)];
-  return now !== undefined && (old === undefined || (old.lineage === now.lineage && old.serial <= now.serial));
+  const [previous, current] = [before === null ? undefined : parseSerial(before), parseSerial(state)];
+  return (
+    current !== undefined &&
+    (previous === undefined || (previous.lineage === current.lineage && previous.serial <= current.serial))
+  );
 };
 
-/** Ignores invalid and older states of builds that failed: their actual result is unknown. */
+/** Removes an invalid or older state from the outcome of a failed build, whose actual result is unknown. */
 const ignoreStaleState = (request: ProvisionRequest, outcome: Outcome): Outcome => {
   if (!("left" in outcome) || !outcome.left || isNewer(request, outcome.left.state)) return outcome;
-  const { left: _, ...unheard } = outcome;
-  return unheard;
+  const { left: _, ...withoutState } = outcome;
+  return withoutState;
 };
 
 type DoneOutcome = Extract<Outcome, { kind: "done" }>;

@@ -1,4 +1,4 @@
-// The files of a job on the worker's side: fetched in chunks and stored in the job's own folder until it has ended.
+// Fetches the files of a job in chunks on the worker's side, and stores them in the job's own folder until the job has ended.
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
@@ -17,9 +17,9 @@ export class FetchedFiles implements Disposable {
   readonly #fetchPiece: FetchPiece;
 
   /** `root`: the worker's own folder. */
-  constructor(root: string, job_id: string, ask: FetchPiece) {
+  constructor(root: string, job_id: string, fetchPiece: FetchPiece) {
     this.#folder = join(root, job_id.replace(/[^a-z0-9-]/gi, ""));
-    this.#fetchPiece = ask;
+    this.#fetchPiece = fetchPiece;
   }
 
   /** Returns the request with its files on this machine. */
@@ -63,14 +63,14 @@ export class FetchedFiles implements Disposable {
     return Buffer.concat(parts).toString("utf8");
   }
 
-  async #fetchChunks(name: JobFile, most: number, take: (bytes: Buffer) => void): Promise<void> {
+  async #fetchChunks(name: JobFile, maxBytes: number, onBytes: (bytes: Buffer) => void): Promise<void> {
     for (let offset = 0; ; ) {
       const { data, size } = await this.#fetchPiece(name, offset);
       const bytes = Buffer.from(data, "base64");
-      if (size > most || bytes.length > PIECE_BYTES || offset + bytes.length > size) {
+      if (size > maxBytes || bytes.length > PIECE_BYTES || offset + bytes.length > size) {
         throw new ProvisionError(`The server's ${name} of the job is larger than a worker accepts.`);
       }
-      take(bytes);
+      onBytes(bytes);
       offset += bytes.length;
       if (offset === size) return;
       if (bytes.length === 0) throw new ProvisionError(`The server's ${name} of the job was cut off.`);

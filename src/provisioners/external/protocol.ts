@@ -10,7 +10,7 @@ import type { ImportRequest } from "../terraform/import.ts";
 import { JOB_FILES, type JobFile, PIECE_BYTES } from "./chunked-data.ts";
 import { toOpenSchema } from "./reported-resources.ts";
 
-/** Milliseconds between two heartbeats, and without one until the connection is considered lost. */
+/** Interval of heartbeats, and time without one after which the connection is considered lost. */
 export const HEARTBEAT_INTERVAL_MS = 5_000;
 export const SILENCE_TIMEOUT_MS = 15_000;
 /** Maximum bytes of output per job, which is also what the server stores. */
@@ -96,7 +96,7 @@ export const WorkerMessage = t.Union([
   t.Object({ type: t.Literal("charge"), job_id: id, daily_cost: t.Integer({ minimum: 0 }) }),
   /**
    * States that the worker still stores, from builds whose end the server has not confirmed. Sent only to a server that announces that it
-   * answers.
+   * answers this message.
    */
   t.Object({
     type: t.Literal("kept"),
@@ -114,12 +114,12 @@ export type ServerMessage =
   | { readonly type: "welcome"; readonly id: string; readonly name: string; readonly answers?: readonly string[] }
   | { readonly type: "alive" }
   | { readonly type: "job"; readonly provisioner: string; readonly request: ProvisionRequest }
-  /** Requests a dry run. A separate type, so that no worker takes it for a job. Answered like a job. */
+  /** Requests a dry run. This is a separate type, so that old workers do not treat it as a job. Answered like a job. */
   | { readonly type: "plan"; readonly provisioner: string; readonly request: ProvisionRequest }
   /** Requests the import of a template; answered with the chunks of a `formatImport`. */
   | { readonly type: "import"; readonly provisioner: string; readonly request: ImportRequest }
   | { readonly type: "cancel"; readonly job_id: string }
-  /** A requested chunk in base64; `size` is that of the whole file. */
+  /** A requested chunk in base64. `size`: the size of the whole file. */
   | {
       readonly type: "piece";
       readonly job_id: string;
@@ -137,7 +137,7 @@ export type ServerMessage =
 
 const workerMessage = TypeCompiler.Compile(WorkerMessage);
 
-// The server is trusted with the job's content; this only checks that it speaks the protocol.
+// The worker trusts the server with the content of jobs; this only checks that the server speaks the protocol.
 const request = t.Object({
   job_id: id,
   transition: t.String(),

@@ -1,13 +1,22 @@
-// The schema of Terraform resources reported by a worker: that of a template.yaml without the rules for people (names, lengths, no unknown
-// fields), which do not apply to the server's own imports and builds either. The message size limits the amount.
+// Derives the schema of Terraform resources that a worker reports from the schema of template.yaml. Omits the rules for template authors
+// (names, lengths, no unknown fields), which do not apply to the server's own imports and builds either. The message size limits the amount
+// of data.
 import type { TSchema } from "@sinclair/typebox";
 
-const BOUNDS = new Set(["additionalProperties", "pattern", "format", "minLength", "maxLength", "minItems", "maxItems"]);
+const RESTRICTIONS = new Set([
+  "additionalProperties",
+  "pattern",
+  "format",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
+]);
 
 /** Returns the schema with only its types, required members and literal values. */
 export const toOpenSchema = <Schema extends TSchema>(schema: Schema): Schema => {
   const copy: TSchema = { ...schema };
-  for (const key of BOUNDS) delete copy[key];
+  for (const key of RESTRICTIONS) delete copy[key];
   if (copy.properties) copy.properties = toOpenSchemas(copy.properties as Record<string, TSchema>);
   if (copy.patternProperties) copy.patternProperties = toOpenSchemas(copy.patternProperties as Record<string, TSchema>);
   if (copy.items) copy.items = toOpenSchema(copy.items as TSchema);

@@ -1,5 +1,5 @@
-// Tags that decide which worker may take a job. A worker must match all tags of the job; the reserved ones name the organization, the
-// provisioner and, once a workspace exists somewhere, its place. Pure.
+// Tags that decide which worker may take a job. A worker must match all tags of the job. Reserved tags name the organization, the
+// provisioner and, once a workspace exists, its place. Pure.
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { findPlace } from "./workspace-record.ts";
 
@@ -34,8 +34,8 @@ export const buildTags = (
   const tags = { ...terraform?.workspace_tags, ...manifest.tags };
   const needsWorker = terraform_workers || !isForBuiltIn(tags);
   const kind = provisioner === "external" ? (external?.provisioner ?? "") : provisioner;
-  const isAway = provisioner === "external" || (provisioner === "terraform" && needsWorker);
-  return { ...tags, ...(isAway ? { provisioner: kind, organization: organization_id } : {}) };
+  const runsOnWorker = provisioner === "external" || (provisioner === "terraform" && needsWorker);
+  return { ...tags, ...(runsOnWorker ? { provisioner: kind, organization: organization_id } : {}) };
 };
 
 /**
@@ -56,9 +56,9 @@ export const getRequestedTags = ({
 }: Tags): Record<string, string> =>
   Object.fromEntries(Object.entries(tags).filter(([name, value]) => WORKER_TAGS[name] !== value));
 
-/** Adds the place from the state of the previous build: the workspace stays where it is. */
-export const addPlaceTag = (tags: Tags, left: string | null): Record<string, string> => {
-  const place = tags.provisioner === undefined ? undefined : findPlace(left);
+/** Adds the place from the state of the previous build, so that the workspace stays where it is. */
+export const addPlaceTag = (tags: Tags, previousState: string | null): Record<string, string> => {
+  const place = tags.provisioner === undefined ? undefined : findPlace(previousState);
   return place === undefined ? { ...tags } : { ...tags, place };
 };
 
@@ -73,18 +73,18 @@ export const bindTagsToWorker = (tags: Tags, places: Tags | undefined): Tags => 
 
 /**
  * Returns the tags of a workspace's next Terraform build if the result of this one was never reported: it needs the worker whose folder has
- * the state, because any other would create everything again.
+ * the state, because any other worker would create all resources again.
  */
 export const toUnreportedBuildTags = ({ provisioner, organization, place }: Tags): Record<string, string> =>
   provisioner === "terraform" && organization !== undefined && place !== undefined
     ? { provisioner, organization, place }
     : {};
 
-/** Removes that restriction once the result is known, or someone has decided to do without it. */
+/** Removes the binding to a worker once the result is known, or an administrator has decided not to wait for it. */
 export const unbindTagsFromWorker = (tags: Tags): Tags => {
   if (tags.provisioner !== "terraform") return tags;
-  const { place: _, ...received } = tags;
-  return received;
+  const { place: _, ...others } = tags;
+  return others;
 };
 
 /** Returns true if the worker may take a job with these tags. Always false for jobs that need no external worker. */

@@ -37,7 +37,7 @@ export type WorkerOptions = {
 
 const INITIAL_RETRY_MS = 100;
 const MAX_BACKOFF_MS = 10_000;
-/** A rejected key may have just been created and not be known everywhere, so it is retried at a low rate. */
+/** Maximum delay after a rejected key, which is retried because it may be new and not yet known to all nodes. */
 const MAX_REFUSED_BACKOFF_MS = 60_000;
 const STABLE_AFTER_MS = 5_000;
 
@@ -47,17 +47,17 @@ export const runWorker = async (options: WorkerOptions): Promise<void> => {
   const processHold = keepProcessAlive();
   try {
     for (let failures = 0; !signal.aborted; failures++) {
-      const began = clock.monotonic();
+      const startedAt = clock.monotonic();
       const { reason, refused } = await new Connection(options).run();
       if (signal.aborted) return;
-      if (!refused && clock.monotonic() - began >= STABLE_AFTER_MS) failures = 0;
+      if (!refused && clock.monotonic() - startedAt >= STABLE_AFTER_MS) failures = 0;
       const maxDelay = Math.min(
         refused ? MAX_REFUSED_BACKOFF_MS : MAX_BACKOFF_MS,
         INITIAL_RETRY_MS * 2 ** Math.min(failures, 20),
       );
-      const wait = Math.round(maxDelay * (0.5 + random() / 2));
-      log("worker").warn("not connected, trying again in {wait} ms: {reason}", { wait, reason });
-      await pause(clock, wait, signal);
+      const delay_ms = Math.round(maxDelay * (0.5 + random() / 2));
+      log("worker").warn("not connected, trying again in {wait} ms: {reason}", { wait: delay_ms, reason });
+      await pause(clock, delay_ms, signal);
     }
   } finally {
     processHold.cancel();
@@ -72,13 +72,13 @@ class Connection {
   readonly #socket: WebSocket;
   readonly #outbox: Outbox;
   readonly #jobs = new Map<string, { abort: AbortController; done: Promise<void> }>();
-  /** Readers that wait for a chunk of a file, by job. */
-  readonly #asked = new Map<string, (piece: PendingPiece) => void>();
-  /** Jobs that wait for the decision on their cost. */
-  readonly #charged = new Map<string, (refused: string | undefined) => void>();
-  /** True once the server has said which kept states it already stores. */
-  #isAnswered = false;
-  #heard_at: number;
+  /** Functions that receive the requested chunk of a file, by job. */
+  readonly #pieceWaiters = new Map<string, (piece: PendingPiece) => void>();
+  /** Functions that receive the decision on the cost of a build, by job. */
+  readonly #chargeWaiters = new Map<string, (refused: string | undefined) => void>();
+  /** True if the server confirms which of the worker's kept states it stores. */
+  #confirmsStored = false;
+  #lastMessageAt: number;
 
   constructor(options: WorkerOptions) {
     const { endpoint, key, clock } = options;
@@ -86,79 +86,79 @@ class Connection {
     const credentials = { headers: { "Service-Session-Token": key }, perMessageDeflate: false };
     this.#socket = new WebSocket(endpoint, credentials as never);
     this.#outbox = new Outbox(this.#socket, clock);
-    this.#heard_at = clock.monotonic();
+    this.#lastMessageAt = clock.monotonic();
   }
 
-  /** Runs one connection until everything of it has ended, including its jobs; returns why it ended. */
+  /** Runs one connection until it and all of its jobs have ended. Returns why it ended. */
   async run(): Promise<{ reason: string; refused: boolean }> {
     const { clock, signal } = this.#options;
     const socket = this.#socket;
-    const ended = Promise.withResolvers<{ reason: string; refused: boolean }>();
+    const endResult = Promise.withResolvers<{ reason: string; refused: boolean }>();
     let refusal = "";
     socket.onerror = (event) => {
       refusal = (event as ErrorEvent).message ?? "";
     };
     socket.onclose = ({ code, reason }) => {
       const status = /status code: (\d{3})/.exec(refusal)?.[1];
-      if (status) ended.resolve({ reason: `the server answered ${status}`, refused: status === "401" });
-      else ended.resolve({ reason: reason || refusal || `the connection was closed (${code})`, refused: false });
+      if (status) endResult.resolve({ reason: `the server answered ${status}`, refused: status === "401" });
+      else endResult.resolve({ reason: reason || refusal || `the connection was closed (${code})`, refused: false });
     };
     socket.onmessage = ({ data }) => this.#handleMessage(data as string | Uint8Array);
     const heartbeat = clock.every(HEARTBEAT_INTERVAL_MS, () => {
       this.#outbox.sendNow({ type: "alive" });
-      if (clock.monotonic() - this.#heard_at < SILENCE_TIMEOUT_MS) return;
-      ended.resolve({ reason: "nothing was heard of the server", refused: false });
+      if (clock.monotonic() - this.#lastMessageAt < SILENCE_TIMEOUT_MS) return;
+      endResult.resolve({ reason: "nothing was heard of the server", refused: false });
       socket.terminate();
     });
     const onAbort = (): void => {
       this.#outbox.sendNow({ type: "leaving" });
       socket.close(1000, "the worker stops");
-      ended.resolve({ reason: "stopped", refused: false });
+      endResult.resolve({ reason: "stopped", refused: false });
     };
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
     try {
-      return await ended.promise;
+      return await endResult.promise;
     } finally {
       heartbeat.cancel();
       signal.removeEventListener("abort", onAbort);
-      // The next connection may bring the same workspace again, so everything of this one must have ended first.
+      // The next connection may receive a job for the same workspace, so all jobs of this one must have ended first.
       for (const { abort } of this.#jobs.values()) abort.abort(new Error("the server is out of reach"));
       await Promise.all([...this.#jobs.values()].map(({ done }) => done));
     }
   }
 
   #handleMessage(data: string | Uint8Array): void {
-    this.#heard_at = this.#options.clock.monotonic();
+    this.#lastMessageAt = this.#options.clock.monotonic();
     const message = readServerMessage(data);
     if (!message) {
       this.#socket.close(1002, "a message was not understood");
       return;
     }
     if (message.type === "welcome") {
-      this.#isAnswered = message.answers?.includes("kept") === true;
+      this.#confirmsStored = message.answers?.includes("kept") === true;
       this.#options.connected?.(message.name);
       void this.#reportRetained();
     }
     if (message.type === "cancel") this.#jobs.get(message.job_id)?.abort.abort(new Error("the build was cancelled"));
-    if (message.type === "piece") this.#asked.get(message.job_id)?.(message);
-    if (message.type === "charged") this.#charged.get(message.job_id)?.(message.refused);
+    if (message.type === "piece") this.#pieceWaiters.get(message.job_id)?.(message);
+    if (message.type === "charged") this.#chargeWaiters.get(message.job_id)?.(message.refused);
     if (message.type === "forget") this.#options.provisioners.get(message.provisioner)?.releaseState?.(message.request);
     if (message.type === "stored")
       void this.#options.provisioners.get(message.provisioner)?.dropRetained?.(message.builds);
     if (message.type === "job" || message.type === "plan" || message.type === "import") this.#begin(message);
   }
 
-  /** Reports results that the server has not confirmed: after each connection, and with each new job. Never rejects. */
+  /** Reports results that the server has not confirmed. Called after each connection and with each new job. Never rejects. */
   async #reportRetained(): Promise<void> {
-    if (!this.#isAnswered) return;
+    if (!this.#confirmsStored) return;
     for (const [name, provisioner] of this.#options.provisioners) {
       try {
         const builds = (await provisioner.listRetained?.()) ?? [];
         if (builds.length === 0) continue;
         this.#outbox.enqueue({ type: "kept", provisioner: name, builds: builds.slice(0, MAX_RETAINED) });
       } catch (error) {
-        log("worker").warn("what is kept of earlier builds cannot be read: {error}", { error });
+        log("worker").warn("the kept results of earlier builds cannot be read: {error}", { error });
       }
     }
   }
@@ -167,12 +167,12 @@ class Connection {
     const { job_id } = message.request;
     if (this.#jobs.has(job_id)) return;
     void this.#reportRetained();
-    const what = { job: "build", plan: "dry run", import: "import" }[message.type];
-    log("worker").info("{what} {job_id} begins", { what, job_id });
+    const kind = { job: "build", plan: "dry run", import: "import" }[message.type];
+    log("worker").info("{what} {job_id} begins", { what: kind, job_id });
     const abort = new AbortController();
     const done = this.#runJob(message, abort.signal).finally(() => {
       this.#jobs.delete(job_id);
-      log("worker").info("{what} {job_id} has ended", { what, job_id });
+      log("worker").info("{what} {job_id} has ended", { what: kind, job_id });
     });
     this.#jobs.set(job_id, { abort, done });
   }
@@ -188,23 +188,23 @@ class Connection {
       const provisioner = this.#options.provisioners.get(name);
       if (!provisioner) throw new ProvisionError(`The worker does not run workspaces of the kind "${name}".`);
       if (message.type === "import") {
-        const found = await this.#import(provisioner, message.request, files, signal);
-        this.#sendState(job_id, formatImport(found));
+        const imported = await this.#import(provisioner, message.request, files, signal);
+        this.#sendState(job_id, formatImport(imported));
         return this.#outbox.enqueue({ type: "done", job_id, state: null, has_left: true });
       }
       await this.#runProvisioner(message, provisioner, files, signal);
     } catch (error) {
       const left = error instanceof ProvisionError ? error.left : undefined;
       if (left) this.#sendState(job_id, left.state);
-      const more = left ? { has_left: true } : {};
-      if (signal.aborted) this.#outbox.enqueue({ type: "canceled", job_id, ...more });
+      const extraFields = left ? { has_left: true } : {};
+      if (signal.aborted) this.#outbox.enqueue({ type: "canceled", job_id, ...extraFields });
       else if (error instanceof ProvisionError) {
         this.#outbox.enqueue({
           type: "failed",
           job_id,
           error: error.message.slice(0, 65_536),
           code: error.code,
-          ...more,
+          ...extraFields,
         });
       } else {
         log("worker").error("job {job_id} failed: {error}", { job_id, error });
@@ -222,16 +222,21 @@ class Connection {
   ): Promise<void> {
     const { job_id } = requested;
     const request = await files.complete(requested);
-    const report = this.#makeReport(job_id, signal);
+    const report = this.#createReport(job_id, signal);
     const { state, made }: ProvisionResult =
       type === "plan"
         ? { state: null, made: await provisioner.plan?.(request, report, signal) }
         : await provisioner.run(request, report, signal);
-    const shown = made && { ...made, resources: [...made.resources], secrets: [...made.secrets] };
-    const more = shown ? { made: shown } : {};
+    const reported = made && { ...made, resources: [...made.resources], secrets: [...made.secrets] };
+    const extraFields = reported ? { made: reported } : {};
     const hasLeft = type === "job" && (made !== undefined || request.terraform !== undefined);
     if (hasLeft) this.#sendState(job_id, state);
-    this.#outbox.enqueue({ type: "done", job_id, ...(hasLeft ? { state: null, has_left: true } : { state }), ...more });
+    this.#outbox.enqueue({
+      type: "done",
+      job_id,
+      ...(hasLeft ? { state: null, has_left: true } : { state }),
+      ...extraFields,
+    });
   }
 
   async #import(
@@ -249,7 +254,7 @@ class Connection {
     return provisioner.importTemplate(
       { ...requested, archive },
       source,
-      this.#makeReport(requested.job_id, signal),
+      this.#createReport(requested.job_id, signal),
       signal,
     );
   }
@@ -259,18 +264,18 @@ class Connection {
     for (const text of splitIntoPieces(state ?? "")) this.#outbox.enqueue({ type: "left", job_id, text });
   }
 
-  /** One at a time for each job. Rejects with the reason of `signal`. */
+  /** Requests one chunk of a file; each job may request one chunk at a time. Rejects with the reason of `signal`. */
   #requestPiece(job_id: string, file: JobFile, offset: number, signal: AbortSignal): Promise<Piece> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
-        this.#asked.delete(job_id);
+        this.#pieceWaiters.delete(job_id);
         reject(signal.reason);
       };
       if (signal.aborted) return onAbort();
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#asked.set(job_id, (piece) => {
+      this.#pieceWaiters.set(job_id, (piece) => {
         if (piece.file !== file || piece.offset !== offset) return;
-        this.#asked.delete(job_id);
+        this.#pieceWaiters.delete(job_id);
         signal.removeEventListener("abort", onAbort);
         resolve(piece);
       });
@@ -283,18 +288,18 @@ class Connection {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    this.#charged.set(job_id, (refused) =>
+    this.#chargeWaiters.set(job_id, (refused) =>
       refused === undefined ? resolve() : reject(new ProvisionError(refused, "INSUFFICIENT_QUOTA")),
     );
     if (signal.aborted) onAbort();
     else this.#outbox.enqueue({ type: "charge", job_id, daily_cost });
     return promise.finally(() => {
-      this.#charged.delete(job_id);
+      this.#chargeWaiters.delete(job_id);
       signal.removeEventListener("abort", onAbort);
     });
   }
 
-  #makeReport(job_id: string, signal: AbortSignal): BuildReport {
+  #createReport(job_id: string, signal: AbortSignal): BuildReport {
     const limit = new OutputLimit();
     let timings = 0;
     return {

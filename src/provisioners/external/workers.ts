@@ -1,5 +1,5 @@
-// All connected workers: which may take a job, which are free, which have gone silent. The job queue reserves a slot here before it hands
-// out a job (rules PV-8 to PV-11).
+// Tracks all connected workers: which of them may take a job, which have free slots, and which are silent. The job queue reserves a slot
+// here before it hands out a job (rules PV-8 to PV-11).
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { ConnectedWorker, type WorkerFacts, type WorkerLink } from "./connected-worker.ts";
@@ -8,11 +8,11 @@ import { canRun, type Tags, type WorkerScope } from "./tags.ts";
 
 export class Workers {
   readonly #clock: Clock;
-  /** By ID, the least recently used first. */
+  /** Connected workers by ID, the least recently used first. */
   readonly #workers = new Map<string, ConnectedWorker>();
   readonly #holders = new Map<string, ConnectedWorker>();
   readonly #listeners: (() => void)[] = [];
-  #watch: Timer | undefined;
+  #silenceTimer: Timer | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -25,14 +25,14 @@ export class Workers {
 
   /** Adds an authenticated worker. An existing connection with the same ID has broken and is removed. */
   connect(facts: WorkerFacts, link: WorkerLink): ConnectedWorker {
-    const before = this.#workers.get(facts.id);
+    const existing = this.#workers.get(facts.id);
     const worker = new ConnectedWorker(facts, link, this.#clock);
-    if (before) {
-      this.removeWorker(before, "another connection with its name has taken over");
-      before.close("another worker of this name has connected");
+    if (existing) {
+      this.removeWorker(existing, "another connection with its name has taken over");
+      existing.close("another worker of this name has connected");
     }
     this.#workers.set(facts.id, worker);
-    this.#watch ??= this.#clock.every(HEARTBEAT_INTERVAL_MS, () => this.#removeSilent());
+    this.#silenceTimer ??= this.#clock.every(HEARTBEAT_INTERVAL_MS, () => this.#removeSilent());
     this.#notifyListeners();
     return worker;
   }
@@ -66,15 +66,15 @@ export class Workers {
     job_id: string,
     tags: Tags,
   ): { readonly id: string; readonly name: string; readonly places: Tags } | undefined {
-    let best: ConnectedWorker | undefined;
-    for (const worker of this.#findMatching(tags)) if (worker.free > (best?.free ?? 0)) best = worker;
-    if (!best) return undefined;
-    best.hold(job_id);
-    this.#holders.set(job_id, best);
-    // Moves the worker to the end, so that among equals the least recently used one is next.
-    this.#workers.delete(best.facts.id);
-    this.#workers.set(best.facts.id, best);
-    return { id: best.facts.id, name: best.facts.name, places: best.facts.places };
+    let freest: ConnectedWorker | undefined;
+    for (const worker of this.#findMatching(tags)) if (worker.free > (freest?.free ?? 0)) freest = worker;
+    if (!freest) return undefined;
+    freest.hold(job_id);
+    this.#holders.set(job_id, freest);
+    // Moves the worker to the end, so that the least recently used one of equally free workers is next.
+    this.#workers.delete(freest.facts.id);
+    this.#workers.set(freest.facts.id, freest);
+    return { id: freest.facts.id, name: freest.facts.name, places: freest.facts.places };
   }
 
   /** Returns the worker that has a slot reserved for this job. */
@@ -89,7 +89,7 @@ export class Workers {
     if (holder?.release(job_id)) this.#notifyListeners();
   }
 
-  /** The connected workers, with what decides which jobs they may take. */
+  /** The connected workers, with the properties that decide which jobs they may take. */
   get present(): readonly (WorkerScope & { readonly id: string })[] {
     return [...this.#workers.values()]
       .map(({ facts: { id, organization_id, provisioners, tags, places } }) => ({
@@ -121,7 +121,7 @@ export class Workers {
     }
   }
 
-  /** Closes all connections because another node has taken over; reconnecting workers find it. */
+  /** Closes all connections because another node has taken over. The workers reconnect to that node. */
   closeAll(reason: string): void {
     for (const worker of [...this.#workers.values()]) {
       this.removeWorker(worker, reason);
@@ -139,16 +139,16 @@ export class Workers {
 
   #removeSilent(): void {
     for (const worker of [...this.#workers.values()]) {
-      if (worker.silence < SILENCE_TIMEOUT_MS) continue;
-      log("provisioners").warn("worker {name} has not been heard of and is given up", { name: worker.facts.name });
+      if (worker.silence_ms < SILENCE_TIMEOUT_MS) continue;
+      log("provisioners").warn("worker {name} is silent and is considered lost", { name: worker.facts.name });
       this.removeWorker(worker, "nothing was heard of it");
       worker.close("nothing was heard of you");
     }
   }
 
   #stopWatching(): void {
-    this.#watch?.cancel();
-    this.#watch = undefined;
+    this.#silenceTimer?.cancel();
+    this.#silenceTimer = undefined;
   }
 
   #notifyListeners(): void {

@@ -1,8 +1,8 @@
-// The server's record of a workspace created by an external worker: its place, and the provisioner's state. Pure.
+// Reads and writes the server's record of a workspace that an external worker has created: the place, and the provisioner's state. Pure.
 
 type PlacedState = { readonly place?: string; readonly inner: string | null };
 
-const read = (state: string | null): PlacedState => {
+const parseState = (state: string | null): PlacedState => {
   if (state === null) return { inner: null };
   try {
     const { place, inner } = JSON.parse(state) as { place?: unknown; inner?: unknown };
@@ -13,11 +13,11 @@ const read = (state: string | null): PlacedState => {
 };
 
 /** Returns the workspace's place; undefined if it has none. */
-export const findPlace = (state: string | null): string | undefined => read(state).place;
+export const findPlace = (state: string | null): string | undefined => parseState(state).place;
 
 /** Returns the provisioner's own state. */
-export const getInnerState = (state: string | null): string | null => read(state).inner;
+export const getInnerState = (state: string | null): string | null => parseState(state).inner;
 
-/** Returns the state to store after a build; null once nothing exists anywhere. */
+/** Returns the state to store after a build; null if the workspace has no resources any more. */
 export const toPlacedState = (place: string | undefined, inner: string | null, isDelete: boolean): string | null =>
   isDelete || (place === undefined && inner === null) ? null : JSON.stringify({ place, inner });

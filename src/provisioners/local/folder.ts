@@ -1,5 +1,5 @@
-// The folder of a local workspace: <data_dir>/workspaces/<id>/ with the user's home, the daemon's log and the record of its process.
-// Rejects every other path, and follows no link out of it (rule LP-3).
+// Manages the folder of a local workspace: <data_dir>/workspaces/<id>/ with the user's home, the daemon's log and the record of its
+// process. Rejects every other path, and follows no link out of the folder (rule LP-3).
 import {
   chmodSync,
   chownSync,
@@ -15,7 +15,7 @@ import { join, resolve } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
 import { isUuid } from "#base/ids.ts";
 import { readRegularText } from "#base/system/regular-file.ts";
-import { makeHome } from "./home-files.ts";
+import { createHome } from "./home-files.ts";
 import { emptyHomeAsOwner, grantAccess, restrictToServer } from "./ownership.ts";
 import type { ProcessMark } from "./process-table.ts";
 import type { LocalUser } from "./user.ts";
@@ -33,7 +33,7 @@ export class WorkspaceFolder {
   readonly snapshots: string;
   readonly #root: string;
   readonly #record: string;
-  /** The home that is being replaced, during the replacement. */
+  /** The path of the old home during a replacement. */
   readonly #replaced: string;
 
   /** `root` is <data_dir>/workspaces. */
@@ -52,7 +52,7 @@ export class WorkspaceFolder {
   /** Creates missing folders. Only the server's user can read them; the home is readable by the user that the workspace runs as. */
   create(user?: LocalUser): void {
     this.prepare();
-    if (readKind(this.home) === undefined) makeHome(this.home);
+    if (readKind(this.home) === undefined) createHome(this.home);
     if (user) grantAccess(this.#root, this.path, this.home, user);
     else restrictToServer([this.path]);
   }
@@ -78,18 +78,18 @@ export class WorkspaceFolder {
   }
 
   /**
-   * Replaces the home with the folder `draft`. After a crash in between, `finishReplacement` finds one of the two. Returns the path of the former
-   * home, which may be removed.
+   * Replaces the home with the folder `draft`. After a crash in between, `finishReplacement` finds one of the two. Returns the path of the
+   * old home, which may be removed.
    */
   replaceHome(draft: string): string | undefined {
-    const had = readKind(this.home) !== undefined;
-    if (had) renameSync(this.home, this.#replaced);
+    const hadHome = readKind(this.home) !== undefined;
+    if (hadHome) renameSync(this.home, this.#replaced);
     failpoint("home_replaced");
     renameSync(draft, this.home);
-    return had ? this.#replaced : undefined;
+    return hadHome ? this.#replaced : undefined;
   }
 
-  /** Restores a home whose replacement was interrupted. Returns the remains of a former home, which may be removed. */
+  /** Restores a home whose replacement was interrupted. Returns the path of an old home that remains, which may be removed. */
   finishReplacement(): string | undefined {
     if (readKind(this.#replaced) === undefined) return undefined;
     if (readKind(this.home) !== undefined) return this.#replaced;
@@ -97,15 +97,15 @@ export class WorkspaceFolder {
     return undefined;
   }
 
-  /** Returns the folder of a copy of the home; the caller creates it. */
-  snapshot(id: string): string {
+  /** Returns the path of a copy of the home; the caller creates the folder. */
+  toSnapshotPath(id: string): string {
     if (!isUuid(id)) throw new Error("a snapshot is named by a UUID");
     return join(this.snapshots, id.toLowerCase());
   }
 
   /** Creates an empty folder for an incoming copy, owned by the server or by the user that does the copying. */
-  makeDraft(id: string, user?: Pick<LocalUser, "uid" | "gid">): string {
-    const draft = this.draft(id, user ? "user" : "server");
+  createDraft(id: string, user?: Pick<LocalUser, "uid" | "gid">): string {
+    const draft = this.toDraftPath(id, user ? "user" : "server");
     mkdirSync(this.snapshots, { recursive: true, mode: 0o700 });
     chmodSync(this.snapshots, 0o700);
     mkdirSync(draft, { mode: 0o700 });
@@ -113,7 +113,7 @@ export class WorkspaceFolder {
     return draft;
   }
 
-  /** Closes a draft to the user that has filled it, even to a program that still has the folder open. */
+  /** Takes a draft away from the user that has filled it, even from a program that still has the folder open. */
   closeDraft(draft: string): void {
     chownSync(draft, process.geteuid?.() ?? 0, process.getegid?.() ?? 0);
   }
@@ -122,7 +122,7 @@ export class WorkspaceFolder {
    * Returns the folder of a copy in progress: next to the home if the workspace's user writes it, else in a folder that only the server can
    * reach.
    */
-  draft(id: string, by: "server" | "user"): string {
+  toDraftPath(id: string, by: "server" | "user"): string {
     if (!isUuid(id)) throw new Error("a snapshot is named by a UUID");
     return join(by === "user" ? this.path : this.snapshots, `${id.toLowerCase()}.draft`);
   }
@@ -132,7 +132,7 @@ export class WorkspaceFolder {
   }
 
   /** Returns the record of the last started daemon; undefined if it is missing or unreadable. */
-  record(): DaemonRecord | undefined {
+  readRecord(): DaemonRecord | undefined {
     try {
       const { pid, started, token } = JSON.parse(readRegularText(this.#record) ?? "") as Partial<DaemonRecord>;
       return Number.isInteger(pid) && Number(pid) > 1 && typeof started === "string" && typeof token === "string"
@@ -163,7 +163,7 @@ export class WorkspaceFolder {
       rmSync(this.path, { recursive: true, force: true });
     } catch {
       // Package caches make their folders read-only; the owner can make them writable again.
-      unlock(this.path);
+      makeWritable(this.path);
       rmSync(this.path, { recursive: true, force: true });
     }
   }
@@ -182,9 +182,9 @@ const readKind = (path: string): "directory" | "other" | undefined => {
   return stat.isDirectory() ? "directory" : "other";
 };
 
-const unlock = (folder: string): void => {
+const makeWritable = (folder: string): void => {
   chmodSync(folder, 0o700);
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) unlock(join(folder, entry.name));
+    if (entry.isDirectory()) makeWritable(join(folder, entry.name));
   }
 };

@@ -5,15 +5,17 @@ import { pause } from "#base/retry.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { findProcessesAtHome, isAlive, isStopped, type ProcessMark } from "./process-table.ts";
 
-const KEEPER =
+const STOP_SCRIPT =
   'while read -r p; do all="$all $p"; kill -STOP "$p" 2>/dev/null; echo "$p"; done; for p in $all; do kill -CONT "$p" 2>/dev/null; done';
 /** A process may have started another just before it was stopped, so the scan is repeated until it finds nothing new. */
 const MAX_ROUNDS = 100;
 const POLL_MS = 2;
-/** A process that has not stopped by then waits for its vfork child, which was stopped before its exec, so it can never stop. */
+/**
+ * A process that has not stopped by then waits for its vfork child. The child was stopped before its exec, so the process can never stop.
+ */
 const STOP_TIMEOUT_MS = 300;
 /** Maximum number of attempts; between two attempts all processes are resumed. */
-const MAX_TRIES = 20;
+const MAX_ATTEMPTS = 20;
 const RETRY_DELAY_MS = 20;
 
 export type FrozenHome = {
@@ -23,22 +25,22 @@ export type FrozenHome = {
 
 /** Stops every process of the home. Processes that were already stopped stay stopped afterwards. Throws ProvisionError. */
 export const freeze = async (home: string, clock: Clock): Promise<FrozenHome> => {
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await freezeOnce(home, clock);
     } catch (error) {
-      if (!(error instanceof StillRunningError) || tries === MAX_TRIES) throw error;
+      if (!(error instanceof StillRunningError) || attempt === MAX_ATTEMPTS) throw error;
       await pause(clock, RETRY_DELAY_MS);
     }
   }
 };
 
-/** A process is still running. */
+/** A process did not stop in time. */
 class StillRunningError extends ProvisionError {}
 
 const freezeOnce = async (home: string, clock: Clock): Promise<FrozenHome> => {
   if (findProcessesAtHome(home).length === 0) return { thaw: async () => {} };
-  const keeper = Bun.spawn(["/bin/sh", "-c", KEEPER], {
+  const keeper = Bun.spawn(["/bin/sh", "-c", STOP_SCRIPT], {
     env: { PATH: "/usr/bin:/bin" },
     cwd: "/",
     stdin: "pipe",
@@ -47,7 +49,7 @@ const freezeOnce = async (home: string, clock: Clock): Promise<FrozenHome> => {
     // A signal to the server's process group must not kill the shell before it has resumed all processes.
     detached: true,
   });
-  const answers = keeper.stdout.getReader();
+  const stoppedLines = keeper.stdout.getReader();
   const thaw = async (): Promise<void> => {
     await keeper.stdin.end();
     await keeper.exited;
@@ -56,16 +58,16 @@ const freezeOnce = async (home: string, clock: Clock): Promise<FrozenHome> => {
   const isNew = ({ pid, started }: ProcessMark): boolean => seen.get(pid) !== started;
   try {
     for (let round = 0; ; round++) {
-      const found = findProcessesAtHome(home).filter(isNew);
-      if (found.length === 0) return { thaw };
+      const newProcesses = findProcessesAtHome(home).filter(isNew);
+      if (newProcesses.length === 0) return { thaw };
       if (round === MAX_ROUNDS)
         throw new ProvisionError("The workspace starts processes faster than they can be paused.");
-      for (const mark of found) seen.set(mark.pid, mark.started);
-      const running = found.filter((mark) => !isStopped(mark));
+      for (const mark of newProcesses) seen.set(mark.pid, mark.started);
+      const running = newProcesses.filter((mark) => !isStopped(mark));
       if (running.length === 0) continue;
       keeper.stdin.write(running.map(({ pid }) => `${pid}\n`).join(""));
       await keeper.stdin.flush();
-      await waitForLines(answers, running.length);
+      await waitForLines(stoppedLines, running.length);
       await waitUntilStopped(running, clock);
     }
   } catch (error) {
@@ -74,23 +76,23 @@ const freezeOnce = async (home: string, clock: Clock): Promise<FrozenHome> => {
   }
 };
 
-/** Waits for this many lines. */
+/** Waits until the shell has printed this many lines, one for each stopped process. */
 const waitForLines = async (
   reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
   count: number,
 ): Promise<void> => {
-  for (let left = count; left > 0; ) {
+  for (let remaining = count; remaining > 0; ) {
     const { done, value } = await reader.read();
     if (done) throw new ProvisionError("The workspace's processes cannot be paused.");
-    for (const byte of value ?? []) if (byte === 10) left -= 1;
+    for (const byte of value ?? []) if (byte === 10) remaining -= 1;
   }
 };
 
-/** A signal takes effect only when a process returns from its system call. */
+/** Waits until the processes have stopped: a signal takes effect only when a process returns from its system call. */
 const waitUntilStopped = async (marks: readonly ProcessMark[], clock: Clock): Promise<void> => {
-  const until = clock.monotonic() + STOP_TIMEOUT_MS;
+  const deadlineMs = clock.monotonic() + STOP_TIMEOUT_MS;
   while (marks.some((mark) => isAlive(mark) && !isStopped(mark))) {
-    if (clock.monotonic() > until)
+    if (clock.monotonic() > deadlineMs)
       throw new StillRunningError("A process of the workspace does not react to being paused.");
     await pause(clock, POLL_MS);
   }

@@ -1,5 +1,5 @@
-// Copies the files of a home with the cheapest method its file system supports: a btrfs subvolume, copies that share data (reflink), or a
-// compressed archive. Files of another user are read and unpacked as that user, so that symbolic links cannot reach anything else.
+// Copies the files of a home with the cheapest method that its file system supports: a btrfs subvolume, copies that share data (reflink),
+// or a compressed archive. Files of another user are read and unpacked as that user, so that symbolic links cannot reach anything else.
 import { createReadStream, createWriteStream, lstatSync, mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,8 +12,8 @@ import { ProvisionError } from "../provisioner.ts";
 
 export type FileOwner = { readonly uid: number; readonly gid: number };
 
-const ARCHIVE = "home.tar.zst";
-const TREE = "home";
+const ARCHIVE_FILE = "home.tar.zst";
+const TREE_FOLDER = "home";
 const ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C" };
 const FAST_COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const BTRFS_MAGIC = 0x9123683e;
@@ -28,7 +28,7 @@ const isSubvolume = (path: string): boolean => isOnBtrfs(path) && lstatSync(path
 const findBtrfs = (): string | null => Bun.which("btrfs", { PATH: ENV.PATH });
 
 /** Creates an empty home, as a subvolume if possible so that it can be copied instantly. */
-export const makeHome = (home: string): void => {
+export const createHome = (home: string): void => {
   const program = isOnBtrfs(join(home, "..")) ? findBtrfs() : null;
   if (program)
     Bun.spawnSync([program, "subvolume", "create", home], { env: ENV, stdio: ["ignore", "ignore", "ignore"] });
@@ -57,9 +57,9 @@ export const copyHome = async (
   { home, to, as }: { readonly home: string; readonly to: string; readonly as?: FileOwner | undefined },
   signal: AbortSignal,
 ): Promise<void> => {
-  if (method === "archive") return pack(home, join(to, ARCHIVE), as, signal);
+  if (method === "archive") return archiveHome(home, join(to, ARCHIVE_FILE), as, signal);
   await runProgram(["sync", "-f", home], "write the workspace's files to the disk", { signal });
-  const tree = join(to, TREE);
+  const tree = join(to, TREE_FOLDER);
   if (method === "btrfs")
     await runProgram(["btrfs", "subvolume", "snapshot", home, tree], "copy the workspace's files", { signal });
   else
@@ -72,9 +72,9 @@ export const copyHome = async (
 
 /** Returns the method of the copy in this folder; undefined if none exists. */
 export const readMethod = (copy: string): SnapshotMethod | undefined => {
-  if (lstatSync(join(copy, ARCHIVE), { throwIfNoEntry: false })?.isFile()) return "archive";
-  if (!lstatSync(join(copy, TREE), { throwIfNoEntry: false })) return undefined;
-  return isSubvolume(join(copy, TREE)) ? "btrfs" : "reflink";
+  if (lstatSync(join(copy, ARCHIVE_FILE), { throwIfNoEntry: false })?.isFile()) return "archive";
+  if (!lstatSync(join(copy, TREE_FOLDER), { throwIfNoEntry: false })) return undefined;
+  return isSubvolume(join(copy, TREE_FOLDER)) ? "btrfs" : "reflink";
 };
 
 /** Creates a home at `to`, which must not exist, from the copy in this folder. */
@@ -85,7 +85,7 @@ export const unpackHome = async (
 ): Promise<void> => {
   const method = readMethod(copy);
   if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
-  const tree = join(copy, TREE);
+  const tree = join(copy, TREE_FOLDER);
   if (method === "btrfs")
     return runProgram(["btrfs", "subvolume", "snapshot", tree, to], "restore the workspace's files", { signal });
   if (method === "reflink") {
@@ -97,9 +97,9 @@ export const unpackHome = async (
       },
     );
   }
-  makeHome(to);
+  createHome(to);
   if (as) await runProgram(["chown", `${as.uid}:${as.gid}`, to], "restore the workspace's files", { signal });
-  await unpack(join(copy, ARCHIVE), to, as, signal);
+  await unpackArchive(join(copy, ARCHIVE_FILE), to, as, signal);
 };
 
 /** Yields the copy in this folder as a tar archive. Throws ProvisionError, possibly after the last chunk. */
@@ -107,7 +107,7 @@ export async function* readCopy(copy: string, signal: AbortSignal): AsyncGenerat
   const method = readMethod(copy);
   if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
   if (method === "archive") {
-    const from = createReadStream(join(copy, ARCHIVE));
+    const from = createReadStream(join(copy, ARCHIVE_FILE));
     const bytes = createZstdDecompress();
     from.on("error", (error) => bytes.destroy(error));
     try {
@@ -121,14 +121,14 @@ export async function* readCopy(copy: string, signal: AbortSignal): AsyncGenerat
     return;
   }
   // Only the server can reach this folder.
-  const child = spawn([...TAR, "-C", join(copy, TREE), "-cf", "-", "."], { signal });
+  const child = spawn([...TAR, "-C", join(copy, TREE_FOLDER), "-cf", "-", "."], { signal });
   yield* drain(child);
   await waitForExit(child, "read the snapshot", { signal });
 }
 
 /** Fills the empty folder `to` with a copy from a tar archive. */
 export const writeCopy = async (to: string, stream: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> => {
-  const file = join(to, ARCHIVE);
+  const file = join(to, ARCHIVE_FILE);
   try {
     await pipeline(
       Readable.from(stream),
@@ -144,9 +144,9 @@ export const writeCopy = async (to: string, stream: AsyncIterable<Uint8Array>, s
 
 /** Returns the size of the copy in this folder. */
 export const measureCopy = async (copy: string): Promise<number> => {
-  const archive = lstatSync(join(copy, ARCHIVE), { throwIfNoEntry: false });
+  const archive = lstatSync(join(copy, ARCHIVE_FILE), { throwIfNoEntry: false });
   if (archive) return archive.size;
-  return measureTree(join(copy, TREE));
+  return measureTree(join(copy, TREE_FOLDER));
 };
 
 /** Returns the disk usage of a folder; 0 if it does not exist. */
@@ -157,10 +157,10 @@ export const measureTree = async (path: string): Promise<number> => {
 
 /** Removes a folder with everything in it, in a separate process because a home has many files. Succeeds if it does not exist. */
 export const removeTree = async (path: string): Promise<void> => {
-  for (const tree of [path, join(path, TREE)]) {
+  for (const tree of [path, join(path, TREE_FOLDER)]) {
     const isFolder = lstatSync(tree, { throwIfNoEntry: false })?.isDirectory();
     if (!isFolder || !isSubvolume(tree)) continue;
-    // An unprivileged user may not do this; the following steps then remove it file by file.
+    // An unprivileged user may not delete subvolumes; the following steps then remove it file by file.
     await runProgram(["btrfs", "subvolume", "delete", tree], "remove a copy").catch(() => {});
   }
   const stillExists = () => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -172,7 +172,12 @@ export const removeTree = async (path: string): Promise<void> => {
   await runProgram(["rm", "-rf", "--", path], "remove a copy");
 };
 
-const pack = async (home: string, file: string, as: FileOwner | undefined, signal: AbortSignal): Promise<void> => {
+const archiveHome = async (
+  home: string,
+  file: string,
+  as: FileOwner | undefined,
+  signal: AbortSignal,
+): Promise<void> => {
   const child = spawn([...TAR, "-C", home, "-cf", "-", "."], { as, signal });
   try {
     const from = Readable.fromWeb(child.stdout as Parameters<typeof Readable.fromWeb>[0]);
@@ -187,7 +192,12 @@ const pack = async (home: string, file: string, as: FileOwner | undefined, signa
   await syncToDisk(file);
 };
 
-const unpack = async (file: string, to: string, as: FileOwner | undefined, signal: AbortSignal): Promise<void> => {
+const unpackArchive = async (
+  file: string,
+  to: string,
+  as: FileOwner | undefined,
+  signal: AbortSignal,
+): Promise<void> => {
   const child = spawn([...TAR, ...(as ? ["--no-same-owner"] : []), "-C", to, "-xpf", "-"], { as, signal });
   try {
     const bytes = createReadStream(file).pipe(createZstdDecompress());
@@ -294,9 +304,9 @@ const toFailure = (doing: string, error: unknown, signal?: AbortSignal): Error =
 /** Returns the first path in the home that `tar` or `cp` could not read, such as `~/private`. */
 const findUnreadable = (output: string, home: string): string | undefined => {
   for (const line of output.split("\n").filter((one) => one.endsWith(": Permission denied"))) {
-    const [, packed, copied] = /^tar: \.\/(.+?): C|^cp: cannot \w+ '(.+)'/.exec(line) ?? [];
-    if (packed !== undefined) return `~/${packed}`;
-    if (copied?.startsWith(`${home}/`)) return `~/${copied.slice(home.length + 1)}`;
+    const [, tarPath, cpPath] = /^tar: \.\/(.+?): C|^cp: cannot \w+ '(.+)'/.exec(line) ?? [];
+    if (tarPath !== undefined) return `~/${tarPath}`;
+    if (cpPath?.startsWith(`${home}/`)) return `~/${cpPath.slice(home.length + 1)}`;
   }
   return undefined;
 };

@@ -39,19 +39,19 @@ export class LocalHomes implements Homes {
 
   async capture({ workspace_id, snapshot_id }: SnapshotRef, signal: AbortSignal): Promise<CaptureResult> {
     const folder = this.#toFolder(workspace_id);
-    const snapshotFolder = folder.snapshot(snapshot_id);
+    const snapshotFolder = folder.toSnapshotPath(snapshot_id);
     const storedMethod = readMethod(snapshotFolder);
     if (storedMethod) return { method: storedMethod, bytes: await measureCopy(snapshotFolder) };
     if (!existsSync(folder.home)) throw new ProvisionError("The workspace has no files yet. Start it once first.");
     const method = await chooseMethod(folder.home, folder.path);
-    const as = findUser(folder.home);
+    const user = findUser(folder.home);
     await removeDrafts(folder, snapshot_id);
-    const draft = folder.makeDraft(snapshot_id, method === "reflink" ? as : undefined);
+    const draft = folder.createDraft(snapshot_id, method === "reflink" ? user : undefined);
     try {
       const frozen = await freeze(folder.home, this.#clock);
       try {
         failpoint("snapshot_frozen");
-        await copyHome(method, { home: folder.home, to: draft, as }, signal);
+        await copyHome(method, { home: folder.home, to: draft, as: user }, signal);
       } finally {
         await frozen.thaw();
       }
@@ -74,7 +74,7 @@ export class LocalHomes implements Homes {
     signal: AbortSignal,
     use: (packed: PackedFiles) => Promise<T>,
   ): Promise<T> {
-    const stream = readCopy(this.#toFolder(workspace_id).snapshot(snapshot_id), signal);
+    const stream = readCopy(this.#toFolder(workspace_id).toSnapshotPath(snapshot_id), signal);
     return use({ volumes: [], stream });
   }
 
@@ -84,12 +84,12 @@ export class LocalHomes implements Homes {
     signal: AbortSignal,
   ): Promise<CaptureResult> {
     const folder = this.#toFolder(workspace_id);
-    const snapshotFolder = folder.snapshot(snapshot_id);
+    const snapshotFolder = folder.toSnapshotPath(snapshot_id);
     const storedMethod = readMethod(snapshotFolder);
     if (storedMethod) return { method: storedMethod, bytes: await measureCopy(snapshotFolder) };
     folder.prepare();
     await removeDrafts(folder, snapshot_id);
-    const draft = folder.makeDraft(snapshot_id);
+    const draft = folder.createDraft(snapshot_id);
     try {
       await writeCopy(draft, packed.stream, signal);
       const bytes = await measureCopy(draft);
@@ -108,28 +108,28 @@ export class LocalHomes implements Homes {
     const folder = this.#toFolder(workspace_id);
     if (!folder.exists) return;
     await removeDrafts(folder, snapshot_id);
-    await removeTree(folder.snapshot(snapshot_id));
+    await removeTree(folder.toSnapshotPath(snapshot_id));
   }
 
   /** Returns true for a copy from which a home can be created instantly. */
   isSubvolume({ workspace_id, snapshot_id }: SnapshotRef): boolean {
-    return readMethod(this.#toFolder(workspace_id).snapshot(snapshot_id)) === "btrfs";
+    return readMethod(this.#toFolder(workspace_id).toSnapshotPath(snapshot_id)) === "btrfs";
   }
 
   /** Replaces the workspace's files with those of a copy; none of its processes may run. If it fails, the workspace keeps its files. */
   async restore(workspace_id: string, from: SnapshotRef, signal: AbortSignal): Promise<void> {
     const folder = this.#toFolder(workspace_id);
-    const copy = this.#toFolder(from.workspace_id).snapshot(from.snapshot_id);
-    const as = findUser(folder.home);
+    const copy = this.#toFolder(from.workspace_id).toSnapshotPath(from.snapshot_id);
+    const user = findUser(folder.home);
     await removeDrafts(folder, from.snapshot_id);
     // The workspace's user unpacks an archive; the server copies a tree, in a folder that only it can reach.
-    const draft = folder.draft(from.snapshot_id, as && readMethod(copy) === "archive" ? "user" : "server");
+    const draft = folder.toDraftPath(from.snapshot_id, user && readMethod(copy) === "archive" ? "user" : "server");
     mkdirSync(folder.snapshots, { recursive: true, mode: 0o700 });
     try {
-      await unpackHome(copy, draft, { as, signal });
-      const former = folder.replaceHome(draft);
+      await unpackHome(copy, draft, { as: user, signal });
+      const oldHome = folder.replaceHome(draft);
       await syncToDisk(folder.path);
-      if (former) await this.#removeFormer(former);
+      if (oldHome) await this.#removeOldHome(oldHome);
     } catch (error) {
       await removeTree(draft).catch(() => {});
       throw error;
@@ -141,15 +141,17 @@ export class LocalHomes implements Homes {
     return measureTree(this.#toFolder(workspace_id).path);
   }
 
-  /** Repairs what a crash during a restore has left. */
+  /** Finishes or undoes a restore that a crash has interrupted. */
   async settle(workspace_id: string): Promise<void> {
-    const former = this.#toFolder(workspace_id).finishReplacement();
-    if (former) await this.#removeFormer(former);
+    const oldHome = this.#toFolder(workspace_id).finishReplacement();
+    if (oldHome) await this.#removeOldHome(oldHome);
   }
 
-  /** Errors are ignored: the workspace has its files even if the former ones cannot be removed. */
-  #removeFormer(former: string): Promise<void> {
-    return removeTree(former).catch((error) => log("local").warn("{former} stays: {error}", { former, error }));
+  /** Errors are only logged: the workspace has its files even if the old home cannot be removed. */
+  #removeOldHome(oldHome: string): Promise<void> {
+    return removeTree(oldHome).catch((error) =>
+      log("local").warn("{former} stays: {error}", { former: oldHome, error }),
+    );
   }
 
   #toFolder(workspace_id: string): WorkspaceFolder {
@@ -158,7 +160,7 @@ export class LocalHomes implements Homes {
 }
 
 const removeDrafts = async (folder: WorkspaceFolder, snapshot_id: string): Promise<void> => {
-  for (const by of ["server", "user"] as const) await removeTree(folder.draft(snapshot_id, by));
+  for (const by of ["server", "user"] as const) await removeTree(folder.toDraftPath(snapshot_id, by));
 };
 
 /** Returns the owner of the home if the server can act as that user and is a different user. */

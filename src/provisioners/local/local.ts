@@ -1,6 +1,6 @@
 // Runs workspaces as processes on this machine: the daemon, which is this same program, runs in its own session and in a folder of the data
-// directory, and outlives the server. It runs as the server's user, so this provisioner is offered only where that is acceptable
-// (docs/spec/design.md 8), or as the user in a setting.
+// directory, and outlives the server. It runs as the user in a setting, or else as the server's user; the latter is offered only where it
+// is acceptable (docs/spec/design.md 8).
 import { closeSync, openSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";
@@ -34,19 +34,19 @@ export type LocalOptions = {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** The user that daemons run as; defaults to the server's own. */
   readonly user?: string | undefined;
-  /** Why nothing can be started here; existing workspaces can still be stopped and deleted. */
+  /** Why workspaces cannot be started on this machine, if they cannot. Existing workspaces can still be stopped and deleted. */
   readonly refusal?: string | undefined;
-  /** Milliseconds without its server after which a daemon ends on its own; defaults to a day. */
-  readonly orphanTimeout?: number;
-  /** Milliseconds for a daemon's stop scripts before everything is killed. */
-  readonly grace?: number;
+  /** How long a daemon waits for an unreachable server before it ends; defaults to a day. */
+  readonly orphanTimeoutMs?: number;
+  /** How long a daemon's stop scripts may take before everything is killed. */
+  readonly graceMs?: number;
 };
 
 const GRACE_MS = 30_000;
 const POLL_MS = 50;
 const ORPHAN_TIMEOUT_MS = 86_400_000;
 /** Maximum number of checks for a process that the system does not end. */
-const KILL_TRIES = 200;
+const MAX_KILL_CHECKS = 200;
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 export class LocalProvisioner implements Provisioner {
@@ -60,14 +60,14 @@ export class LocalProvisioner implements Provisioner {
     this.homes = new LocalHomes(options.root, options.clock);
     this.#supervisor = new Supervisor({
       clock: options.clock,
-      lives: (id) => {
-        const record = new WorkspaceFolder(options.root, id).record();
+      isRunning: (id) => {
+        const record = new WorkspaceFolder(options.root, id).readRecord();
         return record && isAlive(record);
       },
       restart: (id) => {
         const folder = new WorkspaceFolder(options.root, id);
-        const record = folder.record();
-        if (record) this.#begin(folder, record.token);
+        const record = folder.readRecord();
+        if (record) this.#startDaemon(folder, record.token);
       },
     });
   }
@@ -76,10 +76,10 @@ export class LocalProvisioner implements Provisioner {
     const { transition, workspace } = request;
     if (transition === "start") this.#requireStartable();
     const folder = new WorkspaceFolder(this.#options.root, workspace.id);
-    const runStep = async (action: string, words: string, work: () => void | Promise<void>): Promise<void> => {
+    const runStep = async (action: string, message: string, work: () => void | Promise<void>): Promise<void> => {
       signal.throwIfAborted();
       const started_at = this.#options.clock.now();
-      report.log("info", toStage(transition), words);
+      report.log("info", toStage(transition), message);
       await work();
       const ended_at = this.#options.clock.now();
       report.timing({ action, resource: workspace.name, source: "local", stage: "apply", started_at, ended_at });
@@ -90,8 +90,9 @@ export class LocalProvisioner implements Provisioner {
       return { state: request.state };
     }
     this.#supervisor.release(workspace.id);
-    if (folder.record()) await runStep("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
-    // A server killed immediately after the spawn leaves a daemon without a record.
+    if (folder.readRecord())
+      await runStep("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
+    // A server that is killed immediately after the spawn leaves a daemon without a record.
     else await this.#kill(folder);
     removeMemoryFolder(getMemoryFolder(workspace.id));
     await this.homes.settle(workspace.id);
@@ -99,7 +100,7 @@ export class LocalProvisioner implements Provisioner {
     if (restore) {
       await runStep("restore", "Restoring the workspace's files from the snapshot.", async () => {
         const user = this.#requireUser();
-        // A subvolume replaces nothing, so no home is created first. This makes large numbers of forks cheap.
+        // A copy of a subvolume becomes the home itself, so no home is created first. This makes large numbers of forks cheap.
         if (this.homes.isSubvolume(restore)) folder.prepare();
         else folder.create(user);
         await this.homes.restore(workspace.id, restore, signal);
@@ -116,13 +117,13 @@ export class LocalProvisioner implements Provisioner {
     const [agent, ...others] = request.agents;
     if (!agent || others.length > 0) throw new ProvisionError("A local workspace has exactly one agent.");
     reportRepositories(request, report, toStage(transition));
-    await runStep("create", "Starting the workspace's daemon.", () => this.#begin(folder, agent.token));
+    await runStep("create", "Starting the workspace's daemon.", () => this.#startDaemon(folder, agent.token));
     if (signal.aborted) {
       await this.#kill(folder);
       signal.throwIfAborted();
     }
     this.#supervisor.watch(workspace.id);
-    return { state: JSON.stringify({ pid: folder.record()?.pid }) };
+    return { state: JSON.stringify({ pid: folder.readRecord()?.pid }) };
   }
 
   /** Runs the checks of a start without creating a folder or starting anything. */
@@ -135,7 +136,7 @@ export class LocalProvisioner implements Provisioner {
   }
 
   getRestartAttempt(workspace_id: string): number | undefined {
-    return this.#supervisor.restarting(workspace_id);
+    return this.#supervisor.getRestartAttempt(workspace_id);
   }
 
   async halt(workspace_id: string): Promise<void> {
@@ -160,11 +161,11 @@ export class LocalProvisioner implements Provisioner {
     for (const { id } of workspaces) {
       try {
         const folder = new WorkspaceFolder(this.#options.root, id);
-        const record = folder.record();
+        const record = folder.readRecord();
         if (!record) continue;
         this.#supervisor.watch(id);
         if (isAlive(record)) continue;
-        this.#begin(folder, record.token);
+        this.#startDaemon(folder, record.token);
         log("local").info("workspace {id} was not running any more and has been started again", { id });
       } catch (error) {
         log("local").error("workspace {id} cannot be started again: {error}", { id, error });
@@ -191,14 +192,14 @@ export class LocalProvisioner implements Provisioner {
     this.#requireUser();
   }
 
-  /** Keeps the daemon of a claimed workspace, which has its token; restarts it if it has died. */
+  /** Keeps the daemon of a claimed workspace, because it already has its token. Restarts it if it has died. */
   #handOver(folder: WorkspaceFolder): void {
-    const record = folder.record();
+    const record = folder.readRecord();
     if (!record) throw new ProvisionError("The prebuilt workspace no longer exists.");
-    if (!isAlive(record)) this.#begin(folder, record.token);
+    if (!isAlive(record)) this.#startDaemon(folder, record.token);
   }
 
-  #begin(folder: WorkspaceFolder, token: string): void {
+  #startDaemon(folder: WorkspaceFolder, token: string): void {
     const user = this.#requireUser();
     folder.create(user);
     folder.writeToken(token, user);
@@ -206,7 +207,7 @@ export class LocalProvisioner implements Provisioner {
     const logFile = openSync(folder.logFile, APPEND_FLAGS, 0o600);
     try {
       const child = Bun.spawn([program, ...args], {
-        // Not the home, where the runtime would read a bunfig.toml.
+        // The working directory is not the home, where the runtime would read a bunfig.toml.
         cwd: folder.path,
         env: this.#buildEnvironment(folder, user),
         ...(user ? { uid: user.uid, gid: user.gid } : {}),
@@ -229,7 +230,7 @@ export class LocalProvisioner implements Provisioner {
 
   // Passes on only the parts of the server's environment that a shell needs.
   #buildEnvironment(folder: WorkspaceFolder, user?: LocalUser): Record<string, string> {
-    const { accessUrl, environment = {}, orphanTimeout = ORPHAN_TIMEOUT_MS } = this.#options;
+    const { accessUrl, environment = {}, orphanTimeoutMs = ORPHAN_TIMEOUT_MS } = this.#options;
     const { name, shell } = user ??
       findSystemUser(process.geteuid?.() ?? 0) ?? { name: userInfo().username, shell: "" };
     return {
@@ -246,33 +247,35 @@ export class LocalProvisioner implements Provisioner {
       SLIPWAY_AGENT_FOLDER: folder.path,
       // Makes `slipway stat` measure only the workspace's processes and home.
       SLIPWAY_SHARES_MACHINE: "true",
-      SLIPWAY_AGENT_ORPHAN_TIMEOUT: `${orphanTimeout}ms`,
+      SLIPWAY_AGENT_ORPHAN_TIMEOUT: `${orphanTimeoutMs}ms`,
     };
   }
 
   /** Lets the daemon run its stop scripts, then ends all processes of the workspace. */
   async #end(folder: WorkspaceFolder, signal: AbortSignal): Promise<void> {
-    const { clock, grace = GRACE_MS } = this.#options;
-    const record = folder.record();
+    const { clock, graceMs = GRACE_MS } = this.#options;
+    const record = folder.readRecord();
     if (record && isAlive(record)) {
       send(record, "SIGTERM");
-      const until = clock.monotonic() + grace;
-      while (isAlive(record) && clock.monotonic() < until && !signal.aborted) await pause(clock, POLL_MS);
+      const deadlineMs = clock.monotonic() + graceMs;
+      while (isAlive(record) && clock.monotonic() < deadlineMs && !signal.aborted) await pause(clock, POLL_MS);
       signal.throwIfAborted();
     }
     await this.#kill(folder, record);
   }
 
-  async #kill(folder: WorkspaceFolder, record: DaemonRecord | undefined = folder.record()): Promise<void> {
+  async #kill(folder: WorkspaceFolder, record: DaemonRecord | undefined = folder.readRecord()): Promise<void> {
     if (record && isAlive(record)) {
       send(record, "SIGKILL", true);
-      for (let round = 0; isAlive(record) && round < KILL_TRIES; round++) await pause(this.#options.clock, POLL_MS);
+      for (let round = 0; isAlive(record) && round < MAX_KILL_CHECKS; round++)
+        await pause(this.#options.clock, POLL_MS);
     }
-    // Terminals and services have their own sessions. A process may start another before it is killed, so this repeats until none is left.
-    for (let round = 0; round < KILL_TRIES; round++) {
-      const left = findProcessesAtHome(folder.home);
-      if (left.length === 0) break;
-      for (const one of left) if (isAlive(one)) send(one, "SIGKILL");
+    // Terminals and services have their own sessions, so processes are found by their home. A process may start another before it is
+    // killed, so this repeats until no process is found.
+    for (let round = 0; round < MAX_KILL_CHECKS; round++) {
+      const remaining = findProcessesAtHome(folder.home);
+      if (remaining.length === 0) break;
+      for (const process of remaining) if (isAlive(process)) send(process, "SIGKILL");
       await pause(this.#options.clock, POLL_MS);
     }
     folder.removeRecord();

@@ -1,16 +1,16 @@
-// Access to the folders of local workspaces: for the server's user only, or also for the separate user they run as, which can reach its
-// homes and nothing else in the data directory.
+// Sets who can access the folders of local workspaces: only the server's user, or also the separate user that workspaces run as. That user
+// can reach the homes and nothing else in the data directory.
 import { chmodSync, chownSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type LocalUser, runAs } from "./user.ts";
 
-const PRIVATE = 0o700;
+const PRIVATE_MODE = 0o700;
 /** The user's group may traverse the folder but not list it. */
-const PASSABLE = 0o710;
+const TRAVERSABLE_MODE = 0o710;
 
 /** Restricts the folders above a home to the server's user again. */
 export const restrictToServer = (folders: readonly string[]): void => {
-  for (const folder of folders) if ((statSync(folder).mode & 0o777) !== PRIVATE) chmodSync(folder, PRIVATE);
+  for (const folder of folders) if ((statSync(folder).mode & 0o777) !== PRIVATE_MODE) chmodSync(folder, PRIVATE_MODE);
 };
 
 /**
@@ -23,11 +23,11 @@ export const grantAccess = (root: string, folder: string, home: string, user: Lo
     if (name === basename(root)) continue;
     const path = join(data, name);
     const { mode } = lstatSync(path);
-    if ((mode & 0o077) !== 0 && !lstatSync(path).isSymbolicLink()) chmodSync(path, mode & PRIVATE);
+    if ((mode & 0o077) !== 0 && !lstatSync(path).isSymbolicLink()) chmodSync(path, mode & PRIVATE_MODE);
   }
   for (const path of [data, root, folder]) {
     chownSync(path, statSync(path).uid, user.gid);
-    chmodSync(path, PASSABLE);
+    chmodSync(path, TRAVERSABLE_MODE);
   }
   // Files created before the setting was changed belong to the server's user. Links are not followed.
   if (lstatSync(home).uid !== user.uid) {
@@ -36,13 +36,13 @@ export const grantAccess = (root: string, folder: string, home: string, user: Lo
 };
 
 /**
- * Empties another user's home as that user, so that links changed during the removal cannot lead to files the user does not own. What
- * remains belongs to the server.
+ * Empties another user's home as that user, so that links changed during the removal cannot lead to files that the user does not own. The
+ * remaining folder then belongs to the server.
  */
 export const emptyHomeAsOwner = (home: string): void => {
   const { uid, gid } = lstatSync(home);
   if (process.geteuid?.() !== 0 || uid === 0) return;
   runAs({ uid, gid }, ["/bin/sh", "-c", 'chmod -R u+rwX "$1"; rm -rf -- "$1"', "sh", home]);
   chownSync(home, 0, 0);
-  chmodSync(home, PRIVATE);
+  chmodSync(home, PRIVATE_MODE);
 };

@@ -13,19 +13,19 @@ const tryRead = <T>(read: () => T): T | undefined => {
   }
 };
 
-/** Returns the mark of a living process; undefined if none exists or only a zombie. */
+/** Returns the mark of a living process; undefined if the process does not exist or is a zombie. */
 export const findMark = (pid: number): ProcessMark | undefined => {
-  const seen = readStatus(pid);
-  return seen && !seen.hasEnded ? seen.mark : undefined;
+  const status = readStatus(pid);
+  return status && !status.hasEnded ? status.mark : undefined;
 };
 
 /** Returns the mark of a child that was not yet waited for. It may have ended while its own children still run. */
-export const markOfChild = (pid: number): ProcessMark | undefined => readStatus(pid)?.mark;
+export const findChildMark = (pid: number): ProcessMark | undefined => readStatus(pid)?.mark;
 
 /** Returns true if the process is stopped, by SIGSTOP or as a shell job. */
 export const isStopped = (mark: ProcessMark): boolean => {
-  const seen = readStatus(mark.pid);
-  return seen?.mark.started === mark.started && seen.state.startsWith("T");
+  const status = readStatus(mark.pid);
+  return status?.mark.started === mark.started && status.state.startsWith("T");
 };
 
 type ProcessStatus = { readonly mark: ProcessMark; readonly state: string; readonly hasEnded: boolean };
@@ -52,8 +52,8 @@ const readStatus = (pid: number): ProcessStatus | undefined => {
 export const isAlive = (mark: ProcessMark): boolean => findMark(mark.pid)?.started === mark.started;
 
 /**
- * Returns the processes with this HOME in their environment: everything a workspace has started, in any session, unless it hides. Empty if
- * the system does not report environments.
+ * Returns the processes with this HOME in their environment: everything that a workspace has started, in any session, except processes that
+ * have changed their HOME. Empty if the system does not report environments.
  */
 export const findProcessesAtHome = (home: string): ProcessMark[] => {
   const homeVariable = `\0HOME=${home}\0`;

@@ -3,23 +3,27 @@
 export type WatchedDaemon = {
   /** Number of deaths in a row. */
   readonly deaths: number;
-  /** When it was last started, in milliseconds of a monotonic clock. */
+  /** When the daemon was last started, in milliseconds of a monotonic clock. */
   readonly since: number;
-  /** When it is restarted; null while it is considered alive. */
+  /** When the daemon will be restarted; null while it is considered alive. */
   readonly retry_at: number | null;
 };
 
 const INITIAL_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 60_000;
-/** The death of a daemon that lived this long starts a new series. */
+/** After a daemon has lived this long, its death counts as the first one again. */
 const STABLE_AFTER_MS = 60_000;
 /** Maximum number of restarts in a row, which takes about five minutes. */
 const MAX_RESTARTS = 10;
 
 /** Returns the state after a death or a failed start at `now`; undefined when restarts are given up. */
 export const scheduleRestart = ({ deaths, since, retry_at }: WatchedDaemon, now: number): WatchedDaemon | undefined => {
-  const wasGood = retry_at === null && now - since >= STABLE_AFTER_MS;
-  const row = wasGood ? 0 : deaths;
-  if (row >= MAX_RESTARTS) return undefined;
-  return { deaths: row + 1, since, retry_at: now + Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** row) };
+  const wasStable = retry_at === null && now - since >= STABLE_AFTER_MS;
+  const deathsInRow = wasStable ? 0 : deaths;
+  if (deathsInRow >= MAX_RESTARTS) return undefined;
+  return {
+    deaths: deathsInRow + 1,
+    since,
+    retry_at: now + Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** deathsInRow),
+  };
 };

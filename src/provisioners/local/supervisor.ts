@@ -1,5 +1,5 @@
-// Watches the daemons of local workspaces and restarts dead ones, with a delay that doubles each time, until there are too many deaths
-// in a row. Polls instead of waiting for children, because daemons outlive the server that started them (rule LP-13).
+// Watches the daemons of local workspaces and restarts dead ones, with a delay that doubles each time, until it has died too often in a
+// row. Polls instead of waiting for children, because daemons outlive the server that started them (rule LP-13).
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { scheduleRestart, type WatchedDaemon } from "./restarts.ts";
@@ -7,7 +7,7 @@ import { scheduleRestart, type WatchedDaemon } from "./restarts.ts";
 export type SupervisorDeps = {
   readonly clock: Clock;
   /** Returns whether the workspace's daemon runs; undefined if the workspace is no longer supposed to run. */
-  readonly lives: (workspace_id: string) => boolean | undefined;
+  readonly isRunning: (workspace_id: string) => boolean | undefined;
   /** Restarts the daemon unchanged. Throws if that fails. */
   readonly restart: (workspace_id: string) => void;
 };
@@ -45,13 +45,13 @@ export class Supervisor {
   }
 
   /** Returns the number of the current or next restart attempt, from 1; undefined if the daemon is alive or was given up. */
-  restarting(workspace_id: string): number | undefined {
-    const { clock, lives } = this.#deps;
+  getRestartAttempt(workspace_id: string): number | undefined {
+    const { clock, isRunning } = this.#deps;
     const watched = this.#watched.get(workspace_id);
-    const isAlive = watched && lives(workspace_id);
+    const isAlive = watched && isRunning(workspace_id);
     if (!watched || isAlive === undefined) return undefined;
     if (watched.retry_at !== null) return watched.deaths;
-    // It may have died since the last check.
+    // The daemon may have died since the last check.
     if (!isAlive) return watched.deaths + 1;
     return watched.deaths > 0 && clock.monotonic() - watched.since < CONNECT_TIMEOUT_MS ? watched.deaths : undefined;
   }
@@ -65,9 +65,9 @@ export class Supervisor {
   }
 
   #check(id: string, watched: WatchedDaemon, now: number): void {
-    const lives = this.#deps.lives(id);
-    if (lives === undefined) this.release(id);
-    if (lives === false) this.#onDeath(id, watched, now, "it has died");
+    const isRunning = this.#deps.isRunning(id);
+    if (isRunning === undefined) this.release(id);
+    if (isRunning === false) this.#onDeath(id, watched, now, "it has died");
   }
 
   #restart(id: string, watched: WatchedDaemon, now: number): void {

@@ -1,5 +1,5 @@
-// The user that local workspaces run as, if the setting `local_workspace_user` names one: looks the user up, checks that the server can
-// switch to it, and runs programs as it.
+// Finds the user that local workspaces run as, if the setting `local_workspace_user` names one. Checks that the server can switch to this
+// user, and runs programs as this user.
 import { findSystemUser, isUsableShell, type SystemUser } from "#base/system/system-user.ts";
 
 /** A user of this machine. Supplementary groups are deliberately omitted: a workspace has only the user's primary group. */

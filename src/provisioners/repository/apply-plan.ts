@@ -6,17 +6,20 @@ import { FOLDER_VARIABLE } from "./configuration.ts";
 import { isDefaultImage } from "./detect.ts";
 import { shellQuote, toRepositoryScripts } from "./script.ts";
 
-/** The folder of clones in containers that name none. */
-const CLONES = "/workspaces";
-const FOLDER = new RegExp(`\\$\\{${FOLDER_VARIABLE}\\}`, "g");
+/** The folder of clones in containers, unless the plan names one. */
+const CLONES_FOLDER = "/workspaces";
+const FOLDER_PLACEHOLDER = new RegExp(`\\$\\{${FOLDER_VARIABLE}\\}`, "g");
 
-/** Adds to the resource what the repositories of its agents need. An agent whose text is not a plan is unchanged. */
+/**
+ * Adds scripts, variables, apps and volumes for the repositories of the resource's agents. An agent whose `repository` is not a plan is
+ * unchanged.
+ */
 export const addRepositories = (resource: ManifestResource): ManifestResource => {
   const [agent, ...others] = resource.agents ?? [];
   const plan = agent?.repository === undefined ? undefined : parsePlan(agent.repository);
   if (!agent || !plan) return resource;
   const isContainer = resource.docker !== undefined;
-  const root = isContainer ? (plan.root ?? `${CLONES}/${plan.name}`) : `~/${plan.name}`;
+  const root = isContainer ? (plan.root ?? `${CLONES_FOLDER}/${plan.name}`) : `~/${plan.name}`;
   return {
     ...resource,
     ...(resource.docker ? { docker: toContainer(resource.docker, plan, root) } : {}),
@@ -24,17 +27,17 @@ export const addRepositories = (resource: ManifestResource): ManifestResource =>
   };
 };
 
-type Root = { readonly root: string; readonly isContainer: boolean };
+type CloneLocation = { readonly root: string; readonly isContainer: boolean };
 
-const toAgent = (agent: ManifestAgent, plan: RepositoryPlan, at: Root): ManifestAgent => {
-  const { root, isContainer } = at;
-  const folder = resolveFolder(plan, at);
-  // HOME is expanded by the shell; paths in a container are known.
+const toAgent = (agent: ManifestAgent, plan: RepositoryPlan, location: CloneLocation): ManifestAgent => {
+  const { root, isContainer } = location;
+  const folder = resolveFolder(plan, location);
+  // The shell expands HOME; paths in a container are already absolute.
   const toShellPath = (path: string): string =>
     isContainer ? shellQuote(path) : `"$HOME"${shellQuote(path.slice(1))}`;
-  const written = isContainer ? root : `\${HOME}${root.slice(1)}`;
+  const folderText = isContainer ? root : `\${HOME}${root.slice(1)}`;
   const fillVariables = (variables: Readonly<Record<string, string>>): [string, string][] =>
-    Object.entries(variables).map(([name, value]) => [name, value.replace(FOLDER, () => written)]);
+    Object.entries(variables).map(([name, value]) => [name, value.replace(FOLDER_PLACEHOLDER, () => folderText)]);
   const state = isContainer ? "/tmp/slipway-repository" : '"$HOME/.local/state/slipway/repository"';
   return {
     ...agent,
@@ -53,14 +56,14 @@ const toAgent = (agent: ManifestAgent, plan: RepositoryPlan, at: Root): Manifest
 };
 
 /** Returns the folder to open: the configuration's if it is in the clone, else the requested one. */
-const resolveFolder = (plan: RepositoryPlan, { root, isContainer }: Root): string => {
-  const named = plan.folder?.replace(FOLDER, () => root);
+const resolveFolder = (plan: RepositoryPlan, { root, isContainer }: CloneLocation): string => {
+  const named = plan.folder?.replace(FOLDER_PLACEHOLDER, () => root);
   const isInside = named !== undefined && (named === root || named.startsWith(`${root}/`)) && !named.includes("/../");
   if (isInside && (isContainer || plan.folder?.startsWith("$"))) return named;
   return plan.path ? posix.join(root, plan.path) : root;
 };
 
-const listPortApps = ({ ports }: RepositoryPlan, there: readonly ManifestApp[]): ManifestApp[] =>
+const listPortApps = ({ ports }: RepositoryPlan, existing: readonly ManifestApp[]): ManifestApp[] =>
   ports
     .map(({ port, label, protocol }) => ({
       slug: `port-${port}`,
@@ -68,36 +71,42 @@ const listPortApps = ({ ports }: RepositoryPlan, there: readonly ManifestApp[]):
       url: `${protocol}://localhost:${port}`,
       subdomain: true,
     }))
-    .filter(({ slug }, at, all) => ![...there, ...all.slice(0, at)].some((one) => one.slug === slug));
+    .filter(({ slug }, index, all) => ![...existing, ...all.slice(0, index)].some((one) => one.slug === slug));
 
 /** Name prefix of a repository's volumes. */
-const VOLUME = "repository";
+const VOLUME_PREFIX = "repository";
 
 /** Returns true if the volume was added for a repository. */
-export const isOfRepository = ({ name }: { readonly name: string }): boolean => name.startsWith(VOLUME);
+export const isOfRepository = ({ name }: { readonly name: string }): boolean => name.startsWith(VOLUME_PREFIX);
 
 type Container = NonNullable<ManifestResource["docker"]>;
 
 const toContainer = (docker: Container, plan: RepositoryPlan, root: string): Container => {
-  const isBelowClones = root.startsWith(`${CLONES}/`);
-  const clone = { name: VOLUME, path: isBelowClones ? CLONES : root };
-  const there = [...(docker.volumes ?? []), clone];
-  const more = plan.volumes
-    .map(({ name, path }) => ({ name: `${VOLUME}-${name}`.slice(0, 64), path: path.replace(FOLDER, () => root) }))
-    .filter(({ path }) => path.startsWith("/") && !there.some((one) => one.path === path));
-  const env = Object.entries(plan.container_env).map(([name, value]) => [name, value.replace(FOLDER, () => root)]);
+  const isBelowClones = root.startsWith(`${CLONES_FOLDER}/`);
+  const clone = { name: VOLUME_PREFIX, path: isBelowClones ? CLONES_FOLDER : root };
+  const existing = [...(docker.volumes ?? []), clone];
+  const added = plan.volumes
+    .map(({ name, path }) => ({
+      name: `${VOLUME_PREFIX}-${name}`.slice(0, 64),
+      path: path.replace(FOLDER_PLACEHOLDER, () => root),
+    }))
+    .filter(({ path }) => path.startsWith("/") && !existing.some((one) => one.path === path));
+  const env = Object.entries(plan.container_env).map(([name, value]) => [
+    name,
+    value.replace(FOLDER_PLACEHOLDER, () => root),
+  ]);
   return {
     ...docker,
     ...(plan.image === undefined ? {} : { image: plan.image }),
     ...(plan.user === undefined ? {} : { user: plan.user }),
     env: { ...docker.env, ...Object.fromEntries(env) },
-    volumes: [...there, ...more],
+    volumes: [...existing, ...added],
   };
 };
 
-/** Returns the parts of the plan that a workspace does not get, for its log and for pages. */
+/** Returns the parts of the plan that do not apply to a workspace, for its log and for pages. */
 export const collectNotes = (plan: RepositoryPlan, isContainer: boolean): RepositoryNote[] => {
-  const needs = "Needs a container: choose a template of the provisioner docker.";
+  const reason = "Needs a container: choose a template of the provisioner docker.";
   const missing: [string, boolean][] = [
     ["image", plan.image !== undefined && !isDefaultImage(plan.image)],
     ["build", plan.build !== undefined],
@@ -106,6 +115,6 @@ export const collectNotes = (plan: RepositoryPlan, isContainer: boolean): Reposi
     ["mounts", plan.volumes.length > 0],
     ["hostRequirements", Object.keys(plan.wanted).length > 0],
   ];
-  const notes = isContainer ? [] : missing.flatMap(([property, is]) => (is ? [{ property, reason: needs }] : []));
+  const notes = isContainer ? [] : missing.flatMap(([property, is]) => (is ? [{ property, reason }] : []));
   return [...notes, ...plan.dropped];
 };

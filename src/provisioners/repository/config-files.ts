@@ -31,9 +31,9 @@ const parseMapping = (to: Configuration, file: string, text: string): Values => 
 /** Adds image, build and environment of one service of a compose file. Records that other services are not started. */
 export const applyService = (to: Configuration, file: string, text: string, service: string): void => {
   const { services } = parseMapping(to, file, text);
-  const all: Values = isMapping(services) ? services : {};
-  const serviceEntry = all[service];
-  const others = Object.keys(all).filter((name) => name !== service);
+  const allServices: Values = isMapping(services) ? services : {};
+  const serviceEntry = allServices[service];
+  const others = Object.keys(allServices).filter((name) => name !== service);
   if (others.length > 0) {
     recordDropped(
       to,
@@ -98,10 +98,10 @@ export const readGitpod = (file: string, text: string): Configuration => {
     if (dockerfile === undefined) recordDropped(to, "image", "Names no file; the default image is used.");
     else applyBuild(to, file, { dockerfile, context, args: {}, target: undefined });
   } else if (image !== undefined) applyImage(to, "image", image);
-  for (const [at, task] of toList(tasks).slice(0, 32).entries()) if (isMapping(task)) applyTask(to, task, at);
-  for (const one of toList(ports)) {
-    if (!isMapping(one) || !isPort(one.port) || one.onOpen === "ignore") continue;
-    addPort(to, { port: one.port, label: toText(one.name, 128) ?? `Port ${one.port}`, protocol: "http" });
+  for (const [index, task] of toList(tasks).slice(0, 32).entries()) if (isMapping(task)) applyTask(to, task, index);
+  for (const entry of toList(ports)) {
+    if (!isMapping(entry) || !isPort(entry.port) || entry.onOpen === "ignore") continue;
+    addPort(to, { port: entry.port, label: toText(entry.name, 128) ?? `Port ${entry.port}`, protocol: "http" });
   }
   const extensions = isMapping(vscode) ? toList(vscode.extensions) : [];
   to.extensions = extensions.flatMap((one) => toText(one, 256) ?? []).slice(0, 256);
@@ -109,8 +109,8 @@ export const readGitpod = (file: string, text: string): Configuration => {
 };
 
 /** `before` and `init` prepare the clone once, `command` runs at each start; separate tasks run in parallel. */
-const applyTask = (to: Configuration, task: Values, at: number): void => {
-  const name = toText(task.name, 256) ?? `Task ${at + 1}`;
+const applyTask = (to: Configuration, task: Values, index: number): void => {
+  const name = toText(task.name, 256) ?? `Task ${index + 1}`;
   Object.assign(to.remote_env, toVariables(to, `tasks.${name}.env`, task.env));
   const [before, init, run] = [task.before, task.init, task.command].map((one) => toText(one, 16_384));
   const prepare = [before, init].filter((line) => line !== undefined).join("\n");
@@ -149,14 +149,14 @@ export const readDevfile = (file: string, text: string): Configuration => {
   }
   const memory = toText(container.memoryLimit, 32);
   if (memory !== undefined && /^\d+(?:\.\d+)?[KMGT]i?$/.test(memory)) to.wanted.memory = memory;
-  const known = new Map(
+  const commandsById = new Map(
     toList(commands)
       .filter(isMapping)
       .map((one) => [toText(one.id), one.exec]),
   );
-  const started = isMapping(events) ? toList(events.postStart) : [];
-  for (const id of started.slice(0, 32)) {
-    const exec = known.get(toText(id));
+  const startIds = isMapping(events) ? toList(events.postStart) : [];
+  for (const id of startIds.slice(0, 32)) {
+    const exec = commandsById.get(toText(id));
     const line = isMapping(exec) ? toText(exec.commandLine, 16_384) : undefined;
     if (line === undefined)
       recordDropped(to, "events.postStart", `${String(id)} is not a command that a container runs.`);

@@ -1,5 +1,5 @@
 // The part of a plan that a repository's configuration file determines, and helpers for the readers to build it: they accept values of any
-// type, keep only what a plan can contain, and record the rest with its reason.
+// type, keep only values that a plan can contain, and record the other ones with a reason.
 import { dirname, normalize } from "node:path/posix";
 import type { Lifecycle, LifecycleCommand, RepositoryPlan, RepositoryPort } from "#schema/templates/repository.ts";
 
@@ -24,7 +24,7 @@ export type Configuration = Omit<
   features: Omit<RepositoryPlan["features"][number], "tree">[];
 };
 
-/** The variable with the clone's folder in scripts; in other texts of a plan it stands for that folder. */
+/** The variable with the clone's folder in scripts. In other texts of a plan it is a placeholder for that folder. */
 export const FOLDER_VARIABLE = "containerWorkspaceFolder";
 
 /** Returns an empty configuration. */
@@ -47,8 +47,8 @@ export type Values = Readonly<Record<string, unknown>>;
 export const isMapping = (value: unknown): value is Values =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-export const toText = (value: unknown, max = 1_024): string | undefined =>
-  typeof value === "string" && value !== "" && value.length <= max && !value.includes("\0") ? value : undefined;
+export const toText = (value: unknown, maxChars = 1_024): string | undefined =>
+  typeof value === "string" && value !== "" && value.length <= maxChars && !value.includes("\0") ? value : undefined;
 
 export const toList = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined ? [] : [value];
@@ -62,32 +62,37 @@ export const recordDropped = ({ dropped }: Pick<Configuration, "dropped">, prope
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_VARIABLES = 256;
-const MAX_VALUE = 8_192;
+const MAX_VALUE_CHARS = 8_192;
 
 /** Returns the environment variables in a mapping; records variables that the server sets and invalid ones. */
 export const toVariables = (to: Configuration, property: string, value: unknown): Record<string, string> => {
-  const found: Record<string, string> = {};
-  if (!isMapping(value)) return found;
-  for (const [name, given] of Object.entries(value).slice(0, MAX_VARIABLES)) {
-    if (given === null || given === undefined) continue;
-    const text = typeof given === "string" ? given : typeof given === "object" ? undefined : String(given);
-    if (text === undefined || text.length > MAX_VALUE || text.includes("\0") || !VARIABLE.test(name)) {
+  const variables: Record<string, string> = {};
+  if (!isMapping(value)) return variables;
+  for (const [name, variableValue] of Object.entries(value).slice(0, MAX_VARIABLES)) {
+    if (variableValue === null || variableValue === undefined) continue;
+    const text =
+      typeof variableValue === "string"
+        ? variableValue
+        : typeof variableValue === "object"
+          ? undefined
+          : String(variableValue);
+    if (text === undefined || text.length > MAX_VALUE_CHARS || text.includes("\0") || !VARIABLE.test(name)) {
       recordDropped(to, `${property}.${name}`, "This is not an environment variable.");
     } else if (/^(?:SLIPWAY|CODER)_/.test(name))
       recordDropped(to, `${property}.${name}`, "Slipway sets this variable.");
-    else found[name] = text;
+    else variables[name] = text;
   }
-  return found;
+  return variables;
 };
 
-const MAX_SCRIPT = 16_384;
+const MAX_SCRIPT_CHARS = 16_384;
 
 const toCommand = (value: unknown, name?: string): LifecycleCommand | undefined => {
   const named = name === undefined ? {} : { name: name.slice(0, 256) };
-  const line = toText(value, MAX_SCRIPT);
+  const line = toText(value, MAX_SCRIPT_CHARS);
   if (line !== undefined) return { ...named, run: line };
   if (!Array.isArray(value) || value.length === 0 || value.length > 256) return undefined;
-  const words = value.map((word) => (typeof word === "string" && word.length <= MAX_SCRIPT ? word : undefined));
+  const words = value.map((word) => (typeof word === "string" && word.length <= MAX_SCRIPT_CHARS ? word : undefined));
   return words.includes(undefined) || words.some((word) => word?.includes("\0"))
     ? undefined
     : { ...named, run: words as string[] };

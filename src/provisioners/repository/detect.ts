@@ -41,7 +41,7 @@ const LANGUAGES: readonly (readonly [RegExp, keyof typeof IMAGES])[] = [
 ];
 
 /** File extensions, for projects with none of the files above. */
-const ENDINGS: Readonly<Record<string, keyof typeof IMAGES>> = {
+const LANGUAGES_BY_EXTENSION: Readonly<Record<string, keyof typeof IMAGES>> = {
   c: "cpp",
   cc: "cpp",
   cpp: "cpp",
@@ -73,14 +73,16 @@ const MAX_CHOICES = 64;
  */
 export const detect = (files: readonly string[], folder = "", chosen?: string): Detection => {
   const prefixes = folder === "" ? [""] : [`${folder}/`, ""];
-  const all = new Set(files);
+  const existing = new Set(files);
   const image = IMAGES[detectLanguage(files, prefixes)];
-  const hints = HINTS.filter(([name]) => prefixes.some((prefix) => all.has(prefix + name))).map(([, words]) => words);
+  const hints = HINTS.filter(([name]) => prefixes.some((prefix) => existing.has(prefix + name))).map(
+    ([, hint]) => hint,
+  );
   for (const prefix of prefixes) {
     const choices = listDevcontainers(files, prefix);
-    const wanted = chosen !== undefined && choices.includes(chosen) ? chosen : choices[0];
-    if (wanted !== undefined) {
-      return { source: "devcontainer", file: wanted, choices: choices.slice(0, MAX_CHOICES), image, hints };
+    const file = chosen !== undefined && choices.includes(chosen) ? chosen : choices[0];
+    if (file !== undefined) {
+      return { source: "devcontainer", file, choices: choices.slice(0, MAX_CHOICES), image, hints };
     }
   }
   const others = [
@@ -89,7 +91,7 @@ export const detect = (files: readonly string[], folder = "", chosen?: string): 
     ["devfile", ["devfile.yaml", ".devfile.yaml", "devfile.yml", ".devfile.yml"]],
   ] as const;
   for (const [source, names] of others) {
-    const file = prefixes.flatMap((prefix) => names.map((name) => prefix + name)).find((path) => all.has(path));
+    const file = prefixes.flatMap((prefix) => names.map((name) => prefix + name)).find((path) => existing.has(path));
     if (file !== undefined) return { source, file, choices: [], image, hints };
   }
   return { source: "language", choices: [], image, hints };
@@ -97,27 +99,27 @@ export const detect = (files: readonly string[], folder = "", chosen?: string): 
 
 /** Returns the paths of all devcontainer.json files of a folder, in order of preference. */
 const listDevcontainers = (files: readonly string[], prefix: string): string[] => {
-  const usual = [`${prefix}.devcontainer/devcontainer.json`, `${prefix}.devcontainer.json`];
-  const all = new Set(files);
-  const deeper = files.filter((path) => {
-    const rest = path.startsWith(`${prefix}.devcontainer/`) ? path.slice(prefix.length).split("/") : [];
-    return rest.length === 3 && rest[2] === "devcontainer.json";
+  const defaults = [`${prefix}.devcontainer/devcontainer.json`, `${prefix}.devcontainer.json`];
+  const existing = new Set(files);
+  const nested = files.filter((path) => {
+    const pathParts = path.startsWith(`${prefix}.devcontainer/`) ? path.slice(prefix.length).split("/") : [];
+    return pathParts.length === 3 && pathParts[2] === "devcontainer.json";
   });
-  return [...usual.filter((path) => all.has(path)), ...deeper.sort()];
+  return [...defaults.filter((path) => existing.has(path)), ...nested.sort()];
 };
 
 const detectLanguage = (files: readonly string[], prefixes: readonly string[]): keyof typeof IMAGES => {
   for (const prefix of prefixes) {
-    const here = files.filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));
+    const names = files.filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));
     for (const [pattern, language] of LANGUAGES) {
-      if (here.some((name) => !name.includes("/") && pattern.test(name))) return language;
+      if (names.some((name) => !name.includes("/") && pattern.test(name))) return language;
     }
   }
   const counts = new Map<keyof typeof IMAGES, number>();
   for (const path of files) {
-    const language = ENDINGS[/\.([a-z]+)$/.exec(path)?.[1] ?? ""];
+    const language = LANGUAGES_BY_EXTENSION[/\.([a-z]+)$/.exec(path)?.[1] ?? ""];
     if (language) counts.set(language, (counts.get(language) ?? 0) + 1);
   }
-  const [most] = [...counts].sort(([, a], [, b]) => b - a);
-  return most?.[0] ?? "base";
+  const [mostFrequent] = [...counts].sort(([, a], [, b]) => b - a);
+  return mostFrequent?.[0] ?? "base";
 };

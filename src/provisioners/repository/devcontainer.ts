@@ -1,5 +1,5 @@
-// Reads the supported parts of a devcontainer.json (containers.dev). Ignores and records whatever would affect the server's machine:
-// initializeCommand, bind mounts, privileges, engine arguments.
+// Reads the supported parts of a devcontainer.json (containers.dev). Ignores and records all settings that would affect the server's
+// machine: initializeCommand, bind mounts, privileges, engine arguments.
 import { dirname } from "node:path/posix";
 import type { LifecycleStep } from "#schema/templates/repository.ts";
 import {
@@ -20,10 +20,10 @@ import {
 import { substitute } from "./substitute.ts";
 
 /** Maximum size of a devcontainer.json. */
-const MAX_FILE = 256 * 1024;
+const MAX_FILE_CHARS = 256 * 1024;
 
 export type DevcontainerFile = {
-  /** Its path in the repository. */
+  /** The file's path in the repository. */
   readonly file: string;
   readonly text: string;
   /** The repository's name. */
@@ -42,22 +42,22 @@ export const readDevcontainer = (
   const to = createConfiguration();
   const values = parseFile(source, to);
   if (!values) return { configuration: to };
-  const written = substitute(values, source, to) as Values;
-  const title = toText(written.name, 256);
+  const values_ = substitute(values, source, to) as Values;
+  const title = toText(values_.name, 256);
   if (title !== undefined) to.title = title;
-  const compose = applyImageOrBuild(written, source, to);
-  applyEnvironment(written, to);
-  applyLifecycle(written, to);
-  applyPorts(written, to);
-  applyMounts(written, to);
-  applyRequirements(written, to);
-  recordRefused(written, to);
+  const compose = applyImageOrBuild(values_, source, to);
+  applyEnvironment(values_, to);
+  applyLifecycle(values_, to);
+  applyPorts(values_, to);
+  applyMounts(values_, to);
+  applyRequirements(values_, to);
+  recordRefused(values_, to);
   return compose ? { configuration: to, compose } : { configuration: to };
 };
 
 const parseFile = ({ file, text }: DevcontainerFile, to: Configuration): Values | undefined => {
-  if (text.length > MAX_FILE) {
-    recordDropped(to, file, `The file is larger than ${MAX_FILE / 1024} KiB; the default image is used.`);
+  if (text.length > MAX_FILE_CHARS) {
+    recordDropped(to, file, `The file is larger than ${MAX_FILE_CHARS / 1024} KiB; the default image is used.`);
     return undefined;
   }
   try {
@@ -75,33 +75,33 @@ const parseFile = ({ file, text }: DevcontainerFile, to: Configuration): Values 
 };
 
 const applyImageOrBuild = (
-  written: Values,
+  values_: Values,
   { file }: DevcontainerFile,
   to: Configuration,
 ): ComposeReference | undefined => {
-  const files = toList(written.dockerComposeFile).flatMap((one) => {
+  const files = toList(values_.dockerComposeFile).flatMap((one) => {
     const path = toText(one);
     const inside = path === undefined ? undefined : resolvePath(file, path);
     if (inside === undefined) recordDropped(to, "dockerComposeFile", "A compose file must be in the repository.");
     return inside === undefined ? [] : [inside];
   });
-  applyFeatures(written, file, to);
-  const service = toText(written.service, 256);
+  applyFeatures(values_, file, to);
+  const service = toText(values_.service, 256);
   if (files.length > 0) {
     if (service !== undefined) return { files, service };
     recordDropped(to, "service", "Names the service to work in, and is missing; the default image is used.");
     return undefined;
   }
-  const build = isMapping(written.build) ? written.build : {};
-  const dockerfile = toText(build.dockerfile) ?? toText(written.dockerFile);
+  const build = isMapping(values_.build) ? values_.build : {};
+  const dockerfile = toText(build.dockerfile) ?? toText(values_.dockerFile);
   if (dockerfile === undefined) {
-    if (written.image !== undefined) applyImage(to, "image", written.image);
-    else if (written.build !== undefined) recordDropped(to, "build", "Names no Dockerfile; the default image is used.");
+    if (values_.image !== undefined) applyImage(to, "image", values_.image);
+    else if (values_.build !== undefined) recordDropped(to, "build", "Names no Dockerfile; the default image is used.");
     return undefined;
   }
   applyBuild(to, file, {
     dockerfile,
-    context: toText(build.context) ?? toText(written.context) ?? ".",
+    context: toText(build.context) ?? toText(values_.context) ?? ".",
     args: toVariables(to, "build.args", build.args),
     target: toText(build.target, 256),
   });
@@ -129,9 +129,9 @@ export const applyBuild = (
 
 const FEATURE = /^(?:\.\/[\w./-]+|\w[\w.-]*(?::\d+)?(?:\/\w[\w.-]*)+(?:[:@][\w.:-]+)?)$/;
 
-const applyFeatures = (written: Values, file: string, to: Configuration): void => {
-  if (!isMapping(written.features)) return;
-  for (const [id, given] of Object.entries(written.features).slice(0, 32)) {
+const applyFeatures = (values_: Values, file: string, to: Configuration): void => {
+  if (!isMapping(values_.features)) return;
+  for (const [id, given] of Object.entries(values_.features).slice(0, 32)) {
     const local = id.startsWith("./") ? resolvePath(file, id) : id;
     if (!FEATURE.test(id) || local === undefined || id.length > 512) {
       recordDropped(
@@ -151,10 +151,10 @@ const applyFeatures = (written: Values, file: string, to: Configuration): void =
   }
 };
 
-const applyEnvironment = (written: Values, to: Configuration): void => {
-  to.container_env = toVariables(to, "containerEnv", written.containerEnv);
-  to.remote_env = toVariables(to, "remoteEnv", written.remoteEnv);
-  const user = toText(written.remoteUser, 64) ?? toText(written.containerUser, 64);
+const applyEnvironment = (values_: Values, to: Configuration): void => {
+  to.container_env = toVariables(to, "containerEnv", values_.containerEnv);
+  to.remote_env = toVariables(to, "remoteEnv", values_.remoteEnv);
+  const user = toText(values_.remoteUser, 64) ?? toText(values_.containerUser, 64);
   if (user === undefined) return;
   if (/^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$/.test(user)) to.user = user;
   else recordDropped(to, "remoteUser", "This is not the name of a user.");
@@ -167,12 +167,12 @@ const STEPS: Readonly<Record<string, LifecycleStep>> = {
   postStartCommand: "post_start",
 };
 
-const applyLifecycle = (written: Values, to: Configuration): void => {
+const applyLifecycle = (values_: Values, to: Configuration): void => {
   for (const [property, step] of Object.entries(STEPS))
-    to.lifecycle[step] = toLifecycle(to, property, written[property]);
-  const waited = STEPS[toText(written.waitFor) ?? ""];
-  if (waited) to.wait_for = waited;
-  if (written.postAttachCommand !== undefined) {
+    to.lifecycle[step] = toLifecycle(to, property, values_[property]);
+  const waitFor = STEPS[toText(values_.waitFor) ?? ""];
+  if (waitFor) to.wait_for = waitFor;
+  if (values_.postAttachCommand !== undefined) {
     recordDropped(
       to,
       "postAttachCommand",
@@ -181,29 +181,29 @@ const applyLifecycle = (written: Values, to: Configuration): void => {
   }
 };
 
-const applyPorts = (written: Values, to: Configuration): void => {
-  const attributes = isMapping(written.portsAttributes) ? written.portsAttributes : {};
-  for (const given of [...toList(written.forwardPorts), ...toList(written.appPort)]) {
+const applyPorts = (values_: Values, to: Configuration): void => {
+  const attributes = isMapping(values_.portsAttributes) ? values_.portsAttributes : {};
+  for (const given of [...toList(values_.forwardPorts), ...toList(values_.appPort)]) {
     const port = typeof given === "string" && /^\d+(?::\d+)?$/.test(given) ? Number(given.split(":").at(-1)) : given;
     if (!isPort(port)) {
       recordDropped(to, "forwardPorts", `${JSON.stringify(given)} is a port of another container, which is not there.`);
       continue;
     }
-    const about = attributes[String(port)];
-    const member = isMapping(about) ? about : {};
+    const attributes_ = attributes[String(port)];
+    const member = isMapping(attributes_) ? attributes_ : {};
     if (member.onAutoForward === "ignore") continue;
     const protocol = member.protocol === "https" ? "https" : "http";
     addPort(to, { port, label: toText(member.label, 128) ?? `Port ${port}`, protocol });
   }
 };
 
-const applyMounts = (written: Values, to: Configuration): void => {
-  const workspaceMount = toText(written.workspaceMount, 4_096);
+const applyMounts = (values_: Values, to: Configuration): void => {
+  const workspaceMount = toText(values_.workspaceMount, 4_096);
   const root = workspaceMount === undefined ? undefined : parseMount(workspaceMount)?.target;
   if (root !== undefined && isFolder(root)) to.root = root;
-  const folder = toText(written.workspaceFolder);
+  const folder = toText(values_.workspaceFolder);
   if (folder !== undefined && (isFolder(folder) || folder.startsWith("$"))) to.folder = folder;
-  for (const given of toList(written.mounts)) {
+  for (const given of toList(values_.mounts)) {
     const mount = typeof given === "string" ? parseMount(given) : isMapping(given) ? toMount(given) : undefined;
     const commandText = typeof given === "string" ? given : JSON.stringify(given);
     if (mount?.type !== "volume" || !isFolder(mount.target)) {
@@ -247,21 +247,21 @@ const isFolder = (path: string): boolean =>
   !path.split("/").includes("..") &&
   !/^\/(?:proc|sys|dev|etc|opt\/slipway|var\/run|run)(?:\/|$)/.test(path);
 
-const applyRequirements = (written: Values, to: Configuration): void => {
-  const host = isMapping(written.hostRequirements) ? written.hostRequirements : {};
+const applyRequirements = (values_: Values, to: Configuration): void => {
+  const host = isMapping(values_.hostRequirements) ? values_.hostRequirements : {};
   if (typeof host.cpus === "number" && host.cpus > 0) to.wanted.cpus = host.cpus;
   const memory = toText(host.memory, 32);
   if (memory !== undefined && /^\d+(?:\.\d+)?\s*[kmgt]?b?$/i.test(memory)) to.wanted.memory = memory;
   if (host.gpu !== undefined && host.gpu !== false)
     recordDropped(to, "hostRequirements.gpu", "Needs a template with a GPU.");
-  const secrets = isMapping(written.secrets) ? Object.entries(written.secrets).slice(0, 64) : [];
+  const secrets = isMapping(values_.secrets) ? Object.entries(values_.secrets).slice(0, 64) : [];
   for (const [name, about] of secrets) {
     const description = isMapping(about) ? (toText(about.description) ?? "") : "";
     to.secrets.push({ name: name.slice(0, 256), description });
   }
-  const customizations = isMapping(written.customizations) ? written.customizations : {};
+  const customizations = isMapping(values_.customizations) ? values_.customizations : {};
   const vscode = isMapping(customizations.vscode) ? customizations.vscode : {};
-  const extensions = [...toList(vscode.extensions), ...toList(written.extensions)];
+  const extensions = [...toList(vscode.extensions), ...toList(values_.extensions)];
   to.extensions = extensions
     .flatMap((one) => toText(one, 256) ?? [])
     .filter((id) => /^[\w.-]+@?[\w.-]*$/.test(id))
@@ -280,9 +280,9 @@ const REFUSED: Readonly<Record<string, string>> = {
 /** Engine arguments without effect outside of the container: Slipway does the same automatically, or they concern names. */
 const HARMLESS = new Set(["--init", "--rm", "-it", "-i", "-t"]);
 
-const recordRefused = (written: Values, to: Configuration): void => {
+const recordRefused = (values_: Values, to: Configuration): void => {
   for (const [property, reason] of Object.entries(REFUSED)) {
-    const value = written[property];
+    const value = values_[property];
     if (value === undefined || value === false || value === null) continue;
     if (Array.isArray(value) && value.every((one) => HARMLESS.has(String(one)))) continue;
     recordDropped(to, property, reason);
@@ -291,7 +291,7 @@ const recordRefused = (written: Values, to: Configuration): void => {
 
 /** Returns the folder that the configuration in `file` is for: for `.devcontainer` and folders in it, the parent folder. */
 export const toProjectFolder = (file: string): string => {
-  const at = `/${file}`.indexOf("/.devcontainer");
-  const folder = at >= 0 ? file.slice(0, Math.max(0, at - 1)) : dirname(file);
+  const start = `/${file}`.indexOf("/.devcontainer");
+  const folder = start >= 0 ? file.slice(0, Math.max(0, start - 1)) : dirname(file);
   return folder === "." ? "" : folder;
 };

@@ -1,5 +1,5 @@
-// Features of development containers (containers.dev): reads their metadata, orders them for installation, and creates the Dockerfile that
-// installs them. Pure.
+// Handles features of development containers (containers.dev): reads their metadata, orders them for installation, and creates the
+// Dockerfile that installs them. Pure.
 import { promisify } from "node:util";
 import { gunzip, type ZlibOptions } from "node:zlib";
 import { readTar } from "../archive-tar.ts";
@@ -14,7 +14,7 @@ import {
 } from "./configuration.ts";
 import { shellQuote } from "./script.ts";
 
-const MAX_METADATA = 256 * 1024;
+const MAX_METADATA_BYTES = 256 * 1024;
 /** Maximum bytes of an unpacked feature. A few kilobytes can unpack to gigabytes. */
 const MAX_FEATURE_TAR_BYTES = 64 * 1024 * 1024;
 
@@ -40,14 +40,14 @@ const gunzipBytes = promisify(gunzip) as (bytes: Uint8Array, options: ZlibOption
 
 /** Returns the metadata in a feature's archive, a tar or a compressed one. Rejects with an Error that describes the problem. */
 export const readFeatureArchive = async (id: string, archive: Uint8Array): Promise<FeatureMetadata> => {
-  const bytes = archive[0] === 0x1f && archive[1] === 0x8b ? await unpack(id, archive) : archive;
+  const bytes = archive[0] === 0x1f && archive[1] === 0x8b ? await decompress(id, archive) : archive;
   const entries = await readTar({ size: bytes.length, read: async (at, length) => bytes.subarray(at, at + length) });
   const file = entries.find(({ name }) => name === "devcontainer-feature.json");
   if (!file) throw new Error(`The feature ${id} has no devcontainer-feature.json.`);
-  return readFeature(id, new TextDecoder().decode(await file.read(MAX_METADATA)));
+  return readFeature(id, new TextDecoder().decode(await file.read(MAX_METADATA_BYTES)));
 };
 
-const unpack = (id: string, archive: Uint8Array): Promise<Uint8Array> =>
+const decompress = (id: string, archive: Uint8Array): Promise<Uint8Array> =>
   gunzipBytes(archive, { maxOutputLength: MAX_FEATURE_TAR_BYTES }).catch((cause) => {
     const isTooLarge = (cause as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
     const problem = isTooLarge ? `unpacks to more than ${MAX_FEATURE_TAR_BYTES} bytes` : "is damaged";
@@ -67,9 +67,9 @@ export const readFeature = (id: string, text: string): FeatureMetadata => {
   if (!isMapping(value)) throw new Error(`The feature ${id} has a devcontainer-feature.json that is not an object.`);
   const notes: Configuration = createConfiguration();
   const options = isMapping(value.options) ? Object.entries(value.options) : [];
-  const defaults = options.flatMap(([name, about]) => {
-    const given = isMapping(about) ? about.default : undefined;
-    return OPTION.test(name) && given !== undefined && typeof given !== "object"
+  const defaults = options.flatMap(([name, definition]) => {
+    const given = isMapping(definition) ? definition.default : undefined;
+    return OPTION_NAME.test(name) && given !== undefined && typeof given !== "object"
       ? [[name, String(given)] as const]
       : [];
   });
@@ -81,14 +81,14 @@ export const readFeature = (id: string, text: string): FeatureMetadata => {
       .flatMap((one) => toText(one, 512) ?? [])
       .map(omitVersion),
     needs: listNeeds(value.dependsOn),
-    dropped: DROPPED.filter((property) => value[property] !== undefined && value[property] !== false),
+    dropped: DROPPED_PROPERTIES.filter((property) => value[property] !== undefined && value[property] !== false),
   };
 };
 
-const OPTION = /^[A-Za-z_][\w-]*$/;
+const OPTION_NAME = /^[A-Za-z_][\w-]*$/;
 
 /** Settings that would give a container more privileges, or run next to Slipway's own program. */
-const DROPPED = [
+const DROPPED_PROPERTIES = [
   ...["privileged", "capAdd", "securityOpt", "mounts", "entrypoint"],
   ...["onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"],
 ];
@@ -98,46 +98,46 @@ const listNeeds = (value: unknown): WantedFeature[] =>
 
 const toOptions = (given: unknown): Record<string, string> => {
   const options: Values = isMapping(given) ? given : typeof given === "string" ? { version: given } : {};
-  const plain = Object.entries(options).filter(([name, value]) => OPTION.test(name) && typeof value !== "object");
-  return Object.fromEntries(plain.map(([name, value]) => [name, String(value)]));
+  const valid = Object.entries(options).filter(([name, value]) => OPTION_NAME.test(name) && typeof value !== "object");
+  return Object.fromEntries(valid.map(([name, value]) => [name, String(value)]));
 };
 
-/** `ghcr.io/devcontainers/features/node:1` without `:1`. */
+/** Returns the ID without its version, such as `ghcr.io/devcontainers/features/node` for `ghcr.io/devcontainers/features/node:1`. */
 export const omitVersion = (id: string): string => id.replace(/(?:@[\w:]+|:[\w.-]+)$/, "");
 
-/** Returns the features in installation order. Throws an Error for a cycle. */
+/** Returns the features in installation order. Throws an Error if features depend on each other in a cycle. */
 export const sortByInstallOrder = (features: readonly Feature[]): Feature[] => {
   const remaining = [...features];
   const ordered: Feature[] = [];
-  const present = new Set(features.map(({ id }) => omitVersion(id)));
-  const isPlaced = (id: string): boolean => ordered.some((one) => omitVersion(one.id) === id);
+  const requestedIds = new Set(features.map(({ id }) => omitVersion(id)));
+  const isOrdered = (id: string): boolean => ordered.some((one) => omitVersion(one.id) === id);
   while (remaining.length > 0) {
-    const at = remaining.findIndex(({ metadata }) =>
+    const index = remaining.findIndex(({ metadata }) =>
       [...metadata.after, ...metadata.needs.map(({ id }) => omitVersion(id))].every(
-        (id) => !present.has(id) || isPlaced(id),
+        (id) => !requestedIds.has(id) || isOrdered(id),
       ),
     );
-    const [next] = at < 0 ? [] : remaining.splice(at, 1);
+    const [next] = index < 0 ? [] : remaining.splice(index, 1);
     if (!next) throw new Error(`These features wait for each other: ${remaining.map(({ id }) => id).join(", ")}.`);
     ordered.push(next);
   }
   return ordered;
 };
 
-/** Returns the path of the feature's files in the build context, by position. */
-export const toFeatureFile = (at: number): string => `features/${at}.tar`;
+/** Returns the path of a feature's archive in the build context. `index`: the position of the feature. */
+export const toFeatureFile = (index: number): string => `features/${index}.tar`;
 
-/** Returns a Dockerfile that installs features as root. `user` is the container's user, `image_user` the base image's. */
+/** Returns a Dockerfile that installs features as root. `user`: the container's user. `image_user`: the base image's user. */
 export const toDockerfile = (
   base: string,
   features: readonly Feature[],
   { user, image_user }: { readonly user: string; readonly image_user: string },
 ): string => {
-  const lines = features.flatMap((feature, at) => {
-    const folder = `/tmp/slipway-features/${at}`;
+  const lines = features.flatMap((feature, index) => {
+    const folder = `/tmp/slipway-features/${index}`;
     const env = Object.entries(feature.metadata.env);
     return [
-      `ADD ${toFeatureFile(at)} ${folder}/`,
+      `ADD ${toFeatureFile(index)} ${folder}/`,
       `RUN ${JSON.stringify(["/bin/sh", "-c", toInstallSteps(feature, folder, user || "root")])}`,
       // Docker expands ${PATH}.
       ...env.map(([name, value]) => `ENV ${name}=${JSON.stringify(value.replaceAll("\n", " "))}`),
@@ -147,9 +147,9 @@ export const toDockerfile = (
 };
 
 const toInstallSteps = ({ id, options, metadata }: Feature, folder: string, user: string): string => {
-  const chosen = Object.entries(Object.assign({}, metadata.defaults, options));
+  const allOptions = Object.entries(Object.assign({}, metadata.defaults, options));
   const home = `"$(getent passwd ${shellQuote(user)} 2>/dev/null | cut -d: -f6 || true)"`;
-  const exported = chosen.map(([name, value]) => `export ${toOptionVariable(name)}=${shellQuote(value)}`);
+  const exported = allOptions.map(([name, value]) => `export ${toOptionVariable(name)}=${shellQuote(value)}`);
   return [
     ...exported,
     `export _REMOTE_USER=${shellQuote(user)} _CONTAINER_USER=${shellQuote(user)}`,

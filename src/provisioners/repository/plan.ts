@@ -18,32 +18,32 @@ export type RepositoryFiles = {
 
 type RepositoryLocation = Pick<RepositoryPlan, "url" | "name" | "ref" | "ref_kind" | "path" | "full_history">;
 
-/** Returns the plan for `where`. `configuration` is the path of the chosen devcontainer.json. */
+/** Returns the plan for `location`. `configuration`: the path of the chosen devcontainer.json. */
 export const planRepository = async (
   source: RepositoryFiles,
-  where: RepositoryLocation,
+  location: RepositoryLocation,
   configuration?: string,
 ): Promise<RepositoryPlan> => {
-  const { path = "" } = where;
-  const found = detect(source.files, path, configuration);
-  const requested = await readConfiguration(source, found.source, found.file, where);
-  if (configuration !== undefined && found.file !== configuration) {
-    recordDropped(requested, "configuration", `${configuration} is not a devcontainer.json of this repository.`);
+  const { path = "" } = location;
+  const detection = detect(source.files, path, configuration);
+  const configured = await readConfiguration(source, detection.source, detection.file, location);
+  if (configuration !== undefined && detection.file !== configuration) {
+    recordDropped(configured, "configuration", `${configuration} is not a devcontainer.json of this repository.`);
   }
-  const { build, features, ...rest } = requested;
-  const built = await addIds(source, requested, build);
-  const image = built ? undefined : (rest.image ?? found.image);
+  const { build, features, ...otherParts } = configured;
+  const buildWithIds = await addIds(source, configured, build);
+  const image = buildWithIds ? undefined : (otherParts.image ?? detection.image);
   return {
-    ...where,
+    ...location,
     commit: source.commit,
-    source: found.source,
-    ...(found.file === undefined ? {} : { configuration: found.file }),
-    choices: found.choices,
-    hints: found.hints,
-    ...rest,
+    source: detection.source,
+    ...(detection.file === undefined ? {} : { configuration: detection.file }),
+    choices: detection.choices,
+    hints: detection.hints,
+    ...otherParts,
     ...(image === undefined ? {} : { image }),
-    ...(built ? { build: built } : {}),
-    features: await addFeatureIds(source, requested, features),
+    ...(buildWithIds ? { build: buildWithIds } : {}),
+    features: await addFeatureIds(source, configured, features),
   };
 };
 
@@ -103,15 +103,15 @@ const addFeatureIds = async (
   to: Configuration,
   features: Configuration["features"],
 ): Promise<RepositoryPlan["features"]> => {
-  const found: RepositoryPlan["features"] = [];
+  const withIds: RepositoryPlan["features"] = [];
   for (const feature of features) {
-    if (!feature.id.startsWith("./")) found.push(feature);
+    if (!feature.id.startsWith("./")) withIds.push(feature);
     else {
       const tree = await source.getObjectId(feature.id.slice(2));
       if (tree === undefined)
         recordDropped(to, `features.${feature.id}`, "The feature's folder is not in the repository.");
-      else found.push({ ...feature, tree });
+      else withIds.push({ ...feature, tree });
     }
   }
-  return found;
+  return withIds;
 };

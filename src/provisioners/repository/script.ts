@@ -1,5 +1,5 @@
-// Builds the start scripts of a workspace with a repository. The first clones the repository once and runs its commands up to the step that
-// the start waits for; the second runs the rest. Values are quoted for the shell. Pure.
+// Builds the start scripts of a workspace with a repository. The first script clones the repository once and runs its commands up to the
+// step that the start waits for. The second script runs the later commands. Values are quoted for the shell. Pure.
 import { sha256 } from "#base/ids.ts";
 import type { ManifestScript } from "#schema/templates/manifest.ts";
 import {
@@ -29,16 +29,16 @@ const COMMAND_NAMES: Readonly<Record<LifecycleStep, string>> = {
 
 /** Returns the start scripts of a plan. */
 export const toRepositoryScripts = (plan: RepositoryPlan, folders: ScriptFolders): ManifestScript[] => {
-  const waited = LIFECYCLE_STEPS.slice(0, LIFECYCLE_STEPS.indexOf(plan.wait_for) + 1);
-  const later = LIFECYCLE_STEPS.filter((step) => !waited.includes(step) && plan.lifecycle[step].length > 0);
+  const blockingSteps = LIFECYCLE_STEPS.slice(0, LIFECYCLE_STEPS.indexOf(plan.wait_for) + 1);
+  const laterSteps = LIFECYCLE_STEPS.filter((step) => !blockingSteps.includes(step) && plan.lifecycle[step].length > 0);
   const first = [
     ...listPrelude(plan, folders),
     ...REPORT_OUTCOME,
     ...listCloneCommands(plan),
-    ...listStepCommands(plan, waited),
+    ...listStepCommands(plan, blockingSteps),
     "finish ready",
   ];
-  const second = [...listPrelude(plan, folders), ...AWAIT, ...listStepCommands(plan, later)];
+  const secondLines = [...listPrelude(plan, folders), ...WAIT_FOR_FIRST, ...listStepCommands(plan, laterSteps)];
   const joinScript = (display_name: string, lines: readonly string[], start_blocks_login: boolean): ManifestScript => ({
     display_name,
     script: `${lines.join("\n")}\n`,
@@ -47,7 +47,7 @@ export const toRepositoryScripts = (plan: RepositoryPlan, folders: ScriptFolders
   });
   return [
     joinScript("Repository", first, true),
-    ...(later.length > 0 ? [joinScript("Repository commands", second, false)] : []),
+    ...(laterSteps.length > 0 ? [joinScript("Repository commands", secondLines, false)] : []),
   ];
 };
 
@@ -58,7 +58,7 @@ export const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\
 const shellQuoteWithVariables = (text: string): string =>
   text
     .split(/(\$\{[A-Za-z_]\w*\})/)
-    .map((part, at) => (at % 2 === 1 ? `"${part}"` : part === "" ? "" : shellQuote(part)))
+    .map((part, index) => (index % 2 === 1 ? `"${part}"` : part === "" ? "" : shellQuote(part)))
     .join("") || "''";
 
 const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptFolders): string[] => [
@@ -70,7 +70,7 @@ const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptFolder
   `${FOLDER_VARIABLE}=$dir`,
   `export ${FOLDER_VARIABLE}`,
   'mkdir -p "$state" || exit 1',
-  // Unique for each start, because each has a new agent ID.
+  // The mark is unique for each start, because each start has a new agent ID.
   'mark="$state/start-$SLIPWAY_WORKSPACE_AGENT_ID"',
 ];
 
@@ -82,7 +82,7 @@ const REPORT_OUTCOME = [
   "trap 'exit 1' HUP INT TERM",
 ];
 
-const AWAIT = [
+const WAIT_FOR_FIRST = [
   'until [ -s "$mark" ]; do sleep 1; done',
   'if [ "$(cat "$mark")" != ready ]; then',
   '  echo "These commands were skipped because the Repository script failed." >&2',
@@ -90,7 +90,7 @@ const AWAIT = [
   "fi",
 ];
 
-const GIT = `if ! command -v git >/dev/null 2>&1; then
+const INSTALL_GIT = `if ! command -v git >/dev/null 2>&1; then
   echo "This image has no git. Trying to install it."
   as_root=
   if [ "$(id -u)" != 0 ]; then as_root="sudo -n"; fi
@@ -105,7 +105,7 @@ const GIT = `if ! command -v git >/dev/null 2>&1; then
   fi
 fi`;
 
-const ACCESS = {
+const ACCESS_ADVICE = {
   account:
     "If it is private, link your account at $host on the page Account > Git and linked accounts, then restart the workspace.",
   key: "Check that your deploy key is listed in the repository's settings at $host and on the page Account > Git and linked accounts, then restart the workspace.",
@@ -113,13 +113,13 @@ const ACCESS = {
 
 const toRefusedFunction = ({ ssh_url }: RepositoryPlan): string => `refused() {
   echo "The repository $url could not be cloned from $host; the message from Git is above." >&2
-  echo "${ssh_url === undefined ? ACCESS.account : ACCESS.key}" >&2
+  echo "${ssh_url === undefined ? ACCESS_ADVICE.account : ACCESS_ADVICE.key}" >&2
   exit 1
 }`;
 
 const listCloneCommands = (plan: RepositoryPlan): string[] => [
   toRefusedFunction(plan),
-  // A clone that was killed partway starts over. Nothing else is ever removed.
+  // A clone that was killed partway is removed and started again. Nothing else is ever removed.
   'if [ -e "$dir/.git/slipway-cloning" ]; then',
   '  echo "The last clone was interrupted. Starting again."',
   '  find "$dir" -mindepth 1 -maxdepth 1 -exec rm -rf {} +',
@@ -129,7 +129,7 @@ const listCloneCommands = (plan: RepositoryPlan): string[] => [
   'elif [ -n "$(find "$dir" ! -type d 2>/dev/null | head -n 1)" ]; then',
   '  echo "$dir contains other files. Skipping the clone."',
   "else",
-  GIT,
+  INSTALL_GIT,
   '  echo "Cloning $url into $dir."',
   '  mkdir -p "$dir" && git init -q "$dir" && : >"$dir/.git/slipway-cloning" && cd "$dir" || exit 1',
   '  git remote add origin "$url" || exit 1',
@@ -155,17 +155,20 @@ const listCloneCommands = (plan: RepositoryPlan): string[] => [
   'mkdir -p "$folder"',
 ];
 
-/** Fetches and checks out what the plan names. A branch is checked out so that it can be pushed to, anything else detached. */
+/**
+ * Returns the commands that fetch and check out the plan's ref. A branch is checked out as a branch, so that the user can push to it; tags
+ * and commits are checked out detached.
+ */
 const listCheckoutCommands = ({ ref, ref_kind, full_history }: RepositoryPlan): string[] => {
   const depth = full_history ? "" : " --depth 1";
-  const fetch = (what: string): string => `  git fetch -q${depth} origin ${what} || refused`;
-  const all = full_history ? ["  git fetch -q --tags origin || refused"] : [];
+  const fetch = (refspec: string): string => `  git fetch -q${depth} origin ${refspec} || refused`;
+  const fetchTags = full_history ? ["  git fetch -q --tags origin || refused"] : [];
   switch (ref_kind) {
     case "default":
       return [
         "  remote=$(git ls-remote --symref origin HEAD) || refused",
         "  branch=$(printf '%s\\n' \"$remote\" | sed -n 's#^ref: refs/heads/\\([^[:space:]]*\\).*#\\1#p' | head -n 1)",
-        ...all,
+        ...fetchTags,
         '  if [ -n "$branch" ]; then',
         `  ${fetch('"+refs/heads/$branch:refs/remotes/origin/$branch"')}`,
         '    git checkout -q -b "$branch" --track "origin/$branch" || exit 1',
@@ -177,22 +180,26 @@ const listCheckoutCommands = ({ ref, ref_kind, full_history }: RepositoryPlan): 
     case "branch": {
       const branch = ref.replace(/^refs\/heads\//, "");
       return [
-        ...all,
+        ...fetchTags,
         fetch(shellQuote(`+refs/heads/${branch}:refs/remotes/origin/${branch}`)),
         `  git checkout -q -b ${shellQuote(branch)} --track ${shellQuote(`origin/${branch}`)} || exit 1`,
       ];
     }
     case "tag":
-      return [...all, fetch(shellQuote(`+${ref}:${ref}`)), `  git checkout -q --detach ${shellQuote(ref)} || exit 1`];
+      return [
+        ...fetchTags,
+        fetch(shellQuote(`+${ref}:${ref}`)),
+        `  git checkout -q --detach ${shellQuote(ref)} || exit 1`,
+      ];
     case "commit":
-      return [...all, fetch(shellQuote(ref)), "  git checkout -q --detach FETCH_HEAD || exit 1"];
+      return [...fetchTags, fetch(shellQuote(ref)), "  git checkout -q --detach FETCH_HEAD || exit 1"];
     case "pull_request": {
       const number = /\d+/.exec(ref)?.[0] ?? "0";
-      const kept = `refs/remotes/origin/pull/${number}`;
+      const localRef = `refs/remotes/origin/pull/${number}`;
       return [
-        ...all,
-        fetch(shellQuote(`+${ref}:${kept}`)),
-        `  git checkout -q --no-track -b pull-${number} ${shellQuote(kept)} || exit 1`,
+        ...fetchTags,
+        fetch(shellQuote(`+${ref}:${localRef}`)),
+        `  git checkout -q --no-track -b pull-${number} ${shellQuote(localRef)} || exit 1`,
       ];
     }
   }
@@ -207,28 +214,29 @@ const listStepCommands = ({ lifecycle }: RepositoryPlan, steps: readonly Lifecyc
     const groups = lifecycle[step];
     if (groups.length === 0) return [];
     if (step === "post_start") return ['cd "$folder" || exit 1', ...listGroupCommands(step, groups)];
-    const done = `"$state/${step}-${sha256(JSON.stringify(groups)).slice(0, 16)}"`;
+    const doneFile = `"$state/${step}-${sha256(JSON.stringify(groups)).slice(0, 16)}"`;
     return [
-      `if [ ! -e ${done} ]; then`,
+      `if [ ! -e ${doneFile} ]; then`,
       'cd "$folder" || exit 1',
       ...listGroupCommands(step, groups),
-      `: >${done}`,
+      `: >${doneFile}`,
       "fi",
     ];
   });
 
 const listGroupCommands = (step: LifecycleStep, groups: Lifecycle): string[] =>
   groups.flatMap((group) => {
-    const [only] = group;
-    const failed = `{ echo "${COMMAND_NAMES[step]} has failed." >&2; exit 1; }`;
-    if (group.length === 1 && only) return [toAnnouncement(step, only), `${toCommandLine(only)} || ${failed}`];
+    const [onlyCommand] = group;
+    const failCommand = `{ echo "${COMMAND_NAMES[step]} has failed." >&2; exit 1; }`;
+    if (group.length === 1 && onlyCommand)
+      return [toAnnouncement(step, onlyCommand), `${toCommandLine(onlyCommand)} || ${failCommand}`];
     // Starts the commands in parallel and waits for each of them.
     return [
       "pids=",
       ...group.flatMap((one) => [toAnnouncement(step, one), `${toCommandLine(one)} & pids="$pids $!"`]),
       "worst=0",
       'for pid in $pids; do wait "$pid" || worst=1; done',
-      `[ "$worst" = 0 ] || ${failed}`,
+      `[ "$worst" = 0 ] || ${failCommand}`,
     ];
   });
 

@@ -1,5 +1,5 @@
-// Source files of an image: the repository on its host, and features in registries. The server passes them to the provisioner; an external
-// worker has none.
+// The interface to the source files of an image: the repository on its host, and features in registries. The server passes it to the
+// provisioner; an external worker does not have it.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 
 /** The files of a plan's commit. Disposing removes the copy. */
@@ -19,7 +19,7 @@ export type RepositorySources = {
   loadFeature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array>;
   /**
    * Returns the token with which an engine pulls an image; undefined if the engine can sign in without one. Rejects with an Error that is
-   * readable for people if the image's registry is at an address that this user may not reach, or leads to one.
+   * readable for people if the image's registry is at an address that this user may not reach, or redirects to such an address.
    */
   fetchPullToken(image: string, owner_id: string, signal: AbortSignal): Promise<string | undefined>;
 };

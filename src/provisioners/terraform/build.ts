@@ -42,7 +42,7 @@ export type BuildRun = {
   readonly program: Program;
 };
 
-/** Throws ProvisionError with the current state, whatever ended the run. */
+/** Runs the build. If it fails for any reason, throws a ProvisionError with the current state. */
 export const build = async (run: BuildRun): Promise<ProvisionResult> => {
   const { request } = run;
   const work = request.terraform;
@@ -57,7 +57,9 @@ export const build = async (run: BuildRun): Promise<ProvisionResult> => {
   }
 };
 
-/** Otherwise the build would start as if nothing had been created, and a delete would remove nothing. */
+/**
+ * Throws ProvisionError for an unreadable state: the build would start as if nothing had been created, and a delete would remove nothing.
+ */
 const checkReadable = (state: string | null): void => {
   if (state === null || state === "" || isState(state)) return;
   throw new ProvisionError(
@@ -65,21 +67,24 @@ const checkReadable = (state: string | null): void => {
   );
 };
 
-/** Returns the state in the folder. Moves an unreadable one aside and logs its path. */
-const readRemainingState = async ({ session, report }: BuildRun, known: string | null): Promise<string | undefined> => {
-  const keptState = await session.setAside(known);
+/** Returns the state in the folder. Moves an unreadable state to another file and logs its path. */
+const readRemainingState = async (
+  { session, report }: BuildRun,
+  previousState: string | null,
+): Promise<string | undefined> => {
+  const keptState = await session.moveUnreadableState(previousState);
   if (keptState !== undefined) {
-    const words = `What a run has left as its state cannot be read. It is kept on the machine that ran it as ${keptState}; what is not in the state of the build before has to be looked for by hand.`;
-    report.log("error", STAGES.init, words);
+    const message = `What a run has left as its state cannot be read. It is kept on the machine that ran it as ${keptState}; what is not in the state of the build before has to be looked for by hand.`;
+    report.log("error", STAGES.init, message);
   }
   return session.readState();
 };
 
-/** Returns the same failure with the remaining state. */
+/** Returns an error with the same message and the remaining state. */
 const addState = (error: unknown, state: string | null): ProvisionError => {
-  const known = error instanceof ProvisionError ? error : undefined;
-  const message = known?.message ?? (error instanceof Error ? error.message : "The build was stopped.");
-  return new ProvisionError(message, known?.code ?? "", { state }, { cause: error });
+  const provisionError = error instanceof ProvisionError ? error : undefined;
+  const message = provisionError?.message ?? (error instanceof Error ? error.message : "The build was stopped.");
+  return new ProvisionError(message, provisionError?.code ?? "", { state }, { cause: error });
 };
 
 const runBuild = async (run: BuildRun, work: TerraformWork, state: string | null): Promise<ProvisionResult> => {
@@ -91,30 +96,30 @@ const runBuild = async (run: BuildRun, work: TerraformWork, state: string | null
   }
   const secrets = listSecrets(request, work);
   mask.add(...secrets, ...(state === null ? [] : parseStateSecrets(state)));
-  // Before init, which also installs providers that only the state still needs (facts/terraform 1.9).
+  // Written before init, which also installs providers that only the state needs (facts/terraform 1.9).
   if (state !== null) await session.writeState(state);
-  await unpack(run, work);
+  await unpackTemplate(run, work);
   failpoint("build_prepared");
   await engine.init(STAGES.init);
   const env = buildVariables(request, work, initScript, request.claimed ? findOnlyToken(state) : undefined);
-  const planned = await plan(run, env);
-  await run.report.charge(planned);
+  const dailyCost = await planBuild(run, env);
+  await run.report.charge(dailyCost);
   await engine.apply(STAGES[transition], toApplyEnvironment(env));
-  const left = (await readRemainingState(run, state)) ?? state;
+  const finalState = (await readRemainingState(run, state)) ?? state;
   if (transition === "delete") return { state: null };
   const graph = await engine.loadGraph();
   const document = await engine.readState();
   const { resources } = withProvisionErrors(() => mapState(document, graph));
-  return { state: left, made: { resources: toResources(resources), daily_cost: planned, secrets } };
+  return { state: finalState, made: { resources: toResources(resources), daily_cost: dailyCost, secrets } };
 };
 
-/** Returns what a start would create, without creating anything. */
+/** Returns the resources that a start would create, without creating them. */
 export const runPlan = async (
   run: Pick<BuildRun, "request" | "session" | "engine" | "mask"> & { readonly work: TerraformWork },
 ): Promise<ProvisionedResources> => {
   const { request, work, engine, mask } = run;
   mask.add(...listSecrets(request, work));
-  await unpack(run, work);
+  await unpackTemplate(run, work);
   await engine.init(STAGES.init);
   await engine.plan(STAGES.plan, buildVariables(request, work, initScript));
   const document = await engine.readPlan();
@@ -123,7 +128,7 @@ export const runPlan = async (
   return { resources: toResources(resources), daily_cost, secrets: [] };
 };
 
-const unpack = async (
+const unpackTemplate = async (
   { request, session }: Pick<BuildRun, "request" | "session">,
   { archive, cache, variables }: TerraformWork,
 ): Promise<void> => {
@@ -139,7 +144,7 @@ const unpack = async (
 };
 
 /** Plans, and returns the daily cost. A delete omits values that the template rejects (facts/terraform 1.10). */
-const plan = async (run: BuildRun, env: Record<string, string>): Promise<number> => {
+const planBuild = async (run: BuildRun, env: Record<string, string>): Promise<number> => {
   const { engine, request, report } = run;
   const isDelete = request.transition === "delete";
   try {
@@ -147,8 +152,8 @@ const plan = async (run: BuildRun, env: Record<string, string>): Promise<number>
   } catch (error) {
     if (!isDelete || run.signal.aborted || !(error instanceof ProvisionError)) throw error;
     report.log("warn", STAGES.plan, "The template rejects a value; the workspace is deleted without values.");
-    const without = Object.entries(env).filter(([name]) => !/^CODER_PARAMETER_[0-9a-f]{64}$/.test(name));
-    await engine.plan(STAGES.plan, Object.fromEntries(without), true);
+    const withoutParameters = Object.entries(env).filter(([name]) => !/^CODER_PARAMETER_[0-9a-f]{64}$/.test(name));
+    await engine.plan(STAGES.plan, Object.fromEntries(withoutParameters), true);
   }
   if (isDelete) return 0;
   const document = await engine.readPlan();
@@ -157,25 +162,24 @@ const plan = async (run: BuildRun, env: Record<string, string>): Promise<number>
 };
 
 /**
- * A prebuilt workspace should be claimed without changes: its owner has to wait for every resource that is recreated (facts/terraform
- * 1.29).
+ * Warns about resources of a claimed prebuilt workspace that are recreated: its owner has to wait for each of them (facts/terraform 1.29).
  */
 const warnAboutReplaced = ({ resource_changes = [] }: PlanDocument, report: BuildReport): void => {
   for (const { address, change } of resource_changes) {
     if (!change.actions.includes("delete") || !change.actions.includes("create")) continue;
-    const because = (change.replace_paths ?? []).map((path) => path.join(".")).join(", ");
-    const reason = because === "" ? "" : ` because of ${because}`;
+    const paths = (change.replace_paths ?? []).map((path) => path.join(".")).join(", ");
+    const reason = paths === "" ? "" : ` because of ${paths}`;
     report.log("warn", STAGES.plan, `${address} is prebuilt and is re-created for its owner${reason}.`);
   }
 };
 
-/** The plan file already contains parameters and accounts. */
+/** Returns the variables for an apply, without parameters and accounts, which the plan file already contains. */
 const toApplyEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(([name]) => !/^CODER_(?:PARAMETER|EXTERNAL_AUTH|GIT_AUTH)_/.test(name)),
   );
 
-/** Secrets of the owner and of the template's author. */
+/** Returns the secrets of the owner and of the template's author. */
 const listSecrets = ({ manifest }: ProvisionRequest, { variables, secrets }: TerraformWork): string[] => {
   const sensitive = (manifest.variables ?? []).filter((one) => one.sensitive).map(({ name }) => variables[name] ?? "");
   const owned = [secrets.session_token, secrets.ssh_private_key, ...Object.values(secrets.accounts)];
@@ -183,8 +187,8 @@ const listSecrets = ({ manifest }: ProvisionRequest, { variables, secrets }: Ter
 };
 
 /**
- * Terraform cannot continue with a state of OpenTofu, because its registry does not know the providers; the reverse works (facts/terraform
- * 5.4).
+ * Throws ProvisionError if Terraform would continue with a state of OpenTofu, because Terraform's registry does not know OpenTofu's
+ * providers. The reverse works (facts/terraform 5.4).
  */
 const checkProgram = ({ name }: Program, state: string | null): void => {
   if (name === "terraform" && state?.includes("registry.opentofu.org/")) {

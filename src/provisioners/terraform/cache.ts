@@ -1,5 +1,5 @@
-// The results of an import that builds reuse without a registry: external modules and the lock file (facts/terraform 1.13, 1.15), as a tar
-// archive.
+// Packs the results of an import that builds reuse without a registry, external modules and the lock file, into a tar archive
+// (facts/terraform 1.13, 1.15).
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readRegularText } from "#base/system/regular-file.ts";
@@ -9,20 +9,20 @@ import type { Session } from "./session.ts";
 const MAX_MODULES_BYTES = 20 * 1024 * 1024;
 /** Maximum bytes of a scanned file, and of the lock file. */
 const MAX_SCANNED_BYTES = 1024 * 1024;
-const MODULES = ".terraform/modules";
-const LOCK = ".terraform.lock.hcl";
+const MODULES_FOLDER = ".terraform/modules";
+const LOCK_FILE = ".terraform.lock.hcl";
 
 export type PackedCache = { readonly archive: Uint8Array<ArrayBuffer>; readonly leftOut: readonly string[] };
 
-/** Returns undefined if there is nothing to store. */
+/** Returns the archive, and the names of modules that were left out; undefined if there is nothing to store. */
 export const packCache = async ({ work }: Session): Promise<PackedCache | undefined> => {
   const files: Record<string, Uint8Array> = {};
   const leftOut: string[] = [];
-  const lock = readRegularText(join(work, LOCK), MAX_SCANNED_BYTES);
-  if (lock) files[LOCK] = new TextEncoder().encode(lock);
+  const lock = readRegularText(join(work, LOCK_FILE), MAX_SCANNED_BYTES);
+  if (lock) files[LOCK_FILE] = new TextEncoder().encode(lock);
   let remainingBytes = MAX_MODULES_BYTES;
-  for (const name of await listNames(join(work, MODULES))) {
-    const moduleFiles = await listFilesBelow(work, `${MODULES}/${name}`);
+  for (const name of await listNames(join(work, MODULES_FOLDER))) {
+    const moduleFiles = await listFilesBelow(work, `${MODULES_FOLDER}/${name}`);
     const size = moduleFiles.reduce((sum, file) => sum + file.size, 0);
     if (size > remainingBytes) {
       leftOut.push(name);
@@ -38,9 +38,9 @@ export const packCache = async ({ work }: Session): Promise<PackedCache | undefi
 type File = { readonly path: string; readonly size: number };
 
 const listFilesBelow = async (work: string, path: string): Promise<File[]> => {
-  const found = await lstat(join(work, path)).catch(() => undefined);
-  if (found?.isFile()) return [{ path, size: found.size }];
-  if (!found?.isDirectory()) return [];
+  const stats = await lstat(join(work, path)).catch(() => undefined);
+  if (stats?.isFile()) return [{ path, size: stats.size }];
+  if (!stats?.isDirectory()) return [];
   const files: File[] = [];
   for (const name of await listNames(join(work, path))) {
     if (name !== ".git") files.push(...(await listFilesBelow(work, `${path}/${name}`)));
@@ -52,15 +52,15 @@ const listNames = async (folder: string): Promise<string[]> => (await readdir(fo
 
 /** Returns the owner's secrets that the template and its modules mention anywhere in their files (facts/terraform 2.1). */
 export const listNeeds = async ({ work }: Session): Promise<string[]> => {
-  const names = [...(await listNames(work)).filter((name) => name !== ".terraform"), MODULES];
-  const found = new Set<string>();
+  const names = [...(await listNames(work)).filter((name) => name !== ".terraform"), MODULES_FOLDER];
+  const needs = new Set<string>();
   for (const name of names) {
     for (const { path, size } of await listFilesBelow(work, name)) {
       if (size > MAX_SCANNED_BYTES) continue;
       const text = await readFile(join(work, path), "latin1");
-      if (/session_token/i.test(text)) found.add("session_token");
-      if (/ssh_(?:private|public)_key/i.test(text)) found.add("ssh_key");
+      if (/session_token/i.test(text)) needs.add("session_token");
+      if (/ssh_(?:private|public)_key/i.test(text)) needs.add("ssh_key");
     }
   }
-  return [...found].sort();
+  return [...needs].sort();
 };

@@ -16,7 +16,7 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { LineBuffer } from "#base/line-buffer.ts";
 import { nextTurn, pause } from "#base/retry.ts";
-import { findMark, isAlive, markOfChild, type ProcessMark } from "../local/process-table.ts";
+import { findChildMark, findMark, isAlive, type ProcessMark } from "../local/process-table.ts";
 import { CommandPriority, DETACHED } from "./cpu-priority.ts";
 import { readGroupCpuMs } from "./cpu-time.ts";
 import { endStrays } from "./orphan-processes.ts";
@@ -31,14 +31,14 @@ export type CommandOptions = {
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Milliseconds after which it is interrupted as if canceled. */
+  /** How long the command may run before it is interrupted as if canceled. */
   readonly limit: number;
   /**
-   * The limit applies to the CPU time of the program and its children, with up to ten times as much wall-clock time, so that a busy machine
-   * does not end it.
+   * If true, the limit applies to the CPU time of the program and its children, and ten times the limit to the wall-clock time, so that a
+   * busy machine does not end the command.
    */
   readonly limitsCpuTime?: boolean;
-  /** Milliseconds between interrupting and killing it. */
+  /** How long an interrupted command may take to end before it is killed. */
   readonly grace: number;
   /** Whether the command runs with a lower priority than the server. Default: true. */
   readonly isLowPriority?: boolean;
@@ -73,27 +73,27 @@ const INITIAL_POLL_MS = 2;
 /** Maximum bytes of output of one command. */
 export const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 /** Bytes of output processed in one turn of the event loop. */
-const CHUNK = 64 * 1024;
-const ERRORS_SHOWN = 4096;
-const MARK = "running.json";
+const CHUNK_BYTES = 64 * 1024;
+const MAX_ERROR_CHARS = 4096;
+const MARK_FILE = "running.json";
 /**
- * Does not follow a link created by a template's code, and does not update the access time, which would wait for a disk that is busy with
- * the output.
+ * These flags do not follow a link created by a template's code. They do not update the access time, because that would wait for a disk
+ * that is busy with the output.
  */
-const APPEND =
+const APPEND_FLAGS =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | (constants.O_NOATIME ?? 0);
 
 /**
- * Resolves or rejects only after the process has ended. Rejects with errors that `line` throws; resolves with a result if the command
- * fails. Reads large output in chunks, between which the event loop runs.
+ * Runs the command. Resolves or rejects only after the process has ended. Rejects with errors that `line` throws; resolves with a result if
+ * the command fails. Reads large output in chunks, between which the event loop runs.
  */
 export const runCommand = async (options: CommandOptions): Promise<CommandResult> => {
   const { folder, clock, signal, line, maxOutputBytes = MAX_OUTPUT_BYTES } = options;
-  // Not truncated for each command: that would wait for a disk that is still writing the previous output.
-  await using out = await open(join(folder, "stdout"), APPEND, 0o600);
-  await using err = await open(join(folder, "stderr"), APPEND, 0o600);
+  // The files are not truncated for each command, because that would wait for a disk that is still writing the previous output.
+  await using out = await open(join(folder, "stdout"), APPEND_FLAGS, 0o600);
+  await using err = await open(join(folder, "stderr"), APPEND_FLAGS, 0o600);
   const output = new Output(out, err, maxOutputBytes);
-  const mark = join(folder, MARK);
+  const mark = join(folder, MARK_FILE);
   using priority = new CommandPriority(options.isLowPriority);
   try {
     const child = Bun.spawn([...priority.toPrefix(options.args[0]), options.program, ...options.args], {
@@ -105,40 +105,40 @@ export const runCommand = async (options: CommandOptions): Promise<CommandResult
       stderr: err.fd,
       detached: DETACHED,
     });
-    const processMark = markOfChild(child.pid);
+    const processMark = findChildMark(child.pid);
     priority.lower(child.pid);
     if (processMark) await writeFile(mark, JSON.stringify(processMark), { mode: 0o600 });
-    let isOver = false;
+    let hasExited = false;
     void child.exited.then(() => {
-      isOver = true;
+      hasExited = true;
     });
     const readers = line ? output.readers(line) : [];
     const stop = new CommandStopper(child.pid, options);
-    /** The output could not be processed: the program is ended as if canceled. */
-    let refused: { readonly error: unknown } | undefined;
-    const read = async (isLast = false): Promise<void> => {
+    /** The error with which the output could not be processed. The program is then ended as if canceled. */
+    let readFailure: { readonly error: unknown } | undefined;
+    const readOutput = async (isLast = false): Promise<void> => {
       try {
         for (const reader of readers) await reader.read(isLast);
       } catch (error) {
-        refused ??= { error };
+        readFailure ??= { error };
       }
     };
-    while (!isOver) {
+    while (!hasExited) {
       await Promise.race([child.exited, pause(clock, priority.isSettled ? POLL_MS : INITIAL_POLL_MS)]);
-      if (!isOver) priority.lower(child.pid);
-      if (!refused) await read();
-      stop.checkLimits(signal.aborted || refused !== undefined, output.isTooMuch);
+      if (!hasExited) priority.lower(child.pid);
+      if (!readFailure) await readOutput();
+      stop.checkLimits(signal.aborted || readFailure !== undefined, output.isTooMuch);
       if (stop.isInterrupted) await output.truncate();
     }
-    if (!refused) await read(true);
+    if (!readFailure) await readOutput(true);
     const killedBy = child.signalCode?.toString() ?? toSignal(child.exitCode ?? 1);
-    await stop.onExit(processMark, killedBy !== undefined || (child.exitCode ?? 1) > FAILED);
-    if (refused) throw refused.error;
+    await stop.onExit(processMark, killedBy !== undefined || (child.exitCode ?? 1) > FAILED_EXIT_CODE);
+    if (readFailure) throw readFailure.error;
     return {
       code: child.exitCode ?? 1,
       killedBy,
       output: line ? "" : output.text(),
-      errors: output.errors.slice(-ERRORS_SHOWN),
+      errors: output.errors.slice(-MAX_ERROR_CHARS),
       tooLong: stop.tooLong,
       tooMuch: stop.tooMuch,
     };
@@ -147,20 +147,20 @@ export const runCommand = async (options: CommandOptions): Promise<CommandResult
   }
 };
 
-/** Interrupts the program itself, which then finishes what it has begun; later kills it with its whole group. */
+/** Interrupts the program, which then finishes the operations in progress. Kills it with its whole group if it does not end in time. */
 class CommandStopper {
   tooLong = false;
   tooMuch = false;
   readonly #pid: number;
   readonly #options: CommandOptions;
-  readonly #began: number;
+  readonly #startedAt: number;
   #interruptedAt: number | undefined;
-  #killed = false;
+  #isKilled = false;
 
   constructor(pid: number, options: CommandOptions) {
     this.#pid = pid;
     this.#options = options;
-    this.#began = options.clock.monotonic();
+    this.#startedAt = options.clock.monotonic();
   }
 
   /** True once the program was asked to end. */
@@ -172,13 +172,13 @@ class CommandStopper {
     const { clock, limit, grace } = this.#options;
     const now = clock.monotonic();
     if (this.#interruptedAt === undefined) {
-      this.tooLong = now - this.#began > limit && this.#hasUsed(now - this.#began);
+      this.tooLong = now - this.#startedAt > limit && this.#hasUsed(now - this.#startedAt);
       this.tooMuch = isTooMuch;
       if (!isCancelled && !this.tooLong && !this.tooMuch) return;
       this.#interruptedAt = now;
       sendSignal(this.#pid, "SIGINT");
-    } else if (now - this.#interruptedAt > grace && !this.#killed) {
-      this.#killed = true;
+    } else if (now - this.#interruptedAt > grace && !this.#isKilled) {
+      this.#isKilled = true;
       sendSignal(-this.#pid, "SIGKILL");
       // The process may not have its own group yet.
       sendSignal(this.#pid, "SIGKILL");
@@ -193,22 +193,22 @@ class CommandStopper {
   }
 
   /**
-   * Kills the rest of the group, such as a local-exec shell, which would otherwise keep running. Spares it only after an apply that exited
-   * normally, because an apply may start the workspace's processes.
+   * Kills the remaining processes of the group, such as a local-exec shell. Does not kill them after an apply that exited normally, because
+   * an apply may start the workspace's processes.
    */
   async onExit(mark: ProcessMark | undefined, wasKilled: boolean): Promise<void> {
     const { args, folder } = this.#options;
     const mayKeepRunning = args[0] === "apply" && this.#interruptedAt === undefined && !wasKilled;
     if (!mayKeepRunning) sendSignal(-this.#pid, "SIGKILL");
-    // Only these two run programs of the template.
+    // Only a plan and an apply run programs of the template.
     if (mark && !mayKeepRunning && (args[0] === "plan" || args[0] === "apply")) await endStrays(folder, mark);
   }
 }
 
 /** The exit code of a failed apply; a crash has a higher one. */
-const FAILED = 1;
+const FAILED_EXIT_CODE = 1;
 
-/** A shell around the program reports a signal as an exit code. */
+/** Returns the signal that an exit code of a shell around the program reports; undefined for other codes. */
 const toSignal = (code: number): string | undefined =>
   Object.entries(system.signals).find(([, number]) => code === 128 + number)?.[0];
 
@@ -263,7 +263,7 @@ class Output {
   /** The end of standard error. */
   get errors(): string {
     const { size } = fstatSync(this.#err.fd);
-    return readFrom(this.#err.fd, Math.max(this.#errFrom, size - 4 * ERRORS_SHOWN));
+    return readFrom(this.#err.fd, Math.max(this.#errFrom, size - 4 * MAX_ERROR_CHARS));
   }
 }
 
@@ -273,27 +273,27 @@ class GrowingFile {
   readonly #line: OnLine;
   readonly #decoder = new TextDecoder();
   readonly #end: number;
-  #at: number;
+  #position: number;
   readonly #buffer = new LineBuffer();
 
   constructor(file: number, from: number, line: OnLine, maxOutputBytes: number) {
     this.#file = file;
-    this.#at = from;
+    this.#position = from;
     this.#end = from + maxOutputBytes;
     this.#line = line;
   }
 
   async read(isLast = false): Promise<void> {
-    // Checked fifty times a second, mostly without new output.
-    if (!isLast && fstatSync(this.#file).size === this.#at) return;
-    const buffer = new Uint8Array(CHUNK);
-    for (let count = CHUNK; count === CHUNK && this.#at < this.#end; ) {
-      count = readSync(this.#file, buffer, 0, CHUNK, this.#at);
-      this.#at += count;
+    // This runs fifty times a second, mostly without new output.
+    if (!isLast && fstatSync(this.#file).size === this.#position) return;
+    const buffer = new Uint8Array(CHUNK_BYTES);
+    for (let count = CHUNK_BYTES; count === CHUNK_BYTES && this.#position < this.#end; ) {
+      count = readSync(this.#file, buffer, 0, CHUNK_BYTES, this.#position);
+      this.#position += count;
       const lines = this.#buffer.push(this.#decoder.decode(buffer.subarray(0, count), { stream: true })).split(/\r?\n/);
       for (const line of lines.slice(0, -1)) await this.#line(line);
       // Yields to the event loop, however much a program prints.
-      if (count === CHUNK) await nextTurn();
+      if (count === CHUNK_BYTES) await nextTurn();
     }
     if (isLast && this.#buffer.length > 0) await this.#line(this.#buffer.end());
   }
@@ -301,12 +301,12 @@ class GrowingFile {
 
 const readFrom = (file: number, from: number): string => {
   const parts: Uint8Array[] = [];
-  for (let at = from; at < from + MAX_OUTPUT_BYTES; ) {
-    const buffer = new Uint8Array(CHUNK);
-    const count = readSync(file, buffer, 0, CHUNK, at);
+  for (let position = from; position < from + MAX_OUTPUT_BYTES; ) {
+    const buffer = new Uint8Array(CHUNK_BYTES);
+    const count = readSync(file, buffer, 0, CHUNK_BYTES, position);
     if (count === 0) break;
     parts.push(buffer.subarray(0, count));
-    at += count;
+    position += count;
   }
   return Buffer.concat(parts).toString("utf8");
 };
@@ -321,7 +321,7 @@ const findRunning = (folder: string): ProcessMark[] => {
 
 const readMark = (folder: string): ProcessMark | undefined => {
   try {
-    return JSON.parse(readFileSync(join(folder, MARK), "utf8")) as ProcessMark;
+    return JSON.parse(readFileSync(join(folder, MARK_FILE), "utf8")) as ProcessMark;
   } catch {
     return undefined;
   }
@@ -352,22 +352,22 @@ const listNames = (folder: string): string[] => {
   }
 };
 
-/** Asks a process left by an earlier server to end; it writes its state first. */
+/** Interrupts a process left by an earlier server, which then writes its state and ends. Returns true if there is such a process. */
 export const interruptRunning = (folder: string): boolean => {
   const marks = findRunning(folder);
   for (const { pid } of marks) sendSignal(pid, "SIGINT");
   return marks.length > 0;
 };
 
-/** Resolves once no process of an earlier server runs here. Kills processes that do not end in time, with all their children. */
+/** Waits until no process of an earlier server runs in this folder. Kills processes that do not end in time, with all their children. */
 export const endRunning = async (folder: string, clock: Clock, grace: number): Promise<void> => {
   const marks = findRunning(folder);
-  const until = clock.monotonic() + grace;
-  while (marks.some(isAlive) && clock.monotonic() < until) await pause(clock, POLL_MS);
+  const deadlineMs = clock.monotonic() + grace;
+  while (marks.some(isAlive) && clock.monotonic() < deadlineMs) await pause(clock, POLL_MS);
   for (const { pid } of marks) sendSignal(-pid, "SIGKILL");
   while (marks.some(isAlive)) await pause(clock, POLL_MS);
   // If the process was killed together with the server, its children may still be running.
   const processMark = readMark(folder);
   if (processMark) await endStrays(folder, processMark);
-  await rm(join(folder, MARK), { force: true });
+  await rm(join(folder, MARK_FILE), { force: true });
 };

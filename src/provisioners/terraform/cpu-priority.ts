@@ -1,10 +1,14 @@
-// Lowers the CPU priority of Terraform's programs: ten parallel runs could keep the server from responding (rule TF-33). Ten slightly niced
-// programs outweigh the server, so the niceness grows with their number; a single one must not starve next to workspaces that compile.
+// Lowers the CPU priority of Terraform's programs, because ten parallel runs could prevent the server from responding (rule TF-33). The
+// niceness grows with the number of programs: many slightly niced programs outweigh the server, but a single one must not starve next to
+// workspaces that compile.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const BASE_NICENESS = 13;
 const MAX_NICENESS = 19;
-/** Number of programs to assume for an apply: what it starts may be the workspace, which keeps this niceness even if fewer run later. */
+/**
+ * Number of programs to assume for an apply. It may start the processes of the workspace, which keep their niceness even if fewer programs
+ * run later.
+ */
 const ASSUMED_PROGRAMS = 10;
 /** The factor by which one step of niceness changes the weight of a process (sched(7)). */
 const WEIGHT_PER_NICENESS = 1.25;
@@ -14,8 +18,9 @@ const nice = Bun.which("nice");
 const setsid = Bun.which("setsid");
 
 /**
- * True if a command must be given its session when it is spawned, because the session cannot be set here afterwards. Spawning waits until
- * the child has executed its program, and a child with its own session competes for the CPU before that: up to 60 ms next to ten others.
+ * True if a command gets its session when it is spawned, because `setsid` is not available on this system. With it, the session is created
+ * afterwards, which is faster: a spawn waits until the child executes its program, and a child with its own session competes for the CPU
+ * before that, for up to 60 ms next to ten others.
  */
 export const DETACHED = setsid === null;
 
@@ -23,15 +28,15 @@ export const DETACHED = setsid === null;
 const running = new Set<CommandPriority>();
 
 /**
- * Returns the niceness for this many parallel commands: up to four together weigh about as much as one alone; beyond that the lowest
- * priority is reached.
+ * Returns the niceness for this many parallel commands. Up to four commands together have about the weight of a single one; more commands
+ * have the lowest priority.
  */
 export const getNiceness = (count: number): number =>
   Math.min(MAX_NICENESS, BASE_NICENESS + Math.round(Math.log(Math.max(1, count)) / Math.log(WEIGHT_PER_NICENESS)));
 
 /** The priority of one running command. */
 export class CommandPriority {
-  /** The niceness of its session, once it has one. */
+  /** The niceness of the command's session, once it is set. */
   #niceness: number | undefined;
   #isLeader = DETACHED;
   #sessionChecks = 0;
@@ -47,7 +52,7 @@ export class CommandPriority {
     return !this.#isLowPriority || this.#niceness !== undefined || this.#sessionChecks > MAX_SESSION_CHECKS;
   }
 
-  /** Returns the words to put in front of the command. */
+  /** Returns the words that precede the command. */
   toPrefix(command: string | undefined): readonly string[] {
     const session = setsid === null ? [] : [setsid];
     return nice === null || !this.#isLowPriority
@@ -56,14 +61,14 @@ export class CommandPriority {
   }
 
   /**
-   * Also lowers the priority of this process's session, according to the current number of commands. Linux may divide CPU time among
-   * sessions before processes (autogroup in sched(7)); every command has its own session, and the server's would be one of many. Call
-   * repeatedly: an unprivileged user may do this only once in 100 ms, so sessions with normal priority come first.
+   * Lowers the priority of the command's session, according to the current number of commands. Linux may divide CPU time among sessions
+   * before processes (autogroup in sched(7)), and every command has its own session, so the server's session would be one of many. Must be
+   * called repeatedly: an unprivileged user may change a session only once in 100 ms, so sessions with normal priority are changed first.
    */
   lower(pid: number): void {
     if (!this.#isLowPriority) return;
     this.#sessionChecks += 1;
-    // Until then, the session would be the server's own.
+    // Until the process leads its own session, this would change the session of the server.
     if (!this.#isLeader) this.#isLeader = isSessionLeader(pid);
     if (!this.#isLeader) return;
     if (this.#niceness !== undefined && [...running].some((other) => other.#niceness === undefined)) return;
@@ -90,7 +95,7 @@ const isSessionLeader = (pid: number): boolean => {
   }
 };
 
-/** Returns false if it has to be retried. */
+/** Sets the niceness of a session. Returns false if that has to be retried. */
 const setSessionNiceness = (pid: number, niceness: number): boolean => {
   try {
     writeFileSync(`/proc/${pid}/autogroup`, `${niceness}`);

@@ -7,14 +7,14 @@ const TICK_MS = 10;
 const GROUP_FIELD = 2;
 const TIME_FIELDS = [11, 12, 13, 14];
 
-/** Returns milliseconds; undefined if the system does not report it. */
+/** Returns the CPU time of a process group in milliseconds; undefined if the system does not report it. */
 export const readGroupCpuMs = (group: number): number | undefined => {
   if (process.platform !== "linux") return undefined;
   let ticks = 0;
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const fields = readStat(name);
-    if (Number(fields[GROUP_FIELD]) === group) for (const at of TIME_FIELDS) ticks += Number(fields[at] ?? 0);
+    if (Number(fields[GROUP_FIELD]) === group) for (const field of TIME_FIELDS) ticks += Number(fields[field] ?? 0);
   }
   return ticks * TICK_MS;
 };

@@ -1,4 +1,4 @@
-// Terraform's commands in a session (facts/terraform 1.5): their arguments, limits, and errors.
+// Runs Terraform's commands in a session, with their arguments and limits, and reports their errors (facts/terraform 1.5).
 
 import { mkdir } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
@@ -13,7 +13,7 @@ import {
   type OnLine,
   runCommand,
 } from "./command.ts";
-import { quietVariables } from "./environment.ts";
+import { toCommonVariables } from "./environment.ts";
 import type { InitTurns } from "./init-turns.ts";
 import type { PlanDocument, StateDocument } from "./mapping/document.ts";
 import { isAtLeast, type Program } from "./program.ts";
@@ -42,12 +42,15 @@ export type EngineOptions = {
   readonly isLowPriority: boolean;
 };
 
-/** Used if neither this server nor a limit has ended it. */
+/** The reason if neither this server nor a limit has interrupted the command. */
 const INTERRUPTED_REASON = "it was interrupted from outside, by SIGINT or SIGTERM.";
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
 
-/** A changed agent keeps its token, so it counts as one whose token was not seen: then every state is read. */
-const isAgentMade = (line: string): boolean =>
+/**
+ * Returns true for a line about a created or changed agent. A changed agent keeps its token, so it counts as an agent whose token was not
+ * seen; then every state is read.
+ */
+const isAgentApplied = (line: string): boolean =>
   line.includes('"type":"apply_complete"') &&
   line.includes('"resource_type":"coder_agent"') &&
   !line.includes('"action":"delete"');
@@ -79,7 +82,7 @@ export class Engine {
     try {
       await this.#measureTime("init", async () => {
         const args = ["init", "-no-color", "-input=false", ...json];
-        await this.#runLogged(args, quietVariables(cliConfig, endTurn && pluginCache), stage, "init");
+        await this.#runLogged(args, toCommonVariables(cliConfig, endTurn && pluginCache), stage, "init");
         await detachSharedProviders(this.#session.work, pluginCache);
         await this.#rejectRemoteState();
       });
@@ -108,20 +111,20 @@ export class Engine {
   /** Writes the plan to the session's plan file. `env`: the workspace's variables for the provider. */
   async plan(stage: string, env: Readonly<Record<string, string>>, destroy = false): Promise<void> {
     const args = ["plan", "-no-color", "-input=false", "-json", "-refresh=true", `-out=${this.#session.planFile}`];
-    const more = [`-var-file=${this.#session.variablesFile}`, ...(destroy ? ["-destroy"] : [])];
+    const planOptions = [`-var-file=${this.#session.variablesFile}`, ...(destroy ? ["-destroy"] : [])];
     await this.#measureTime("plan", () =>
-      this.#runLogged([...args, ...more], this.#toQuietEnvironment(env), stage, "plan"),
+      this.#runLogged([...args, ...planOptions], this.#toQuietEnvironment(env), stage, "plan"),
     );
   }
 
   async apply(stage: string, env: Readonly<Record<string, string>>): Promise<void> {
     const args = ["apply", "-no-color", "-auto-approve", "-input=false", "-json", this.#session.planFile];
-    const before = new Set(parseAgentTokens((await this.#session.readState()) ?? null));
-    const first = await this.#session.readStateStamp();
-    let known = first;
+    const earlierTokens = new Set(parseAgentTokens((await this.#session.readState()) ?? null));
+    const initialStamp = await this.#session.readStateStamp();
+    let lastStamp = initialStamp;
     /** Number of created agents, and of those whose new token has been seen. */
-    let created = 0;
-    let seen = 0;
+    let createdCount = 0;
+    let seenCount = 0;
     await this.#runLogged(
       args,
       this.#toQuietEnvironment(env),
@@ -129,17 +132,17 @@ export class Engine {
       "apply",
       this.#options.limits.apply,
       async (text) => {
-        if (isAgentMade(text)) created += 1;
+        if (isAgentApplied(text)) createdCount += 1;
         // New tokens must be masked before anything can print them, so each new state is read: tokens created by the plan are in the first
         // state that the apply writes, those of new agents in later ones. Once all tokens are known, states are skipped, because with
         // thousands of resources Terraform writes the state for each of them.
-        if (!UUID.test(text) || (known !== first && seen >= created)) return;
+        if (!UUID.test(text) || (lastStamp !== initialStamp && seenCount >= createdCount)) return;
         const stamp = await this.#session.readStateStamp();
-        if (stamp === known) return;
+        if (stamp === lastStamp) return;
         const state = (await this.#session.readState()) ?? null;
         this.#mask.add(...parseStateSecrets(state ?? ""));
-        seen = parseAgentTokens(state).filter((token) => !before.has(token)).length;
-        known = stamp;
+        seenCount = parseAgentTokens(state).filter((token) => !earlierTokens.has(token)).length;
+        lastStamp = stamp;
       },
     );
   }
@@ -160,8 +163,12 @@ export class Engine {
 
   #toQuietEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
     const { cliConfig, pluginCache } = this.#options;
-    // Only for these two commands: the output of the others is parsed (facts/terraform 1.21).
-    return { ...quietVariables(cliConfig, pluginCache), ...(this.#options.verbose ? { TF_LOG: "JSON" } : {}), ...env };
+    // TF_LOG is set only for plan and apply, because the output of other commands is parsed (facts/terraform 1.21).
+    return {
+      ...toCommonVariables(cliConfig, pluginCache),
+      ...(this.#options.verbose ? { TF_LOG: "JSON" } : {}),
+      ...env,
+    };
   }
 
   async #readDocument<T>(args: readonly string[]): Promise<T> {
@@ -176,13 +183,13 @@ export class Engine {
 
   async #read(args: readonly string[]): Promise<string> {
     const { cliConfig, pluginCache } = this.#options;
-    const ended = await this.#runCommand({
+    const result = await this.#runCommand({
       args,
-      env: quietVariables(cliConfig, pluginCache),
+      env: toCommonVariables(cliConfig, pluginCache),
       limit: this.#options.limits.step,
     });
-    if (ended.code !== 0) this.#throwFailure(args[0] ?? "", ended, [this.#mask.hide(ended.errors.trim())]);
-    return ended.output;
+    if (result.code !== 0) this.#throwFailure(args[0] ?? "", result, [this.#mask.hide(result.errors.trim())]);
+    return result.output;
   }
 
   async #runLogged(
@@ -191,27 +198,29 @@ export class Engine {
     stage: string,
     step: string,
     limit = this.#options.limits.step,
-    before?: OnLine,
+    onLine?: OnLine,
   ): Promise<void> {
     const progress = new Progress(this.#report, this.#mask, () => this.#options.clock.now());
     const line = (text: string): void | Promise<void> => {
-      const known = before?.(text);
-      return known ? known.then(() => progress.line(text, stage, step)) : progress.line(text, stage, step);
+      const handled = onLine?.(text);
+      return handled ? handled.then(() => progress.line(text, stage, step)) : progress.line(text, stage, step);
     };
-    const ended = await this.#runCommand({ args, env, limit, line });
+    const result = await this.#runCommand({ args, env, limit, line });
     // A command that failed to start reports the reason on its last line.
-    const last = progress.crash ?? this.#mask.hide(ended.errors.trim().split("\n").at(-1) ?? "");
+    const last = progress.crash ?? this.#mask.hide(result.errors.trim().split("\n").at(-1) ?? "");
     const reasons = progress.reasons.length > 0 ? progress.reasons : [last];
-    if (ended.code !== 0)
-      this.#throwFailure(args[0] ?? "", ended, progress.wasInterrupted ? [INTERRUPTED_REASON, ...reasons] : reasons);
+    if (result.code !== 0)
+      this.#throwFailure(args[0] ?? "", result, progress.wasInterrupted ? [INTERRUPTED_REASON, ...reasons] : reasons);
   }
 
-  async #runCommand(part: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: OnLine }): Promise<CommandResult> {
+  async #runCommand(
+    commandPart: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: OnLine },
+  ): Promise<CommandResult> {
     this.#signal.throwIfAborted();
     const { program, clock, env, limits, isLowPriority } = this.#options;
     const { folder, work } = this.#session;
     return runCommand({
-      ...part,
+      ...commandPart,
       program: program.path,
       folder,
       cwd: work,
@@ -219,7 +228,7 @@ export class Engine {
       signal: this.#signal,
       grace: limits.grace,
       isLowPriority,
-      env: { ...env, ...part.env },
+      env: { ...env, ...commandPart.env },
     });
   }
 
@@ -234,12 +243,12 @@ export class Engine {
     if (tooLong) throw new ProvisionError(`${name} ${command} took longer than ${minutes} minutes and was stopped.`);
     if (tooMuch)
       throw new ProvisionError(`${name} ${command} printed more than ${MAX_OUTPUT_BYTES} bytes and was stopped.`);
-    // Earlier errors are not the reason it ended.
+    // Earlier errors are not the reason why a killed command ended.
     if (killedBy) throw new ProvisionError(describeKill(`${name} ${command}`, killedBy));
     const nonEmptyReasons = reasons.filter((one) => one !== "");
     const [first = `it exited with ${code}.`] = nonEmptyReasons;
-    const more = nonEmptyReasons.length > 1 ? ` (and ${nonEmptyReasons.length - 1} more, see the log)` : "";
-    throw new ProvisionError(`${name} ${command}: ${first.slice(0, 2000)}${more}`);
+    const suffix = nonEmptyReasons.length > 1 ? ` (and ${nonEmptyReasons.length - 1} more, see the log)` : "";
+    throw new ProvisionError(`${name} ${command}: ${first.slice(0, 2000)}${suffix}`);
   }
 
   async #measureTime<T>(step: string, work: () => Promise<T>): Promise<T> {

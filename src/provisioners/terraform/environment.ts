@@ -1,34 +1,35 @@
-// The environment of a Terraform run: allowlisted variables of this process, and the workspace's variables for the provider `coder`
+// Builds the environment of a Terraform run: allowed variables of this process, and the workspace's variables for the provider `coder`
 // (facts/terraform section 2). Pure.
 import { sha256 } from "#base/ids.ts";
 import type { ProvisionRequest } from "../provisioner.ts";
 import type { TerraformOwner, TerraformWork } from "./work.ts";
 
 /** Variables that programs need from their machine, regardless of the template. */
-const ALWAYS = [
+const ALWAYS_ALLOWED = [
   ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"],
   ...["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSH_AUTH_SOCK"],
 ];
 
-/** These would change Terraform's own behavior. */
-const NEVER = /^(?:TF_(?:WORKSPACE|DATA_DIR|CLI_|LOG|VAR_|INPUT|PLUGIN_CACHE)|CODER_|SLIPWAY_)/;
+/** Variables that would change Terraform's own behavior. */
+const NEVER_ALLOWED = /^(?:TF_(?:WORKSPACE|DATA_DIR|CLI_|LOG|VAR_|INPUT|PLUGIN_CACHE)|CODER_|SLIPWAY_)/;
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** `allowed` contains names, and prefixes that end in `*`. */
-export const filterEnvironment = (own: Variables, allowed: readonly string[]): Record<string, string> => {
-  const list = [...ALWAYS, ...allowed];
+/** Returns the allowed variables of this process. `allowed`: names, and prefixes that end in `*`. */
+export const filterEnvironment = (processEnv: Variables, allowed: readonly string[]): Record<string, string> => {
+  const list = [...ALWAYS_ALLOWED, ...allowed];
   const isAllowed = (name: string): boolean =>
     list.some((one) => (one.endsWith("*") ? name.startsWith(one.slice(0, -1)) : one === name));
   return Object.fromEntries(
-    Object.entries(own).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined && isAllowed(entry[0]) && !NEVER.test(entry[0]),
+    Object.entries(processEnv).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined && isAllowed(entry[0]) && !NEVER_ALLOWED.test(entry[0]),
     ),
   );
 };
 
-/** Returns the variables that every command gets in addition. */
-export const quietVariables = (
+/** Returns the variables that every command gets, in addition to those of this process. */
+export const toCommonVariables = (
   cliConfig: string | undefined,
   pluginCache: string | undefined,
 ): Record<string, string> => ({

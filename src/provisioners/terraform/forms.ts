@@ -1,5 +1,5 @@
-// Evaluates a template's parameters for given values: plans only the form's data sources, in a folder that is prepared once per version
-// (facts/terraform section 4). A plan with errors still returns the valid parts.
+// Evaluates a template's parameters for given values. Plans only the form's data sources, in a folder that is prepared once per version
+// (facts/terraform section 4). A plan with errors still returns the valid parameters.
 
 import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import type { ManifestParameter } from "#schema/templates/manifest.ts";
 import { PlanBrokenError, ProvisionError } from "../provisioner.ts";
 import { describeKill, runCommand } from "./command.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
-import { quietVariables, toParameterVariables, toPlainVariables } from "./environment.ts";
+import { toCommonVariables, toParameterVariables, toPlainVariables } from "./environment.ts";
 import { initScript } from "./init-script.ts";
 import { toParameter } from "./manifest.ts";
 import { listPlanInstances, type PlanDocument } from "./mapping/document.ts";
@@ -43,13 +43,13 @@ export type FormAnswer = {
   /** The valid parameters, in order. */
   readonly parameters: readonly ManifestParameter[];
   readonly tags: Readonly<Record<string, string>>;
-  /** Errors, with the address of the parameter if known: a plan omits that parameter. */
+  /** Errors of the plan, with the address of the parameter if known. The plan omits a parameter with an error. */
   readonly faults: readonly Diagnostic[];
   /** Names of parameters that are constants, by address without indexes. */
   readonly names: ReadonlyMap<string, string>;
 };
 
-/** Milliseconds between interrupting and killing a command. */
+/** How long an interrupted command may take to end before it is killed. */
 const GRACE_MS = 1_000;
 /** Timeout for preparing a version's providers and modules, which other requests wait for. */
 const PREPARE_TIMEOUT_MS = 60_000;
@@ -58,11 +58,11 @@ const TOO_LATE_MESSAGE = "The template's providers could not be installed in tim
 const MAX_CONCURRENT = 2;
 const MAX_VERSIONS = 8;
 const MAX_ANSWERS = 128;
-const READY = "ready";
+const READY_FILE = "ready";
 
 /**
- * Terraform and its providers are Go programs. One that runs for a fraction of a second need not collect garbage, which takes a sixth of
- * its CPU time; above the memory limit it does so anyway.
+ * Terraform and its providers are Go programs. A program that runs for a fraction of a second does not need garbage collection, which takes
+ * a sixth of its CPU time. Above the memory limit, it still collects garbage.
  */
 const SHORT_LIVED_GO_ENV = { GOGC: "off", GOMEMLIMIT: "512MiB" };
 
@@ -71,15 +71,15 @@ export class Forms {
   readonly #options: () => Promise<EngineOptions>;
   /** Timeout of one command in milliseconds. */
   readonly #limit_ms: number;
-  /** By version, most recently used last. */
+  /** Prepared folders by version, the most recently used last. */
   readonly #prepared = new Map<string, Promise<Session>>();
   readonly #answers = new Map<string, FormAnswer>();
-  readonly #busy = new Map<string, number>();
+  readonly #planCounts = new Map<string, number>();
   /** Folders of versions that are being removed. */
-  readonly #going = new Map<string, Promise<void>>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
-  #runs = 0;
+  readonly #removals = new Map<string, Promise<void>>();
+  readonly #slotWaiters: (() => void)[] = [];
+  #runningCount = 0;
+  #runNumber = 0;
 
   constructor(root: string, limit_ms: number, options: () => Promise<EngineOptions>) {
     this.#root = root;
@@ -87,12 +87,15 @@ export class Forms {
     this.#options = options;
   }
 
-  /** Rejects with the signal's reason if the question is outdated, and with ProvisionError if it cannot be answered. */
+  /**
+   * Evaluates the parameters. Rejects with the signal's reason if the caller no longer needs the answer, and with ProvisionError if the
+   * parameters cannot be evaluated.
+   */
   async answer(question: FormQuestion, signal: AbortSignal): Promise<FormAnswer> {
     const { version, owner, inputs } = question;
     const key = JSON.stringify([version.id, owner, Object.entries(inputs).sort()]);
-    const known = this.#answers.get(key);
-    if (known) return known;
+    const cached = this.#answers.get(key);
+    if (cached) return cached;
     await this.#waitForSlot(signal);
     try {
       const session = await this.#openSession(version);
@@ -101,55 +104,55 @@ export class Forms {
       this.#answers.set(key, answer);
       return answer;
     } finally {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
+      this.#runningCount -= 1;
+      this.#slotWaiters.shift()?.();
     }
   }
 
   async #waitForSlot(signal: AbortSignal): Promise<void> {
-    while (this.#running >= MAX_CONCURRENT) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#running += 1;
+    while (this.#runningCount >= MAX_CONCURRENT) await new Promise<void>((resolve) => this.#slotWaiters.push(resolve));
+    this.#runningCount += 1;
     try {
       signal.throwIfAborted();
     } catch (error) {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
+      this.#runningCount -= 1;
+      this.#slotWaiters.shift()?.();
       throw error;
     }
   }
 
   async #openSession(version: FormVersion): Promise<Session> {
-    const known = this.#prepared.get(version.id) ?? this.#prepare(version);
+    const prepared = this.#prepared.get(version.id) ?? this.#prepare(version);
     this.#prepared.delete(version.id);
-    this.#prepared.set(version.id, known);
-    known.catch(() => this.#prepared.delete(version.id));
+    this.#prepared.set(version.id, prepared);
+    prepared.catch(() => this.#prepared.delete(version.id));
     for (const [id] of this.#prepared) {
       if (this.#prepared.size <= MAX_VERSIONS) break;
-      if ((this.#busy.get(id) ?? 0) > 0 || id === version.id) continue;
+      if ((this.#planCounts.get(id) ?? 0) > 0 || id === version.id) continue;
       this.#prepared.delete(id);
       const removal = rm(join(this.#root, id), { recursive: true, force: true });
-      this.#going.set(id, removal);
-      void removal.finally(() => this.#going.delete(id));
+      this.#removals.set(id, removal);
+      void removal.finally(() => this.#removals.delete(id));
     }
-    return known;
+    return prepared;
   }
 
   /** Prepares the template with its providers once per version; reuses a folder prepared by an earlier server. */
   async #prepare({ id, archive, cache, declared, variables }: FormVersion): Promise<Session> {
     const session = new Session(join(this.#root, id));
     const values = formatVariablesFile(declared, variables);
-    await this.#going.get(id);
-    if (!(await exists(join(session.folder, READY)))) {
+    await this.#removals.get(id);
+    if (!(await exists(join(session.folder, READY_FILE)))) {
       await session.prepare(archive, cache);
       const options = await this.#options();
       const timeout = new AbortController();
-      const limit = options.clock.after(PREPARE_TIMEOUT_MS, () => timeout.abort(new ProvisionError(TOO_LATE_MESSAGE)));
+      const timer = options.clock.after(PREPARE_TIMEOUT_MS, () => timeout.abort(new ProvisionError(TOO_LATE_MESSAGE)));
       try {
         await new Engine(options, { session, signal: timeout.signal, mask: new Mask(), report: SILENT }).init("");
       } finally {
-        limit.cancel();
+        timer.cancel();
       }
-      await writeFile(join(session.folder, READY), "");
+      await writeFile(join(session.folder, READY_FILE), "");
     }
     await session.writeVariables(values);
     return session;
@@ -161,11 +164,11 @@ export class Forms {
     signal: AbortSignal,
   ): Promise<FormAnswer> {
     const { clock, program, cliConfig, pluginCache, env, isLowPriority } = await this.#options();
-    this.#runs += 1;
-    const folder = join(session.folder, `run-${this.#runs}`);
-    this.#busy.set(version.id, (this.#busy.get(version.id) ?? 0) + 1);
+    this.#runNumber += 1;
+    const folder = join(session.folder, `run-${this.#runNumber}`);
+    this.#planCounts.set(version.id, (this.#planCounts.get(version.id) ?? 0) + 1);
     try {
-      // The folder of an earlier server that was killed.
+      // An earlier server that was killed may have left a folder of the same name.
       await rm(folder, { recursive: true, force: true });
       await mkdir(folder, { mode: 0o700 });
       const file = join(folder, "plan");
@@ -180,8 +183,8 @@ export class Forms {
         grace: GRACE_MS,
         isLowPriority,
       };
-      const base = { ...env, ...quietVariables(cliConfig, pluginCache), ...SHORT_LIVED_GO_ENV };
-      const requested = {
+      const baseEnv = { ...env, ...toCommonVariables(cliConfig, pluginCache), ...SHORT_LIVED_GO_ENV };
+      const requestEnv = {
         ...toPlainVariables("start", { access_url, initScript, owner }),
         ...toParameterVariables(inputs),
       };
@@ -193,7 +196,7 @@ export class Forms {
       const { tooLong, killedBy } = await runCommand({
         ...common,
         args: [...args, `-var-file=${session.variablesFile}`, ...targets],
-        env: { ...base, ...requested },
+        env: { ...baseEnv, ...requestEnv },
         line: (text) => progress.line(text, "", "plan"),
       });
       signal.throwIfAborted();
@@ -204,11 +207,11 @@ export class Forms {
       if (killedBy) throw new PlanBrokenError(describeKill(`${program.name} plan`, killedBy));
       if (!(await exists(file)))
         throw new ProvisionError(progress.reasons[0] ?? "The template's parameters cannot be evaluated.");
-      const shown = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: base });
+      const showResult = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: baseEnv });
       signal.throwIfAborted();
-      if (shown.killedBy) throw new PlanBrokenError(describeKill(`${program.name} show`, shown.killedBy));
-      if (shown.code !== 0) throw new ProvisionError("The evaluated parameters of the template cannot be read.");
-      const document = readPlan(shown.output);
+      if (showResult.killedBy) throw new PlanBrokenError(describeKill(`${program.name} show`, showResult.killedBy));
+      if (showResult.code !== 0) throw new ProvisionError("The evaluated parameters of the template cannot be read.");
+      const document = readPlan(showResult.output);
       const instances = listPlanInstances(document);
       const faults = progress.errors.map((one) => ({
         ...one,
@@ -218,7 +221,7 @@ export class Forms {
       const names = listParameterNames(document.configuration?.root_module);
       return { parameters: toParameters(instances).map(toParameter), tags: toTags(instances), faults, names };
     } finally {
-      this.#busy.set(version.id, (this.#busy.get(version.id) ?? 1) - 1);
+      this.#planCounts.set(version.id, (this.#planCounts.get(version.id) ?? 1) - 1);
       await rm(folder, { recursive: true, force: true });
     }
   }

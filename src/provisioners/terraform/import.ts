@@ -60,10 +60,10 @@ export const importPlan = async (input: ImportInput): Promise<TerraformImport> =
   const cache = await packCache(session);
   for (const name of cache?.leftOut ?? [])
     report.log("warn", STAGES.init, `The module ${name} is too large to be stored and is fetched at each build.`);
-  const start = await importHalf(input, "start");
-  const stop = await importHalf(input, "stop");
-  for (const words of [...start.mapped.warnings, ...listCronWarnings(start.mapped.resources)])
-    report.log("warn", STAGES.start, words);
+  const start = await planTransition(input, "start");
+  const stop = await planTransition(input, "stop");
+  for (const warning of [...start.mapped.warnings, ...listCronWarnings(start.mapped.resources)])
+    report.log("warn", STAGES.start, warning);
   checkAccounts(start.mapped, input.accounts);
   if (moduleEngine) await checkModule(moduleEngine);
   const manifest = await loadManifest(input, start, stop.mapped);
@@ -72,7 +72,7 @@ export const importPlan = async (input: ImportInput): Promise<TerraformImport> =
   return { manifest, cache };
 };
 
-/** Rejects a module that Terraform cannot parse, so that snapshots do not fail later. */
+/** Rejects a module that Terraform cannot parse, because its snapshots would fail later. */
 const checkModule = async (engine: Engine): Promise<void> => {
   await engine.init(STAGES.module);
   await engine.validate().catch((error) => {
@@ -81,9 +81,12 @@ const checkModule = async (engine: Engine): Promise<void> => {
   });
 };
 
-type ImportHalf = { readonly plan: PlanDocument; readonly mapped: MappedPlan };
+type PlannedTransition = { readonly plan: PlanDocument; readonly mapped: MappedPlan };
 
-const importHalf = async ({ engine, access_url }: ImportInput, transition: "start" | "stop"): Promise<ImportHalf> => {
+const planTransition = async (
+  { engine, access_url }: ImportInput,
+  transition: "start" | "stop",
+): Promise<PlannedTransition> => {
   await engine.plan(STAGES[transition], toPlainVariables(transition, { access_url, initScript }));
   const plan = await engine.readPlan();
   const graph = await engine.loadGraph();
@@ -99,28 +102,28 @@ export const withProvisionErrors = <T>(map: () => T): T => {
   }
 };
 
-const checkAccounts = ({ external_auth }: MappedPlan, known: readonly string[]): void => {
-  const unknownProvider = external_auth.find(({ id }) => !known.includes(id));
+const checkAccounts = ({ external_auth }: MappedPlan, knownIds: readonly string[]): void => {
+  const unknownProvider = external_auth.find(({ id }) => !knownIds.includes(id));
   if (unknownProvider)
     throw new ProvisionError(`The external auth provider "${unknownProvider.id}" is not configured on this server.`);
 };
 
-/** Returns true if only a plan can validate the parameter's value. */
-const isOnlyReadByGo = ({ validation }: ManifestParameter): boolean =>
+/** Returns true if only a plan can validate the parameter's value, because its pattern needs Go's engine. */
+const needsGoPattern = ({ validation }: ManifestParameter): boolean =>
   validation?.regex !== undefined && tryCompilePattern(validation.regex) === undefined;
 
 const loadManifest = async (
   { program, source, session }: ImportInput,
-  { plan, mapped: start }: ImportHalf,
+  { plan, mapped: start }: PlannedTransition,
   stop: MappedPlan,
 ): Promise<Manifest> => {
-  const configured = plan.configuration?.root_module?.variables;
+  const configuredVariables = plan.configuration?.root_module?.variables;
   const parameters = start.parameters.map(toParameter);
   const presets = start.presets.map(toPreset);
   return {
     provisioner: "terraform",
     parameters,
-    variables: source.variables.map((one) => toVariable(one, configured)),
+    variables: source.variables.map((one) => toVariable(one, configuredVariables)),
     presets,
     external_auth: [...start.external_auth],
     ai_task: start.has_ai_task,
@@ -129,7 +132,7 @@ const loadManifest = async (
     terraform: {
       program: program.name,
       version: program.version,
-      is_dynamic: isDynamic(plan.configuration?.root_module) || parameters.some(isOnlyReadByGo),
+      is_dynamic: isDynamic(plan.configuration?.root_module) || parameters.some(needsGoPattern),
       has_external_agent: start.has_external_agent,
       has_snapshot_module: source.snapshot_module !== undefined,
       needs: await listNeeds(session),

@@ -1,8 +1,9 @@
-// The script that downloads the agent's program to a machine and starts it. The provider fills in the access URL and the authentication
-// type (facts/terraform 2.13); for /init-script, the server does. Needs sh and curl, wget or busybox; on Windows, PowerShell.
+// Creates the script that downloads the agent's program to a machine and starts it. The provider fills in the access URL and the
+// authentication type (facts/terraform 2.13); for /init-script, the server fills them in. Needs sh and curl, wget or busybox; on Windows,
+// PowerShell.
 
-const URL_MARK = "${" + "ACCESS_URL}";
-const AUTH_MARK = "${" + "AUTH_TYPE}";
+const URL_PLACEHOLDER = "${" + "ACCESS_URL}";
+const AUTH_PLACEHOLDER = "${" + "AUTH_TYPE}";
 
 export const INIT_SYSTEMS = ["linux", "darwin", "windows"] as const;
 export const INIT_ARCHITECTURES = ["amd64", "arm64", "armv7"] as const;
@@ -22,7 +23,7 @@ mkdir -p "$folder" || exit 1
 program=$folder/slipway
 new=$program.$$
 kind=${os}
-${os === "linux" ? 'for loader in /lib/ld-musl-*; do [ -e "$loader" ] && kind=linux-musl; done\n' : ""}from="${URL_MARK}bin/slipway-$kind-${arch}"
+${os === "linux" ? 'for loader in /lib/ld-musl-*; do [ -e "$loader" ] && kind=linux-musl; done\n' : ""}from="${URL_PLACEHOLDER}bin/slipway-$kind-${arch}"
 fetch() {
   if command -v curl >/dev/null 2>&1; then curl -fsSL -o "$new" "$from"
   elif command -v wget >/dev/null 2>&1; then wget -q -O "$new" "$from"
@@ -35,8 +36,8 @@ until fetch; do
   sleep 30
 done
 chmod 755 "$new" && mv -f "$new" "$program" || exit 1
-export CODER_AGENT_URL="${URL_MARK}"
-export CODER_AGENT_AUTH="${AUTH_MARK}"
+export CODER_AGENT_URL="${URL_PLACEHOLDER}"
+export CODER_AGENT_AUTH="${AUTH_PLACEHOLDER}"
 exec "$program" agent
 `;
 
@@ -47,13 +48,13 @@ $ErrorActionPreference = "Stop"
 $folder = if ($env:BINARY_DIR) { $env:BINARY_DIR } else { Join-Path $env:TEMP "workspace-agent" }
 New-Item -ItemType Directory -Force -Path $folder | Out-Null
 $program = Join-Path $folder "slipway.exe"
-$from = "${URL_MARK}bin/slipway-windows-${arch}.exe"
+$from = "${URL_PLACEHOLDER}bin/slipway-windows-${arch}.exe"
 while ($true) {
   try { Invoke-WebRequest -UseBasicParsing -Uri $from -OutFile $program; break }
   catch { Write-Error -ErrorAction Continue "$from cannot be fetched, trying again in 30 seconds: $_"; Start-Sleep 30 }
 }
-$env:CODER_AGENT_URL = "${URL_MARK}"
-$env:CODER_AGENT_AUTH = "${AUTH_MARK}"
+$env:CODER_AGENT_URL = "${URL_PLACEHOLDER}"
+$env:CODER_AGENT_AUTH = "${AUTH_PLACEHOLDER}"
 & $program agent
 exit $LASTEXITCODE
 `;
@@ -64,4 +65,4 @@ export const initScript = (os: string, arch: string): string =>
 
 /** Returns the script for /init-script: with the server's URL and token authentication. */
 export const renderInitScript = (os: string, arch: string, access_url: string): string =>
-  initScript(os, arch).replaceAll(URL_MARK, access_url).replaceAll(AUTH_MARK, "token");
+  initScript(os, arch).replaceAll(URL_PLACEHOLDER, access_url).replaceAll(AUTH_PLACEHOLDER, "token");

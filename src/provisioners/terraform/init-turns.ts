@@ -1,9 +1,9 @@
-// Serializes `init` runs, which write to the plugin folder shared by all runs (facts/terraform 1.11). The wait is bounded, so that an
-// unresponsive registry does not block builds of other templates.
+// Serializes `init` runs, which write to the plugin folder shared by all runs (facts/terraform 1.11). The wait for a turn is limited, so
+// that an unresponsive registry does not block builds of other templates.
 import type { Clock } from "#base/clock.ts";
 import { finishesWithin, waitForAbort } from "#base/retry.ts";
 
-/** Milliseconds; many runs that start at the same time take less. */
+/** How long a run waits for its turn; many runs that start at the same time take less. */
 const TURN_TIMEOUT_MS = 30_000;
 
 export class InitTurns {
@@ -11,10 +11,10 @@ export class InitTurns {
 
   /** Resolves with a function that ends the turn, or with undefined after a timeout. Rejects with the signal's reason. */
   async waitForTurn(clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
-    const before = this.#last;
+    const previous = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#last = Promise.all([before, promise]);
-    const isTurn = await finishesWithin(clock, TURN_TIMEOUT_MS, Promise.race([before, waitForAbort(signal)]));
+    this.#last = Promise.all([previous, promise]);
+    const isTurn = await finishesWithin(clock, TURN_TIMEOUT_MS, Promise.race([previous, waitForAbort(signal)]));
     if (isTurn && !signal.aborted) return resolve;
     resolve();
     signal.throwIfAborted();

@@ -1,4 +1,4 @@
-// Converts a mapped plan or state to a manifest, the form in which all other code knows a template (facts/terraform 6.3). Pure.
+// Converts a mapped plan or state to a manifest, which is how all other code represents a template (facts/terraform 6.3). Pure.
 import { findScriptCronProblem } from "#base/schedule/cron.ts";
 import type {
   ManifestAgent,
@@ -20,7 +20,7 @@ import {
 } from "./mapping/mapped.ts";
 import type { DeclaredVariable } from "./variables.ts";
 
-/** Used to drop members: a manifest omits empty, 0 and false ones. */
+/** An object with all members. A manifest omits the empty and false ones. */
 type FullRecord = Record<string, unknown>;
 
 const omitEmpty = <T>(full: FullRecord): T =>
@@ -76,21 +76,24 @@ const toAgent = (agent: MappedAgent): ManifestAgent => {
 };
 
 const toApp = (app: MappedApp): ManifestApp => {
-  const { order: _order, healthcheck, share, open_in, ...rest } = app;
-  return omitEmpty({ ...rest, share, open_in, healthcheck: healthcheck ?? undefined });
+  const { order: _order, healthcheck, share, open_in, ...otherFields } = app;
+  return omitEmpty({ ...otherFields, share, open_in, healthcheck: healthcheck ?? undefined });
 };
 
 const toScript = (script: MappedScript): FullRecord =>
   omitEmpty({ ...script, timeout: script.timeout || undefined, cron: toCron(script) });
 
-/** With five fields, the template's first one is the seconds, and the day of the week is missing (facts/terraform 3.13). */
+/**
+ * Returns the cron expression with six fields. If the template's expression has five fields, the first one is the seconds, and the day of
+ * the week is missing (facts/terraform 3.13).
+ */
 const toCron = ({ cron, display_name }: MappedScript): string => {
   if (cron === "") return "";
-  const six = cron.trim().split(/\s+/).length === 5 && !cron.startsWith("@") ? `${cron.trim()} *` : cron.trim();
-  const problem = findScriptCronProblem(six);
+  const sixFields = cron.trim().split(/\s+/).length === 5 && !cron.startsWith("@") ? `${cron.trim()} *` : cron.trim();
+  const problem = findScriptCronProblem(sixFields);
   if (problem !== undefined)
     throw new MappingError(`The script ${display_name} has the cron text "${cron}": it ${problem}.`);
-  return six;
+  return sixFields;
 };
 
 /** Returns warnings about schedules that the author may not have intended. */
@@ -124,7 +127,7 @@ export const toParameter = (one: MappedParameter): ManifestParameter => {
       ephemeral: one.ephemeral,
       address: one.address,
       options: options.map((option) => ({ ...omitEmpty<FullRecord>(option), name: option.name, value: option.value })),
-      // An empty rule means that the number must be an integer.
+      // An empty validation means that the number must be an integer.
       validation: Object.keys(validation).length > 0 || one.is_whole ? validation : undefined,
       styling: Object.keys(one.styling).length > 0 ? one.styling : undefined,
     }),
@@ -157,13 +160,16 @@ export const toPreset = ({
 
 const TYPES = ["string", "number", "bool"] as const;
 
-/** `configured` is what a plan knows about the variables; empty without a plan. */
+/** Converts a variable. `configured`: the variables in a plan's configuration; empty without a plan. */
 export const toVariable = (
-  { name, description, type, default: given, sensitive }: DeclaredVariable,
+  { name, description, type, default: defaultText, sensitive }: DeclaredVariable,
   configured: Readonly<Record<string, ConfiguredVariable>> = {},
 ): ManifestVariable => {
-  const known = configured[name]?.default;
-  const value = known === undefined || known === null || typeof known === "string" ? known : JSON.stringify(known);
+  const configuredDefault = configured[name]?.default;
+  const value =
+    configuredDefault === undefined || configuredDefault === null || typeof configuredDefault === "string"
+      ? configuredDefault
+      : JSON.stringify(configuredDefault);
   return {
     ...omitEmpty<Pick<ManifestVariable, "name">>({
       name,
@@ -173,6 +179,6 @@ export const toVariable = (
       declared_type: TYPES.some((one) => one === type) ? undefined : type,
     }),
     // An empty default is a default, so the value is not required.
-    ...(given === undefined ? {} : { default: value ?? given }),
+    ...(defaultText === undefined ? {} : { default: value ?? defaultText }),
   };
 };

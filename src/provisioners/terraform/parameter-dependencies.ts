@@ -1,21 +1,21 @@
-// Determines whether a template's parameters depend on their values, the user, or anything else that only a plan knows, and which parts a
-// form has to plan (facts/terraform 4.4, 4.5). Reads a plan's `configuration`. Pure.
+// Determines whether a template's parameters depend on other values, the user, or other data that only a plan knows, and which data sources
+// a form has to plan (facts/terraform 4.4, 4.5). Reads a plan's `configuration`. Pure.
 import type { ConfiguredModule, Values } from "./mapping/document.ts";
 
 const PARAMETER_TYPES = new Set(["coder_parameter", "coder_workspace_preset", "coder_workspace_tags"]);
 
-type DataSource = { readonly address: string; readonly expressions: Values; readonly whole: Values };
+type DataSource = { readonly address: string; readonly expressions: Values; readonly source: Values };
 
-const listDataSources = (module: ConfiguredModule | undefined, at = ""): DataSource[] => [
+const listDataSources = (module: ConfiguredModule | undefined, prefix = ""): DataSource[] => [
   ...(module?.resources ?? [])
     .filter(({ mode, type }) => mode === "data" && PARAMETER_TYPES.has(type ?? ""))
     .map((one) => ({
-      address: `${at}data.${one.type}.${one.name}`,
+      address: `${prefix}data.${one.type}.${one.name}`,
       expressions: (one.expressions ?? {}) as Values,
-      whole: one,
+      source: one,
     })),
   ...Object.entries(module?.module_calls ?? {}).flatMap(([name, call]) =>
-    listDataSources(call.module, `${at}module.${name}.`),
+    listDataSources(call.module, `${prefix}module.${name}.`),
   ),
 ];
 
@@ -23,7 +23,7 @@ const listDataSources = (module: ConfiguredModule | undefined, at = ""): DataSou
 export const listFormTargets = (module: ConfiguredModule | undefined): string[] =>
   listDataSources(module).map(({ address }) => address);
 
-/** Returns the names of parameters, if they are constants, by address without indexes. */
+/** Returns the names of parameters by address without indexes. Omits names that are not constants. */
 export const listParameterNames = (module: ConfiguredModule | undefined): Map<string, string> =>
   new Map(
     listDataSources(module)
@@ -37,13 +37,13 @@ export const listParameterNames = (module: ConfiguredModule | undefined): Map<st
 /** Returns true unless all expressions of the form's data sources use only constants and variables. */
 export const isDynamic = (module: ConfiguredModule | undefined): boolean =>
   listDataSources(module).some(
-    ({ address, expressions, whole }) =>
+    ({ address, expressions, source }) =>
       // A module's inputs may come from anywhere.
-      (address.startsWith("module.") && listReferences({ expressions, ...toCounts(whole) }).length > 0) ||
-      listReferences({ expressions, ...toCounts(whole) }).some((name) => !name.startsWith("var.")),
+      (address.startsWith("module.") && listReferences({ expressions, ...pickCounts(source) }).length > 0) ||
+      listReferences({ expressions, ...pickCounts(source) }).some((name) => !name.startsWith("var.")),
   );
 
-const toCounts = ({ count_expression, for_each_expression }: Values): Values => ({
+const pickCounts = ({ count_expression, for_each_expression }: Values): Values => ({
   count_expression,
   for_each_expression,
 });

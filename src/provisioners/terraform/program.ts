@@ -1,11 +1,11 @@
-// Finds the program that runs templates: the configured one, else tofu, else terraform on the path.
+// Finds the program that runs templates: the configured one, else tofu or terraform on the PATH.
 import { isAbsolute, resolve } from "node:path";
 
 export type Program = { readonly path: string; readonly name: "terraform" | "tofu"; readonly version: string };
 
 /** The oldest version with the required output (facts/terraform 1.5). */
 const MIN_VERSION = [1, 1, 0];
-/** Milliseconds for `version`. */
+/** Timeout of the command `version`. */
 const TIMEOUT_MS = 10_000;
 
 export type ProgramOptions = {
@@ -13,28 +13,28 @@ export type ProgramOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
-/** Returns the program, or the reason none exists. */
+/** Returns the program, or the reason why none can be used. */
 export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Program | string> => {
-  const look = { PATH: env.PATH ?? "" };
-  const found =
+  const searchPath = { PATH: env.PATH ?? "" };
+  const located =
     setting === undefined
-      ? (Bun.which("tofu", look) ?? Bun.which("terraform", look))
+      ? (Bun.which("tofu", searchPath) ?? Bun.which("terraform", searchPath))
       : isAbsolute(setting)
         ? setting
-        : Bun.which(setting, look);
-  if (!found) {
+        : Bun.which(setting, searchPath);
+  if (!located) {
     return setting === undefined
       ? "Neither tofu nor terraform is on this machine's PATH. Install one, or set terraform_binary to its path."
       : `The setting terraform_binary names ${setting}, which does not exist.`;
   }
-  // An absolute path, because it is started in other folders.
-  const path = resolve(found);
-  const foundVersion = await readVersion(path, env.PATH ?? "");
-  if (foundVersion === undefined) return `${path} does not report its version.`;
-  const numbers = foundVersion.split(/[.-]/).slice(0, 3).map(Number);
-  const tooOld = MIN_VERSION.reduce((sum, one, i) => sum || Math.sign((numbers[i] ?? 0) - one), 0) < 0;
-  if (tooOld) return `${path} is version ${foundVersion}; ${MIN_VERSION.join(".")} or newer is required.`;
-  return { path, name: /tofu[^/]*$/.test(path) ? "tofu" : "terraform", version: foundVersion };
+  // The path must be absolute, because the program is started in other folders.
+  const path = resolve(located);
+  const version = await readVersion(path, env.PATH ?? "");
+  if (version === undefined) return `${path} does not report its version.`;
+  const numbers = version.split(/[.-]/).slice(0, 3).map(Number);
+  const isTooOld = MIN_VERSION.reduce((sum, one, i) => sum || Math.sign((numbers[i] ?? 0) - one), 0) < 0;
+  if (isTooOld) return `${path} is version ${version}; ${MIN_VERSION.join(".")} or newer is required.`;
+  return { path, name: /tofu[^/]*$/.test(path) ? "tofu" : "terraform", version: version };
 };
 
 const readVersion = async (path: string, PATH: string): Promise<string | undefined> => {

@@ -1,4 +1,4 @@
-// Turns the output of `-json` into log lines, timings and errors (facts/terraform 1.18 to 1.20). Stores no line.
+// Converts the output of `-json` to log lines, timings and errors (facts/terraform 1.18 to 1.20).
 import { tryParseJson } from "#base/json/read.ts";
 import type { Mask } from "#base/secrets/mask.ts";
 import type { LogLevel, Report } from "../provisioner.ts";
@@ -11,14 +11,14 @@ export type Diagnostic = {
   readonly address: string;
 };
 
-/** Errors kept for the job's own message. */
+/** Maximum number of errors that are kept for the job's own message. */
 const MAX_ERRORS = 20;
-/** The first words of a crash report of a Go program; the rest is for its developers. */
+/** The first line of a crash report of a Go program; the other lines are for its developers. */
 const CRASH_LINE = /^(?:panic|fatal error|SIG[A-Z]+): /;
 /** The message after SIGINT or SIGTERM. */
 const INTERRUPT_MESSAGE = "Interrupt received.";
 /** Maximum number of operations in progress: more than any template has. */
-const MAX_OPEN = 10_000;
+const MAX_OPERATIONS = 10_000;
 
 const LEVELS: Readonly<Record<string, LogLevel>> = {
   trace: "trace",
@@ -32,7 +32,7 @@ type Line = {
   "@level"?: string;
   "@message"?: string;
   "@timestamp"?: string;
-  /** Lines of TF_LOG have none. */
+  /** Lines of TF_LOG do not have a type. */
   type?: string;
   hook?: { action?: string; resource?: { addr?: string; implied_provider?: string } };
   diagnostic?: {
@@ -53,7 +53,7 @@ export class Progress {
   readonly #report: Report;
   readonly #mask: Mask;
   readonly #now: () => number;
-  readonly #open = new Map<string, number>();
+  readonly #operations = new Map<string, number>();
 
   constructor(report: Report, mask: Mask, now: () => number) {
     this.#report = report;
@@ -95,19 +95,19 @@ export class Progress {
     this.#report.log(level, stage, this.#mask.hide(text));
   }
 
-  #handleDiagnostic(found: NonNullable<Line["diagnostic"]>, stage: string): void {
-    const { severity = "error", summary = "", detail = "", address, range, snippet } = found;
+  #handleDiagnostic(diagnostic: NonNullable<Line["diagnostic"]>, stage: string): void {
+    const { severity = "error", summary = "", detail = "", address, range, snippet } = diagnostic;
     // The warning that a form's own -target causes.
     if (summary === "Resource targeting is in effect") return;
     const level = severity === "warning" ? "warn" : "error";
-    const about = address ?? snippet?.context?.replace(/^data "([^"]+)" "([^"]+)"$/, "data.$1.$2") ?? "";
+    const resourceAddress = address ?? snippet?.context?.replace(/^data "([^"]+)" "([^"]+)"$/, "data.$1.$2") ?? "";
     if (level === "error" && this.errors.length < MAX_ERRORS) {
-      this.errors.push({ severity, summary, detail, address: about });
+      this.errors.push({ severity, summary, detail, address: resourceAddress });
     }
     this.#log(level, stage, `${level === "warn" ? "Warning" : "Error"}: ${summary}`);
     if (range?.filename) {
-      const where = `  on ${range.filename} line ${range.start?.line ?? 1}${snippet?.context ? `, in ${snippet.context}` : ""}`;
-      this.#log(level, stage, `${where}:`);
+      const location = `  on ${range.filename} line ${range.start?.line ?? 1}${snippet?.context ? `, in ${snippet.context}` : ""}`;
+      this.#log(level, stage, `${location}:`);
       if (snippet?.code) this.#log(level, stage, `    ${snippet.code.trim()}`);
     }
     if (detail !== "") this.#log(level, stage, detail);
@@ -121,12 +121,12 @@ export class Progress {
     const key = `${kind} ${resource}`;
     const now = at === undefined ? this.#now() : Date.parse(at) || this.#now();
     if (phase === "start") {
-      if (this.#open.size < MAX_OPEN) this.#open.set(key, now);
+      if (this.#operations.size < MAX_OPERATIONS) this.#operations.set(key, now);
       return;
     }
-    const started_at = this.#open.get(key);
+    const started_at = this.#operations.get(key);
     if (started_at === undefined) return;
-    this.#open.delete(key);
+    this.#operations.delete(key);
     const action = kind === "refresh" ? "read" : (hook?.action ?? kind);
     const source = hook?.resource?.implied_provider ?? "";
     this.#report.timing({ action, resource, source, stage: step, started_at, ended_at: Math.max(started_at, now) });

@@ -1,5 +1,5 @@
-// The providers of one run, separate from the folder that all runs share: a later `init` without a lock file replaces files there that this
-// run still needs (facts/terraform 1.11, 1.12).
+// Separates the providers of one run from the folder that all runs share. A later `init` without a lock file would replace files there that
+// this run still needs (facts/terraform 1.11, 1.12).
 import { constants } from "node:fs";
 import { cp, readdir, realpath, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,8 @@ import { join } from "node:path";
 const MAX_DEPTH = 5;
 
 /**
- * Makes a run independent of the shared folder: replaces a link into it by a copy, and a link through it to another place by a direct link.
+ * Makes a run independent of the shared folder. Replaces a link to a file in the folder by a copy, and a link that leads through the folder
+ * to another path by a direct link.
  */
 export const detachSharedProviders = async (work: string, shared: string): Promise<void> => {
   const root = join(work, ".terraform/providers");
@@ -17,7 +18,7 @@ export const detachSharedProviders = async (work: string, shared: string): Promi
     const target = await realpath(path);
     await rm(path);
     if (!target.startsWith(sharedPrefix)) await symlink(target, path);
-    // On file systems with reflinks, a copy is free.
+    // On file systems with reflinks, a copy takes no space.
     else await cp(target, path, { recursive: true, mode: constants.COPYFILE_FICLONE });
   }
 };

@@ -1,6 +1,6 @@
-// The folder of one run: the unpacked template, its variable values, and the state. The provider creates `.coder` next to the working
-// directory (facts/terraform 1.1), so both are in the run's own folder. Only the server's user can read it. Disk access never blocks the
-// event loop: a disk that is busy with the output of runs delays every file that is created or removed.
+// Manages the folder of one run: the unpacked template, its variable values, and the state. The provider creates `.coder` next to the
+// working directory (facts/terraform 1.1), so both are in the run's own folder. Only the server's user can read the folder. Disk access
+// never blocks the event loop, because a disk that is busy with the output of runs delays each creation and removal of a file.
 
 import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -11,7 +11,7 @@ import { findTopFolder } from "../template-source.ts";
 import { parseState } from "./state-json.ts";
 import type { TemplateArchive } from "./work.ts";
 
-/** Maximum characters of a state. A larger one stays in its folder, where a person can retrieve it. */
+/** Maximum characters of a state. A larger state is kept in its folder, where a person can retrieve it. */
 export const MAX_STATE_BYTES = 16 * 1024 * 1024;
 const STATE_FILE = "terraform.tfstate";
 /** Terraform's fallback file if it cannot write the state. */
@@ -26,11 +26,11 @@ export class Session {
   /** The folder of the run. */
   readonly folder: string;
   /** The folder of the template to run; empty for the whole template. */
-  readonly #part: string;
+  readonly #templateFolder: string;
 
-  constructor(folder: string, part = "") {
+  constructor(folder: string, templateFolder = "") {
     this.folder = folder;
-    this.#part = part === "" ? "" : `${part}/`;
+    this.#templateFolder = templateFolder === "" ? "" : `${templateFolder}/`;
   }
 
   /** The working directory of Terraform. */
@@ -52,17 +52,17 @@ export class Session {
 
   /** Unpacks the template and then its import's cache over it. Removes the files of an earlier run except its state. */
   async prepare(archive: TemplateArchive, cache?: TemplateArchive): Promise<void> {
-    // The state is not moved in the meantime, so that it survives a kill.
+    // The state stays in the folder during this, so that it survives a kill.
     if ((await this.readState()) === undefined) await this.remove();
     else await this.#removeAllBut(STATE_FILE);
     await mkdir(this.work, { recursive: true, mode: 0o700 });
     await withArchive(archive.path, archive.mimetype, async ({ entries }) => {
       const top = findTopFolder(entries);
-      const begin = `${top}${this.#part}`;
-      const own = entries
-        .filter(({ name }) => name.startsWith(begin))
-        .map((entry) => ({ entry, name: entry.name.slice(begin.length) }));
-      await this.#write(own.filter(({ name }) => !OMITTED_FILES.test(name)));
+      const prefix = `${top}${this.#templateFolder}`;
+      const templateFiles = entries
+        .filter(({ name }) => name.startsWith(prefix))
+        .map((entry) => ({ entry, name: entry.name.slice(prefix.length) }));
+      await this.#write(templateFiles.filter(({ name }) => !OMITTED_FILES.test(name)));
     });
     if (!cache) return;
     await withArchive(cache.path, cache.mimetype, ({ entries }) =>
@@ -72,9 +72,9 @@ export class Session {
 
   /** Removes all files except this one in the working directory. */
   async #removeAllBut(file: string): Promise<void> {
-    const removeAllBut = async (folder: string, but: string): Promise<void> => {
+    const removeAllBut = async (folder: string, keptName: string): Promise<void> => {
       for (const name of await readdir(folder)) {
-        if (name !== but) await rm(join(folder, name), { recursive: true, force: true });
+        if (name !== keptName) await rm(join(folder, name), { recursive: true, force: true });
       }
     };
     await removeAllBut(this.folder, basename(this.work));
@@ -102,44 +102,45 @@ export class Session {
   /** Writes the state atomically. */
   async writeState(state: string): Promise<void> {
     await mkdir(this.work, { recursive: true, mode: 0o700 });
-    const next = `${this.#stateFile}.next`;
-    await writeFile(next, state, { mode: 0o600 });
-    await rename(next, this.#stateFile);
+    const draft = `${this.#stateFile}.next`;
+    await writeFile(draft, state, { mode: 0o600 });
+    await rename(draft, this.#stateFile);
   }
 
   /**
-   * Returns the state that Terraform has left, also from the fallback file. Undefined if none exists, or if the template's code has
-   * replaced it with something other than a plain file, such as a link to a file of the server. Throws ProvisionError for a state that is
-   * too large to store.
+   * Returns the state that Terraform has written, from the state file or the fallback file. Undefined if there is no state, or if the
+   * template's code has replaced the file by something else, such as a link to a file of the server. Throws ProvisionError for a state that
+   * is too large to store.
    */
   async readState(): Promise<string | undefined> {
-    const [usual, errored] = [
+    const [regular, errored] = [
       await readStateFile(this.#stateFile),
       await readStateFile(join(this.work, ERRORED_STATE_FILE)),
     ];
-    if (usual === undefined || !isState(usual)) return errored !== undefined && isState(errored) ? errored : undefined;
-    return pickNewerState(usual, errored) ?? undefined;
+    if (regular === undefined || !isState(regular))
+      return errored !== undefined && isState(errored) ? errored : undefined;
+    return pickNewerState(regular, errored) ?? undefined;
   }
 
   /** Returns a value that changes with the state, so that a large state is not read unnecessarily. */
   async readStateStamp(): Promise<string> {
-    const found = await lstat(this.#stateFile).catch(() => undefined);
-    return found ? `${found.mtimeMs} ${found.size}` : "";
+    const stats = await lstat(this.#stateFile).catch(() => undefined);
+    return stats ? `${stats.mtimeMs} ${stats.size}` : "";
   }
 
   /** Returns true if the folder contains no state, not even an unreadable one. */
   async isEmpty(): Promise<boolean> {
     const files = [this.#stateFile, join(this.work, ERRORED_STATE_FILE)];
-    const found = await Promise.all(files.map((file) => lstat(file).catch(() => undefined)));
-    return found.every((file) => !file?.isFile() || file.size === 0);
+    const stats = await Promise.all(files.map((file) => lstat(file).catch(() => undefined)));
+    return stats.every((file) => !file?.isFile() || file.size === 0);
   }
 
   /**
-   * Moves an unreadable state to a place where it is not removed, because it may be the only record of what was created, and returns its
-   * path. A program that is killed while writing, or runs out of disk space, leaves such a state. A state equal to `known`, which existed
-   * before the run, is not moved.
+   * Moves an unreadable state to a folder where it is not removed, and returns its path. It may be the only record of the created
+   * resources. A program that is killed while writing, or runs out of disk space, leaves such a state. A state equal to `known`, which
+   * existed before the run, is not moved.
    */
-  async setAside(known: string | null): Promise<string | undefined> {
+  async moveUnreadableState(known: string | null): Promise<string | undefined> {
     const text = await readStateFile(this.#stateFile);
     if (text === undefined || text === known || isState(text)) return undefined;
     const folder = join(dirname(dirname(this.folder)), "unreadable");
@@ -163,11 +164,11 @@ export class Session {
 }
 
 const readStateFile = async (file: string): Promise<string | undefined> => {
-  const found = await lstat(file).catch(() => undefined);
-  if (!found?.isFile() || found.size === 0) return undefined;
-  if (found.size > MAX_STATE_BYTES) {
+  const stats = await lstat(file).catch(() => undefined);
+  if (!stats?.isFile() || stats.size === 0) return undefined;
+  if (stats.size > MAX_STATE_BYTES) {
     throw new ProvisionError(
-      `The state has ${found.size} bytes, more than ${MAX_STATE_BYTES}; it stays in ${file} and must be pulled from there.`,
+      `The state has ${stats.size} bytes, more than ${MAX_STATE_BYTES}; it stays in ${file} and must be pulled from there.`,
     );
   }
   return readFile(file, "utf8");
@@ -175,7 +176,7 @@ const readStateFile = async (file: string): Promise<string | undefined> => {
 
 export type Serial = { readonly lineage: string; readonly serial: number };
 
-/** Returns true if Terraform could continue from it. */
+/** Returns true if the text is a state from which Terraform could continue. */
 export const isState = (text: string): boolean => parseSerial(text) !== undefined;
 
 export const parseSerial = (state: string): Serial | undefined => {
@@ -187,17 +188,19 @@ export const parseSerial = (state: string): Serial | undefined => {
  * Returns the state to continue from: the one that an interrupted run has left in its folder, if it is newer than the stored one (the
  * server may have died before storing it); else the stored one.
  */
-export const pickNewerState = (stored: string | null, left: string | undefined): string | null => {
-  const ours = left === undefined ? undefined : parseSerial(left);
-  if (left === undefined || !ours) return stored;
-  if (stored === null) return left;
-  const theirs = parseSerial(stored);
-  return theirs && theirs.lineage === ours.lineage && ours.serial > theirs.serial ? left : stored;
+export const pickNewerState = (stored: string | null, runState: string | undefined): string | null => {
+  const runSerial = runState === undefined ? undefined : parseSerial(runState);
+  if (runState === undefined || !runSerial) return stored;
+  if (stored === null) return runState;
+  const storedSerial = parseSerial(stored);
+  return storedSerial && storedSerial.lineage === runSerial.lineage && runSerial.serial > storedSerial.serial
+    ? runState
+    : stored;
 };
 
 /**
- * Returns true if a delete would have nothing to remove. Only the template can read a state that OpenTofu has encrypted, and one with too
- * many values is not empty.
+ * Returns true if a delete would have nothing to remove. Returns false for an encrypted state, which only the template can read, and for a
+ * state with too many values.
  */
 export const isBare = (state: string | null): boolean => {
   try {
@@ -207,7 +210,7 @@ export const isBare = (state: string | null): boolean => {
   }
 };
 
-/** Returns the addresses of the resources in a state, for people; without data sources. None if it cannot be read. */
+/** Returns the addresses of the resources in a state, for people. Omits data sources; empty if the state cannot be read. */
 export const listStateResources = (state: string | null): string[] => {
   try {
     return findResources(state);

@@ -1,5 +1,5 @@
-// Snapshots of workspaces whose disks only their template can copy. The module in its folder `slipway-snapshot` is applied once per
-// snapshot, with its own folder and state, and destroyed when the snapshot is deleted (rules TF-51 to TF-53).
+// Takes snapshots of workspaces whose disks only their template can copy. The module in the template's folder `slipway-snapshot` is applied
+// once for each snapshot, with its own folder and state, and destroyed when the snapshot is deleted (rules TF-51 to TF-53).
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
@@ -14,7 +14,7 @@ import { formatVariablesFile, isTemplateFile, parseDeclaredVariables } from "./v
 
 type Deps = {
   /** Resolves once no process of an earlier run is active in a folder. */
-  readonly ended: (folder: string) => Promise<void>;
+  readonly waitUntilEnded: (folder: string) => Promise<void>;
   readonly open: (session: Session, report: Report, signal: AbortSignal) => Promise<{ engine: Engine; mask: Mask }>;
 };
 
@@ -59,32 +59,32 @@ export class TerraformModule implements SnapshotModule {
 
   async listRetained(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]> {
     const names = await readdir(this.#root).catch(() => []);
-    const left: { snapshot_id: string; state: string | undefined }[] = [];
+    const retained: { snapshot_id: string; state: string | undefined }[] = [];
     for (const snapshot_id of names) {
       if (this.#busy.has(snapshot_id)) continue;
       const session = this.#toSession({ snapshot_id });
-      await this.#deps.ended(session.folder);
+      await this.#deps.waitUntilEnded(session.folder);
       const state = await session.readState().catch(() => undefined);
-      left.push({ snapshot_id, state: state ?? ((await session.isEmpty()) ? "" : undefined) });
+      retained.push({ snapshot_id, state: state ?? ((await session.isEmpty()) ? "" : undefined) });
     }
-    return left;
+    return retained;
   }
 
-  /** Runs the module; a failure includes the state that exists then. */
+  /** Runs the module. If it fails, the error has the remaining state. */
   async #runModule<T>(
     ref: SnapshotRef,
     work: ModuleWork,
     signal: AbortSignal,
-    act: (engine: Engine, session: Session, state: string | null) => Promise<T>,
+    use: (engine: Engine, session: Session, state: string | null) => Promise<T>,
   ): Promise<T> {
     const { snapshot_id } = ref;
     const session = this.#toSession(ref);
     this.#busy.add(snapshot_id);
     try {
-      await this.#deps.ended(session.folder);
+      await this.#deps.waitUntilEnded(session.folder);
       const { engine, mask } = await this.#deps.open(session, toReport(snapshot_id), signal);
-      const state = await unpack(session, ref, work, mask);
-      return await act(engine, session, state);
+      const state = await unpackModule(session, ref, work, mask);
+      return await use(engine, session, state);
     } catch (error) {
       throw addState(error, pickNewerState(work.state, await session.readState()));
     } finally {
@@ -97,14 +97,14 @@ export class TerraformModule implements SnapshotModule {
   }
 }
 
-/** Unpacks the module with its values and state, over the remains of an interrupted run. */
-const unpack = async (
+/** Unpacks the module with its values and state. Files of an interrupted run are replaced. */
+const unpackModule = async (
   session: Session,
   { workspace_id, snapshot_id }: SnapshotRef,
   { archive, declared, variables, source, state: stored }: ModuleWork,
   mask: Mask,
 ): Promise<string | null> => {
-  await session.setAside(stored);
+  await session.moveUnreadableState(stored);
   const state = pickNewerState(stored, await session.readState());
   mask.add(...declared.filter(({ sensitive }) => sensitive).map(({ name }) => variables[name]));
   await session.prepare(archive);
@@ -113,12 +113,14 @@ const unpack = async (
   const passedVariables = declared.filter(({ name }) => variableNames.includes(name));
   const typed = passedVariables.map(({ name, type, declared_type }) => ({ name, type: declared_type ?? type ?? "" }));
   await session.writeVariables(formatVariablesFile(typed, variables));
-  const own = {
+  const serverValues = {
     [SNAPSHOT_NAME]: JSON.parse(source),
     slipway_snapshot_id: snapshot_id,
     slipway_workspace_id: workspace_id,
   };
-  await session.writeValues(Object.fromEntries(Object.entries(own).filter(([name]) => variableNames.includes(name))));
+  await session.writeValues(
+    Object.fromEntries(Object.entries(serverValues).filter(([name]) => variableNames.includes(name))),
+  );
   return state;
 };
 
@@ -136,7 +138,7 @@ const addState = (error: unknown, state: string | null): ProvisionError => {
   return new ProvisionError(message, "", { state }, { cause: error });
 };
 
-/** A snapshot has no log of its own, so errors go to the server's log, without secrets. */
+/** Returns a report that writes errors to the server's log, without secrets, because snapshots have no log of their own. */
 const toReport = (snapshot_id: string): Report => ({
   log(level, stage, output) {
     if (level === "error" || level === "warn")

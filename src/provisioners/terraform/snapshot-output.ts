@@ -1,5 +1,5 @@
-// The name shared by a template and its snapshot module (docs/snapshots.md): the template's output describes what to copy, the module's
-// output what a copy is restored from, and variables of the same name receive each of them. Pure.
+// The name that a template and its snapshot module share (docs/snapshots.md). The template's output of this name describes the resources to
+// copy, and the module's output describes the copy. A variable of the same name receives the other one's output. Pure.
 import { parseState } from "./state-json.ts";
 
 export const SNAPSHOT_NAME = "slipway_snapshot";

@@ -29,35 +29,37 @@ export type TerraformSource = {
 
 const MANIFEST_NAMES = new Set(["template.yaml", "template.yml"]);
 
-/** Returns undefined for an upload without Terraform files at its top, or with a template.yaml there. Throws ArchiveError. */
+/**
+ * Returns undefined for an upload that has no Terraform files in its top folder, or that has a template.yaml there. Throws ArchiveError.
+ */
 export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promise<TerraformSource | undefined> =>
   withArchive(path, mimetype, async ({ entries }) => {
     const top = findTopFolder(entries);
-    const all = entries.map((entry) => ({ entry, name: entry.name.slice(top.length) }));
+    const allFiles = entries.map((entry) => ({ entry, name: entry.name.slice(top.length) }));
     const listTemplateFiles = (folder: string) =>
-      all
+      allFiles
         .filter(({ name }) => name.startsWith(folder) && !name.slice(folder.length).includes("/"))
         .map(({ entry, name }) => ({ entry, name: name.slice(folder.length) }));
-    const atTop = listTemplateFiles("");
-    if (atTop.some(({ name }) => MANIFEST_NAMES.has(name.toLowerCase()))) return undefined;
-    const read = async (fits: (name: string) => boolean, from = atTop): Promise<TemplateFile[]> => {
+    const topFiles = listTemplateFiles("");
+    if (topFiles.some(({ name }) => MANIFEST_NAMES.has(name.toLowerCase()))) return undefined;
+    const read = async (matches: (name: string) => boolean, from = topFiles): Promise<TemplateFile[]> => {
       const files: TemplateFile[] = [];
       for (const { entry, name } of from) {
-        if (fits(name)) files.push({ name, text: decodeText(await entry.read(MAX_FILE_BYTES), name) });
+        if (matches(name)) files.push({ name, text: decodeText(await entry.read(MAX_FILE_BYTES), name) });
       }
       return files;
     };
     const files = await read(isTemplateFile);
     if (files.length === 0) return undefined;
     const [readme] = await read((name) => name.toLowerCase() === "readme.md");
-    const ofModule = await read(isTemplateFile, listTemplateFiles(`${SNAPSHOT_FOLDER}/`));
+    const moduleFiles = await read(isTemplateFile, listTemplateFiles(`${SNAPSHOT_FOLDER}/`));
     const declared = parseDeclaredVariables(files);
-    const hasModule = ofModule.length > 0;
+    const hasModule = moduleFiles.length > 0;
     return {
       readme: readme?.text ?? "",
       // The snapshot variable is set by the server, not by people.
       variables: hasModule ? declared.filter(({ name }) => name !== SNAPSHOT_NAME) : declared,
-      snapshot_module: hasModule ? { problem: findModuleProblem(files, ofModule) } : undefined,
+      snapshot_module: hasModule ? { problem: findModuleProblem(files, moduleFiles) } : undefined,
       given: parseAssignedNames(await read(isValuesFile)),
       files: files.length,
     };
@@ -66,15 +68,15 @@ export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promis
 /** Returns why the module cannot make snapshots, for the template's author. */
 const findModuleProblem = (template: readonly TemplateFile[], module: readonly TemplateFile[]): string | undefined => {
   const variables = parseDeclaredVariables(template);
-  const own = variables.find(({ name }) => name === SNAPSHOT_NAME);
+  const snapshotVariable = variables.find(({ name }) => name === SNAPSHOT_NAME);
   const declaredVariables = parseDeclaredVariables(module);
-  const known = new Set([...variables.map(({ name }) => name), ...MODULE_VARIABLES]);
-  const unknownVariable = declaredVariables.find((one) => one.default === undefined && !known.has(one.name));
-  const describeMissing = (what: string, where: string): string =>
-    `The folder ${SNAPSHOT_FOLDER} needs ${what} in ${where}.`;
+  const knownNames = new Set([...variables.map(({ name }) => name), ...MODULE_VARIABLES]);
+  const unknownVariable = declaredVariables.find((one) => one.default === undefined && !knownNames.has(one.name));
+  const describeMissing = (missing: string, location: string): string =>
+    `The folder ${SNAPSHOT_FOLDER} needs ${missing} in ${location}.`;
   if (!listDeclaredOutputs(template).has(SNAPSHOT_NAME))
     return describeMissing(`an output "${SNAPSHOT_NAME}"`, "the template");
-  if (own?.default === undefined)
+  if (snapshotVariable?.default === undefined)
     return describeMissing(`a variable "${SNAPSHOT_NAME}" with the default null`, "the template");
   if (!declaredVariables.some(({ name }) => name === SNAPSHOT_NAME))
     return describeMissing(`a variable "${SNAPSHOT_NAME}"`, "its own files");

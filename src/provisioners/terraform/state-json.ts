@@ -1,13 +1,13 @@
-// Parses what Terraform prints and stores. Providers, and with an external worker another machine, decide what is in it.
+// Parses Terraform's output and states with limits, because providers and external workers determine their content.
 import { type JsonLimits, JsonProblem, parseJson } from "#base/json/read.ts";
 import { ProvisionError } from "../provisioner.ts";
 
-/** Of a plan or a state. A plan of ten thousand resources has each of them several times, with its values six to eight levels deep. */
+/** Limits of a plan or a state. A plan contains each resource several times, and may have ten thousand resources. */
 export const TERRAFORM_LIMITS: JsonLimits = { maxValues: 2_000_000, maxMembers: 100_000 };
 
 /**
- * Returns the members of a state; none if there is no state, or if it is not one. Throws ProvisionError for one with too many values, which
- * must not be taken for an empty one.
+ * Returns the members of a state; an empty object if there is no state, or if the text is not a state. Throws ProvisionError for a state
+ * with too many values, which must not be treated as empty.
  */
 export const parseState = (state: string | null): Readonly<Record<string, unknown>> => {
   const value = parse(state ?? "{}");

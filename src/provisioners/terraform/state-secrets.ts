@@ -1,4 +1,4 @@
-// Finds the secrets in a state file, which are masked in what the next build prints (rule TF-11).
+// Finds the secrets in a state file, which are masked in the output of the next build (rule TF-11).
 import { ProvisionError } from "../provisioner.ts";
 import { parseState } from "./state-json.ts";
 

@@ -1,4 +1,4 @@
-// The agents' tokens in a Terraform state, the only place where they are stored in readable form.
+// Finds the agents' tokens in a Terraform state, the only place where they are stored in readable form.
 import { parseState } from "./state-json.ts";
 
 type StateOfAgents = {

@@ -1,5 +1,5 @@
-// Runs workspaces of Terraform templates with the machine's tofu or terraform, in a folder per workspace. The state is read back however a
-// run ends, and stays in the folder until the server has stored it (rules TF-6 to TF-12).
+// Runs workspaces of Terraform templates with the machine's tofu or terraform, in a folder per workspace. The state is read after every
+// run, even a failed one, and is kept in the folder until the server has stored it (rules TF-6 to TF-12).
 import { exists, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -32,7 +32,7 @@ import type { TerraformSource } from "./source.ts";
 import { RetainedBuilds } from "./unconfirmed-runs.ts";
 
 export type TerraformOptions = {
-  /** The parent of all our folders. */
+  /** The parent folder of all folders of this provisioner. */
   readonly root: string;
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -46,8 +46,8 @@ export type TerraformOptions = {
   readonly limits?: Partial<Limits>;
 };
 
-/** For parallel tests, which would otherwise starve low-priority commands. */
-const EVEN = "SLIPWAY_TEST_EVEN";
+/** Set by parallel tests, which would otherwise starve low-priority commands. */
+const EVEN_PRIORITY_VARIABLE = "SLIPWAY_TEST_EVEN";
 
 /** Timeouts in milliseconds: of a plan, and of an interrupted command. */
 const STEP_TIMEOUT_MS = 15 * 60_000;
@@ -63,7 +63,7 @@ export class TerraformProvisioner implements Provisioner {
   readonly forms: Forms;
   readonly module: SnapshotModule;
   readonly #initTurns = new InitTurns();
-  readonly #kept: RetainedBuilds;
+  readonly #retained: RetainedBuilds;
   #program: Promise<Program | string> | undefined;
 
   constructor(options: TerraformOptions) {
@@ -75,9 +75,9 @@ export class TerraformProvisioner implements Provisioner {
       cliConfig: cliConfig === undefined ? undefined : resolve(cliConfig),
     };
     const { clock } = options;
-    this.#kept = new RetainedBuilds(this.#builds, (folder) => endRunning(folder, clock, this.#limits.grace));
+    this.#retained = new RetainedBuilds(this.#builds, (folder) => endRunning(folder, clock, this.#limits.grace));
     this.module = new TerraformModule(join(this.#options.root, "snapshots"), {
-      ended: (folder) => this.#endLeft(folder),
+      waitUntilEnded: (folder) => this.#endEarlierRuns(folder),
       open: (session, report, signal) => this.#createEngine(session, report, signal),
     });
     this.forms = new Forms(join(this.#options.root, "forms"), this.#options.formLimit, () =>
@@ -88,14 +88,14 @@ export class TerraformProvisioner implements Provisioner {
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<ProvisionResult> {
     const session = this.#getSession(request.workspace.id);
     failpoint("build_claimed");
-    return this.#kept.runWithFolderLocked(request.workspace.id, async () => {
-      await this.#endLeft(session.folder);
+    return this.#retained.runWithFolderLocked(request.workspace.id, async () => {
+      await this.#endEarlierRuns(session.folder);
       const { engine, mask } = await this.#createEngine(session, report, signal, request.verbose);
       return build({ request, report, signal, session, engine, mask, program: await this.#requireProgram() });
     });
   }
 
-  /** Plans a start in a folder of its own, and returns what it would create. */
+  /** Plans a start in a separate folder, and returns the resources that it would create. */
   async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionedResources> {
     const work = request.terraform;
     if (!work) throw new ProvisionError("The template's files are not available.");
@@ -111,15 +111,15 @@ export class TerraformProvisioner implements Provisioner {
   /** Removes the workspace's folder, which is kept until its state is stored elsewhere. */
   releaseState({ workspace }: ProvisionRequest): void {
     failpoint("build_forget");
-    void this.#kept.remove(workspace.id);
+    void this.#retained.remove(workspace.id);
   }
 
   listRetained(): Promise<readonly RetainedBuild[]> {
-    return this.#kept.list();
+    return this.#retained.list();
   }
 
   dropRetained(stored: readonly RetainedBuild[]): Promise<void> {
-    return this.#kept.drop(stored);
+    return this.#retained.drop(stored);
   }
 
   listRemaining(state: string | null): string[] {
@@ -162,20 +162,20 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   async findProblem(): Promise<string | undefined> {
-    const found = await this.program();
-    return typeof found === "string" ? found : undefined;
+    const program = await this.program();
+    return typeof program === "string" ? program : undefined;
   }
 
   /** Returns the program that runs templates here, or why none exists. Searches again until it is found. */
   async program(): Promise<Program | string> {
     const { binary, env } = this.#options;
     this.#program ??= findProgram({ setting: binary, env });
-    const found = await this.#program;
-    if (typeof found === "string") this.#program = undefined;
-    return found;
+    const program = await this.#program;
+    if (typeof program === "string") this.#program = undefined;
+    return program;
   }
 
-  /** Asks processes left by an earlier server to end; removes leftovers of imports, and old folders. */
+  /** Interrupts processes of an earlier server, and removes folders of imports and old folders. */
   async prepare(): Promise<void> {
     const { root, clock } = this.#options;
     for (const kind of ["builds", "snapshots", "imports", "forms"]) {
@@ -186,7 +186,7 @@ export class TerraformProvisioner implements Provisioner {
         if (kind === "builds" || kind === "snapshots") continue;
         const isOld = clock.now() - (await stat(folder)).mtimeMs > FOLDER_AGE_MS;
         const staleFolders = kind === "imports" || isOld ? [folder] : await this.#listRuns(folder);
-        // Imports and questions start over; neither creates anything.
+        // Imports and form questions start again; they do not create resources.
         if (staleFolders.length > 0) await endRunning(folder, clock, 0);
         for (const one of staleFolders) await rm(one, { recursive: true, force: true });
       }
@@ -213,7 +213,7 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   /** Waits for Terraform processes of a server that has died: their state must be on disk before it is read. */
-  async #endLeft(folder: string): Promise<void> {
+  async #endEarlierRuns(folder: string): Promise<void> {
     interruptRunning(folder);
     await endRunning(folder, this.#options.clock, this.#limits.grace);
   }
@@ -235,9 +235,9 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   async #requireProgram(): Promise<Program> {
-    const found = await this.program();
-    if (typeof found === "string") throw new ProvisionError(`Terraform templates cannot run here. ${found}`);
-    return found;
+    const program = await this.program();
+    if (typeof program === "string") throw new ProvisionError(`Terraform templates cannot run here. ${program}`);
+    return program;
   }
 
   async #createEngine(
@@ -255,9 +255,9 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   async #buildEngineOptions(): Promise<EngineOptions> {
-    const { clock, env, pass, cliConfig: named } = this.#options;
+    const { clock, env, pass, cliConfig: configuredFile } = this.#options;
     // A configured file that does not exist adds a warning to all output (facts/terraform 2.5).
-    const cliConfig = named !== undefined && (await exists(named)) ? named : undefined;
+    const cliConfig = configuredFile !== undefined && (await exists(configuredFile)) ? configuredFile : undefined;
     return {
       program: await this.#requireProgram(),
       clock,
@@ -266,7 +266,7 @@ export class TerraformProvisioner implements Provisioner {
       turns: this.#initTurns,
       pluginCache: this.#plugins,
       limits: this.#limits,
-      isLowPriority: env[EVEN] === undefined,
+      isLowPriority: env[EVEN_PRIORITY_VARIABLE] === undefined,
     };
   }
 }

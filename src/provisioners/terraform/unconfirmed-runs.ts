@@ -1,6 +1,6 @@
-// Folders of completed builds whose result is not confirmed as stored. They remain when a server or worker is killed between the end of a
-// build and its confirmation, and contain an unencrypted state. The caller lists them, checks which states are stored and drops those (rule
-// TF-37).
+// Manages folders of completed builds whose result is not confirmed as stored. They remain when a server or worker is killed between the
+// end of a build and its confirmation, and contain an unencrypted state. The caller lists them, checks which states are stored and drops
+// those (rule TF-37).
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
@@ -16,9 +16,9 @@ export class RetainedBuilds {
   /** Folders being removed; the workspace's next run waits for that. */
   readonly #removals = new Map<string, Promise<void>>();
 
-  constructor(root: string, ended: (folder: string) => Promise<void>) {
+  constructor(root: string, waitForEarlierRuns: (folder: string) => Promise<void>) {
     this.#root = root;
-    this.#waitForEarlierRuns = ended;
+    this.#waitForEarlierRuns = waitForEarlierRuns;
   }
 
   /** Prevents listing and removing the workspace's folder while `work` runs. */
@@ -28,8 +28,8 @@ export class RetainedBuilds {
     try {
       return await work();
     } finally {
-      const left = (this.#busy.get(workspace_id) ?? 1) - 1;
-      if (left > 0) this.#busy.set(workspace_id, left);
+      const remainingRuns = (this.#busy.get(workspace_id) ?? 1) - 1;
+      if (remainingRuns > 0) this.#busy.set(workspace_id, remainingRuns);
       else this.#busy.delete(workspace_id);
     }
   }
@@ -47,23 +47,23 @@ export class RetainedBuilds {
 
   /** Returns the builds with readable states and removes folders without a state. Keeps unreadable states for an administrator. */
   async list(): Promise<RetainedBuild[]> {
-    const found: RetainedBuild[] = [];
+    const retained: RetainedBuild[] = [];
     for (const workspace_id of await readdir(this.#root).catch(() => [])) {
       const session = this.#getSession(workspace_id);
       if (!this.#busy.has(workspace_id)) await this.#waitForEarlierRuns(session.folder);
       if (this.#busy.has(workspace_id)) continue;
-      const kept = await findRetained(session, workspace_id);
-      if (kept) found.push(kept);
+      const build = await findRetained(session, workspace_id);
+      if (build) retained.push(build);
       else if (await session.isEmpty()) await this.remove(workspace_id);
     }
-    return found;
+    return retained;
   }
 
   /** Removes the folders that have not changed since they were listed. */
   async drop(stored: readonly RetainedBuild[]): Promise<void> {
     for (const { workspace_id, lineage, serial } of stored) {
-      const now = await findRetained(this.#getSession(workspace_id), workspace_id);
-      if (now?.lineage === lineage && now.serial === serial) await this.remove(workspace_id);
+      const current = await findRetained(this.#getSession(workspace_id), workspace_id);
+      if (current?.lineage === lineage && current.serial === serial) await this.remove(workspace_id);
     }
   }
 
@@ -74,7 +74,13 @@ export class RetainedBuilds {
 
 const findRetained = async (session: Session, workspace_id: string): Promise<RetainedBuild | undefined> => {
   const text = await session.readState().catch(() => undefined);
-  const known = text === undefined ? undefined : parseSerial(text);
-  if (!known || !Number.isSafeInteger(known.serial) || known.serial < 0 || known.lineage.length > 256) return undefined;
-  return { workspace_id, lineage: known.lineage, serial: known.serial };
+  const serialOfState = text === undefined ? undefined : parseSerial(text);
+  if (
+    !serialOfState ||
+    !Number.isSafeInteger(serialOfState.serial) ||
+    serialOfState.serial < 0 ||
+    serialOfState.lineage.length > 256
+  )
+    return undefined;
+  return { workspace_id, lineage: serialOfState.lineage, serial: serialOfState.serial };
 };

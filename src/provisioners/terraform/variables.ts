@@ -1,13 +1,13 @@
-// The variables that a template declares, read from its files: a plan's `show -json` has no types, and there is no plan while a value is
-// missing (facts/terraform 3.24). Also reads outputs and value files, and writes the file for `-var-file`. Pure.
+// Reads the variables that a template declares from its files, because a plan's `show -json` has no types, and there is no plan while a
+// value is missing (facts/terraform 3.24). Also reads outputs and value files, and writes the file for `-var-file`. Pure.
 import { tryParseJson } from "#base/json/read.ts";
 
 export type DeclaredVariable = {
   readonly name: string;
   readonly description: string;
-  /** As written: `list(string)`; empty for none. */
+  /** The type as written, such as `list(string)`; empty if the variable has none. */
   readonly type: string;
-  /** As text: a string's value, anything else as written. Undefined if a value is required. */
+  /** The default as text: the value of a string, other expressions as written. Undefined if a value is required. */
   readonly default: string | undefined;
   readonly sensitive: boolean;
 };
@@ -45,12 +45,17 @@ const parseJsonVariables = (json: string): DeclaredVariable[] => {
   return blocks.flatMap((block) =>
     Object.entries((block ?? {}) as Record<string, unknown>).flatMap(([name, bodies]) => {
       const body = ([bodies].flat()[0] ?? {}) as Record<string, unknown>;
-      const { default: given } = body;
+      const { default: defaultValue } = body;
       return {
         name,
         description: typeof body.description === "string" ? body.description : "",
         type: typeof body.type === "string" ? body.type : "",
-        default: given === undefined ? undefined : typeof given === "string" ? given : JSON.stringify(given),
+        default:
+          defaultValue === undefined
+            ? undefined
+            : typeof defaultValue === "string"
+              ? defaultValue
+              : JSON.stringify(defaultValue),
         sensitive: body.sensitive === true,
       };
     }),
@@ -70,12 +75,17 @@ export const listDeclaredOutputs = (files: readonly TemplateFile[]): Set<string>
 const parseHclVariables = (text: string): DeclaredVariable[] =>
   findBlocks(text, "variable").map(({ name, from, to }) => {
     const attributes = new Map(findAttributes(text, from, to).map(({ key, value }) => [key, value]));
-    const given = attributes.get("default");
+    const defaultValue = attributes.get("default");
     return {
       name,
       description: parseString(attributes.get("description") ?? "") ?? "",
       type: parseString(attributes.get("type") ?? "") ?? (attributes.get("type") ?? "").replace(/\s+/g, " "),
-      default: given === undefined ? undefined : given === "null" ? "" : (parseString(given) ?? given),
+      default:
+        defaultValue === undefined
+          ? undefined
+          : defaultValue === "null"
+            ? ""
+            : (parseString(defaultValue) ?? defaultValue),
       sensitive: attributes.get("sensitive") === "true",
     };
   });
@@ -139,9 +149,9 @@ const findLineEnd = (text: string, at: number): number => {
   return end < 0 ? text.length : end;
 };
 
-const findAfter = (text: string, what: string, at: number): number => {
-  const found = text.indexOf(what, at);
-  return found < 0 ? text.length : found + what.length;
+const findAfter = (text: string, terminator: string, at: number): number => {
+  const position = text.indexOf(terminator, at);
+  return position < 0 ? text.length : position + terminator.length;
 };
 
 /** Returns the position of the bracket that closes the one before `at`. */

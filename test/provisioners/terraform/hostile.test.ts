@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync }
 import { getPriority } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import { findMark, markOfChild } from "#src/provisioners/local/process-table.ts";
+import { findChildMark, findMark } from "#src/provisioners/local/process-table.ts";
 import { type BuildRun, build } from "#src/provisioners/terraform/build.ts";
 import { runCommand } from "#src/provisioners/terraform/command.ts";
 import { CommandPriority, getNiceness } from "#src/provisioners/terraform/cpu-priority.ts";
@@ -38,8 +38,8 @@ test("[TF-38] sets an unreadable state aside and never uses it; a state that cou
   await session.writeState(STATE.slice(0, 20));
   expect([await session.readState(), await session.isEmpty()]).toEqual([undefined, false]);
   // A state equal to the stored one, pushed by a person, is not lost.
-  expect(await session.setAside(STATE.slice(0, 20))).toBeUndefined();
-  const aside = (await session.setAside(STATE)) ?? "";
+  expect(await session.moveUnreadableState(STATE.slice(0, 20))).toBeUndefined();
+  const aside = (await session.moveUnreadableState(STATE)) ?? "";
   expect(aside).toStartWith(join(temp.path, "unreadable", "run-"));
   expect(readFileSync(aside, "utf8")).toBe(STATE.slice(0, 20));
   expect(await session.isEmpty()).toBe(true);
@@ -121,7 +121,7 @@ test("[TF-28] a command that has already exited is identified by its start time,
   // Not awaited; otherwise it would have been reaped.
   const ended = `until grep -q "^State:.Z" /proc/${child.pid}/status; do sleep 0.01; done`;
   Bun.spawnSync(["sh", "-c", ended], { timeout: 10_000 });
-  expect([findMark(child.pid), markOfChild(child.pid)]).toEqual([
+  expect([findMark(child.pid), findChildMark(child.pid)]).toEqual([
     undefined,
     { pid: child.pid, started: expect.any(String) },
   ]);

@@ -1,4 +1,5 @@
-// Resource addresses such as `module.a[0].terraform_data.x["k"]`. The graph uses them without indexes (facts/terraform 3.2, 3.3). Pure.
+// Parses resource addresses such as `module.a[0].terraform_data.x["k"]`. The graph uses addresses without indexes (facts/terraform 3.2,
+// 3.3). Pure.
 
 /** `["k"]` with escapes, or `[0]`. */
 const INDEX_PATTERN = /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]/g;

@@ -1,13 +1,13 @@
-// Maps one coder_agent with everything that belongs to it (facts/terraform 3.10 to 3.13, 3.22). Pure.
+// Maps one coder_agent with its apps, scripts and variables (facts/terraform 3.10 to 3.13, 3.22). Pure.
 
 import { collectEnv, toApp, toScript } from "./apps-and-scripts.ts";
 import { type Instance, number, toBlocks, toFlag, toText, toTexts, type Values } from "./document.ts";
 import { type MappedAgent, type MappedScript, MappingError, type Monitors } from "./mapped.ts";
 
-/** In display order. */
+/** The display apps, in display order. */
 const DISPLAY_APPS = ["vscode", "vscode_insiders", "web_terminal", "port_forwarding_helper", "ssh_helper"] as const;
 const HIDDEN_DISPLAY_APP = "vscode_insiders";
-const CONNECTION_TIMEOUT = 120;
+const DEFAULT_CONNECTION_TIMEOUT_S = 120;
 
 /** The attribute with a cloud machine's identity, by resource type. */
 const INSTANCE_ID_ATTRIBUTES: Readonly<Record<string, string>> = {
@@ -46,7 +46,7 @@ export const toAgent = (agent: Instance, machine: Instance, belongings: Belongin
     token: auth === "token" ? toText(values.token) || undefined : "",
     env: collectEnv(belongings.env, toTexts(values.env)),
     display_apps: listDisplayApps(values.display_apps),
-    connection_timeout: number(values.connection_timeout, CONNECTION_TIMEOUT),
+    connection_timeout: number(values.connection_timeout, DEFAULT_CONNECTION_TIMEOUT_S),
     troubleshooting_url: toText(values.troubleshooting_url),
     motd_file: toText(values.motd_file),
     order: number(values.order),
@@ -79,19 +79,19 @@ const checkName = (name: string): string => {
 };
 
 const listDisplayApps = (value: unknown): string[] => {
-  const [given] = toBlocks(value);
+  const [block] = toBlocks(value);
   return DISPLAY_APPS.filter((app) => {
-    const shown = given?.[app];
-    return typeof shown === "boolean" ? shown : app !== HIDDEN_DISPLAY_APP;
+    const isShown = block?.[app];
+    return typeof isShown === "boolean" ? isShown : app !== HIDDEN_DISPLAY_APP;
   });
 };
 
 const toMonitors = (value: unknown): Monitors => {
-  const [given] = toBlocks(value);
-  const [memory] = toBlocks(given?.memory);
+  const [block] = toBlocks(value);
+  const [memory] = toBlocks(block?.memory);
   return {
     memory: memory ? { enabled: toFlag(memory.enabled), threshold: number(memory.threshold) } : null,
-    volumes: toBlocks(given?.volume)
+    volumes: toBlocks(block?.volume)
       .map((one) => ({ path: toText(one.path), enabled: toFlag(one.enabled), threshold: number(one.threshold) }))
       .sort((a, b) => (a.path < b.path ? -1 : 1)),
   };

@@ -40,25 +40,25 @@ export const toScript = ({ values }: Instance): MappedScript => ({
   log_path: toText(values.log_path),
 });
 
-/** Returns the variables of coder_env in the order of their addresses, overridden by the agent's own. Throws MappingError. */
+/** Merges the variables of coder_env in the order of their addresses. The agent's own variables take precedence. Throws MappingError. */
 export const collectEnv = (
-  given: readonly Instance[],
-  own: Readonly<Record<string, string>>,
+  coderEnvs: readonly Instance[],
+  agentEnv: Readonly<Record<string, string>>,
 ): Record<string, string> => {
   const env = new Map<string, string>();
-  for (const { values, address } of given) {
+  for (const { values, address } of coderEnvs) {
     const name = toText(values.name);
     const value = toText(values.value);
-    const before = env.get(name);
+    const previous = env.get(name);
     switch (toText(values.merge_strategy) || "replace") {
       case "append":
-        env.set(name, before === undefined ? value : `${before}:${value}`);
+        env.set(name, previous === undefined ? value : `${previous}:${value}`);
         break;
       case "prepend":
-        env.set(name, before === undefined ? value : `${value}:${before}`);
+        env.set(name, previous === undefined ? value : `${value}:${previous}`);
         break;
       case "error":
-        if (before !== undefined)
+        if (previous !== undefined)
           throw new MappingError(
             `${address}: the variable ${name} is set more than once, and its merge strategy is error.`,
           );
@@ -68,5 +68,5 @@ export const collectEnv = (
         env.set(name, value);
     }
   }
-  return { ...Object.fromEntries(env), ...own };
+  return { ...Object.fromEntries(env), ...agentEnv };
 };

@@ -1,5 +1,4 @@
-// The parts of `show -json` that are read, with plain values: absent, null and unknown are equivalent for a workspace (facts/terraform
-// 3.12). Pure.
+// Reads the required parts of `show -json`. Absent, null and unknown values are equivalent for a workspace (facts/terraform 3.12). Pure.
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -16,7 +15,7 @@ export type Instance = {
 
 export type Module = {
   readonly address?: string;
-  /** `values` is absent if none are known before the instance is created. */
+  /** `values` is absent if no value is known before the instance is created. */
   readonly resources?: readonly (Omit<Instance, "values"> & { readonly values?: Values })[];
   readonly child_modules?: readonly Module[];
 };
@@ -72,11 +71,11 @@ const compareAddresses = (a: Instance, b: Instance): number =>
 /** Returns data sources that were read before planning, and all planned instances (facts/terraform 3.1). */
 export const listPlanInstances = ({ prior_state, planned_values }: PlanDocument): Instance[] => {
   const planned = listInstances(planned_values?.root_module);
-  const known = new Set(planned.map(({ address }) => address));
-  const read = listInstances(prior_state?.values?.root_module).filter(
-    ({ mode, address }) => mode === "data" && !known.has(address),
+  const plannedAddresses = new Set(planned.map(({ address }) => address));
+  const dataSources = listInstances(prior_state?.values?.root_module).filter(
+    ({ mode, address }) => mode === "data" && !plannedAddresses.has(address),
   );
-  return [...read, ...planned].sort(compareAddresses);
+  return [...dataSources, ...planned].sort(compareAddresses);
 };
 
 export const listStateInstances = ({ values }: StateDocument): Instance[] =>

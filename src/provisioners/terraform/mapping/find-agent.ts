@@ -1,5 +1,6 @@
-// Finds the agent that something belongs to, and the resource of an agent or of metadata (facts/terraform 3.4 to 3.6, 3.14). The graph
-// knows only labels; among the instances of a label, the one with the same module instance and index is chosen, else the first. Pure.
+// Finds the agent to which an app, script or variable belongs, and the resource of an agent or of metadata (facts/terraform 3.4 to 3.6,
+// 3.14). The graph has only labels. Of the instances with a label, the one with the same module instance and index is chosen, else the
+// first one. Pure.
 import { getIndex, getModule, toLabel } from "./address.ts";
 import { type Instance, toText } from "./document.ts";
 import type { Graph } from "./graph.ts";
@@ -20,23 +21,23 @@ export class InstanceRelations {
   /** Returns the resource that an agent runs on; undefined for an agent without one, which is omitted. */
   findMachine(agent: Instance): Instance | undefined {
     return this.#findInstance(
-      this.#graph.findNearestUser(toLabel(agent.address), (label) => this.#isA(label, canCarryAgents)),
+      this.#graph.findNearestUser(toLabel(agent.address), (label) => this.#hasType(label, canHaveAgents)),
       agent,
     );
   }
 
   /**
-   * Returns the resource of a coder_metadata: the one with the ID it names, else the nearest dependency. A plan has no IDs, so with several
-   * instances each metadata gets one that no other has taken.
+   * Returns the resource of a coder_metadata: the resource with the ID that the metadata names, else the nearest dependency. A plan has no
+   * IDs, so each of several metadata gets an instance that no other one has.
    */
   findSubject(metadata: Instance, isTaken: (address: string) => boolean): Instance | undefined {
     const label = this.#graph.findNearestNeeded(toLabel(metadata.address), (one) =>
-      this.#isA(one, (type) => !type.startsWith("coder_")),
+      this.#hasType(one, (type) => !type.startsWith("coder_")),
     );
-    const named = toText(metadata.values.resource_id);
-    const exact = named && this.#byLabel.get(label ?? "")?.find(({ values }) => values.id === named);
-    const near = exact || this.#findInstance(label, metadata);
-    if (named !== "" || !near || !isTaken(near.address)) return near;
+    const resourceId = toText(metadata.values.resource_id);
+    const sameId = resourceId && this.#byLabel.get(label ?? "")?.find(({ values }) => values.id === resourceId);
+    const near = sameId || this.#findInstance(label, metadata);
+    if (resourceId !== "" || !near || !isTaken(near.address)) return near;
     return this.#byLabel.get(label ?? "")?.find(({ address }) => !isTaken(address)) ?? near;
   }
 
@@ -55,29 +56,29 @@ export class InstanceRelations {
     }
     const owners = one.type === "coder_devcontainer" ? ["coder_agent"] : ["coder_agent", "coder_devcontainer"];
     const label = this.#graph.findNearestNeeded(toLabel(one.address), (found) =>
-      this.#isA(found, (type) => owners.includes(type)),
+      this.#hasType(found, (type) => owners.includes(type)),
     );
     return this.#findInstance(label, one);
   }
 
   /** Groups a label's instances by module, once, because there may be thousands. */
-  #groupByModule(found: readonly Instance[]): ReadonlyMap<string, readonly Instance[]> {
-    const known = this.#byModule.get(found) ?? Map.groupBy(found, ({ address }) => getModule(address));
-    this.#byModule.set(found, known);
-    return known;
+  #groupByModule(instances: readonly Instance[]): ReadonlyMap<string, readonly Instance[]> {
+    const groups = this.#byModule.get(instances) ?? Map.groupBy(instances, ({ address }) => getModule(address));
+    this.#byModule.set(instances, groups);
+    return groups;
   }
 
-  #isA(label: string, fits: (type: string) => boolean): boolean {
+  #hasType(label: string, matches: (type: string) => boolean): boolean {
     const type = this.#byLabel.get(label)?.[0]?.type;
-    return type !== undefined && fits(type);
+    return type !== undefined && matches(type);
   }
 
   #findInstance(label: string | undefined, reference: Instance): Instance | undefined {
-    const found = label === undefined ? [] : (this.#byLabel.get(label) ?? []);
-    const near = this.#groupByModule(found).get(getModule(reference.address)) ?? found;
+    const candidates = label === undefined ? [] : (this.#byLabel.get(label) ?? []);
+    const inModule = this.#groupByModule(candidates).get(getModule(reference.address)) ?? candidates;
     const index = getIndex(reference.address);
-    return near.find(({ address }) => getIndex(address) === index) ?? near[0];
+    return inModule.find(({ address }) => getIndex(address) === index) ?? inModule[0];
   }
 }
 
-const canCarryAgents = (type: string): boolean => !type.startsWith("coder_") || type === "coder_external_agent";
+const canHaveAgents = (type: string): boolean => !type.startsWith("coder_") || type === "coder_external_agent";

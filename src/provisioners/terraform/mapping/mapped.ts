@@ -1,4 +1,4 @@
-// A plan or state in Slipway's terms. Nothing here is optional, so that a forgotten field does not compile.
+// Types for a plan or state in Slipway's terms. No member is optional, so that code that forgets one does not compile.
 
 export type MappedScript = {
   readonly display_name: string;
@@ -120,7 +120,7 @@ export type MappedParameter = {
   readonly is_whole: boolean;
   /** The value in this plan. */
   readonly value: string;
-  /** Its address, as diagnostics name it. */
+  /** The parameter's address, as diagnostics name it. */
   readonly address: string;
 };
 
@@ -138,7 +138,7 @@ export type MappedPreset = {
   };
 };
 
-/** The reason a template cannot be used, readable for its author. */
+/** A template cannot be used. The message is readable for its author. */
 export class MappingError extends Error {
   override readonly name = "MappingError";
 }

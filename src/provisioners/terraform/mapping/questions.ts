@@ -90,11 +90,11 @@ export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
   return presets;
 };
 
-/** Returns the accounts that users of the template link; old templates call them coder_git_auth. */
+/** Returns the accounts that users of the template link. Old templates use coder_git_auth for them. */
 export const toAccounts = (instances: readonly Instance[]): { id: string; optional: boolean }[] => {
-  const found = ["coder_external_auth", "coder_git_auth"].flatMap((type) => selectData(instances, type));
+  const accounts = ["coder_external_auth", "coder_git_auth"].flatMap((type) => selectData(instances, type));
   const byId = new Map<string, boolean>();
-  for (const { values } of found) {
+  for (const { values } of accounts) {
     const id = toText(values.id);
     byId.set(id, (byId.get(id) ?? true) && toFlag(values.optional));
   }

@@ -8,9 +8,9 @@ import type { Graph } from "./graph.ts";
 import { type MappedAgent, type MappedResource, MappingError } from "./mapped.ts";
 
 /** Parts of other resources, which are not resources themselves. */
-const PARTS = new Set(["coder_agent", "coder_agent_instance", "coder_app", "coder_script", "coder_metadata"]);
+const PART_TYPES = new Set(["coder_agent", "coder_agent_instance", "coder_app", "coder_script", "coder_metadata"]);
 
-const SIZES: Readonly<Record<string, string>> = {
+const SIZE_ATTRIBUTES: Readonly<Record<string, string>> = {
   google_compute_instance: "machine_type",
   aws_instance: "instance_type",
   aws_spot_instance_request: "instance_type",
@@ -21,7 +21,7 @@ const SIZES: Readonly<Record<string, string>> = {
 export type MappedResources = {
   readonly resources: readonly MappedResource[];
   readonly daily_cost: number;
-  /** Messages about what was ignored. */
+  /** Messages about ignored parts of the template. */
   readonly warnings: readonly string[];
 };
 
@@ -31,21 +31,21 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
   const listOfType = (type: string): Instance[] => managed.filter((one) => one.type === type);
   const relations = new InstanceRelations(graph, managed);
   const warnings: string[] = [];
-  const belongings = sortOut(managed, relations, warnings);
+  const getBelongings = groupByAgent(managed, relations, warnings);
   const agents = new Map<string, MappedAgent[]>();
   for (const agent of listOfType("coder_agent")) {
     const machine = relations.findMachine(agent);
     if (!machine) continue;
     const list = agents.get(machine.address) ?? [];
-    agents.set(machine.address, [...list, toAgent(agent, machine, belongings(agent))]);
+    agents.set(machine.address, [...list, toAgent(agent, machine, getBelongings(agent))]);
   }
-  const shown = [...agents.values()].flat();
+  const mappedAgents = [...agents.values()].flat();
   requireUnique(
-    shown.map(({ name }) => name.toLowerCase()),
+    mappedAgents.map(({ name }) => name.toLowerCase()),
     "agent",
   );
   requireUnique(
-    shown.flatMap(({ apps }) => apps.map(({ slug }) => slug)),
+    mappedAgents.flatMap(({ apps }) => apps.map(({ slug }) => slug)),
     "app",
   );
   const metadata = new Map<string, Instance>();
@@ -57,15 +57,18 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
   }
   return {
     resources: managed
-      .filter(({ type }) => !PARTS.has(type))
+      .filter(({ type }) => !PART_TYPES.has(type))
       .map((one) => toResource(one, metadata.get(one.address), agents.get(one.address) ?? [])),
     daily_cost: listOfType("coder_metadata").reduce((sum, { values }) => sum + number(values.daily_cost), 0),
     warnings,
   };
 };
 
-/** Assigns parts to agents; parts of a development container's agent are listed in `warnings`. */
-const sortOut = (
+/**
+ * Returns a function that returns the apps, scripts and variables of an agent. Adds a warning for each one that belongs to the agent of a
+ * development container.
+ */
+const groupByAgent = (
   managed: readonly Instance[],
   relations: InstanceRelations,
   warnings: string[],
@@ -99,7 +102,7 @@ const toResource = (one: Instance, metadata: Instance | undefined, agents: reado
   hide: toFlag(metadata?.values.hide),
   icon: toText(metadata?.values.icon),
   daily_cost: number(metadata?.values.daily_cost),
-  instance_type: toText(one.values[SIZES[one.type] ?? ""]),
+  instance_type: toText(one.values[SIZE_ATTRIBUTES[one.type] ?? ""]),
   metadata: toBlocks(metadata?.values.item)
     // A state marks items without a value; a plan does not know them yet (facts/terraform 3.14).
     .filter(({ is_null }) => is_null !== true)
@@ -107,8 +110,8 @@ const toResource = (one: Instance, metadata: Instance | undefined, agents: reado
   agents: agents.toSorted((a, b) => a.order - b.order || (a.name < b.name ? -1 : 1)),
 });
 
-const requireUnique = (names: readonly string[], what: string): void => {
+const requireUnique = (names: readonly string[], kind: string): void => {
   const duplicate = names.find((name, i) => names.indexOf(name) < i);
   if (duplicate !== undefined)
-    throw new MappingError(`There are two ${what}s named ${duplicate}; names must differ in the whole template.`);
+    throw new MappingError(`There are two ${kind}s named ${duplicate}; names must differ in the whole template.`);
 };
