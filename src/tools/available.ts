@@ -1,4 +1,5 @@
-// What decides about the tools of a chat: what the chat is (facts/chats 5.2), and what a tool may do there. registry.ts has the table. Pure.
+// Types that decide which tools a chat may use: the kind of chat (facts/chats 5.2), and what a tool may do in it. registry.ts has the
+// table. Pure.
 
 /** `root`: a user's chat. `plan`: the same in plan mode. The others are sub-chats, by their purpose. */
 export const CHAT_MODES = ["root", "plan", "general", "explore", "computer_use"] as const;
@@ -10,7 +11,7 @@ export type ChatMode = (typeof CHAT_MODES)[number];
  */
 export type ToolUse = "yes" | "no" | "plan_file" | "read_only" | "explore_only" | "approved";
 type ToolLocation = "anywhere" | "workspace";
-/** Where a tool works, and what each kind of chat may do with it. */
+/** Where a tool works, and how each kind of chat may use it. */
 export type UseRow = readonly [
   place: ToolLocation,
   root: ToolUse,
@@ -20,7 +21,7 @@ export type UseRow = readonly [
   computer: ToolUse,
 ];
 
-/** What decides about a chat's tools. */
+/** The properties of a chat that decide about its tools. */
 export type ChatToolContext = {
   readonly mode: ChatMode;
   readonly has_workspace: boolean;
@@ -28,5 +29,5 @@ export type ChatToolContext = {
   readonly plan_path: string;
 };
 
-/** The one file that a chat may write while it plans: in the home folder, so that no repository shows it. */
+/** Returns the only file that a chat may write while it plans. It is in the home folder, so that no repository shows it. */
 export const toPlanPath = (chat_id: string): string => `~/.slipway/plans/${chat_id}.md`;

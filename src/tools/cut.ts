@@ -4,14 +4,14 @@ import type { ToolResult } from "./result.ts";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Returns at most `limit` bytes of UTF-8, not counting the mark. `lost`: bytes that were already omitted from the middle. */
-export const truncateMiddle = (text: string, limit: number, lost = 0): { text: string; truncated: boolean } => {
+/** Returns at most `limit` bytes of UTF-8, not counting the mark. `lostBytes`: bytes that were already omitted from the middle. */
+export const truncateMiddle = (text: string, limit: number, lostBytes = 0): { text: string; truncated: boolean } => {
   const bytes = encoder.encode(text);
-  if (bytes.byteLength <= limit && lost === 0) return { text, truncated: false };
+  if (bytes.byteLength <= limit && lostBytes === 0) return { text, truncated: false };
   const head = findBoundaryBefore(bytes, Math.min(bytes.byteLength, Math.floor((limit * 2) / 3)));
   const tail = findBoundaryAfter(bytes, Math.max(head, bytes.byteLength - (limit - head)));
-  const left = tail - head + lost;
-  const mark = `\n[... ${left} bytes left out ...]\n`;
+  const omittedBytes = tail - head + lostBytes;
+  const mark = `\n[... ${omittedBytes} bytes left out ...]\n`;
   return {
     text: decoder.decode(bytes.subarray(0, head)) + mark + decoder.decode(bytes.subarray(tail)),
     truncated: true,
@@ -45,9 +45,9 @@ export class HeadTailBuffer {
   }
 
   add(text: string): void {
-    const room = Math.max(0, this.#limit - this.#head.length);
-    this.#head += text.slice(0, room);
-    this.#tail += text.slice(room);
+    const remainingChars = Math.max(0, this.#limit - this.#head.length);
+    this.#head += text.slice(0, remainingChars);
+    this.#tail += text.slice(remainingChars);
     if (this.#tail.length <= 4 * this.#limit) return;
     const from = toCharacterStart(this.#tail, this.#tail.length - this.#limit);
     this.#lost += encoder.encode(this.#tail.slice(0, from)).byteLength;
@@ -72,20 +72,20 @@ const toCharacterStart = (text: string, at: number): number => {
 
 /** Returns the result with its longest texts shortened until its JSON has about `limit` bytes. */
 export const truncateResult = (result: ToolResult, limit: number): ToolResult => {
-  let cut: Record<string, unknown> = { ...result };
+  let shortened: Record<string, unknown> = { ...result };
   for (;;) {
-    const size = encoder.encode(JSON.stringify(cut)).byteLength;
-    if (size <= limit) return cut;
-    const longest = Object.entries(cut)
+    const size = encoder.encode(JSON.stringify(shortened)).byteLength;
+    if (size <= limit) return shortened;
+    const longest = Object.entries(shortened)
       .filter((entry): entry is [string, string] => typeof entry[1] === "string")
       .sort(([, a], [, b]) => b.length - a.length)[0];
-    if (!longest || longest[1].length < 256) return toTruncatedJson(cut, limit);
+    if (!longest || longest[1].length < 256) return toTruncatedJson(shortened, limit);
     const [name, text] = longest;
     // Quotes and line breaks take two bytes in JSON, so the excess is removed proportionally.
     const length = encoder.encode(text).byteLength;
     const share = encoder.encode(JSON.stringify(text)).byteLength / length;
     const target = Math.max(128, Math.floor(length - (size - limit) / share) - 128);
-    cut = { ...cut, [name]: truncateMiddle(text, Math.min(target, length - 128)).text, truncated: true };
+    shortened = { ...shortened, [name]: truncateMiddle(text, Math.min(target, length - 128)).text, truncated: true };
   }
 };
 

@@ -21,9 +21,9 @@ export const HIDDEN = "[hidden]";
 
 /** Maximum number of secrets, and of characters of each, to limit the cost of a call. Shorter secrets could match by accident. */
 const MAX_TEXTS = 1_000;
-const MAX_LENGTH = 16_384;
-/** Longer ones are matched only in plain form: each line of their base64 would be a separate text. */
-const MAX_ENCODED = 1_024;
+const MAX_SECRET_CHARS = 16_384;
+/** Longer secrets are matched only in plain form: each line of their base64 would be a separate text. */
+const MAX_ENCODED_CHARS = 1_024;
 /** Maximum number of lines and values of secrets, and of texts including all encodings. */
 const MAX_PARTS = 16_384;
 const MAX_SPELLINGS = 32_768;
@@ -31,9 +31,9 @@ const KEY_ID_CHARS = 10;
 const KEY_SECRET_CHARS = 22;
 const KEY_CHARS = KEY_ID_CHARS + 1 + KEY_SECRET_CHARS;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
-const UUID_LENGTH = 36;
+const UUID_CHARS = 36;
 /** Characters that are masked without a pause. */
-const PIECE = 131_072;
+const PIECE_CHARS = 131_072;
 const LAST_UUID_PART = 12;
 
 export class SecretMask {
@@ -55,14 +55,14 @@ export class SecretMask {
   async longText(text: string): Promise<string> {
     const stream = this.stream();
     const parts: string[] = [];
-    for (let at = 0; at < text.length; at += PIECE) {
-      parts.push(stream.push(text.slice(at, at + PIECE)));
+    for (let at = 0; at < text.length; at += PIECE_CHARS) {
+      parts.push(stream.push(text.slice(at, at + PIECE_CHARS)));
       await nextTurn();
     }
     return parts.join("") + stream.end();
   }
 
-  /** Returns the lines of the text, of which none is left out: each line of a secret is replaced. */
+  /** Returns all lines of the text. Each line of a secret is replaced separately, so that the number of lines stays the same. */
   lines(text: string): string[] {
     const hideLines = (secret: string): string => secret.replace(/[^\n]+/g, HIDDEN);
     return replaceSpans(text, this.#findSpans(text), hideLines).split("\n");
@@ -72,7 +72,7 @@ export class SecretMask {
   async longLines(text: string): Promise<string> {
     const parts: string[] = [];
     for (let at = 0; at < text.length; ) {
-      const end = text.indexOf("\n", at + PIECE) + 1 || text.length;
+      const end = text.indexOf("\n", at + PIECE_CHARS) + 1 || text.length;
       parts.push(this.lines(text.slice(at, end)).join("\n"));
       at = end;
       await nextTurn();
@@ -98,7 +98,7 @@ export class SecretMask {
   /** Returns the position from which the text could be the start of a longer secret; its length if none exists. */
   #findOpenStart(text: string): number {
     const from = this.#finder.findOpenStart(text);
-    for (let at = Math.max(0, text.length - UUID_LENGTH + 1); at < from; at++) {
+    for (let at = Math.max(0, text.length - UUID_CHARS + 1); at < from; at++) {
       if (this.#couldBeToken(text.slice(at)) || this.#couldBeKey(text.slice(at))) return at;
     }
     return from;
@@ -144,7 +144,7 @@ export class SecretMask {
   }
 
   #couldBeToken(tail: string): boolean {
-    if (this.#secrets.agent_tokens.size === 0 || tail.length >= UUID_LENGTH) return false;
+    if (this.#secrets.agent_tokens.size === 0 || tail.length >= UUID_CHARS) return false;
     for (let i = 0; i < tail.length; i++) {
       const isDash = i === 8 || i === 13 || i === 18 || i === 23;
       if (isDash ? tail[i] !== "-" : !/[0-9a-fA-F]/.test(tail[i] as string)) return false;
@@ -168,16 +168,16 @@ export class SecretMask {
   }
 }
 
-/** Returns what to search for: all secrets, then their lines and values, then encodings of them as far as the limit allows. */
+/** Returns the texts to search for: all secrets, then their lines and values, then encodings of these as far as the limit allows. */
 const listSpellings = (secrets: readonly string[], listParts: (secret: string) => readonly string[]): Set<string> => {
-  const fits = ({ length }: string): boolean => length >= MIN_FOUND_CHARS && length <= MAX_LENGTH;
+  const isSearchable = ({ length }: string): boolean => length >= MIN_FOUND_CHARS && length <= MAX_SECRET_CHARS;
   // Programs leave out the line end after a secret, or add one.
-  const whole = [...new Set(secrets.flatMap((one) => [one, one.trim()]))].filter(fits).slice(0, MAX_TEXTS);
-  const parts = whole.flatMap(listParts).filter(fits).slice(0, MAX_PARTS);
+  const whole = [...new Set(secrets.flatMap((one) => [one, one.trim()]))].filter(isSearchable).slice(0, MAX_TEXTS);
+  const parts = whole.flatMap(listParts).filter(isSearchable).slice(0, MAX_PARTS);
   const all = new Set([...whole, ...parts]);
   for (const one of [...all]) {
     if (all.size > MAX_SPELLINGS) break;
-    if (one.length <= MAX_ENCODED) for (const encoded of listEncodings(one)) all.add(encoded);
+    if (one.length <= MAX_ENCODED_CHARS) for (const encoded of listEncodings(one)) all.add(encoded);
   }
   return all;
 };
@@ -185,7 +185,7 @@ const listSpellings = (secrets: readonly string[], listParts: (secret: string) =
 /** Returns the text from its second line, for a text whose beginning was cut off: the first line may be the end of a secret. */
 export const skipCutLine = (text: string): string => {
   const end = text.indexOf("\n") + 1;
-  return text.slice(end === 0 ? MAX_LENGTH : Math.min(end, MAX_LENGTH));
+  return text.slice(end === 0 ? MAX_SECRET_CHARS : Math.min(end, MAX_SECRET_CHARS));
 };
 
 const replaceSpans = (
@@ -195,12 +195,12 @@ const replaceSpans = (
 ): string => {
   if (spans.length === 0) return text;
   const parts: string[] = [];
-  let done = 0;
+  let copiedTo = 0;
   for (const { from, to } of spans) {
-    parts.push(text.slice(done, from), hide(text.slice(from, to)));
-    done = to;
+    parts.push(text.slice(copiedTo, from), hide(text.slice(from, to)));
+    copiedTo = to;
   }
-  return parts.join("") + text.slice(done);
+  return parts.join("") + text.slice(copiedTo);
 };
 
 type Search = (text: string) => { readonly spans: readonly Span[]; readonly open: number };
@@ -208,9 +208,9 @@ type Search = (text: string) => { readonly spans: readonly Span[]; readonly open
 /** Holds back a possible start of a secret until it is clear whether it is one. */
 export class MaskedStream {
   readonly #search: Search;
-  #held = "";
+  #heldText = "";
   /** Number of held characters that are known to be of a secret, for which `[hidden]` has been shown. */
-  #hidden = 0;
+  #hiddenCount = 0;
 
   constructor(search: Search) {
     this.#search = search;
@@ -221,36 +221,38 @@ export class MaskedStream {
     return this.#show(piece, false);
   }
 
-  /** Returns the rest at the end of the stream. */
+  /** Returns the remaining text at the end of the stream. */
   end(): string {
     return this.#show("", true);
   }
 
-  /** Returns the rest of a stream that was left before its end: what could become a secret is hidden, unless it is short. */
+  /**
+   * Returns the remaining text of a stream that is not read to its end. Hides text that could be the start of a secret, unless it is short.
+   */
   leave(): string {
-    const isShort = this.#held.length < MIN_FOUND_CHARS;
-    const rest = isShort ? this.end() : this.#hidden > 0 ? "" : HIDDEN;
-    this.#held = "";
-    this.#hidden = 0;
+    const isShort = this.#heldText.length < MIN_FOUND_CHARS;
+    const rest = isShort ? this.end() : this.#hiddenCount > 0 ? "" : HIDDEN;
+    this.#heldText = "";
+    this.#hiddenCount = 0;
     return rest;
   }
 
   #show(piece: string, isEnd: boolean): string {
-    const text = this.#held + piece;
+    const text = this.#heldText + piece;
     const { spans, open } = this.#search(text);
     const until = isEnd ? text.length : open;
     const parts: string[] = [];
-    let done = 0;
-    let hidden = this.#hidden;
+    let copiedTo = 0;
+    let hidden = this.#hiddenCount;
     for (const { from, to } of spans) {
       if (from >= until) break;
-      if (from >= hidden) parts.push(text.slice(Math.max(done, hidden), from), HIDDEN);
+      if (from >= hidden) parts.push(text.slice(Math.max(copiedTo, hidden), from), HIDDEN);
       hidden = Math.max(hidden, to);
-      done = hidden;
+      copiedTo = hidden;
     }
-    parts.push(text.slice(Math.min(until, Math.max(done, hidden)), until));
-    this.#held = text.slice(until);
-    this.#hidden = Math.max(0, hidden - until);
+    parts.push(text.slice(Math.min(until, Math.max(copiedTo, hidden)), until));
+    this.#heldText = text.slice(until);
+    this.#hiddenCount = Math.max(0, hidden - until);
     return parts.join("");
   }
 }

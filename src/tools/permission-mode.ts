@@ -50,7 +50,10 @@ export type CallContext = {
   readonly folder: string | undefined;
 };
 
-/** What happens to a call that no rule names. Every tool asks that does not declare `changes_nothing`, also of a client or an MCP server. */
+/**
+ * Returns the action for a call that no rule matches. Tools that do not declare `changes_nothing` require approval, including tools of
+ * clients and MCP servers.
+ */
 export const findDefaultAction = (
   fallback: Default,
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
@@ -59,7 +62,7 @@ export const findDefaultAction = (
 ): PermissionAction => {
   if (fallback === "allow" || fallback === "ask" || fallback === "deny") return fallback;
   if (changes_nothing) return "allow";
-  // Where a chat only looks around, its plan is all it writes, and what it runs is held back besides.
+  // A chat that only reads may write only its plan, and its programs are restricted separately.
   if (use === "plan_file") return "allow";
   if (use === "read_only") return findWriteReason(getCommand(args)) === undefined ? "allow" : "ask";
   const accepts = fallback === "accept_edits" && EDIT_TOOLS.has(tool_name);

@@ -19,7 +19,7 @@ const findStrictest = (actions: readonly PermissionAction[]): PermissionAction =
 
 const UNRESTRICTED: CallContext = { use: "yes", folder: undefined };
 
-/** Without rules everything is allowed. */
+/** Returns whether a call is allowed, requires approval, or is denied. Without permissions, every call is allowed. */
 export const decidePermission = (
   permissions: ChatPermissions | null,
   call: { readonly tool_name: string; readonly args: unknown },
@@ -30,14 +30,16 @@ export const decidePermission = (
   const rules = permissions.rules.filter(({ tool }) => matchesTool(tool, tool_name));
   const fallback = findDefaultAction(permissions.default, call, context, isSideEffectFree(tool_name));
   const toolRule = rules.find(({ command }) => command === undefined)?.action ?? fallback;
-  const about = rules.filter(({ command }) => command !== undefined);
-  if (about.length === 0) return toolRule;
-  // Nothing less strict if it is uncertain what runs.
-  const doubt = about.some(({ action }) => action !== "allow") ? findStrictest([toolRule, "ask"]) : toolRule;
+  const commandRules = rules.filter(({ command }) => command !== undefined);
+  if (commandRules.length === 0) return toolRule;
+  // If it is uncertain which programs run, the action is at least "ask" when a rule restricts commands.
+  const uncertainAction = commandRules.some(({ action }) => action !== "allow")
+    ? findStrictest([toolRule, "ask"])
+    : toolRule;
   const commands = parsePlainCommands(getCommand(args));
-  if (commands === undefined) return doubt;
+  if (commands === undefined) return uncertainAction;
   const decideWithoutRule = (words: CommandWords) =>
-    isRunner(words) || findWriteArgument(words) !== undefined ? doubt : fallback;
+    isRunner(words) || findWriteArgument(words) !== undefined ? uncertainAction : fallback;
   return findStrictest(commands.map((words) => decideByRules(rules, words) ?? decideWithoutRule(words)));
 };
 
@@ -54,8 +56,8 @@ export const isAcceptedByMode = (
 const decideByRules = (rules: readonly PermissionRule[], words: CommandWords): PermissionAction | undefined => {
   const found = rules.find((rule) => rule.command === undefined || matchesCommand(words, rule.command, rule));
   if (found?.action !== "allow") return found?.action;
-  const isVague = found.command === undefined ? isRunner(words) : isBeyond(words, found.command);
-  return isVague ? undefined : "allow";
+  const isUnreliable = found.command === undefined ? isRunner(words) : isBeyond(words, found.command);
+  return isUnreliable ? undefined : "allow";
 };
 
 /** Denying and asking rules match a program under any path; allowing rules only as written. */
@@ -105,13 +107,18 @@ export const makeRules = (
   const commands = parsePlainCommands(getCommand(args)) ?? [];
   if (commands.flat().some((word) => word.includes("'")) || (action !== "allow" && commands.length > 1)) return [];
   if (action === "allow" && commands.some(readsProgramFromInput)) return [];
-  const kept = new Map(
+  const rulesByText = new Map(
     commands.map((words) => {
       const kind = action === "allow" ? findKindWords(words) : toFirstWords(words);
       return [(kind ?? words).map(quoteWord).join(" "), kind === undefined];
     }),
   );
-  return [...kept].map(([one, exact]) => ({ tool: tool_name, command: one, action, ...(exact ? { exact } : {}) }));
+  return [...rulesByText].map(([one, exact]) => ({
+    tool: tool_name,
+    command: one,
+    action,
+    ...(exact ? { exact } : {}),
+  }));
 };
 
 const quoteWord = (word: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word}'`);

@@ -1,5 +1,5 @@
-// Previews a call before it runs: the diff of an edit against the current files, or a command with its parts and its folder. Only reads the
-// workspace.
+// Previews a call before it runs: the diff of an edit against the current files, or a command with its parts and its folder. Changes
+// nothing in the workspace.
 import { normalize } from "node:path/posix";
 import type { EditedFiles, PreviewFiles } from "#schema/agents/agent-files.ts";
 import type { ChatApproval } from "#schema/chats/chat-approval.ts";
@@ -61,10 +61,10 @@ export const previewEdit = async (
 };
 
 const truncateDiffs = (files: EditedFiles["files"]): ChatApproval["files"] => {
-  let left = MAX_DIFF_BYTES;
+  let remainingBytes = MAX_DIFF_BYTES;
   return files.map(({ path, diff, is_new = false }) => {
-    const shown = diff.slice(0, left);
-    left -= shown.length;
+    const shown = diff.slice(0, remainingBytes);
+    remainingBytes -= shown.length;
     // The path as it is used: a long detour through folders would hide where the file is.
     return { path: normalize(path), diff: shown, is_new };
   });
@@ -75,10 +75,12 @@ const previewCommand = (args: unknown, folder: string): ChatApproval["command"] 
   const workdir = typeof parsedArgs.workdir === "string" ? parsedArgs.workdir : "";
   const text = getCommand(args);
   const isAbsolute = workdir.startsWith("/") || workdir.startsWith("~");
-  const below = [folder.replace(/\/+$/, ""), workdir.replace(/^\.\//, "")].filter((part) => part !== "").join("/");
+  const relativeFolder = [folder.replace(/\/+$/, ""), workdir.replace(/^\.\//, "")]
+    .filter((part) => part !== "")
+    .join("/");
   return {
     text,
-    folder: isAbsolute ? workdir : below,
+    folder: isAbsolute ? workdir : relativeFolder,
     parts: listCommandTexts(text),
     in_background: parsedArgs.run_in_background === true,
   };

@@ -1,4 +1,4 @@
-// The tools there are, and which of them a chat has.
+// Lists all tools, and decides which of them a chat has.
 import type { TSchema } from "@sinclair/typebox";
 import { askUserQuestion } from "./ask-user-question.ts";
 import { CHAT_MODES, type ChatToolContext, type ToolUse, type UseRow } from "./available.ts";
@@ -84,7 +84,10 @@ export const findToolUse = (name: string, { mode, has_workspace }: ChatToolConte
 export const worksInWorkspace = (name: string): boolean =>
   BY_NAME.has(name) && ROWS_BY_NAME.get(name)?.[0] === "workspace";
 
-/** Why a call with these arguments may not run though the tool is there; undefined when it may. `args` fit the tool's schema. */
+/**
+ * Returns why a call with these arguments may not run although the chat has the tool; undefined if it may. `args` must match the tool's
+ * schema.
+ */
 export const explainLimit = (name: string, args: unknown, context: ChatToolContext): string | undefined => {
   const use = findToolUse(name, context);
   const { path, files = [], type } = args as { path?: string; files?: { path: string }[]; type?: string };
@@ -93,7 +96,7 @@ export const explainLimit = (name: string, args: unknown, context: ChatToolConte
     const isPlan = paths.length > 0 && paths.every((one) => one === context.plan_path);
     return isPlan ? undefined : `While this chat plans, only its plan may be written: ${context.plan_path}`;
   }
-  // Whom a message goes to is looked up where it is sent.
+  // The recipient of a message is checked when it is sent.
   if (use === "explore_only" && name === "spawn_agent" && type !== "explore") {
     return "While this chat plans, only agents of the type explore can be started.";
   }
@@ -120,6 +123,6 @@ export const isSideEffectFree = (name: string): boolean => BY_NAME.get(name)?.ch
 /** True for a tool whose result is a picture. */
 export const returnsImage = (name: string): boolean => BY_NAME.get(name)?.gives_image === true;
 
-/** Returns the tools of such a chat, in a stable order. */
+/** Returns the tools of a chat, in a stable order. */
 export const listTools = (context: ChatToolContext): readonly Tool<TSchema>[] =>
   TOOLS.flatMap(([one]) => (findToolUse(one.name, context) === "no" ? [] : [one]));

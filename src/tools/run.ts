@@ -26,8 +26,8 @@ export type ToolAnswer = { readonly result: ToolResult; readonly is_error: boole
 export type ToolCall = { readonly tool_name: string; readonly args: unknown };
 
 /**
- * `other`: the tool with this name if it is not one of ours. Rejects only when `signal` fires, with its reason, immediately or when the
- * tool has noticed.
+ * Runs a call. `other`: the tool with this name if it is not a server tool. Rejects only with the reason of `signal`, immediately or when
+ * the tool has noticed it.
  */
 export const runTool = (
   chat: ChatToolContext,

@@ -12,25 +12,25 @@ const encoder = new TextEncoder();
 
 export class StepBudget {
   readonly #limit: number;
-  #left: number;
+  #remainingBytes: number;
 
   /** `context_limit`: the model's context in tokens; 0 if unknown. */
   constructor(context_limit: number) {
     this.#limit = FULL_RESULTS * computeResultLimit(context_limit);
-    this.#left = this.#limit;
+    this.#remainingBytes = this.#limit;
   }
 
-  /** Returns why no further call of the step is run, as a message for the model; undefined while one is. */
+  /** Returns why no further call of the step runs, as a message for the model; undefined while calls may run. */
   get refusal(): string | undefined {
-    return this.#left > 0
+    return this.#remainingBytes > 0
       ? undefined
       : `Not run: the results of this answer's other calls already take up the ${this.#limit} bytes that all of them share. Call it again in your next answer.`;
   }
 
-  /** Returns the answer, shortened to the bytes that are left, and subtracts its own. */
+  /** Returns the answer, shortened to the remaining bytes, and subtracts its size from them. */
   fit(answer: ToolAnswer): ToolAnswer {
-    const result = truncateResult(answer.result, Math.max(this.#left, MIN_RESULT_BYTES));
-    this.#left -= encoder.encode(JSON.stringify(result)).byteLength;
+    const result = truncateResult(answer.result, Math.max(this.#remainingBytes, MIN_RESULT_BYTES));
+    this.#remainingBytes -= encoder.encode(JSON.stringify(result)).byteLength;
     return { result, is_error: answer.is_error };
   }
 }

@@ -31,16 +31,16 @@ export const attachFile = defineTool({
     if (bytes.byteLength > MAX_ATTACHMENT_BYTES)
       throw new ToolError(`The file is larger than ${MAX_ATTACHMENT_BYTES} bytes.`);
     if (bytes.byteLength === 0) throw new ToolError("The file is empty.");
-    const last = (given ?? path).split("/").at(-1) ?? "";
-    const name = last.replaceAll(INVISIBLE_CHARACTERS, "").trim();
+    const baseName = (given ?? path).split("/").at(-1) ?? "";
+    const name = baseName.replaceAll(INVISIBLE_CHARACTERS, "").trim();
     if (name === "" || Buffer.byteLength(name) > MAX_NAME_LENGTH) {
       throw new ToolError(`The file needs a name of at most ${MAX_NAME_LENGTH} bytes: say one with name.`);
     }
-    const shown = await maskFile(bytes, mask);
-    if (!shown) throw new ToolError("The file contains a secret and is not plain text, so it was not attached.");
-    const { file_id, media_type } = await services.attachFile(name, shown);
-    const note = shown === bytes ? {} : { note: "Secrets in the file were replaced by [hidden]." };
-    return { ok: true, path, file_id, name, media_type, size: shown.byteLength, ...note };
+    const masked = await maskFile(bytes, mask);
+    if (!masked) throw new ToolError("The file contains a secret and is not plain text, so it was not attached.");
+    const { file_id, media_type } = await services.attachFile(name, masked);
+    const note = masked === bytes ? {} : { note: "Secrets in the file were replaced by [hidden]." };
+    return { ok: true, path, file_id, name, media_type, size: masked.byteLength, ...note };
   },
 });
 
@@ -49,9 +49,9 @@ export const maskFile = async (bytes: Uint8Array, mask: SecretMask): Promise<Uin
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   const masked = await mask.longText(text);
   // Text in UTF-16 has a zero byte next to each letter.
-  const dense = text.includes("\0") ? text.replaceAll("\0", "") : text;
-  const isClean = masked === text && (dense === text || (await mask.longText(dense)) === dense);
+  const withoutZeros = text.includes("\0") ? text.replaceAll("\0", "") : text;
+  const isClean = masked === text && (withoutZeros === text || (await mask.longText(withoutZeros)) === withoutZeros);
   if (isClean) return bytes;
-  const isText = dense === text && Buffer.from(text).equals(bytes);
+  const isText = withoutZeros === text && Buffer.from(text).equals(bytes);
   return isText ? new TextEncoder().encode(masked) : undefined;
 };

@@ -22,8 +22,8 @@ export const requireNoLiteralMask = async (
   if (lines.length === 0) return;
   const current = await readCurrent(agent, path, signal);
   if (current === undefined) return;
-  const known = new Set(current.split("\n"));
-  if (lines.every((line) => known.has(line)) || (await mask.longText(current)) === current) return;
+  const currentLines = new Set(current.split("\n"));
+  if (lines.every((line) => currentLines.has(line)) || (await mask.longText(current)) === current) return;
   throw new ToolError(
     `${path} contains a secret that the chat doesn't show, and the new text has ${HIDDEN} instead. Nothing was changed. Use edit_files to change only the text around it.`,
   );

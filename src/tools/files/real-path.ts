@@ -17,7 +17,7 @@ export const findLinkProblem = (agent: Agent, args: unknown, signal: AbortSignal
     return first && describeOutsideLink(...first);
   });
 
-/** Like `findRedirectProblem`, but returns why the workspace does not say, too. For an edit that a person has approved. */
+/** Like `findRedirectProblem`, but also returns a message if the workspace does not answer. For an edit that a person has approved. */
 export const findApprovedEditProblem = (
   agent: Agent,
   args: unknown,
@@ -26,10 +26,10 @@ export const findApprovedEditProblem = (
 
 const toMessageOnFailure = async (
   signal: AbortSignal,
-  look: () => Promise<string | undefined>,
+  find: () => Promise<string | undefined>,
 ): Promise<string | undefined> => {
   try {
-    return await look();
+    return await find();
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof ToolError) return error.message;
@@ -44,18 +44,18 @@ export const findFilesOutside = async (
   paths: readonly string[],
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> => {
-  const away = new Map<string, string>();
+  const outside = new Map<string, string>();
   const folder = await requestRealPath(agent, ".", signal);
   for (const path of paths) {
     const real = await resolveRealPath(agent, path, signal);
-    if (!isPlainPath(real, folder)) away.set(path, real);
+    if (!isPlainPath(real, folder)) outside.set(path, real);
   }
-  return away;
+  return outside;
 };
 
 /**
  * Returns why an edit that a person decides about cannot run, as a message for the model: the person sees the path as written, and a link
- * leads elsewhere. Undefined if every path is that of its file. Throws `ToolError` if the workspace does not say.
+ * leads elsewhere. Undefined if every path is the real path of its file. Throws `ToolError` if the workspace does not answer.
  */
 export const findRedirectProblem = async (
   agent: Agent,
@@ -73,16 +73,16 @@ export const findRedirectProblem = async (
 
 /** Returns the path without resolving links below the agent's folder or the home. */
 const toUnresolvedPath = async (agent: Agent, path: string, signal: AbortSignal): Promise<string> => {
-  const below = (base: string, rest: string): string => posix.join(base, rest).replace(/(?<=.)\/$/, "");
+  const below = (base: string, tail: string): string => posix.join(base, tail).replace(/(?<=.)\/$/, "");
   if (path === "~" || path.startsWith("~/")) return below(await requestRealPath(agent, "~", signal), path.slice(1));
   const folder = await requestRealPath(agent, ".", signal);
   if (!path.startsWith("/")) return below(folder, path);
   // The folder itself may be reached through a link, as where /home is one.
   const parts = posix.normalize(path).split("/").slice(1);
-  for (let kept = 1; kept < parts.length; kept += 1) {
-    const there = await resolveIfExists(agent, `/${parts.slice(0, kept).join("/")}`, signal);
-    if (there === folder) return below(folder, parts.slice(kept).join("/"));
-    if (there === undefined) break;
+  for (let partCount = 1; partCount < parts.length; partCount += 1) {
+    const resolved = await resolveIfExists(agent, `/${parts.slice(0, partCount).join("/")}`, signal);
+    if (resolved === folder) return below(folder, parts.slice(partCount).join("/"));
+    if (resolved === undefined) break;
   }
   return below("/", parts.join("/"));
 };
@@ -90,12 +90,14 @@ const toUnresolvedPath = async (agent: Agent, path: string, signal: AbortSignal)
 const describeOutsideLink = (path: string, real: string): string =>
   `"${path}" leads to ${real} through a symbolic link. Edits there need approval, so nothing was changed. Call again with the path ${real}, and a person is asked.`;
 
-/** Returns the path with links resolved; for a new file, that of its nearest existing folder plus the rest. */
+/**
+ * Returns the path with links resolved; for a new file, the resolved path of its nearest existing folder, followed by the remaining parts.
+ */
 const resolveRealPath = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
   const parts = path.replace(/\/+$/, "").split("/");
-  for (let kept = parts.length; kept > 0; kept -= 1) {
-    const there = await resolveIfExists(agent, parts.slice(0, kept).join("/") || "/", signal);
-    if (there !== undefined) return [there.replace(/\/$/, ""), ...parts.slice(kept)].join("/");
+  for (let partCount = parts.length; partCount > 0; partCount -= 1) {
+    const resolved = await resolveIfExists(agent, parts.slice(0, partCount).join("/") || "/", signal);
+    if (resolved !== undefined) return [resolved.replace(/\/$/, ""), ...parts.slice(partCount)].join("/");
   }
   const folder = await requestRealPath(agent, ".", signal);
   return [folder, ...parts].join("/");

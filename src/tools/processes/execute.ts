@@ -2,7 +2,7 @@
 // inspected later. If its turn is interrupted, it is killed with all its child processes (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import type { ProcessInfo, ProcessLimits, StartProcess } from "#schema/agents/agent-files.ts";
-import { makeUnitNote, parseDuration } from "../duration.ts";
+import { createUnitNote, parseDuration } from "../duration.ts";
 import type { ToolResult } from "../result.ts";
 import { defineTool, INTERRUPTED_REASON, type ToolContext, ToolError } from "../tool.ts";
 import description from "./execute.txt" with { type: "text" };
@@ -10,7 +10,7 @@ import { endProcess, followProcess, startProcess, UNATTENDED_ENV } from "./proce
 import { findWriteReason } from "./read-only-commands.ts";
 
 const DEFAULT_TIMEOUT_MS = 10_000;
-const MAX_MS = 4 * 3_600_000;
+const MAX_TIMEOUT_MS = 4 * 3_600_000;
 
 export const execute = defineTool({
   name: "execute",
@@ -31,7 +31,7 @@ export const execute = defineTool({
   ),
   async run(context, args, signal) {
     const { agent, run_id } = context;
-    const timeout_ms = parseDuration(args.timeout, DEFAULT_TIMEOUT_MS, MAX_MS);
+    const timeout_ms = parseDuration(args.timeout, DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
     const { command, background } = parseForeground(args.command, args.run_in_background);
     const startedAt = context.clock.monotonic();
     try {
@@ -41,13 +41,13 @@ export const execute = defineTool({
       signal.throwIfAborted();
       const requested = background ? 0 : timeout_ms;
       const { process, output, truncated } = await followProcess(context, run_id, requested, signal);
-      const toolOutput = { output, ...(truncated ? { truncated } : {}), ...makeUnitNote("timeout", args.timeout) };
+      const toolOutput = { output, ...(truncated ? { truncated } : {}), ...createUnitNote("timeout", args.timeout) };
       const wall_duration_ms = getDuration(process) ?? Math.round(context.clock.monotonic() - startedAt);
       return {
         ...toolOutput,
         wall_duration_ms,
         ...describeOutcome(process, { background, timeout_ms }),
-        ...makeNote(context.again),
+        ...createRepeatNote(context.again),
       };
     } catch (error) {
       if (signal.reason === INTERRUPTED_REASON) await endProcess(context, run_id);
@@ -91,12 +91,14 @@ const BACKGROUND_NOTE = "It runs in the background: look with process_output, en
 /** A trailing `&` means background; `&&` does not. */
 const parseForeground = (command: string, requested = false): { command: string; background: boolean } => {
   const trimmed = command.trimEnd();
-  const trails = /[^&\\>|]&$/.test(trimmed);
-  return trails ? { command: trimmed.slice(0, -1).trimEnd(), background: true } : { command, background: requested };
+  const hasTrailingAmpersand = /[^&\\>|]&$/.test(trimmed);
+  return hasTrailingAmpersand
+    ? { command: trimmed.slice(0, -1).trimEnd(), background: true }
+    : { command, background: requested };
 };
 
 const getDuration = ({ started_at, ended_at }: ProcessInfo): number | undefined =>
   ended_at === null ? undefined : Math.max(0, Date.parse(ended_at) - Date.parse(started_at));
 
-const makeNote = (again: boolean): ToolResult =>
+const createRepeatNote = (again: boolean): ToolResult =>
   again ? { note: "The server restarted in between; the command did not run twice." } : {};

@@ -6,7 +6,7 @@ import description from "./process-list.txt" with { type: "text" };
 
 const MAX_COMMAND_CHARS = 500;
 /** Maximum number of ended processes. */
-const MAX_ENDED = 10;
+const MAX_ENDED_PROCESSES = 10;
 
 const getSortTime = ({ ended_at, started_at }: ProcessInfo): number => Date.parse(ended_at ?? started_at);
 
@@ -20,7 +20,7 @@ export const processList = defineTool({
     const path = "/processes/list";
     const { processes } = await agent.call<{ processes: ProcessInfo[] }>({ method: "GET", path, signal });
     const ended = processes.filter(({ running }) => !running);
-    const latest = new Set(ended.toSorted((a, b) => getSortTime(a) - getSortTime(b)).slice(-MAX_ENDED));
+    const latest = new Set(ended.toSorted((a, b) => getSortTime(a) - getSortTime(b)).slice(-MAX_ENDED_PROCESSES));
     const shown = processes.filter((one) => one.running || latest.has(one));
     return {
       ...(shown.length < processes.length ? { left_out: processes.length - shown.length } : {}),

@@ -1,6 +1,6 @@
 // The tool `process_output`: the output of a background program, and whether it has ended (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { makeUnitNote, parseDuration } from "../duration.ts";
+import { createUnitNote, parseDuration } from "../duration.ts";
 import { defineTool } from "../tool.ts";
 import description from "./process-output.txt" with { type: "text" };
 import { followProcess } from "./processes.ts";
@@ -25,7 +25,7 @@ export const processOutput = defineTool({
   async run(context, { process_id, wait_timeout }, signal) {
     const wait_ms = parseDuration(wait_timeout, DEFAULT_WAIT_MS, MAX_MS);
     const { process, output, truncated } = await followProcess(context, process_id, wait_ms, signal);
-    const toolOutput = { output, ...(truncated ? { truncated } : {}), ...makeUnitNote("wait_timeout", wait_timeout) };
+    const toolOutput = { output, ...(truncated ? { truncated } : {}), ...createUnitNote("wait_timeout", wait_timeout) };
     return process.running
       ? { success: true, ...toolOutput, running: true }
       : { success: process.exit_code === 0, ...toolOutput, running: false, exit_code: process.exit_code };

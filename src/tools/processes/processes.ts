@@ -71,47 +71,53 @@ export const followProcess = async (
   for_ms: number,
   signal: AbortSignal,
 ): Promise<FollowResult> => {
-  const until = clock.monotonic() + for_ms;
-  const gathered = new HeadTailBuffer(MAX_OUTPUT_BYTES);
-  // Before anything is shortened or passed on: part of a secret would not be recognized.
+  const deadlineMs = clock.monotonic() + for_ms;
+  const buffer = new HeadTailBuffer(MAX_OUTPUT_BYTES);
+  // Output is masked before it is shortened or passed on, because a part of a secret would not be recognized.
   const masked = mask.stream();
   const addOutput = (text: string): void => {
     if (text === "") return;
-    gathered.add(text);
+    buffer.add(text);
     write(text);
   };
   const getOutput = (isOver: boolean) => {
     addOutput(isOver ? masked.end() : masked.leave());
-    const { text, truncated } = gathered.result;
+    const { text, truncated } = buffer.result;
     return { output: text, truncated };
   };
   for (let after = 0; ; ) {
-    const left = Math.max(0, Math.ceil(until - clock.monotonic()));
-    const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, LONG_POLL_MS) }, { signal }).catch(
-      (error) => {
-        // The output so far is still useful.
-        if (error instanceof ToolError && after > 0) throw new ToolError(error.message, getOutput(false));
-        throw error;
-      },
-    );
+    const remaining_ms = Math.max(0, Math.ceil(deadlineMs - clock.monotonic()));
+    const read = await readOutput(
+      agent,
+      id,
+      { after, wait_ms: Math.min(remaining_ms, LONG_POLL_MS) },
+      { signal },
+    ).catch((error) => {
+      // The output so far is still useful.
+      if (error instanceof ToolError && after > 0) throw new ToolError(error.message, getOutput(false));
+      throw error;
+    });
     signal.throwIfAborted();
     if (read.truncated) {
       addOutput(masked.leave());
-      gathered.addLost(read.from - after);
+      buffer.addLost(read.from - after);
     }
     addOutput(masked.push(read.truncated ? skipCutLine(read.output) : read.output));
-    const isMore = read.next > after;
+    const hasNewOutput = read.next > after;
     after = read.next;
     const { output: _, from, next, truncated, ...process } = read;
     if (!process.running && !read.more) return { process, ...getOutput(true) };
-    if (process.running && left === 0) return { process, ...getOutput(false) };
-    if (process.running && isMore && !read.more) await pause(clock, Math.min(POLL_INTERVAL_MS, left));
+    if (process.running && remaining_ms === 0) return { process, ...getOutput(false) };
+    if (process.running && hasNewOutput && !read.more) await pause(clock, Math.min(POLL_INTERVAL_MS, remaining_ms));
   }
 };
 
-/** Ends the program with all its child processes: asks, then kills. Retries until the outcome is known. Never throws. */
+/**
+ * Ends the program with all its child processes: asks it to end, and kills it if it does not. Retries until the outcome is known. Never
+ * throws.
+ */
 export const endProcess = async ({ agent, clock }: Pick<ToolContext, "agent" | "clock">, id: string): Promise<void> => {
-  const until = clock.monotonic() + UNREACHABLE_TIMEOUT_MS;
+  const deadlineMs = clock.monotonic() + UNREACHABLE_TIMEOUT_MS;
   for (;;) {
     try {
       await sendSignal(agent, id, "terminate", true);
@@ -120,8 +126,8 @@ export const endProcess = async ({ agent, clock }: Pick<ToolContext, "agent" | "
       if (running) await sendSignal(agent, id, "kill", true);
       return;
     } catch (error) {
-      // The program has ended, or its workspace has.
-      if (!(error instanceof WorkspaceUnreachableError) || clock.monotonic() > until) return;
+      // The program or its workspace has ended.
+      if (!(error instanceof WorkspaceUnreachableError) || clock.monotonic() > deadlineMs) return;
     }
     await pause(clock, RETRY_DELAY_MS);
   }

@@ -15,14 +15,14 @@ export interface Skills {
 
 /** Returns the skills by name. If both sources have the same name, they are called `workspace/name` and `personal/name`. */
 export const mergeSkills = (workspace: readonly WorkspaceSkill[], personal: readonly PersonalSkill[]): Skill[] => {
-  const theirs = new Set(workspace.map(({ name }) => name));
-  const own = new Set(personal.map(({ name }) => name));
+  const workspaceNames = new Set(workspace.map(({ name }) => name));
+  const personalNames = new Set(personal.map(({ name }) => name));
   const all = [
-    ...workspace.map((one) => ({ ...one, name: own.has(one.name) ? `workspace/${one.name}` : one.name })),
+    ...workspace.map((one) => ({ ...one, name: personalNames.has(one.name) ? `workspace/${one.name}` : one.name })),
     ...personal.map((one) => ({
       ...one,
       folder: null,
-      name: theirs.has(one.name) ? `personal/${one.name}` : one.name,
+      name: workspaceNames.has(one.name) ? `personal/${one.name}` : one.name,
     })),
   ];
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -32,6 +32,6 @@ export const mergeSkills = (workspace: readonly WorkspaceSkill[], personal: read
 export const findSkill = (skills: readonly Skill[], name: string): Skill | undefined => {
   const plain = skills.find((one) => one.name === name);
   if (plain) return plain;
-  const [, side, rest] = /^(workspace|personal)\/(.+)$/.exec(name) ?? [];
-  return skills.find((one) => one.name === rest && (one.folder === null) === (side === "personal"));
+  const [, side, plainName] = /^(workspace|personal)\/(.+)$/.exec(name) ?? [];
+  return skills.find((one) => one.name === plainName && (one.folder === null) === (side === "personal"));
 };

@@ -4,7 +4,7 @@ import { defineTool } from "../tool.ts";
 import description from "./wait-agent.txt" with { type: "text" };
 
 const DEFAULT_TIMEOUT_S = 300;
-const MAX_SECONDS = 14_400;
+const MAX_TIMEOUT_S = 14_400;
 
 export const waitAgent = defineTool({
   name: "wait_agent",
@@ -17,8 +17,8 @@ export const waitAgent = defineTool({
       timeout_seconds: t.Optional(
         t.Integer({
           minimum: 0,
-          maximum: MAX_SECONDS,
-          description: `How long to wait at most, 0 to ${MAX_SECONDS}; ${DEFAULT_TIMEOUT_S} by default. 0 returns immediately.`,
+          maximum: MAX_TIMEOUT_S,
+          description: `How long to wait at most, 0 to ${MAX_TIMEOUT_S}; ${DEFAULT_TIMEOUT_S} by default. 0 returns immediately.`,
         }),
       ),
     },
