@@ -20,7 +20,7 @@ type AdapterInput = {
   readonly clock: Clock;
 };
 
-/** True for kinds that refuse every call without a key, so that none is made. A self-hosted server may need none. */
+/** True for kinds that refuse every call without a key, so that no call is made. A self-hosted server may need no key. */
 export const requiresKey = (kind: ProviderKind): boolean => kind !== "openai-compat" && kind !== "demo";
 
 /** True for kinds without a default address. */

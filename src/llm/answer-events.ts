@@ -17,7 +17,7 @@ type AnswerContext = {
 /** Reads one response. Throws errors that the provider reports in it. */
 export class AnswerEvents {
   readonly #context: AnswerContext;
-  readonly #open = new Map<string, string>();
+  readonly #openCallNames = new Map<string, string>();
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -42,15 +42,15 @@ export class AnswerEvents {
       case "reasoning-end":
         return yield { type: "reasoning", delta: "", ends: true, ...metadata };
       case "tool-input-start":
-        if (!part.providerExecuted) this.#open.set(part.id, tools.getOwnName(part.toolName));
+        if (!part.providerExecuted) this.#openCallNames.set(part.id, tools.getOwnName(part.toolName));
         return;
       case "tool-input-delta":
         // Calls that the provider runs itself are shown when they are complete.
-        if (!this.#open.has(part.id)) return;
+        if (!this.#openCallNames.has(part.id)) return;
         return yield {
           type: "tool_call_delta",
           id: normalizeId(part.id),
-          name: this.#open.get(part.id) ?? "",
+          name: this.#openCallNames.get(part.id) ?? "",
           delta: part.delta,
         };
       case "tool-call":
@@ -99,18 +99,18 @@ export class AnswerEvents {
     }
     const args = tools.toOwnArgs(toolName, parsedArgs);
     const call = { type: "tool_call", id, name: tools.getOwnName(toolName), args } as const;
-    const own = args === parsedArgs ? input : JSON.stringify(args);
-    return metadata ? { ...call, input: own, metadata } : { ...call, input: own };
+    const ownInput = args === parsedArgs ? input : JSON.stringify(args);
+    return metadata ? { ...call, input: ownInput, metadata } : { ...call, input: ownInput };
   }
 }
 
-const MAX_ID_LENGTH = 256;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what an id must not have.
-const CONTROL = /[\u0000-\u001f\u007f]/;
+const MAX_ID_CHARS = 256;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: IDs must not contain these.
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
 
 /** Returns a valid ID for the call: one that is too long or contains control characters is replaced deterministically. */
 const normalizeId = (id: string): string =>
-  id.length > MAX_ID_LENGTH || CONTROL.test(id) ? `call_${sha256(id).slice(0, 32)}` : id;
+  id.length > MAX_ID_CHARS || CONTROL_CHARACTER.test(id) ? `call_${sha256(id).slice(0, 32)}` : id;
 
 const toMetadata = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetadata } =>
   "providerMetadata" in part && part.providerMetadata && Object.keys(part.providerMetadata).length > 0
@@ -131,10 +131,10 @@ const toUsage = ({ inputTokens, outputTokens }: Usage, context_limit: number): M
     cache_read_tokens: inputTokens.cacheRead,
     cache_creation_tokens: inputTokens.cacheWrite,
   };
-  const known = Object.entries(counted).filter(
+  const validCounts = Object.entries(counted).filter(
     ([, count]) => typeof count === "number" && count > 0 && count <= MAX_CALL_TOKENS,
   );
-  return known.length === 0 ? {} : { ...Object.fromEntries(known), context_limit };
+  return validCounts.length === 0 ? {} : { ...Object.fromEntries(validCounts), context_limit };
 };
 
 /** Clients add the cached tokens themselves (facts/chats 5.6). */

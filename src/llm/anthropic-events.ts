@@ -24,8 +24,8 @@ class EventReader implements LineReader {
   #hasCalls = false;
   #id = "message";
   /** Types of the open blocks, by index: some servers send several blocks concurrently. */
-  readonly #open = new Map<number, string>();
-  #next = 0;
+  readonly #openTypes = new Map<number, string>();
+  #nextIndex = 0;
 
   /** Returns the normalized line, preceded by events that the server omitted. */
   read(line: string): string {
@@ -40,54 +40,54 @@ class EventReader implements LineReader {
   expandEvent(event: Members): readonly Members[] {
     switch (event.type) {
       case "message_start":
-        return this.#hasBegun ? PING_EVENTS : [this.#begin(isMembers(event.message) ? event.message : {})];
+        return this.#hasBegun ? PING_EVENTS : [this.#createStart(isMembers(event.message) ? event.message : {})];
       case "content_block_start":
-        return [...this.#openBlock(), ...this.#start(event)];
+        return [...this.#ensureStart(), ...this.#startBlock(event)];
       case "content_block_delta":
         return this.#toDelta(event);
       case "content_block_stop": {
-        const [index = this.#last] = typeof event.index === "number" ? [event.index] : [];
-        return this.#open.delete(index) ? [{ ...event, index }] : PING_EVENTS;
+        const [index = this.#lastIndex] = typeof event.index === "number" ? [event.index] : [];
+        return this.#openTypes.delete(index) ? [{ ...event, index }] : PING_EVENTS;
       }
       case "message_delta": {
         const delta = isMembers(event.delta) ? event.delta : {};
         this.#hasEnd ||= typeof delta.stop_reason === "string";
         const normalized = { ...event, delta, usage: normalizeUsage(event.usage, "output_tokens") };
-        return [...this.#openBlock(), ...this.#closeBlock(), normalized];
+        return [...this.#ensureStart(), ...this.#closeBlocks(), normalized];
       }
       case "message_stop":
-        return [...this.#openBlock(), ...this.#closeBlock(), ...(this.#hasEnd ? [] : [this.#end()]), event];
+        return [...this.#ensureStart(), ...this.#closeBlocks(), ...(this.#hasEnd ? [] : [this.#createEnd()]), event];
       default:
         return [event];
     }
   }
 
-  #begin(message: Members): Members {
+  #createStart(message: Members): Members {
     this.#hasBegun = true;
     if (typeof message.id === "string") this.#id = message.id;
     return { type: "message_start", message: { ...message, usage: normalizeUsage(message.usage, "input_tokens") } };
   }
 
-  #openBlock(): readonly Members[] {
-    return this.#hasBegun ? [] : [this.#begin({})];
+  #ensureStart(): readonly Members[] {
+    return this.#hasBegun ? [] : [this.#createStart({})];
   }
 
-  #closeBlock(): readonly Members[] {
-    const open = [...this.#open.keys()];
-    this.#open.clear();
+  #closeBlocks(): readonly Members[] {
+    const open = [...this.#openTypes.keys()];
+    this.#openTypes.clear();
     return open.map((index) => ({ type: "content_block_stop", index }));
   }
 
-  get #last(): number {
-    return this.#next - 1;
+  get #lastIndex(): number {
+    return this.#nextIndex - 1;
   }
 
-  #start(event: Members): readonly Members[] {
-    const index = typeof event.index === "number" ? event.index : this.#next;
+  #startBlock(event: Members): readonly Members[] {
+    const index = typeof event.index === "number" ? event.index : this.#nextIndex;
     const block = isMembers(event.content_block) ? event.content_block : { type: "text", text: "" };
-    const ended = this.#open.has(index) ? [{ type: "content_block_stop", index }] : [];
-    this.#next = Math.max(this.#next, index + 1);
-    this.#open.set(index, String(block.type));
+    const ended = this.#openTypes.has(index) ? [{ type: "content_block_stop", index }] : [];
+    this.#nextIndex = Math.max(this.#nextIndex, index + 1);
+    this.#openTypes.set(index, String(block.type));
     this.#hasCalls ||= block.type === "tool_use";
     return [...ended, { ...event, index, content_block: normalizeBlock(block, `${this.#id}_${index}`) }];
   }
@@ -95,19 +95,22 @@ class EventReader implements LineReader {
   /** A delta for a block that has not started opens one of its kind; arguments without a call are dropped. */
   #toDelta(event: Members): readonly Members[] {
     const delta = isMembers(event.delta) ? event.delta : {};
-    const piece = PIECES[String(delta.type)];
-    if (piece === undefined) return [...this.#openBlock(), event];
-    const index = typeof event.index === "number" ? event.index : this.#last;
-    const isOpen = this.#open.get(index)?.endsWith(piece.block) === true;
-    const textBlock = { ...delta, [piece.member]: typeof delta[piece.member] === "string" ? delta[piece.member] : "" };
-    if (isOpen) return [{ ...event, index, delta: textBlock }];
-    if (piece.block === "tool_use") return PING_EVENTS;
-    const content_block = { type: piece.block, [piece.member]: "" };
-    const openedEvents = [...this.#openBlock(), ...this.#start({ type: "content_block_start", content_block })];
-    return [...openedEvents, { ...event, index: this.#last, delta: textBlock }];
+    const target = DELTA_TARGETS[String(delta.type)];
+    if (target === undefined) return [...this.#ensureStart(), event];
+    const index = typeof event.index === "number" ? event.index : this.#lastIndex;
+    const isOpen = this.#openTypes.get(index)?.endsWith(target.block) === true;
+    const normalizedDelta = {
+      ...delta,
+      [target.member]: typeof delta[target.member] === "string" ? delta[target.member] : "",
+    };
+    if (isOpen) return [{ ...event, index, delta: normalizedDelta }];
+    if (target.block === "tool_use") return PING_EVENTS;
+    const content_block = { type: target.block, [target.member]: "" };
+    const openedEvents = [...this.#ensureStart(), ...this.#startBlock({ type: "content_block_start", content_block })];
+    return [...openedEvents, { ...event, index: this.#lastIndex, delta: normalizedDelta }];
   }
 
-  #end(): Members {
+  #createEnd(): Members {
     const stop_reason = this.#hasCalls ? "tool_use" : "end_turn";
     return { type: "message_delta", delta: { stop_reason }, usage: normalizeUsage(undefined, "output_tokens") };
   }
@@ -117,21 +120,21 @@ class EventReader implements LineReader {
 const PING_EVENTS: readonly Members[] = [{ type: "ping" }];
 
 /** The kind of block that a delta belongs to, and the member that it extends. */
-const PIECES: Readonly<Record<string, { readonly block: string; readonly member: string }>> = {
+const DELTA_TARGETS: Readonly<Record<string, { readonly block: string; readonly member: string }>> = {
   text_delta: { block: "text", member: "text" },
   thinking_delta: { block: "thinking", member: "thinking" },
   input_json_delta: { block: "tool_use", member: "partial_json" },
 };
 
 /** Drops invalid counts; the one that the package requires defaults to 0. */
-const normalizeUsage = (usage: unknown, needed: string): Members => {
+const normalizeUsage = (usage: unknown, required: string): Members => {
   const given = isMembers(usage) ? Object.entries(usage) : [];
   const counted = given.flatMap(([name, value]): [string, unknown][] => {
     if (!name.endsWith("_tokens")) return [[name, value]];
     const count = typeof value === "string" && /^\d{1,12}$/.test(value) ? Number(value) : value;
     return typeof count === "number" ? [[name, count]] : [];
   });
-  return { [needed]: 0, ...Object.fromEntries(counted) };
+  return { [required]: 0, ...Object.fromEntries(counted) };
 };
 
 const normalizeBlock = (block: Members, id: string): Members => {
@@ -141,8 +144,8 @@ const normalizeBlock = (block: Members, id: string): Members => {
       return { ...block, [block.type]: typeof block[block.type] === "string" ? block[block.type] : "" };
     case "tool_use": {
       const input = typeof block.input === "string" ? parseMembers(block.input) : block.input;
-      const own = typeof block.id === "string" && block.id !== "" ? block.id : id;
-      return { ...block, id: own, input: isMembers(input) ? input : {} };
+      const ownId = typeof block.id === "string" && block.id !== "" ? block.id : id;
+      return { ...block, id: ownId, input: isMembers(input) ? input : {} };
     }
     default:
       return block;

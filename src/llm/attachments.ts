@@ -13,24 +13,24 @@ export type Attachment = {
 export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
 
 /** Base64 makes this 32 MB, the limit of providers for a request. The server holds three copies of it during a call. */
-const MAX_BYTES = 24 * 1024 * 1024;
+const MAX_ATTACHMENT_BYTES = 24 * 1024 * 1024;
 
 /** Returns the bytes that attachments of this size take in a request. */
-export const estimateEncoded = (bytes: number): number => Math.ceil((Math.min(bytes, MAX_BYTES) * 4) / 3);
+export const estimateEncoded = (bytes: number): number => Math.ceil((Math.min(bytes, MAX_ATTACHMENT_BYTES) * 4) / 3);
 
-/** The bytes that the attachments of one request have together. The newest are counted first; older ones are left out. */
+/** The space that the attachments of one request share. The newest are counted first; older ones that do not fit are left out. */
 export class AttachmentBudget {
-  #left = MAX_BYTES;
+  #remainingBytes = MAX_ATTACHMENT_BYTES;
 
   get isSpent(): boolean {
-    return this.#left <= 0;
+    return this.#remainingBytes <= 0;
   }
 
   /** Returns false if the file no longer fits. Then no older file is accepted either. */
   take({ bytes }: Pick<Attachment, "bytes">): boolean {
-    const isLess = bytes.byteLength <= this.#left;
-    this.#left = isLess ? this.#left - bytes.byteLength : 0;
-    return isLess;
+    const fits = bytes.byteLength <= this.#remainingBytes;
+    this.#remainingBytes = fits ? this.#remainingBytes - bytes.byteLength : 0;
+    return fits;
   }
 }
 

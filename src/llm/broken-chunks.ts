@@ -9,23 +9,23 @@ const MAX_BROKEN_CHUNKS = 5;
 /** One instance per response. */
 export class BrokenChunks {
   #skippedCount = 0;
-  readonly #open = new Set<string>();
-  #calls = 0;
+  readonly #openCalls = new Set<string>();
+  #callCount = 0;
 
   /**
    * True if the part must be skipped. Throws an error that the part reports in a nonstandard form, and a `ModelError` if too much is lost.
    */
   isOne(part: LanguageModelV4StreamPart): boolean {
-    if (part.type === "tool-input-start") this.#open.add(part.id);
+    if (part.type === "tool-input-start") this.#openCalls.add(part.id);
     if (part.type === "tool-call") {
-      this.#open.delete(part.toolCallId);
-      this.#calls += 1;
+      this.#openCalls.delete(part.toolCallId);
+      this.#callCount += 1;
     }
     if (
       part.type === "finish" &&
       this.#skippedCount > 0 &&
       part.finishReason.unified === "tool-calls" &&
-      this.#calls === 0
+      this.#callCount === 0
     ) {
       throw toLostError("The calls of the answer could not be read.");
     }
@@ -36,15 +36,15 @@ export class BrokenChunks {
       if (reportedError !== undefined) throw reportedError;
     } else if (!JSONParseError.isInstance(error)) return false;
     this.#skippedCount += 1;
-    if (this.#open.size > 0) throw toLostError("A part of a call could not be read.");
+    if (this.#openCalls.size > 0) throw toLostError("A part of a call could not be read.");
     if (this.#skippedCount > MAX_BROKEN_CHUNKS) throw toLostError("Many parts of the answer could not be read.");
     return true;
   }
 }
 
-const toLostError = (words: string): ModelError => new ModelError("timeout", words, { reason: "broke_off" });
+const toLostError = (message: string): ModelError => new ModelError("timeout", message, { reason: "broke_off" });
 
-/** Servers have various forms of errors in the middle of a stream; undefined if none exists. */
+/** Returns an error that a server has sent in the middle of a stream, in one of various forms; undefined if the value is not an error. */
 const findError = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return undefined;
   const { error, object, message, choices } = value as Record<string, unknown>;

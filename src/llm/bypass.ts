@@ -5,14 +5,14 @@ import type { ModelEvent } from "./model.ts";
 import { isMembers, type Members, parseMembers } from "./normalize-stream.ts";
 
 /** Backpressure: maximum number of unread characters before reading of the response pauses. */
-const MAX_WAITING = 256 * 1024;
+const MAX_WAITING_CHARS = 256 * 1024;
 
 type TextDelta = { readonly type: "text" | "reasoning"; delta: string; readonly ends?: true };
 
 /** One instance per request. */
 export class Bypass {
   #events: TextDelta[] = [];
-  #waiting = 0;
+  #waitingChars = 0;
   #isOpen = true;
   #isReasoning = false;
   #wake: () => void = () => {};
@@ -23,13 +23,13 @@ export class Bypass {
     if (!this.#isOpen) return "package";
     const chunk = parseMembers(data);
     if (chunk !== undefined && isEmptyChunk(chunk)) return "package";
-    const words = chunk && readText(chunk);
-    this.#isOpen = words !== undefined;
-    if (words === undefined) {
+    const chunkText = chunk && readText(chunk);
+    this.#isOpen = chunkText !== undefined;
+    if (chunkText === undefined) {
       if (this.#isReasoning && chunk && hasOnlyCalls(chunk)) this.#push({ type: "reasoning", delta: "", ends: true });
       return "package";
     }
-    const { reasoning, text } = words;
+    const { reasoning, text } = chunkText;
     if (reasoning !== "") this.#add("reasoning", reasoning);
     if (text !== "") this.#add("text", text);
     return reasoning === "" && text === "" ? "nothing" : "words";
@@ -45,7 +45,7 @@ export class Bypass {
     if (this.#events.length === 0) return NO_EVENTS;
     const events = this.#events;
     this.#events = [];
-    this.#waiting = 0;
+    this.#waitingChars = 0;
     this.#onDrained();
     return events;
   }
@@ -64,7 +64,7 @@ export class Bypass {
 
   /** Resolves when the reader has caught up; undefined if it already has. */
   waitForRoom(): Promise<void> | undefined {
-    if (this.#waiting <= MAX_WAITING) return undefined;
+    if (this.#waitingChars <= MAX_WAITING_CHARS) return undefined;
     return new Promise((resolve) => {
       this.#onDrained = resolve;
     });
@@ -72,7 +72,7 @@ export class Bypass {
 
   #add(type: TextDelta["type"], delta: string): void {
     this.#isReasoning = type === "reasoning";
-    this.#waiting += delta.length;
+    this.#waitingChars += delta.length;
     const last = this.#events.at(-1);
     if (last?.type === type) last.delta += delta;
     else this.#push({ type, delta });

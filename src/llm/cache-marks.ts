@@ -10,12 +10,12 @@ const MARK = { anthropic: { cacheControl: { type: "ephemeral" } } };
 /** Returns the prompt unchanged for providers without marks. */
 export const addCacheMarks = (kind: ProviderKind, prompt: LanguageModelV4Prompt): LanguageModelV4Prompt => {
   if (kind !== "anthropic") return prompt;
-  const ends = prompt
+  const markedIndexes = prompt
     .flatMap(({ role }, index) => (role === "user" || role === "tool" ? [index] : []))
     .slice(-MAX_NEWEST_MARKS);
-  const system = prompt.findLastIndex(({ role }) => role === "system");
+  const systemIndex = prompt.findLastIndex(({ role }) => role === "system");
   return prompt.map((message, index): LanguageModelV4Message => {
-    if (index !== system && !ends.includes(index)) return message;
+    if (index !== systemIndex && !markedIndexes.includes(index)) return message;
     return { ...message, providerOptions: { ...message.providerOptions, ...MARK } };
   });
 };

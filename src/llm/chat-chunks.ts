@@ -22,17 +22,17 @@ export const normalizeChunks = (fetch: GuardedFetch, bypass?: Bypass): GuardedFe
 /** Only chunks that match one of these are parsed. Quotes inside texts are escaped, so they do not match. */
 const NONSTANDARD_MEMBER =
   /"finish_reason"\s*:\s*[^n"\s]|"arguments"\s*:\s*\{|"(prompt|completion|total)_tokens"\s*:\s*"|"\w+_tokens_details"\s*:\s*[^n{\s]|"error"\s*:\s*"|"tool_calls"\s*:\s*\[\s*\{/;
-const FINISH = /"finish_reason"\s*:\s*"/;
-const SAYS = /"(content|reasoning_content|reasoning)"\s*:\s*"[^"]/;
-const COUNTED = /"choices"\s*:\s*\[\s*\]/;
-const CALLS = /"tool_calls"\s*:\s*\[\s*\{/;
+const HAS_FINISH = /"finish_reason"\s*:\s*"/;
+const HAS_TEXT = /"(content|reasoning_content|reasoning)"\s*:\s*"[^"]/;
+const HAS_USAGE = /"choices"\s*:\s*\[\s*\]/;
+const HAS_CALLS = /"tool_calls"\s*:\s*\[\s*\{/;
 
 /** Reads one stream, line by line. */
 class ChunkReader implements LineReader {
   #hasFinish = false;
   #hasText = false;
-  #calls = false;
-  #isCounted = false;
+  #hasCalls = false;
+  #hasUsage = false;
   readonly #deltas = new CallDeltas();
   readonly #bypass: Bypass | undefined;
 
@@ -43,34 +43,34 @@ class ChunkReader implements LineReader {
   /** Returns the normalized line. An end without a finish reason gets the default one. */
   read(line: string): string {
     const data = line.slice("data:".length).trim();
-    const taken = this.#bypass?.readChunk(data);
-    if (taken === "words") this.#hasText = true;
-    if (taken === "words" || taken === "nothing") return "";
+    const outcome = this.#bypass?.readChunk(data);
+    if (outcome === "words") this.#hasText = true;
+    if (outcome === "words" || outcome === "nothing") return "";
     if (data === "[DONE]") {
-      const missing = this.#makeEnding();
-      return missing === "" ? line : `${missing}\n\n${line}`;
+      const ending = this.#createEnding();
+      return ending === "" ? line : `${ending}\n\n${line}`;
     }
     const normalized = NONSTANDARD_MEMBER.test(data) ? normalizeChunk(data, this.#deltas) : data;
-    this.#hasFinish ||= FINISH.test(normalized);
-    this.#hasText ||= SAYS.test(normalized);
-    this.#calls ||= CALLS.test(normalized);
-    this.#isCounted ||= COUNTED.test(normalized);
+    this.#hasFinish ||= HAS_FINISH.test(normalized);
+    this.#hasText ||= HAS_TEXT.test(normalized);
+    this.#hasCalls ||= HAS_CALLS.test(normalized);
+    this.#hasUsage ||= HAS_USAGE.test(normalized);
     return normalized === data ? line : `data: ${normalized}`;
   }
 
   /** A server that has sent the usage has finished, even without an end marker; any other stream has broken off. */
   end(): string {
-    return this.#isCounted ? this.#makeEnding() : "";
+    return this.#hasUsage ? this.#createEnding() : "";
   }
 
   waitForRoom(): Promise<void> | undefined {
     return this.#bypass?.waitForRoom();
   }
 
-  #makeEnding(): string {
-    if (this.#hasFinish || !(this.#hasText || this.#calls)) return "";
+  #createEnding(): string {
+    if (this.#hasFinish || !(this.#hasText || this.#hasCalls)) return "";
     this.#hasFinish = true;
-    return `data: ${formatEnding(this.#calls ? "tool_calls" : "stop")}`;
+    return `data: ${formatEnding(this.#hasCalls ? "tool_calls" : "stop")}`;
   }
 }
 

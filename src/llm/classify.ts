@@ -53,7 +53,7 @@ const TOO_LONG_PATTERN = new RegExp(
 );
 
 /** Messages of providers when a filter has refused the prompt or ended the response. */
-const FILTERED =
+const FILTER_PATTERN =
   /\bcontent[-_ ]?filter(ed|ing)?\b|content[-_ ](management[-_ ])?policy|responsible ?ai ?policy|data_inspection_failed|content exists risk|prohibited_content|flagged as potentially violating/;
 
 /** In order of precedence. */
@@ -71,7 +71,7 @@ export const RULES: readonly Rule[] = [
     ...retryably("generic"),
   },
   // A filter that sends an error instead of a finish reason.
-  { name: "filtered", words: FILTERED, ...permanently("content_filter") },
+  { name: "filtered", words: FILTER_PATTERN, ...permanently("content_filter") },
   // Before rate limits: a request larger than the tokens per minute never succeeds.
   { name: "too long", statuses: [413], words: TOO_LONG_PATTERN, ...permanently("config") },
   { name: "overloaded", statuses: [529], words: /overloaded/, ...retryably("overloaded") },
@@ -138,10 +138,10 @@ export const findReason = ({ status, text, ended_early = false }: FailureSignal)
   if (kind !== "timeout" || status !== undefined) return undefined;
   if (/enotfound|eai_again|getaddrinfo/i.test(text)) return "unknown_host";
   if (/econnrefused|connection ?refused|unable to connect|e(host|net)unreach/i.test(text)) return "unreachable";
-  return ended_early || BROKEN_STREAM.test(text) ? "broke_off" : undefined;
+  return ended_early || BROKEN_STREAM_PATTERN.test(text) ? "broke_off" : undefined;
 };
 
-const BROKEN_STREAM =
+const BROKEN_STREAM_PATTERN =
   /stream (ended|closed)|\beof\b|econnreset|epipe|connection (was )?(reset|closed)|connection ?closed|socket (connection )?(was )?closed|broken pipe|goaway/i;
 
 /** Later dates are treated as mistakes. */
@@ -149,10 +149,10 @@ const MAX_RETRY_AFTER_MS = 366 * 86_400_000;
 
 /** Returns milliseconds from the response's headers: `retry-after-ms`, or `retry-after` in seconds or as a date; at most a year. */
 export const retryAfter = (headers: Readonly<Record<string, string>> | undefined, now: number): number => {
-  const exact = Number(headers?.["retry-after-ms"]);
-  if (exact > 0) return Math.min(exact, MAX_RETRY_AFTER_MS);
+  const exactMs = Number(headers?.["retry-after-ms"]);
+  if (exactMs > 0) return Math.min(exactMs, MAX_RETRY_AFTER_MS);
   const text = headers?.["retry-after"]?.trim() ?? "";
   const seconds = Number(text);
-  const wait = text === "" ? 0 : Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1000;
-  return wait > 0 ? Math.min(wait, MAX_RETRY_AFTER_MS) : 0;
+  const waitMs = text === "" ? 0 : Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1000;
+  return waitMs > 0 ? Math.min(waitMs, MAX_RETRY_AFTER_MS) : 0;
 };

@@ -77,8 +77,8 @@ export class ConfiguredModels implements LanguageModels {
     // The demo model cannot summarize.
     if (provider.provider === DEMO.provider) return { ...DEMO, id: config.id, display_name: config.display_name };
     const { display_name, context_limit, compression_threshold } = config;
-    const named = { provider: provider.provider, provider_name: provider.display_name };
-    return { id: config.id, ...named, display_name, model: config.model, context_limit, compression_threshold };
+    const providerNames = { provider: provider.provider, provider_name: provider.display_name };
+    return { id: config.id, ...providerNames, display_name, model: config.model, context_limit, compression_threshold };
   }
 
   resolveSideModel(id: string): ModelInfo | undefined {
@@ -107,8 +107,8 @@ export class ConfiguredModels implements LanguageModels {
   }
 
   #loadAdapter({ config, provider }: ConfiguredEntry, key: string): Promise<Adapter> {
-    const known = this.#adapters.get(config.id);
-    if (known) return known;
+    const existing = this.#adapters.get(config.id);
+    if (existing) return existing;
     const { base_url } = provider;
     const { model } = config;
     const useResponses = shouldUseResponses(config);
@@ -141,13 +141,13 @@ export class ConfiguredModels implements LanguageModels {
 /** Returns why a model is not available; undefined if it is. */
 const findProblem = ({ config, provider }: ConfiguredEntry): ModelError | undefined => {
   const { provider: kind, display_name } = provider;
-  const named = { provider: kind, display_name };
-  if (!provider.enabled) return new ModelError("provider_disabled", "", named);
+  const providerNames = { provider: kind, display_name };
+  if (!provider.enabled) return new ModelError("provider_disabled", "", providerNames);
   if (!config.enabled) {
     const detail = `The model ${config.display_name} is disabled.`;
-    return new ModelError("provider_disabled", detail, { ...named, reason: "model_disabled" });
+    return new ModelError("provider_disabled", detail, { ...providerNames, reason: "model_disabled" });
   }
-  return requiresKey(kind) && !provider.has_api_key ? new ModelError("missing_key", "", named) : undefined;
+  return requiresKey(kind) && !provider.has_api_key ? new ModelError("missing_key", "", providerNames) : undefined;
 };
 
 const toKey = (provider: ConfiguredProvider): string => {

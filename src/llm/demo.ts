@@ -35,10 +35,10 @@ export class DemoModels implements LanguageModels {
 
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     const prompt = getLastMessage(request);
-    let out = 0;
+    let output_tokens = 0;
     for await (const event of this.#answer(request, prompt)) {
-      if (event.type === "text" || event.type === "reasoning") out += 1;
-      if (event.type === "finish") yield { type: "usage", usage: toUsage(request, out) };
+      if (event.type === "text" || event.type === "reasoning") output_tokens += 1;
+      if (event.type === "finish") yield { type: "usage", usage: toUsage(request, output_tokens) };
       yield event;
     }
   }
@@ -161,10 +161,10 @@ const formatIntroduction = (prompt: string): string =>
   }". An administrator can add a model provider. Until then, "run: command" runs a shell command in the chat's workspace, "agent: task" gives a task to a sub-agent and reports its answer, and "say: words", "slow: words", "think: words" and "tool: name {json}" show what a chat can do.`;
 
 const summarizeResults = ({ messages }: ModelRequest): string => {
-  const answered = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
-  const results = answered.flatMap(({ content }) => content).filter(({ type }) => type === "tool-result");
-  const ran = results.find(({ tool_name }) => tool_name === "execute");
-  if (results.length === 1 && ran) return summarizeRun(ran.result);
+  const newMessages = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+  const results = newMessages.flatMap(({ content }) => content).filter(({ type }) => type === "tool-result");
+  const commandResult = results.find(({ tool_name }) => tool_name === "execute");
+  if (results.length === 1 && commandResult) return summarizeRun(commandResult.result);
   const report = summarizeAgents({ messages });
   if (report !== undefined) return report;
   const words = results.map(

@@ -58,22 +58,25 @@ export const toChatError = (error: unknown, { provider, provider_name = "" }: Pr
     return { kind: "generic", message: toSentence(MESSAGES.generic, provider_name || provider), retryable: false };
   }
   const { retryable, status_code, retry_after_ms } = error;
-  const by = error.provider || provider;
+  const failedProvider = error.provider || provider;
   const isLongWait = retryable && retry_after_ms > MAX_WAIT_MS;
   const kind = isLongWait ? "rate_limit" : error.kind;
   const messageText = error.reason ? REASONS[error.reason] : MESSAGES[kind];
-  const message = toSentence(isLongWait ? MESSAGES.rate_limit : messageText, error.display_name || provider_name || by);
+  const message = toSentence(
+    isLongWait ? MESSAGES.rate_limit : messageText,
+    error.display_name || provider_name || failedProvider,
+  );
   return {
     kind,
     message: isLongWait ? `${message} It asks to retry after ${toRfc3339(now + retry_after_ms)}.` : message,
     ...(error.message ? { detail: [...error.message].slice(0, MAX_DETAIL_CHARS).join("") } : {}),
-    ...(by ? { provider: by } : {}),
+    ...(failedProvider ? { provider: failedProvider } : {}),
     retryable,
     ...(status_code ? { status_code } : {}),
   };
 };
 
-const toSentence = (words: Sentence, provider: string): string => {
-  const text = words(provider ? `the model provider ${provider}` : "the model provider");
+const toSentence = (sentence: Sentence, provider: string): string => {
+  const text = sentence(provider ? `the model provider ${provider}` : "the model provider");
   return text.charAt(0).toUpperCase() + text.slice(1);
 };

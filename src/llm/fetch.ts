@@ -57,12 +57,12 @@ export const findRefusal = async (
   }: { readonly clock: Clock; readonly may: ReachableAddresses; readonly resolve?: Resolve },
 ): Promise<string | undefined> => {
   const timeout = Promise.withResolvers<undefined>();
-  const limit = clock.after(LOOKUP_TIMEOUT_MS, () => timeout.resolve(undefined));
-  const looked = resolveAllowedUrl(url, may, resolve).then(
+  const timer = clock.after(LOOKUP_TIMEOUT_MS, () => timeout.resolve(undefined));
+  const refusal = resolveAllowedUrl(url, may, resolve).then(
     () => undefined,
     (error) => (error instanceof ModelError ? error.message : undefined),
   );
-  return Promise.race([looked, timeout.promise]).finally(() => limit.cancel());
+  return Promise.race([refusal, timeout.promise]).finally(() => timer.cancel());
 };
 
 const resolveAllowedUrl = async (url: URL, may: ReachableAddresses, resolve: Resolve): Promise<URL> => {

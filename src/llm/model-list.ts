@@ -1,9 +1,10 @@
-// Asks a provider which models it has, by its own list. Used where a provider is set up, so that a model is picked and not typed.
+// Lists the models of a provider, from the provider's own list. Used when a provider is set up, so that a model can be chosen instead of
+// typed.
 import { readJson } from "#base/json/read.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { GuardedFetch } from "./fetch.ts";
 
-const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_LIST_BYTES = 4 * 1024 * 1024;
 const MAX_MODELS = 1_000;
 
 type ListRequest = { readonly provider: ProviderKind; readonly base_url: string; readonly key: string };
@@ -59,13 +60,13 @@ type ListedModel = { readonly id?: unknown; readonly name?: unknown };
 /** Parses `{"data": [{"id"}]}`, or Google's `{"models": [{"name": "models/..."}]}`. */
 const listNames = async (response: Response): Promise<string[]> => {
   try {
-    const { data, models } = (await readJson(response, { maxBytes: MAX_BYTES })) as {
+    const { data, models } = (await readJson(response, { maxBytes: MAX_LIST_BYTES })) as {
       data?: ListedModel[];
       models?: ListedModel[];
     };
     return (data ?? models ?? []).flatMap(({ id, name }) => {
-      const found = id ?? name;
-      return typeof found === "string" && found !== "" ? [found.replace(/^models\//, "")] : [];
+      const modelName = id ?? name;
+      return typeof modelName === "string" && modelName !== "" ? [modelName.replace(/^models\//, "")] : [];
     });
   } catch {
     return [];

@@ -26,7 +26,7 @@ type Protocol = {
 
 /** Returns a fetch whose responses the package can read. It throws `ModelError` for a web page instead of a response. */
 export const createNormalizingFetch =
-  (fetch: GuardedFetch, { reader, toStream: streamOfWhole }: Protocol): GuardedFetch =>
+  (fetch: GuardedFetch, { reader, toStream: toEventResponse }: Protocol): GuardedFetch =>
   async (input, init) => {
     const response = await fetch(input, init);
     const type = response.headers.get("content-type") ?? "";
@@ -38,7 +38,7 @@ export const createNormalizingFetch =
     if (!response.body || !isStream) {
       const whole = countedWhole(response, ANSWER_LIMITS);
       return response.ok && /^\s*application\/json\b/i.test(type) && requestsStream(init)
-        ? streamOfWhole(whole)
+        ? toEventResponse(whole)
         : whole;
     }
     const body = normalizeBody(response.body, reader());
@@ -67,25 +67,25 @@ const normalizeBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Re
   const cost = new EventCost(ANSWER_LIMITS);
   const buffer = new LineBuffer();
   /** The previous piece ended with a line, so no partial line or character is buffered. */
-  let isAtLine = true;
+  let isAtLineStart = true;
   /** The output so far ends with an event. */
-  let isBetween = true;
+  let isAfterEvent = true;
   const read = (piece: Uint8Array): Uint8Array => {
     const problem = cost.count(piece);
     if (problem !== undefined) throw ANSWER_LIMITS.fail(problem);
     const lines = buffer.push(decoder.decode(piece, { stream: true }));
     const normalized = readLines(lines, reader);
-    const wasAtLine = isAtLine;
-    isAtLine = piece.at(-1) === LINE_FEED;
-    // Only remains of removed events: the package's streams need not wake up for them.
-    if (isBetween && normalized.trim() === "") return NO_BYTES;
-    isBetween = ENDS_EVENT.test(normalized);
-    return wasAtLine && isAtLine && normalized === lines ? piece : encoder.encode(normalized);
+    const wasAtLineStart = isAtLineStart;
+    isAtLineStart = piece.at(-1) === LINE_FEED;
+    // Only blank lines of removed events remain, so the package's streams need not wake up.
+    if (isAfterEvent && normalized.trim() === "") return NO_BYTES;
+    isAfterEvent = ENDS_EVENT.test(normalized);
+    return wasAtLineStart && isAtLineStart && normalized === lines ? piece : encoder.encode(normalized);
   };
   const readEnd = (): Uint8Array => {
     const last = readLines(buffer.end() + decoder.decode(), reader);
-    const missing = reader.end?.() ?? "";
-    return encoder.encode(missing === "" ? last : `${last}\n\n${missing}\n\n`);
+    const ending = reader.end?.() ?? "";
+    return encoder.encode(ending === "" ? last : `${last}\n\n${ending}\n\n`);
   };
   return new ReadableStream(
     {
@@ -122,14 +122,14 @@ export const parseMembers = (text: string): Members | undefined => {
   return isMembers(value) ? value : undefined;
 };
 
-/** Returns the response as events; unchanged if `eventsOf` finds none. */
+/** Returns the response as events; unchanged if `toEvents` returns none. */
 export const toEventStream = async (
   response: Response,
-  eventsOf: (whole: Members) => readonly (Members | string)[] | undefined,
+  toEvents: (whole: Members) => readonly (Members | string)[] | undefined,
 ): Promise<Response> => {
   const text = await response.text();
   const whole = parseMembers(text);
-  const events = whole && eventsOf(whole);
+  const events = whole && toEvents(whole);
   if (events === undefined) return new Response(text, { status: response.status, headers: response.headers });
   const data = events.map((event) => (typeof event === "string" ? event : JSON.stringify(event)));
   const headers = new Headers(response.headers);

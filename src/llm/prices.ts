@@ -1,6 +1,6 @@
-// Public list prices of common models, in US dollars per million tokens, by the provider's kind and the model's name, from the providers' own
-// price lists. Models that are missing here have no price until an administrator enters one, and so have those whose price depends on the
-// length of the prompt in another way than that of LONG_CONTEXT. When you change a price, change the date.
+// Public list prices of common models, in US dollars per million tokens, by the provider's kind and the model's name, from the providers'
+// own price lists. Models that are missing here have no price until an administrator enters one. Models whose price depends on the length
+// of the prompt in another way than described at LONG_CONTEXT are left out. When you change a price, change the date.
 import type { ModelCost, ModelPrice } from "#schema/chats/model-price.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
@@ -15,7 +15,7 @@ type ListPrice = readonly [name: RegExp, dollars: Dollars];
 const toNamePattern = (name: string): RegExp => new RegExp(`^${name}(-latest|-\\d{8}|-\\d{4}-\\d{2}-\\d{2})?$`);
 
 const PRICE_LISTS: Partial<Record<ProviderKind, readonly ListPrice[]>> = {
-  // https://docs.claude.com/en/docs/about-claude/pricing: cache writes are those with a lifetime of five minutes (computeCost has the others).
+  // https://docs.claude.com/en/docs/about-claude/pricing: cache writes have a lifetime of five minutes (computeCost handles the others).
   anthropic: [
     [toNamePattern("claude-opus-4-5"), [5, 25, 0.5, 6.25]],
     [toNamePattern("claude-opus-4(-0|-1)?"), [15, 75, 1.5, 18.75]],

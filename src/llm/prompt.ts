@@ -44,7 +44,13 @@ export type PromptForm = {
   readonly signatures: boolean;
 };
 
-const PLAIN: PromptForm = { kind: "", pictures: "inside", documents: true, thoughts: "signed", signatures: true };
+const DEFAULT_FORM: PromptForm = {
+  kind: "",
+  pictures: "inside",
+  documents: true,
+  thoughts: "signed",
+  signatures: true,
+};
 
 /** Returns the history in the providers' common format, in order. */
 export const buildPrompt = async (
@@ -52,10 +58,10 @@ export const buildPrompt = async (
   attachments: Attachments,
   options: Partial<PromptForm> = {},
 ): Promise<LanguageModelV4Prompt> => {
-  const form = { ...PLAIN, ...options };
+  const form = { ...DEFAULT_FORM, ...options };
   const prompt: LanguageModelV4Prompt = [];
   const newest = findNewestFiles(messages);
-  const thinking = form.thoughts.endsWith("tools") ? describeCalls(messages) : undefined;
+  const thinking = form.thoughts.endsWith("tools") ? findToolTurns(messages) : undefined;
   const executed = findExecutedCalls(messages);
   const budget = new AttachmentBudget();
   const users = new Map<PromptMessage, UserPart[]>();
@@ -74,39 +80,39 @@ export const buildPrompt = async (
       const parts = toAssistantParts(content, form, executed);
       const thoughts = thinking?.has(message) ? toThoughts(content, form) : [];
       const isSigned = form.thoughts === "signed" && form.signatures;
-      prompt.push({ role, content: isSigned ? parts : [...thoughts, ...parts.filter(isNoThought)] });
+      prompt.push({ role, content: isSigned ? parts : [...thoughts, ...parts.filter(isNotReasoning)] });
     } else addAnswers(prompt, answers.get(message) ?? [], form);
   }
   return prompt.filter(({ content }) => content.length > 0);
 };
 
 /** Returns the model's messages of every turn with tool calls: between one user message and the next. */
-const describeCalls = (messages: readonly PromptMessage[]): ReadonlySet<PromptMessage> => {
+const findToolTurns = (messages: readonly PromptMessage[]): ReadonlySet<PromptMessage> => {
   const found = new Set<PromptMessage>();
   let turn: PromptMessage[] = [];
-  const close = (): void => {
-    const called = turn.some(({ content }) =>
+  const endTurn = (): void => {
+    const hasCalls = turn.some(({ content }) =>
       content.some(({ type, provider_executed }) => type === "tool-call" && !provider_executed),
     );
-    if (called) for (const one of turn) found.add(one);
+    if (hasCalls) for (const one of turn) found.add(one);
     turn = [];
   };
   for (const one of messages) {
-    if (one.role === "user") close();
+    if (one.role === "user") endTurn();
     else if (one.role === "assistant") turn.push(one);
   }
-  close();
+  endTurn();
   return found;
 };
 
-const isNoThought = ({ type }: AssistantPart): boolean => type !== "reasoning";
+const isNotReasoning = ({ type }: AssistantPart): boolean => type !== "reasoning";
 
 /** Returns the reasoning as text, or a placeholder if the server requires one for calls. */
 const toThoughts = (content: readonly MessagePart[], { thoughts }: PromptForm): AssistantPart[] => {
   const text = content.map((part) => (part.type === "reasoning" ? (part.text ?? "") : "")).join("");
   if (text !== "") return [{ type: "reasoning", text }];
-  const isOwed = thoughts === "all_tools" && content.some(({ type }) => type === "tool-call");
-  return isOwed ? [{ type: "reasoning", text: "." }] : [];
+  const needsPlaceholder = thoughts === "all_tools" && content.some(({ type }) => type === "tool-call");
+  return needsPlaceholder ? [{ type: "reasoning", text: "." }] : [];
 };
 
 const toUserParts = async (
@@ -139,12 +145,12 @@ const toFileParts = async (
     return [text(formatFile(file.name, new TextDecoder().decode(bytes)))];
   }
   if (!acceptsType(form, media_type)) return [text(`${file.name}: ${UNSEEN_NOTE}`)];
-  const shown = await scaleToFit(file_id, file);
-  if (!budget.take(shown.file)) return [text(formatOmitted(name))];
-  const data = { type: "data" as const, data: shown.file.bytes };
+  const scaled = await scaleToFit(file_id, file);
+  if (!budget.take(scaled.file)) return [text(formatOmitted(name))];
+  const data = { type: "data" as const, data: scaled.file.bytes };
   return [
-    { type: "file", filename: file.name, mediaType: shown.file.media_type, data },
-    ...(shown.note ? [text(`[${file.name}: ${shown.note}]`)] : []),
+    { type: "file", filename: file.name, mediaType: scaled.file.media_type, data },
+    ...(scaled.note ? [text(`[${file.name}: ${scaled.note}]`)] : []),
   ];
 };
 
@@ -192,26 +198,26 @@ const toAssistantParts = (
 
 /** Returns a provider-executed call or its result, for the kind of provider that ran it. */
 const toExecutedPart = (part: MessagePart, kind: string): AssistantPart[] => {
-  const kept = findStoredExecution(kind, part.provider_metadata);
-  if (!kept) return [];
+  const stored = findStoredExecution(kind, part.provider_metadata);
+  if (!stored) return [];
   const { tool_call_id: toolCallId = "", tool_name: toolName = "", args = {}, is_error } = part;
-  const providerOptions = kept.options as Metadata;
+  const providerOptions = stored.options as Metadata;
   if (part.type === "tool-call") {
     return [{ type: "tool-call", toolCallId, toolName, input: args, providerExecuted: true, providerOptions }];
   }
-  const output: Output = { type: is_error ? "error-json" : "json", value: (kept.result ?? null) as Json };
+  const output: Output = { type: is_error ? "error-json" : "json", value: (stored.result ?? null) as Json };
   return [{ type: "tool-result", toolCallId, toolName, output, providerOptions }];
 };
 
 const toAssistantPart = (part: MessagePart, kind: string, signatures: boolean): AssistantPart[] => {
-  const own = signatures && part.provider_metadata ? removeNote(part.provider_metadata) : undefined;
-  const options = own && Object.keys(own).length > 0 ? { providerOptions: own as Metadata } : {};
+  const metadata = signatures && part.provider_metadata ? removeNote(part.provider_metadata) : undefined;
+  const options = metadata && Object.keys(metadata).length > 0 ? { providerOptions: metadata as Metadata } : {};
   switch (part.type) {
     case "text":
       return part.text ? [{ type: "text", text: part.text, ...options }] : [];
     case "reasoning":
       // Without its signature a provider refuses it, or mistakes it for the user's text.
-      return own !== undefined && (kind === "" || kind in own)
+      return metadata !== undefined && (kind === "" || kind in metadata)
         ? [{ type: "reasoning", text: part.text ?? "", ...options }]
         : [];
     case "tool-call": {

@@ -16,12 +16,12 @@ export const omitOwnOptions = (options: Options): Options =>
   Object.fromEntries(Object.entries(options).filter(([name]) => !OWN_OPTIONS.has(name)));
 
 const toList = (value: unknown): string[] | undefined => {
-  const words = Array.isArray(value) ? value.filter((one): one is string => typeof one === "string" && one !== "") : [];
-  return words.length > 0 ? words : undefined;
+  const texts = Array.isArray(value) ? value.filter((one): one is string => typeof one === "string" && one !== "") : [];
+  return texts.length > 0 ? texts : undefined;
 };
 
-/** Google's models that support its search together with other tools; the others would lose all of ours. */
-const TAKES_BOTH = /gemini-([3-9]|\d\d)/i;
+/** Google's models that support its search together with other tools; a request to another model would lose all other tools. */
+const COMBINES_TOOLS = /gemini-([3-9]|\d\d)/i;
 
 /** Returns the tools to offer; empty if the kind has none or the model's options enable none. */
 export const toProviderTools = (
@@ -42,7 +42,7 @@ export const toProviderTools = (
       return [{ type: "provider", id: "openai.web_search", name: "web_search", args }];
     }
     case "google":
-      if (hasTools && !TAKES_BOTH.test(model)) return [];
+      if (hasTools && !COMBINES_TOOLS.test(model)) return [];
       return [{ type: "provider", id: "google.google_search", name: "web_search", args: {} }];
     default:
       return [];
@@ -51,14 +51,14 @@ export const toProviderTools = (
 
 /** Stored with a provider-executed call: the kind of provider, and its complete result. */
 type StoredExecution = { readonly provider: string; readonly result?: unknown };
-const KEY = "slipway";
+const METADATA_KEY = "slipway";
 
 export const addStoredExecution = (
   metadata: ProviderMetadata | undefined,
-  kept: StoredExecution,
+  stored: StoredExecution,
 ): ProviderMetadata => ({
   ...metadata,
-  [KEY]: kept,
+  [METADATA_KEY]: stored,
 });
 
 /** Returns the data to send back to this kind of provider; undefined if another one ran the call. */
@@ -66,8 +66,8 @@ export const findStoredExecution = (
   kind: string,
   metadata: ProviderMetadata | undefined,
 ): { readonly options: ProviderMetadata; readonly result: unknown } | undefined => {
-  const { [KEY]: kept, ...options } = metadata ?? {};
-  const { provider, result } = (kept ?? {}) as Partial<StoredExecution>;
+  const { [METADATA_KEY]: stored, ...options } = metadata ?? {};
+  const { provider, result } = (stored ?? {}) as Partial<StoredExecution>;
   return provider === kind ? { options, result } : undefined;
 };
 

@@ -64,36 +64,38 @@ const hasType = (type: string, value: unknown): boolean => {
 
 const repairValue = (schema: Schema, value: unknown, path: string, notes: string[], depth: number): unknown => {
   if (depth > MAX_DEPTH) return value;
-  if (schema.anyOf) return repairForOne(schema.anyOf, value, path, notes, depth);
+  if (schema.anyOf) return repairForAlternative(schema.anyOf, value, path, notes, depth);
   const types = listTypes(schema);
-  const isRight = types.length === 0 || types.some((type) => hasType(type, value));
-  const repaired = isRight
+  const hasRightType = types.length === 0 || types.some((type) => hasType(type, value));
+  const repaired = hasRightType
     ? value
     : types.map((type) => convertTo(type, schema, value)).find((one) => one !== undefined);
   if (repaired === undefined) return value;
-  if (!isRight)
+  if (!hasRightType)
     notes.push(`${path === "" ? "The arguments were" : `"${path}" was`} taken as ${getTypeName(repaired)}.`);
   if (Array.isArray(repaired) && schema.items) {
     const { items } = schema;
     return repaired.map((one, at) => repairValue(items, one, `${path}.${at}`, notes, depth + 1));
   }
-  return isObject(repaired) && schema.properties ? getMembers(schema, repaired, path, notes, depth) : repaired;
+  return isObject(repaired) && schema.properties ? repairMembers(schema, repaired, path, notes, depth) : repaired;
 };
 
 /** Returns the value unchanged if it fits one of the schemas; otherwise repaired for the only one that it can be made to fit. */
-const repairForOne = (
+const repairForAlternative = (
   all: readonly Schema[],
   value: unknown,
   path: string,
   notes: string[],
   depth: number,
 ): unknown => {
-  const right = all.filter((one) => listTypes(one).some((type) => hasType(type, value)));
-  const [only] =
-    right.length > 0
-      ? right
+  const fitting = all.filter((one) => listTypes(one).some((type) => hasType(type, value)));
+  const [candidate] =
+    fitting.length > 0
+      ? fitting
       : all.filter((one) => listTypes(one).some((type) => convertTo(type, one, value) !== undefined));
-  return only && (right.length === 1 || right.length === 0) ? repairValue(only, value, path, notes, depth + 1) : value;
+  return candidate && (fitting.length === 1 || fitting.length === 0)
+    ? repairValue(candidate, value, path, notes, depth + 1)
+    : value;
 };
 
 /** Converts the value to this type; undefined if the conversion is not clear. */
@@ -110,10 +112,11 @@ const convertTo = (type: string, { items }: Schema, value: unknown): unknown => 
       return text !== undefined && /^(true|false)$/i.test(text) ? text.toLowerCase() === "true" : undefined;
     case "object":
     case "array": {
-      const inside = text === undefined ? undefined : parseNested(text);
-      if (inside !== undefined && hasType(type, inside)) return inside;
-      const isOne = type === "array" && items !== undefined && listTypes(items).some((one) => hasType(one, value));
-      return isOne ? [value] : undefined;
+      const nested = text === undefined ? undefined : parseNested(text);
+      if (nested !== undefined && hasType(type, nested)) return nested;
+      const isSingleItem =
+        type === "array" && items !== undefined && listTypes(items).some((one) => hasType(one, value));
+      return isSingleItem ? [value] : undefined;
     }
     default:
       return undefined;
@@ -122,16 +125,16 @@ const convertTo = (type: string, { items }: Schema, value: unknown): unknown => 
 
 const parseNested = (text: string): unknown => (/^[[{]/.test(text) ? tryParseJson(text) : undefined);
 
-const getMembers = (schema: Schema, value: Members, path: string, notes: string[], depth: number): Members => {
+const repairMembers = (schema: Schema, value: Members, path: string, notes: string[], depth: number): Members => {
   const { properties = {}, required = [], additionalProperties } = schema;
   const toPath = (name: string): string => (path === "" ? name : `${path}.${name}`);
   // A required member is missing: an unknown member may be a misspelling of it.
-  const isWhole = required.every((name) => name in value);
+  const isComplete = required.every((name) => name in value);
   const repaired: Members = {};
   for (const [name, one] of Object.entries(value)) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (known === undefined) {
-      if (additionalProperties === false && isWhole && !isMeant(name, properties))
+      if (additionalProperties === false && isComplete && !isMisspelling(name, properties))
         notes.push(`"${toPath(name)}" is unknown and was ignored.`);
       else repaired[name] = one;
     } else if (one === null && !required.includes(name) && !acceptsNull(known)) {
@@ -142,7 +145,7 @@ const getMembers = (schema: Schema, value: Members, path: string, notes: string[
 };
 
 /** True for a known name in another spelling; two names for one member are ambiguous. */
-const isMeant = (name: string, properties: Readonly<Record<string, Schema>>): boolean =>
+const isMisspelling = (name: string, properties: Readonly<Record<string, Schema>>): boolean =>
   Object.keys(properties).some((known) => normalizeName(known) === normalizeName(name));
 
 const normalizeName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");

@@ -36,15 +36,15 @@ export async function* streamModel(call: Call, request: ModelRequest): AsyncGene
     const events = new AnswerEvents({ provider: provider.provider, context_limit: config.context_limit, tools });
     const broken = new BrokenChunks();
     const tags = mayContainTags(call) ? new ThinkTags() : undefined;
-    let spoke = false;
+    let hasContent = false;
     for (;;) {
       const next = await answer.next();
       const part = "words" in next ? undefined : next;
       if (part && broken.isOne(part)) continue;
       const newEvents = "words" in next ? next.words : events.read(next);
       for (const event of tags ? splitTags(tags, newEvents) : newEvents) {
-        if (event.type === "finish" && event.reason === "content_filter" && !spoke) throw makeRefusal(call);
-        spoke ||= event.type !== "usage" && event.type !== "finish";
+        if (event.type === "finish" && event.reason === "content_filter" && !hasContent) throw createRefusal(call);
+        hasContent ||= event.type !== "usage" && event.type !== "finish";
         yield event;
         if (event.type === "finish") return;
       }
@@ -66,37 +66,37 @@ const startCall = async (call: Call, request: ModelRequest, signal: AbortSignal)
   const { provider, config } = call;
   const adapter = await call.adapter;
   const { unsupported = [] } = config.model_config;
-  const known = { useResponses: shouldUseResponses(config), unsupported };
-  let manner = learnedForms.get(adapter) ?? toInitialForm(provider.provider, known);
-  let lasting = manner;
-  const refused: ModelFeature[] = [];
-  for (let left = MAX_TRIES; ; left -= 1) {
-    const formed = await buildRequest(call, request, manner, signal);
+  const capabilities = { useResponses: shouldUseResponses(config), unsupported };
+  let form = learnedForms.get(adapter) ?? toInitialForm(provider.provider, capabilities);
+  let lastingForm = form;
+  const refusedFeatures: ModelFeature[] = [];
+  for (let remainingTries = MAX_TRIES; ; remainingTries -= 1) {
+    const formed = await buildRequest(call, request, form, signal);
     const bypass = createBypass(provider.provider);
     signal.throwIfAborted();
     request.onSend?.();
     try {
       const { stream } = await adapter
-        .model({ streamOptions: !manner.unsupported.has("stream_options"), bypass })
+        .model({ streamOptions: !form.unsupported.has("stream_options"), bypass })
         .doStream(formed.options);
-      learnedForms.set(adapter, lasting);
-      forgetFiles(formed);
+      learnedForms.set(adapter, lastingForm);
+      freeFiles(formed);
       request.memory?.hold.resize(request.memory.text_bytes);
-      if (refused.length > 0) call.onRefused(refused);
+      if (refusedFeatures.length > 0) call.onRefused(refusedFeatures);
       return { answer: new AnswerReader(stream, bypass), tools: formed.tools };
     } catch (error) {
       const { options, sent } = formed;
-      const next = findFallback(manner, { ...findSignals(error), prompt: options.prompt, sent });
-      if (!next || left === 0 || signal.aborted) throw error;
-      manner = { ...manner, ...next.change };
-      if (next.isForGood) lasting = { ...lasting, ...next.change };
-      if (next.feature) refused.push(next.feature);
+      const next = findFallback(form, { ...findSignals(error), prompt: options.prompt, sent });
+      if (!next || remainingTries === 0 || signal.aborted) throw error;
+      form = { ...form, ...next.change };
+      if (next.isForGood) lastingForm = { ...lastingForm, ...next.change };
+      if (next.feature) refusedFeatures.push(next.feature);
     }
   }
 };
 
 /** Frees the attachments: the provider has them, and the answer may take minutes. */
-const forgetFiles = ({ options: { prompt } }: FormedRequest): void => {
+const freeFiles = ({ options: { prompt } }: FormedRequest): void => {
   for (const { content } of prompt) {
     if (typeof content === "string") continue;
     for (const part of content) {
@@ -117,5 +117,5 @@ function* splitTags(tags: ThinkTags, events: Iterable<ModelEvent>): Iterable<Mod
   for (const event of events) yield* tags.add(event);
 }
 
-const makeRefusal = ({ provider: { provider, display_name } }: Call): ModelError =>
+const createRefusal = ({ provider: { provider, display_name } }: Call): ModelError =>
   new ModelError("content_filter", "", { provider, display_name });

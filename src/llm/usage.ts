@@ -14,13 +14,13 @@ type ServerUsage = {
 export const convertUsage = (usage: ServerUsage | null | undefined): LanguageModelV4Usage => {
   const input = usage?.prompt_tokens ?? undefined;
   const output = usage?.completion_tokens ?? undefined;
-  const { prompt_cache_hit_tokens: hit } = (usage ?? {}) as { prompt_cache_hit_tokens?: Count };
-  const cached = usage?.prompt_tokens_details?.cached_tokens ?? hit ?? undefined;
+  const { prompt_cache_hit_tokens: cacheHits } = (usage ?? {}) as { prompt_cache_hit_tokens?: Count };
+  const cached = usage?.prompt_tokens_details?.cached_tokens ?? cacheHits ?? undefined;
   const reasoning = usage?.completion_tokens_details?.reasoning_tokens ?? undefined;
-  const getRest = (all: number | undefined, part = 0) => (all === undefined ? undefined : Math.max(0, all - part));
+  const subtractPart = (all: number | undefined, part = 0) => (all === undefined ? undefined : Math.max(0, all - part));
   return {
-    inputTokens: { total: input, noCache: getRest(input, cached), cacheRead: cached, cacheWrite: undefined },
-    outputTokens: { total: output, text: getRest(output, reasoning), reasoning },
+    inputTokens: { total: input, noCache: subtractPart(input, cached), cacheRead: cached, cacheWrite: undefined },
+    outputTokens: { total: output, text: subtractPart(output, reasoning), reasoning },
   };
 };
 

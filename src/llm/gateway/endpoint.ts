@@ -56,7 +56,7 @@ const TABLE: Readonly<Record<Exclude<Dialect, "google">, readonly Row[]>> = {
   ],
 };
 
-const GOOGLE: Readonly<Record<string, readonly [kind: EndpointKind, streams: boolean]>> = {
+const GOOGLE_VERBS: Readonly<Record<string, readonly [kind: EndpointKind, streams: boolean]>> = {
   generateContent: ["generate", false],
   streamGenerateContent: ["generate", true],
   countTokens: ["count", false],
@@ -66,19 +66,19 @@ const GOOGLE: Readonly<Record<string, readonly [kind: EndpointKind, streams: boo
 
 /** Returns the endpoint for a path after `/ai/<dialect>`; undefined if the gateway does not forward it. */
 export const findEndpoint = (dialect: Dialect, method: string, path: string): Endpoint | undefined => {
-  const plain = path.replace(/\/+$/, "");
-  if (plain === "" && (method === "HEAD" || method === "GET")) return { dialect, kind: "probe", path: "" };
+  const trimmed = path.replace(/\/+$/, "");
+  if (trimmed === "" && (method === "HEAD" || method === "GET")) return { dialect, kind: "probe", path: "" };
   // SDKs add the version before each path, or expect it in the base URL.
-  const rest = plain.replace(/^\/v1(?:beta|alpha)?(?=\/|$)/, "");
-  if (dialect === "google") return findGoogle(method, rest);
-  const row = TABLE[dialect].find(([of, at]) => of === method && at === rest);
+  const rest = trimmed.replace(/^\/v1(?:beta|alpha)?(?=\/|$)/, "");
+  if (dialect === "google") return findGoogleEndpoint(method, rest);
+  const row = TABLE[dialect].find(([rowMethod, rowPath]) => rowMethod === method && rowPath === rest);
   return row && { dialect, kind: row[2], path: row[1], ...(row[3] ? { usage: row[3] } : {}) };
 };
 
-const findGoogle = (method: string, rest: string): Endpoint | undefined => {
+const findGoogleEndpoint = (method: string, rest: string): Endpoint | undefined => {
   if (method === "GET" && rest === "/models") return { dialect: "google", kind: "models", path: "/models" };
   const [, model, verb = ""] = /^\/models\/([^/:]+):(\w+)$/.exec(rest) ?? [];
-  const found = GOOGLE[verb];
+  const found = GOOGLE_VERBS[verb];
   const name = model === undefined ? undefined : tryDecode(model);
   if (method !== "POST" || name === undefined || !found) return undefined;
   const [kind, streams] = found;

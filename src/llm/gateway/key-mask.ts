@@ -1,5 +1,5 @@
-// Takes the provider's key out of an answer while its bytes pass, however they are cut, also where its letters have the other case, JSON writes some
-// of its characters as escapes, or an address as `%2D`. The length stays. Pure.
+// Masks the provider's key in a streamed response, however the stream is split, and also if its letters have the other case, JSON escapes
+// some of its characters, or a URL encodes them, such as `%2D`. The length does not change. Pure.
 
 /** Shorter keys could match by accident. */
 const MIN_KEY_BYTES = 8;
@@ -8,7 +8,7 @@ const SLASH = 0x2f;
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
 const PERCENT = 0x25;
-const CASE = 0x20;
+const CASE_BIT = 0x20;
 /** JSON within JSON doubles the backslashes of an escape. */
 const MAX_BACKSLASHES = 8;
 const HEX_DIGITS = 4;
@@ -16,7 +16,7 @@ const HEX_DIGITS = 4;
 export class KeyMask {
   readonly #key: Buffer;
   /** Trailing bytes that may be the start of the key. */
-  #held = Buffer.alloc(0);
+  #heldBytes = Buffer.alloc(0);
 
   constructor(key: string) {
     this.#key = Buffer.from(key);
@@ -26,13 +26,13 @@ export class KeyMask {
   read(piece: Uint8Array): Uint8Array {
     if (this.#key.length < MIN_KEY_BYTES || piece.length === 0) return piece;
     const view = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-    let bytes = this.#held.length > 0 ? Buffer.concat([this.#held, view]) : view;
+    let bytes = this.#heldBytes.length > 0 ? Buffer.concat([this.#heldBytes, view]) : view;
     const [first = 0] = this.#key;
     let passing = 0;
     while (passing < bytes.length) {
       const byte = bytes[passing] ?? 0;
       const isCandidate = byte === BACKSLASH || byte === PERCENT || isSameLetter(byte, first);
-      const end = isCandidate ? this.#endOfKey(bytes, passing) : undefined;
+      const end = isCandidate ? this.#findKeyEnd(bytes, passing) : undefined;
       if (end === "open") break;
       if (end === undefined) {
         passing++;
@@ -43,23 +43,23 @@ export class KeyMask {
       bytes.fill(STAR, passing, end);
       passing = end;
     }
-    this.#held = Buffer.from(bytes.subarray(passing));
+    this.#heldBytes = Buffer.from(bytes.subarray(passing));
     return bytes.subarray(0, passing);
   }
 
   /** Returns held-back bytes at the end of the response. */
   end(): Uint8Array {
-    const held = this.#held;
-    this.#held = Buffer.alloc(0);
+    const held = this.#heldBytes;
+    this.#heldBytes = Buffer.alloc(0);
     return held;
   }
 
   /** Returns the end of a key that starts at `from`; "open" if more bytes are needed; undefined if there is no key. */
-  #endOfKey(bytes: Buffer, from: number): number | "open" | undefined {
+  #findKeyEnd(bytes: Buffer, from: number): number | "open" | undefined {
     let at = from;
     for (const wanted of this.#key) {
       if (at === bytes.length) return "open";
-      const end = isSameLetter(bytes[at] ?? 0, wanted) ? at + 1 : endOfEscape(bytes, at, wanted);
+      const end = isSameLetter(bytes[at] ?? 0, wanted) ? at + 1 : findEscapeEnd(bytes, at, wanted);
       if (typeof end !== "number") return end;
       at = end;
     }
@@ -70,30 +70,30 @@ export class KeyMask {
 /** The same byte, or the same letter of the other case. */
 const isSameLetter = (byte: number, wanted: number): boolean => {
   if (byte === wanted) return true;
-  const small = byte | CASE;
-  return small === (wanted | CASE) && small >= 0x61 && small <= 0x7a;
+  const small = byte | CASE_BIT;
+  return small === (wanted | CASE_BIT) && small >= 0x61 && small <= 0x7a;
 };
 
 /** The same for one byte that is written as an escape: `\u002f`, `\/` or `%2f`. */
-const endOfEscape = (bytes: Buffer, from: number, wanted: number): number | "open" | undefined => {
-  if (bytes[from] === PERCENT) return endOfDigits(bytes, from + 1, { wanted, count: 2 });
+const findEscapeEnd = (bytes: Buffer, from: number, wanted: number): number | "open" | undefined => {
+  if (bytes[from] === PERCENT) return findDigitsEnd(bytes, from + 1, { wanted, count: 2 });
   let at = from;
   while (bytes[at] === BACKSLASH && at - from <= MAX_BACKSLASHES) at++;
   if (at === from || at - from > MAX_BACKSLASHES) return undefined;
   if (at === bytes.length) return "open";
   if (bytes[at] === SLASH && wanted === SLASH) return at + 1;
   if (bytes[at] !== LETTER_U) return undefined;
-  return endOfDigits(bytes, at + 1, { wanted, count: HEX_DIGITS });
+  return findDigitsEnd(bytes, at + 1, { wanted, count: HEX_DIGITS });
 };
 
-const endOfDigits = (
+const findDigitsEnd = (
   bytes: Buffer,
   from: number,
   { wanted, count }: { readonly wanted: number; readonly count: number },
 ): number | "open" | undefined => {
   const digits = bytes.toString("latin1", from, from + count).toLowerCase();
-  const isLetter = (wanted | CASE) >= 0x61 && (wanted | CASE) <= 0x7a;
-  const either = isLetter ? [wanted, wanted ^ CASE] : [wanted];
-  if (!either.some((one) => one.toString(16).padStart(count, "0").startsWith(digits))) return undefined;
+  const isLetter = (wanted | CASE_BIT) >= 0x61 && (wanted | CASE_BIT) <= 0x7a;
+  const candidates = isLetter ? [wanted, wanted ^ CASE_BIT] : [wanted];
+  if (!candidates.some((one) => one.toString(16).padStart(count, "0").startsWith(digits))) return undefined;
   return digits.length < count ? "open" : from + count;
 };

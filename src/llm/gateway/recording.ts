@@ -17,7 +17,7 @@ export class Recording {
   readonly #prompt: string;
   readonly #promptBytes: number;
   readonly #answer: Uint8Array[] = [];
-  #keptBytes = 0;
+  #recordedBytes = 0;
   #answerBytes = 0;
 
   constructor(prompt: Uint8Array) {
@@ -28,11 +28,11 @@ export class Recording {
   /** Records a chunk of the response while there is space. */
   read(piece: Uint8Array): void {
     this.#answerBytes += piece.length;
-    const room = MAX_RECORDED_BYTES - this.#keptBytes;
-    if (room <= 0 || piece.length === 0) return;
-    const recordable = piece.slice(0, room);
-    this.#answer.push(recordable);
-    this.#keptBytes += recordable.length;
+    const remainingBytes = MAX_RECORDED_BYTES - this.#recordedBytes;
+    if (remainingBytes <= 0 || piece.length === 0) return;
+    const recorded = piece.slice(0, remainingBytes);
+    this.#answer.push(recorded);
+    this.#recordedBytes += recorded.length;
   }
 
   get texts(): RecordedTexts {

@@ -25,7 +25,7 @@ const ANYWHERE: Readonly<Record<Dialect, readonly string[]>> = {
 };
 
 /** Members that are references at the top level. */
-const ON_TOP: Readonly<Record<Dialect, readonly string[]>> = {
+const TOP_LEVEL: Readonly<Record<Dialect, readonly string[]>> = {
   anthropic: [],
   openai: ["previous_response_id", "conversation"],
   google: [],
@@ -41,7 +41,7 @@ const MARKS: Readonly<Record<Dialect, readonly string[]>> = {
 /** Returns the member names that are inspected in a body of a dialect. */
 export const findReferences = (dialect: Dialect): readonly string[] => [
   ...ANYWHERE[dialect],
-  ...ON_TOP[dialect],
+  ...TOP_LEVEL[dialect],
   ...MARKS[dialect],
 ];
 
@@ -66,13 +66,13 @@ export function* iterateMeaningfulObjects(body: Json): Generator<Json> {
 
 /** Returns the member of a call that refers to stored data; undefined if none exists. */
 export const findStored = (dialect: Dialect, body: Json): string | undefined => {
-  const top = ON_TOP[dialect].find((name) => isGiven(body[name]));
-  if (top !== undefined) return top;
+  const topMember = TOP_LEVEL[dialect].find((name) => isGiven(body[name]));
+  if (topMember !== undefined) return topMember;
   if (dialect === "openai") {
     if (isObject(body.prompt) && isGiven(body.prompt.id)) return "prompt.id";
     const items = Array.isArray(body.input) ? body.input.filter(isObject) : [];
-    const bare = items.find(isReference);
-    if (bare) return typeof bare.type === "string" ? bare.type : "item_reference";
+    const reference = items.find(isReference);
+    if (reference) return typeof reference.type === "string" ? reference.type : "item_reference";
   }
   for (const part of iterateMeaningfulObjects(body)) {
     // Files written by a sandbox are named in the response and sent back with the history.

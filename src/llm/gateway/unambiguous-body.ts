@@ -16,7 +16,7 @@ const DECISIVE_NAMES = [
 /** Folds a name like case-insensitive parsers, for which the long s and the Kelvin sign equal letters. */
 export const normalizeName = (name: string): string => name.toUpperCase().toLowerCase();
 
-const END = {
+const CHAR_CODE = {
   quote: 34,
   comma: 44,
   colon: 58,
@@ -33,9 +33,9 @@ export const findRepeatedName = (text: string): string | undefined => {
   const open: (Set<string> | undefined)[] = [];
   let isName = false;
   for (let at = 0; at < text.length; at += 1) {
-    const sign = text.charCodeAt(at);
-    if (sign === END.quote) {
-      const end = endOfText(text, at);
+    const code = text.charCodeAt(at);
+    if (code === CHAR_CODE.quote) {
+      const end = findTextEnd(text, at);
       if (isName) {
         const names = open.at(-1);
         const written = text.slice(at + 1, end);
@@ -45,16 +45,16 @@ export const findRepeatedName = (text: string): string | undefined => {
         isName = false;
       }
       at = end;
-    } else if (sign === END.object) {
+    } else if (code === CHAR_CODE.object) {
       open.push(new Set());
       isName = true;
-    } else if (sign === END.list) {
+    } else if (code === CHAR_CODE.list) {
       open.push(undefined);
       isName = false;
-    } else if (sign === END.objectEnd || sign === END.listEnd) {
+    } else if (code === CHAR_CODE.objectEnd || code === CHAR_CODE.listEnd) {
       open.pop();
       isName = false;
-    } else if (sign === END.comma) isName = open.at(-1) !== undefined;
+    } else if (code === CHAR_CODE.comma) isName = open.at(-1) !== undefined;
   }
   return undefined;
 };
@@ -70,45 +70,45 @@ export const hasTooManyValues = (text: string): boolean => {
   let members = 0;
   let commas = 0;
   for (let at = 0; at < text.length; at += 1) {
-    const sign = text.charCodeAt(at);
-    if (sign === END.quote) at = endOfText(text, at);
-    else if (sign === END.comma) commas += 1;
-    else if (sign === END.colon) members += 1;
-    else if (sign === END.object || sign === END.list) parts += 1;
+    const code = text.charCodeAt(at);
+    if (code === CHAR_CODE.quote) at = findTextEnd(text, at);
+    else if (code === CHAR_CODE.comma) commas += 1;
+    else if (code === CHAR_CODE.colon) members += 1;
+    else if (code === CHAR_CODE.object || code === CHAR_CODE.list) parts += 1;
     if (parts > MAX_PARTS || members > MAX_MEMBERS || commas > MAX_VALUES) return true;
   }
   return false;
 };
 
 /** Returns the position of a string's closing quote, or the end of the text if it has none. */
-const endOfText = (text: string, begin: number): number => {
+const findTextEnd = (text: string, begin: number): number => {
   let at = begin + 1;
   for (; at < text.length; at += 1) {
-    const sign = text.charCodeAt(at);
-    if (sign === END.quote) break;
-    if (sign === END.backslash) at += 1;
+    const code = text.charCodeAt(at);
+    if (code === CHAR_CODE.quote) break;
+    if (code === CHAR_CODE.backslash) at += 1;
   }
   return at;
 };
 
 const formatJson = (value: unknown): string => JSON.stringify(value) ?? "";
 
-/** Kinds of values that parsers turn into each other: `"true"` and 1 are true to some, `"100000"` is a number. */
+/** Members by the type that they must have: some parsers read `"true"` and 1 as true, and `"100000"` as a number. */
 const BOOLEANS = ["stream", "background"] as const;
 const NUMBERS = ["n", "max_tokens", "max_completion_tokens", "max_output_tokens"] as const;
 const OBJECTS = ["stream_options", "generationConfig", "generation_config"] as const;
 const GOOGLE_NUMBERS = ["maxOutputTokens", "max_output_tokens", "candidateCount", "candidate_count"] as const;
 
-/** Returns what is wrong with a member that decides about the call, in words; undefined: each has the type that it is read as. */
+/** Returns a sentence about a decisive member with the wrong type; undefined if all have the right type. */
 export const findWrongType = (body: Json): string | undefined => {
   const describeWrongType = (
     object: Json,
     names: readonly string[],
     type: string,
-    words: string,
+    description: string,
   ): string | undefined => {
     const name = names.find((one) => object[one] !== undefined && object[one] !== null && typeof object[one] !== type);
-    return name && `\`${name}\` must be ${words}, not ${formatJson(object[name]).slice(0, 100)}.`;
+    return name && `\`${name}\` must be ${description}, not ${formatJson(object[name]).slice(0, 100)}.`;
   };
   const config = body.generationConfig ?? body.generation_config;
   const options = body.stream_options;
@@ -157,13 +157,13 @@ export const findMisspelledName = (
 ): readonly [written: string, meant: string] | undefined => {
   const known = new Map([...DECISIVE_NAMES, ...findReferences(dialect)].map((name) => [normalizeName(name), name]));
   /** Names that need no further check. */
-  const fine = new Set([...DECISIVE_NAMES, ...findReferences(dialect)]);
+  const acceptedNames = new Set([...DECISIVE_NAMES, ...findReferences(dialect)]);
   for (const part of iterateMeaningfulObjects(body)) {
     for (const written in part) {
-      if (fine.has(written)) continue;
+      if (acceptedNames.has(written)) continue;
       const meant = known.get(normalizeName(written));
       if (meant !== undefined) return [written, meant];
-      fine.add(written);
+      acceptedNames.add(written);
     }
   }
   return undefined;

@@ -27,12 +27,12 @@ export class UsageTap {
   readonly #format: UsageFormat | undefined;
   readonly #isEvents: boolean;
   readonly #hidesUsage: boolean;
-  #held: Uint8Array[] = [];
+  #heldPieces: Uint8Array[] = [];
   #heldBytes = 0;
-  #isOver = false;
+  #isTooLong = false;
   /** The current event is too long to be parsed. */
-  #isLong = false;
-  #isDoubtful = false;
+  #isEventTooLong = false;
+  #isImplausible = false;
   #textBytes = 0;
   /** Size of the text at the last usage report. */
   #reportedBytes = 0;
@@ -53,13 +53,13 @@ export class UsageTap {
 
   get tapped(): TappedUsage {
     // After an impossible figure, earlier figures are not trusted either.
-    const usage = this.#isDoubtful || this.#isEmpty() ? undefined : this.#usage;
+    const usage = this.#isImplausible || this.#reportsNoOutput() ? undefined : this.#usage;
     const text_bytes = this.#textBytes - (usage ? this.#reportedBytes : 0);
     return { usage, model: this.#model, text_bytes, failed: this.#failed };
   }
 
   /** True if the last report says that the output was empty, although text was sent. */
-  #isEmpty(): boolean {
+  #reportsNoOutput(): boolean {
     return this.#usage?.output_tokens === 0 && this.#reportedBytes > 0;
   }
 
@@ -75,7 +75,7 @@ export class UsageTap {
   end(): Uint8Array {
     const rest = this.#flushHeld();
     if (!this.#isEvents) this.#readWhole(rest);
-    else if (rest.length > 0 && !this.#isLong) this.#readEvent(rest);
+    else if (rest.length > 0 && !this.#isEventTooLong) this.#readEvent(rest);
     return this.#hidesUsage ? rest : new Uint8Array();
   }
 
@@ -88,8 +88,8 @@ export class UsageTap {
       this.#holdEvent(piece.subarray(from, at + 1), passed);
       from = at + 1;
       const event = this.#flushHeld();
-      const isHidden = !this.#isLong && this.#readEvent(event) && this.#hidesUsage;
-      this.#isLong = false;
+      const isHidden = !this.#isEventTooLong && this.#readEvent(event) && this.#hidesUsage;
+      this.#isEventTooLong = false;
       if (!isHidden) passed.push(event);
     }
     this.#holdEvent(piece.subarray(from), passed);
@@ -98,12 +98,12 @@ export class UsageTap {
 
   /** Buffers an incomplete event. One that is too long is passed on as it arrives, and counts as text. */
   #holdEvent(bytes: Uint8Array, passed: Uint8Array[]): void {
-    const most = this.#hidesUsage ? MAX_WAITING_BYTES : MAX_TEXT_BYTES;
-    if (!this.#isLong && this.#heldBytes + bytes.length > most) {
-      this.#isLong = true;
+    const limit = this.#hidesUsage ? MAX_WAITING_BYTES : MAX_TEXT_BYTES;
+    if (!this.#isEventTooLong && this.#heldBytes + bytes.length > limit) {
+      this.#isEventTooLong = true;
       this.#textBytes += this.#heldBytes;
     }
-    if (!this.#isLong) {
+    if (!this.#isEventTooLong) {
       this.#hold(bytes);
       return;
     }
@@ -118,32 +118,32 @@ export class UsageTap {
   /** True if the line feed at this position is the second in a row, ignoring carriage returns. */
   #endsEvent(piece: Uint8Array, at: number): boolean {
     let back = at - 1;
-    if (this.#byteAt(piece, back) === CARRIAGE_RETURN) back--;
-    return this.#byteAt(piece, back) === LINE_FEED;
+    if (this.#getByteAt(piece, back) === CARRIAGE_RETURN) back--;
+    return this.#getByteAt(piece, back) === LINE_FEED;
   }
 
-  #byteAt(piece: Uint8Array, at: number): number | undefined {
+  #getByteAt(piece: Uint8Array, at: number): number | undefined {
     if (at >= 0) return piece[at];
-    const last = this.#held.at(-1);
-    return last?.at(at) ?? this.#held.at(-2)?.at(at + (last?.length ?? 0));
+    const last = this.#heldPieces.at(-1);
+    return last?.at(at) ?? this.#heldPieces.at(-2)?.at(at + (last?.length ?? 0));
   }
 
   #hold(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     if (!this.#isEvents && this.#heldBytes + bytes.length > MAX_TEXT_BYTES) {
       // Too long to be parsed: its end is kept, because it contains the usage.
-      this.#isOver = true;
-      this.#textBytes += this.#heldBytes - (this.#held.at(-1)?.length ?? 0);
-      this.#held = this.#held.slice(-1);
-      this.#heldBytes = this.#held[0]?.length ?? 0;
+      this.#isTooLong = true;
+      this.#textBytes += this.#heldBytes - (this.#heldPieces.at(-1)?.length ?? 0);
+      this.#heldPieces = this.#heldPieces.slice(-1);
+      this.#heldBytes = this.#heldPieces[0]?.length ?? 0;
     }
-    this.#held.push(bytes);
+    this.#heldPieces.push(bytes);
     this.#heldBytes += bytes.length;
   }
 
   #flushHeld(): Uint8Array {
-    const held = this.#held.length === 1 ? (this.#held[0] as Uint8Array) : join(this.#held);
-    this.#held = [];
+    const held = this.#heldPieces.length === 1 ? (this.#heldPieces[0] as Uint8Array) : join(this.#heldPieces);
+    this.#heldPieces = [];
     this.#heldBytes = 0;
     return held;
   }
@@ -164,7 +164,7 @@ export class UsageTap {
   #readWhole(bytes: Uint8Array): void {
     if (this.#format === undefined || bytes.length === 0) return;
     const text = DECODER.decode(bytes);
-    const json = this.#isOver ? undefined : parsedAny(text);
+    const json = this.#isTooLong ? undefined : parseAny(text);
     if (Array.isArray(json)) for (const one of json) this.#readJson(one as Json);
     else if (isObject(json)) this.#readJson(json);
     else {
@@ -185,7 +185,7 @@ export class UsageTap {
     this.#textBytes += countAnswerBytes(json);
     const found = READERS[this.#format](json, inner);
     if (!found) return;
-    if (Object.values(found).some(Number.isNaN)) this.#isDoubtful = true;
+    if (Object.values(found).some(Number.isNaN)) this.#isImplausible = true;
     if (found.output_tokens !== undefined) this.#reportedBytes = this.#textBytes;
     // Later reports of a stream complete or replace earlier ones.
     this.#usage = { ...this.#usage, ...found };
@@ -197,14 +197,14 @@ const DECODER = new TextDecoder();
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
-const DATA = "data:";
+const DATA_PREFIX = "data:";
 
 /** Returns the data of an event's lines. Avoids allocating matches, because thousands of chunks arrive per second. */
 const readData = (event: string): string => {
   let data: string | undefined;
   for (const line of event.split(LINE_END)) {
-    if (!line.startsWith(DATA)) continue;
-    const text = line.slice(line[DATA.length] === " " ? DATA.length + 1 : DATA.length);
+    if (!line.startsWith(DATA_PREFIX)) continue;
+    const text = line.slice(line[DATA_PREFIX.length] === " " ? DATA_PREFIX.length + 1 : DATA_PREFIX.length);
     data = data === undefined ? text : `${data}\n${text}`;
   }
   return data ?? "";
@@ -213,7 +213,7 @@ const readData = (event: string): string => {
 const LINE_END = /\r\n|\r|\n/;
 
 /** Returns a reported figure, NaN if it is impossible, and undefined if it is missing. */
-const count = (value: unknown): number | undefined => {
+const toCount = (value: unknown): number | undefined => {
   if (typeof value !== "number" || value < 0) return undefined;
   return value <= MAX_CALL_TOKENS ? Math.trunc(value) : Number.NaN;
 };
@@ -260,9 +260,9 @@ const countAnswerBytes = (json: Json): number => {
 /** The vectors of a few hundred texts. */
 const MAX_VALUES = 1_000_000;
 
-const parsedAny = (text: string): unknown => tryParseJson(text, { maxValues: MAX_VALUES });
+const parseAny = (text: string): unknown => tryParseJson(text, { maxValues: MAX_VALUES });
 const parseObject = (text: string): Json | undefined => {
-  const json = text === "" || text === "[DONE]" ? undefined : parsedAny(text);
+  const json = text === "" || text === "[DONE]" ? undefined : parseAny(text);
   return isObject(json) ? json : undefined;
 };
 
@@ -284,7 +284,7 @@ const omitUndefined = (usage: ModelUsage): ModelUsage | undefined => {
 
 /** OpenAI's and Google's prompt tokens include cached ones; ours do not. More cached tokens than prompt tokens is impossible. */
 const subtractCached = (all: unknown, cached: number | undefined): number | undefined => {
-  const whole = count(all);
+  const whole = toCount(all);
   if (whole === undefined) return undefined;
   return (cached ?? 0) > whole ? Number.NaN : whole - (cached ?? 0);
 };
@@ -293,50 +293,55 @@ const READERS: Readonly<Record<UsageFormat, (json: Json, inner: Json | undefined
   anthropic(json, inner) {
     const usage = (json.usage ?? inner?.usage) as UsageCounts;
     if (!usage) return undefined;
-    const written = usage.cache_creation as UsageCounts;
+    const cacheCreation = usage.cache_creation as UsageCounts;
     return omitUndefined({
-      input_tokens: count(usage.input_tokens),
-      output_tokens: count(usage.output_tokens),
-      cache_read_tokens: count(usage.cache_read_input_tokens),
-      cache_creation_tokens: count(usage.cache_creation_input_tokens),
-      cache_creation_1h_tokens: count(written?.ephemeral_1h_input_tokens),
+      input_tokens: toCount(usage.input_tokens),
+      output_tokens: toCount(usage.output_tokens),
+      cache_read_tokens: toCount(usage.cache_read_input_tokens),
+      cache_creation_tokens: toCount(usage.cache_creation_input_tokens),
+      cache_creation_1h_tokens: toCount(cacheCreation?.ephemeral_1h_input_tokens),
     });
   },
   openai_chat(json) {
     const usage = json.usage as UsageCounts;
     if (!usage) return undefined;
-    const cached = count((usage.prompt_tokens_details as UsageCounts)?.cached_tokens ?? usage.prompt_cache_hit_tokens);
+    const cached = toCount(
+      (usage.prompt_tokens_details as UsageCounts)?.cached_tokens ?? usage.prompt_cache_hit_tokens,
+    );
     return omitUndefined({
       input_tokens: subtractCached(usage.prompt_tokens, cached),
-      output_tokens: count(usage.completion_tokens),
+      output_tokens: toCount(usage.completion_tokens),
       cache_read_tokens: cached,
     });
   },
   openai_responses(json, inner) {
     const usage = (inner?.usage ?? json.usage) as UsageCounts;
     if (!usage) return undefined;
-    const cached = count((usage.input_tokens_details as UsageCounts)?.cached_tokens);
+    const cached = toCount((usage.input_tokens_details as UsageCounts)?.cached_tokens);
     return omitUndefined({
       input_tokens: subtractCached(usage.input_tokens, cached),
-      output_tokens: count(usage.output_tokens),
+      output_tokens: toCount(usage.output_tokens),
       cache_read_tokens: cached,
     });
   },
   openai_embeddings(json) {
     const usage = json.usage as UsageCounts;
-    return usage ? omitUndefined({ input_tokens: count(usage.prompt_tokens) }) : undefined;
+    return usage ? omitUndefined({ input_tokens: toCount(usage.prompt_tokens) }) : undefined;
   },
   google(json) {
     const usage = json.usageMetadata as UsageCounts;
     if (!usage) return undefined;
-    const cached = count(usage.cachedContentTokenCount);
-    const answered = count(usage.candidatesTokenCount);
-    const thought = count(usage.thoughtsTokenCount);
-    const promptCount = count(usage.promptTokenCount);
-    const tools = count(usage.toolUsePromptTokenCount) ?? 0;
-    const output = answered === undefined && thought === undefined ? undefined : (answered ?? 0) + (thought ?? 0);
+    const cached = toCount(usage.cachedContentTokenCount);
+    const answerTokens = toCount(usage.candidatesTokenCount);
+    const thoughtTokens = toCount(usage.thoughtsTokenCount);
+    const promptCount = toCount(usage.promptTokenCount);
+    const toolTokens = toCount(usage.toolUsePromptTokenCount) ?? 0;
+    const output =
+      answerTokens === undefined && thoughtTokens === undefined
+        ? undefined
+        : (answerTokens ?? 0) + (thoughtTokens ?? 0);
     return omitUndefined({
-      input_tokens: promptCount === undefined ? undefined : subtractCached(promptCount + tools, cached),
+      input_tokens: promptCount === undefined ? undefined : subtractCached(promptCount + toolTokens, cached),
       output_tokens: output,
       cache_read_tokens: cached,
     });

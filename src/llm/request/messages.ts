@@ -73,7 +73,7 @@ const describeCalls = (message: Turn): Turn[] => {
 
 const CONTINUE = "Continue.";
 const OPENING_TEXT = "[The conversation began earlier.]";
-const ACKNOWLEDGED = "OK.";
+const ACKNOWLEDGEMENT = "OK.";
 
 /** Merges adjacent messages of one role, and adds messages that the receiver requires for a valid order. */
 const alternateRoles = (all: readonly Turn[], { receiver }: MessagesForm): Turn[] => {
@@ -89,15 +89,16 @@ const alternateRoles = (all: readonly Turn[], { receiver }: MessagesForm): Turn[
       if (turns.length === 0 && message.role !== "user")
         turns.push({ role: "user", content: [toTextPart(OPENING_TEXT)] });
       if (last?.role === "tool" && message.role === "user" && !receiver.userAfterTool) {
-        turns.push({ role: "assistant", content: [toTextPart(ACKNOWLEDGED)] });
+        turns.push({ role: "assistant", content: [toTextPart(ACKNOWLEDGEMENT)] });
       }
       turns.push(message.role === "user" ? { ...message, content: joinTexts(message.content, receiver) } : message);
     }
   }
   const last = turns.at(-1);
-  const isOpen = last === undefined || (last.role === "assistant" && !(receiver.resumesPaused && isPaused(last)));
-  const ended: Turn[] = isOpen ? [...turns, { role: "user", content: [toTextPart(CONTINUE)] }] : turns;
-  return receiver.thoughtsFirst ? ended.map(moveThoughtsFirst) : ended;
+  const needsUserTurn =
+    last === undefined || (last.role === "assistant" && !(receiver.resumesPaused && isPaused(last)));
+  const complete: Turn[] = needsUserTurn ? [...turns, { role: "user", content: [toTextPart(CONTINUE)] }] : turns;
+  return receiver.thoughtsFirst ? complete.map(moveThoughtsFirst) : complete;
 };
 
 /** An answer that was merged from several may have reasoning in its middle. */

@@ -31,51 +31,53 @@ export type FormedRequest = {
 export const buildRequest = async (
   { config, provider, attachments }: RequestCall,
   { messages, tools, provider_tools = false, reasoning_effort }: ModelRequest,
-  manner: RequestForm,
+  form: RequestForm,
   abortSignal: AbortSignal,
 ): Promise<FormedRequest> => {
-  const { unsupported } = manner;
-  const { model_config: wanted, model } = config;
+  const { unsupported } = form;
+  const { model_config: modelConfig, model } = config;
   const kind = provider.provider;
-  const own = wanted.provider_options;
+  const ownOptions = modelConfig.provider_options;
   const receiver = findReceiver({ config, provider, attachments }, unsupported);
-  const run =
+  const providerTools =
     provider_tools && !unsupported.has("tools")
-      ? toProviderTools(kind, own, { model, hasTools: tools.length > 0 })
+      ? toProviderTools(kind, ownOptions, { model, hasTools: tools.length > 0 })
       : [];
-  const offer = createRequestTools(receiver, unsupported.has("tools") ? [] : tools, {
+  const requestTools = createRequestTools(receiver, unsupported.has("tools") ? [] : tools, {
     messages,
-    reserved: run.map(({ name }) => name),
+    reserved: providerTools.map(({ name }) => name),
   });
-  const offered = [...offer.offered.map((one) => ({ type: "function" as const, ...one })), ...run];
-  const prompt = toMessages(await buildPrompt(messages, attachments, { ...manner, kind }), {
+  const allTools = [...requestTools.offered.map((one) => ({ type: "function" as const, ...one })), ...providerTools];
+  const prompt = toMessages(await buildPrompt(messages, attachments, { ...form, kind }), {
     receiver,
-    getOfferedName: (name) => offer.getOfferedName(name),
-    toOfferedArgs: (name, args) => offer.toOfferedArgs(name, args),
-    hasTools: offer.offered.length > 0,
+    getOfferedName: (name) => requestTools.getOfferedName(name),
+    toOfferedArgs: (name, args) => requestTools.toOfferedArgs(name, args),
+    hasTools: requestTools.offered.length > 0,
     hasSystem: !unsupported.has("system_role"),
   });
-  const effort = unsupported.has("reasoning_effort") ? undefined : findEffort(reasoning_effort, wanted.reasoning);
-  const settings = toSettings(wanted, unsupported);
+  const effort = unsupported.has("reasoning_effort") ? undefined : findEffort(reasoning_effort, modelConfig.reasoning);
+  const settings = toSettings(modelConfig, unsupported);
   const options: LanguageModelV4CallOptions = {
     prompt: addCacheMarks(kind, prompt),
     abortSignal,
-    ...(offered.length > 0 ? { tools: offered as NonNullable<LanguageModelV4CallOptions["tools"]> } : {}),
+    ...(allTools.length > 0 ? { tools: allTools as NonNullable<LanguageModelV4CallOptions["tools"]> } : {}),
     ...Object.fromEntries(settings.map(({ option, value }) => [option, value])),
     ...(effort === undefined ? {} : { reasoning: effort }),
-    providerOptions: toOptions(kind, own, unsupported) as NonNullable<LanguageModelV4CallOptions["providerOptions"]>,
+    providerOptions: toOptions(kind, ownOptions, unsupported) as NonNullable<
+      LanguageModelV4CallOptions["providerOptions"]
+    >,
   };
   const sent = new Set<ModelFeature>([
     ...settings.map(({ feature }) => feature),
-    ...(offered.length > 0 ? (["tools"] as const) : []),
+    ...(allTools.length > 0 ? (["tools"] as const) : []),
     ...(effort === undefined ? [] : (["reasoning_effort"] as const)),
-    ...ALWAYS.filter((feature) => !unsupported.has(feature)),
+    ...ALWAYS_SENT.filter((feature) => !unsupported.has(feature)),
   ]);
-  return { options, tools: offer, sent };
+  return { options, tools: requestTools, sent };
 };
 
-/** Members that every request may contain. */
-const ALWAYS = [
+/** Optional features that every request may contain. */
+const ALWAYS_SENT = [
   "stream_options",
   "parallel_tool_calls",
   "tool_streaming",
@@ -109,9 +111,9 @@ const SETTINGS = [
   { feature: "frequency_penalty", option: "frequencyPenalty" },
 ] as const;
 
-const toSettings = (wanted: ConfiguredModel["model_config"], unsupported: ReadonlySet<ModelFeature>) =>
+const toSettings = (modelConfig: ConfiguredModel["model_config"], unsupported: ReadonlySet<ModelFeature>) =>
   SETTINGS.flatMap(({ feature, option }) => {
-    const value = wanted[feature];
+    const value = modelConfig[feature];
     return value === undefined || unsupported.has(feature) ? [] : [{ feature, option, value }];
   });
 
@@ -120,11 +122,11 @@ const PARALLEL = ["parallel_tool_calls", "parallelToolCalls", "disableParallelTo
 /** Returns provider-specific options. Nothing is stored at OpenAI, because the history is kept here. */
 const toOptions = (
   kind: string,
-  own: Readonly<Record<string, unknown>> = {},
+  ownOptions: Readonly<Record<string, unknown>> = {},
   unsupported: ReadonlySet<ModelFeature>,
 ): Record<string, unknown> => {
   const isSent = (name: string): boolean => !(unsupported.has("parallel_tool_calls") && PARALLEL.includes(name));
-  const options = Object.fromEntries(Object.entries(omitOwnOptions(own)).filter(([name]) => isSent(name)));
+  const options = Object.fromEntries(Object.entries(omitOwnOptions(ownOptions)).filter(([name]) => isSent(name)));
   if (kind === "openai") return { openai: { store: false, ...options } };
   if (kind === "anthropic" && unsupported.has("tool_streaming"))
     return { anthropic: { ...options, toolStreaming: false } };

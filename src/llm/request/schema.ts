@@ -113,8 +113,8 @@ class Repair {
   /** Returns the top level: an object without combinators, which model servers refuse there. */
   root(schema: Members): { readonly node: Node; readonly note: string } {
     const notes: string[] = [];
-    const folded = this.#flatten({ ...schema, type: "object" }, notes);
-    return { node: this.#repairNode(folded, []), note: notes.join(" ") };
+    const flattened = this.#flatten({ ...schema, type: "object" }, notes);
+    return { node: this.#repairNode(flattened, []), note: notes.join(" ") };
   }
 
   /** Merges the properties of all branches into one object; `notes` says which of them belong together. */
@@ -178,7 +178,7 @@ class Repair {
     for (const name of COUNTS)
       if (Number.isSafeInteger(schema[name]) && (schema[name] as number) >= 0) created[name] = schema[name];
     if (typeof schema.uniqueItems === "boolean") created.uniqueItems = schema.uniqueItems;
-    if (typeof schema.pattern === "string" && isPattern(schema.pattern)) created.pattern = schema.pattern;
+    if (typeof schema.pattern === "string" && isPortablePattern(schema.pattern)) created.pattern = schema.pattern;
   }
 
   #repairObject(schema: Members, created: Node, stack: readonly string[]): void {
@@ -223,7 +223,7 @@ const unescapePointer = (name: string): string => {
 };
 
 /** llama.cpp converts patterns to a grammar: it refuses assertions, and patterns without both anchors. */
-const isPattern = (pattern: string): boolean => {
+const isPortablePattern = (pattern: string): boolean => {
   if (!(pattern.startsWith("^") && pattern.endsWith("$")) || /\(\?|\\[bBpP]/.test(pattern)) return false;
   try {
     new RegExp(pattern, "u");

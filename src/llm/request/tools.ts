@@ -89,13 +89,13 @@ const joinDescription = ({ description }: ToolDefinition, note: string): string 
 const describeTool = ({ name, server }: ToolDefinition): string =>
   server === undefined ? `The tool "${name}"` : `The tool "${name}" of the MCP server "${server}"`;
 
-const MAX_NAMED = 5;
+const MAX_NAMED_TOOLS = 5;
 
 const describeDropped = (dropped: readonly ToolDefinition[], limit: number): string => {
   const servers = [...new Set(dropped.flatMap(({ server }) => (server === undefined ? [] : [`"${server}"`])))];
   const serverNames =
     servers.length === 0 ? "" : ` of the MCP server${servers.length > 1 ? "s" : ""} ${servers.join(", ")}`;
-  const names = dropped.slice(0, MAX_NAMED).map(({ name }) => name);
+  const names = dropped.slice(0, MAX_NAMED_TOOLS).map(({ name }) => name);
   const more = dropped.length > names.length ? ` and ${dropped.length - names.length} more` : "";
   return `The model accepts at most ${limit} tools. Left out${serverNames}: ${names.join(", ")}${more}.`;
 };
@@ -112,13 +112,13 @@ const getRepairedSchema = (schema: unknown): RepairedSchema | undefined => {
 /** Returns the name if the receiver accepts it, otherwise a valid one that ends in a digest. */
 const toAcceptedName = (name: string, { toolName }: Receiver): string => {
   if (toolName.test(name)) return name;
-  const plain = name.replace(/[^a-zA-Z0-9_-]/g, "_").replace(/^(?![a-zA-Z_])/, "_");
-  return `${plain.slice(0, 57)}_${sha256(name).slice(0, 6)}`;
+  const sanitized = name.replace(/[^a-zA-Z0-9_-]/g, "_").replace(/^(?![a-zA-Z_])/, "_");
+  return `${sanitized.slice(0, 57)}_${sha256(name).slice(0, 6)}`;
 };
 
 /**
- * Orders tools by relevance: Slipway's and the client's, then the ones that the chat has called, then the ones that share words with the users'
- * messages.
+ * Selects the most relevant tools: first Slipway's and the client's, then the ones that the chat has called, then the ones that share words
+ * with the users' messages.
  */
 const selectMostRelevant = (
   tools: readonly ToolDefinition[],
