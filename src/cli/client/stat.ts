@@ -7,7 +7,7 @@ import { availableParallelism, cpus, freemem, totalmem } from "node:os";
 import { formatSize } from "#base/format-size.ts";
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
-import { AGENT_MARK } from "#src/daemon/environment.ts";
+import { AGENT_ID_VARIABLE } from "#src/daemon/environment.ts";
 import { readOwnUse } from "#src/daemon/own-processes.ts";
 import { readArguments, requireNoWords } from "../arguments.ts";
 import { VerbFailure } from "../failure.ts";
@@ -135,18 +135,19 @@ type OwnMeasurement = (input: VerbInput) => Promise<Measurement | undefined>;
 
 const measureOwnCpu: OwnMeasurement = async ({ clock, env }) => {
   const started = clock.monotonic();
-  const before = readOwnUse(env[AGENT_MARK] ?? "");
+  const before = readOwnUse(env[AGENT_ID_VARIABLE] ?? "");
   if (!before) return undefined;
   await pause(clock, SAMPLE_MS);
   const passed = clock.monotonic() - started;
   let used = 0;
   // For a process that started in between, all of its CPU time counts.
-  for (const [pid, ms] of readOwnUse(env[AGENT_MARK] ?? "")?.cpu_ms ?? []) used += ms - (before.cpu_ms.get(pid) ?? 0);
+  for (const [pid, ms] of readOwnUse(env[AGENT_ID_VARIABLE] ?? "")?.cpu_ms ?? [])
+    used += ms - (before.cpu_ms.get(pid) ?? 0);
   return { used: used / passed, total: availableParallelism(), unit: "cores" };
 };
 
 const measureOwnMemory: OwnMeasurement = async ({ env }) => {
-  const use = readOwnUse(env[AGENT_MARK] ?? "");
+  const use = readOwnUse(env[AGENT_ID_VARIABLE] ?? "");
   return use && { used: use.memory_bytes, total: totalmem(), unit: "bytes" };
 };
 

@@ -10,6 +10,13 @@ export const run: RunVerb = async (input) => {
   const { runDaemon } = await import("#src/daemon/daemon.ts");
   const { url, token, folder, token_file, orphan_timeout: timeout } = settings;
   const paths = [folder, token_file].filter((one) => one !== undefined);
-  await runDaemon({ url, token, signal: input.signal, clock: input.clock, env: input.env, orphan: { paths, timeout } });
+  await runDaemon({
+    url,
+    token,
+    signal: input.signal,
+    clock: input.clock,
+    env: input.env,
+    orphan: { paths, timeout_ms: timeout },
+  });
   return EXIT.ok;
 };

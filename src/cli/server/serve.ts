@@ -245,13 +245,13 @@ const announce = async (
 
 /** Warns if a Docker Engine is available whose containers could not reach this server. */
 const warnOfContainers = async (config: Config, clock: Clock): Promise<void> => {
-  const cutOff = findContainerAccessProblem(config);
-  if (cutOff === undefined) return;
+  const problem = findContainerAccessProblem(config);
+  if (problem === undefined) return;
   const { DockerProvisioner } = await import("#src/provisioners/docker/docker.ts");
   const { docker_host: host, agent_binary: program } = config;
   const accessUrl = (): URL => new URL("http://localhost/");
   const lacks = await new DockerProvisioner({ host, program, clock, accessUrl }).findProblem();
-  if (lacks === undefined) log("server").warn(cutOff);
+  if (lacks === undefined) log("server").warn(problem);
 };
 
 const describeDataLocation = async ({ database_url, data_dir }: Config): Promise<string> => {

@@ -136,7 +136,7 @@ const createRoutes = ({
   context,
   mcp,
   resolve,
-  folderOf,
+  findTerminalFolder,
   ...notices
 }: HttpApiOptions) => {
   const editResults = new OnceByName<EditedFiles>();

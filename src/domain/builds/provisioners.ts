@@ -42,7 +42,7 @@ export const makeProvisioners = (
     clock,
     accessUrl: () => getContainerAccessUrl(config.docker_access_url, accessUrl()),
     program: config.agent_binary,
-    cutOff: findContainerAccessProblem(config),
+    unreachableReason: findContainerAccessProblem(config),
     repositories,
     repositoryImages: config.repository_images_mb * 1024 * 1024,
     registry: toImageRegistry(config),
@@ -54,7 +54,7 @@ export const makeProvisioners = (
     accessUrl,
     environment,
     command: daemon,
-    orphanTimeout: config.local_daemon_orphan_timeout,
+    orphanTimeoutMs: config.local_daemon_orphan_timeout,
     user: config.local_workspace_user,
     refusal: explainNoLocal(config),
   });

@@ -303,8 +303,9 @@ const checkDocker = async (config: Config, clock: Clock): Promise<Finding> => {
     clock,
     accessUrl,
   }).findProblem();
-  const cutOff = problem === undefined ? findContainerAccessProblem(config) : undefined;
-  if (cutOff !== undefined) return { name: "docker", status: "warn", detail: `the engine responds. ${cutOff}` };
+  const accessProblem = problem === undefined ? findContainerAccessProblem(config) : undefined;
+  if (accessProblem !== undefined)
+    return { name: "docker", status: "warn", detail: `the engine responds. ${accessProblem}` };
   const detail = problem === undefined ? "the engine responds" : `Docker workspaces are not available: ${problem}`;
   return { name: "docker", status: problem !== undefined && docker_host !== undefined ? "warn" : "ok", detail };
 };

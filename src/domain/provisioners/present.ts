@@ -74,7 +74,7 @@ export const presentDaemon = async (
     status: worker ? (job ? "busy" : "idle") : "offline",
     current_job: job === undefined ? null : await presentJob(deps, job, caller),
     created_at: toRfc3339(row.created_at),
-    last_seen_at: toRfc3339(worker ? deps.clock.now() - Math.round(worker.silence) : row.last_seen_at),
+    last_seen_at: toRfc3339(worker ? deps.clock.now() - Math.round(worker.silence_ms) : row.last_seen_at),
   };
 };
 
