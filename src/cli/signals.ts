@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 // A terminal sends Ctrl-C to every process of the job, and npm forwards it: that is one signal, not two.
 const SAME_SIGNAL_MS = 300;
 
-/** Returns the listener for SIGINT and SIGTERM. `stop` is called once; `end` if the user insists. */
+/** Returns the listener for SIGINT and SIGTERM. Calls `stop` for the first signal and `end` for a second Ctrl-C. */
 export const createSignalListener = (
   clock: Clock,
   act: { stop(signal: string): void; end(): void },

@@ -1,5 +1,5 @@
-// The program's streams for everything except whole lines: keys and pipes on standard input, bytes on standard output, the terminal's size.
-// Created once by src/main.ts and passed to commands; the only code that uses the process's own streams.
+// Access to the program's streams beyond printing lines: keys and pipes on standard input, bytes on standard output, and the terminal's
+// size. Created once by src/main.ts and passed to commands; the only code that uses the process's own streams.
 
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import type { Output } from "./output.ts";

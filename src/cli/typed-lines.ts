@@ -1,10 +1,10 @@
-// Reads lines typed while the program continues: from the first question on, so that a question can be withdrawn and another asked. Input
-// typed before a question was shown is discarded, because it was not an answer to it.
+// Reads lines that the user types while the program continues, so that a question can be withdrawn and replaced. Reading begins with the
+// first question. Input that was typed before a question was shown is discarded, because it does not answer the question.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Streams } from "./streams.ts";
 
-/** Input that was already read from the terminal but not delivered arrives within this time. */
+/** Input that has been read from the terminal but not delivered yet arrives within this time. */
 const DELIVERY_DELAY_MS = 30;
 
 export class TypedLines {
@@ -26,7 +26,7 @@ export class TypedLines {
   /** Returns the next line; undefined at the end of input, or as soon as the question is withdrawn. */
   async line(question: string, withdrawn: AbortSignal): Promise<string | undefined> {
     this.#streams.forget();
-    // Not earlier: a background program that reads from a terminal is stopped.
+    // Reading must not begin earlier, because the system stops a background program that reads from a terminal.
     if (!this.#isReading) void this.#read();
     else await pause(this.#clock, DELIVERY_DELAY_MS);
     if (withdrawn.aborted) return undefined;

@@ -4,8 +4,8 @@ import { VerbFailure } from "./failure.ts";
 import { toPlainLine } from "./text.ts";
 
 /**
- * Returns an error such as `there is no workspace dvv. Did you mean dev? ...`. `names` are searched if available; `list` is the command
- * that shows them.
+ * Returns an error such as `there is no workspace dvv. Did you mean dev? ...`. `names` are searched for the closest match; `list` is
+ * the command that shows them.
  */
 export const toUnknownNameError = async (
   what: string,

@@ -29,8 +29,8 @@ export const agentExternalAuth = (ctx: ApiContext) =>
         const wait = new LinkWait(ctx, caller, provider.id, request);
         try {
           // The subscription must exist before this read, or a link made in between would be lost.
-          const known = await loadToken(ctx, caller, provider);
-          if (known) return known;
+          const token = await loadToken(ctx, caller, provider);
+          if (token) return token;
           ctx.requests.exempt(request);
           if (request.signal.aborted) wait.end();
           request.signal.addEventListener("abort", () => wait.end(), { once: true });

@@ -100,8 +100,8 @@ export class LogFollowers {
   }
 
   /**
-   * Unfollows the sockets that have already read some of these lines and sends them only the rest. Returns functions that make the sockets
-   * follow again.
+   * Unfollows the sockets that have already read some of these lines, and sends them only the lines they lack. Returns functions that make
+   * the sockets follow again.
    */
   #setAside(agent_id: string, logs: readonly AgentLog[]): (() => void)[] {
     const fresh = this.#followedAgents.get(agent_id)?.fresh ?? new Map<Socket, number>();

@@ -71,7 +71,7 @@ const streamEvents = (ctx: ApiContext, request: Request, claim: Claim): Response
     return () => claim.dispose();
   });
 
-/** `unheard`: the agent created by the claim has not reported anything yet. */
+/** `unheard`: true while the agent that the claim created has not reported anything. */
 type ClaimState =
   | { readonly phase: "waiting" }
   | { readonly phase: "none" }

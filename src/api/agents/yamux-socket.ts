@@ -16,7 +16,7 @@ export type YamuxSocketOptions = {
   readonly alive?: (round_trip_ms: number) => void;
 };
 
-/** Unread bytes of all streams: of an agent's calls, and of the tunnel, where slow clients of apps leave bytes unread. */
+/** Maximum unread bytes of all streams together. In a tunnel, slow clients of apps leave bytes unread. */
 const MAX_UNREAD = { server: 16 * 1024 * 1024, client: 64 * 1024 * 1024 };
 
 const TAKEN_OVER = "a newer build has taken over";

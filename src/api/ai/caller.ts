@@ -49,10 +49,10 @@ export const identifyGatewayCaller = async (
   return isChatToken(token) ? identifyChat(token, who) : identifyPerson(token, request, who);
 };
 
-/** What a token depends on: the workspace and its agent, and the accounts of people with their roles and groups. */
+/** Whose access a token depends on: its workspace, its agent, and users with their roles and groups. */
 type Depends = { readonly agent_id: string; readonly workspace_id: string; readonly user_ids: readonly string[] };
 
-/** Looks at the token again whenever something ends that it depends on. */
+/** Checks the token again whenever access that it depends on may have ended. */
 const watchToken =
   (
     { agent_id, workspace_id, user_ids }: Depends,
@@ -97,7 +97,7 @@ const NOT_A_MEMBER: Refusal = {
   message: "The owner of this token is not a member of the organization.",
 };
 
-/** What they spent would count for no organization and for no group's budget. */
+/** Their usage would count towards no organization's and no group's budget. */
 const NO_ORGANIZATION: Refusal = {
   status: 403,
   code: "permission_denied",

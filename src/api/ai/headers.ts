@@ -18,7 +18,7 @@ const HOP_BY_HOP = [
 
 /**
  * Headers that model APIs and their clients define. Others are dropped, because a provider can be a gateway that takes its instructions
- * from headers, such as another host to send the organization's key to. Credentials and the account to charge are never passed on.
+ * from headers, such as another host to send the organization's key to. Credentials and account IDs are never passed on.
  */
 const PASSED_REQUEST_HEADERS = new Set([
   ...["accept", "accept-language", "content-type", "user-agent", "idempotency-key", "traceparent", "tracestate"],
@@ -33,7 +33,7 @@ const PASSED_REQUEST_PREFIX = /^(?:x-stainless-|x-codex-)/;
 const ORIGIN_HEADERS =
   /^(?:content-security-policy|x-frame-options|x-content-type-options|x-xss-protection|(?:permissions|feature|document|referrer)-policy|cross-origin-|origin-|access-control-|timing-allow-origin|report-to|reporting-endpoints|nel$|public-key-pins|expect-ct|set-cookie|refresh|sec-|speculation-rules|supports-loading-mode|x-dns-prefetch-control|x-permitted-cross-domain-policies)/;
 
-/** Headers that let a proxy store an answer, or answer from its cache. */
+/** Headers that let a proxy store a response, or respond from its cache. */
 const CACHE_HEADERS =
   /^(?:cache-control|pragma|expires|age|etag|last-modified|vary|surrogate-|edge-|cdn-|.*-cache-control$)/;
 
@@ -46,12 +46,12 @@ const DROPPED_RESPONSE_HEADERS = new Set([
   ...["openai-organization", "openai-project", "anthropic-organization-id"],
 ]);
 
-/** What answers of model APIs are. Anything else passes as text that no browser shows as a page. */
+/** The content types of model APIs. A response of any other type is returned as plain text, so that no browser shows it as a page. */
 const ANSWER_TYPE =
   /^(?:application\/(?:[a-z0-9.-]+\+)?json|application\/x-ndjson|text\/event-stream|text\/plain)(?:\s*;|$)/i;
 const PLAIN_TEXT = "text/plain; charset=utf-8";
 
-/** What every answer of the gateway says to browsers and proxies, so that nothing in it is ever a page of this server, or kept. */
+/** Headers of every response of the gateway: browsers do not show it as a page of this server, and proxies do not store it. */
 const BROWSER_HEADERS = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -59,7 +59,7 @@ const BROWSER_HEADERS = {
   "x-frame-options": "DENY",
 } as const;
 
-/** Returns the same answer with the server's own headers for browsers. */
+/** Adds the server's own headers for browsers to a response and returns it. */
 export const addBrowserHeaders = (response: Response): Response => {
   for (const [name, value] of Object.entries(BROWSER_HEADERS)) response.headers.set(name, value);
   return response;
@@ -70,30 +70,30 @@ const ANTHROPIC_VERSION = "2023-06-01";
 
 /** Returns the headers for the provider, with its key. */
 export const toProviderHeaders = (from: Headers, dialect: Dialect, key: string): Headers => {
-  const sent = new Headers();
-  const named = listConnectionHeaders(from.get("connection"));
+  const headers = new Headers();
+  const hopByHop = listConnectionHeaders(from.get("connection"));
   for (const [name, value] of from) {
     const isPassed = PASSED_REQUEST_HEADERS.has(name) || PASSED_REQUEST_PREFIX.test(name);
-    if (isPassed && !named.has(name)) sent.append(name, value);
+    if (isPassed && !hopByHop.has(name)) headers.append(name, value);
   }
   // Usage is read from the response while it passes, so it must not be compressed.
-  sent.set("accept-encoding", "identity");
-  if (dialect === "anthropic" && !sent.has("anthropic-version")) sent.set("anthropic-version", ANTHROPIC_VERSION);
-  if (key === "") return sent;
-  if (dialect === "anthropic") sent.set("x-api-key", key);
-  else if (dialect === "google") sent.set("x-goog-api-key", key);
-  else sent.set("authorization", `Bearer ${key}`);
-  return sent;
+  headers.set("accept-encoding", "identity");
+  if (dialect === "anthropic" && !headers.has("anthropic-version")) headers.set("anthropic-version", ANTHROPIC_VERSION);
+  if (key === "") return headers;
+  if (dialect === "anthropic") headers.set("x-api-key", key);
+  else if (dialect === "google") headers.set("x-goog-api-key", key);
+  else headers.set("authorization", `Bearer ${key}`);
+  return headers;
 };
 
 /** Returns the headers for the caller, without any that contain the provider's key. */
 export const toCallerHeaders = (from: Headers, key: string): Headers => {
   const returned = new Headers();
-  const named = listConnectionHeaders(from.get("connection"));
+  const hopByHop = listConnectionHeaders(from.get("connection"));
   for (const [name, value] of from) {
     const hasKey = key !== "" && (value.includes(key) || name.includes(key.toLowerCase()));
     const isOurs = DROPPED_RESPONSE_HEADERS.has(name) || ORIGIN_HEADERS.test(name) || name.startsWith("cf-");
-    const isForProxies = named.has(name) || CACHE_HEADERS.test(name) || isInstruction(name);
+    const isForProxies = hopByHop.has(name) || CACHE_HEADERS.test(name) || isInstruction(name);
     if (!hasKey && !isOurs && !isForProxies) returned.append(name, value);
   }
   const type = from.get("content-type")?.trim() ?? "";
@@ -108,15 +108,15 @@ export const findProviderRequestId = (from: Headers, key: string): string => {
 };
 
 /**
- * Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: none exists. Only clients of
- * Gemini send keys in addresses, which logs of proxies keep.
+ * Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined if none exists. Only clients of
+ * Gemini may send keys in URLs, because proxies log URLs.
  */
 export const findToken = (request: Request, dialect: Dialect): string | undefined => {
   const { headers } = request;
   const bearer = /^bearer\s+(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-  const given = headers.get("x-api-key") ?? headers.get("x-goog-api-key") ?? bearer;
-  const inAddress = dialect === "google" ? new URL(request.url).searchParams.get("key") : null;
-  return (given ?? inAddress ?? undefined)?.trim() || undefined;
+  const fromHeader = headers.get("x-api-key") ?? headers.get("x-goog-api-key") ?? bearer;
+  const inUrl = dialect === "google" ? new URL(request.url).searchParams.get("key") : null;
+  return (fromHeader ?? inUrl ?? undefined)?.trim() || undefined;
 };
 
 /** Parameters common to all Google APIs that do not affect how the gateway reads the response. */

@@ -1,12 +1,12 @@
-// Limits the number of open model calls, and takes the memory for their requests: a request of up to 64 MiB stays in memory until its response
-// ends, as bytes, as a value, and as what is sent to the provider.
+// Limits the number of open model calls, and reserves the memory for their requests. A request of up to 64 MiB stays in memory until its
+// response ends: as received bytes, as a parsed value, and as the bytes sent to the provider.
 import type { Clock } from "#base/clock.ts";
 import type { MemoryHold, MemoryShare } from "#base/system/memory-share.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 
 const MAX_CALLS = 2_000;
 const MAX_USER_CALLS = 100;
-/** A request without memory after this time is refused. Its body waits at its caller. */
+/** A request that gets no memory within this time is refused. Its body is not read before. */
 const MAX_WAIT_MS = 10_000;
 const RETRY_AFTER_S = 5;
 
@@ -31,20 +31,19 @@ export class OpenCalls {
   /** Number of open calls. */
   count = 0;
 
-  /** `memory`: the share that chats use, too. */
+  /** `memory`: the same share that chats use. */
   constructor(clock: Clock, memory: MemoryShare) {
     this.#clock = clock;
     this.#memory = memory;
   }
 
   /**
-   * Takes a slot for a request of at most `most` bytes, and waits some time for its memory. Refuses if the limits of the caller or of the
-   * server do not allow it.
+   * Takes a slot for a request of at most `maxBytes`, and waits for its memory. Refuses if the caller or the server has reached a limit.
    */
-  async open(user_id: string, most: number, signal: AbortSignal): Promise<OpenSlot | Refusal> {
-    if (this.count >= MAX_CALLS || this.#countOf(user_id) >= MAX_USER_CALLS) return REFUSAL;
+  async open(user_id: string, maxBytes: number, signal: AbortSignal): Promise<OpenSlot | Refusal> {
+    if (this.count >= MAX_CALLS || this.#countCalls(user_id) >= MAX_USER_CALLS) return REFUSAL;
     this.#add(user_id, 1);
-    const memory = await this.#takeMemory(user_id, most, signal);
+    const memory = await this.#takeMemory(user_id, maxBytes, signal);
     if (!memory) {
       this.#add(user_id, -1);
       return REFUSAL;
@@ -61,26 +60,26 @@ export class OpenCalls {
     };
   }
 
-  async #takeMemory(user_id: string, most: number, signal: AbortSignal): Promise<MemoryHold | undefined> {
-    const late = new AbortController();
-    const timer = this.#clock.after(MAX_WAIT_MS, () => late.abort());
+  async #takeMemory(user_id: string, maxBytes: number, signal: AbortSignal): Promise<MemoryHold | undefined> {
+    const timeout = new AbortController();
+    const timer = this.#clock.after(MAX_WAIT_MS, () => timeout.abort());
     try {
-      return await this.#memory.take(user_id, most, AbortSignal.any([signal, late.signal]));
+      return await this.#memory.take(user_id, maxBytes, AbortSignal.any([signal, timeout.signal]));
     } catch {
-      // Its caller has left, or has waited for too long.
+      // The caller has disconnected, or the wait took too long.
       return undefined;
     } finally {
       timer.cancel();
     }
   }
 
-  #countOf(user_id: string): number {
+  #countCalls(user_id: string): number {
     return this.#users.get(user_id) ?? 0;
   }
 
   #add(user_id: string, by: 1 | -1): void {
     this.count += by;
-    const count = this.#countOf(user_id) + by;
+    const count = this.#countCalls(user_id) + by;
     if (count === 0) this.#users.delete(user_id);
     else this.#users.set(user_id, count);
   }

@@ -40,7 +40,7 @@ const countHops = (headers: Headers): number => {
 /** Returns whether a request has passed through apps or ports too often. */
 export const isLoop = (headers: Headers): boolean => countHops(headers) >= MAX_HOPS;
 
-/** Headers that are set again or are meant only for this server. */
+/** Headers that this server replaces, or that are meant only for this server. */
 const DROPPED_HEADERS = new Set([HOPS_HEADER, "forwarded", "x-real-ip", "expect", "http2-settings", "content-length"]);
 
 export type ForwardedClient = {
@@ -103,7 +103,10 @@ const isOurPair = (pair: string): boolean => {
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
 const ORIGIN_WIDE = new Set(["strict-transport-security", "public-key-pins", "nel", "report-to"]);
 
-/** Which pages may load a response as a script, an image or data: all; the app's own; or, for this request, those of the workspace's apps. */
+/**
+ * Which pages may load a response as a script, an image or data: all pages; the app's own; or, for this request, pages of the workspace's
+ * apps.
+ */
 export type SubresourcePolicy = "open" | "own" | "workspace";
 
 type ResponseContext = {
@@ -122,7 +125,7 @@ export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, subreso
   const headers = new Headers();
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name) || name === "alt-svc" || name === "set-cookie") continue;
-    // Browsers clear the cookies of the whole domain, the server's among them.
+    // Browsers would clear the cookies of the whole domain, including the server's.
     if (name === "clear-site-data" || isInstruction(name)) continue;
     if (prefix !== "" && name === "service-worker-allowed") {
       headers.append(name, limitScope(prefix, value));
@@ -173,7 +176,7 @@ const SANDBOX = "sandbox allow-scripts allow-forms allow-popups allow-modals all
 /** Restricts an app's cookie to its own host and path. Returns undefined for a cookie with one of Slipway's names. */
 const limitCookie = (cookie: string, prefix: string): string | undefined => {
   const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
-  // Of a cookie without a name, browsers send the value alone, which can look like a name.
+  // For a cookie without a name, browsers send only the value, which can look like a name.
   if (parseCookieName(pair) === "" || isOurCookie(parseCookieName(pair))) return undefined;
   const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
   if (prefix === "") return [pair, ...kept].join("; ");

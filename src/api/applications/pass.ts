@@ -1,5 +1,5 @@
-// One request on its way to an app and its answer on the way back: bodies stream as fast as the slower side takes them, and everything
-// ends when the client, the app, the caller's right or the server does (rules AX-6, AX-9, AX-15).
+// Forwards one request to an app and the app's response to the client. Bodies are streamed with backpressure. Everything ends when the
+// client or the app disconnects, the caller loses access, or the server stops (rules AX-6, AX-9, AX-15).
 
 import type { Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -34,7 +34,7 @@ export type Passing = OpenedApp & {
   readonly path: string;
   /** Its pages get an opaque origin. */
   readonly sandboxed: boolean;
-  /** The pages that may load this as a part of theirs. */
+  /** Which pages may load this response as a subresource. */
   readonly subresources: SubresourcePolicy;
   used(): void;
   trouble(trouble: Trouble): Response | Promise<Response>;
@@ -42,7 +42,7 @@ export type Passing = OpenedApp & {
 
 /**
  * Returns the app's response, or an error page explaining why none exists. Throws 503 when too many requests are open, or too many bodies
- * are on their way to apps.
+ * are in transit to apps.
  */
 export const forwardRequest = async (ctx: ApiContext, request: Request, passing: Passing): Promise<Response> => {
   const { headers, method } = request;
@@ -122,7 +122,7 @@ class Flow {
   /** The user whose connection this is. */
   readonly who: string;
   isLate = false;
-  /** Its body was ended because it arrived too slowly. */
+  /** True when the request body was canceled because it arrived too slowly. */
   isSlow = false;
 
   constructor(ctx: ApiContext, request: Request, passing: Passing) {
@@ -145,7 +145,7 @@ class Flow {
 
   readonly cut = (): void => this.#abort.abort();
 
-  /** Returns the body as sent to the app. Throws 503 when too many are on their way. */
+  /** Returns the body as sent to the app. Throws 503 when too many bodies are in transit. */
   takeBody(): { body?: AsyncIterable<Uint8Array>; length?: number } {
     const { headers } = this.#request;
     const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));

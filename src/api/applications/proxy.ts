@@ -183,7 +183,7 @@ export class AppProxy {
       if (by && byCookie) url.search = withPair(query, KEY_PARAMETER, this.#handOver.offer(by.caller, app.label));
       return redirect(url.href);
     }
-    // The parts of a public app load without a cookie, too.
+    // Subresources of a public app load even without a cookie.
     if (app.isPublic || readCookie(request, BY_PATH) !== undefined) return undefined;
     const here = `${prefix}${rest || "/"}${query}`;
     if (hasPair(getQuery(request.url), BY_PATH)) {
@@ -234,7 +234,7 @@ const getQuery = (url: string): string => {
   return at < 0 ? "" : url.slice(at);
 };
 
-/** Returns whether a browser is opening a page, not loading a part of one. */
+/** Returns whether a browser is opening a page, not loading a subresource. */
 const isNavigation = (request: Request): boolean =>
   acceptsPage(request) && [null, "document", "iframe", "frame"].includes(request.headers.get("sec-fetch-dest"));
 

@@ -98,8 +98,8 @@ export class RejectedChanges {
     try {
       const thing = await target.find(asked);
       if (!thing) return;
-      const { action: given, ...about } = thing;
-      const entry = { ...about, now, status_code, action: given ?? target.action };
+      const { action: actionFromBody, ...fields } = thing;
+      const entry = { ...fields, now, status_code, action: actionFromBody ?? target.action };
       await auditRefused(this.#store, origin, entry);
     } catch (error) {
       log("audit").warn("cannot write the audit entry of a rejected change", { error });

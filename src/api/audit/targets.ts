@@ -94,7 +94,7 @@ const findWorkspaceTarget = async (store: Store, id: string) => {
   const found = await store.get(findWorkspaceAccessRow({ id }));
   if (!found || found.deleted) return undefined;
   const { name, organization_id } = found;
-  return { name, about: { organization_id, workspace_id: id, resource_id: id, target: name } };
+  return { name, fields: { organization_id, workspace_id: id, resource_id: id, target: name } };
 };
 
 export const user: FindTarget = async (requested) => {
@@ -235,7 +235,7 @@ export const templateVersion: FindTarget = async ({ store, params }) => {
 
 export const workspace: FindTarget = async ({ store, params }) => {
   const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
-  return found && { ...found.about, resource_type: "workspace" };
+  return found && { ...found.fields, resource_type: "workspace" };
 };
 
 /** An existing port share, or the workspace for a new one. */
@@ -244,13 +244,13 @@ const makePortShareTarget =
   async ({ store, params, body }) => {
     const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
     if (!found) return undefined;
-    const about = { ...found.about, resource_type: "port_share" } as const;
+    const fields = { ...found.fields, resource_type: "port_share" } as const;
     const { agent_name, port } = (body ?? {}) as { agent_name?: unknown; port?: unknown };
-    const shares = await store.all(listStoredPortShares({ workspace_id: found.about.workspace_id }));
+    const shares = await store.all(listStoredPortShares({ workspace_id: found.fields.workspace_id }));
     const share = shares.find((one) => one.agent_name === agent_name && one.port === port);
-    if (!share) return isNew ? about : undefined;
+    if (!share) return isNew ? fields : undefined;
     return {
-      ...about,
+      ...fields,
       target: `${found.name} ${share.agent_name}:${share.port}`,
       ...(isNew ? { action: "write" } : {}),
     };
@@ -261,21 +261,21 @@ export const newPortShare = makePortShareTarget(true);
 /** A snapshot that was not created: it has no ID. */
 export const newSnapshot: FindTarget = async ({ store, params }) => {
   const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
-  return found && { ...found.about, resource_type: "workspace_snapshot", resource_id: NIL_UUID };
+  return found && { ...found.fields, resource_type: "workspace_snapshot", resource_id: NIL_UUID };
 };
 
 export const snapshot: FindTarget = async ({ store, params }) => {
   const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   const row = found && (await store.get(findSnapshot({ id: getPathId(params, "snapshot") })));
-  if (!found || row?.workspace_id !== found.about.workspace_id) return undefined;
-  return { ...found.about, resource_type: "workspace_snapshot", resource_id: row.id, target: row.name || found.name };
+  if (!found || row?.workspace_id !== found.fields.workspace_id) return undefined;
+  return { ...found.fields, resource_type: "workspace_snapshot", resource_id: row.id, target: row.name || found.name };
 };
 
 export const homeBackup: FindTarget = async ({ store, params }) => {
   const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   const row = found && (await store.get(findHomeBackup({ id: getPathId(params, "backup") })));
-  if (!found || row?.workspace_id !== found.about.workspace_id) return undefined;
-  return { ...found.about, resource_type: "workspace_snapshot", resource_id: row.id, target: found.name };
+  if (!found || row?.workspace_id !== found.fields.workspace_id) return undefined;
+  return { ...found.fields, resource_type: "workspace_snapshot", resource_id: row.id, target: found.name };
 };
 
 const buildTarget = (name: string, id: string) =>
@@ -287,16 +287,16 @@ export const newBuild: FindTarget = async ({ store, params, body }) => {
   if (!found) return undefined;
   const { transition } = (body ?? {}) as { transition?: unknown };
   const action = TRANSITIONS.find((one) => one === transition);
-  const about = { ...found.about, ...buildTarget(found.name, found.about.workspace_id), resource_id: NIL_UUID };
-  return action ? { ...about, action } : about;
+  const fields = { ...found.fields, ...buildTarget(found.name, found.fields.workspace_id), resource_id: NIL_UUID };
+  return action ? { ...fields, action } : fields;
 };
 
 /** A restart that was not started. */
 export const restart: FindTarget = async ({ store, params }) => {
   const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   if (!found) return undefined;
-  const build = buildTarget(found.name, found.about.workspace_id);
-  return { ...found.about, ...build, resource_id: NIL_UUID, action: "start" };
+  const build = buildTarget(found.name, found.fields.workspace_id);
+  return { ...found.fields, ...build, resource_id: NIL_UUID, action: "start" };
 };
 
 export const workspaceBuild: FindTarget = async ({ store, params }) => {
@@ -304,7 +304,7 @@ export const workspaceBuild: FindTarget = async ({ store, params }) => {
   const found = row && (await findWorkspaceTarget(store, row.workspace_id));
   if (!found) return undefined;
   return {
-    ...found.about,
+    ...found.fields,
     ...buildTarget(found.name, row.workspace_id),
     resource_id: row.id,
     build_reason: row.reason,

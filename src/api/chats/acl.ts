@@ -22,7 +22,7 @@ import { chatPath, tags } from "./paths.ts";
 
 const user = true;
 const params = chatPath;
-/** More entries than a person would send in one request; each one is looked up. */
+/** Maximum entries in one request. More than a person would send; limited because each entry is looked up. */
 const MAX_CHANGES = 500;
 const CHAT_ROLES = ["read"] as const;
 

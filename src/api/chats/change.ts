@@ -58,14 +58,14 @@ const buildPatch = async (
   const change = { patch, pin: pin_order ?? null };
   const asks = await shouldStartAsking(ctx, chat.id, patch, caller);
   if (permission_mode === undefined) return { ...change, asks };
-  // What the chat may do elsewhere, it may not do on the server's machine only because an application repeats its request.
+  // A chat that needs no approvals elsewhere must not get that on the server's machine because an application repeats its request.
   if (caller.is_application && asks && isLooserMode(permission_mode, "ask")) throw loosened();
   return { ...change, permission_mode };
 };
 
 /**
- * Rejects with 403 if an application would allow the chat more, also by ending plan mode: that would continue after its authorization has
- * ended (rule OA-23).
+ * Rejects with 403 if an application would give the chat more permissions, including by ending plan mode: the chat would keep them after
+ * the application's authorization has ended (rule OA-23).
  */
 export const requireNotLoosened = async (
   { store }: Pick<ApiContext, "store">,
@@ -84,8 +84,8 @@ export const requireNotLoosened = async (
 const loosened = (): AppError => forbidden("An application cannot allow a chat to do more.");
 
 /**
- * Returns whether the chat must ask for permission from now on: it must when a chat started in the UI, or any chat by an application, moves
- * into a workspace on the server's machine and neither the request nor its owner sets permissions.
+ * Returns whether the chat must ask for permission after this change. It must if it moves into a workspace on the server's machine, was
+ * started in the UI or is moved by an application, and neither the request nor its owner sets permissions.
  */
 const shouldStartAsking = async (
   { store }: ApiContext,

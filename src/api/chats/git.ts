@@ -80,7 +80,7 @@ class GitStream implements SocketHandler {
     });
   }
 
-  /** Hides the secrets that the results of the chat's tools hide, too. */
+  /** Hides the same secrets that are hidden in results of the chat's tools. */
   async #mask({ repositories, ...message }: GitMessage): Promise<GitMessage> {
     const { id: chat_id, owner_id, workspace_id } = this.#chat;
     const mask = new SecretMask(await loadKnownSecrets(this.#ctx, { chat_id, owner_id, workspace_id }));

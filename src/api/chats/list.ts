@@ -31,7 +31,7 @@ export const listChats = async (ctx: ApiContext, caller: UserCaller, query: List
   ]);
   const byId = new Map(views.map((view) => [view.chat.id, view]));
   const byRoot = Map.groupBy(children, ({ chat }) => chat.parent_chat_id);
-  // A chat that was deleted since is in no answer.
+  // A chat that was deleted in the meantime is left out.
   return ids.flatMap((id) => {
     const view = byId.get(id);
     return view ? [presentChat(view, byRoot.get(id) ?? [])] : [];
@@ -76,7 +76,7 @@ const parseFilter = (text: string, labels: readonly string[], caller: UserCaller
   return { filter, search: wanted };
 };
 
-/** Returns the IDs that chats are shared with for this user to read them: their own and their groups' IDs. */
+/** Returns the IDs through which chats can be shared with this user: the user's ID and their groups' IDs. */
 export const toSharers = (caller: UserCaller): string[] => [caller.user_id, ...caller.groups];
 
 const parseNumberFilter = (search: SearchQuery): number | undefined => {
@@ -94,7 +94,7 @@ const parseAddressFilter = (search: SearchQuery): string | undefined => {
   return address;
 };
 
-/** As many as a chat has at most. */
+/** Equal to the maximum number of labels of a chat. */
 const MAX_LABELS = 50;
 
 const parseLabels = (labels: readonly string[]): { key: string; value: string }[] => {

@@ -47,7 +47,7 @@ export const chatPermissions = (ctx: ApiContext) =>
       "/:chat/permissions",
       async ({ caller, params, body, set }) => {
         const { id } = await loadOwnChat(ctx, params.chat, caller);
-        // The rule would outlive the application's authorization has ended.
+        // The rule would apply even after the application's authorization has ended.
         if (
           caller.is_application &&
           body.answers.some(({ decision, scope }) => decision === "allow" && scope === "always")

@@ -12,7 +12,7 @@ type State = {
   readonly key_id: string;
   readonly verifier: string;
   readonly until: number;
-  /** Where the person was sent, and where the code goes. */
+  /** The URL to which the user was sent, and the URL to which the code is sent. */
   readonly place: string;
 };
 
@@ -36,7 +36,7 @@ export const createState = ({ clock, encryption }: Deps, caller: UserCaller, pro
 
 /**
  * Returns the verifier in a state. Rejects with 400 unless this session started it at this provider less than ten minutes ago, and the
- * code would still go where the person was sent for.
+ * provider's URLs are still the same.
  */
 export const openVerifier = (
   { clock, encryption }: Deps,

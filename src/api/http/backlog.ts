@@ -1,4 +1,4 @@
-// Limits the bytes that wait for all slow clients together. Each can have a frame of megabytes waiting, and no other limit covers their sum.
+// Limits the total bytes that wait for slow clients. Megabytes can wait for each client, and no other limit covers the sum.
 import { log } from "#base/log.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 
@@ -8,32 +8,32 @@ const MEMORY_SHARE = 1 / 8;
 export type Behind = {
   /** Bytes that wait for the client. */
   readonly waiting: number;
-  /** Such as a user ID. */
+  /** Whose connection it is, such as a user ID. */
   readonly holder: string | undefined;
-  /** Must free what waits immediately. */
+  /** Must free the waiting bytes immediately. */
   terminate(): void;
 };
 
 export class Backlog {
   readonly #behind = new Set<Behind>();
-  readonly #least: number;
+  readonly #ignoredBytes: number;
   readonly #limit: number;
 
-  /** Connections with at most `least` bytes are not counted. */
-  constructor(least: number, limit = shareOfMemory(MEMORY_SHARE)) {
-    this.#least = least;
+  /** Connections with at most `ignoredBytes` waiting bytes are not counted. */
+  constructor(ignoredBytes: number, limit = shareOfMemory(MEMORY_SHARE)) {
+    this.#ignoredBytes = ignoredBytes;
     this.#limit = limit;
   }
 
-  /** Notes a connection after a send. Beyond the limit, the holder with the most bytes loses its connections that are behind. */
+  /** Checks a connection after a send. If the limit is exceeded, closes the slow connections of the holder with the most waiting bytes. */
   note(connection: Behind): void {
-    if (connection.waiting <= this.#least) return;
+    if (connection.waiting <= this.#ignoredBytes) return;
     this.#behind.add(connection);
     const bytes = new Map<string | undefined, number>();
     let sum = 0;
     for (const one of this.#behind) {
       const { waiting } = one;
-      if (waiting <= this.#least) this.#behind.delete(one);
+      if (waiting <= this.#ignoredBytes) this.#behind.delete(one);
       else {
         sum += waiting;
         bytes.set(one.holder, (bytes.get(one.holder) ?? 0) + waiting);

@@ -42,7 +42,7 @@ export const findSender = (identity: Identity): Caller | undefined => {
   return identity instanceof AppError ? undefined : identity;
 };
 
-/** Finds the identity of a request's sender in what is stored now. */
+/** Looks up the current identity of a request's sender in the store. */
 export type IdentitySource = { readonly clock: Pick<Clock, "monotonic">; readonly identify: () => Promise<Identity> };
 
 type Sender = { readonly identity: Identity; readonly identified_at: number; readonly source: IdentitySource };
@@ -59,7 +59,7 @@ export const identifySender = async (request: Request, source: IdentitySource): 
   return identity;
 };
 
-/** A body that arrives more slowly than this may have been held back until rights have ended. */
+/** After a body that arrives more slowly than this, the caller is identified again, because their access may have ended. */
 export const MAX_IDENTITY_AGE_MS = 250;
 
 /**

@@ -1,22 +1,22 @@
-// Names and reads the cookies that sign a browser in. An app's host may share a domain with the access URL, and its pages may set cookies for
-// that whole domain: none of them must be accepted as one of the server's (rule ID-31). Pure.
+// Names and reads the cookies that sign a browser in. An app's host may share a domain with the access URL, and its pages may set cookies
+// for that whole domain: none of them must be accepted as one of the server's (rule ID-31). Pure.
 
 export const SESSION_COOKIE = "service_session_token";
 /** The session on an app's own host. */
 export const APP_COOKIE = "service_app_session";
-/** A sign-in at a provider that has been started; the provider's ID follows. */
+/** The cookie of a started sign-in at a provider; the provider's ID is appended. */
 export const STATE_COOKIE = "service_oidc_state_";
 /** The session cookie's name in the API that Slipway is compatible with. */
 export const UPSTREAM_COOKIE = "coder_session_token";
 
 /**
- * Returns the name of a cookie that only the server's own host may set. Browsers enforce that for names with `__Host-`, which they accept over
- * https only.
+ * Returns the name of a cookie that only the server's own host may set. Browsers enforce that for names with `__Host-`, which they accept
+ * over https only.
  */
 export const toHostCookie = (name: string, accessUrl: URL): string =>
   accessUrl.protocol === "https:" ? `__Host-${name}` : name;
 
-/** Returns the attributes that every such cookie has. A `max_age` of 0 deletes it. In seconds. */
+/** Returns the attributes that every such cookie has. `max_age` is in seconds; 0 deletes the cookie. */
 export const formatCookieAttributes = (accessUrl: URL, max_age: number): string =>
   `Path=/; HttpOnly; SameSite=Lax; Max-Age=${max_age}${accessUrl.protocol === "https:" ? "; Secure" : ""}`;
 
@@ -34,7 +34,7 @@ export const readCookies = (cookies: string, name: string): string[] => {
   return [...values];
 };
 
-/** Returns the value of a cookie; undefined if it is missing, or if there are two, of which one may come from another host. */
+/** Returns the value of a cookie; undefined if it is missing, or if there are two, because one of them may come from another host. */
 export const readCookie = ({ headers }: Request, name: string): string | undefined => {
   const values = readCookies(headers.get("cookie") ?? "", name);
   return values.length === 1 ? values[0] : undefined;

@@ -1,4 +1,4 @@
-// For routes that ask an agent's daemon: opens a WebSocket whose messages they relay, and limits the memory of large answers.
+// Connects routes to an agent's daemon: opens a WebSocket for relaying its messages, and limits the memory of large responses.
 import { AppError } from "#base/errors.ts";
 import { generateBytes } from "#base/ids.ts";
 import { refusal } from "#domain/agents/containers.ts";
@@ -7,20 +7,20 @@ import type { ApiContext } from "../context.ts";
 
 const TIMEOUT_MS = 30_000;
 const MEMORY_TIMEOUT_MS = 10_000;
-/** An agent that sends a large message more slowly would keep memory from others. */
+/** Maximum time for one large message, because its memory is unavailable to others until it is complete. */
 const MESSAGE_TIMEOUT_MS = 60_000;
-/** Smaller messages never wait. One can be incomplete in each of thousands of sockets. */
+/** Smaller messages do not wait for memory. Thousands of sockets can each have one incomplete message. */
 const SMALL_MESSAGE_BYTES = 64 * 1024;
-/** What a large message takes at most: its bytes, its text, its values and the message to the client, each of the size of the message. */
+/** Memory of a large message as a multiple of its size: its bytes, its text, its parsed values and the message to the client. */
 const MESSAGE_FACTOR = 4;
-/** Smaller answers never wait. Hundreds of requests can hold as much at a time. */
+/** Smaller responses do not wait for memory. Hundreds of requests can each hold one. */
 const SMALL_ANSWER_BYTES = 256 * 1024;
-/** What a large answer takes: its bytes, its text, its values and the response to the client. */
+/** Memory of a large response: its bytes, its text, its parsed values and the response to the client. */
 const ANSWER_BYTES = 16 * 1024 * 1024;
 
 /**
- * Returns the wait before a large answer of an agent is read: for memory of the caller's share, which is held until the response has been
- * sent (rule PT-11). The wait rejects with 503 after 10 s.
+ * Returns the options for reading a large response of an agent: it waits for memory of the caller's share, which is held until the response
+ * has been sent (rule PT-11). The wait rejects with 503 after 10 s.
  */
 export const reserveAnswer = (
   { clock, callMemory, requests }: Pick<ApiContext, "clock" | "callMemory" | "requests">,
@@ -46,12 +46,15 @@ export const reserveAnswer = (
 type MessageOptions = Pick<ApiContext, "clock" | "callMemory"> & {
   readonly user_id: string;
   /** Maximum bytes of a message. */
-  readonly longest: number;
+  readonly maxBytes: number;
   /** Called when the memory of a message has been in use for too long. */
   readonly onLate: () => void;
 };
 
-/** Takes memory of the caller's share for each large message of an agent, until it is released (rule PT-11). The agent waits for it. */
+/**
+ * Takes memory of the caller's share for each large message of an agent, until it is released (rule PT-11). The agent waits until the
+ * memory is available.
+ */
 export class MessageMemory implements MessageBudget {
   readonly #options: MessageOptions;
   #bytes = 0;
@@ -73,11 +76,11 @@ export class MessageMemory implements MessageBudget {
   }
 
   async #take(): Promise<void> {
-    const { clock, callMemory, user_id, longest, onLate } = this.#options;
+    const { clock, callMemory, user_id, maxBytes, onLate } = this.#options;
     const end = new AbortController();
     const { signal } = end;
     this.#end = end;
-    const hold = await callMemory.take(user_id, MESSAGE_FACTOR * longest, signal);
+    const hold = await callMemory.take(user_id, MESSAGE_FACTOR * maxBytes, signal);
     const timer = clock.after(MESSAGE_TIMEOUT_MS, onLate);
     const free = (): void => {
       timer.cancel();
@@ -90,13 +93,13 @@ export class MessageMemory implements MessageBudget {
 
 /**
  * Queries the daemon first, so that its refusal becomes the response. Rejects with 400 when it is not connected and with 408 when it does
- * not respond within 30 s. Messages have at most `longest` bytes, and large ones take memory of the user's share.
+ * not respond within 30 s. Messages have at most `maxBytes` bytes, and large ones take memory of the user's share.
  */
 export const dialAgentSocket = async (
   { clock, agentHttp, callMemory }: Pick<ApiContext, "clock" | "agentHttp" | "callMemory">,
   agent_id: string,
   path: string,
-  longest: number,
+  maxBytes: number,
   user_id: string,
 ): Promise<WebSocketFrames> => {
   const timeout = new AbortController();
@@ -117,8 +120,8 @@ export const dialAgentSocket = async (
     const onLate = (): void => {
       if (frames.isIncomplete) frames.reset("The agent sends a large message too slowly.");
     };
-    const memory = new MessageMemory({ clock, callMemory, user_id, longest, onLate });
-    const frames = new WebSocketFrames(answer.stream, longest, memory);
+    const memory = new MessageMemory({ clock, callMemory, user_id, maxBytes, onLate });
+    const frames = new WebSocketFrames(answer.stream, maxBytes, memory);
     return frames;
   } catch (error) {
     if (!timeout.signal.aborted) throw error;

@@ -63,7 +63,7 @@ const compressors: Record<Coding, (body: Uint8Array<ArrayBuffer>) => Promise<Uin
 
 /**
  * Compresses a response if it is JSON for a page and large enough. Only for reads: the response to a write can contain a secret next to
- * attacker-controlled input (BREACH). `isSentInParts`: the body is compressed as its client reads it.
+ * attacker-controlled input (BREACH). `isSentInParts`: the body is compressed while the client reads it.
  */
 export const compress = async (request: Request, response: Response, isSentInParts = false): Promise<Response> => {
   if (request.method !== "GET" || response.status !== 200 || response.headers.has("content-encoding")) return response;

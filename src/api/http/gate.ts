@@ -1,5 +1,5 @@
-// Rejects requests before Elysia sees them: unknown Host headers (a short one shifts where Elysia looks for the path, and a foreign one is
-// DNS rebinding), and cookie-authenticated writes or WebSockets from another site's page (rules HT-1, HT-2).
+// Rejects requests before Elysia sees them: unknown Host headers (a short host shifts where Elysia looks for the path, and a foreign host
+// is DNS rebinding), and cookie-authenticated writes or WebSockets from another site's page (rules HT-1, HT-2).
 import { AppError } from "#base/errors.ts";
 import { parseHostName } from "#base/network/host-name.ts";
 import type { Credential } from "./identify.ts";

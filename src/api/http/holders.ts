@@ -1,15 +1,17 @@
-// Limits the number of long-lived connections, and shares them among the people and machines that open them (rule SK-2). WebSockets and event
-// streams are counted separately.
+// Limits the number of long-lived connections, and shares them among the people and machines that open them (rule SK-2). WebSockets and
+// event streams are counted separately.
 import { AppError } from "#base/errors.ts";
 import type { AgentCaller, UserCaller } from "./caller.ts";
 
 const VISITOR_SHARE = 0.75;
-/** The part of all connections that is kept for people, and the part that is kept for machines. */
-const KEPT_SHARE = 1 / 4;
-/** The part that is kept for holders with few connections. */
+/** The share of all connections that is reserved for people; the same share is reserved for machines. */
+const RESERVED_SHARE = 1 / 4;
+/** The share that is reserved for holders with few connections. */
 const FEW_SHARE = 1 / 8;
-/** A holder of fewer connections has few; on a server that allows less than a thousand, a 64th of them. */
-const MAX_FEW = 16;
+/**
+ * A holder with fewer connections than this has few. On a server that allows fewer than a thousand, the threshold is a 64th of the limit.
+ */
+const FEW_COUNT = 16;
 
 export type ConnectionCounts = {
   /** Maximum number of connections of the server. */
@@ -24,17 +26,18 @@ export type ConnectionCounts = {
 };
 
 /** Returns the number of connections below which a holder has few. */
-export const countFew = (limit: number): number => Math.max(1, Math.min(MAX_FEW, Math.floor(limit / 64)));
+export const countFew = (limit: number): number => Math.max(1, Math.min(FEW_COUNT, Math.floor(limit / 64)));
 
-/** Returns the number of connections that only holders of few open. */
+/** Returns the number of connections that are reserved for holders with few. */
 export const countKeptForFew = (limit: number): number => Math.floor(limit * FEW_SHARE);
 
 /**
- * Returns whether a holder can open one more connection. One with few can while any is free for its kind. One with more can while it holds
- * fewer than are free beyond those kept for holders of few, so its share shrinks as the server fills.
+ * Returns whether a holder can open one more connection. A holder with few can if any connection is free for
+ * its kind. A holder with more can if it holds fewer than are free after the reserve for holders with few, so its share shrinks as the
+ * server fills.
  */
 export const hasShare = ({ limit, people, machines, held, isMachine }: ConnectionCounts): boolean => {
-  const keptForOthers = Math.max(0, Math.floor(limit * KEPT_SHARE) - (isMachine ? people : machines));
+  const keptForOthers = Math.max(0, Math.floor(limit * RESERVED_SHARE) - (isMachine ? people : machines));
   const free = limit - people - machines - keptForOthers;
   return held < countFew(limit) ? free > 0 : held < free - countKeptForFew(limit);
 };
@@ -63,19 +66,19 @@ export class ConnectionShares {
     this.#limit = limit;
   }
 
-  /** Throws 503 when one more would exceed the share of the holder, or `most` connections of `who`. */
-  check({ who, owner, most }: ConnectionHolder & { readonly most?: number | undefined }): void {
+  /** Throws 503 when one more connection would exceed the share of the holder, or the limit `maxOwn` for `who`. */
+  check({ who, owner, maxOwn }: ConnectionHolder & { readonly maxOwn?: number | undefined }): void {
     const held = this.#getHeld(owner ?? who);
     const counts = { limit: this.#limit, people: this.#people, machines: this.#machines };
     const isAllowed = hasShare({ ...counts, held, isMachine: owner !== undefined });
-    if (isAllowed && (most === undefined || this.#getHeld(who) < most)) return;
+    if (isAllowed && (maxOwn === undefined || this.#getHeld(who) < maxOwn)) return;
     if (isAllowed || held >= countFew(this.#limit)) {
       throw new AppError("overloaded", "You have too many open connections.");
     }
     throw new AppError("overloaded", "The server has too many open connections.");
   }
 
-  /** Adds or removes one. */
+  /** Adds or removes one connection. */
   count({ who, owner }: ConnectionHolder, by: 1 | -1): void {
     if (owner === undefined) this.#people += by;
     else this.#machines += by;
@@ -91,22 +94,22 @@ export class ConnectionShares {
 export class VisitorLimits {
   readonly #limit: number;
   readonly #heldBy = new Map<string, number>();
-  #all = 0;
+  #total = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Throws 503 when one more would exceed the limit of all visitors, or of those of the workspace. */
+  /** Throws 503 when one more connection would exceed the limit of all visitors, or of the workspace's visitors. */
   check(workspace_id: string): void {
     const held = this.#heldBy.get(workspace_id) ?? 0;
-    if (this.#all < this.#limit && held < Math.ceil(this.#limit * VISITOR_SHARE)) return;
+    if (this.#total < this.#limit && held < Math.ceil(this.#limit * VISITOR_SHARE)) return;
     throw new AppError("overloaded", "Too many visitors without an account use apps. Sign in, or try again later.");
   }
 
-  /** Adds or removes one. */
+  /** Adds or removes one connection. */
   count(workspace_id: string, by: 1 | -1): void {
-    this.#all += by;
+    this.#total += by;
     addTo(this.#heldBy, workspace_id, by);
   }
 }

@@ -22,7 +22,7 @@ import type { CachedKey, UserKeys } from "./user-keys.ts";
 export const SESSION_HEADER = "Service-Session-Token";
 const UPSTREAM_HEADER = "Coder-Session-Token";
 
-/** Minimum time between writes of `last_used` and a session's expiry, and a shorter one when the address has changed. */
+/** Minimum interval between writes of `last_used` and of a session's expiry. A shorter one applies when the address has changed. */
 const TOUCH_INTERVAL_MS = 3_600_000;
 const MOVE_INTERVAL_MS = 5 * 60_000;
 
@@ -130,27 +130,27 @@ export const identify = async (
   }
   const match = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{22})$/.exec(token);
   if (!match) return refusal("The format of the session token is invalid.");
-  const known = await keys.find(match[1] as string);
-  if (!known || known.key.deleted) return refusal("The API key is invalid.", "revoked");
-  if (!isSameDigest(sha256(match[2] as string), known.key.secret_hash)) {
+  const cachedKey = await keys.find(match[1] as string);
+  if (!cachedKey || cachedKey.key.deleted) return refusal("The API key is invalid.", "revoked");
+  if (!isSameDigest(sha256(match[2] as string), cachedKey.key.secret_hash)) {
     return refusal("The secret of the API key is invalid.");
   }
   // URLs are kept in logs and histories (RFC 9700 4.3.2), and editors can send headers.
-  if (source === "query" && known.key.login_type === GRANTED) {
+  if (source === "query" && cachedKey.key.login_type === GRANTED) {
     return refusal("An application's token must be sent in a header, not in a URL.");
   }
-  return toCaller(known, listScopes(known.key), { compat, request, who });
+  return toCaller(cachedKey, listScopes(cachedKey.key), { compat, request, who });
 };
 
 /** Identifies the holder of a ticket for one terminal, valid as long as the session that created the ticket. */
 const identifyTicket = async ({ token, compat }: Credential, request: Request, who: CallerDeps): Promise<Identity> => {
   const ticket = openTicket(who, token, request.url);
-  const known = ticket && (await who.keys.find(ticket.key_id));
-  if (!known || known.key.deleted || known.key.user_id !== ticket.user_id) {
+  const cachedKey = ticket && (await who.keys.find(ticket.key_id));
+  if (!cachedKey || cachedKey.key.deleted || cachedKey.key.user_id !== ticket.user_id) {
     return refusal("The ticket is not valid for this terminal or has expired.");
   }
-  const scopes = hasScope(listScopes(known.key), TICKET_SCOPE) ? [TICKET_SCOPE] : [];
-  return toCaller(known, scopes, { compat, request, who });
+  const scopes = hasScope(listScopes(cachedKey.key), TICKET_SCOPE) ? [TICKET_SCOPE] : [];
+  return toCaller(cachedKey, scopes, { compat, request, who });
 };
 
 type SentRequest = { readonly compat: boolean; readonly request: Request; readonly who: CallerDeps };
@@ -187,6 +187,6 @@ const toCaller = (
     parent_key_id: key.parent_id ?? undefined,
     compat,
   };
-  const about = { ...key, login_type: key.user_login_type, organizations: memberships.organizations };
-  return !key.has_second_factor && needsFactor(policy, about) ? new EnrollmentRequired(caller) : caller;
+  const user = { ...key, login_type: key.user_login_type, organizations: memberships.organizations };
+  return !key.has_second_factor && needsFactor(policy, user) ? new EnrollmentRequired(caller) : caller;
 };

@@ -4,14 +4,14 @@ import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 
-/** Above this share of the memory, the holder of the most connections loses them. */
+/** When the process occupies a larger share of the memory, the connections of the holder with the most are closed. */
 const PRESSURE_SHARE = 3 / 4;
-/** A local network fills hundreds of MiB in a second. */
+/** Short, because clients on a local network can fill hundreds of MiB in a second. */
 const CHECK_INTERVAL_MS = 100;
 /** Closing takes a moment to free the memory; until then, no one else loses connections. */
 const RELIEF_INTERVAL_MS = 1_000;
 const LOG_INTERVAL_MS = 60_000;
-/** A holder of this many connections keeps them under pressure. */
+/** Holders with at most this many connections keep them while memory is short. */
 const MAX_SOCKETS_UNDER_PRESSURE = 16;
 
 type GuardOptions<T> = {
@@ -23,8 +23,8 @@ type GuardOptions<T> = {
 };
 
 /**
- * Limits connections by the memory that the process occupies, because the runtime does not show what it holds of each: under pressure, one
- * holder a second loses all of them.
+ * Limits connections by the memory of the whole process, because the runtime does not report the memory of each connection. While memory is
+ * short, the guard closes all connections of one holder each second.
  */
 export class MemoryGuard<T> {
   readonly #options: GuardOptions<T>;
@@ -32,7 +32,7 @@ export class MemoryGuard<T> {
   readonly #heldBy = new Map<string, Set<T>>();
   #timer: Timer | undefined;
   /** Connections closed since the last line in the log. */
-  #closed = 0;
+  #closedCount = 0;
   #logged_at = -LOG_INTERVAL_MS;
   #relieved_at = -RELIEF_INTERVAL_MS;
 
@@ -40,7 +40,7 @@ export class MemoryGuard<T> {
     this.#options = options;
   }
 
-  /** Throws 503 when the holder can have no more connections while memory is short. */
+  /** Throws 503 when memory is short and the holder has the maximum number of connections. */
   check(holder: string): void {
     const held = this.#heldBy.get(holder)?.size ?? 0;
     if (held >= MAX_SOCKETS_UNDER_PRESSURE && this.#isShort)
@@ -75,15 +75,15 @@ export class MemoryGuard<T> {
     const [holder = "", held = new Set<T>()] = [...this.#heldBy].sort(([, a], [, b]) => b.size - a.size)[0] ?? [];
     if (held.size <= MAX_SOCKETS_UNDER_PRESSURE) return;
     this.#relieved_at = now;
-    this.#closed += held.size;
+    this.#closedCount += held.size;
     for (const connection of [...held]) this.#options.close(connection);
     this.#remove(holder);
     if (now - this.#logged_at < LOG_INTERVAL_MS) return;
-    log("applications").warn("memory is short: closed {closed} WebSockets to apps, the last of {holder}", {
-      closed: this.#closed,
+    log("applications").warn("memory is short: closed {closed} WebSockets to apps, most recently those of {holder}", {
+      closed: this.#closedCount,
       holder,
     });
     this.#logged_at = now;
-    this.#closed = 0;
+    this.#closedCount = 0;
   }
 }

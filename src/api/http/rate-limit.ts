@@ -10,7 +10,7 @@ import { getPath } from "./errors.ts";
 import type { Operations } from "./operations.ts";
 
 const CALLS = 512;
-/** Limit for operations that declare `rate: "upload"`: an archive can have a hundred mebibytes. */
+/** Limit for operations that declare `rate: "upload"`: an archive can be a hundred MiB. */
 const UPLOADS = 12;
 
 type RateLimitDeps = {

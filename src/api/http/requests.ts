@@ -16,7 +16,7 @@ const CHECK_INTERVAL_MS = 1_000;
 /** Requests started per turn of the event loop. The rest of a burst waits, so that reads and pings are served in between. */
 const MAX_STARTED_PER_TURN = 32;
 
-/** Methods that write nothing that must be complete before the next node starts. */
+/** Methods without writes. The next node does not have to wait for such requests. */
 const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 type Waiting = { since: number; late: (reason: AppError) => void };

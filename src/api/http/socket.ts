@@ -34,7 +34,9 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const MAX_MESSAGE_BYTES = MAX_WAITING_BYTES + 64 * 1024;
 /** Maximum size of an app's message, unless a setting overrides it. */
 const MAX_APP_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** A user's message to an app can have this share of an app's, because it is in memory before the app sees any of it, but at least 5 MiB. */
+/**
+ * A user's message to an app can have this share of an app's, because it is in memory before the app sees any of it, but at least 5 MiB.
+ */
 const INPUT_SHARE = 1 / 4;
 const MIN_INPUT_BYTES = 5 * 1024 * 1024;
 /** The share of the memory that unfinished messages of visitors to apps can occupy, and that of unknown relay clients. */
@@ -75,15 +77,15 @@ export type UpgradeOptions = {
   headers?: Record<string, string>;
   /** The holder of the socket, such as a user ID. One holder cannot have nearly all sockets. */
   who?: string;
-  /** Maximum number of sockets of that holder. */
-  most?: number;
-  /** Whose machine opens it, such as the owner of an agent. Sockets of machines have a part of their own, shared by owner. */
+  /** Maximum number of sockets of `who`. */
+  maxOwn?: number;
+  /** The owner of the machine that opens the socket, such as an agent's owner. The sockets of machines are limited per owner. */
   owner?: string;
   /** True for an agent's own connection. */
   agent?: boolean;
   /**
-   * True if some frames are sent compressed. Otherwise no compression is negotiated, so that a client's message is as long as what it
-   * sends.
+   * True if some frames are sent compressed. Otherwise no compression is negotiated, so that a client's message has as many bytes as the
+   * client sent.
    */
   compressed?: boolean;
   /** True for an app's socket: messages may be as long as those of apps. */
@@ -105,19 +107,19 @@ type Data = {
   holder?: string | undefined;
   destination?: Destination | undefined;
 };
-/** The `part` of the rows it is about, or any node. */
+/** The shard (`part`) of the socket's rows, or `here` for any node. */
 type Destination = number | "here";
 type Raw = ServerWebSocket<Data>;
 
 const NO_TOPICS: readonly string[] = [];
-const HANDED_OVER = "another node has taken over";
+const TAKEN_OVER_REASON = "another node has taken over";
 
 /** One open WebSocket. */
 export class Socket {
   readonly #raw: Raw;
   readonly #sockets: Sockets;
   closing = false;
-  /** The topics it follows, under the names `Sockets` keeps. */
+  /** The topics that this socket follows. The strings are shared with `Sockets`. */
   topics: readonly string[] = NO_TOPICS;
   #closeFrame: { code: number; reason: string } | undefined;
   /** True when the handler asked to pause, or when the client has sent more frames than allowed. */
@@ -152,7 +154,7 @@ export class Socket {
     return typeof data === "string" ? this.#raw.sendText(data, false) : this.#raw.sendBinary(data, false);
   }
 
-  /** Stops reading from the client until `resume`; what it sends waits on its side. Messages that were already read are still delivered. */
+  /** Stops reading from the client until `resume`. Messages that were already read are still delivered. */
   pause(): void {
     this.#isPaused = true;
     this.#raw.pause();
@@ -230,7 +232,7 @@ export class Socket {
     this.#closeLater(CLOSE.tryLater, "reader too slow, resume from the last id seen");
   }
 
-  /** Called when the waiting bytes were sent: sends the close frame that was held back. */
+  /** Called when the waiting bytes have been sent. Sends the delayed close frame, if any. */
   drained(): void {
     if (this.#closeFrame && this.waiting === 0) this.#end(this.#closeFrame.code, this.#closeFrame.reason);
   }
@@ -276,14 +278,14 @@ export class Socket {
 /** All open sockets of the server and their topics. */
 export class Sockets {
   readonly clock: Clock;
-  /** What waits for clients of sockets and event streams. */
+  /** The bytes that wait for clients of sockets and event streams. */
   readonly backlog = new Backlog(SLOW_BYTES);
   readonly #open: PingTimer<Socket>;
   readonly #followers = new Map<string, TopicFollowers>();
   readonly #leaving = new Set<Socket>();
   readonly #holders: ConnectionShares;
   readonly #visitors: VisitorLimits;
-  /** Closed sockets of visitors that may still hold an unfinished message. */
+  /** Closed sockets of visitors without an account that may still hold an unfinished message in memory. */
   readonly #closedVisitors: VisitorLimits;
   /** Sockets of apps, by workspace for visitors without an account and else by user. */
   readonly #apps: MemoryGuard<Socket>;
@@ -314,7 +316,7 @@ export class Sockets {
     this.clock = clock;
     const longest = Math.max(maxAppMessage * INPUT_SHARE, MIN_INPUT_BYTES);
     this.websocket.maxPayloadLength = longest;
-    // One whole message plus what was waiting before it.
+    // One complete message plus the bytes that waited before it.
     this.websocket.backpressureLimit = Math.max(maxAppMessage, MAX_MESSAGE_BYTES) + MAX_WAITING_BYTES;
     this.maxAnonymous = Math.max(Math.floor(shareOfMemory(UNFINISHED_SHARE) / longest), MIN_ANONYMOUS);
     this.#visitors = new VisitorLimits(this.maxAnonymous);
@@ -342,12 +344,12 @@ export class Sockets {
   upgrade(
     request: Request,
     handler: SocketHandler,
-    { headers = {}, who, most, owner, agent, app, visits, compressed = false }: UpgradeOptions = {},
+    { headers = {}, who, maxOwn, owner, agent, app, visits, compressed = false }: UpgradeOptions = {},
   ): Response {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
     }
-    this.#holders.check({ who, owner, most });
+    this.#holders.check({ who, owner, maxOwn });
     if (visits !== undefined) {
       this.#visitors.check(visits);
       this.#closedVisitors.check(visits);
@@ -453,7 +455,7 @@ export class Sockets {
     for (const socket of this.#open.all()) {
       const { destination } = socket;
       if (destination === undefined || (typeof destination === "number" && isLeaving(destination)))
-        socket.close(CLOSE.goingAway, HANDED_OVER);
+        socket.close(CLOSE.goingAway, TAKEN_OVER_REASON);
     }
   }
 
@@ -472,9 +474,10 @@ export class Sockets {
       this.#count(raw, 1);
       if (raw.data.holder !== undefined) this.#apps.add(raw.data.holder, socket);
       raw.data.handler.open?.(socket);
-      // It may have moved away while the request was in progress, so this socket would receive nothing more.
+      // The shard may have moved to another node while the request was in progress. The socket would then receive nothing more.
       const { destination } = raw.data;
-      if (typeof destination === "number" && !this.#isHere(destination)) socket.close(CLOSE.goingAway, HANDED_OVER);
+      if (typeof destination === "number" && !this.#isHere(destination))
+        socket.close(CLOSE.goingAway, TAKEN_OVER_REASON);
     },
     message: (raw: Raw, data: string | Buffer): void => {
       const { socket, app, handler } = raw.data;
@@ -499,7 +502,7 @@ export class Sockets {
       this.#leaving.delete(socket);
       if (this.#open.delete(socket)) this.#count(raw, -1);
       const { holder } = raw.data;
-      // What a client sent is freed only when its connection ends, which it can delay.
+      // The client's unfinished message is freed only when the connection ends, and the client can delay that.
       if (holder !== undefined) this.clock.after(RELEASE_TIMEOUT_MS, () => this.#apps.delete(holder, socket));
       raw.data.handler.close?.(socket, code, reason);
     },

@@ -60,7 +60,7 @@ const explain = (one: Violation): Validation[] => {
 const findIntendedMember = ({ schema, value, errors = [] }: Violation): Iterable<Violation> | undefined => {
   const members = (schema?.anyOf ?? []).map((member, i) => ({ member, errors: errors[i] }));
   const fitting = members.filter(
-    ({ member, errors: of }) => of && member.type === getType(value) && isIntended(member, value),
+    ({ member, errors: memberErrors }) => memberErrors && member.type === getType(value) && isIntended(member, value),
   );
   const [only, ...others] = fitting;
   return only && others.length === 0 && ["array", "object"].includes(String(only.member.type))
@@ -97,14 +97,14 @@ const describeNumber = ({ type, minimum, maximum }: Schema): string => {
 
 /** Returns what is wrong with the length of a text or list; undefined when it is valid. */
 const findLengthProblem = (schema: Schema, value: unknown): string | undefined => {
-  const [least, most, what] = Array.isArray(value)
+  const [min, max, unit] = Array.isArray(value)
     ? ([schema.minItems, schema.maxItems, "entries"] as const)
     : ([schema.minLength, schema.maxLength, "characters"] as const);
   if (typeof value !== "string" && !Array.isArray(value)) return undefined;
   const formatCount = (count: number) =>
-    count === 1 ? `1 ${what === "entries" ? "entry" : "character"}` : `${count} ${what}`;
-  if (most !== undefined && value.length > most) return `must have at most ${formatCount(most)}`;
-  return least !== undefined && value.length < least ? `must have at least ${formatCount(least)}` : undefined;
+    count === 1 ? `1 ${unit === "entries" ? "entry" : "character"}` : `${count} ${unit}`;
+  if (max !== undefined && value.length > max) return `must have at most ${formatCount(max)}`;
+  return min !== undefined && value.length < min ? `must have at least ${formatCount(min)}` : undefined;
 };
 
 const FORMATS: Readonly<Record<string, string>> = {

@@ -13,9 +13,10 @@ const MAX_TEMPLATES = 500;
 const CREDENTIALS = ["service_session_token", "coder_session_token", "access_token"];
 
 /** Rejects unknown parameters (facts/platform 3.1). */
-export const rejectUnknownParameters = (request: Request, known: object): void => {
+export const rejectUnknownParameters = (request: Request, knownParameters: object): void => {
   for (const name of new URL(request.url).searchParams.keys()) {
-    if (!(name in known) && !CREDENTIALS.includes(name)) throw invalidQuery(name, "is not a parameter of this report");
+    if (!(name in knownParameters) && !CREDENTIALS.includes(name))
+      throw invalidQuery(name, "is not a parameter of this report");
   }
 };
 

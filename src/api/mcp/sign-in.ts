@@ -72,7 +72,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
         const tokens = await ctx.links.client
           .exchange(provider, { code: query.code, redirect, verifier })
           .catch(rethrowProviderError);
-        // The tokens must never be sent to a place that the server was moved to while they were requested.
+        // The server's URL may have changed while the tokens were requested. They must never be sent to the new URL.
         await ctx.links.put(caller.user_id, provider, tokens, [guardMcpServer(server)]).catch(asChanged);
         return `You are signed in at ${server.display_name}. This window can be closed.\n`;
       },

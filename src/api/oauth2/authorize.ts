@@ -33,13 +33,13 @@ export const oauth2Authorize = (ctx: ApiContext) => {
       async ({ query }): Promise<AuthorizationRequest> => {
         requireEnabled();
         const { id, name, icon, ...app } = await findRequestedApp(ctx, query);
-        const known = { id, name, icon, self_registered: app.self_registered };
-        const about = { app: known, sends_to: formatDestination(query.redirect_uri) };
+        const shownApp = { id, name, icon, self_registered: app.self_registered };
+        const base = { app: shownApp, sends_to: formatDestination(query.redirect_uri) };
         try {
-          return { ...about, scopes: resolveScopes(ctx, { id, name, icon, ...app }, query) };
+          return { ...base, scopes: resolveScopes(ctx, { id, name, icon, ...app }, query) };
         } catch (error) {
           if (!(error instanceof OAuth2Problem)) throw error;
-          return { ...about, scopes: [], error_redirect: toProblemRedirect(ctx, query, error) };
+          return { ...base, scopes: [], error_redirect: toProblemRedirect(ctx, query, error) };
         }
       },
       {

@@ -11,7 +11,8 @@ import { findCredential } from "../http/identify.ts";
 const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
 
 /**
- * Returns the key that was sent. Rejects with 401 when it is missing or wrong, or when its creator has lost access. Takes the same time for a wrong secret and an unknown key.
+ * Returns the key that was sent. Rejects with 401 when it is missing or wrong, or when its creator has lost access. Takes the same time for
+ * a wrong secret and an unknown key.
  */
 const findKey = async (request: Request, ctx: KeyContext): Promise<ProvisionerKeyRow> => {
   const { store, accessUrl } = ctx;
@@ -30,13 +31,13 @@ type WithRequest = { request: Request };
 
 /** Route option `worker: true`: gives the handler the worker's `key`. Checked before parameters, so an anonymous caller always gets 401. */
 export const workerKeys = (ctx: KeyContext) => {
-  const known = new WeakMap<Request, ProvisionerKeyRow>();
-  return new Elysia({ name: "worker-keys", seed: known }).macro({
+  const keys = new WeakMap<Request, ProvisionerKeyRow>();
+  return new Elysia({ name: "worker-keys", seed: keys }).macro({
     worker: {
       detail: { security: [{ provisioner_key: [] }] },
-      transform: async ({ request }: WithRequest) => void known.set(request, await findKey(request, ctx)),
+      transform: async ({ request }: WithRequest) => void keys.set(request, await findKey(request, ctx)),
       resolve: ({ request }: WithRequest) => {
-        const key = known.get(request);
+        const key = keys.get(request);
         if (!key) throw REFUSED;
         return { key };
       },

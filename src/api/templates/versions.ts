@@ -36,7 +36,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
           }),
         );
         const ids = found.map(({ id }) => id);
-        // Each may have a README of a megabyte.
+        // Small pages, because each version may have a README of a megabyte.
         const present = async (some: readonly string[]): Promise<Map<string, string>> => {
           const rows = await store.scan(listVersionsById({ ids: JSON.stringify(some) }));
           return new Map(rows.map((row) => [row.version.id, JSON.stringify(presentVersion(row, ctx))]));
@@ -69,7 +69,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
         const unused = await ctx.store.scan(listUnusedVersions({ template_id: template.id, all: body.all ? 1 : 0 }));
         const archived_ids: string[] = [];
         for (const { id } of unused) {
-          // A version that was promoted in the meantime stays.
+          // A version that was promoted in the meantime is not archived.
           const done = await ctx.versions.ask(id, "archive", { archived: true }).then(
             () => true,
             (error: unknown) => {

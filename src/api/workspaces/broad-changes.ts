@@ -19,7 +19,7 @@ export class BroadChanges {
     this.#clock = clock;
   }
 
-  /** Schedules each workspace to be refreshed once, soon; one that is already scheduled stays scheduled once. */
+  /** Schedules each workspace to be refreshed once, soon; one that is already scheduled is not scheduled again. */
   refresh(those: Iterable<Refreshable>): void {
     for (const one of those) this.#due.add(one);
     if (this.#isRunning || this.#due.size === 0) return;

@@ -16,7 +16,7 @@ export type Names = NameKind | "scope" | "role" | "organization" | "model";
 type Candidate = { text: string; help?: string };
 
 /**
- * Names from the server that a shell takes for one word. It puts others onto the command line as they are, as commands for the next Enter.
+ * Matches names that a shell reads as one word. Shells insert names unquoted, so other characters could run a command.
  */
 const PLAIN_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.@+:/-]*$/u;
 /** Maximum wait after Tab was pressed. */

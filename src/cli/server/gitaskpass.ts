@@ -39,8 +39,8 @@ export const run: RunVerb = async (input) => {
 };
 
 /**
- * Returns what git asks for and the URL, without its user part. Returns nothing when that is unclear: older versions of git print a user name
- * unescaped, which can look like another host, as in `https://git.example/@evil.example`.
+ * Returns what git asks for and the URL, without its user part. Returns nothing when the prompt is ambiguous: older versions of git print a
+ * user name unescaped, which can look like another host, as in `https://git.example/@evil.example`.
  */
 const parsePrompt = (prompt: string): [field?: string, at?: string] => {
   const [, field, scheme, rest = ""] = /^(Username|Password) for '(https?:\/\/)([^'\s]+)': ?$/.exec(prompt) ?? [];
@@ -50,8 +50,8 @@ const parsePrompt = (prompt: string): [field?: string, at?: string] => {
 };
 
 /**
- * Moves a token out of the username, which git repeats in the prompt for the password, and so in the arguments of this program: other users
- * of the machine can list those. Hosts that take a token as username take it as the password of any user, too.
+ * Moves a token from the username to the password. Git repeats the username in the prompt for the password, which is an argument of this
+ * program, and other users of the machine can list arguments. Hosts that accept a token as the username also accept it as the password.
  */
 const withoutTokenName = ({
   username,

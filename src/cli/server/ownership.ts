@@ -17,7 +17,7 @@ export const changeToOwner = (data_dir: string, deep = false): void => {
   const changeOwner = (path: string): void => {
     const found = lstatSync(path);
     const isFolder = found.isDirectory();
-    // A hard link to a file of root's elsewhere must not be given away.
+    // With a hard link, the file may also exist elsewhere and must stay root's.
     if (found.uid === 0 && (isFolder || (found.isFile() && found.nlink === 1))) lchownSync(path, owner.uid, owner.gid);
     if (deep && isFolder) for (const name of readdirSync(path)) changeOwner(join(path, name));
   };

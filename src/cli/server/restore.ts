@@ -30,7 +30,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** Unpacked next to the backup, where there is enough space. */
+/** The folder into which a backup is unpacked: next to the backup, where there is enough space. */
 const verify = async (path: string, flow: Flow): Promise<Manifest> => {
   const scratch = createScratchFolder(dirname(resolve(path)));
   try {
@@ -40,7 +40,7 @@ const verify = async (path: string, flow: Flow): Promise<Manifest> => {
   }
 };
 
-/** Backups may be on a read-only disk. */
+/** A fallback, because backups may be on a read-only disk. */
 const createScratchFolder = (folder: string): string => {
   try {
     return mkdtempSync(join(folder, ".check-"));
@@ -53,7 +53,7 @@ const createScratchFolder = (folder: string): string => {
 const formatSummary = ({ created_at, version, files }: Manifest): string =>
   `the backup of ${created_at} (Slipway ${version}, ${files.length} files)`;
 
-/** Describes the homes that the backup only refers to. */
+/** Describes the homes that the backup refers to but does not contain. */
 const describeHomes = ({ homes = [] }: Manifest): string[] =>
   homes.map(
     ({ location, workspaces }) =>

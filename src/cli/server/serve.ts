@@ -22,7 +22,7 @@ import { startLogging } from "../logging.ts";
 import { explainReason } from "../reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 
-/** The functions of src/context and src/server.ts that `serve` uses. */
+/** The functions of src/context and src/server.ts that `serve` calls. */
 export interface ServeDeps<Context extends ServedContext> {
   openContext(options: OpenOptions): Promise<Context>;
   startServer(context: Context): Promise<StartedServer>;
@@ -75,10 +75,10 @@ export const run: RunVerb = async (input) => {
   }
 };
 
-/** In a cluster, a connection to another node uses two more, to that node's server. */
+/** Open files per connection in a cluster: forwarding to another node uses two more connections. */
 const DESCRIPTORS_PER_CONNECTION = 3;
 
-/** Above this, a lower limit of open files is normal and not worth a warning. */
+/** A limit of open files above this is normal, even if it lowers `max_connections`, and causes no warning. */
 const WARNING_THRESHOLD = 4_096;
 
 /** Lowers `max_connections` to fit the limit of open files. */

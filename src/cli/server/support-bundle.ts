@@ -1,6 +1,6 @@
 // `slipway support-bundle FILE.tar [--log-file FILE] [settings]`: collects diagnostics without secrets: version and machine, settings,
-// findings of `doctor`, sizes of tables, and the last lines of a log. It is a plain tar; look into it before you send it. With --url a
-// running server creates it (../client/support/server.ts).
+// findings of `doctor`, sizes of tables, and the last lines of a log. The bundle is a plain tar, so its content can be checked before it is
+// sent. With --url, a running server creates it (../client/support/server.ts).
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { keepProcessAlive } from "#base/clock.ts";

@@ -5,7 +5,7 @@ import { CONNECTION } from "./client.ts";
 
 const completes = "chat";
 
-/** Only the type of the schema's list is imported: its module would be loaded at every start of the program. */
+/** Imports only the type of the schema's list, because its module would be loaded at every start of the program. */
 const MODES: Readonly<Record<PermissionMode, string>> = {
   ask: "`ask` before changes",
   accept_edits: "`accept_edits`",

@@ -36,7 +36,7 @@ import { toId, toWord } from "./translate.ts";
 const STATS_SECONDS = 300;
 /** Resource monitoring settings; upstream agents require them. */
 const MONITORING = { numDatapoints: 20, collectionIntervalSeconds: 10 };
-/** Lines in one message to the actor. Larger batches from agents that do not name their batches are stored in pieces. */
+/** Maximum lines in one message to the actor. Larger batches without a name are stored in pieces. */
 const PIECE = 1000;
 
 /** Ordered by the protocol's enum values. */
@@ -152,7 +152,7 @@ export const agentService = (
     return {};
   },
 
-  // Slipway's own agents report on their own what a workspace can run out of; other agents are not asked for it.
+  // Slipway's own agents report resource limits without being asked; other agents are not asked.
   getResourcesMonitoringConfiguration: () => ({ config: MONITORING, volumes: [] }),
   async pushResourcesMonitoringUsage({ datapoints }) {
     const newest = datapoints.at(-1);

@@ -16,7 +16,7 @@ import { YamuxConnection } from "../yamux-connection.ts";
 import { TOKEN_RENEWED, YamuxSocket } from "../yamux-socket.ts";
 import { agentService } from "./agent-service.ts";
 
-/** Agents put up to a MiB of lines into a batch, however short they are: six fields each. */
+/** Large, because agents send up to a MiB of lines in a batch, and short lines have six fields each. */
 const MAX_LOG_FIELDS = 320_000;
 
 export type AgentConnectionOptions = {

@@ -12,10 +12,10 @@ import type { ApiContext } from "../../context.ts";
 import { toWord } from "./translate.ts";
 
 const MAX = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, words: 4_096 };
-/** Characters of a schema that are masked without a pause. */
+/** Number of characters of a schema that are masked without a pause. */
 const MASKED_PER_TURN = 65_536;
 
-/** Contexts are masked one after the other. An agent waits for its answer, so only one that does not can have more in the queue. */
+/** Contexts are masked one at a time. Agents wait for the answer, so only an agent that does not wait can have several in the queue. */
 const MAX_WAITING = 4;
 const waiting = new Map<string, number>();
 const inTurn = createSerialQueue();

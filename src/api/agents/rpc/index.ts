@@ -10,9 +10,9 @@ import { fails, Upgraded } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 import { AgentConnection } from "./connection.ts";
 
-/** An agent has two connections, and more for moments in which it reconnects. */
+/** An agent has two connections, and briefly more while it reconnects. */
 const MAX_CONNECTIONS = 16;
-/** Log shippers and others that use the agent's token. */
+/** Maximum connections of log shippers and other programs that use the agent's token. */
 const MAX_PASSIVE = 8;
 
 export const agentRpc = (ctx: ApiContext) =>
@@ -34,8 +34,8 @@ export const agentRpc = (ctx: ApiContext) =>
           server: getAgentAccessUrl(ctx, request),
         });
         const limits = speaks
-          ? { who: caller.agent_id, agent: true, most: MAX_CONNECTIONS }
-          : { who: `${caller.agent_id} passive`, most: MAX_PASSIVE };
+          ? { who: caller.agent_id, agent: true, maxOwn: MAX_CONNECTIONS }
+          : { who: `${caller.agent_id} passive`, maxOwn: MAX_PASSIVE };
         return ctx.sockets.upgrade(request, connection, { ...limits, owner: toAgentsOwner(caller) });
       },
       {

@@ -51,7 +51,7 @@ type Single = {
   summary: string;
   /** True if everyone can read it, not only administrators. */
   forAll?: boolean;
-  /** True if it decides what runs in everybody's workspaces, as a person's own prompt and permissions do. */
+  /** True if the setting affects what runs in everyone's workspaces, as a user's own prompt and permissions do in theirs. */
   decidesWhatRuns?: boolean;
   check?: (field: string, value: never) => unknown;
 };

@@ -1,30 +1,30 @@
-// Lists whose items can be large, such as workspaces with all resources of their builds: presented in steps, and sent step by step once they
-// are larger than a few MiB, so that no list fills the memory, however many items its caller sees (rule HT-52).
+// Presents lists with large items, such as workspaces with all resources of their builds, in steps. A list of more than a few MiB is sent
+// while it is presented, so that no list fills the memory, however many items it has (rule HT-52).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { PageSlots } from "./page-slots.ts";
 
-/** Items presented at a time, fewer if they are large, and at first. */
+/** Maximum items presented in one step; fewer if the items are large, and in the first step. */
 const STEP = 50;
 const FIRST_STEP = 10;
-/** About the characters of the items presented at a time, if one item isn't larger. */
+/** Approximate characters presented in one step, unless a single item is larger. */
 const STEP_CHARS = 2 * 1024 * 1024;
 /** A larger list needs a slot until it has been sent (rule HT-51). */
 export const LARGE_CHARS = 1024 * 1024;
-/** A larger list is sent while it is presented. */
-const WHOLE_CHARS = 4 * 1024 * 1024;
-/** A client that reads longer is cut off, because its access was checked at the start. */
+/** A list is sent while it is presented once it has this many characters. */
+const STREAM_CHARS = 4 * 1024 * 1024;
+/** A client that takes longer to read is disconnected, because its access was checked only at the start. */
 const MAX_SEND_MS = 60_000;
 
 export const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" };
 
 export type LargeList = {
-  /** What comes before the items: `[` or `{"workspaces":[`. */
+  /** The text before the items: `[` or `{"workspaces":[`. */
   readonly head: string;
   readonly ids: readonly string[];
-  /** What comes after the items. */
+  /** The text after the items. */
   readonly tail: string;
-  /** Returns the JSON of an item that need not be presented. */
+  /** Returns the cached JSON of an item, if any. */
   readonly find?: (id: string) => string | undefined;
   /** Returns the JSON of items by ID. Items that were deleted in the meantime are missing. */
   readonly present: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
@@ -32,7 +32,7 @@ export type LargeList = {
 
 type Deps = { readonly pages: PageSlots; readonly clock: Clock; readonly request: Request; readonly holder: string };
 
-/** Returns a list as JSON, or as a stream of its parts if it is large. `holder`: the person whose slot it takes. */
+/** Returns a list as JSON, or as a stream of its parts if it is large. A large list takes a slot of `holder`. */
 export const presentList = async (list: LargeList, deps: Deps): Promise<string | ReadableStream<Uint8Array>> => {
   const { pages, request, holder } = deps;
   const parts = presentInSteps(list);
@@ -46,11 +46,11 @@ export const presentList = async (list: LargeList, deps: Deps): Promise<string |
       hasSlot = true;
       await pages.acquireUntilAnswered(request, holder);
     }
-    if (text.length >= WHOLE_CHARS) return streamRest(text, parts, list.tail, deps);
+    if (text.length >= STREAM_CHARS) return streamRest(text, parts, list.tail, deps);
   }
 };
 
-/** Answers a request with a list, as `presentList` presents it for this person. */
+/** Responds to a request with a list, presented by `presentList`. */
 export const answerList = async (
   { clock, requests: { pages } }: { readonly clock: Clock; readonly requests: { readonly pages: PageSlots } },
   request: Request,
@@ -59,28 +59,28 @@ export const answerList = async (
 ): Promise<Response> =>
   new Response(await presentList(list, { pages, clock, request, holder }), { headers: JSON_HEADERS });
 
-/** Yields the items in order, as JSON with commas in front of all but the first. */
+/** Yields the items in order as JSON text. Each text but the first begins with a comma. */
 async function* presentInSteps({ ids, find, present }: LargeList): AsyncGenerator<string, undefined> {
   let step = FIRST_STEP;
   let presented = 0;
   let chars = 0;
   let isFirst = true;
   for (let at = 0; at < ids.length; ) {
-    const known = new Map<string, string>();
+    const cached = new Map<string, string>();
     const missing: string[] = [];
-    let knownChars = 0;
+    let cachedChars = 0;
     const from = at;
-    for (; at < ids.length && missing.length < step && knownChars < STEP_CHARS; at += 1) {
+    for (; at < ids.length && missing.length < step && cachedChars < STEP_CHARS; at += 1) {
       const id = ids[at] as string;
       const json = find?.(id);
       if (json === undefined) missing.push(id);
       else {
-        known.set(id, json);
-        knownChars += json.length;
+        cached.set(id, json);
+        cachedChars += json.length;
       }
     }
-    const texts = missing.length > 0 ? await present(missing) : known;
-    const items = ids.slice(from, at).flatMap((id) => known.get(id) ?? texts.get(id) ?? []);
+    const texts = missing.length > 0 ? await present(missing) : cached;
+    const items = ids.slice(from, at).flatMap((id) => cached.get(id) ?? texts.get(id) ?? []);
     presented += missing.length;
     for (const id of missing) chars += texts.get(id)?.length ?? 0;
     if (presented > 0) step = Math.min(STEP, Math.max(1, Math.floor(STEP_CHARS / Math.max(chars / presented, 1))));
@@ -92,7 +92,7 @@ async function* presentInSteps({ ids, find, present }: LargeList): AsyncGenerato
 
 const encoder = new TextEncoder();
 
-/** Sends the text, and then each part once the client has read the one before. */
+/** Sends the text, and then each part when the client has read the previous one. */
 const streamRest = (
   text: string,
   parts: AsyncGenerator<string, undefined>,

@@ -5,11 +5,11 @@ import { FairSlots } from "#base/concurrency-limit.ts";
 import { AppError } from "#base/errors.ts";
 import { GarbageCollection, shareOfMemory } from "#base/system/memory.ts";
 
-/** What a large page takes: its rows, its JSON, and the bytes of that. */
+/** The memory of a large page: its rows, its JSON text, and the encoded text. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 const MEMORY_SHARE = 1 / 8;
 const MIN_SLOTS = 8;
-/** Further readers get 503. */
+/** When this many readers wait, more readers get 503. */
 const MAX_WAITING = 1_000;
 /** Readers without a slot after this time get 503. */
 const MAX_WAIT_MS = 10_000;
@@ -44,8 +44,8 @@ export class PageSlots {
   }
 
   /**
-   * Resolves with a function that frees the slot, once one is free: one person holds at most half of them, for 10 seconds. Rejects with 503
-   * when too many wait, or none is free in time.
+   * Waits for a free slot and resolves with the function that frees it. One person holds at most half of the slots, each for at most 10
+   * seconds. Rejects with 503 when too many readers wait, or no slot is free in time.
    */
   async take(holder: string): Promise<FreeSlot> {
     const release = await this.#slots.take(holder);
@@ -61,7 +61,7 @@ export class PageSlots {
     this.#freeAfterAnswer(request, await this.take(holder));
   }
 
-  /** Releases what a request holds when its answer has been sent (`finish`), after ten seconds at most. */
+  /** Calls `release` when the response to the request has been sent (`finish`), or after ten seconds. */
   releaseAfterAnswer(request: Request, release: () => void): void {
     this.#freeAfterAnswer(request, this.#limitHold(release));
   }
@@ -83,7 +83,7 @@ export class PageSlots {
     return free;
   }
 
-  /** Returns the function that frees the slot of a request whose answer is sent while it is made; `finish` then leaves it alone. */
+  /** Returns the function that frees the slot of a request whose response is sent in parts; `finish` then does not free it. */
   takeOver(request: Request): FreeSlot {
     this.#sentInParts.add(request);
     const free = this.#answers.get(request) ?? (() => {});

@@ -8,7 +8,7 @@ import { NIL_UUID } from "#base/ids.ts";
 import { isStrict } from "#schema/strict.ts";
 import { bodyMissing, NO_BODY } from "./body.ts";
 
-/** Removes absent members from a value and returns the first invalid place, relative to the value. */
+/** Removes absent members from a value and returns the path of the first invalid member, relative to the value. */
 type Reader = (value: unknown) => Validation | undefined;
 
 /** Prefixes the name to a field's path. Called only for errors, because a batch has thousands of fields. */

@@ -1,6 +1,6 @@
-// Determines which shard of a cluster a request belongs to, from its head alone; the node that owns the shard handles it
-// (docs/spec/cluster-nodes.md). An ID never changes its shard, so known IDs cost no query. This makes no access decisions: the handling node
-// checks for itself.
+// Determines which shard of a cluster a request belongs to, using only its method, URL and headers; the node that owns the shard handles it
+// (docs/spec/cluster-nodes.md). An ID never changes its shard, so known IDs cost no query. This makes no access decisions: the handling
+// node checks for itself.
 import type { Clock } from "#base/clock.ts";
 import { isUuid, sha256 } from "#base/ids.ts";
 import type { AppName } from "#base/links/app-label.ts";

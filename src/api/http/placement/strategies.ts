@@ -1,4 +1,4 @@
-// Declares how the node of an operation is determined. Pure. Each operation declares its way (../operation.ts).
+// Declares how the node of an operation is determined. Pure. Each operation declares its strategy (../operation.ts).
 import type { ShardedKind } from "#db/find-shard.ts";
 
 /**
@@ -8,10 +8,10 @@ import type { ShardedKind } from "#db/find-shard.ts";
  */
 export type PlacementKind = "first" | "here" | "owner" | "named_workspace" | "chat_workspace" | ShardedKind;
 
-/** A way, with the path variable that has the ID or name. */
+/** A strategy, with the path variable that has the ID or name. */
 export type RequestPlacement = { readonly way: PlacementKind; readonly variable: string };
 
-/** The path variables for each way. */
+/** The path variables for each strategy. */
 const VARIABLES: Readonly<Partial<Record<PlacementKind, readonly string[]>>> = {
   owner: ["user"],
   named_workspace: ["workspacename"],

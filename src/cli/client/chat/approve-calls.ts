@@ -128,11 +128,11 @@ export class PermissionDesk {
       answers.push(answer);
       at += 1;
       if (at < calls.length) continue;
-      const sent = await this.#send(request, answers);
-      if (sent === "taken") return this.#printStoredRules(request, answers);
-      if (sent === "over") return;
+      const outcome = await this.#send(request, answers);
+      if (outcome === "taken") return this.#printStoredRules(request, answers);
+      if (outcome === "over") return;
       // Prompts again, starting with the call whose answer was refused.
-      at = sent === "again" ? 0 : sent;
+      at = outcome === "again" ? 0 : outcome;
       answers.length = at;
     }
   }
@@ -168,17 +168,17 @@ export class PermissionDesk {
       await client.post(`/api/v2/chats/${chat_id}/permissions`, { answers });
       return "taken";
     } catch (error) {
-      const refused = error instanceof ApiError ? error : undefined;
-      if (refused?.status === 409 || withdrawn.aborted) {
+      const refusal = error instanceof ApiError ? error : undefined;
+      if (refusal?.status === 409 || withdrawn.aborted) {
         note("[already answered by someone else]");
         return "over";
       }
-      const [wrong] = refused?.body.validations ?? [];
-      const words = wrong?.detail ?? (error instanceof Error ? error.message : String(error));
+      const [invalidField] = refusal?.body.validations ?? [];
+      const words = invalidField?.detail ?? (error instanceof Error ? error.message : String(error));
       note(`[the answer was rejected: ${toPlainLine(words)}]`);
-      const index = /^answers\.(\d+)/.exec(wrong?.field ?? "")?.[1];
+      const index = /^answers\.(\d+)/.exec(invalidField?.field ?? "")?.[1];
       if (index !== undefined) return Number(index);
-      return refused && refused.status < 500 ? "over" : "again";
+      return refusal && refusal.status < 500 ? "over" : "again";
     }
   }
 

@@ -1,5 +1,5 @@
-// Follows a chat's stream until its turn has ended, or until interrupted. A broken connection is resumed where it was, and nothing is shown
-// twice (rules CV-12, CV-13).
+// Follows a chat's stream until its turn has ended, or until interrupted. A broken connection is resumed at the same position, so that
+// nothing is shown twice (rules CV-12, CV-13).
 import { pause } from "#base/retry.ts";
 import { escapeHidden } from "#base/visible-text.ts";
 import type { Chat } from "#schema/chats/chat.ts";

@@ -68,8 +68,8 @@ export const getNewestTrial = async (client: Client, { id }: Chat): Promise<Tria
 };
 
 /**
- * Waits until `isThere` and returns the trial. `seen` receives every state until then. `begin` is called once the watch is open, so that
- * nothing is missed.
+ * Waits until `isThere` and returns the trial. `seen` is called with each state until then. `begin` is called once the watch is open,
+ * so that no state is missed.
  */
 export const followTrial = async (
   client: Client,

@@ -7,13 +7,13 @@ import type { NetworkPeer } from "#src/tailnet/index.ts";
 import type { ConnectionUse } from "#src/wire/index.ts";
 import type { VerbInput } from "../../verb.ts";
 
-/** Plug-ins consider the file stale after five times this. */
+/** Plug-ins consider the file stale after five intervals. */
 const WRITE_INTERVAL_MS = 3_000;
 const PING_TIMEOUT_MS = 5_000;
 /** A log stops growing at this size, with a final note. */
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
-/** Counts transferred bytes since the last read. */
+/** Counts the bytes transferred since the last read. */
 export class Traffic {
   readonly #use: ConnectionUse | undefined;
   #up = 0;
@@ -34,10 +34,10 @@ export class Traffic {
   }
 
   takeCounts(): { up: number; down: number } {
-    const taken = { up: this.#up, down: this.#down };
+    const counts = { up: this.#up, down: this.#down };
     this.#up = 0;
     this.#down = 0;
-    return taken;
+    return counts;
   }
 }
 

@@ -1,5 +1,5 @@
 // Holds connections to forwarded ports while the workspace is stopped or starting, up to a limit in number and time. The first connection
-// after a quiet minute starts the workspace. Constant retries by a program do not, or the workspace could never stay stopped.
+// after a quiet minute starts the workspace. Frequent retries of a program do not start it, or the workspace could never stay stopped.
 import type { Clock, Timer } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { type Duplex, WireError } from "#src/wire/index.ts";
@@ -8,7 +8,7 @@ import { type Duplex, WireError } from "#src/wire/index.ts";
 export const MAX_HELD = 100;
 /** Maximum time that a connection is held. A build may take minutes. */
 export const MAX_HELD_MS = 10 * 60_000;
-/** A connection sooner than this after the previous one, or after the stop, is treated as an automatic retry. */
+/** A connection within this time of the previous one, or of the stop, is treated as an automatic retry. */
 export const RETRY_WINDOW_MS = 60_000;
 /** How long programs in the workspace may take to start listening after the workspace has started. */
 const LISTEN_TIMEOUT_MS = 60_000;
@@ -46,7 +46,7 @@ export class HeldConnections {
     }
   }
 
-  /** Connects all held connections, since the workspace is reachable. `isFresh`: it has only just started. */
+  /** Connects all held connections when the workspace has become reachable. `isFresh`: true if the workspace has only just started. */
   open(dial: Dial, isFresh: boolean): void {
     this.#dial = dial;
     this.#opening_until = this.#clock.monotonic() + (isFresh ? LISTEN_TIMEOUT_MS : 0);
@@ -54,7 +54,7 @@ export class HeldConnections {
     this.#held.clear();
   }
 
-  /** The workspace has become unreachable, or its start failed. */
+  /** Called when the workspace has become unreachable, or its start has failed. */
   close(): void {
     this.#dial = undefined;
     this.#isStarting = false;

@@ -47,7 +47,7 @@ export const run: RunVerb = async (input) => {
     const forwardPorts = async ({ workspace, joined, agent_id }: ConnectedAgent): Promise<number> => {
       for (const line of lines.splice(0)) input.printError(line);
       workspace_id = workspace.id;
-      // The status before connecting: in a workspace that had to be started, programs are still starting.
+      // The status before connecting. If the workspace had to be started, its programs may still be starting.
       const isFresh = workspace.latest_build.status !== "running";
       held.open((port) => joined.peer.dial(agent_id, port), isFresh);
       if (udp.length > 0) datagrams.setRemote(await joined.peer.find(agent_id), joined.peer.getAddressPair(agent_id));

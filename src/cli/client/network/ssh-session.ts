@@ -17,7 +17,7 @@ const NO_EXIT_CODE = 255;
 const SIGNAL_EXIT_OFFSET = 128;
 const KEEPALIVE_MS = 15_000;
 
-/** Loads only the package's client: the rest takes longer to load than a handshake. */
+/** Loads only the package's client, because loading the whole package takes longer than a handshake. */
 export const loadSshLibrary = () => import("ssh2/lib/client.js");
 
 /** Runs the command or a shell, and returns its exit code. */
@@ -72,7 +72,7 @@ const connectClient = (client: Client, config: ConnectConfig): Promise<void> =>
     client.connect(config);
   });
 
-/** A channel, its end, and its exit code. All may arrive in one packet, so listeners must be attached immediately. */
+/** A channel, its end, and its exit code. All three may arrive in one packet, so listeners must be attached immediately. */
 type OpenChannel = { readonly channel: ClientChannel; readonly closed: Promise<void>; readonly code: Promise<number> };
 
 const openChannel = (

@@ -36,12 +36,12 @@ export class UdpForward {
     }
   }
 
-  /** Sends datagrams to this remote from now on. */
+  /** Sets the remote that datagrams are sent to. */
   setRemote(remote: Remote, ends: AddressPair): void {
     this.#remote = { remote, ends };
   }
 
-  /** Delivers a returning datagram to its sender. */
+  /** Delivers a reply to the local sender. */
   deliver({ targetPort, data }: Datagram): void {
     const sender = this.#senders.get(targetPort);
     sender?.socket.send(data.slice(), sender.port, sender.address);

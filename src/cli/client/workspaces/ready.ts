@@ -14,8 +14,8 @@ type WatchMessage = { type: string; data: Workspace };
 export type BuildOutcome = { build: Build; words: string };
 
 /**
- * True for someone at a shell. Programs that keep their session in a separate folder, such as editor plug-ins, follow the agents themselves
- * and open a workspace even if its start scripts failed: for them, a start ends with its build.
+ * Returns whether a person at a shell runs the command. Programs such as editor plug-ins keep their session in a separate folder. They
+ * follow the agents themselves and open a workspace even if its start scripts failed, so their start ends with its build.
  */
 export const shouldWaitForReady = ({ configFolder }: Pick<VerbInput, "configFolder">): boolean =>
   configFolder === undefined;

@@ -50,7 +50,7 @@ export const toTerminalCommand = (command: string | undefined, { exit, end }: Ma
 
 /**
  * Returns the command for a pipe. Input is sent as lines of base64, so that the terminal does not interpret it, in acknowledged batches,
- * for backpressure. A terminal delivers one line at a time, so `head` reads no more than its own. Without a command, the shell reads
+ * for backpressure. A terminal delivers one line at a time, so `head` reads only the lines it needs. Without a command, the shell reads
  * commands from the input.
  */
 export const toPipeCommand = (command: string | undefined, { ready, taken, exit, end }: Marks): string => {

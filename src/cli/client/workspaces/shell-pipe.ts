@@ -24,7 +24,7 @@ export const runPiped = async (
   const streams = getStreams(input);
   const marks = parseMarks(target.id);
   const reader = new MarkReader(marks);
-  // Wide, so that programs do not wrap lines.
+  // A wide terminal, so that programs do not wrap lines.
   const query = { ...target.query, width: "500", height: "50", command: toPipeCommand(target.command, marks) };
   using socket = await openSocket(client, toTerminalPath(target, query));
   onInterrupt(async () => {

@@ -229,7 +229,7 @@ const restart = async (call: Call, version: string, installed: string): Promise<
   return EXIT.failed;
 };
 
-/** `--back`: performed by the previous program, which knows what data it can use. */
+/** Handles `--back`. The previous program performs it, because it knows which data it can use. */
 const rollBack = async (call: Call): Promise<number> => {
   const { input, program, settings, service } = call;
   const former = await readVersion(program.former);
