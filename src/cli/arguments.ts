@@ -44,13 +44,13 @@ export const readArguments = <
   const switches: readonly string[] = [...(shape.switches ?? []), "json"];
   const short: Readonly<Record<string, string>> = shape.short ?? {};
   const end = argv.indexOf("--");
-  const ours = end < 0 ? argv : argv.slice(0, end);
+  const ownArguments = end < 0 ? argv : argv.slice(0, end);
   const words: string[] = [];
   const value: Record<string, string> = {};
   const list: Record<string, string[]> = Object.fromEntries(listed.map((name) => [name, []]));
   const has: Record<string, boolean> = Object.fromEntries(switches.map((name) => [name, false]));
-  for (let i = 0; i < ours.length; i++) {
-    const argument = ours[i] as string;
+  for (let i = 0; i < ownArguments.length; i++) {
+    const argument = ownArguments[i] as string;
     // A lone hyphen is a word that means standard input.
     if (!argument.startsWith("-") || argument === "-") {
       words.push(argument);
@@ -67,7 +67,7 @@ export const readArguments = <
     if (!valued.includes(name) && !listed.includes(name)) {
       throw usageError(flag, `unknown option.${suggestName(flag, [...valued, ...listed, ...switches].map(toFlag))}`);
     }
-    const given = equals < 0 ? ours[++i] : argument.slice(equals + 1);
+    const given = equals < 0 ? ownArguments[++i] : argument.slice(equals + 1);
     if (given === undefined || given === "") throw usageError(flag, "expected a value");
     if (listed.includes(name)) list[name]?.push(given);
     else if (value[name] !== undefined) throw usageError(flag, "given twice");

@@ -58,15 +58,15 @@ export class RejectedChanges {
    */
   note(request: Request, status_code: number, attemptOf: () => Attempt | undefined): void {
     if (status_code < 400 || status_code >= 500 || UNAUDITED.has(status_code)) return;
-    const found = attemptOf();
-    const origin = found && getCurrentOrigin();
+    const attempt = attemptOf();
+    const origin = attempt && getCurrentOrigin();
     // Captured now, because the connection and its address may not be available later.
     const user_id = origin?.().user_id ?? null;
-    if (!found || !origin || user_id === null || !this.#hasRoomFor(user_id)) return;
-    const requested = { store: this.#store, params: found.params, user_id, body: bodies.get(request) };
-    const refused = { target: found.target, asked: requested, origin, status_code, now: this.#clock.now() };
+    if (!attempt || !origin || user_id === null || !this.#hasRoomFor(user_id)) return;
+    const requested = { store: this.#store, params: attempt.params, user_id, body: bodies.get(request) };
+    const rejectedChange = { target: attempt.target, asked: requested, origin, status_code, now: this.#clock.now() };
     this.#waiting += 1;
-    this.#last = runOutsideRequest(() => this.#last.then(() => this.#write(refused)));
+    this.#last = runOutsideRequest(() => this.#last.then(() => this.#write(rejectedChange)));
   }
 
   /** Resolves when every rejection so far has been stored or dropped. */
@@ -96,9 +96,9 @@ export class RejectedChanges {
     // Sends the response first, so that its timing does not reveal whether the resource exists (rule AU-18).
     await nextTurn();
     try {
-      const thing = await target.find(asked);
-      if (!thing) return;
-      const { action: actionFromBody, ...fields } = thing;
+      const targetFields = await target.find(asked);
+      if (!targetFields) return;
+      const { action: actionFromBody, ...fields } = targetFields;
       const entry = { ...fields, now, status_code, action: actionFromBody ?? target.action };
       await auditRefused(this.#store, origin, entry);
     } catch (error) {

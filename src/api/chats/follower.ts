@@ -202,21 +202,21 @@ export class ChatFollower {
   #sendParts(batch: PartBatch): void {
     const { history_version, generation_attempt } = this.#synced;
     if (batch.history_version !== history_version || batch.generation_attempt !== generation_attempt) return;
-    const known = this.#nextSeq - batch.first_seq;
-    if (known < 0) this.#fail(new Error(`parts ${this.#nextSeq} to ${batch.first_seq} are missing`));
-    if (known < 0 || known >= batch.events.length) return;
+    const skipCount = this.#nextSeq - batch.first_seq;
+    if (skipCount < 0) this.#fail(new Error(`parts ${this.#nextSeq} to ${batch.first_seq} are missing`));
+    if (skipCount < 0 || skipCount >= batch.events.length) return;
     this.#nextSeq = batch.first_seq + batch.events.length;
-    if (known === 0 && batch.events.length <= FRAME_EVENTS && !this.#options.compat) {
+    if (skipCount === 0 && batch.events.length <= FRAME_EVENTS && !this.#options.compat) {
       this.#sink.send(toFrame(batch));
       return;
     }
-    for (let from = known; from < batch.events.length; from += FRAME_EVENTS) {
+    for (let from = skipCount; from < batch.events.length; from += FRAME_EVENTS) {
       const events = batch.events.slice(from, from + FRAME_EVENTS);
       this.#sink.send(`[${(this.#options.compat ? events.map(flattenIds) : events).join(",")}]`);
     }
   }
 
-  /** Returns the number of characters. */
+  /** Sends the events in frames and returns the number of characters sent. */
   #send(events: readonly ChatEvent[]): number {
     let sent = 0;
     for (let from = 0; from < events.length && !this.#isOver; from += FRAME_EVENTS) {

@@ -110,11 +110,11 @@ export class Watch {
   async #check(caller: UserCaller): Promise<string | undefined> {
     const { store, clock } = this.#ctx;
     const key = await store.get(findKeyWithUser({ id: caller.key_id }));
-    const left = (key?.expires_at ?? 0) - clock.now();
-    if (!key || key.deleted || key.status === "suspended" || left <= 0) return SIGNED_OUT;
+    const leftMs = (key?.expires_at ?? 0) - clock.now();
+    if (!key || key.deleted || key.status === "suspended" || leftMs <= 0) return SIGNED_OUT;
     this.#expiry?.cancel();
     if (!this.#isOver) {
-      this.#expiry = clock.after(Math.min(left, MAX_WAIT_MS), () => this.#recheck(caller));
+      this.#expiry = clock.after(Math.min(leftMs, MAX_WAIT_MS), () => this.#recheck(caller));
     }
     if (!this.#access) return undefined;
     const now = { ...caller, roles: key.roles, ...(await readMemberships(store, caller.user_id)) };

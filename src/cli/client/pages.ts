@@ -29,10 +29,10 @@ export const loadAllWorkspaces = async (client: Client, q: string): Promise<Work
   for (let after_id = FIRST_CURSOR; ; ) {
     const search = new URLSearchParams({ q, limit: String(PAGE), after_id });
     const { workspaces } = await client.get<Workspaces>(`/api/v2/workspaces?${search}`);
-    const known = found.size;
+    const previousCount = found.size;
     for (const one of workspaces) found.set(one.id, one);
     // A server without this cursor returns its first page every time.
-    if (workspaces.length < PAGE || found.size === known) return [...found.values()].sort(compareWorkspaces);
+    if (workspaces.length < PAGE || found.size === previousCount) return [...found.values()].sort(compareWorkspaces);
     after_id = workspaces.at(-1)?.id ?? after_id;
   }
 };

@@ -95,7 +95,7 @@ const formatError = (error: unknown, where: string, verb: string): string | unde
   if (error instanceof VerbFailure) return error.message;
   if (error instanceof ApiError) return formatApiError(error, verb);
   const { code } = error as { code?: unknown };
-  return typeof code === "string" && isOfNetwork(code)
+  return typeof code === "string" && isNetworkError(code)
     ? `${where} does not answer (${toPlainLine(describeNetworkError(error))})`
     : undefined;
 };
@@ -104,11 +104,11 @@ const formatApiError = ({ status, body, message }: ApiError, verb: string): stri
   const fields = (body.validations ?? []).map(
     ({ field, detail }) => `\n  ${toPlainLine(field)}: ${toPlainLine(detail)}`,
   );
-  const more = status === 401 && verb !== "login" ? " Run `slipway login` to sign in." : "";
-  return `${toPlainLine(message)}${fields.join("")}${more}`;
+  const hint = status === 401 && verb !== "login" ? " Run `slipway login` to sign in." : "";
+  return `${toPlainLine(message)}${fields.join("")}${hint}`;
 };
 
-const isOfNetwork = (code: string): boolean =>
+const isNetworkError = (code: string): boolean =>
   /^(E(CONN|HOST|NET|PIPE|TIMEDOUT|NOTFOUND|AI)|Connection|FailedToOpenSocket|Timeout|DNS|HTTP|InvalidHTTP|Unexpected|Malformed)|CERT|SSL|TLS|SIGNED/.test(
     code,
   );
@@ -149,19 +149,19 @@ const RETRY_INTERVAL_MS = 500;
 /** Yields the complete log of a job, across reconnects and without repeating lines (rule CV-6). */
 export async function* followJobLog(clock: Clock, client: Client, path: string): AsyncGenerator<JobLog> {
   let after = 0;
-  let lost: number | undefined;
+  let lostAt: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
     try {
       for await (const line of readMessages<JobLog>(client, `${path}/logs?follow=true&after=${after}`)) {
         after = line.id;
-        lost = undefined;
+        lostAt = undefined;
         yield line;
       }
       return;
     } catch (error) {
-      lost ??= clock.monotonic();
+      lostAt ??= clock.monotonic();
       const mayPass = error instanceof StreamBroken || (!isFirst && isTemporary(error));
-      if (!mayPass || clock.monotonic() - lost > RETRY_TIMEOUT_MS) throw error;
+      if (!mayPass || clock.monotonic() - lostAt > RETRY_TIMEOUT_MS) throw error;
     }
     await pause(clock, RETRY_INTERVAL_MS);
   }
@@ -172,5 +172,5 @@ export const isTemporary = (error: unknown): boolean => {
   if (error instanceof StreamBroken) return true;
   if (error instanceof ApiError) return error.status >= 500;
   const { code } = error as { code?: unknown };
-  return typeof code === "string" && isOfNetwork(code);
+  return typeof code === "string" && isNetworkError(code);
 };

@@ -138,12 +138,12 @@ const measureOwnCpu: OwnMeasurement = async ({ clock, env }) => {
   const before = readOwnUse(env[AGENT_ID_VARIABLE] ?? "");
   if (!before) return undefined;
   await pause(clock, SAMPLE_MS);
-  const passed = clock.monotonic() - started;
+  const elapsedMs = clock.monotonic() - started;
   let used = 0;
   // For a process that started in between, all of its CPU time counts.
   for (const [pid, ms] of readOwnUse(env[AGENT_ID_VARIABLE] ?? "")?.cpu_ms ?? [])
     used += ms - (before.cpu_ms.get(pid) ?? 0);
-  return { used: used / passed, total: availableParallelism(), unit: "cores" };
+  return { used: used / elapsedMs, total: availableParallelism(), unit: "cores" };
 };
 
 const measureOwnMemory: OwnMeasurement = async ({ env }) => {

@@ -116,7 +116,7 @@ const applyMemberships = async (
     } else if (currentRoles && roles && !isSame(currentRoles, roles)) {
       lost.push(...findMissing(currentRoles, roles).map((role) => `the role ${role} in ${name}`));
       statements.push(
-        ...markLossesOfMemberRoles(pair, known, roles, now),
+        ...markLossesOfMemberRoles(pair, currentRoles, roles, now),
         updateMember({ ...pair, roles, updated_at: now }),
         insertAudit({ ...auditFields, action: "write", before: { roles: currentRoles }, after: { roles } }),
       );

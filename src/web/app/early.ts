@@ -1,7 +1,7 @@
 // Runs in the head of the page, before the app loads: applies the theme, reads the data that the server sent with the page
 // (src/api/http/first-answers.ts), and prefetches the code and data of the page at this address, so that app, code and data load in one
-// round trip instead of one after the other. Handles the loss of the app's code. The app uses the same code for links that are pressed
-// (shell/prefetch.ts). Built into app.html.
+// round trip instead of one after the other. Handles the loss of the app's code. The app uses the same code to prefetch the targets of
+// links (shell/prefetch.ts). Built into app.html.
 import { type Early, toKey } from "../browser/early.ts";
 import { parseRange } from "./pages/insights/range.ts";
 
@@ -15,7 +15,7 @@ declare const STREAMS: readonly (readonly [socket: string, then?: string])[];
 const theme = localStorage.getItem("theme");
 if (theme) document.documentElement.dataset.theme = theme;
 
-// A lost script would leave an empty page: the page is loaded again once, and then asks.
+// A lost script would leave an empty page. The page is loaded again once, and after that it asks the user.
 const RELOADED_KEY = "reloaded-at";
 const RELOAD_INTERVAL_MS = 60_000;
 

@@ -1,4 +1,5 @@
-// The schemas, whose types the app uses, import a few things of the server's runtime. Nothing of it comes into the browser.
+// Declares the server modules that the schemas import. The app uses only the types of the schemas, so none of these modules is loaded in
+// the browser.
 declare const Bun: any;
 declare const Buffer: any;
 declare module "node:crypto" {

@@ -82,8 +82,8 @@ worker.addEventListener("activate", (event) => {
 
 const serveFile = async (request: Request): Promise<Response> => {
   const cache = await caches.open(NAME);
-  const known = await cache.match(request.url);
-  if (known) return known;
+  const cached = await cache.match(request.url);
+  if (cached) return cached;
   const answer = await fetch(request);
   if (answer.status === 200) await cache.put(request.url, answer.clone());
   return answer;
@@ -93,9 +93,9 @@ const servePage = async ({ request, preloadResponse }: Fetching): Promise<Respon
   try {
     return (await preloadResponse) ?? (await fetch(request));
   } catch (error) {
-    const known = await caches.match(OFFLINE.path);
-    if (!known) throw error;
-    return known;
+    const cached = await caches.match(OFFLINE.path);
+    if (!cached) throw error;
+    return cached;
   }
 };
 

@@ -21,12 +21,12 @@ const TO_TEXT = { value: () => "[object Object]" };
 /** Makes every object in `value` convertible to text without a visible change. `text`: the JSON it was parsed from. */
 const makePrintable = (text: string, value: unknown): void => {
   if (!text.includes("toString") && !(text.includes("\\u00") && ESCAPED_LETTER.test(text))) return;
-  const left: unknown[] = [value];
+  const pending: unknown[] = [value];
   // Iterative, because a sender can nest a body arbitrarily deep.
-  for (let one = left.pop(); one !== undefined; one = left.pop()) {
+  for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
     if (typeof one !== "object" || one === null) continue;
     if (Object.hasOwn(one, "toString")) Object.defineProperty(one, Symbol.toPrimitive, TO_TEXT);
-    for (const member of Object.values(one)) if (typeof member === "object" && member !== null) left.push(member);
+    for (const member of Object.values(one)) if (typeof member === "object" && member !== null) pending.push(member);
   }
 };
 
@@ -37,11 +37,11 @@ const MAX_PUBLIC_BODY_BYTES = 65_536;
 /** Uploads to `POST /api/v2/files`. */
 export const MAX_UPLOAD_BYTES = 104_857_600;
 
-/** Rejects with 413 and the message that the specification fixes. */
+/** Returns the error 413 with the message that the specification fixes. */
 export const tooLarge = (limit: number): AppError =>
   new AppError("too_large", "Request body too large.", { detail: `Maximum request body size is ${limit} bytes.` });
 
-/** 400 for a body in thousands of chunks of a few bytes. */
+/** The error 400 for a body in thousands of chunks of a few bytes. */
 export const tooManyChunks = (): AppError =>
   new AppError("invalid", "The request body comes in too many small chunks.", {
     detail: "Send it with the header Content-Length, or in larger chunks.",
@@ -60,7 +60,7 @@ export const readCountedBytes = async (request: Request, limit: number): Promise
   }
 };
 
-/** Returns the body's bytes. Rejects with 413 as soon as more than `limit` have come in. `count` is called before bytes are kept. */
+/** Returns the body's bytes. Rejects with 413 as soon as more than `limit` have arrived. `count` is called before bytes are kept in memory. */
 export const readBytes = async (
   request: Request,
   limit: number,
@@ -105,7 +105,7 @@ const isJson = (contentType: string): boolean => /^application\/(?:[\w.-]+\+)?js
  */
 export const NO_BODY = null;
 
-/** Rejects with 400 for a request without a body on a route that needs one. */
+/** Returns the error 400 for a request without a body on a route that needs one. */
 export const bodyMissing = (): AppError =>
   new AppError("invalid", "The request body is missing.", {
     detail: "This route needs a JSON object, sent with the header Content-Type: application/json.",

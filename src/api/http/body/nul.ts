@@ -7,15 +7,15 @@ const WORDS = "must not contain NUL";
 /** Throws 400 and names the first text or member name that contains NUL. `text`: the JSON the value was parsed from. */
 export const refuseNul = (text: string, value: unknown): void => {
   if (!text.includes("\\u0000")) return;
-  const left: { readonly field: string; readonly value: unknown }[] = [{ field: "", value }];
+  const pending: { readonly field: string; readonly value: unknown }[] = [{ field: "", value }];
   // Iterative, because a sender can nest a body arbitrarily deep.
-  for (let one = left.shift(); one; one = left.shift()) {
+  for (let one = pending.shift(); one; one = pending.shift()) {
     const { field, value: found } = one;
     if (typeof found === "string" && found.includes("\0")) throw refusal(field);
     if (typeof found !== "object" || found === null) continue;
     for (const [name, member] of Object.entries(found)) {
       if (name.includes("\0")) throw refusal(field);
-      left.push({ field: field === "" ? name : `${field}.${name}`, value: member });
+      pending.push({ field: field === "" ? name : `${field}.${name}`, value: member });
     }
   }
 };

@@ -36,43 +36,43 @@ const FINAL_CODES = [1002, 1008, 1009];
 /** Prints the chat's events. Returns 0 if the turn succeeded. Throws VerbFailure with the chat's error. */
 export const follow = async (input: VerbInput, { client }: Remote, following: Following): Promise<number> => {
   const path = `/api/v2/chats/${following.chat_id}` as const;
-  const shown = makeSink(input, following);
+  const sink = makeSink(input, following);
   const { chat_id, json, permissions: way } = following;
-  const desk = new PermissionDesk(input, { client, way, json, note: (text) => shown.note(text) });
-  using others = new SubRequests({
+  const desk = new PermissionDesk(input, { client, way, json, note: (text) => sink.note(text) });
+  using subRequests = new SubRequests({
     client,
     clock: input.clock,
     chat_id,
     hear: (event, title) => desk.handleEvent(event, title),
   });
-  void others.follow();
+  void subRequests.follow();
   const position = new StreamPosition(following.after);
-  let lost: number | undefined;
+  let lostAt: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
     const socket = await openSocket(client, `${path}/stream?after_id=${position.after}`).catch((error) => {
       if (isFirst || (error instanceof ApiError && error.status < 500)) throw error;
     });
     if (socket) {
-      lost = undefined;
+      lostAt = undefined;
       using _open = socket;
       for await (const frame of socket) {
         for (const event of JSON.parse(String(frame)) as ChatEvent[]) {
           if (!position.isNew(event)) continue;
-          shown.show(event);
+          sink.show(event);
           desk.handleEvent(event);
         }
-        await shown.written();
+        await sink.written();
         if (!following.untilIdle || !position.isIdle) continue;
         await desk.close();
-        await shown.end();
+        await sink.end();
         return toExitCode(await client.get(path));
       }
       const { code, reason } = await socket.closed;
       if (FINAL_CODES.includes(code))
         throw new VerbFailure(`the server ended the stream: ${toPlainLine(reason) || code}`);
     }
-    lost ??= input.clock.monotonic();
-    if (input.clock.monotonic() - lost > RETRY_TIMEOUT_MS)
+    lostAt ??= input.clock.monotonic();
+    if (input.clock.monotonic() - lostAt > RETRY_TIMEOUT_MS)
       throw new VerbFailure("the server did not respond for too long");
     await pause(input.clock, RETRY_INTERVAL_MS);
   }

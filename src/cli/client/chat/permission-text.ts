@@ -39,8 +39,8 @@ export const formatRequest = (call: ToolCallRequest, title?: string): string => 
 
 const truncateValue = (value: unknown): string => {
   const text = escapeAllHidden(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
-  const left = text.length - MAX_VALUE_LENGTH;
-  return left > 0 ? `${text.slice(0, MAX_VALUE_LENGTH)}… (${left} more characters)` : text;
+  const omittedCount = text.length - MAX_VALUE_LENGTH;
+  return omittedCount > 0 ? `${text.slice(0, MAX_VALUE_LENGTH)}… (${omittedCount} more characters)` : text;
 };
 
 /** Formats a request on one line, for logs. */

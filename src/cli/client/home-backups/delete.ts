@@ -17,8 +17,8 @@ export const run: RunVerb = async (input) => {
   return withServer("home-backups delete", input, value, async ({ client }) => {
     const workspace = await getWorkspace(client, name);
     const backup = await findHomeBackup(client, workspace, wanted);
-    const about = `Delete the backup of ${workspace.name} (${backup.created_at})? It can't be recovered.`;
-    if (!has.yes) await requireConfirmation(input, about);
+    const question = `Delete the backup of ${workspace.name} (${backup.created_at})? It can't be recovered.`;
+    if (!has.yes) await requireConfirmation(input, question);
     await client.delete(`/api/v2/workspaces/${workspace.id}/home-backups/${backup.id}`);
     input.print(has.json ? JSON.stringify(backup) : `Backup ${backup.id.slice(0, 8)} is deleted.`);
     return EXIT.ok;

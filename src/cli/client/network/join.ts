@@ -29,17 +29,17 @@ export type JoinOptions = {
 };
 
 /**
- * Joins the network. Connections may be dialed immediately. If the agent is still being looked up, the caller reports when it does not
- * exist.
+ * Joins the network. Connections may be dialed immediately. `agent_id` may be a pending lookup; the caller reports an agent that does
+ * not exist.
  */
 export const join = (
   client: Client,
   agent_id: string | Promise<string>,
   { clock, datagram, hasLargeSegments = true }: JoinOptions,
 ): NetworkSession => {
-  const refused = Promise.withResolvers<never>();
-  refused.promise.catch(() => {});
-  const over = new AbortController();
+  const refusal = Promise.withResolvers<never>();
+  refusal.promise.catch(() => {});
+  const end = new AbortController();
   const peer = new NetworkPeer({
     clock,
     random: systemRandom,
@@ -52,25 +52,25 @@ export const join = (
     accept: (connection) => connection.reset("This is a client."),
     ...(datagram ? { datagram: (_, one) => datagram(one) } : {}),
   });
-  const stay = async (): Promise<void> => {
+  const connect = async (): Promise<void> => {
     const path = `/api/v2/workspaceagents/${await agent_id}/coordinate?version=${VERSION}`;
-    await keepJoined({ client, path, peer, clock, signal: over.signal });
+    await keepJoined({ client, path, peer, clock, signal: end.signal });
   };
-  stay().catch((error) => refused.reject(error));
+  connect().catch((error) => refusal.reject(error));
   return {
     peer,
-    refused: refused.promise,
+    refused: refusal.promise,
     async [Symbol.asyncDispose]() {
-      over.abort();
+      end.abort();
       await peer.close();
     },
   };
 };
 
-type Stay = { client: Client; path: string; peer: NetworkPeer; clock: Clock; signal: AbortSignal };
+type JoinTarget = { client: Client; path: string; peer: NetworkPeer; clock: Clock; signal: AbortSignal };
 
 /** Stays joined until the signal fires. Throws VerbFailure when the server refuses access. */
-const keepJoined = async ({ client, path, peer, clock, signal }: Stay): Promise<void> => {
+const keepJoined = async ({ client, path, peer, clock, signal }: JoinTarget): Promise<void> => {
   for (let wait = RETRY_INTERVAL_MS; !signal.aborted; wait = Math.min(MAX_RETRY_DELAY_MS, wait * 2)) {
     const closed = await connectOnce(client, path, peer, clock).catch(() => undefined);
     if (signal.aborted) return;

@@ -21,11 +21,11 @@ export const run: RunVerb = async (input) => {
     return withAgent(input, remote, name, async ({ joined, agent_id, workspace }) => {
       // The first ping includes the key exchange and is not counted.
       await joined.peer.ping(agent_id, TIMEOUT_MS);
-      let answered = 0;
+      let answerCount = 0;
       for (let i = 0; i < count && !input.signal.aborted; i += 1) {
         if (i > 0) await pause(input.clock, PING_INTERVAL_MS);
         const took = await joined.peer.ping(agent_id, TIMEOUT_MS);
-        if (took !== undefined) answered += 1;
+        if (took !== undefined) answerCount += 1;
         if (has.json) input.print(JSON.stringify({ name: workspace.name, milliseconds: took ?? null }));
         else
           input.print(
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
               : `${workspace.name} responded in ${took.toFixed(1)} ms`,
           );
       }
-      return answered > 0 ? EXIT.ok : EXIT.failed;
+      return answerCount > 0 ? EXIT.ok : EXIT.failed;
     });
   });
 };

@@ -66,9 +66,9 @@ export const run: RunVerb = async (input) => {
         input.printError(`slipway port-forward: ${error.message}\n`);
       }
       held.close();
-      const over = new AbortController();
-      await Promise.race([held.waitForStartRequest(), waitForStart(input, remote, workspace_id, over.signal)]);
-      over.abort();
+      const end = new AbortController();
+      await Promise.race([held.waitForStartRequest(), waitForStart(input, remote, workspace_id, end.signal)]);
+      end.abort();
     }
   });
 };
@@ -94,8 +94,8 @@ const waitForStop = async (input: VerbInput, { client }: Remote, { id, name }: W
 };
 
 /** Resolves when someone else has started the workspace. */
-const waitForStart = async (input: VerbInput, { client }: Remote, id: string, over: AbortSignal): Promise<void> => {
-  while (!over.aborted) {
+const waitForStart = async (input: VerbInput, { client }: Remote, id: string, end: AbortSignal): Promise<void> => {
+  while (!end.aborted) {
     await pause(input.clock, START_POLL_INTERVAL_MS);
     const workspace = await client.get<Workspace>(`/api/v2/workspaces/${id}`).catch(() => undefined);
     if (workspace?.latest_build.transition === "start") return;

@@ -31,9 +31,9 @@ export const run: RunVerb = async (input) => {
 };
 
 const parseMethod = (text: string | undefined) => {
-  const known = AUTH_METHODS.find((one) => one === text);
-  if (text !== undefined && known === undefined) {
+  const authMethod = AUTH_METHODS.find((one) => one === text);
+  if (text !== undefined && authMethod === undefined) {
     throw usageError("--auth-method", `expected one of ${AUTH_METHODS.join(", ")}`);
   }
-  return known;
+  return authMethod;
 };

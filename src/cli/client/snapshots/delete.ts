@@ -11,8 +11,8 @@ export const run: RunVerb = async (input) => {
   requireConfirmable(input, has.yes);
   return withServer("snapshots delete", input, value, async ({ client }) => {
     const { workspace, snapshot } = await requested(client);
-    const about = `Delete the snapshot of ${workspace.name} (${snapshot.created_at})? It can't be recovered.`;
-    if (!has.yes) await requireConfirmation(input, about);
+    const question = `Delete the snapshot of ${workspace.name} (${snapshot.created_at})? It can't be recovered.`;
+    if (!has.yes) await requireConfirmation(input, question);
     await client.delete(`/api/v2/workspaces/${workspace.id}/snapshots/${snapshot.id}`);
     input.print(has.json ? JSON.stringify(snapshot) : `Snapshot ${snapshot.id.slice(0, 8)} is deleted.`);
     return EXIT.ok;

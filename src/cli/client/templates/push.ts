@@ -46,15 +46,18 @@ export const run: RunVerb = async (input) => {
   return withServer("templates push", input, given.value, async (remote) => {
     const { client } = remote;
     const organization = encodeURIComponent(given.value.organization ?? "default");
-    const known = await findTemplate(client, organization, name);
-    const version = await importVersion(input, remote, { folder, given, organization, known });
+    const existing = await findTemplate(client, organization, name);
+    const version = await importVersion(input, remote, { folder, given, organization, existing });
     if (version.job.status !== "succeeded") {
       throw new VerbFailure(`the import of ${folder} failed: ${toPlainLine(version.job.error ?? version.job.status)}`);
     }
     const template =
-      given.has["no-activate"] && known ? known : await activateVersion(client, organization, name, known, version);
+      given.has["no-activate"] && existing
+        ? existing
+        : await activateVersion(client, organization, name, existing, version);
     if (given.has.json) input.print(JSON.stringify({ template, version }));
-    else input.print(formatResult(name, version.name, known !== undefined, template.active_version_id === version.id));
+    else
+      input.print(formatResult(name, version.name, existing !== undefined, template.active_version_id === version.id));
     for (const line of await findPrebuildProblems(input, client, template, version)) input.printError(`${line}\n`);
     return EXIT.ok;
   });
@@ -107,13 +110,13 @@ const findTemplate = async (client: Client, organization: string, name: string):
     throw error;
   });
 
-type PushTarget = { folder: string; given: PushArguments; organization: string; known: Template | undefined };
+type PushTarget = { folder: string; given: PushArguments; organization: string; existing: Template | undefined };
 
 /** Returns the version once its import has succeeded or failed. */
 const importVersion = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
-  { folder, given, organization, known }: PushTarget,
+  { folder, given, organization, existing }: PushTarget,
 ): Promise<TemplateVersion> => {
   const { archive, files, leftOut } = await packFolder(folder);
   using progress = new Progress(input);
@@ -133,7 +136,7 @@ const importVersion = async (
     tags: Object.fromEntries(
       parsePairs("--provisioner-tag", given.list["provisioner-tag"]).map((pair) => [pair.name, pair.value]),
     ),
-    ...(known ? { template_id: known.id } : {}),
+    ...(existing ? { template_id: existing.id } : {}),
     ...(name === undefined ? {} : { name }),
     ...(message === undefined ? {} : { message }),
   } satisfies CreateTemplateVersion);
@@ -149,13 +152,13 @@ const activateVersion = async (
   client: Client,
   organization: string,
   name: string,
-  known: Template | undefined,
+  existing: Template | undefined,
   { id }: TemplateVersion,
 ): Promise<Template> => {
-  if (!known) {
+  if (!existing) {
     const body = { name, template_version_id: id };
     return client.post(`/api/v2/organizations/${organization}/templates`, body);
   }
-  await client.patch(`/api/v2/templates/${known.id}/versions`, { id });
-  return client.get(`/api/v2/templates/${known.id}`);
+  await client.patch(`/api/v2/templates/${existing.id}/versions`, { id });
+  return client.get(`/api/v2/templates/${existing.id}`);
 };

@@ -24,9 +24,9 @@ export const run: RunVerb = async (input) => {
     });
     if (has.json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
     else {
-      const ended = me.id === id ? "all other sign-ins and tokens" : "all sign-ins and tokens";
+      const endedSessions = me.id === id ? "all other sign-ins and tokens" : "all sign-ins and tokens";
       input.print(
-        `The password of ${username} is set; ${ended} were revoked.${made ? ` New password: ${password}` : ""}`,
+        `The password of ${username} is set; ${endedSessions} were revoked.${made ? ` New password: ${password}` : ""}`,
       );
     }
     return EXIT.ok;

@@ -77,8 +77,13 @@ export const call = async <R extends Route>(
   const method = route.slice(0, route.indexOf(" "));
   const address = toAddress(route, { path, query });
   if (!SECRET_PATTERN.test(address)) {
-    const sent: Sent = { method, path: address, route, ...(body === undefined ? {} : { body: redactSecrets(body) }) };
-    recentCalls.value = [...recentCalls.value, sent].slice(-MAX_RECENT_CALLS);
+    const sentCall: Sent = {
+      method,
+      path: address,
+      route,
+      ...(body === undefined ? {} : { body: redactSecrets(body) }),
+    };
+    recentCalls.value = [...recentCalls.value, sentCall].slice(-MAX_RECENT_CALLS);
   }
   try {
     const answer = await send<AnswerOf<CallOf<R>>>(method, address, body);

@@ -1,4 +1,4 @@
-// The deployment's branding: the name and logo that came with the page, and the administrators' announcements.
+// The deployment's branding: the name and logo that the server includes in the page, and the administrators' announcements.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Appearance, Banner } from "#schema/deployment/appearance.ts";

@@ -8,7 +8,7 @@ export const getSubscription = async (): Promise<PushSubscription | null> => {
   return (await registration?.pushManager.getSubscription()) ?? null;
 };
 
-/** Unsubscribes after signing out: the server learns of it from the browser's push service. */
+/** Unsubscribes after signing out. The server learns this from the browser's push service. */
 export const unsubscribeHere = async (): Promise<void> => {
   if (!isPushSupported()) return;
   await (await getSubscription())?.unsubscribe();

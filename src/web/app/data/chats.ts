@@ -37,7 +37,7 @@ const list = (): Promise<void> =>
         const listed = new Map(found.map((chat) => [chat.id, chat]));
         for (const { id } of found) if (isOutdated(id) && !chats.value.has(id)) listed.delete(id);
         const newer = [...chats.value.values()].filter(({ id }) => isOutdated(id));
-        // An event says nothing about the children of a chat that was not known yet.
+        // The event for a chat that was not in the list does not include its sub-chats.
         for (const chat of newer)
           listed.set(
             chat.id,

@@ -280,8 +280,15 @@ const LINES: Partial<Record<Route, Line>> = {
   "GET /chats": () => line("chat list"),
   "POST /chats": ({ body }) => {
     const text = extractText(body.content);
-    const known = ["organization_id", "content", "client_type", "workspace_id", "permission_mode", "coding_agent"];
-    const isWhole = hasOnly(body, ...known);
+    const supportedFields = [
+      "organization_id",
+      "content",
+      "client_type",
+      "workspace_id",
+      "permission_mode",
+      "coding_agent",
+    ];
+    const isWhole = hasOnly(body, ...supportedFields);
     const mode = body.permission_mode === undefined ? "" : flag("mode", String(body.permission_mode));
     const workspace = body.workspace_id === undefined ? "" : flag("workspace", getName(String(body.workspace_id)));
     return text === undefined || !isWhole

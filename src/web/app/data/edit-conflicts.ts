@@ -27,12 +27,12 @@ type ConcurrentEdit<T extends Plain> = {
 /** An unedited form follows changes made elsewhere. */
 export const useConflictCheck = <T extends Plain>({ now, typed, read, fill }: Setting<T>): ConcurrentEdit<T> => {
   /** The value that the form was filled with, or the newer value that the user has seen. */
-  const known = useRef(now);
+  const lastSeen = useRef(now);
   const other = useSignal<{ readonly value: T } | undefined>(undefined);
   const updateKnown = (value: T, mayFill: boolean): void => {
-    if (value === known.current) return;
-    const isUntouched = typed === known.current;
-    known.current = value;
+    if (value === lastSeen.current) return;
+    const isUntouched = typed === lastSeen.current;
+    lastSeen.current = value;
     if (isUntouched && mayFill) fill(value);
     other.value = value === typed || (isUntouched && mayFill) ? undefined : { value };
   };
@@ -40,10 +40,10 @@ export const useConflictCheck = <T extends Plain>({ now, typed, read, fill }: Se
   return {
     other,
     mayReplace: async () => {
-      const before = known.current;
+      const before = lastSeen.current;
       updateKnown(await read(), false);
-      if (other.value && known.current !== before) return false;
-      known.current = typed;
+      if (other.value && lastSeen.current !== before) return false;
+      lastSeen.current = typed;
       other.value = undefined;
       return true;
     },

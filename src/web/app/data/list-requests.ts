@@ -1,11 +1,12 @@
-// Orders the answers to a list's requests against the events that arrive while the requests run: an answer may be older than an event.
+// Applies the answers to a list's requests in the right order relative to live events: an answer may be older than an event that arrived
+// during the request.
 
 /** The requests of one live list. */
 export class ListRequests {
   #begun = 0;
   #applied = 0;
   #running = 0;
-  /** The latest request that had begun when an entry changed, by the entry's ID. Only while requests run. */
+  /** By entry ID: the latest request that had begun when the entry changed. Empty while no request runs. */
   readonly #changes = new Map<string, number>();
 
   /** Notes that an entry was changed by an event or on this page. */
@@ -14,8 +15,8 @@ export class ListRequests {
   }
 
   /**
-   * Sends a request and applies its answer, unless the answer to a later one has been applied. `isOutdated` tells which entries of the answer
-   * may be older than what is known. Rejects if the request does.
+   * Sends a request and applies its answer, unless the answer to a later one has been applied. `isOutdated` returns whether an entry of the
+   * answer may be older than the entry shown. Rejects if the request does.
    */
   async load<T>(
     send: () => Promise<T>,

@@ -1,5 +1,5 @@
-// A WebSocket that reconnects: after a disconnect, after sleep, and when the network is back. It resumes from the last ID that its owner
-// has seen, so that nothing is missed or shown twice.
+// A WebSocket that reconnects: after a disconnect, after sleep, and when the network is back. It resumes from the last ID that the caller
+// has received, so that nothing is missed or shown twice.
 import { signal } from "@preact/signals";
 import { takeSocket } from "../../browser/early.ts";
 
@@ -48,12 +48,12 @@ export const onDeadConnection = (act: () => void): (() => void) => {
   return () => deadListeners.delete(act);
 };
 
-const refused = new Set<() => void>();
+const refusalListeners = new Set<() => void>();
 
 /** Calls back when the server refused a connection attempt: the session may have ended, and a WebSocket does not report why. */
 export const onRefused = (act: () => void): (() => void) => {
-  refused.add(act);
-  return () => refused.delete(act);
+  refusalListeners.add(act);
+  return () => refusalListeners.delete(act);
 };
 
 /** Not every stream has pings. If one has been silent for too long, or the machine slept, all sockets of the page reconnect. */
@@ -88,7 +88,7 @@ type Options = {
   readonly ended?: () => void;
   /** The server pings, so a long silence means that the connection is dead. */
   readonly pings?: boolean;
-  /** The socket opens after this resolves: its first messages are known already. */
+  /** The socket opens after this resolves, because its first messages have already been loaded. */
   readonly after?: Promise<void> | undefined;
 };
 
@@ -116,12 +116,12 @@ export class LiveSocket {
     this.open();
   }
 
-  /** True if the socket is open and pinged, but nothing has arrived since then. */
+  /** True if the socket is open and pinged by the server, but nothing has arrived since the given time. */
   isSilent(since: number): boolean {
     return this.#options.pings === true && this.#socket?.readyState === WebSocket.OPEN && this.#heard < since;
   }
 
-  /** Abandons a connection attempt that began before then. */
+  /** Abandons a connection attempt that began before the given time. */
   abandon(since: number): void {
     if (this.#socket?.readyState !== WebSocket.CONNECTING || this.#heard > since) return;
     this.#drop();
@@ -159,7 +159,7 @@ export class LiveSocket {
         this.#options.ended?.();
       } else {
         this.#scheduleReconnect();
-        if (!wasOpened) for (const act of refused) act();
+        if (!wasOpened) for (const act of refusalListeners) act();
       }
     };
     if (early && socket.readyState === WebSocket.OPEN) opened();

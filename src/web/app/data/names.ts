@@ -17,11 +17,11 @@ const text = (value: unknown): string | undefined => (typeof value === "string" 
 const addName = (one: unknown): void => {
   if (typeof one !== "object" || one === null) return;
   const { id, name, username, owner_name, ...more } = one as Readonly<Record<string, unknown>>;
-  const own = text(username) ?? text(name);
+  const ownName = text(username) ?? text(name);
   const key = text(id);
-  if (key === undefined || own === undefined) return;
+  if (key === undefined || ownName === undefined) return;
   const [owner, organization, template] = [text(owner_name), text(more.organization_name), text(more.template_id)];
-  const called = owner === undefined ? own : `${owner}/${own}`;
+  const called = owner === undefined ? ownName : `${owner}/${ownName}`;
   knownNames.set(key, { name: called, ...(organization ? { organization } : {}), ...(template ? { template } : {}) });
   const version = text(more.active_version_id);
   if (version !== undefined) knownNames.set(version, { name: "", template: key });

@@ -35,7 +35,7 @@ const listWorkspaceNeeds = (workspace: WorkspaceSummary, now: number): Need[] =>
 const ORDER: readonly Need["kind"][] = ["chat", "deadline", "failed", "chat_failed", "unhealthy", "deleting"];
 
 export const needs = computed((): readonly Need[] => {
-  const own = me.value?.id;
+  const myId = me.value?.id;
   const found: Need[] = [];
   for (const chat of chats.value.values()) {
     if (isWaitingForOwner(chat)) {
@@ -43,7 +43,7 @@ export const needs = computed((): readonly Need[] => {
     } else if (chat.status === "error") found.push({ kind: "chat_failed", at: chat.updated_at, chat });
   }
   for (const workspace of workspaces.value.values()) {
-    if (workspace.owner_id === own) found.push(...listWorkspaceNeeds(workspace, now.value));
+    if (workspace.owner_id === myId) found.push(...listWorkspaceNeeds(workspace, now.value));
   }
   return found.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || (a.at < b.at ? -1 : 1));
 });

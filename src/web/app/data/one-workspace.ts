@@ -32,7 +32,7 @@ export const useWorkspace = (id: string): { shown: Signal<WorkspaceState>; reloa
       },
       (error) => {
         shown.value = { ...shown.value, error };
-        // Not a refusal: it is loaded again when the connection is back.
+        // A network failure is not a refusal: the workspace is loaded again when the connection is back.
         if (!(error instanceof Problem) || error.status === 0 || error.status >= 500) follow.current();
       },
     );
@@ -50,7 +50,7 @@ export const useWorkspace = (id: string): { shown: Signal<WorkspaceState>; reloa
       });
     };
     reload();
-    // The workspace may have been deleted or unshared: without this, the page would report a server that is not responding.
+    // The workspace may have been deleted or unshared. Without this request, the page would report that the server does not respond.
     const stop = onRefused(() => {
       if (!socket) return;
       call("GET /workspaces/:workspace", { path: { workspace: id } }).catch((error) => {

@@ -64,7 +64,7 @@ const EDITOR_NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
   jetbrains: "JetBrains Gateway",
 };
 
-/** Editors by their names in templates. Editors that have no template name follow VS Code. */
+/** Editors by their names in templates. Editors without a name in templates are shown if VS Code is. */
 const EDITORS_BY_APP: Readonly<Record<string, readonly Editor[]>> = {
   vscode: ["vscode", "vscodium", "cursor", "windsurf"],
   vscode_insiders: ["vscode-insiders"],

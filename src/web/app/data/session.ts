@@ -49,7 +49,7 @@ const answer = peekAnswer<User>("GET", "/users/me");
 const assignBrowser = (id: string): boolean => {
   const previous = getStoredOwner();
   const isOther = assignOwner(id);
-  // Its previous user asked for push notifications, and not this one.
+  // The previous user of this browser enabled push notifications, not this user.
   if (previous !== null && previous !== id)
     void import("./browser-push.ts").then(({ unsubscribeHere: forgetPushed }) => forgetPushed()).catch(() => undefined);
   return isOther;

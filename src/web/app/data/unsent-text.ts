@@ -3,9 +3,9 @@
 
 /** Returns the stored text. Throws if the browser forbids storage; nothing is stored then. */
 export const loadStoredText = (key: string): string | undefined => {
-  const own = sessionStorage.getItem(key);
+  const tabText = sessionStorage.getItem(key);
   // An empty value means that this tab has sent or cleared its text, whatever other tabs store.
-  if (own !== null) return own || undefined;
+  if (tabText !== null) return tabText || undefined;
   const last = localStorage.getItem(key) ?? undefined;
   if (last !== undefined) sessionStorage.setItem(key, last);
   return last;

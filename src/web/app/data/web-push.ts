@@ -18,7 +18,7 @@ const decodeBase64Url = (text: string): Uint8Array<ArrayBuffer> =>
 const registerSubscription = (one: PushSubscription): Promise<void> =>
   call("POST /users/me/webpush/subscription", { body: toSubscriptionBody(one) });
 
-/** Reads the state of this browser. Sends an existing subscription to the server again, which may have lost it. */
+/** Reads the state of this browser. Sends an existing subscription to the server again, because the server may have lost it. */
 export const readPushed = async (): Promise<void> => {
   if (!isPushSupported()) {
     pushed.value = "asleep";
@@ -41,7 +41,7 @@ export const turnPushOn = async (): Promise<void> => {
   const { pushManager } = await navigator.serviceWorker.ready;
   const options = { userVisibleOnly: true, applicationServerKey: decodeBase64Url(webpush_public_key) };
   const one = await pushManager.subscribe(options).catch(async (error: unknown) => {
-    // An old subscription with the key of another server at this address.
+    // The existing subscription has the key of another server that was at this address.
     const old = await pushManager.getSubscription();
     if (!old) throw new Error(`The browser's push service failed: ${(error as Error).message}`);
     await old.unsubscribe();

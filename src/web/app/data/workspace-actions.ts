@@ -76,8 +76,8 @@ export const togglePin = async (target: WorkspaceSummary): Promise<void> => {
   await (favorite
     ? call("DELETE /workspaces/:workspace/favorite", toPath(target))
     : call("PUT /workspaces/:workspace/favorite", toPath(target)));
-  const known = workspaces.value.get(target.id);
-  if (known) workspaces.value = new Map(workspaces.value).set(target.id, { ...known, favorite: !favorite });
+  const row = workspaces.value.get(target.id);
+  if (row) workspaces.value = new Map(workspaces.value).set(target.id, { ...row, favorite: !favorite });
 };
 
 /** Activates a dormant workspace. */

@@ -44,7 +44,7 @@ type Change = {
   /** The roles as shown on the page, and a function that loads the current ones. */
   readonly shown: readonly Subject[];
   readonly read: () => Promise<readonly Subject[]>;
-  /** Reloads them. */
+  /** Reloads the roles. */
   readonly reload: () => Promise<void>;
 };
 

@@ -9,16 +9,16 @@ const SEQUENCE = /\x1b\[([\d;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x
 
 /** Returns the pieces of one line. A carriage return restarts the line, as progress bars expect. */
 export const parsePieces = (line: string): Piece[] => {
-  const shown = line.includes("\r") ? (line.replace(/\r+$/, "").split("\r").at(-1) ?? "") : line;
+  const visible = line.includes("\r") ? (line.replace(/\r+$/, "").split("\r").at(-1) ?? "") : line;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the same
-  if (!/[\x00-\x1f\x7f]/.test(shown)) return [{ text: shown, class: "" }];
+  if (!/[\x00-\x1f\x7f]/.test(visible)) return [{ text: visible, class: "" }];
   const pieces: Piece[] = [];
   let [color, bold, dim, at] = ["", false, false, 0];
   const push = (text: string): void => {
     if (text !== "") pieces.push({ text, class: [color, bold && "a-w", dim && "a-d"].filter(Boolean).join(" ") });
   };
-  for (const match of shown.matchAll(SEQUENCE)) {
-    push(shown.slice(at, match.index));
+  for (const match of visible.matchAll(SEQUENCE)) {
+    push(visible.slice(at, match.index));
     at = match.index + match[0].length;
     if (match[2] !== "m") continue;
     const codes = (match[1] || "0").split(/[;:]/).map(Number);
@@ -35,7 +35,7 @@ export const parsePieces = (line: string): Piece[] => {
       else if (code === 38 || code === 48) i += codes[i + 1] === 5 ? 2 : 4;
     }
   }
-  push(shown.slice(at));
+  push(visible.slice(at));
   return pieces;
 };
 

@@ -88,8 +88,8 @@ type Question = {
   /** Text that must be typed before the button is enabled. */
   readonly typed?: string;
   /**
-   * Returns a message to show instead once the resource no longer exists because of another page or program. Signals that it reads cause a
-   * redraw.
+   * Returns the message to show instead of the question when another page or program has deleted the resource. The dialog is redrawn when a
+   * signal that this function reads changes.
    */
   readonly gone?: () => string | undefined;
   /** Runs while the dialog is open. The dialog closes when it succeeds. */

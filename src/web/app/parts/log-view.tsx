@@ -85,7 +85,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
     if (box && atEnd.current && words.value === "") box.scrollTop = box.scrollHeight;
   }, [lines.value.length]);
   useEffect(sets(hit, 0), [words.value]);
-  const shown = hits.value.length > 0 ? hits.value[hit.value % hits.value.length] : undefined;
+  const currentHit = hits.value.length > 0 ? hits.value[hit.value % hits.value.length] : undefined;
   const step = (by: number): void => {
     const count = hits.value.length;
     if (count > 0) hit.value = (hit.value + by + count) % count;
@@ -180,7 +180,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
             fixed
             fromEnd
             scroller={scroller}
-            shown={shown}
+            shown={currentHit}
             row={(at) => {
               const line = lines.value[at];
               return (
@@ -189,7 +189,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
                     line={line}
                     number={at + 1 + feed.dropped}
                     words={words.value.toLowerCase()}
-                    isHit={at === shown}
+                    isHit={at === currentHit}
                   />
                 )
               );

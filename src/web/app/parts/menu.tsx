@@ -100,7 +100,7 @@ export const Menu = (props: MenuProps) => {
   const handleToggle = ({ newState }: { newState: string }): void => {
     button.current?.setAttribute("aria-expanded", String(newState === "open"));
     if (newState !== "open") {
-      // Only after it has closed: the browser returns the focus only from elements that still exist.
+      // The content is removed only after the menu has closed, because the browser returns the focus only from elements that still exist.
       isOpen.value = false;
       return;
     }
@@ -154,16 +154,16 @@ const orderItems = (items: readonly MenuItem[]): readonly MenuItem[] =>
   );
 
 const MenuItems = ({ items, more, close, grown }: MenuItemsProps) => {
-  const late = useSignal<readonly MenuItem[]>([]);
+  const furtherItems = useSignal<readonly MenuItem[]>([]);
   useEffect(() => {
     more?.().then((come) => {
-      late.value = come.length > 0 ? ["line", ...come] : [];
+      furtherItems.value = come.length > 0 ? ["line", ...come] : [];
     }, showError);
   }, []);
-  useEffect(grown, [late.value]);
+  useEffect(grown, [furtherItems.value]);
   return (
     <>
-      {orderItems([...items(), ...late.value]).map((item, at) =>
+      {orderItems([...items(), ...furtherItems.value]).map((item, at) =>
         item === "line" ? <hr key={`line ${at}`} /> : <Item key={`${at} ${item.label}`} item={item} close={close} />,
       )}
     </>

@@ -43,9 +43,12 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
   const write = (text: string): void => {
     chosen.value = -1;
     // A space completes a term.
-    const done = text.match(/^(.*?)([^\s:"]+):("[^"]+"|[^\s"]+)\s$/);
-    if (done)
-      onChange([...terms, { key: done[2] ?? "", value: (done[3] ?? "").replaceAll('"', "") }], (done[1] ?? "").trim());
+    const completedTerm = text.match(/^(.*?)([^\s:"]+):("[^"]+"|[^\s"]+)\s$/);
+    if (completedTerm)
+      onChange(
+        [...terms, { key: completedTerm[2] ?? "", value: (completedTerm[3] ?? "").replaceAll('"', "") }],
+        (completedTerm[1] ?? "").trim(),
+      );
     else onChange(terms, text);
   };
   const press = (event: KeyboardEvent): void => {

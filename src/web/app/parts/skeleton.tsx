@@ -6,12 +6,12 @@ import { sets } from "./handlers.ts";
 const DELAY_MS = 300;
 
 export const Skeleton = ({ lines = 3 }: { lines?: number }) => {
-  const late = useSignal(false);
+  const isLate = useSignal(false);
   useEffect(() => {
-    const timer = setTimeout(sets(late, true), DELAY_MS);
+    const timer = setTimeout(sets(isLate, true), DELAY_MS);
     return () => clearTimeout(timer);
   }, []);
-  if (!late.value) return null;
+  if (!isLate.value) return null;
   const widths = [180, 290, 240, 210];
   return (
     <svg class="skels" viewBox={`0 0 300 ${lines * 24 - 12}`} role="img" aria-label="Loading">

@@ -41,7 +41,7 @@ const chooseInk = (colour: string): "#000000" | "#ffffff" => {
   return (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) ? "#000000" : "#ffffff";
 };
 
-// A banner that the connection to the server is lost, since when, and when the next retry is. The content of the page stays.
+// A banner that says since when the connection to the server is lost, and when the next retry is. The content of the page stays.
 
 /** Short interruptions are not shown. */
 const CUT_BANNER_DELAY_MS = 1_500;

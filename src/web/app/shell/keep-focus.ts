@@ -26,7 +26,7 @@ const listLevels = (element: HTMLElement): Level[] => {
 const restoreFocus = (): void => {
   if (!lastFocus || document.activeElement !== document.body) return;
   const { element, levels } = lastFocus;
-  // It may be enabled again in a moment.
+  // A disabled element may be enabled again in a moment.
   if (element.isConnected && element.matches(":disabled")) return;
   if (element.isConnected && element.checkVisibility()) {
     element.focus();

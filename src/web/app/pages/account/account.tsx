@@ -67,10 +67,10 @@ const SECTIONS: readonly Section[] = [
 export default function AccountPage() {
   const { params } = useRoute();
   const shown = needsEnrollment.value ? SECTIONS.filter(({ name }) => name === "security") : SECTIONS;
-  const open = shown.find(({ name }) => name === (params.tab ?? "profile"));
+  const section = shown.find(({ name }) => name === (params.tab ?? "profile"));
   return (
-    <Frame title={open?.label ?? "Account"} crumbs={[{ label: "Account", href: "/account" }]}>
-      <Sections label="Account" path="/account" sections={shown} open={open} />
+    <Frame title={section?.label ?? "Account"} crumbs={[{ label: "Account", href: "/account" }]}>
+      <Sections label="Account" path="/account" sections={shown} open={section} />
       <Confirmations />
     </Frame>
   );

@@ -15,9 +15,9 @@ const listLifetimes = (maxHours: number) => [
 /** Converts to the API's format: seconds until the end of that local day, or a number of days. */
 const toLifetime = (days: string, date: string): string => {
   if (days !== "date") return `${Number(days) * 24}h`;
-  const left = Math.floor((new Date(`${date}T23:59:59`).getTime() - Date.now()) / 1000);
-  if (!(left > 0)) throw new Error("Choose a date in the future.");
-  return `${left}s`;
+  const seconds = Math.floor((new Date(`${date}T23:59:59`).getTime() - Date.now()) / 1000);
+  if (!(seconds > 0)) throw new Error("Choose a date in the future.");
+  return `${seconds}s`;
 };
 
 const formatDay = (time: number): string => new Date(time).toLocaleDateString("sv");

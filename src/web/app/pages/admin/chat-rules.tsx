@@ -55,12 +55,12 @@ type PartProps = { readonly rules: Rules; readonly reload: () => Promise<void> }
 
 const PromptSettings = ({ rules, reload }: PartProps) => {
   const system = useSignal(rules.system_prompt);
-  const ours = useSignal(rules.include_default_system_prompt);
+  const includesDefaultPrompt = useSignal(rules.include_default_system_prompt);
   const plan = useSignal(rules.plan_mode_instructions);
   const save = async (): Promise<void> => {
     await Promise.all([
       call("PUT /chats/config/system-prompt", {
-        body: { system_prompt: system.value, include_default_system_prompt: ours.value },
+        body: { system_prompt: system.value, include_default_system_prompt: includesDefaultPrompt.value },
       }),
       call("PUT /chats/config/plan-mode-instructions", { body: { plan_mode_instructions: plan.value } }),
     ]);
@@ -73,7 +73,11 @@ const PromptSettings = ({ rules, reload }: PartProps) => {
         <h2 id="words">System prompts</h2>
       </header>
       <div class="body stack">
-        <Switch label="Include the default system prompt" checked={ours.value} onSwitch={into(ours)} />
+        <Switch
+          label="Include the default system prompt"
+          checked={includesDefaultPrompt.value}
+          onSwitch={into(includesDefaultPrompt)}
+        />
         <Area label="Every chat" rows={5} value={system.value} onInput={textInto(system)} />
         <Area
           label="Plan mode"

@@ -25,7 +25,7 @@ const makeSection = (name: string, title: string, section: Section, well: string
 export const toChecks = (report: HealthReport): Check[] => {
   const { access_url, database, websocket, derp, provisioner_daemons, findings } = report;
   const workers = provisioner_daemons.items.length;
-  const own = [
+  const serverChecks = [
     makeSection("AccessURL", "access URL", access_url, `${access_url.access_url} answers`),
     makeSection("Database", "database", database, `a query takes ${database.latency_ms.toFixed(1)} ms`),
     makeSection("Websocket", "WebSockets", websocket, "WebSockets connect at the access URL"),
@@ -37,7 +37,7 @@ export const toChecks = (report: HealthReport): Check[] => {
       workers === 0 ? "no external workers" : `external workers: ${workers}`,
     ),
   ];
-  const all = [...findings.map((one) => ({ ...one, title: one.name })), ...own];
+  const all = [...findings.map((one) => ({ ...one, title: one.name })), ...serverChecks];
   const getRank = ({ severity, dismissed }: Check): number => (dismissed ? ORDER.length : ORDER.indexOf(severity));
   return all.toSorted((a, b) => getRank(a) - getRank(b));
 };

@@ -22,7 +22,7 @@ export const Logs = () => {
   const areas = useSignal<readonly string[]>([]);
   useEffect(() => {
     let last = 0;
-    const known = new Set<string>();
+    const knownIds = new Set<string>();
     const socket = new LiveSocket({
       address: () => `/api/v2/deployment/logs/watch?${new URLSearchParams({ level, after_id: String(last) })}`,
       pings: true,
@@ -38,9 +38,9 @@ export const Logs = () => {
             isBad: level === "error",
           })),
         );
-        const before = known.size;
-        for (const { area } of lines) known.add(area);
-        if (known.size > before) areas.value = [...known].sort();
+        const before = knownIds.size;
+        for (const { area } of lines) knownIds.add(area);
+        if (knownIds.size > before) areas.value = [...knownIds].sort();
       },
     });
     return () => {

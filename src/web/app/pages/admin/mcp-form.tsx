@@ -70,7 +70,9 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
         });
     setTimeout(() => onSaved(saved));
   };
-  const kept = server?.has_secret ? "The stored value is never shown. Leave empty to keep it." : "Stored encrypted.";
+  const secretHint = server?.has_secret
+    ? "The stored value is never shown. Leave empty to keep it."
+    : "Stored encrypted.";
   return (
     <FormDialog
       title={server ? `Edit ${server.display_name}` : "Add MCP server"}
@@ -117,7 +119,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
                 type="password"
                 autocomplete="off"
                 required={!server?.has_secret}
-                hint={`The full header value, such as “Bearer …”. ${kept}`}
+                hint={`The full header value, such as “Bearer …”. ${secretHint}`}
                 error={problems.api_key}
               />
             </>
@@ -134,7 +136,13 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
                 defaultValue={server?.oauth2?.client_id}
                 error={problems["oauth2.client_id"]}
               />
-              <Field label="Client secret" name="oauth2_client_secret" type="password" autocomplete="off" hint={kept} />
+              <Field
+                label="Client secret"
+                name="oauth2_client_secret"
+                type="password"
+                autocomplete="off"
+                hint={secretHint}
+              />
               <Field
                 label="Authorization URL"
                 name="auth_url"

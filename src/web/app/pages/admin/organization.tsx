@@ -217,8 +217,8 @@ type RolesProps = {
 };
 
 const MemberRoles = ({ member, roles, organization, onClose }: RolesProps) => {
-  const held = member.roles.map(({ name }) => name);
-  const given = roles.filter(({ name, assignable }) => assignable || held.includes(name));
+  const currentRoles = member.roles.map(({ name }) => name);
+  const choices = roles.filter(({ name, assignable }) => assignable || currentRoles.includes(name));
   return (
     <FormDialog
       title={`Roles of ${member.username}`}
@@ -226,16 +226,16 @@ const MemberRoles = ({ member, roles, organization, onClose }: RolesProps) => {
       submit="Set roles"
       onClose={onClose}
       act={async (values) => {
-        const names = given.flatMap(({ name }) => (values[name] === "on" ? [name] : []));
+        const names = choices.flatMap(({ name }) => (values[name] === "on" ? [name] : []));
         const path = { organization: organization.id, user: member.user_id };
         await call("PUT /organizations/:organization/members/:user/roles", { path, body: { roles: names } });
         showToast(`Changed the roles of ${member.username}`);
       }}
     >
       {() =>
-        given.map(({ name, display_name }) => (
+        choices.map(({ name, display_name }) => (
           <label key={name} class="line">
-            <input type="checkbox" name={name} defaultChecked={held.includes(name)} />
+            <input type="checkbox" name={name} defaultChecked={currentRoles.includes(name)} />
             <span>{display_name || name}</span>
           </label>
         ))

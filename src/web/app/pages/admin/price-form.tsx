@@ -22,10 +22,10 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
       submit="Save price"
       onClose={onClose}
       act={async (values) => {
-        const given = KINDS.flatMap(({ name }) =>
+        const prices = KINDS.flatMap(({ name }) =>
           values[name]?.trim() ? [[name, Math.round(Number(values[name]) * MICROS)] as const] : [],
         );
-        const cost = Object.fromEntries(given) as { input: number; output: number };
+        const cost = Object.fromEntries(prices) as { input: number; output: number };
         const body = { model_config: { ...model.model_config, cost } };
         await call("PATCH /chats/model-configs/:model_config", { path: { model_config: model.id }, body });
         showToast(`Saved the price of ${model.display_name}. It applies from the next call.`);

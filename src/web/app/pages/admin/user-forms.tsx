@@ -58,7 +58,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
 };
 
 export const Roles = ({ user, onClose }: { user: User; onClose: () => void }) => {
-  const held = user.roles.map(({ name }) => name);
+  const currentRoles = user.roles.map(({ name }) => name);
   return (
     <FormDialog
       title={`Roles of ${user.username}`}
@@ -75,7 +75,7 @@ export const Roles = ({ user, onClose }: { user: User; onClose: () => void }) =>
         <>
           {ROLES.map(({ value, label, note }) => (
             <label key={value} class="line">
-              <input type="checkbox" name={value} defaultChecked={held.includes(value)} />
+              <input type="checkbox" name={value} defaultChecked={currentRoles.includes(value)} />
               <span>
                 <span class="med">{label}</span> <span class="small mut">{note}</span>
               </span>

@@ -70,8 +70,8 @@ export default function AuditPage() {
   }, [q, isLive.value, isRead]);
 
   const { data, error } = state.value;
-  const known = new Set(fresh.value.map(({ id }) => id));
-  const entries = [...fresh.value, ...(data?.audit_logs ?? []).filter(({ id }) => !known.has(id)), ...older.value];
+  const knownIds = new Set(fresh.value.map(({ id }) => id));
+  const entries = [...fresh.value, ...(data?.audit_logs ?? []).filter(({ id }) => !knownIds.has(id)), ...older.value];
   const chosen = entries.find(({ id }) => id === query.entry) ?? entries[0];
   const backHref = q ? `/audit?${new URLSearchParams({ q })}` : "/audit";
   const readOlder = async (): Promise<void> => {

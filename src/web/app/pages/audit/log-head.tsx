@@ -34,8 +34,9 @@ export const LogHead = <K extends RetentionPeriod>(props: LogHeadProps<K>) => {
   const { terms, words } = parse(q);
   const typed = useSignal(words.join(" "));
   const changing = useSignal(false);
-  const kept = retention.state.value.data;
-  const keptFor = kept && (kept.days === 0 ? "kept forever" : `kept ${kept.days} days`);
+  const retentionSetting = retention.state.value.data;
+  const keptFor =
+    retentionSetting && (retentionSetting.days === 0 ? "kept forever" : `kept ${retentionSetting.days} days`);
   return (
     <div class="filter line wrap">
       <Search
@@ -66,9 +67,9 @@ export const LogHead = <K extends RetentionPeriod>(props: LogHeadProps<K>) => {
           )}
         </span>
       )}
-      {changing.value && kept && (
+      {changing.value && retentionSetting && (
         <Form
-          kept={kept}
+          kept={retentionSetting}
           onClose={() => {
             changing.value = false;
             void retention.reload();

@@ -1,4 +1,4 @@
-// Formats answers to the model's questions for the model. Pure.
+// Formats the user's answers to the model's questions as the text that the model receives. Pure.
 
 export type Question = {
   readonly header: string;

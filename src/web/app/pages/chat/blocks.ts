@@ -11,7 +11,7 @@ export class Blocks {
   /** Start of the last block. */
   #from = 0;
 
-  /** Returns the blocks of the text. Cheap if the text extends the previous one. */
+  /** Returns the blocks of the text. Cheap if the text extends the previously parsed text. */
   read(text: string): readonly Token[] {
     if (!text.startsWith(this.#text)) {
       this.#finished = [];

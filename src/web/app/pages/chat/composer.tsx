@@ -81,7 +81,7 @@ export const Composer = (props: ComposerProps) => {
     try {
       await (command ? command() : onSend(toContent(now), interrupts));
     } catch (error) {
-      // The message was not accepted: put it back before the text written since.
+      // The server has not accepted the message: put it back in front of the text that was typed in the meantime.
       setDraft(draftKey, joinDrafts(now, getDraft(draftKey).value));
       throw error;
     }

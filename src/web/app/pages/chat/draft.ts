@@ -41,7 +41,7 @@ export const setDraft = (key: string, draft: Draft): void => {
   try {
     storeText(PREFIX + key, isEmpty ? undefined : JSON.stringify(draft));
   } catch {
-    // If storage is full or forbidden, only the draft after a reload is lost, not the current text.
+    // If storage is full or forbidden, the draft is lost only on a reload.
   }
 };
 

@@ -47,7 +47,7 @@ class NearObserver {
   }
 }
 
-/** Rendered first: more than fit on a screen. The rest follows after the first paint. */
+/** Number of messages rendered first: more than fit on a screen. The others follow after the first paint. */
 const INITIAL_COUNT = 12;
 /** Maximum number of messages kept while the user is at the end; older ones can be loaded again. */
 const MAX_MESSAGES = 400;
@@ -129,7 +129,7 @@ export const Flow = ({
   );
 };
 
-/** Rendered while near the viewport; otherwise an empty box of the same height. */
+/** One row: rendered while near the viewport, otherwise an empty box of the same height. */
 const Row = ({ near, children }: { near: NearObserver; children: ComponentChildren }) => {
   const box = useRef<HTMLLIElement>(null);
   const height = useSignal<number | undefined>(undefined);

@@ -2,7 +2,7 @@
 import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
 import type { LiveChat } from "./live-chat.ts";
 
-/** True if the user has written since, or the chat is running. */
+/** True if the user has sent a message since then, or the chat is running. */
 export const isAnswered = (chat: LiveChat, { tool_call_id }: ChatMessagePart): boolean => {
   const messages = chat.messages.value;
   const at = messages.findLastIndex(({ content }) => content.some((part) => part.tool_call_id === tool_call_id));

@@ -20,7 +20,7 @@ const load = (): void => {
       reader.value = module.Blocks;
     },
     () => {
-      // Texts are shown unformatted without the lexer; the next one retries.
+      // Without the lexer, texts are shown unformatted. The next text loads it again.
       isLoading = false;
     },
   );

@@ -23,8 +23,10 @@ export const Meter = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) =
   const id = chat.chat.value?.last_model_config_id;
   // A coding agent chooses its own model and reports its context limit.
   const isOfModel = (chat.chat.value?.coding_agent ?? null) === null;
-  const known = isOfModel ? models.find((one) => one.id === id)?.context_limit : findContextLimit(chat.messages.value);
-  const limit = known ?? 0;
+  const contextLimit = isOfModel
+    ? models.find((one) => one.id === id)?.context_limit
+    : findContextLimit(chat.messages.value);
+  const limit = contextLimit ?? 0;
   const cost = (state.value.data?.total_cost_micros ?? 0) / 1_000_000;
   if (tokens === 0 && cost === 0) return null;
   const percent = limit > 0 ? Math.min(100, Math.round((tokens / limit) * 100)) : 0;

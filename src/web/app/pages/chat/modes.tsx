@@ -6,7 +6,7 @@ import { patchChat } from "../../data/chats.ts";
 import { showError } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
 
-/** In the order of the page. */
+/** The modes in the order in which the page shows them. */
 const MODES: Readonly<Record<PermissionMode, readonly [label: string, meaning: string]>> = {
   ask: ["Ask", "Asks before it edits files, runs commands or uses other tools."],
   accept_edits: ["Accept edits", "Edits files in the workspace folder without asking. Asks before anything else."],
@@ -55,7 +55,8 @@ export const Modes = ({ mode, permissions, onPick, children }: ModesProps) => (
             name="permission-mode"
             aria-describedby="mode-meaning"
             checked={one === mode}
-            // Selecting the current mode is not ignored: a late response from the server may be about to change it.
+            // Selecting the current mode again also sends a request, because a late response from the server may be about to change the
+            // mode.
             onClick={() => onPick(one)}
           />
           {MODES[one][0]}

@@ -51,14 +51,14 @@ export type ArgumentRow = { readonly name: string; readonly value: string; reado
 
 /** Converts the arguments to form rows. A value that is not an object becomes one row. */
 export const toRows = (one: ToolCallRequest): readonly ArgumentRow[] => {
-  let given: unknown;
+  let parsed: unknown;
   try {
-    given = JSON.parse(one.args);
+    parsed = JSON.parse(one.args);
   } catch {
-    given = one.args;
+    parsed = one.args;
   }
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return [toRow("Arguments", given)];
-  return Object.entries(given).map(([name, value]) => toRow(name, value));
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return [toRow("Arguments", parsed)];
+  return Object.entries(parsed).map(([name, value]) => toRow(name, value));
 };
 
 const toRow = (name: string, value: unknown): ArgumentRow => {

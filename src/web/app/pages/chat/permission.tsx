@@ -51,14 +51,14 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   const ids = asked.tool_calls.map(({ tool_call_id }) => tool_call_id).join(" ");
   const { state } = useResource(`approvals ${chat.id} ${ids}`, () => call("GET /chats/:chat/permissions", { path }));
   const answers = useSignal<readonly Answer[]>([]);
-  const open = asked.tool_calls.filter(
+  const openCalls = asked.tool_calls.filter(
     ({ tool_call_id }) => !answers.value.some((one) => one.tool_call_id === tool_call_id),
   );
-  const [first] = open;
-  const shown = state.value.data?.calls.find(({ tool_call_id }) => tool_call_id === first?.tool_call_id);
+  const [first] = openCalls;
+  const preview = state.value.data?.calls.find(({ tool_call_id }) => tool_call_id === first?.tool_call_id);
   const isEdit = first !== undefined && EDIT_TOOLS.has(first.tool_name);
   // An edit can be allowed once its diff is shown, or the reason why it cannot be shown.
-  const isReading = isEdit && shown === undefined && state.value.error === undefined;
+  const isReading = isEdit && preview === undefined && state.value.error === undefined;
   const isNew = useIsNew(first?.tool_call_id);
   const sendAnswer = async (given: Omit<Answer, "tool_call_id">): Promise<void> => {
     if (!first || isNew || (isReading && given.decision === "allow")) return;
@@ -80,8 +80,8 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   });
   if (!first) return null;
   const mode = chat.chat.value?.permission_mode;
-  const always = isEdit ? undefined : formatAlwaysLabel(shown?.always ?? []);
-  const done = asked.tool_calls.length - open.length;
+  const always = isEdit ? undefined : formatAlwaysLabel(preview?.always ?? []);
+  const answeredCount = asked.tool_calls.length - openCalls.length;
   return (
     <div class="ask" role="group" aria-labelledby="asked" onKeyDown={ignoreHeldKey}>
       <div class="line">
@@ -91,18 +91,18 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
         <h3 id="asked">
           {formatQuestion(
             first,
-            shown?.files?.every(({ is_new }) => is_new),
+            preview?.files?.every(({ is_new }) => is_new),
           )}
         </h3>
         {asked.tool_calls.length > 1 && (
           <span class="push dim small">
-            {done + 1} of {asked.tool_calls.length}
+            {answeredCount + 1} of {asked.tool_calls.length}
           </span>
         )}
       </div>
       <Details
         request={first}
-        shown={shown}
+        preview={preview}
         workspace_id={chat.chat.value?.workspace_id ?? undefined}
         isReading={isReading}
       />
@@ -143,18 +143,19 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
 
 type DetailsProps = {
   readonly request: ToolCallRequest;
-  readonly shown: ChatApproval | undefined;
+  readonly preview: ChatApproval | undefined;
   readonly workspace_id: string | undefined;
   readonly isReading: boolean;
 };
 
-const Details = ({ request, shown, workspace_id, isReading }: DetailsProps) => {
-  if (request.tool_name === "execute") return <Command request={request} shown={shown} workspace_id={workspace_id} />;
+const Details = ({ request, preview, workspace_id, isReading }: DetailsProps) => {
+  if (request.tool_name === "execute")
+    return <Command request={request} preview={preview} workspace_id={workspace_id} />;
   if (isReading) return <Skeleton lines={3} />;
-  if (shown?.files) return <Files files={shown.files} />;
+  if (preview?.files) return <Files files={preview.files} />;
   return (
     <>
-      {shown?.problem && <p class="t-bad wrap-any">{shown.problem}</p>}
+      {preview?.problem && <p class="t-bad wrap-any">{preview.problem}</p>}
       <Arguments request={request} />
     </>
   );
@@ -175,11 +176,11 @@ const Files = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
   </>
 );
 
-const Command = ({ request, shown, workspace_id }: Omit<DetailsProps, "isReading">) => {
+const Command = ({ request, preview, workspace_id }: Omit<DetailsProps, "isReading">) => {
   const { command, workdir } = parseArguments(request);
   const text = typeof command === "string" ? command : request.args;
-  const folder = shown?.command?.folder || (typeof workdir === "string" ? workdir : "");
-  const parts = shown?.command?.parts ?? [];
+  const folder = preview?.command?.folder || (typeof workdir === "string" ? workdir : "");
+  const parts = preview?.command?.parts ?? [];
   return (
     <>
       <pre class="cmd mono" tabIndex={0}>
@@ -203,7 +204,7 @@ const Command = ({ request, shown, workspace_id }: Omit<DetailsProps, "isReading
             {escapeAllHidden(shortenFolder(folder, workspace_id))}
           </span>
         )}
-        {shown?.command?.in_background && ", in the background"}
+        {preview?.command?.in_background && ", in the background"}
       </p>
     </>
   );

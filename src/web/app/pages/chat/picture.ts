@@ -45,11 +45,14 @@ export const EMPTY: Picture = {
 const NO_LIVE = { live: EMPTY.live, liveResults: EMPTY.liveResults };
 
 /** Merges messages by ID. A message with a known ID replaces the old one. */
-export const withMessages = (known: readonly ChatMessage[], more: readonly ChatMessage[]): readonly ChatMessage[] => {
-  if (more.length === 0) return known;
-  const last = known.at(-1)?.id ?? 0;
-  if (more.every(({ id }, at) => id > (more[at - 1]?.id ?? last))) return [...known, ...more];
-  const all = new Map([...known, ...more].map((one) => [one.id, one]));
+export const withMessages = (
+  previous: readonly ChatMessage[],
+  more: readonly ChatMessage[],
+): readonly ChatMessage[] => {
+  if (more.length === 0) return previous;
+  const last = previous.at(-1)?.id ?? 0;
+  if (more.every(({ id }, at) => id > (more[at - 1]?.id ?? last))) return [...previous, ...more];
+  const all = new Map([...previous, ...more].map((one) => [one.id, one]));
   return [...all.values()].sort((a, b) => a.id - b.id);
 };
 
@@ -58,14 +61,14 @@ export const withMessages = (known: readonly ChatMessage[], more: readonly ChatM
  * ascending order; `hasMore` means that older messages exist.
  */
 export const reconcile = (
-  known: readonly ChatMessage[],
+  previous: readonly ChatMessage[],
   page: readonly ChatMessage[],
   hasMore: boolean,
 ): readonly ChatMessage[] => {
   const first = page[0]?.id ?? Number.POSITIVE_INFINITY;
-  const isApart = hasMore && (known.at(-1)?.id ?? 0) < first;
+  const isApart = hasMore && (previous.at(-1)?.id ?? 0) < first;
   if (isApart) return page;
-  return withMessages(hasMore ? known.filter(({ id }) => id < first) : [], page);
+  return withMessages(hasMore ? previous.filter(({ id }) => id < first) : [], page);
 };
 
 /** True if no turn is running or pending: the next turn begins with the next message. */
@@ -157,11 +160,11 @@ const withPart = (picture: Picture, part: ChatMessagePart): Picture => {
 const MAX_LIVE_CHARS = 100_000;
 
 const withResult = (picture: Picture, id: string, part: ChatMessagePart): Picture => {
-  const known = picture.liveResults.get(id);
-  const before = part.result_reset ? "" : (known?.text ?? "");
+  const previous = picture.liveResults.get(id);
+  const before = part.result_reset ? "" : (previous?.text ?? "");
   const text = (before + (part.result_delta ?? "")).slice(-MAX_LIVE_CHARS);
-  const whole = "result" in part ? part : known?.part;
-  return { ...picture, liveResults: new Map(picture.liveResults).set(id, { text, part: whole }) };
+  const finishedPart = "result" in part ? part : previous?.part;
+  return { ...picture, liveResults: new Map(picture.liveResults).set(id, { text, part: finishedPart }) };
 };
 
 /** Returns the results of finished calls, by call ID. */

@@ -11,7 +11,7 @@ const removeQueued = (chat: LiveChat, queued: number): Promise<void> =>
 
 /**
  * Moves a message up by one. The API only appends, so all messages behind it are re-added first and then removed; nothing is lost if this
- * is interrupted. If a message has left the queue, it was sent, and its copy is removed instead.
+ * is interrupted. A message that has left the queue meanwhile was sent, so its copy is removed instead.
  */
 const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: number): Promise<void> => {
   const behind = [queue[at - 1], ...queue.slice(at + 1)].filter((one) => one !== undefined);

@@ -1,4 +1,5 @@
-// The list of chats: first the chats that need the user, then running ones, then finished ones; or grouped by workspace. Has full-text search.
+// The list of chats: first the chats that need the user, then running ones, then finished ones; or grouped by workspace. Has full-text
+// search.
 import { type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -132,7 +133,7 @@ const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => 
   // The open chat is being read, so it is not shown as unread.
   const { kind, words } = getChatState({ ...chat, has_unread: chat.has_unread && chat.id !== current });
   const workspaceName = chat.workspace_id ? getName(chat.workspace_id) : "";
-  const about = chat.status === "waiting" ? chat.last_turn_summary || words : words;
+  const summary = chat.status === "waiting" ? chat.last_turn_summary || words : words;
   const isOpen = chat.id === current || chat.children.some(({ id }) => id === current);
   return (
     <li>
@@ -141,7 +142,7 @@ const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => 
           <span class="clip">{chat.title}</span>
         </State>
         <Time at={chat.updated_at} class="dim small" />
-        <span class="sub clip">{[workspaceName, about].filter(Boolean).join(" · ")}</span>
+        <span class="sub clip">{[workspaceName, summary].filter(Boolean).join(" · ")}</span>
       </a>
       {isOpen && chat.children.length > 0 && (
         <ul class="tree" aria-label="Sub-agents">

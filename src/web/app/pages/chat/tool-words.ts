@@ -8,8 +8,8 @@ type Args = Readonly<Record<string, unknown>>;
 export const parseArgs = ({ args, args_delta }: ChatMessagePart): Args => {
   if (typeof args === "object" && args !== null) return args as Args;
   try {
-    const whole = JSON.parse(args_delta ?? "{}") as unknown;
-    return typeof whole === "object" && whole !== null ? (whole as Args) : {};
+    const parsed = JSON.parse(args_delta ?? "{}") as unknown;
+    return typeof parsed === "object" && parsed !== null ? (parsed as Args) : {};
   } catch {
     return parsePartialArgs(args_delta ?? "");
   }

@@ -37,11 +37,11 @@ const FromTemplate = () => {
   const chosen = useSignal<string | undefined>(undefined);
   /** The name that the user typed. It is kept when the template changes. */
   const typed = useSignal(filled.name);
-  const named = usable.value.find(({ id, name }) => name === filled.template || id === filled.template);
+  const linkedTemplate = usable.value.find(({ id, name }) => name === filled.template || id === filled.template);
   const repository = useSignal(NO_REPOSITORY);
   const first = usable.value.find(({ unavailable }) => unavailable === "") ?? usable.value[0];
   // A link with an unknown template does not fall back to another one.
-  const picked = chosen.value ?? (filled.template === undefined ? first : named)?.id;
+  const picked = chosen.value ?? (filled.template === undefined ? first : linkedTemplate)?.id;
   const template = usable.value.find(({ id }) => id === picked);
   if (state.value.error && !state.value.data) {
     return (
@@ -74,7 +74,7 @@ const FromTemplate = () => {
       )}
       <fieldset class="stack">
         <legend class="lg">{filled.template === undefined ? "Or start from a template" : "Template"}</legend>
-        {filled.template !== undefined && !named && (
+        {filled.template !== undefined && !linkedTemplate && (
           <p class="banner box attn" role="status">
             <Icon name="warn" />
             <span>

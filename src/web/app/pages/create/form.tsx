@@ -63,7 +63,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   const touched = useSignal<ReadonlySet<string>>(new Set());
   const preset = useSignal<Preset | undefined>(undefined);
   /** The values the user has entered, kept even if a preset overrides them. */
-  const own = useSignal<Values>(values.value);
+  const userValues = useSignal<Values>(values.value);
   /** The value of the template's repository parameter. */
   const repository = useSignal<RepositoryAsked>(NO_REPOSITORY);
   const repositoryProblems = useSignal<Readonly<Record<string, string>>>({});
@@ -89,7 +89,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     preset.value = presets.state.value.data?.find((one) => one.id === id);
     const fixed = Object.fromEntries((preset.value?.parameters ?? []).map((one) => [one.name, one.value]));
     // When a preset is deselected, its values are kept.
-    change(preset.value ? { ...own.value, ...fixed } : { ...values.value, ...own.value });
+    change(preset.value ? { ...userValues.value, ...fixed } : { ...values.value, ...userValues.value });
   };
   useEffect(() => {
     const list = presets.state.value.data ?? [];
@@ -97,7 +97,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     if (wanted && !preset.value) pickPreset(wanted.id);
   }, [presets.state.value.data]);
   const replaced = useComputed(() =>
-    preset.value ? describeReplaced(preset.value.name, findReplaced(preset.value, own.value)) : "",
+    preset.value ? describeReplaced(preset.value.name, findReplaced(preset.value, userValues.value)) : "",
   );
   const parameters = useComputed(() => form?.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral) ?? []);
   const isRepository = (one: { readonly form_type: string }): boolean => one.form_type === "repository";
@@ -161,8 +161,8 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     }
   };
   useEffect(() => {
-    const named = parseRepositoryAddress(repository.value.url)?.name;
-    if (typed.value === undefined && template) name.value = findFreeName(named ?? template.name);
+    const repositoryName = parseRepositoryAddress(repository.value.url)?.name;
+    if (typed.value === undefined && template) name.value = findFreeName(repositoryName ?? template.name);
   }, [repository.value.url]);
   useEffect(() => onKeys("mod+enter", () => void create()), [template]);
   return (
@@ -272,7 +272,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
                       }
                       onValue={(value) => {
                         touched.value = new Set(touched.value).add(one.name);
-                        own.value = { ...own.value, [one.name]: value };
+                        userValues.value = { ...userValues.value, [one.name]: value };
                         change({ ...values.value, [one.name]: value });
                       }}
                     />

@@ -6,9 +6,10 @@ import { workspaces } from "../../data/workspaces.ts";
 /** Returns a name based on the template or repository, with a number if it is taken. */
 export const findFreeName = (like: string): string => {
   const base = toWorkspaceName(like);
-  const taken = new Set<string>();
-  for (const one of workspaces.value.values()) if (one.owner_id === me.value?.id) taken.add(one.name.toLowerCase());
+  const takenNames = new Set<string>();
+  for (const one of workspaces.value.values())
+    if (one.owner_id === me.value?.id) takenNames.add(one.name.toLowerCase());
   let name = base;
-  for (let at = 2; taken.has(name.toLowerCase()); at++) name = `${base}-${at}`;
+  for (let at = 2; takenNames.has(name.toLowerCase()); at++) name = `${base}-${at}`;
   return name;
 };

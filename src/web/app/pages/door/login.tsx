@@ -122,9 +122,9 @@ export default function LoginPage() {
 }
 
 const ProviderLink = ({ provider: { name, icon, url } }: { provider: Provider }) => {
-  const way = new URLSearchParams({ redirect: new URLSearchParams(location.search).get("redirect") ?? "/" });
+  const query = new URLSearchParams({ redirect: new URLSearchParams(location.search).get("redirect") ?? "/" });
   return (
-    <a class="btn" href={`${url}?${way}`}>
+    <a class="btn" href={`${url}?${query}`}>
       {icon.startsWith("data:") && <img src={icon} alt="" width="16" height="16" />}
       Sign in with {name}
     </a>

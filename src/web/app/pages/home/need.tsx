@@ -134,14 +134,14 @@ const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSu
       </Shell>
     );
   }
-  const left = Math.max(0, Date.parse(row.deadline ?? at) - now.value);
+  const leftMs = Math.max(0, Date.parse(row.deadline ?? at) - now.value);
   const isLast = row.max_deadline !== undefined && row.max_deadline === row.deadline;
   return (
     <Shell
       {...common}
       icon="clock"
       tone="t-attn"
-      what={`stops in ${formatDuration(left)}`}
+      what={`stops in ${formatDuration(leftMs)}`}
       text={isLast ? "It reached the template's maximum lifetime." : undefined}
     >
       {!isLast && <Button onPress={() => actions.extendDeadline(row)}>Keep 1 h more</Button>}

@@ -25,7 +25,7 @@ export const formatMoney = (micros: number): string => {
   return formatDollars(micros, micros < 100 ? 6 : micros < 10_000 ? 4 : 2);
 };
 
-/** 1, 2, 5, 10, ... */
+/** The possible steps of an axis: 1, 2, 5, 10, ... */
 const ROUND_STEPS = Array.from({ length: 45 }, (_, at) => ([1, 2, 5][at % 3] ?? 1) * 10 ** Math.floor(at / 3));
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
 
@@ -56,7 +56,7 @@ export const TIME: Measure = {
 export const formatShare = (part: number, whole: number): string =>
   whole === 0 ? "–" : `${((part / whole) * 100).toFixed(part === whole ? 0 : 1)} %`;
 
-/** Larger changes only mean that the previous value was close to zero. */
+/** Larger changes are not shown, because they only mean that the previous value was close to zero. */
 const MAX_PERCENT = 999;
 
 /** Formats a change as +11 % or −5 %; empty if the previous value was close to zero, or nothing has changed. */

@@ -8,9 +8,9 @@ export const formatPrompt = (prompt: string): string => {
 
 /** Returns the model's text, reasoning and tool calls in order, or the raw answer if it contains none of these. */
 export const formatAnswer = (answer: string): string => {
-  const whole = parse(answer);
+  const parsed = parse(answer);
   const events =
-    whole === undefined ? [...answer.matchAll(/^data:(.*)$/gm)].map(([, data = ""]) => parse(data)) : [whole];
+    parsed === undefined ? [...answer.matchAll(/^data:(.*)$/gm)].map(([, data = ""]) => parse(data)) : [parsed];
   const message = events.flat().map(extractText).join("");
   return message.trim() === "" ? answer : message;
 };

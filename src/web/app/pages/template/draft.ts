@@ -1,7 +1,7 @@
 // Unsaved changes to the files of a version, kept by the browser, so that a reload loses nothing.
 import { loadStoredText, storeText } from "../../data/unsent-text.ts";
 
-/** By path: the new text, or null for a deleted file. */
+/** The changed files by path: the new text, or null for a deleted file. */
 export type Draft = Readonly<Record<string, string | null>>;
 
 const toKey = (version_id: string): string => `template-draft:${version_id}`;

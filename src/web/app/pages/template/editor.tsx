@@ -37,9 +37,9 @@ type EditorProps = {
 export default function Editor({ template, active: newest, reload }: EditorProps) {
   const isChanged = useSignal(false);
   // The user's changes stay based on this version, even if another version is promoted.
-  const held = useRef(newest);
-  if (!isChanged.value) held.current = newest;
-  const active = held.current;
+  const baseVersion = useRef(newest);
+  if (!isChanged.value) baseVersion.current = newest;
+  const active = baseVersion.current;
   const { state, reload: readAgain } = useResource(active && `files ${active.job.file_id}`, () =>
     readVersionFiles(active?.job.file_id ?? ""),
   );
@@ -55,7 +55,7 @@ export default function Editor({ template, active: newest, reload }: EditorProps
   return (
     <>
       {newest && newest.id !== active.id && (
-        <OtherActive template={template} held={active} active={newest}>
+        <OtherActive template={template} baseVersion={active} active={newest}>
           <Button small onPress={move}>
             Apply my changes to {newest.name}
           </Button>

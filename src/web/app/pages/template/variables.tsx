@@ -24,9 +24,9 @@ type VariablesProps = {
 export const Variables = ({ template, active: newest, reload }: VariablesProps) => {
   const changed = useSignal<Readonly<Record<string, string>>>({});
   // The user's changes stay based on this version, even if another version is promoted.
-  const held = useRef(newest);
-  if (Object.keys(changed.value).length === 0) held.current = newest;
-  const active = held.current;
+  const baseVersion = useRef(newest);
+  if (Object.keys(changed.value).length === 0) baseVersion.current = newest;
+  const active = baseVersion.current;
   const { state, reload: readAgain } = useResource(active && `variables ${active.id}`, () =>
     call("GET /templateversions/:templateversion/variables", { path: { templateversion: active?.id ?? "" } }),
   );
@@ -44,7 +44,7 @@ export const Variables = ({ template, active: newest, reload }: VariablesProps) 
   }
   return (
     <>
-      {newest && newest.id !== active.id && <OtherActive template={template} held={active} active={newest} />}
+      {newest && newest.id !== active.id && <OtherActive template={template} baseVersion={active} active={newest} />}
       <Form key={active.id} template={template} active={active} variables={data} changed={changed} reload={reload} />
     </>
   );

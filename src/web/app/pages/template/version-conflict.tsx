@@ -6,21 +6,21 @@ import type { TemplateVersion } from "#schema/templates/template-version.ts";
 type OtherActiveProps = {
   readonly template: Template;
   /** The version that the user's changes are based on. */
-  readonly held: TemplateVersion;
+  readonly baseVersion: TemplateVersion;
   readonly active: TemplateVersion;
   readonly children?: ComponentChildren;
 };
 
-export const OtherActive = ({ template, held, active, children }: OtherActiveProps) => (
+export const OtherActive = ({ template, baseVersion, active, children }: OtherActiveProps) => (
   <div class="banner box attn" role="status">
     <span>
       {active.created_by.username}'s {active.name} became the active version while you were editing. Your changes are
-      based on {held.name}.
+      based on {baseVersion.name}.
     </span>
     <span class="push line">
       <a
         class="btn sm"
-        href={`/templates/${template.id}/versions?${new URLSearchParams({ from: held.id, to: active.id })}`}
+        href={`/templates/${template.id}/versions?${new URLSearchParams({ from: baseVersion.id, to: active.id })}`}
         target="_blank"
         rel="noreferrer"
       >

@@ -12,9 +12,9 @@ const isKept = (path: string): boolean => !path.split("/").includes(".git");
 
 /** Packs the files of a folder input, whose paths begin with the folder's name. */
 export const packFolder = async (files: readonly File[]): Promise<Blob> => {
-  const named = files.map((file) => ({ file, path: file.webkitRelativePath.split("/").slice(1).join("/") }));
-  const kept = named.filter(({ path }) => isKept(path));
-  return makeTar(await Promise.all(kept.map(({ file, path }) => loadEntry(file, path))));
+  const entries = files.map((file) => ({ file, path: file.webkitRelativePath.split("/").slice(1).join("/") }));
+  const included = entries.filter(({ path }) => isKept(path));
+  return makeTar(await Promise.all(included.map(({ file, path }) => loadEntry(file, path))));
 };
 
 const listChildren = async (folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> => {

@@ -29,9 +29,13 @@ export class Terminals {
   constructor(agent: string, command: string | undefined, isOver: () => void) {
     this.agent = agent;
     this.#isOver = isOver;
-    const kept = layouts.loadLayout(agent);
+    const storedLayout = layouts.loadLayout(agent);
     const first =
-      kept && !command ? kept : kept ? layouts.addTab(kept, generateId()) : layouts.createLayout(generateId());
+      storedLayout && !command
+        ? storedLayout
+        : storedLayout
+          ? layouts.addTab(storedLayout, generateId())
+          : layouts.createLayout(generateId());
     this.begins = command ? { id: first.pane, command } : undefined;
     this.#layout = signal(first);
     layouts.storeLayout(agent, first);
@@ -88,7 +92,7 @@ export class Terminals {
     for (const session of this.sessions.values()) session.fontSize = pixels;
   }
 
-  /** Handles the page's shortcuts; returns false if it did. Keys that a shell may need are not intercepted. */
+  /** Handles the page's shortcuts. Returns false for a key that was handled. Keys that a shell may need are not intercepted. */
   readonly key = (event: KeyboardEvent): boolean => {
     const act = event.type === "keydown" ? this.#findAction(event) : undefined;
     if (!act) return true;

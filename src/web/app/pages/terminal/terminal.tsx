@@ -174,13 +174,13 @@ const formatTitle = ({ titles }: Terminals, tab: Tab): string => titles.value[li
 /** Visited tabs stay mounted, so that returning shows their complete output. */
 const Tabs = ({ all }: { all: Terminals }) => {
   const { tabs, tab, pane } = all.layout.value;
-  const seen = useRef(new Set<string>());
-  for (const id of listPanes(tabs[tab] ?? { columns: [] })) seen.current.add(id);
+  const visited = useRef(new Set<string>());
+  for (const id of listPanes(tabs[tab] ?? { columns: [] })) visited.current.add(id);
   const numbers = listAllPanes(all.layout.value);
   return (
     <>
       {tabs
-        .filter((one) => listPanes(one).some((id) => seen.current.has(id)))
+        .filter((one) => listPanes(one).some((id) => visited.current.has(id)))
         .map((one) => (
           <div key={listPanes(one)[0]} class="columns" hidden={one !== tabs[tab]}>
             {one.columns.map((column) => (

@@ -12,11 +12,11 @@ import { now } from "../../parts/time.tsx";
 const WARNING_MS = 15 * 60_000;
 
 export const StopsSoon = ({ row }: { row: WorkspaceSummary }) => {
-  const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
-  return left === undefined || left > WARNING_MS ? null : <StopBanner row={row} left={left} />;
+  const leftMs = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
+  return leftMs === undefined || leftMs > WARNING_MS ? null : <StopBanner row={row} leftMs={leftMs} />;
 };
 
-const StopBanner = ({ row, left }: { row: WorkspaceSummary; left: number }) => {
+const StopBanner = ({ row, leftMs }: { row: WorkspaceSummary; leftMs: number }) => {
   const { state } = useResource(`activity ${row.id}`, () =>
     call("GET /workspaces/:workspace/activity", { path: { workspace: row.id } }),
   );
@@ -28,7 +28,7 @@ const StopBanner = ({ row, left }: { row: WorkspaceSummary; left: number }) => {
         <Icon name="clock" />
       </span>
       <span>
-        {left <= 0 ? "This workspace is about to stop." : `This workspace stops in ${formatDuration(left)}.`}
+        {leftMs <= 0 ? "This workspace is about to stop." : `This workspace stops in ${formatDuration(leftMs)}.`}
         {working.length > 0 && ` It still works: ${working.join(", ")}.`}
         {isLast && " Its template requires the stop."}
       </span>

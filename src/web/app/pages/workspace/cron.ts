@@ -11,8 +11,8 @@ const readDays = (text: string): number[] => {
   const found = text.split(",").flatMap((part) => {
     const [from = "", to = from] = part.split("-");
     const index = (name: string): number => {
-      const named = DAYS.findIndex((day) => day.toLowerCase() === name.toLowerCase());
-      return named < 0 ? Number(name) % 7 : named;
+      const dayIndex = DAYS.findIndex((day) => day.toLowerCase() === name.toLowerCase());
+      return dayIndex < 0 ? Number(name) % 7 : dayIndex;
     };
     const [first, last] = [index(from), index(to)];
     return Array.from({ length: ((last - first + 7) % 7) + 1 }, (_, at) => (first + at) % 7);

@@ -50,7 +50,7 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
   // the machine's.
   const isMeasured = (name: "disk" | "memory"): boolean =>
     measured.some(({ description: { display_name, key } }) => RegExp(`^${name}\\b`, "i").test(display_name || key));
-  const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
+  const leftMs = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
   return (
     <dl class="stats">
       <div>
@@ -62,11 +62,11 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
         </dd>
         {why && <dd class={kind === "failed" ? "why t-bad" : "why"}>{why}</dd>}
       </div>
-      {left !== undefined && (
+      {leftMs !== undefined && (
         <div>
           <dt>Stops</dt>
           <dd>
-            {formatShortTime(now.value + left, now.value)} <small>in {formatDuration(Math.max(0, left))}</small>
+            {formatShortTime(now.value + leftMs, now.value)} <small>in {formatDuration(Math.max(0, leftMs))}</small>
           </dd>
         </div>
       )}

@@ -23,7 +23,7 @@ const toSteps = (timings: BuildTimings): Step[] => {
   return [
     ...timings.provisioner_timings.map((one) => ({
       group: "Build",
-      // A resource takes several steps.
+      // One resource has several timings, one for each step.
       name: [one.resource, one.action].filter(Boolean).join(": ") || one.stage,
       look: "p1",
       ...span(one),
@@ -56,13 +56,13 @@ export const Timings = ({ build }: { build: Build }) => {
   );
   if (steps.length === 0) return null;
   const from = Math.min(...steps.map((one) => one.from));
-  const whole = Math.max(1, ...steps.map((one) => one.to - from));
+  const totalMs = Math.max(1, ...steps.map((one) => one.to - from));
   const longest = Math.max(...steps.map((one) => one.to - one.from));
   return (
     <section class="panel" aria-labelledby="timings">
       <header>
         <h2 id="timings">Timings of build {build.build_number}</h2>
-        <span class="dim small num">{formatDuration(whole)}</span>
+        <span class="dim small num">{formatDuration(totalMs)}</span>
       </header>
       <div class="body">
         <div class="fall">
@@ -71,7 +71,7 @@ export const Timings = ({ build }: { build: Build }) => {
               key={`${one.name} ${one.from}`}
               step={one}
               begin={from}
-              whole={whole}
+              totalMs={totalMs}
               isLongest={one.to - one.from === longest && steps.length > 1}
               isFirst={steps[at - 1]?.group !== one.group}
             />
@@ -82,9 +82,9 @@ export const Timings = ({ build }: { build: Build }) => {
   );
 };
 
-type RowProps = { step: Step; begin: number; whole: number; isFirst: boolean; isLongest: boolean };
+type RowProps = { step: Step; begin: number; totalMs: number; isFirst: boolean; isLongest: boolean };
 
-const Row = ({ step, begin, whole, isFirst, isLongest }: RowProps) => {
+const Row = ({ step, begin, totalMs, isFirst, isLongest }: RowProps) => {
   const took = step.to - step.from;
   return (
     <>
@@ -103,9 +103,9 @@ const Row = ({ step, begin, whole, isFirst, isLongest }: RowProps) => {
         ))}
         <rect
           class={step.look}
-          x={((step.from - begin) / whole) * 100}
+          x={((step.from - begin) / totalMs) * 100}
           y="8"
-          width={Math.max(0.5, (took / whole) * 100)}
+          width={Math.max(0.5, (took / totalMs) * 100)}
           height="12"
         />
       </svg>

@@ -18,12 +18,12 @@ export const Schedule = ({ row }: { row: WorkspaceSummary }) => {
   const at = now.value;
   if (row.deleting_at) return <span class="t-attn">Deleted {formatShortTime(Date.parse(row.deleting_at), at)}</span>;
   if (row.status === "running" && row.deadline) {
-    const left = Date.parse(row.deadline) - at;
+    const leftMs = Date.parse(row.deadline) - at;
     const words =
-      left < 12 * 3_600_000
-        ? `Stops in ${formatDuration(Math.max(0, left))}`
-        : `Stops ${formatShortTime(at + left, at)}`;
-    return <span class={left < DEADLINE_WARNING_MS ? "t-attn" : undefined}>{words}</span>;
+      leftMs < 12 * 3_600_000
+        ? `Stops in ${formatDuration(Math.max(0, leftMs))}`
+        : `Stops ${formatShortTime(at + leftMs, at)}`;
+    return <span class={leftMs < DEADLINE_WARNING_MS ? "t-attn" : undefined}>{words}</span>;
   }
   if (row.status === "running") return <>Autostop off</>;
   if (row.next_start_at) return <>Starts {formatShortTime(Date.parse(row.next_start_at), at)}</>;

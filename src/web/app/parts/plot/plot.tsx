@@ -23,12 +23,12 @@ export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps)
   const drawing = useRef<Drawing | undefined>(undefined);
   /** The day under the pointer; otherwise the last day. */
   const at = useSignal(days.length - 1);
-  const known = useRef(days.length);
+  const previousCount = useRef(days.length);
   useEffect(() => {
     let isOver = false;
     // If the number of days is unchanged, the selected day stays.
-    if (days.length !== known.current) at.value = days.length - 1;
-    known.current = days.length;
+    if (days.length !== previousCount.current) at.value = days.length - 1;
+    previousCount.current = days.length;
     void loadCode(() => import("./plot-drawing.ts")).then(({ Drawing }) => {
       if (isOver || !box.current) return;
       drawing.current = new Drawing(box.current, { days, lines, measure, pointed: (day) => (at.value = day) });

@@ -69,7 +69,7 @@ const MAX_DELAY_MS = 10_000;
 const LINE_BYTES = 64 * 1024;
 const LINE_MS = 10;
 const CONNECT_TIMEOUT_MS = 15_000;
-/** The margin around the text has the terminal's background. The package makes it black. */
+/** Gives the margin around the text the terminal's background; the package would make it black. */
 const BACKGROUND_RULE = ".xterm .xterm-viewport { background-color: var(--bg-inset); }";
 /** The close codes for a terminal that no longer exists. */
 const ENDED = [1000, 1008];
@@ -284,7 +284,7 @@ export class TerminalSession {
   #typeNext(socket: WebSocket | undefined): void {
     this.#typing = undefined;
     if (socket?.readyState !== WebSocket.OPEN) {
-      // A new connection does not continue the input of the old one.
+      // Input that waited for the old connection is not sent on the new one.
       this.#typed.length = 0;
       return;
     }

@@ -38,7 +38,7 @@ const toPath = ({ chat_id, id }: Trial) => ({ chat: chat_id, trial: id });
 const Panel = ({ trial }: { trial: Trial }) => {
   const { status, ways, error, check_command } = trial;
   const isOver = status === "kept" || status === "discarded";
-  const kept = ways.find(({ number }) => number === trial.kept_way);
+  const keptWay = ways.find(({ number }) => number === trial.kept_way);
   const mayDecide = status === "running" || status === "ready";
   return (
     <section class="panel trial" aria-label="Ways">
@@ -69,10 +69,10 @@ const Panel = ({ trial }: { trial: Trial }) => {
       )}
       {isOver ? (
         <div class="line pad wrap">
-          {status === "kept" && kept ? (
+          {status === "kept" && keptWay ? (
             <>
               <span class="mut">The workspace now has this way's files, and its chat continues there.</span>
-              <ButtonLink small href={`/chats/${kept.chat_id}`}>
+              <ButtonLink small href={`/chats/${keptWay.chat_id}`}>
                 Open chat
               </ButtonLink>
             </>
