@@ -33,7 +33,7 @@ export const health = (ctx: ApiContext) =>
       "/readyz",
       ({ status }) => {
         const why = ctx.draining ? "The server is stopping." : (explainNotServing(ctx) ?? findTrouble(ctx));
-        const state = nodeState(ctx);
+        const state = getNodeState(ctx);
         return why === undefined
           ? status(200, { message: formatReady(state), ...state })
           : status(503, { message: why, ...state });
@@ -73,7 +73,7 @@ const LAPSED = {
 } as const;
 
 /** Returns the node's state in the cluster; empty without a cluster. */
-const nodeState = ({ cluster }: ApiContext): Partial<NodeState> => {
+const getNodeState = ({ cluster }: ApiContext): Partial<NodeState> => {
   if (!cluster) return {};
   // The lease holder is left out, because this endpoint is public.
   const { holder: _, ...shown } = cluster.state;

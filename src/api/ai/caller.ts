@@ -131,10 +131,10 @@ const identifyWorkspace = async (token: string, who: CallerDeps): Promise<Gatewa
 
 /** The chat's owner pays. If they do not own the workspace, the token is valid only during a turn and while they may use the workspace. */
 const identifyChat = async (token: string, who: CallerDeps): Promise<GatewayCaller | Refusal> => {
-  const named = parseChatToken(token);
-  const chat = named && (await who.store.get(findChatPayer({ id: named.chat_id })));
-  if (!chat || !matchesChatToken(who.encryption, token, { ...named, owner_id: chat.owner_id })) return TOKEN_ENDED;
-  const agent = await who.store.get(findSignedInAgent({ id: named.agent_id }));
+  const chatToken = parseChatToken(token);
+  const chat = chatToken && (await who.store.get(findChatPayer({ id: chatToken.chat_id })));
+  if (!chat || !matchesChatToken(who.encryption, token, { ...chatToken, owner_id: chat.owner_id })) return TOKEN_ENDED;
+  const agent = await who.store.get(findSignedInAgent({ id: chatToken.agent_id }));
   if (!agent || agent.workspace_id !== chat.workspace_id || chat.coding_agent === null) return TOKEN_ENDED;
   if (chat.owner_status === "suspended") return unknown("The owner of this chat is suspended.");
   if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
@@ -154,13 +154,13 @@ const identifyChat = async (token: string, who: CallerDeps): Promise<GatewayCall
       key_id: "",
       organization_id: chat.organization_id,
       template_id: agent.template_id,
-      chat_id: named.chat_id,
+      chat_id: chatToken.chat_id,
       root_chat_id: chat.root_chat_id,
     },
     asker: { groups, template_id: agent.template_id },
     whenLost: watchToken(
       {
-        agent_id: named.agent_id,
+        agent_id: chatToken.agent_id,
         workspace_id: agent.workspace_id,
         user_ids: [chat.owner_id, agent.owner_id],
       },
@@ -186,7 +186,7 @@ const TOKEN_ENDED = unknown(
   "The token of this chat is no longer valid. It is valid until the chat or its workspace ends.",
 );
 
-const membershipAccess = (user_id: string): Access => ({
+const toMembershipAccess = (user_id: string): Access => ({
   key: "any membership",
   topic: user_id,
   holds: async ({ organizations }) => Object.keys(organizations).length > 0,
@@ -218,6 +218,6 @@ const identifyPerson = async (token: string, request: Request, who: CallerDeps):
       template_id: "",
     },
     asker: { groups: identity.groups, template_id: undefined },
-    whenLost: (ctx, _who, end) => watchAccess(ctx, identity, membershipAccess(identity.user_id), end),
+    whenLost: (ctx, _who, end) => watchAccess(ctx, identity, toMembershipAccess(identity.user_id), end),
   };
 };

@@ -122,7 +122,7 @@ export class AiGateway {
     if (endpoint.kind === "models")
       return Response.json(presentModelList(dialect, listNames(admitted.catalog, dialect, admitted.caller.asker)));
     // Counted before the body is read, because the body is held in memory.
-    const slot = await this.#calls.open(admitted.caller.payer.user_id, maxBodyBytes(request), request.signal);
+    const slot = await this.#calls.open(admitted.caller.payer.user_id, getMaxBodyBytes(request), request.signal);
     if ("status" in slot) return slot;
     try {
       const bytes = await readBytes(request, MAX_BODY_BYTES);
@@ -407,7 +407,7 @@ const endGatewaySpan = (
 const mayHideCost = ({ kind }: Endpoint, target: Target): boolean => kind === "generate" && isPaid(target);
 
 /** Returns the maximum size of a request's body: its declared length, unless it is compressed. */
-const maxBodyBytes = ({ headers }: Request): number => {
+const getMaxBodyBytes = ({ headers }: Request): number => {
   const declared = headers.has("content-encoding") ? null : headers.get("content-length");
   return Math.min(Number(declared ?? MAX_BODY_BYTES), MAX_BODY_BYTES);
 };

@@ -59,7 +59,7 @@ const buildPatch = async (
   const asks = await shouldStartAsking(ctx, chat.id, patch, caller);
   if (permission_mode === undefined) return { ...change, asks };
   // A chat that needs no approvals elsewhere must not get that on the server's machine because an application repeats its request.
-  if (caller.is_application && asks && isLooserMode(permission_mode, "ask")) throw loosened();
+  if (caller.is_application && asks && isLooserMode(permission_mode, "ask")) throw tooPermissive();
   return { ...change, permission_mode };
 };
 
@@ -78,10 +78,10 @@ export const requireNotLoosened = async (
   const planned = plan_mode === undefined ? now : { ...now, plan_mode: parsePlanMode(plan_mode) ?? null };
   const next = permission_mode ?? toPermissionMode(planned);
   if (permissions === undefined && !isLooserMode(next, toPermissionMode(now))) return;
-  throw loosened();
+  throw tooPermissive();
 };
 
-const loosened = (): AppError => forbidden("An application cannot allow a chat to do more.");
+const tooPermissive = (): AppError => forbidden("An application cannot allow a chat to do more.");
 
 /**
  * Returns whether the chat must ask for permission after this change. It must if it moves into a workspace on the server's machine, was

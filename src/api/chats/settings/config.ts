@@ -26,7 +26,7 @@ const MAX_TTL_MS = 30 * 24 * 3_600_000;
 const readable = (caller: UserCaller): void => {
   if (!canConfigureChats(caller)) throw notFound();
 };
-const writable = (caller: UserCaller): void => {
+const requireWritable = (caller: UserCaller): void => {
   if (!canConfigureChats(caller)) throw forbidden("Only administrators can change this.");
 };
 
@@ -159,7 +159,7 @@ const single = (ctx: ApiContext, one: Single) => {
     .put(
       `/${path}`,
       async ({ caller, body, status }) => {
-        writable(caller);
+        requireWritable(caller);
         const given = (body as Record<string, never>)[member] as never;
         await setChatSetting(ctx, setting, (check?.(member, given) ?? given) as never);
         return status(204, undefined);
@@ -231,7 +231,7 @@ export const chatConfig = (ctx: ApiContext) =>
     .put(
       "/system-prompt",
       async ({ caller, body, status }) => {
-        writable(caller);
+        requireWritable(caller);
         await setChatSetting(ctx, "system_prompt", await promptSetting(ctx, body));
         return status(204, undefined);
       },
@@ -278,7 +278,7 @@ export const chatConfig = (ctx: ApiContext) =>
     .put(
       "/debug-logging",
       async ({ caller, body, status }) => {
-        writable(caller);
+        requireWritable(caller);
         if (ctx.config.chat_debug_logging) throw recordingForced();
         await setChatSetting(ctx, "allow_debug_logging", body.allow_users);
         return status(204, undefined);

@@ -37,7 +37,7 @@ const presentModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, 
 };
 
 /** Returns the provider of a new model, by ID or as the only one of its kind. Rejects with 400 or 412. */
-const providerFor = async (
+const findProvider = async (
   ctx: ApiContext,
   { provider, provider_id }: CreateModelConfig,
 ): Promise<ModelProviderRow> => {
@@ -87,7 +87,7 @@ export const modelConfigs = (ctx: ApiContext) =>
         checkModelAdmin(caller);
         const model = parseName("model", body.model);
         checkNumbers(body);
-        const provider = await providerFor(ctx, body);
+        const provider = await findProvider(ctx, body);
         const given = {
           provider_id: provider.id,
           model,

@@ -60,7 +60,7 @@ export const readCountedBytes = async (request: Request, limit: number): Promise
   }
 };
 
-/** Returns the body's bytes. Rejects with 413 as soon as more than `limit` have arrived. `count` is called before bytes are kept in memory. */
+/** Returns the body's bytes. Rejects with 413 as soon as more than `limit` have arrived. `count` is called before bytes are kept. */
 export const readBytes = async (
   request: Request,
   limit: number,

@@ -3,15 +3,15 @@
 
 /** The requests of one live list. */
 export class ListRequests {
-  #begun = 0;
-  #applied = 0;
-  #running = 0;
+  #startedCount = 0;
+  #lastApplied = 0;
+  #runningCount = 0;
   /** By entry ID: the latest request that had begun when the entry changed. Empty while no request runs. */
   readonly #changes = new Map<string, number>();
 
   /** Notes that an entry was changed by an event or on this page. */
   noteChange(id: string): void {
-    if (this.#running > 0) this.#changes.set(id, this.#begun);
+    if (this.#runningCount > 0) this.#changes.set(id, this.#startedCount);
   }
 
   /**
@@ -22,15 +22,15 @@ export class ListRequests {
     send: () => Promise<T>,
     apply: (answer: T, isOutdated: (id: string) => boolean) => void,
   ): Promise<void> {
-    const number = ++this.#begun;
-    this.#running++;
+    const number = ++this.#startedCount;
+    this.#runningCount++;
     try {
       const answer = await send();
-      if (number < this.#applied) return;
-      this.#applied = number;
+      if (number < this.#lastApplied) return;
+      this.#lastApplied = number;
       apply(answer, (id) => (this.#changes.get(id) ?? 0) >= number);
     } finally {
-      if (--this.#running === 0) this.#changes.clear();
+      if (--this.#runningCount === 0) this.#changes.clear();
     }
   }
 }

@@ -40,7 +40,7 @@ export const reconnectNow = (): void => {
 
 const sockets = new Set<LiveSocket>();
 const deadListeners = new Set<() => void>();
-let looked = Date.now();
+let checkedAt = Date.now();
 
 /** Calls back when a connection turns out to be dead without a close: other connections over the same network must also reconnect. */
 export const onDeadConnection = (act: () => void): (() => void) => {
@@ -59,12 +59,12 @@ export const onRefused = (act: () => void): (() => void) => {
 /** Not every stream has pings. If one has been silent for too long, or the machine slept, all sockets of the page reconnect. */
 const checkConnections = (): void => {
   const now = Date.now();
-  const slept = now - looked > SLEEP_THRESHOLD_MS + CHECK_INTERVAL_MS;
-  looked = now;
+  const hasSlept = now - checkedAt > SLEEP_THRESHOLD_MS + CHECK_INTERVAL_MS;
+  checkedAt = now;
   // Browsers throttle timers of hidden pages.
   if (document.hidden) return;
   for (const one of sockets) one.abandon(now - CONNECT_TIMEOUT_MS);
-  if (!slept && ![...sockets].some((one) => one.isSilent(now - SILENCE_TIMEOUT_MS))) return;
+  if (!hasSlept && ![...sockets].some((one) => one.isSilent(now - SILENCE_TIMEOUT_MS))) return;
   for (const one of sockets) one.open();
   for (const act of deadListeners) act();
 };
@@ -72,7 +72,7 @@ setInterval(checkConnections, CHECK_INTERVAL_MS);
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
   // A gap while the page was hidden does not mean that the machine slept.
-  looked = Date.now();
+  checkedAt = Date.now();
   checkConnections();
 });
 
@@ -98,8 +98,8 @@ export class LiveSocket {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #tries = 0;
   #since: number | undefined;
-  #heard = 0;
-  #ended = false;
+  #heardAt = 0;
+  #hasEnded = false;
 
   constructor(options: Options) {
     this.#options = options;
@@ -108,7 +108,7 @@ export class LiveSocket {
   }
 
   #connect(): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     addEventListener("online", this.#look);
     addEventListener("pageshow", this.#look);
     document.addEventListener("visibilitychange", this.#look);
@@ -118,26 +118,26 @@ export class LiveSocket {
 
   /** True if the socket is open and pinged by the server, but nothing has arrived since the given time. */
   isSilent(since: number): boolean {
-    return this.#options.pings === true && this.#socket?.readyState === WebSocket.OPEN && this.#heard < since;
+    return this.#options.pings === true && this.#socket?.readyState === WebSocket.OPEN && this.#heardAt < since;
   }
 
   /** Abandons a connection attempt that began before the given time. */
   abandon(since: number): void {
-    if (this.#socket?.readyState !== WebSocket.CONNECTING || this.#heard > since) return;
+    if (this.#socket?.readyState !== WebSocket.CONNECTING || this.#heardAt > since) return;
     this.#drop();
     this.#scheduleReconnect();
   }
 
   /** Opens the socket immediately, without waiting for the next retry. */
   open(): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     clearTimeout(this.#timer);
     this.#drop();
     const address = this.#options.address();
     const early = takeSocket(address);
     const socket = early?.socket ?? new WebSocket(new URL(address, location.origin.replace("http", "ws")));
     this.#socket = socket;
-    this.#heard = Date.now();
+    this.#heardAt = Date.now();
     let wasOpened = false;
     const opened = (): void => {
       wasOpened = true;
@@ -148,7 +148,7 @@ export class LiveSocket {
       this.#options.opened?.();
     };
     const onMessage = (data: unknown): void => {
-      this.#heard = Date.now();
+      this.#heardAt = Date.now();
       if (typeof data === "string") this.#options.message(data);
     };
     socket.onopen = opened;
@@ -172,7 +172,7 @@ export class LiveSocket {
   }
 
   end(): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     clearTimeout(this.#timer);
     removeEventListener("online", this.#look);
     removeEventListener("pageshow", this.#look);
@@ -204,7 +204,7 @@ export class LiveSocket {
 
   // The network is back, or the user has returned.
   readonly #look = (): void => {
-    if (document.hidden || this.#ended) return;
+    if (document.hidden || this.#hasEnded) return;
     if (!this.#socket || this.#socket.readyState > WebSocket.OPEN) this.open();
   };
 }

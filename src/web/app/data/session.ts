@@ -51,7 +51,7 @@ const assignBrowser = (id: string): boolean => {
   const isOther = assignOwner(id);
   // The previous user of this browser enabled push notifications, not this user.
   if (previous !== null && previous !== id)
-    void import("./browser-push.ts").then(({ unsubscribeHere: forgetPushed }) => forgetPushed()).catch(() => undefined);
+    void import("./browser-push.ts").then(({ unsubscribeHere }) => unsubscribeHere()).catch(() => undefined);
   return isOther;
 };
 
@@ -68,13 +68,13 @@ const claimStorage = ({ id }: User): void => {
 /** Loads the session once, in parallel with the first lists. */
 export const readSession = async (): Promise<void> => {
   try {
-    const [user, of, { organization_roles }] = await Promise.all([
+    const [user, list, { organization_roles }] = await Promise.all([
       call("GET /users/me"),
       call("GET /organizations"),
       call("GET /users/me/roles"),
     ]);
     claimStorage(user);
-    organizations.value = of;
+    organizations.value = list;
     organizationRoles.value = organization_roles;
     localStorage.setItem(SIGNED_IN_KEY, "");
     me.value = user;
@@ -106,36 +106,36 @@ const RELOAD_INTERVAL_MS = 5_000;
  * page, which returns here afterwards, when the session ends elsewhere: immediately if in another tab, otherwise when a stream is refused.
  */
 export const watchSession = (): (() => void) => {
-  let isAsking = false;
-  let isHeard = false;
-  let requested = 0;
+  let isReloading = false;
+  let hasChangedAgain = false;
+  let requestedAt = 0;
   const reloadPermissions = (): void => {
-    if (isAsking || !me.value) return;
-    isAsking = true;
-    isHeard = false;
-    requested = Date.now();
-    const [before, at] = [serializeRoles(), serializeMemberships()];
+    if (isReloading || !me.value) return;
+    isReloading = true;
+    hasChangedAgain = false;
+    requestedAt = Date.now();
+    const [rolesBefore, membershipsBefore] = [serializeRoles(), serializeMemberships()];
     // A call without a valid session redirects to the sign-in page.
     void readSession()
       .then(() => {
-        const areOthers = serializeRoles() !== before;
-        if (!me.value || (!areOthers && serializeMemberships() === at)) return;
-        showToast(areOthers ? "Your roles have changed" : "Your organizations have changed");
+        const haveRolesChanged = serializeRoles() !== rolesBefore;
+        if (!me.value || (!haveRolesChanged && serializeMemberships() === membershipsBefore)) return;
+        showToast(haveRolesChanged ? "Your roles have changed" : "Your organizations have changed");
         readShown();
       })
       .catch(() => undefined)
       .finally(() => {
-        isAsking = false;
+        isReloading = false;
         // A change arrived during the load.
-        if (isHeard) reloadPermissions();
+        if (hasChangedAgain) reloadPermissions();
       });
   };
   const onAccessChanged = (): void => {
-    isHeard = true;
+    hasChangedAgain = true;
     reloadPermissions();
   };
   const onRequestRefused = (): void => {
-    if (Date.now() - requested >= RELOAD_INTERVAL_MS) reloadPermissions();
+    if (Date.now() - requestedAt >= RELOAD_INTERVAL_MS) reloadPermissions();
   };
   const onStorage = ({ key, newValue }: StorageEvent): void => {
     if (key === SIGNED_IN_KEY && newValue === null) toSignIn();
@@ -160,8 +160,8 @@ const reloadIfOtherUser = (): void => {
 
 /** Signs out. Throws if the server could not be reached; the user is still signed in then. */
 export const signOut = async (): Promise<void> => {
-  const { disablePush: forgetPushed } = await import("./web-push.ts");
-  await forgetPushed();
+  const { disablePush } = await import("./web-push.ts");
+  await disablePush();
   const answer = await call("POST /users/logout").catch((error: unknown) => {
     if (!(error instanceof Problem && error.status === 401))
       throw new Error(`You are still signed in. ${formatError(error)}`);

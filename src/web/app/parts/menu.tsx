@@ -67,7 +67,7 @@ const Item = ({ item, close }: { item: Exclude<MenuItem, "line">; close: () => v
 };
 
 /** Up and Down move the focus. The browser closes the menu on Escape. */
-const move = (event: KeyboardEvent): void => {
+const moveFocus = (event: KeyboardEvent): void => {
   const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
   if (step === 0) return;
   event.preventDefault();
@@ -93,8 +93,8 @@ export const Menu = (props: MenuProps) => {
     if (!box || !at || matchMedia("(width < 40rem)").matches) return;
     // Positioned through the object model: the policy forbids style attributes.
     const { width, height } = box.getBoundingClientRect();
-    const below = at.bottom + 4 + height <= innerHeight;
-    box.style.insetBlockStart = `${below ? at.bottom + 4 : Math.max(4, at.top - height - 4)}px`;
+    const fitsBelow = at.bottom + 4 + height <= innerHeight;
+    box.style.insetBlockStart = `${fitsBelow ? at.bottom + 4 : Math.max(4, at.top - height - 4)}px`;
     box.style.insetInlineStart = `${Math.max(4, Math.min(at.right - width, innerWidth - width - 4))}px`;
   };
   const handleToggle = ({ newState }: { newState: string }): void => {
@@ -130,9 +130,9 @@ export const Menu = (props: MenuProps) => {
         aria-label={label}
         onBeforeToggle={handleBeforeToggle}
         onToggle={handleToggle}
-        onKeyDown={move}
+        onKeyDown={moveFocus}
       >
-        {isOpen.value && <MenuItems items={items} more={more} close={close} grown={positionMenu} />}
+        {isOpen.value && <MenuItems items={items} more={more} close={close} onGrown={positionMenu} />}
       </div>
     </>
   );
@@ -141,7 +141,7 @@ export const Menu = (props: MenuProps) => {
 type MenuItemsProps = Pick<MenuProps, "items" | "more"> & {
   readonly close: () => void;
   /** Called when the further items are loaded. */
-  readonly grown: () => void;
+  readonly onGrown: () => void;
 };
 
 const isDangerous = (item: MenuItem): boolean => item !== "line" && "isDanger" in item && item.isDanger === true;
@@ -153,14 +153,14 @@ const orderItems = (items: readonly MenuItem[]): readonly MenuItem[] =>
       item !== "line" || (at > 0 && all[at - 1] !== "line" && all.slice(at).some((later) => later !== "line")),
   );
 
-const MenuItems = ({ items, more, close, grown }: MenuItemsProps) => {
+const MenuItems = ({ items, more, close, onGrown }: MenuItemsProps) => {
   const furtherItems = useSignal<readonly MenuItem[]>([]);
   useEffect(() => {
-    more?.().then((come) => {
-      furtherItems.value = come.length > 0 ? ["line", ...come] : [];
+    more?.().then((loaded) => {
+      furtherItems.value = loaded.length > 0 ? ["line", ...loaded] : [];
     }, showError);
   }, []);
-  useEffect(grown, [furtherItems.value]);
+  useEffect(onGrown, [furtherItems.value]);
   return (
     <>
       {orderItems([...items(), ...furtherItems.value]).map((item, at) =>

@@ -31,10 +31,10 @@ export class LiveChat {
   readonly isLoaded = signal(false);
   #socket: LiveSocket | undefined;
   #stop = (): void => {};
-  #users = 0;
+  #followerCount = 0;
   /** Numbers the requests for the chat, so that outdated answers are dropped. */
-  #asked = 0;
-  #shown = 0;
+  #requestedNumber = 0;
+  #shownNumber = 0;
   #reading: Promise<void> | undefined;
 
   constructor(id: string) {
@@ -43,11 +43,11 @@ export class LiveChat {
 
   /** Follows the chat until every follower has stopped. */
   follow(): () => void {
-    this.#users += 1;
-    if (this.#users === 1) void this.#start();
+    this.#followerCount += 1;
+    if (this.#followerCount === 1) void this.#start();
     return () => {
-      this.#users -= 1;
-      if (this.#users > 0) return;
+      this.#followerCount -= 1;
+      if (this.#followerCount > 0) return;
       this.#end();
       patchChat(this.id, { has_unread: false });
     };
@@ -55,10 +55,10 @@ export class LiveChat {
 
   /** Reloads the chat itself: its model, title and context. An answer that is older than the one shown is dropped. */
   async refresh(): Promise<void> {
-    const number = ++this.#asked;
+    const number = ++this.#requestedNumber;
     const chat = await call("GET /chats/:chat", { path: { chat: this.id } });
-    if (number < this.#shown) return;
-    this.#shown = number;
+    if (number < this.#shownNumber) return;
+    this.#shownNumber = number;
     this.chat.value = chat;
   }
 
@@ -95,8 +95,8 @@ export class LiveChat {
   }
 
   /** Keeps only the newest messages, so that a page that is open for days does not grow without limit. */
-  trimMessages(most: number): void {
-    if (this.messages.value.length <= most) return;
+  trimMessages(maxCount: number): void {
+    if (this.messages.value.length <= maxCount) return;
     this.#change((now) => ({ ...now, messages: now.messages.slice(-most) }));
     this.hasMore.value = true;
   }
@@ -117,7 +117,7 @@ export class LiveChat {
       this.failure.value = error;
       return;
     }
-    if (this.#users === 0) return;
+    if (this.#followerCount === 0) return;
     let isFirst = true;
     // A refused WebSocket does not report why.
     this.#stop = onRefused(() => void this.reloadAfterRefusal());
@@ -140,13 +140,13 @@ export class LiveChat {
 
   async #readNewest(): Promise<void> {
     const page = await call("GET /chats/:chat/messages", { path: { chat: this.id }, query: { limit: PAGE } });
-    const { messages: known } = this.picture.value;
-    const shown = page.messages.toReversed();
+    const { messages: current } = this.picture.value;
+    const loaded = page.messages.toReversed();
     // Messages from the stream may be newer than the loaded page.
-    const last = shown.at(-1)?.id ?? 0;
-    const newer = this.#socket ? known.filter(({ id }) => id > last) : [];
-    const messages = withMessages(reconcile(known, shown, page.has_more), newer);
-    if (messages[0]?.id === shown[0]?.id) this.hasMore.value = page.has_more;
+    const last = loaded.at(-1)?.id ?? 0;
+    const newer = this.#socket ? current.filter(({ id }) => id > last) : [];
+    const messages = withMessages(reconcile(current, loaded, page.has_more), newer);
+    if (messages[0]?.id === loaded[0]?.id) this.hasMore.value = page.has_more;
     this.#change((now) => ({ ...now, messages }));
   }
 }

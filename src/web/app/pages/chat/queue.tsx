@@ -11,11 +11,11 @@ const removeQueued = (chat: LiveChat, queued: number): Promise<void> =>
 
 /**
  * Moves a message up by one. The API only appends, so all messages behind it are re-added first and then removed; nothing is lost if this
- * is interrupted. A message that has left the queue meanwhile was sent, so its copy is removed instead.
+ * is interrupted. If a message has been sent in the meantime, its new copy is removed instead.
  */
 const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: number): Promise<void> => {
-  const behind = [queue[at - 1], ...queue.slice(at + 1)].filter((one) => one !== undefined);
-  for (const one of behind) {
+  const moved = [queue[at - 1], ...queue.slice(at + 1)].filter((one) => one !== undefined);
+  for (const one of moved) {
     const body = {
       content: toInput(one.content),
       ...(one.model_config_id ? { model_config_id: one.model_config_id } : {}),

@@ -70,7 +70,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   const problem = useSignal("");
   const nameProblem = useSignal("");
   /** Number of dry runs requested. Each is shown as a new one. */
-  const tried = useSignal(0);
+  const dryRunCount = useSignal(0);
   const version = template?.active_version_id;
   const form = useMemo(() => (version ? new FormSocket(version, values.value) : undefined), [version]);
   useEffect(() => () => form?.end(), [form]);
@@ -96,7 +96,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     const wanted = list.find((one) => one.name === filled.preset) ?? list.find((one) => one.default && !filled.preset);
     if (wanted && !preset.value) pickPreset(wanted.id);
   }, [presets.state.value.data]);
-  const replaced = useComputed(() =>
+  const replacedNote = useComputed(() =>
     preset.value ? describeReplaced(preset.value.name, findReplaced(preset.value, userValues.value)) : "",
   );
   const parameters = useComputed(() => form?.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral) ?? []);
@@ -115,8 +115,8 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   const unanswered = useRef("");
   const create = async (): Promise<void> => {
     if (!template || isCreating.current) return;
-    const opened = instead && toRepository(instead.value);
-    if (opened) return route(toRepositoryUrl(opened));
+    const openedRepository = instead && toRepository(instead.value);
+    if (openedRepository) return route(toRepositoryUrl(openedRepository));
     if (template.unavailable !== "") return;
     isCreating.current = true;
     await send(template).finally(() => {
@@ -131,7 +131,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     setName(template.id, template.name);
     repositoryProblems.value = {};
     const wantedRepository = toRepository(repository.value);
-    const given = parameters.value.filter(
+    const sentParameters = parameters.value.filter(
       (one) => values.value[one.name] !== undefined && !(wantedRepository && isRepository(one)),
     );
     try {
@@ -141,7 +141,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
           name: wanted,
           template_id: template.id,
           ...(preset.value ? { template_version_preset_id: preset.value.id } : {}),
-          rich_parameter_values: given.map((one) => ({ name: one.name, value: getCurrentValue(one) })),
+          rich_parameter_values: sentParameters.map((one) => ({ name: one.name, value: getCurrentValue(one) })),
           ...(wantedRepository ? { repository: wantedRepository } : {}),
         },
       });
@@ -151,12 +151,12 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
         error instanceof Problem && error.status === 409 && unanswered.current === wanted && findOwn(wanted, template);
       if (created) return route(`/workspaces/${created.id}`);
       if (error instanceof Problem && (error.status === 0 || error.status >= 500)) unanswered.current = wanted;
-      const wrong = error instanceof Problem ? (error.body.validations ?? []) : [];
-      const ofRepository = wrong.filter(({ field }) => field.startsWith("repository"));
-      const ofName = wrong.find(({ field }) => field === "name");
-      if (ofName) nameProblem.value = capitalize(ofName.detail);
-      else if (ofRepository.length > 0)
-        repositoryProblems.value = Object.fromEntries(ofRepository.map(({ field, detail }) => [field, detail]));
+      const violations = error instanceof Problem ? (error.body.validations ?? []) : [];
+      const repositoryViolations = violations.filter(({ field }) => field.startsWith("repository"));
+      const nameViolation = violations.find(({ field }) => field === "name");
+      if (nameViolation) nameProblem.value = capitalize(nameViolation.detail);
+      else if (repositoryViolations.length > 0)
+        repositoryProblems.value = Object.fromEntries(repositoryViolations.map(({ field, detail }) => [field, detail]));
       else problem.value = formatError(error);
     }
   };
@@ -176,7 +176,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
             look="ghost"
             disabled={!template}
             onPress={() => {
-              tried.value += 1;
+              dryRunCount.value += 1;
             }}
           >
             Dry run
@@ -206,9 +206,9 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
                     <span>{problem.value}</span>
                   </p>
                 )}
-                {tried.value > 0 && version && (
+                {dryRunCount.value > 0 && version && (
                   <DryRun
-                    key={tried.value}
+                    key={dryRunCount.value}
                     version_id={version}
                     body={{
                       ...(preset.value ? { template_version_preset_id: preset.value.id } : {}),
@@ -242,9 +242,9 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
                     onPick={pickPreset}
                   />
                 )}
-                {replaced.value && (
+                {replacedNote.value && (
                   <p class="t-attn" role="status">
-                    {replaced.value}
+                    {replacedNote.value}
                   </p>
                 )}
                 {(accounts.state.value.data ?? []).map((one) => (

@@ -106,9 +106,9 @@ const RepositoryForm = ({ asked, name: first }: { asked: RepositoryAsked; name: 
       const created = await call("POST /users/:user/workspaces", { path: { user: "me" }, body });
       route(`/workspaces/${created.id}`);
     } catch (failure) {
-      const wrong = failure instanceof Problem ? (failure.body.validations ?? []) : [];
-      const ofName = wrong.find(({ field }) => field === "name");
-      if (ofName) nameProblem.value = capitalize(ofName.detail);
+      const violations = failure instanceof Problem ? (failure.body.validations ?? []) : [];
+      const nameViolation = violations.find(({ field }) => field === "name");
+      if (nameViolation) nameProblem.value = capitalize(nameViolation.detail);
       else problem.value = formatError(failure);
     } finally {
       isCreating.current = false;
