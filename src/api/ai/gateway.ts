@@ -140,7 +140,7 @@ export class AiGateway {
       const { release, setBodySize } = slot;
       const call: Call = { request, endpoint, caller, body, targets, recording, release, setBodySize, isBegun: false };
       const answered = targets.length === 0 ? toUnknownModel(body.model) : await this.#call(call);
-      // A call that has sentAt keeps its body, and its slot, until it is recorded: also after its caller has left.
+      // A call that has begun keeps its body and its slot until it has been recorded, even if its caller disconnects.
       if (!call.isBegun || (answered instanceof Response && answered.body === null)) slot.release();
       return answered;
     } catch (error) {
@@ -188,11 +188,11 @@ export class AiGateway {
     call.isBegun = true;
     const answering = this.#callAndPass(call, targets, { record, answer, sentAt, span });
     const answered = await Promise.race([answering, waitForAbort(answer.callerLeft).then(() => undefined)]);
-    // The caller has left: the call is settled in the background.
+    // The result is undefined when the caller has disconnected. The call is then settled in the background.
     return answered ?? this.#refuse(endpoint.dialect, answer.callerLeft.reason as Refusal);
   }
 
-  /** Calls the providers and returns the response for the caller. Settles the call, at the latest when the response ends. */
+  /** Calls the providers and returns the response for the caller. Settles the call when the response ends, or earlier. */
   async #callAndPass(
     call: Call,
     targets: readonly Target[],
@@ -401,8 +401,8 @@ const endGatewaySpan = (
 };
 
 /**
- * Returns whether an answer may cost more than what has arrived of it: hidden reasoning of a paid model. A self-hosted server is free to
- * answer someone else instead.
+ * Returns whether a response may cost more than the part of it that has arrived, because a paid model's reasoning is hidden. A self-hosted
+ * model costs nothing, so its call can be canceled.
  */
 const mayHideCost = ({ kind }: Endpoint, target: Target): boolean => kind === "generate" && isPaid(target);
 
