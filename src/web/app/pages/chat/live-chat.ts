@@ -97,7 +97,7 @@ export class LiveChat {
   /** Keeps only the newest messages, so that a page that is open for days does not grow without limit. */
   trimMessages(maxCount: number): void {
     if (this.messages.value.length <= maxCount) return;
-    this.#change((now) => ({ ...now, messages: now.messages.slice(-most) }));
+    this.#change((now) => ({ ...now, messages: now.messages.slice(-maxCount) }));
     this.hasMore.value = true;
   }
 
