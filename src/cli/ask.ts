@@ -11,7 +11,7 @@ const END = "\u0004";
 const ERASE_KEYS = ["\u007f", "\b"];
 const CTRL_U = "\u0015";
 
-export class ModelCaller implements AsyncDisposable {
+export class Prompter implements AsyncDisposable {
   readonly #streams: Streams;
   readonly #show: (text: string) => void;
   readonly #keys: AsyncIterator<Uint8Array>;

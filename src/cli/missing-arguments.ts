@@ -1,6 +1,6 @@
 // Missing arguments: prompts for them on a terminal, otherwise throws (rule CV-18).
 import { UsageError, usageError } from "#base/usage-error.ts";
-import { ModelCaller } from "./ask.ts";
+import { Prompter } from "./ask.ts";
 import { VerbFailure } from "./failure.ts";
 import { getStreams } from "./streams.ts";
 import { toPlainLine } from "./text.ts";
@@ -38,8 +38,8 @@ export const promptIfMissing = async (
   const known = await choices().catch(() => []);
   const list = known.slice(0, MAX_SHOWN_CHOICES).map(toPlainLine).join(", ");
   const more = known.length > MAX_SHOWN_CHOICES ? ", ..." : "";
-  await using asker = new ModelCaller(getStreams(input), input.printError);
-  const answer = await asker.promptLine(known.length > 0 ? `${question} (${list}${more}): ` : `${question}: `);
+  await using prompter = new Prompter(getStreams(input), input.printError);
+  const answer = await prompter.promptLine(known.length > 0 ? `${question} (${list}${more}): ` : `${question}: `);
   if (answer === "") throw new VerbFailure("nothing was typed");
   return answer;
 };
@@ -48,8 +48,8 @@ export const promptIfMissing = async (
  * Asks the user to type the name of what is to be deleted, unless `--yes` was given. Throws UsageError, or VerbFailure for another name.
  */
 export const confirmByName = async (input: VerbInput, name: string, what: string): Promise<void> => {
-  await using asker = new ModelCaller(getStreams(input), input.printError);
-  const typed = await asker.promptLine(`${what} Type its name: `);
+  await using prompter = new Prompter(getStreams(input), input.printError);
+  const typed = await prompter.promptLine(`${what} Type its name: `);
   if (typed !== name) throw new VerbFailure("the name doesn't match, so nothing was deleted");
 };
 
@@ -62,7 +62,7 @@ export const requireConfirmable = (input: VerbInput, yes: boolean, what = "delet
 
 /** Asks for confirmation. Throws VerbFailure for any answer except yes. */
 export const requireConfirmation = async (input: VerbInput, question: string): Promise<void> => {
-  await using asker = new ModelCaller(getStreams(input), input.printError);
-  const answer = await asker.promptLine(`${question} (yes/no): `);
+  await using prompter = new Prompter(getStreams(input), input.printError);
+  const answer = await prompter.promptLine(`${question} (yes/no): `);
   if (!/^y(es)?$/i.test(answer)) throw new VerbFailure("nothing was changed");
 };

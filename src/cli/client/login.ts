@@ -4,7 +4,7 @@ import { loadClientConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { type Arguments, readArguments, requireNoWords } from "../arguments.ts";
-import { ModelCaller, readAllInput } from "../ask.ts";
+import { Prompter, readAllInput } from "../ask.ts";
 import { VerbFailure } from "../failure.ts";
 import { getStreams } from "../streams.ts";
 import { toPlainLine } from "../text.ts";
@@ -87,12 +87,12 @@ const signIn = async (client: Client, { value, has }: LoginArguments, input: Ver
   if (!streams.inputIsTerminal) {
     throw new VerbFailure("no terminal for prompts: use --token-stdin, or --email EMAIL --password-stdin");
   }
-  await using asker = new ModelCaller(streams, input.printError);
+  await using prompter = new Prompter(streams, input.printError);
   const email =
-    value.email ?? (await asker.promptLine(`Email (empty: paste a token from ${client.url.origin}/cli-auth): `));
-  if (email === "") return client.withToken(toSecret(await asker.promptSecret("Token: "), "token"));
-  const promptForCode = () => asker.promptLine("Code from your authenticator app, or a recovery code: ");
-  const password = toSecret(await asker.promptSecret("Password: "), "password");
+    value.email ?? (await prompter.promptLine(`Email (empty: paste a token from ${client.url.origin}/cli-auth): `));
+  if (email === "") return client.withToken(toSecret(await prompter.promptSecret("Token: "), "token"));
+  const promptForCode = () => prompter.promptLine("Code from your authenticator app, or a recovery code: ");
+  const password = toSecret(await prompter.promptSecret("Password: "), "password");
   // Awaited here, because the terminal is needed until the code has been typed.
   return await client.signIn(email, password, toCodeSource(value.code) ?? promptForCode);
 };

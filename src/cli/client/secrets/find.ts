@@ -3,7 +3,7 @@
 import { usageError } from "#base/usage-error.ts";
 import type { UserSecret } from "#schema/users/user-secret.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { ModelCaller, readAllInput } from "../../ask.ts";
+import { Prompter, readAllInput } from "../../ask.ts";
 import { promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { getStreams } from "../../streams.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
@@ -42,8 +42,8 @@ const read = ({ readFile }: VerbInput, file: string): string => {
 const readValue = async (input: VerbInput): Promise<string> => {
   const streams = getStreams(input);
   if (!streams.inputIsTerminal) return (await readAllInput(streams)).replace(/\r?\n$/, "");
-  await using asker = new ModelCaller(streams, input.printError);
-  return asker.promptSecret("Value: ");
+  await using prompter = new Prompter(streams, input.printError);
+  return prompter.promptSecret("Value: ");
 };
 
 /** Returns the named secret, or prompts for one on a terminal. Throws UsageError before any request. */

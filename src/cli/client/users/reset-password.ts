@@ -1,7 +1,7 @@
 // `slipway users reset-password USER`: sets a password and revokes the user's sessions and tokens. Changing one's own requires the current
 // password.
 import { readArguments } from "../../arguments.ts";
-import { ModelCaller } from "../../ask.ts";
+import { Prompter } from "../../ask.ts";
 import { VerbFailure } from "../../failure.ts";
 import { canAsk } from "../../missing-arguments.ts";
 import { readPassword } from "../../password.ts";
@@ -36,6 +36,6 @@ export const run: RunVerb = async (input) => {
 const promptForPassword = async (input: VerbInput): Promise<string> => {
   if (!canAsk(input))
     throw new VerbFailure("change your own password at a terminal, where you can enter the current one");
-  await using asker = new ModelCaller(getStreams(input), input.printError);
-  return await asker.promptSecret("Your current password: ");
+  await using prompter = new Prompter(getStreams(input), input.printError);
+  return await prompter.promptSecret("Your current password: ");
 };
