@@ -283,7 +283,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const rules = await loadRules(this.#deps.store, state.workspace);
       const claimed = await isClaim(this.#deps.store, state.workspace, state.build);
       const { job_id, attempt, state: provisionerState, unheard = false } = args;
-      const created = rows ? { created: rows } : {};
+      const created = rows ? { made: rows } : {};
       const snapshot = isOurs ? await planStopSnapshot(this.#deps.store, state) : {};
       const run = { job_id, attempt };
       const removals = isOurs && state.build.kept_ms !== null ? await this.#trimTrash(state, now) : [];

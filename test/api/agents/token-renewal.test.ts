@@ -1,6 +1,6 @@
 // What ends a copy of an agent's token that someone took from a workspace while it was shared with them.
 import { expect, test } from "bun:test";
-import { uuid, uuidFromBytes } from "#base/ids.ts";
+import { sha256, uuid, uuidFromBytes } from "#base/ids.ts";
 import { insertOAuth2App } from "#db/oauth2/apps.ts";
 import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { insertKey } from "#db/users/api-keys.ts";
@@ -235,13 +235,15 @@ test("[AG-28] sub-agents are deleted when a guest loses access, if they or their
 
 test("[AG-28] a connected sub-agent that the workspace's own daemon did not create gets no new token and is deleted", async () => {
   await using story = await openStory();
-  const { clients, path, idOf, server, agentPath, readToken, statusWith, stopDaemon, startDaemon } = story;
+  const { clients, path, idOf, server, workspace, agentPath, readToken, statusWith } = story;
   const copy = await readToken(clients["shared use"]);
-  await stopDaemon();
-  const first = await connectAgent(server, copy);
-  const theirs = await makeSubAgent(first, "theirs");
-  await first[Symbol.asyncDispose]();
-  await startDaemon();
+  // As a guest can while the daemon is paused.
+  const [agent_id, agent_token] = [uuid(), uuid()];
+  const described = { directory: "/", architecture: "amd64", operating_system: "linux", display_apps: [], apps: [] };
+  const created = Object.assign({ id: agent_id, token_hash: sha256(agent_token), name: "theirs" }, described);
+  const parent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
+  await getContext(server).agents.ask(parent_id, "createSubAgent", created);
+  const theirs = { agent_id, agent_token };
   using home = tempDirectory();
   await using _rogue = await startAgentProcess(server, theirs, home.path);
   expect(await statusWith(theirs.agent_token)).toBe(200);
