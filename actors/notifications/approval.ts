@@ -34,21 +34,25 @@ export const toApproval = ({
   const requested =
     status === "requires_action" ? pending_calls.filter(({ permission }) => permission === "asked") : [];
   if (requested.length === 0) return undefined;
-  const text = requested.map(formatLine).join("\n");
+  const rawText = requested.map(toLine).join("\n");
+  const text = escapeAllHidden(rawText);
   const calls = requested.map(({ tool_call_id }) => tool_call_id);
   if (Buffer.byteLength(calls.join()) > MAX_ID_BYTES) return { text };
   const isShort = text.length <= MAX_TEXT_LENGTH && text.split("\n").length <= MAX_LINES;
+  // A tab is one blank, and takes the room of four.
+  const isPadded = BLANKS.test(rawText) || BLANKS.test(text);
   const isComplete = !requested.some(({ tool_name }) => WRITING_TOOLS.has(tool_name));
-  return { text, approval: { chat: id, calls, can_allow: isShort && isComplete && !BLANKS.test(text) } };
+  return { text, approval: { chat: id, calls, can_allow: isShort && isComplete && !isPadded } };
 };
 
-const formatLine = ({ tool_name, args }: Call): string => {
+/** Returns the call in words, with its hidden characters. */
+const toLine = ({ tool_name, args }: Call): string => {
   if (tool_name === "execute") {
     const { workdir } = (args ?? {}) as { workdir?: unknown };
-    return escapeAllHidden(`Run: ${getCommand(args)}${typeof workdir === "string" ? ` (in ${workdir})` : ""}`);
+    return `Run: ${getCommand(args)}${typeof workdir === "string" ? ` (in ${workdir})` : ""}`;
   }
   const paths = getPaths(args).filter((path) => typeof path === "string");
-  if (tool_name === "edit_files") return escapeAllHidden(`Edit ${paths.join(", ")}`);
-  if (tool_name === "write_file") return escapeAllHidden(`Write ${paths.join(", ")}`);
-  return escapeAllHidden(`${tool_name}: ${JSON.stringify(args ?? {})}`);
+  if (tool_name === "edit_files") return `Edit ${paths.join(", ")}`;
+  if (tool_name === "write_file") return `Write ${paths.join(", ")}`;
+  return `${tool_name}: ${JSON.stringify(args ?? {})}`;
 };
