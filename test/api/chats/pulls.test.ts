@@ -24,7 +24,11 @@ testNeeding(
   async () => {
     using provider = new FakeProvider();
     using host = new FakeGitApi();
-    const setting = provider.setting("hub", { type: "github", base_url: host.url, regex: "^http://127\\.0\\.0\\.1:[0-9]+" });
+    const setting = provider.setting("hub", {
+      type: "github",
+      base_url: host.url,
+      regex: "^http://127\\.0\\.0\\.1:[0-9]+",
+    });
     await using world = await openToolWorld({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
     const { diffs } = getContext(world.server);
     await link(world.owner, provider, "hub");
