@@ -65,7 +65,7 @@ describe("runProcess", () => {
     // The background process continues until the daemon ends.
     expect(isAlive(Number(output()))).toBe(true);
     await groups.endAll(2_000);
-    expect(isAlive(Number(output()))).toBe(false);
+    await until(() => !isAlive(Number(output())));
   });
 
   test("[DM-6] rejects with the reason when the program cannot be started", async () => {

@@ -81,7 +81,7 @@ const listInterfaces = () => {
     code: "EIF01",
     message: `Network interface ${name} has MTU ${mtu}, less than ${MIN_MTU}.`,
   }));
-  return { ...(lowMtu.length > 0 ? { ...WARNING_STATUS, warnings } : OK_STATUS), interfaces: interfaces };
+  return { ...(lowMtu.length > 0 ? { ...WARNING_STATUS, warnings } : OK_STATUS), interfaces };
 };
 
 /** Returns 0 if the system does not report it. */
