@@ -50,10 +50,13 @@ const patchAgent = (state: AgentState, patch: Partial<AgentRow>, now: number, vi
 /** A report's connection, and the agent's latency to the relays. */
 type ConnectionReport = { readonly connection_id: string; readonly latency: Latency; readonly now: number };
 
-/** What a new connection says of itself. `daemon_id` names the process of Slipway's own daemon. */
+/**
+ * What a new connection says of itself. `daemon_id` names the process of Slipway's own daemon: empty for one without a name, undefined for
+ * other agents.
+ */
 export type Connected = ConnectionReport & {
   readonly api_version: string;
-  readonly daemon_id?: string | undefined;
+  readonly daemon_id?: string;
   /** True if people other than the owner can enter the workspace. */
   readonly is_shared?: boolean;
 };

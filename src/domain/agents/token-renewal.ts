@@ -61,8 +61,8 @@ const renewIfOld = async (deps: Deps, agent_id: string, signal: AbortSignal): Pr
       return;
     }
     await retry(deps.clock, () => renewOnce(deps, agent_id, signal), toRetryDelay, signal);
-  } catch {
-    // Each failure was logged.
+  } catch (error) {
+    log("agents").warn("the token of agent {agent_id} was not renewed: {error}", { agent_id, error });
   }
 };
 

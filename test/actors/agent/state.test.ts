@@ -94,6 +94,19 @@ describe("connection", () => {
     expect(agent).toMatchObject({ first_connected_at: NOW, last_connected_at: NOW + 9, disconnected_at: null });
   });
 
+  test("[AG-29] another process of the daemon is recorded while the workspace is shared, also one without a name; other agents are not", () => {
+    const connectAs = (from: AgentState, daemon_id: string, is_shared: boolean) =>
+      state.connected(from, { connection_id: "one", api_version: "2.10", latency: {}, now: NOW, daemon_id, is_shared });
+    const isRecorded = (daemon_id: string, is_shared: boolean): boolean =>
+      "daemon_replaced_at" in
+      connectAs(connectAs(createAgentState(), "first", true).state, daemon_id, is_shared).state.agent;
+    expect([isRecorded("second", true), isRecorded("", true)]).toEqual([true, true]);
+    expect([isRecorded("first", true), isRecorded("second", false)]).toEqual([false, false]);
+    expect("daemon_replaced_at" in connect(connectAs(createAgentState(), "first", true).state, "two").state.agent).toBe(
+      false,
+    );
+  });
+
   test("[AG-7] a replaced connection neither disconnects the agent nor keeps it connected", () => {
     const replaced = connect(connect(createAgentState(), "one").state, "two", NOW + 1).state;
     expect(state.disconnected(replaced, { connection_id: "one", now: NOW + 2 })).toMatchObject({

@@ -108,8 +108,11 @@ export class AgentConnection extends YamuxConnection {
     // Before the agent receives any secrets.
     if (speaks && has_tunnel) await notifySecretsChanges(this.#ctx, agent_id, this.#closed.signal);
     if (speaks) {
-      const is_shared = await isWorkspaceShared(this.#ctx.store, agent_id);
-      await this.#ctx.agents.ask(agent_id, "connected", { ...this.#sign(), api_version, daemon_id, is_shared });
+      // A program that passes for our daemon without naming its process is another process, too.
+      const daemon = has_tunnel
+        ? { daemon_id: daemon_id ?? "", is_shared: await isWorkspaceShared(this.#ctx.store, agent_id) }
+        : {};
+      await this.#ctx.agents.ask(agent_id, "connected", { ...this.#sign(), api_version, ...daemon });
     }
     // A new token depends on what was recorded just now.
     if (speaks && has_tunnel) await renewTokenOnLostAccess(this.#ctx, agent_id, this.#closed.signal);
