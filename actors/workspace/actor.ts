@@ -2,40 +2,37 @@
 // builds outside of its mailbox; their reports name the job they belong to (rules WK-1 to WK-8).
 import { AppError, conflict } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
-import { listAgentsOfBuild, listRunningAgents } from "#db/agents/agents.ts";
-import { deleteSubAgent } from "#db/agents/sub-agents.ts";
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { clearTimer, findActorTimer, moveTimer, setTimer } from "#db/engine/timers.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
-import { findTemplateEvenDeleted, guardTemplate } from "#db/templates/templates.ts";
+import { guardTemplate } from "#db/templates/templates.ts";
 import { guardUser } from "#db/users/users.ts";
 import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
 import { listForksUnderWay } from "#db/workspaces/forks.ts";
 import { findJob, updateJob } from "#db/workspaces/jobs.ts";
-import { findSharableBy, listAbandonedPortShares, listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { LOST_ACCESS } from "#db/workspaces/sharing.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
-import { listTrashByOwner } from "#db/workspaces/trash.ts";
 import { findWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
-import type { ShareLevel, UpsertPortShare } from "#schema/workspaces/port-share.ts";
+import type { UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import { unbindTagsFromWorker } from "#src/provisioners/external/tags.ts";
 import type { CaptureResult } from "#src/provisioners/homes.ts";
 import type { ProvisionedResources, ProvisionRequest } from "#src/provisioners/provisioner.ts";
-import { agentStatus } from "../agent/status.ts";
 import { OutputDeduplicator } from "../job/dedupe-lines.ts";
 import type { JobOutput } from "../job/report.ts";
 import { type AttemptRef, isCurrentRun, type JobRunRef, reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Worker } from "../runtime/job-queue.ts";
+import { decideEdit, loadPortContext, maySharePort, type StoredPorts } from "./access.ts";
 import type { ActivityReport } from "./activity.ts";
 import type { Originator } from "./activity-note.ts";
 import { auditExtension, auditState, buildWorkspaceEntries } from "./audit.ts";
 import { type Claim, isClaim, toClaimChange } from "./claim.ts";
-import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
-import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
+import type { WorkspaceEdit } from "./edits.ts";
 import { buildWorkspaceNotices } from "./notices.ts";
 import {
   announceReload,
@@ -46,7 +43,7 @@ import {
   withExtraWrites,
 } from "./outcome.ts";
 import { buildCreatedRows, planBuild } from "./plan.ts";
-import { endPortShares, lowerPorts, type PortContext, type PortSharer, sharePort, unsharePort } from "./port-shares.ts";
+import { lowerPorts, type PortSharer, sharePort, unsharePort } from "./port-shares.ts";
 import { buildQuotaGuards } from "./quota.ts";
 import { extendDeadline, withAutostart, withTtl } from "./schedule-edits.ts";
 import { loadRules } from "./schedule-rules.ts";
@@ -56,7 +53,7 @@ import { findCapturing, type NewSnapshot } from "./snapshot-rows.ts";
 import { beginSnapshot, completeCapture, deleteRow, dropSnapshot, failCapture } from "./snapshots.ts";
 import { create, transition } from "./state.ts";
 import { listRunningAgentIds, type SetDormant, TimedDecisions } from "./timed.ts";
-import { EMPTY_TRASH, MAX_TRASHED, restoreFromTrash } from "./trash.ts";
+import { EMPTY_TRASH, restoreFromTrash, trimTrash } from "./trash.ts";
 
 /** Delay before a failed removal from the trash is retried. */
 const TRASH_RETRY_MS = 3_600_000;
@@ -76,12 +73,6 @@ type DeleteSnapshot = { readonly snapshot_id: string; readonly by_keeper?: boole
 export type StartedJob =
   | ({ readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean } & AttemptRef)
   | "stale";
-
-const toAclParams = ({ id, user_acl, group_acl }: WorkspaceRow) => ({
-  workspace_id: id,
-  user_acl: JSON.stringify(user_acl),
-  group_acl: JSON.stringify(group_acl),
-});
 
 export class WorkspaceActor extends Actor<WorkspaceState> {
   readonly #deps: WorkspaceDeps;
@@ -286,7 +277,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const created = rows ? { made: rows } : {};
       const snapshot = isOurs ? await planStopSnapshot(this.#deps.store, state) : {};
       const run = { job_id, attempt };
-      const removals = isOurs && state.build.kept_ms !== null ? await this.#trimTrash(state, now) : [];
+      const removals =
+        isOurs && state.build.kept_ms !== null ? await trimTrash(this.#deps.store, state.workspace, now) : [];
       const isDeleted = isOurs && state.build.transition === "delete" && state.build.kept_ms === null;
       const made_snapshots = isDeleted ? await listMadeSnapshots(this.#deps.store, this.id) : [];
       const keptBytes = args.kept_bytes === undefined ? {} : { kept_bytes: args.kept_bytes };
@@ -302,13 +294,6 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const decision = transition(state, { type: "complete", now, ...result, rules, claimed });
       return this.#settleDecision(state, decision.kind === "change" ? withExtraWrites(decision, removals) : decision);
     });
-  }
-
-  /** Returns timers that remove the oldest workspaces from the owner's trash to make room for this one. */
-  async #trimTrash({ workspace }: WorkspaceState, now: number): Promise<Statement[]> {
-    const trashed = await this.#deps.store.all(listTrashByOwner({ owner_id: workspace.owner_id }));
-    const excess = trashed.slice(0, Math.max(0, trashed.length + 1 - MAX_TRASHED));
-    return excess.map(({ id }) => setTimer("workspace", id, EMPTY_TRASH, now));
   }
 
   /** Fails the job. `left`: state that remains despite the failure, for the next build. */
@@ -490,21 +475,22 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
 
   /** Changes properties without a build; "stale" when unchanged. Rejects with 409 for a taken name, 410 for a deleted workspace. */
   edit(edit: WorkspaceEdit): Promise<LateResult> {
-    return this.handle(async (state) => this.#settleDecision(state, await this.#decideEdit(state, edit))).catch(
-      throwNameTaken,
-    );
+    return this.handle(async (state) =>
+      this.#settleDecision(state, await decideEdit(this.#deps.store, state, edit, this.#deps.clock.now())),
+    ).catch(throwNameTaken);
   }
 
   /** Handles the timer `lost_access`: someone has lost access without a change of the shares (rule AG-28). */
   handleLostAccess(_: Record<string, never>): Promise<LateResult> {
     return this.handle(async (state) => {
       failpoint("access_lost");
+      const { store, clock } = this.#deps;
       // Read before the shared ports, so that the timer stays due if someone else loses access in the meantime.
-      const dueAt = (await this.#deps.store.get(findActorTimer("workspace", this.id, LOST_ACCESS)))?.due;
+      const dueAt = (await store.get(findActorTimer("workspace", this.id, LOST_ACCESS)))?.due;
       if (dueAt === undefined) return { state, reply: "stale" };
       const clearance = moveTimer("workspace", this.id, LOST_ACCESS, { due: undefined, seen: dueAt });
       if (state.workspace.deleted) return { state, writes: [clearance], reply: "stale" };
-      const decision = await this.#decideEdit(state, { type: "lose_access" });
+      const decision = await decideEdit(store, state, { type: "lose_access" }, clock.now());
       return this.#settleDecision(
         state,
         decision.kind === "change" ? withExtraWrites(decision, [clearance]) : decision,
@@ -512,77 +498,31 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     });
   }
 
-  /**
-   * Decides an edit. Also unshares ports of people who have lost access or may not share ports with their new role, and deletes
-   * sub-agents.
-   */
-  async #decideEdit(state: WorkspaceState, edit: WorkspaceEdit): Promise<Decision> {
-    const { store, clock } = this.#deps;
-    const now = clock.now();
-    const decision = editWorkspace(state, edit, now);
-    if (decision.kind !== "change") return decision;
-    const { access_lost_at, user_acl, group_acl } = decision.state.workspace;
-    const { workspace: before } = state;
-    const hasLost = access_lost_at !== before.access_lost_at;
-    if (!hasLost && user_acl === before.user_acl && group_acl === before.group_acl) return decision;
-    const abandoned = await store.all(listAbandonedPortShares(toAclParams(decision.state.workspace)));
-    const change = withExtraWrites(decision, endPortShares(state, abandoned, now));
-    return hasLost ? this.#endIdleSubAgents(change, now) : change;
-  }
-
-  /**
-   * Deletes sub-agents that are not connected, or whose parent is not: someone may have a copy of their token, only a connected daemon can
-   * get a new one, and only the parent's daemon knows which ones it created (rule AG-28). That daemon creates them again.
-   */
-  async #endIdleSubAgents(change: Change, now: number): Promise<Change> {
-    const agents = await this.#deps.store.all(listRunningAgents({ workspace_id: this.id }));
-    const connected = new Set(agents.filter((one) => agentStatus(one, now) === "connected").map(({ id }) => id));
-    const idle = agents.filter(
-      ({ id, parent_id }) => parent_id !== null && !(connected.has(id) && connected.has(parent_id)),
-    );
-    const events = idle.map(({ id }) => ({ topic: "agent_gone", agent_id: id }) as const);
-    return { ...withExtraWrites(change, idle.flatMap(deleteSubAgent)), events: [...change.events, ...events] };
-  }
-
   /** Shares a port or changes its share. Rejects with 400 as in facts/platform 3.5, 409 when the template changes at the same time. */
   sharePort(share: UpsertPortShare & PortSharer): Promise<LateResult> {
-    return this.handle(async (state) => {
-      const context = { ...(await this.#loadPortContext(state)), is_allowed: await this.#mayShare(state, share) };
-      return this.#settleDecision(state, sharePort(state, share, context));
+    return this.#decideWithPorts(async (state, ports) => {
+      const is_allowed = await maySharePort(this.#deps.store, state, share);
+      return sharePort(state, share, { ...ports, is_allowed });
     });
   }
 
   /** Rejects with 404 when the port is not shared. */
   unsharePort(port: { readonly agent_name: string; readonly port: number }): Promise<LateResult> {
-    return this.handle(async (state) =>
-      this.#settleDecision(state, unsharePort(state, port, await this.#loadPortContext(state))),
-    );
+    return this.#decideWithPorts((state, ports) => unsharePort(state, port, ports));
   }
 
   /** Applies the template's lowered share level to the shared ports. */
   lowerPorts(_: Record<string, never>): Promise<LateResult> {
-    return this.handle(async (state) =>
-      this.#settleDecision(state, lowerPorts(state, await this.#loadPortContext(state))),
-    );
+    return this.#decideWithPorts((state, ports) => lowerPorts(state, ports));
   }
 
-  /** Returns whether the person may share ports now. If they lose access later, the timer of that loss ends the share. */
-  async #mayShare({ workspace }: WorkspaceState, { by }: PortSharer): Promise<boolean> {
-    if (by === null) return true;
-    const found = await this.#deps.store.get(findSharableBy({ ...toAclParams(workspace), user_id: by.id }));
-    return found !== undefined;
-  }
-
-  async #loadPortContext({ workspace, build }: WorkspaceState): Promise<Omit<PortContext, "is_allowed">> {
-    const { store, clock } = this.#deps;
-    const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
-    const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));
-    return {
-      maxLevel: (template?.max_port_share_level ?? "owner") as ShareLevel,
-      agents: agents.map(({ name }) => name),
-      shares: await store.all(listStoredPortShares({ workspace_id: workspace.id })),
-      now: clock.now(),
-    };
+  #decideWithPorts(
+    decide: (state: WorkspaceState, ports: StoredPorts) => Decision | Promise<Decision>,
+  ): Promise<LateResult> {
+    return this.handle(async (state) => {
+      const { store, clock } = this.#deps;
+      return this.#settleDecision(state, await decide(state, await loadPortContext(store, state, clock.now())));
+    });
   }
 
   #settleDecision(state: WorkspaceState, decision: Decision): Outcome<WorkspaceState, LateResult> {

@@ -38,13 +38,13 @@ export const sharePort = (
   if (state.workspace.deleted) return toRefusal(conflict("The workspace has been deleted."));
   if (!is_allowed) return toRefusal(forbidden("You may not share ports of this workspace."));
   if (isMoreOpen(share.share_level, maxLevel)) {
-    return toRefusal(invalidField("share_level", `the template allows at maxLevel ${maxLevel}`));
+    return toRefusal(invalidField("share_level", `the template allows at most ${maxLevel}`));
   }
   if (!agents.includes(share.agent_name)) {
     return toRefusal(invalidField("agent_name", "the latest build has no agent of this name"));
   }
   if (shares.length >= MAX_SHARES && !shares.some(isSamePort(share))) {
-    return toRefusal(new AppError("invalid", `A workspace can share at maxLevel ${MAX_SHARES} ports.`));
+    return toRefusal(new AppError("invalid", `A workspace can share at most ${MAX_SHARES} ports.`));
   }
   const { template_id, id: workspace_id } = state.workspace;
   const guard = guardShareLevel({ id: template_id, level: maxLevel });

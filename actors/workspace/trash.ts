@@ -1,9 +1,11 @@
-// The trash: how a deleted workspace keeps its files for some days, and how it is restored. Pure; used by the decisions about builds
-// (state.ts) and by the workspace actor.
+// The trash: how a deleted workspace keeps its files for some days, and how it is restored. Used by the decisions about builds (state.ts)
+// and by the workspace actor.
 import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { deleteRowsOf } from "#db/removal.ts";
 import { deleteFilesOfSnapshots, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
+import { listTrashByOwner } from "#db/workspaces/trash.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { NewBuild, WorkspaceCommand, WorkspaceState } from "./decision.ts";
 
@@ -12,7 +14,7 @@ type CompleteCommand = Extract<WorkspaceCommand, { type: "complete" }>;
 /** The timer of a workspace in the trash. Its files are deleted when it is due. */
 export const EMPTY_TRASH = "empty_trash";
 /** Maximum workspaces of an owner in the trash. Adding one more deletes the oldest. */
-export const MAX_TRASHED = 20;
+const MAX_TRASHED = 20;
 
 /** Returns whether the build deletes the remains of a workspace in the trash. */
 export const isEmptyingTrash = (workspace: WorkspaceRow, { transition, kept_ms }: NewBuild): boolean =>
@@ -62,4 +64,11 @@ export const restoreFromTrash = (
     patch,
     writes: [clearTimer("workspace", state.workspace.id, EMPTY_TRASH)],
   };
+};
+
+/** Returns timers that remove the oldest workspaces from the owner's trash to make room for this one. */
+export const trimTrash = async (store: Store, { owner_id }: WorkspaceRow, now: number): Promise<Statement[]> => {
+  const trashed = await store.all(listTrashByOwner({ owner_id }));
+  const excess = trashed.slice(0, Math.max(0, trashed.length + 1 - MAX_TRASHED));
+  return excess.map(({ id }) => setTimer("workspace", id, EMPTY_TRASH, now));
 };

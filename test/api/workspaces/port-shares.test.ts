@@ -66,6 +66,9 @@ test("[SH-9] invalid levels, ports, protocols and agents are refused by name, an
     const refused = awaitRejection(clients.owner.post(`${path}/port-share`, { ...validShare, share_level }));
     expect(await refused).toEqual([400, "share_level"]);
   }
+  const tooOpen = clients.owner.post(`${path}/port-share`, validShare);
+  const validations = [{ field: "share_level", detail: "the template allows at most organization" }];
+  await expect(tooOpen).rejects.toMatchObject({ body: { validations } });
   for (const share_level of ["organization", "owner"]) {
     await clients.owner.post(`${path}/port-share`, { ...validShare, share_level });
   }

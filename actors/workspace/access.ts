@@ -1,0 +1,83 @@
+// Reads what the workspace actor needs for decisions about access: the shared ports, who may share them, and what ends when someone loses
+// access (rule AG-28).
+import { listAgentsOfBuild, listRunningAgents } from "#db/agents/agents.ts";
+import { deleteSubAgent } from "#db/agents/sub-agents.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findSharableBy, listAbandonedPortShares, listStoredPortShares } from "#db/workspaces/port-shares.ts";
+import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import type { ShareLevel } from "#schema/workspaces/port-share.ts";
+import { agentStatus } from "../agent/status.ts";
+import type { Change, Decision, WorkspaceState } from "./decision.ts";
+import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
+import { withExtraWrites } from "./outcome.ts";
+import { endPortShares, type PortContext, type PortSharer } from "./port-shares.ts";
+
+/** What is stored about a workspace's shared ports. */
+export type StoredPorts = Omit<PortContext, "is_allowed">;
+
+const toAclParams = ({ id, user_acl, group_acl }: WorkspaceRow) => ({
+  workspace_id: id,
+  user_acl: JSON.stringify(user_acl),
+  group_acl: JSON.stringify(group_acl),
+});
+
+/**
+ * Decides an edit. Also unshares ports of people who have lost access or may not share ports with their new role, and deletes sub-agents.
+ */
+export const decideEdit = async (
+  store: Store,
+  state: WorkspaceState,
+  edit: WorkspaceEdit,
+  now: number,
+): Promise<Decision> => {
+  const decision = editWorkspace(state, edit, now);
+  if (decision.kind !== "change") return decision;
+  const { access_lost_at, user_acl, group_acl } = decision.state.workspace;
+  const { workspace: before } = state;
+  const hasLost = access_lost_at !== before.access_lost_at;
+  if (!hasLost && user_acl === before.user_acl && group_acl === before.group_acl) return decision;
+  const abandoned = await store.all(listAbandonedPortShares(toAclParams(decision.state.workspace)));
+  const change = withExtraWrites(decision, endPortShares(state, abandoned, now));
+  return hasLost ? endIdleSubAgents(store, change, now) : change;
+};
+
+/**
+ * Deletes sub-agents that are not connected, or whose parent is not: someone may have a copy of their token, only a connected daemon can
+ * get a new one, and only the parent's daemon knows which ones it created (rule AG-28). That daemon creates them again.
+ */
+const endIdleSubAgents = async (store: Store, change: Change, now: number): Promise<Change> => {
+  const agents = await store.all(listRunningAgents({ workspace_id: change.state.workspace.id }));
+  const connected = new Set(agents.filter((one) => agentStatus(one, now) === "connected").map(({ id }) => id));
+  const idle = agents.filter(
+    ({ id, parent_id }) => parent_id !== null && !(connected.has(id) && connected.has(parent_id)),
+  );
+  const events = idle.map(({ id }) => ({ topic: "agent_gone", agent_id: id }) as const);
+  return { ...withExtraWrites(change, idle.flatMap(deleteSubAgent)), events: [...change.events, ...events] };
+};
+
+/** Returns whether the person may share ports now. If they lose access later, the timer of that loss ends the share. */
+export const maySharePort = async (
+  store: Store,
+  { workspace }: WorkspaceState,
+  { by }: PortSharer,
+): Promise<boolean> => {
+  if (by === null) return true;
+  const found = await store.get(findSharableBy({ ...toAclParams(workspace), user_id: by.id }));
+  return found !== undefined;
+};
+
+export const loadPortContext = async (
+  store: Store,
+  { workspace, build }: WorkspaceState,
+  now: number,
+): Promise<StoredPorts> => {
+  const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
+  const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));
+  return {
+    maxLevel: (template?.max_port_share_level ?? "owner") as ShareLevel,
+    agents: agents.map(({ name }) => name),
+    shares: await store.all(listStoredPortShares({ workspace_id: workspace.id })),
+    now,
+  };
+};
