@@ -3,8 +3,9 @@ import { findCodingAgent } from "#db/models/coding-agents.ts";
 import { resolveProfile } from "#src/acp/presets.ts";
 import type { Engine, Engines } from "../turn/engine.ts";
 import { Turn } from "../turn/turn.ts";
+import type { AgentEngineDeps } from "./deps.ts";
 import { AgentSessions } from "./sessions.ts";
-import { type AgentEngineDeps, AgentTurn } from "./turn.ts";
+import { AgentTurn } from "./turn.ts";
 
 export const openEngines = (deps: AgentEngineDeps): Engines => {
   const { store, clock } = deps;

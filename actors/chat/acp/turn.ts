@@ -3,78 +3,41 @@
 // agent.
 
 import { log } from "#base/log.ts";
-import { finishesWithin, nextTurn } from "#base/retry.ts";
-import { LARGE_ANSWER_BYTES } from "#base/system/answer-memory.ts";
+import { nextTurn } from "#base/retry.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
-import type { ModelTokens } from "#schema/agents/agent-program.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { type ChatTool, replacePaths, toChatTool } from "#src/acp/calls.ts";
 import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
-import type { Attachments } from "#src/llm/attachments.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { getPaths, isEdit } from "#src/tools/permission-mode.ts";
 import { INTERRUPTED_REASON } from "#src/tools/tool.ts";
 import type { TurnStart } from "../effects.ts";
-import { isHookRow } from "../hooks/effects.ts";
 import { formatDenial } from "../hooks/proposals.ts";
 import { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt, Step } from "../messages.ts";
-import { takeHistoryMemory } from "../prompt/history-memory.ts";
-import { TurnHistory } from "../prompt/prompt-history.ts";
-import type { AgentBudgets } from "../spending/agent-budgets.ts";
 import { loadAgentFolder } from "../turn/agent-choice.ts";
 import { createCheckpoint } from "../turn/checkpoints.ts";
-import type { TurnDeps } from "../turn/deps.ts";
 import type { RunningTurn } from "../turn/engine.ts";
 import { pauseTurn } from "../turn/failed-call.ts";
 import { Reporter } from "../turn/reporter.ts";
 import type { TurnOf } from "../turn/slot.ts";
 import { StreamBuffer } from "../turn/stream-buffer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
-import { retryUntilAnswered } from "../until-answered.ts";
-import { prepareContext } from "./agent-home.ts";
 import { decideAgentCall, type Verdict } from "./call-decision.ts";
+import type { AgentTurnDeps } from "./deps.ts";
 import type { AgentEvent, AgentQuestion } from "./events.ts";
-import {
-  buildHandover,
-  CONTINUE,
-  findLastPrompt,
-  formatHistory,
-  type Handover,
-  listFiles,
-  type Prompt,
-} from "./handover.ts";
-import { toPromptBlocks } from "./prompt-blocks.ts";
 import type { AgentSession } from "./session.ts";
-import type { AgentSessions } from "./sessions.ts";
+import { prepareStart, type SessionStart, sendPrompt, withHistory, withStartNotice } from "./session-start.ts";
 import { AgentStep } from "./step.ts";
 import { AgentTools } from "./tools.ts";
 import { ensureWorkspaceStarted } from "./workspace.ts";
 
-/** Additional dependencies of coding agent turns. */
-export type AgentEngineDeps = TurnDeps & {
-  readonly budgets: AgentBudgets;
-  readonly attachments: Attachments;
-  /** Returns the model tokens of the workspace that an agent belongs to, and of a chat in it. */
-  readonly modelTokens: (scope: { agent_id: string; chat_id: string; owner_id: string }) => ModelTokens;
-};
-
-export type AgentTurnDeps = AgentEngineDeps & {
-  readonly sessions: AgentSessions;
-  /** Returns undefined when the coding agent no longer exists. */
-  readonly findProfile: (name: string) => Promise<CodingAgent | undefined>;
-};
-
-/** A start that takes longer is explained to people. */
-const START_NOTICE_DELAY_MS = 2_000;
 /** How long a busy agent may keep the event loop before it yields. */
 const MAX_SLICE_MS = 5;
 /** Maximum open calls of one step. More indicates a bug in the agent. */
 const MAX_OPEN_CALLS = 500;
-/** A workspace takes a prompt within this time, and a large one only then. */
-const PROMPT_TIMEOUT_MS = 60_000;
 /** How often a crashed agent is restarted in one turn. */
 const MAX_RESTARTS = 2;
 const RESTARTED = "The agent was restarted before this call had a result.";
@@ -93,22 +56,6 @@ const OPTION_UPDATES: ReadonlySet<string> = new Set(["current_mode_update", "con
 /** Whether the turn continues with another attempt. */
 type NextAction = "again" | "over";
 type Failure = { readonly message: string; readonly detail?: string };
-type StartPlan = {
-  readonly given: Awaited<ReturnType<typeof prepareContext>>;
-  /** Whether the stored session knows the history up to its last prompt. */
-  readonly isKnown: boolean;
-  /** The session that was open, even if it was ended now. */
-  readonly live: AgentSession | undefined;
-};
-type SessionStart = {
-  /** The instructions for a session without them. */
-  readonly introduction: string;
-  /** Whether the agent knows the history up to its last prompt. */
-  readonly isSame: boolean;
-  /** Whether this turn has opened the session. */
-  readonly isNew: boolean;
-};
-
 export class AgentTurn implements RunningTurn {
   readonly #deps: AgentTurnDeps;
   readonly #turn: TurnOf;
@@ -256,26 +203,6 @@ export class AgentTurn implements RunningTurn {
   }
 
   /**
-   * Calls `use` with the history once its memory is available, which is held until `use` has resolved (rule CH-54). Returns undefined once this
-   * turn is over. What waits for the agent stays outside: it would keep the memory from others.
-   */
-  async #withHistory<T>(
-    { chat_key, about: { owner_id } }: StartedAttempt,
-    hasFiles: boolean,
-    use: (history: readonly MessageRow[]) => Promise<T>,
-  ): Promise<T | undefined> {
-    const { clock, store } = this.#deps;
-    const { signal } = this.#abort;
-    const history = new TurnHistory(store, chat_key);
-    const memory = await takeHistoryMemory(this.#deps, { chat_key, owner_id, history, hasFiles, signal });
-    if (!memory) return undefined;
-    using _hold = memory.hold;
-    const rows = await retryUntilAnswered(clock, signal, () => history.read());
-    // Awaited here, because the memory is released at the end of the block.
-    return rows === "stale" ? undefined : await use(rows);
-  }
-
-  /**
    * Returns the session with a turn of the agent running, or undefined once this turn is over. Rejects with a readable message when there
    * is no session.
    */
@@ -283,33 +210,35 @@ export class AgentTurn implements RunningTurn {
     const { sessions } = this.#deps;
     const { chat_id, part } = this.#turn;
     const stored = begun.coding_agent?.session ?? null;
-    const begins = await this.#withHistory(begun, false, (history) => this.#prepareStart(begun, history, profile));
-    if (!begins || this.isStopped) return undefined;
-    if ("running" in begins) return begins.running;
-    const { given, isKnown, live } = begins;
+    const { signal } = this.#abort;
+    const plan = await withHistory(this.#deps, begun, { hasFiles: false, signal }, (history) =>
+      prepareStart(this.#deps, chat_id, begun, history, profile),
+    );
+    if (!plan || this.isStopped) return undefined;
+    if ("running" in plan) return plan.running;
+    const { context, isKnown, live } = plan;
     const usedUp = await this.#deps.budgets.findUsedUp(toBudgetRef(begun));
     if (this.isStopped) return undefined;
     if (usedUp) {
       await pauseTurn(this.#reporter, begun.fence, usedUp);
       return undefined;
     }
-    await ensureWorkspaceStarted(this.#deps, { chat_id, about: begun.about, profile }, this.#abort.signal);
+    await ensureWorkspaceStarted(this.#deps, { chat_id, about: begun.about, profile }, signal);
     if (this.isStopped) return undefined;
     // The daemon of a workspace that has just started may still be connecting.
     const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, true);
     const { plan_mode, owner_id } = begun.about;
     const model_tokens = this.#deps.modelTokens({ agent_id: await agent.id(), chat_id, owner_id });
-    const { signal } = this.#abort;
     const tools = live?.tools ?? new AgentTools(this.#deps, chat_id, begun);
     const open = (load: string | undefined): Promise<AgentSession> =>
-      sessions.open(part, agent, { chat_id, profile, load, model_tokens, tools, given, signal });
+      sessions.open(part, agent, { chat_id, profile, load, model_tokens, tools, given: context, signal });
     const load = isKnown ? stored?.session_id : undefined;
     const opened = open(load).catch((error) => {
       if (load === undefined || this.isStopped) throw error;
       // The agent crashed while it loaded the session. A new session gets the conversation as text.
       return open(undefined);
     });
-    const session = await this.#withStartNotice(profile, opened);
+    const session = await withStartNotice(this.#deps, chat_id, profile, opened);
     sessions.use(chat_id, true);
     if (this.isStopped) return undefined;
     await session.applyOptions(plan_mode !== null, stored?.chosen ?? {});
@@ -320,8 +249,8 @@ export class AgentTurn implements RunningTurn {
       ...(isKnown && !isSame ? [SESSION_LOST] : []),
       ...(isDeaf ? [`${profile.display_name} ${NO_HTTP_MCP}`] : []),
     ]);
-    const { introduction } = given;
-    return this.#withHistory(begun, true, (history) =>
+    const { introduction } = context;
+    return withHistory(this.#deps, begun, { hasFiles: true, signal }, (history) =>
       this.#prompt(begun, session, history, { introduction, isSame, isNew: session !== live }),
     );
   }
@@ -332,74 +261,23 @@ export class AgentTurn implements RunningTurn {
     if (!Bun.deepEquals(found, warnings.from("agent", chat_id))) warnings.set("agent", chat_id, found);
   }
 
-  /** Returns what a session starts with, or the session whose agent still works. Ends one that this turn cannot continue. */
-  async #prepareStart(
-    begun: StartedAttempt,
-    history: readonly MessageRow[],
-    profile: CodingAgent,
-  ): Promise<{ readonly running: AgentSession } | StartPlan> {
-    const { sessions } = this.#deps;
-    const { chat_id } = this.#turn;
-    const { isKnown, hasNewMessages } = buildHandover(history, begun.coding_agent?.session ?? null);
-    const live = sessions.findSession(chat_id);
-    if (live?.isPrompting) {
-      if (isKnown && !hasNewMessages) {
-        // The chat no longer waits for a person, so the questions in its history are declined.
-        for (const id of begun.awaits_client ? [] : live.questions.open) {
-          if (history.some(({ content }) => content.some((one) => one.tool_call_id === id))) {
-            live.questions.answer(id, false);
-          }
-        }
-        return { running: live };
-      }
-      await live.cancel();
-    }
-    const given = await prepareContext(this.#deps, begun, history, profile);
-    // Something that the agent reads only at startup has changed (instructions, skills, MCP servers, workspace), or its session has another
-    // history.
-    if (live && (!isKnown || live.given_key !== given.key)) sessions.end(chat_id);
-    return { given, isKnown, live };
-  }
-
   /** Sends the agent what is new to it. Returns undefined once this turn is over. */
   async #prompt(
     begun: StartedAttempt,
     session: AgentSession,
     history: readonly MessageRow[],
-    { introduction, isSame, isNew }: SessionStart,
+    start: SessionStart & { readonly isNew: boolean },
   ): Promise<AgentSession | undefined> {
-    const { sessions, clock, attachments } = this.#deps;
     const { chat_id } = this.#turn;
     const { signal } = this.#abort;
-    if (isNew) session.questions.reserve(listCallIds(history));
+    if (start.isNew) session.questions.reserve(listCallIds(history));
     this.#lastMessageId = history.at(-1)?.id ?? 0;
     if (!(await this.#record(session))) return undefined;
     await createCheckpoint(this.#deps, { ...begun.about, chat_id }, history, { waits: this.#waits, signal });
     if (this.isStopped) return undefined;
     session.tools.begin(begun);
-    const { text, files } = isSame
-      ? buildPromptText(session, buildHandover(history, begun.coding_agent?.session ?? null), history)
-      : { text: prependInstructions(introduction, formatHistory(history)), files: listFiles(history) };
-    const blocks = await toPromptBlocks(text, files, session.promptAbilities, attachments);
-    if (this.isStopped) return undefined;
-    const isWritten = await finishesWithin(clock, PROMPT_TIMEOUT_MS, session.prompt(blocks));
-    // A workspace that does not take a large prompt would keep memory from others.
-    if (!isWritten && JSON.stringify(blocks).length > LARGE_ANSWER_BYTES) sessions.end(chat_id);
-    return session;
-  }
-
-  /** Tells people why they have to wait: the first start in a workspace installs the agent. */
-  async #withStartNotice({ display_name }: CodingAgent, opened: Promise<AgentSession>): Promise<AgentSession> {
-    const { clock, warnings } = this.#deps;
-    const { chat_id } = this.#turn;
-    const words = `Starting ${display_name}. The first time in a workspace, it is installed first, which takes about a minute.`;
-    const late = clock.after(START_NOTICE_DELAY_MS, () => warnings.set("workspace", chat_id, [words]));
-    try {
-      return await opened;
-    } finally {
-      late.cancel();
-      if (warnings.from("workspace", chat_id).length > 0) warnings.set("workspace", chat_id, []);
-    }
+    await sendPrompt(this.#deps, begun, session, history, start, { chat_id, signal });
+    return this.isStopped ? undefined : session;
   }
 
   /** Stores which session knows the chat, and its options. Resolves to false once the turn is over. */
@@ -645,17 +523,3 @@ const STOP_REASONS: Readonly<Record<string, string | undefined>> = {
   max_turn_requests: "has reached its limit of model calls in one turn.",
   refusal: "refused to continue.",
 };
-
-/** Returns the prompt for a session that knows the chat. A prompt that the session replayed has already reached it. */
-const buildPromptText = ({ replayed }: AgentSession, handover: Handover, history: readonly MessageRow[]): Prompt => {
-  if (handover.newText !== "") return { text: handover.newText, files: handover.files };
-  const last = findLastPrompt(history.filter((row) => !isHookRow(row)));
-  const hasIt =
-    replayed === undefined || last.text === "" || removeWhitespace(replayed).includes(removeWhitespace(last.text));
-  return hasIt ? { text: CONTINUE, files: [] } : last;
-};
-
-const prependInstructions = (introduction: string, text: string): string =>
-  introduction === "" ? text : `<instructions>\n${introduction}\n</instructions>\n\n${text}`;
-
-const removeWhitespace = (text: string): string => text.replaceAll(/\s+/g, "");
