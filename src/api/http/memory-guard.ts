@@ -1,4 +1,4 @@
-// Closes connections to apps while the process is short of memory.
+// Closes WebSockets while the process is short of memory.
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -6,8 +6,10 @@ import { shareOfMemory } from "#base/system/memory.ts";
 
 /** When the process occupies a larger share of the memory, the connections of the holder with the most are closed. */
 const PRESSURE_SHARE = 3 / 4;
-/** Short, because clients on a local network can fill hundreds of MiB in a second. */
-const CHECK_INTERVAL_MS = 100;
+/** Below this part of that share, closed connections are not counted any longer. */
+const FILLING_SHARE = 2 / 3;
+/** Short, because clients on a local network can fill hundreds of MiB in a tenth of a second. One check takes some 15 µs. */
+const CHECK_INTERVAL_MS = 20;
 /** Closing takes a moment to free the memory; until then, no one else loses connections. */
 const RELIEF_INTERVAL_MS = 1_000;
 const LOG_INTERVAL_MS = 60_000;
@@ -31,6 +33,8 @@ export class MemoryGuard<T> {
   readonly #limit = shareOfMemory(PRESSURE_SHARE);
   readonly #heldBy = new Map<string, Set<T>>();
   #timer: Timer | undefined;
+  /** Holders with so many connections that they can lose them. */
+  #crowdedCount = 0;
   /** Connections closed since the last line in the log. */
   #closedCount = 0;
   #logged_at = -LOG_INTERVAL_MS;
@@ -44,25 +48,36 @@ export class MemoryGuard<T> {
   check(holder: string): void {
     const held = this.#heldBy.get(holder)?.size ?? 0;
     if (held >= MAX_SOCKETS_UNDER_PRESSURE && this.#isShort)
-      throw new AppError("overloaded", "The server is short of memory. Close connections to apps, or try again later.");
+      throw new AppError(
+        "overloaded",
+        "The server is short of memory. Close some of your connections, or try again later.",
+      );
   }
 
   add(holder: string, connection: T): void {
     const { clock } = this.#options;
-    if (this.#heldBy.size === 0) this.#timer = clock.every(CHECK_INTERVAL_MS, () => this.#relieve());
     const held = this.#heldBy.get(holder) ?? new Set<T>();
     this.#heldBy.set(holder, held.add(connection));
+    if (held.size !== MAX_SOCKETS_UNDER_PRESSURE + 1) return;
+    this.#crowdedCount += 1;
+    if (this.#crowdedCount === 1) this.#timer = clock.every(CHECK_INTERVAL_MS, () => this.#relieve());
   }
 
   delete(holder: string, connection: T): void {
     const held = this.#heldBy.get(holder);
-    held?.delete(connection);
-    if (held?.size === 0) this.#remove(holder);
+    if (!held?.delete(connection)) return;
+    if (held.size === 0) this.#heldBy.delete(holder);
+    if (held.size === MAX_SOCKETS_UNDER_PRESSURE) this.#endCrowded();
   }
 
-  #remove(holder: string): void {
-    this.#heldBy.delete(holder);
-    if (this.#heldBy.size === 0) this.#timer?.cancel();
+  #endCrowded(): void {
+    this.#crowdedCount -= 1;
+    if (this.#crowdedCount === 0) this.#timer?.cancel();
+  }
+
+  /** Whether the process occupies so much memory that data of closed connections has to be counted until it is freed. */
+  get isFilling(): boolean {
+    return this.#options.readUsed() > this.#limit * FILLING_SHARE;
   }
 
   get #isShort(): boolean {
@@ -77,9 +92,10 @@ export class MemoryGuard<T> {
     this.#relieved_at = now;
     this.#closedCount += held.size;
     for (const connection of [...held]) this.#options.close(connection);
-    this.#remove(holder);
+    this.#heldBy.delete(holder);
+    this.#endCrowded();
     if (now - this.#logged_at < LOG_INTERVAL_MS) return;
-    log("applications").warn("memory is short: closed {closed} WebSockets to apps, most recently those of {holder}", {
+    log("http").warn("memory is short: closed {closed} WebSockets, most recently those of {holder}", {
       closed: this.#closedCount,
       holder,
     });

@@ -103,7 +103,7 @@ type Data = {
   agent?: boolean;
   app?: boolean;
   visits?: string | undefined;
-  /** The holder of an app's socket. */
+  /** The visited workspace of a visitor without an account, else the same as `who`. */
   holder?: string | undefined;
   destination?: Destination | undefined;
 };
@@ -287,8 +287,8 @@ export class Sockets {
   readonly #visitors: VisitorLimits;
   /** Closed sockets of visitors without an account that may still hold an unfinished message in memory. */
   readonly #closedVisitors: VisitorLimits;
-  /** Sockets of apps, by workspace for visitors without an account and else by user. */
-  readonly #apps: MemoryGuard<Socket>;
+  /** Closes sockets while memory is short, because their unfinished messages cannot be counted. */
+  readonly #guard: MemoryGuard<Socket>;
   readonly #destinations = new WeakMap<Request, Destination>();
   readonly #isHere: (part: number) => boolean;
   #server: Server<Data> | undefined;
@@ -325,7 +325,7 @@ export class Sockets {
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionShares(limit);
     // A close frame would leave the memory occupied until the client answers it.
-    this.#apps = new MemoryGuard({ clock, readUsed, close: (socket) => socket.terminate() });
+    this.#guard = new MemoryGuard({ clock, readUsed, close: (socket) => socket.terminate() });
   }
 
   attach(server: Server<Data>): void {
@@ -354,8 +354,8 @@ export class Sockets {
       this.#visitors.check(visits);
       this.#closedVisitors.check(visits);
     }
-    const holder = app ? (visits ?? who) : undefined;
-    if (holder !== undefined) this.#apps.check(holder);
+    const holder = visits ?? who;
+    if (holder !== undefined) this.#guard.check(holder);
     // Bun negotiates compression by this header.
     if (!compressed) request.headers.delete("sec-websocket-extensions");
     if (
@@ -433,6 +433,12 @@ export class Sockets {
     this.clock.after(RELEASE_TIMEOUT_MS, () => this.#closedVisitors.count(visits, -1));
   }
 
+  /** The client's unfinished message is freed only when the connection ends, and the client can delay that. */
+  #forget(holder: string, socket: Socket): void {
+    if (!this.#guard.isFilling) this.#guard.delete(holder, socket);
+    else this.clock.after(RELEASE_TIMEOUT_MS, () => this.#guard.delete(holder, socket));
+  }
+
   /** Returns the number of subscriptions over all sockets and topics. */
   get followers(): number {
     let count = 0;
@@ -472,7 +478,7 @@ export class Sockets {
       raw.data.socket = socket;
       this.#open.add(socket);
       this.#count(raw, 1);
-      if (raw.data.holder !== undefined) this.#apps.add(raw.data.holder, socket);
+      if (raw.data.holder !== undefined) this.#guard.add(raw.data.holder, socket);
       raw.data.handler.open?.(socket);
       // The shard may have moved to another node while the request was in progress. The socket would then receive nothing more.
       const { destination } = raw.data;
@@ -502,8 +508,7 @@ export class Sockets {
       this.#leaving.delete(socket);
       if (this.#open.delete(socket)) this.#count(raw, -1);
       const { holder } = raw.data;
-      // The client's unfinished message is freed only when the connection ends, and the client can delay that.
-      if (holder !== undefined) this.clock.after(RELEASE_TIMEOUT_MS, () => this.#apps.delete(holder, socket));
+      if (holder !== undefined) this.#forget(holder, socket);
       raw.data.handler.close?.(socket, code, reason);
     },
   };
