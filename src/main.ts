@@ -4,6 +4,7 @@ import { readFileSync, writeSync } from "node:fs";
 import { systemClock } from "#base/clock.ts";
 import { eraseVariables } from "#base/erase-variables.ts";
 import { configureLogging, log } from "#base/log.ts";
+import { protectMemory } from "#base/system/protect-memory.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { escapeHidden } from "#base/visible-text.ts";
 import { type Globals, loadHeaders, readGlobals } from "./cli/globals.ts";
@@ -66,6 +67,7 @@ async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
       eraseVariables(names);
       for (const name of names) delete process.env[name];
     },
+    protectMemory,
     isTerminal: process.stderr.isTTY === true,
     streams: createProcessStreams(output, errors),
     readFile: (path) => readFileSync(path, "utf8"),

@@ -18,6 +18,8 @@ export interface VerbInput extends Input {
   onReload?(listener: () => void): void;
   /** Removes variables from the process's visible environment and from that of child processes; `env` keeps them. */
   forgetVariables?(names: readonly string[]): void;
+  /** Keeps other programs of the same user from reading the process's memory. */
+  protectMemory?(): boolean;
   /** Folder that stores the session instead of the user's configuration, as the files `url` and `session`. */
   configFolder?: string;
   /** Headers for every request to the server, such as ones that a proxy requires. */

@@ -53,14 +53,17 @@ testNeeding(
     );
     expect(tried.results).toHaveLength(files.length + 3);
     for (const result of tried.results) expect(JSON.stringify(result)).toMatch(/permission|EACCES|not allowed|denied/i);
+    const { pid } = JSON.parse(readFileSync(join(server.directory, "workspaces", workspace_id, "daemon.json"), "utf8"));
     const command = [
       "id -un; id -Gn; echo mine > own; cat own",
       `for one in . .. ../.. ../../.. ../../../blobs; do ls "$one" > /dev/null 2>&1 && echo "listed $one"; done`,
       `cat ../../../encryption.key /proc/${process.pid}/environ /proc/${process.pid}/mem 2>/dev/null | wc -c`,
       `kill -0 ${process.pid} 2>/dev/null || echo "no signals"`,
+      // Not even the workspace's own daemon, whose ID is only in its memory (rule AG-29).
+      `cat /proc/${pid}/environ 2>/dev/null | wc -c; (: < /proc/${pid}/mem) 2>/dev/null || echo "no memory"`,
     ].join("\n");
     const ran = await callTools(services, tried.next, ["execute", { command, timeout: "60s" }]);
-    expect(ran.results).toMatchObject([{ output: `${USER}\nnogroup\nmine\nlisted .\n0\nno signals\n` }]);
+    expect(ran.results).toMatchObject([{ output: `${USER}\nnogroup\nmine\nlisted .\n0\nno signals\n0\nno memory\n` }]);
     await createBuild(admin, workspace_id, "delete", { permanent: true });
     expect((await awaitBuild(admin, workspace_id)).latest_build.status).toBe("deleted");
     expect(existsSync(join(server.directory, "workspaces", workspace_id))).toBe(false);
