@@ -10,6 +10,7 @@ import { streamZip } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";
 import { MAX_UPLOAD_BYTES, tooLarge, tooManyChunks } from "./http/body/body.ts";
+import { DISK, reserveStreamedBody } from "./http/body/budget.ts";
 import { callers, getUser, refreshIdentity, type UserCaller } from "./http/caller.ts";
 import { operation } from "./http/operation.ts";
 import { fails } from "./http/responses.ts";
@@ -28,7 +29,7 @@ export const files = (ctx: ApiContext) =>
       },
       {
         user: true,
-        response: { 200: UploadedFile, 201: UploadedFile, ...fails(400, 401, 403, 413, 415) },
+        response: { 200: UploadedFile, 201: UploadedFile, ...fails(400, 401, 403, 413, 415, 503) },
         detail: operation({
           tags,
           operationId: "uploadFile",
@@ -66,7 +67,7 @@ export const files = (ctx: ApiContext) =>
 const upload = async (ctx: ApiContext, request: Request): Promise<{ id: string; isNew: boolean }> => {
   await requireUploader(ctx, request);
   const mimetype = archiveType(request.headers.get("content-type"));
-  const blob = await ctx.blobs.put(limitBody(request, MAX_UPLOAD_BYTES));
+  const blob = await ctx.blobs.put(receiveFile(ctx, request, MAX_UPLOAD_BYTES));
   if (blob.size === 0) throw new AppError("invalid", "The request body is empty.");
   const caller = await requireUploader(ctx, request);
   return remember(ctx.store, {
@@ -109,6 +110,17 @@ export async function* limitBody(request: Request, limit: number): AsyncGenerato
     yield chunk;
   }
   await refreshIdentity(request);
+}
+
+/** Like `limitBody`, for a body that is written to the disk: the part that waits in memory is counted. Rejects with 503 beyond the budget. */
+export async function* receiveFile(ctx: ApiContext, request: Request, limit: number): AsyncGenerator<Uint8Array> {
+  const sender = { user_id: getUser(request).user_id, address: ctx.addresses.of(request) };
+  const reserved = reserveStreamedBody(request, { receiver: DISK, ...sender });
+  try {
+    yield* limitBody(request, limit);
+  } finally {
+    reserved.release();
+  }
 }
 
 const download = async (ctx: ApiContext, caller: UserCaller, id: string, format: string | undefined) => {

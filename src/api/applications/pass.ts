@@ -152,7 +152,7 @@ class Flow {
     const { clock, addresses } = this.#ctx;
     const { app, by } = this.#passing;
     const reserved = reserveStreamedBody(this.#request, {
-      workspace_id: app.workspace_id,
+      receiver: app.workspace_id,
       user_id: by?.caller.user_id,
       address: addresses.of(this.#request),
     });

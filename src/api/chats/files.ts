@@ -7,7 +7,7 @@ import { findFile, storeChatFile } from "#domain/chats/files.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chats/chat-file.ts";
 import type { ApiContext } from "../context.ts";
-import { limitBody } from "../files.ts";
+import { receiveFile } from "../files.ts";
 import { callers, getUser, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
@@ -34,7 +34,7 @@ export const chatFiles = (ctx: ApiContext) => {
       {
         user: true,
         query: t.Object({ organization: t.String({ format: "uuid", description: "The organization of the chat." }) }),
-        response: { 201: UploadedChatFile, ...fails(400, 401, 403, 413, 429) },
+        response: { 201: UploadedChatFile, ...fails(400, 401, 403, 413, 429, 503) },
         detail: operation({
           tags,
           operationId: "uploadChatFile",
@@ -73,10 +73,10 @@ export const chatFiles = (ctx: ApiContext) => {
 
 /** Rejects a body that is too large with 413 before any other check. */
 const upload = async (ctx: ApiContext, organization: string, request: Request): Promise<string> => {
-  const bytes = Buffer.concat(await Array.fromAsync(limitBody(request, MAX_FILE_BYTES)));
+  const blob = await ctx.blobs.put(receiveFile(ctx, request, MAX_FILE_BYTES));
   return storeChatFile(ctx, getUser(request), {
     organization_id: organization.toLowerCase(),
-    bytes,
+    blob,
     content_type: request.headers.get("content-type"),
     disposition: request.headers.get("content-disposition"),
   });

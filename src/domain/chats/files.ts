@@ -1,6 +1,7 @@
 // Stores and finds files of chats (rules FL-1 to FL-6). The type is detected from the content.
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import type { Blob } from "#db/blobs.ts";
 import { findChatAccessRow } from "#db/chats/chats.ts";
 import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from "#db/chats/files.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -12,7 +13,8 @@ import { canSeeChat } from "./find.ts";
 
 type NewFile = {
   readonly organization_id: string;
-  readonly bytes: Uint8Array;
+  /** The content, on disk. Nothing refers to that of a file that is refused, so it is deleted later. */
+  readonly blob: Blob;
   /** From the headers of the upload. */
   readonly content_type: string | null;
   readonly disposition: string | null;
@@ -22,23 +24,18 @@ type NewFile = {
 export const storeChatFile = async (
   { store, blobs, clock }: DomainContext,
   caller: UserCaller,
-  { organization_id, bytes, content_type, disposition }: NewFile,
+  { organization_id, blob: { hash, size }, content_type, disposition }: NewFile,
 ): Promise<string> => {
   if (!canCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
   const declared = parseDeclaredType(content_type);
   const name = parseFileName(disposition);
-  if (bytes.byteLength === 0) throw new AppError("invalid", "The request body is empty.");
-  const media_type = checkType(bytes, name, declared);
-  const { hash, size } = await blobs.put(asStream(bytes));
+  if (size === 0) throw new AppError("invalid", "The request body is empty.");
+  const media_type = checkType(await Bun.file(await blobs.getPath(hash)).bytes(), name, declared);
   const id = uuid();
   const row = { id, organization_id, owner_id: caller.user_id, hash, name, media_type, size, chat: null };
   await store.commit([insertChatFile({ ...row, created_at: clock.now() })]);
   return id;
 };
-
-async function* asStream(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}
 
 /** Rejects with 404 for a file the caller may not read. */
 export const findFile = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<ChatFileRow> => {

@@ -108,3 +108,27 @@ test("[HT-50] uploads count only with the rights at their end", async () => {
   expect((await sendSlowly(file))?.status).toBe(201);
   expect((await sendSlowly(file, () => deleteToken(token)))?.status).toBe(401);
 });
+
+test("[HT-49] a person's unfinished files are refused beyond their share of the memory, and other people can upload", async () => {
+  const { client, user } = await newPerson(admin, "hoarder");
+  const { client: sharer } = await newPerson(admin, "sharer");
+  const path = `/api/v2/chats/files?organization=${user.organization_ids[0]}`;
+  const toHead = (token = "") =>
+    formatHead("POST", path, {
+      Host: server.url.host,
+      "Service-Session-Token": token,
+      "Content-Type": "text/plain",
+      "Content-Disposition": 'attachment; filename="notes.txt"',
+      "Content-Length": 9_000_000,
+    });
+  // More than one person may have on a machine of any size.
+  const stalled = Array.from({ length: 70 }, () => new RawConnection(server.url));
+  for (const one of stalled) one.send(`${toHead(client.token)}first words`);
+  const refused = await Promise.race(stalled.map(readAnswer));
+  expect([refused?.status, refused?.text]).toEqual([503, expect.stringContaining("Too many large request bodies")]);
+  using other = new RawConnection(server.url);
+  other.send(toHead(sharer.token));
+  other.send("x".repeat(9_000_000));
+  expect((await readAnswer(other))?.status).toBe(201);
+  for (const one of stalled) one[Symbol.dispose]();
+});

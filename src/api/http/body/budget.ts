@@ -1,6 +1,6 @@
 // Bounds the memory of bodies and messages that are on their way. When a sender stops before the last byte, or a receiver doesn't read, the
 // bytes stay in memory until the connection ends, so that a few hundred of them would fill the machine (rules HT-49, AX-27, AX-29, PT-8).
-// Bodies that are streamed to disk are not counted, and the AI gateway counts its own until their calls end.
+// The AI gateway counts its own until their calls end.
 import { AppError } from "#base/errors.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 import { toNetwork } from "#domain/users/throttle.ts";
@@ -64,8 +64,8 @@ export class ByteBudget {
 export const TOO_MANY_BODIES = "Too many large request bodies are being received. Please retry.";
 
 /**
- * What a body that its workspace does not read occupies at most: the piece that waits for the workspace, and what the runtime reads ahead,
- * which cannot be changed (1 MiB and the last packet).
+ * What a body that is not read occupies at most: the piece that waits for the workspace or the disk, and what the runtime reads ahead, which
+ * cannot be changed (1 MiB and the last packet).
  */
 const WAITING_BODY_BYTES = 4 * 1024 * 1024;
 /** A smaller body is not counted, so that slow senders of large ones don't hold up everyone's small requests. */
@@ -76,7 +76,7 @@ const makeBudget = (total: number, each: number): ByteBudget => {
   const [all, one] = [total, each].map((share) => Math.max(MAX_BODIES_BYTES * share, WAITING_BODY_BYTES));
   return new ByteBudget(all as number, one as number, TOO_MANY_BODIES);
 };
-/** Bodies that are streamed to workspaces, by workspace. */
+/** Bodies that are streamed to workspaces, by workspace, and to the server's disk, together. */
 const streamedBodies = makeBudget(1, 1 / 2);
 /** Those of people, by person. */
 const bodiesOfPeople = makeBudget(1, 1 / 4);
@@ -93,32 +93,36 @@ export const waitingInput = new ByteBudget(
   "Too much input for workspaces is waiting. Try again later.",
 );
 
+/** The receiver of files that are streamed to the server's disk. */
+export const DISK = "disk";
+
 export type StreamedBody = {
-  readonly workspace_id: string;
+  /** The ID of a workspace, or `DISK`. */
+  readonly receiver: string;
   /** The ID of the sender's account; undefined for one without. */
   readonly user_id: string | undefined;
   readonly address: string;
 };
 
-/** The memory of a body that is streamed to a workspace. */
+/** The memory of a streamed body. */
 export type StreamedReservation = Pick<Reservation, "release"> & {
-  /** Whether half of what bodies to the workspace, or of senders like this one, may take is taken. False for a body that does not count. */
+  /** Whether half of what bodies to the receiver, or of senders like this one, may take is taken. False for a body that does not count. */
   readonly isShort: () => boolean;
 };
 
-/** Reserves the memory for a body that is streamed to a workspace. Throws 503 when too many are on their way. */
+/** Reserves the memory for a body that is streamed to a workspace or to the disk. Throws 503 when too many are on their way. */
 export const reserveStreamedBody = (
   { headers }: Request,
-  { workspace_id, user_id, address }: StreamedBody,
+  { receiver, user_id, address }: StreamedBody,
 ): StreamedReservation => {
   const declared = headers.has("transfer-encoding") ? undefined : headers.get("content-length");
   const bytes = Math.min(Number(declared ?? WAITING_BODY_BYTES), WAITING_BODY_BYTES);
   if (bytes <= MIN_COUNTED_BYTES) return { release: () => {}, isShort: () => false };
   const isAnonymous = user_id === undefined;
   const ofSender = isAnonymous
-    ? [anonymousBodies.open(workspace_id), bodiesOfAddresses.open(toNetwork(address))]
+    ? [anonymousBodies.open(receiver), bodiesOfAddresses.open(toNetwork(address))]
     : [bodiesOfPeople.open(user_id)];
-  const reserved = [streamedBodies.open(workspace_id), ...ofSender];
+  const reserved = [streamedBodies.open(receiver), ...ofSender];
   const release = (): void => {
     for (const one of reserved) one.release();
   };
@@ -129,7 +133,7 @@ export const reserveStreamedBody = (
     throw error;
   }
   const isShort = (): boolean =>
-    streamedBodies.isHalfTaken(workspace_id) || (isAnonymous && anonymousBodies.isHalfTaken(workspace_id));
+    streamedBodies.isHalfTaken(receiver) || (isAnonymous && anonymousBodies.isHalfTaken(receiver));
   return { release, isShort };
 };
 
