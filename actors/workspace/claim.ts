@@ -11,6 +11,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { isRunning } from "./deadline.ts";
 import type { Change, NewBuild, WorkspaceState } from "./decision.ts";
 import { isDormant } from "./dormancy.ts";
+import { toLossTime } from "./edits.ts";
 import { withBuild } from "./schedule-edits.ts";
 import { isUnclaimed } from "./schedule-rules.ts";
 
@@ -34,7 +35,12 @@ export const toClaimChange = (
   const { template_version_id, template_version_preset_id } = state.build;
   if (template_version_id !== build.template_version_id) return undefined;
   if (template_version_preset_id !== build.template_version_preset_id) return undefined;
-  const patch = { ...ownerFields, favorite: false, user_acl: {}, group_acl: {}, last_used_at: now, updated_at: now };
+  const { user_acl, group_acl } = workspace;
+  const wasShared = Object.keys(user_acl).length + Object.keys(group_acl).length > 0;
+  // Earlier versions let owners share a prebuild (rule AG-28).
+  const access_lost_at = wasShared ? toLossTime(state, now) : workspace.access_lost_at;
+  const cleared = { favorite: false, user_acl: {}, group_acl: {}, access_lost_at };
+  const patch = { ...ownerFields, ...cleared, last_used_at: now, updated_at: now };
   const decision = withBuild(state, patch, build, [deletePortSharesByWorkspace(workspace.id)], now);
   if (decision.kind !== "change") return undefined;
   const { owner_id, name } = ownerFields;

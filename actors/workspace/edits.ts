@@ -1,11 +1,12 @@
 // Changes of a workspace without a build: its name, automatic updates, shares. Pure; used only by the workspace actor. An unchanged value
 // is `stale`; a deleted workspace rejects changes.
-import { AppError } from "#base/errors.ts";
+import { AppError, conflict } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
 import type { Acl, WorkspaceRole } from "#schema/workspaces/acl.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 import { buildShareNotices, retractShareNotices } from "./notices.ts";
+import { isUnclaimed } from "./schedule-rules.ts";
 import { toVisibleChange } from "./state.ts";
 
 /** Maximum users and groups that a workspace is shared with. */
@@ -45,6 +46,10 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
         ? STALE
         : toVisibleChange(state, { workspace: { automatic_updates: edit.automatic_updates, updated_at: now } }, []);
     case "share": {
+      // Whoever could enter it would have a copy of its agent's token when someone claims it.
+      if (isUnclaimed(workspace) && isAdding(edit)) {
+        return { kind: "refused", error: conflict("A prebuilt workspace can be shared only after it is claimed.") };
+      }
       const user_acl = mergeRoles(workspace.user_acl, edit.user_roles);
       return withAcl(state, user_acl, mergeRoles(workspace.group_acl, edit.group_roles), now, [
         // Rejects the change if the organization disables sharing at the same time.
@@ -64,6 +69,9 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
     }
   }
 };
+
+const isAdding = ({ user_roles, group_roles }: Extract<WorkspaceEdit, { type: "share" }>): boolean =>
+  [user_roles, group_roles].some((roles) => Object.values(roles).some((role) => role !== ""));
 
 const mergeRoles = (acl: Acl, changes: RoleChanges): Acl => {
   const next: Record<string, WorkspaceRole> = { ...acl };
@@ -107,5 +115,5 @@ const isSame = (a: Acl, b: Acl): boolean =>
 const hasRemoved = (before: Acl, after: Acl): boolean => Object.keys(before).some((id) => !(id in after));
 
 /** Returns a time that is later than every earlier loss, even if the clock was set back. */
-const toLossTime = ({ workspace }: WorkspaceState, now: number): number =>
+export const toLossTime = ({ workspace }: WorkspaceState, now: number): number =>
   Math.max(now, (workspace.access_lost_at ?? 0) + 1);

@@ -122,3 +122,9 @@ describe("[PB-9] whether a build is the claim's", () => {
     expect(await result).toBe(answer);
   });
 });
+
+test("[PB-20] the claim of a prebuild that was shared counts as a loss of access, that of another one does not", () => {
+  const claimed = (facts: Facts) => (toClaimChange(readyState(facts), CLAIM, START) as Change).state.workspace;
+  expect(claimed({})).toMatchObject({ group_acl: {}, access_lost_at: START });
+  expect(claimed({ workspace: { group_acl: {} } }).access_lost_at).toBeNull();
+});

@@ -335,3 +335,20 @@ test("[PB-7] [GR-7] a prebuild that the quota of its new owner does not cover is
   expect((await awaitBuild(admin, second.id)).latest_build.job.error_code).toBe("INSUFFICIENT_QUOTA");
   expect((await awaitReady(world, 1)).map(({ id }) => id)).toEqual([ready?.id as string]);
 });
+
+test("[PB-20] a prebuild is shared with nobody before it is claimed", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(1));
+  const [ready] = await awaitReady(world, 1);
+  const { user } = await newPerson(admin, "guest");
+  const share = () => admin.patch(`/api/v2/workspaces/${ready?.id}/acl`, { user_roles: { [user.id]: "use" } });
+  await expect(share()).rejects.toMatchObject({
+    status: 409,
+    message: expect.stringContaining("A prebuilt workspace can be shared only after it is claimed."),
+  });
+  const mine = await create(admin, { name: "mine", template_id, template_version_preset_id: preset("Small") });
+  expect(mine.id).toBe(ready?.id as string);
+  await awaitBuild(admin, mine.id);
+  await share();
+});
