@@ -104,7 +104,9 @@ const formatFields = (record: LogRecord): string =>
     .join("");
 
 /** Control characters come from outside (names, paths, other programs' errors) and must not move the terminal's cursor. */
-const replaceControlCharacters = (text: string): string => text.replace(/(?![\n\t])\p{Cc}/gu, "\ufffd");
+/** Also replaces characters that reorder a line or begin another one. */
+const replaceControlCharacters = (text: string): string =>
+  text.replace(/(?![\n\t])[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, "\ufffd");
 
 const getLevelName = (record: LogRecord): string => (record.level === "warning" ? "warn" : record.level);
 

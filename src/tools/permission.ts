@@ -1,6 +1,11 @@
 // Applies a chat's rules: decides whether a tool runs, requires approval, or is denied (rules PE-1 to PE-4). Pure. A command matches a rule
 // only if each of its simple commands is understood and matched; text that cannot be parsed requires approval.
-import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
+import {
+  type ChatPermissions,
+  MAX_RULE_COMMAND_CHARS,
+  type PermissionAction,
+  type PermissionRule,
+} from "#schema/chats/chat-permissions.ts";
 import { type CallContext, findDefaultAction, getCommand, isEdit } from "./permission-mode.ts";
 import { type CommandWords, parsePlainCommands } from "./processes/plain-commands.ts";
 import {
@@ -94,7 +99,7 @@ export const isCommandPrefix = (text: string): boolean =>
 /**
  * Returns the rules that store an answer: one for the tool, or one for each command in the text. A command's rule matches commands with the
  * same beginning up to the first argument, or exactly this command if further arguments could be other targets or another program. Returns
- * none if a command is not plain or takes a program from its input, and for a refusal of several commands, since each of them alone may be
+ * none if a command is not plain, is too long for a rule, or takes a program from its input, and for a refusal of several commands, since each of them alone may be
  * fine.
  */
 export const makeRules = (
@@ -113,6 +118,7 @@ export const makeRules = (
       return [(kind ?? words).map(quoteWord).join(" "), kind === undefined];
     }),
   );
+  if ([...rulesByText.keys()].some((one) => one.length > MAX_RULE_COMMAND_CHARS)) return [];
   return [...rulesByText].map(([one, exact]) => ({
     tool: tool_name,
     command: one,

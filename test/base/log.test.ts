@@ -33,6 +33,8 @@ test("[CF-10] text: a line for people, control characters from outside replaced"
   log("agent").debug("connected", { name: "a b\u001b[2J", id: "x1" });
   expect(lines[0]).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z DEBUG agent: connected name="a b\S+" id=x1\n$/);
   expect(lines[0]).not.toContain("\u001b");
+  log("agent").debug("reordered \u202e and a line\u2028break");
+  expect(lines[1]).toEndWith("reordered \ufffd and a line\ufffdbreak\n");
 });
 
 test("[CF-10] nothing below the level, nothing at all before it is configured", () => {

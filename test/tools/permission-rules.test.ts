@@ -273,6 +273,7 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
   expect(listCommands("git commit -m 'two words'")).toEqual(["git commit"]);
   expect(listCommands("rm -rf build")).toEqual(["rm -rf build"]);
   expect(listCommands("ls")).toEqual(["ls"]);
+  expect(listCommands(`rm ${"x".repeat(4_096)}`)).toEqual([]);
   expect(listCommands("cat 'a b'")).toEqual(["cat 'a b'"]);
   // A remembered rule allows the same command again, even one that writes.
   expect(listCommands("find . -name x -delete; sort -o out in")).toEqual(["find . -name x -delete", "sort -o out in"]);

@@ -6,6 +6,7 @@ import { loadOwnAccount, prove } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/find.ts";
 import { PasskeyChallenge, PasskeyProof } from "#schema/users/passkey.ts";
 import { ConfirmRequest } from "#schema/users/second-factor.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -37,6 +38,7 @@ export const confirmation = (ctx: ApiContext) =>
           description:
             "Requires your password, and a code if you have a second factor. For 15 minutes, this session can then change sign-in settings.",
           example: { password: "your password" },
+          audit: target.writes(target.user),
           access: "owner_only",
           scope: "all",
         }),
@@ -88,6 +90,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
           tags: ["Second factors"],
           operationId: "confirmIdentityWithPasskey",
           summary: "Confirm your identity with a passkey",
+          audit: target.writes(target.user),
           example: {
             challenge: "from the answer to starting it",
             credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },

@@ -16,10 +16,12 @@ export const PermissionMode = named(
 export type PermissionMode = Static<typeof PermissionMode>;
 
 const action = (description: string) => oneOf(["allow", "ask", "deny"], description);
+/** Maximum characters of a rule's command. */
+export const MAX_RULE_COMMAND_CHARS = 4_096;
 const commandWords = () =>
   t.Optional(
     t.String({
-      maxLength: 4_096,
+      maxLength: MAX_RULE_COMMAND_CHARS,
       description: "For `execute` only: the words that the command must begin with, such as `git status`.",
     }),
   );

@@ -116,6 +116,9 @@ runPage(async () => {
     return;
   }
   show(request, username);
-  the("allow").onclick = () => void runBusy(the("allow"), () => answer(parameters, true));
+  const allow = the("allow");
+  // An address that ends with the ID would focus the button, so that one key allows access.
+  allow.removeAttribute("id");
+  allow.onclick = () => void runBusy(allow, () => answer(parameters, true));
   the("refuse").onclick = () => void runBusy(the("refuse"), () => answer(parameters, false));
 });
