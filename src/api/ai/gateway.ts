@@ -44,6 +44,7 @@ import {
 import {
   CALLER_LEFT,
   MAX_BODY_BYTES,
+  MAX_UNDECLARED_BYTES,
   toBudgetRefusal,
   toCanceled,
   toMissingPrice,
@@ -125,8 +126,7 @@ export class AiGateway {
     const slot = await this.#calls.open(admitted.caller.payer.user_id, getMaxBodyBytes(request), request.signal);
     if ("status" in slot) return slot;
     try {
-      const bytes = await readBytes(request, MAX_BODY_BYTES);
-      slot.setBodySize(bytes.byteLength);
+      const bytes = await readBytes(request, getMaxBodyBytes(request));
       if (clock.monotonic() - admitted_at > MAX_IDENTITY_AGE_MS) admitted = await this.#admit(request, dialect);
       if ("status" in admitted) {
         slot.release();
@@ -134,6 +134,7 @@ export class AiGateway {
       }
       const { caller, catalog } = admitted;
       const body = readCallBody(endpoint, bytes);
+      slot.setBodySize(bytes.byteLength);
       refuseSelection(dialect, request);
       const targets = listTargets(catalog, dialect, body.model, caller.asker);
       const recording = catalog.settings.recording.enabled ? new Recording(bytes) : undefined;
@@ -406,10 +407,12 @@ const endGatewaySpan = (
  */
 const mayHideCost = ({ kind }: Endpoint, target: Target): boolean => kind === "generate" && isPaid(target);
 
-/** Returns the maximum size of a request's body: its declared length, unless it is compressed. */
+/** Returns the size for which memory is reserved: the declared length, unless the body is compressed. */
 const getMaxBodyBytes = ({ headers }: Request): number => {
   const declared = headers.has("content-encoding") ? null : headers.get("content-length");
-  return Math.min(Number(declared ?? MAX_BODY_BYTES), MAX_BODY_BYTES);
+  return declared === null
+    ? Math.min(MAX_UNDECLARED_BYTES, MAX_BODY_BYTES)
+    : Math.min(Number(declared), MAX_BODY_BYTES);
 };
 
 /** Returns whether a provider rejects the option to report the usage of a stream. */

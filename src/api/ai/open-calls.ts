@@ -1,5 +1,5 @@
-// Limits the number of open model calls, and reserves the memory for their requests. A request of up to 64 MiB stays in memory until its
-// response ends: as received bytes, as a parsed value, and as the bytes sent to the provider.
+// Limits the number of open model calls, and reserves the memory for their requests. A request stays in memory until its response begins: as
+// received bytes, as a parsed value, and as the bytes sent to the provider.
 import type { Clock } from "#base/clock.ts";
 import type { MemoryHold, MemoryShare } from "#base/system/memory-share.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
@@ -9,6 +9,13 @@ const MAX_USER_CALLS = 100;
 /** A request that gets no memory within this time is refused. Its body is not read before. */
 const MAX_WAIT_MS = 10_000;
 const RETRY_AFTER_S = 5;
+/**
+ * What reading and parsing a request takes at most, as a multiple of its bytes: a text with a character beyond Latin-1 has two bytes for each
+ * of its characters, as text and as values, and leaves garbage.
+ */
+const READ_FACTOR = 8;
+/** What remains until the response: the bytes, the values, and the copy that is being sent. */
+const KEPT_FACTOR = 4;
 
 const REFUSAL: Refusal = {
   status: 429,
@@ -18,7 +25,7 @@ const REFUSAL: Refusal = {
 };
 
 type OpenSlot = {
-  /** Sets the actual size of the request once it has been read. */
+  /** Sets the actual size of the request once it has been parsed. */
   setBodySize(bytes: number): void;
   /** Releases the slot, once. */
   release(): void;
@@ -43,14 +50,14 @@ export class OpenCalls {
   async open(user_id: string, maxBytes: number, signal: AbortSignal): Promise<OpenSlot | Refusal> {
     if (this.count >= MAX_CALLS || this.#countCalls(user_id) >= MAX_USER_CALLS) return REFUSAL;
     this.#add(user_id, 1);
-    const memory = await this.#takeMemory(user_id, maxBytes, signal);
+    const memory = await this.#takeMemory(user_id, READ_FACTOR * maxBytes, signal);
     if (!memory) {
       this.#add(user_id, -1);
       return REFUSAL;
     }
     let isReleased = false;
     return {
-      setBodySize: (bytes) => memory.resize(bytes),
+      setBodySize: (bytes) => memory.resize(KEPT_FACTOR * bytes),
       release: () => {
         if (isReleased) return;
         isReleased = true;
@@ -60,11 +67,11 @@ export class OpenCalls {
     };
   }
 
-  async #takeMemory(user_id: string, maxBytes: number, signal: AbortSignal): Promise<MemoryHold | undefined> {
+  async #takeMemory(user_id: string, bytes: number, signal: AbortSignal): Promise<MemoryHold | undefined> {
     const timeout = new AbortController();
     const timer = this.#clock.after(MAX_WAIT_MS, () => timeout.abort());
     try {
-      return await this.#memory.take(user_id, maxBytes, AbortSignal.any([signal, timeout.signal]));
+      return await this.#memory.take(user_id, bytes, AbortSignal.any([signal, timeout.signal]));
     } catch {
       // The caller has disconnected, or the wait took too long.
       return undefined;

@@ -4,13 +4,17 @@ import type { ReachedLimit } from "#actors/chat/spending/limits.ts";
 import { loadPause } from "#actors/chat/spending/warnings.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { shareOfMemory } from "#base/system/memory.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { formatAmount, formatBudgetName, formatBudgetTitle } from "#schema/ai/budget-words.ts";
 import { CallBodyError } from "#src/llm/gateway/call-body.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 
-/** Maximum size of a call's body. */
-export const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const MIB = 1024 * 1024;
+/** Maximum size of a call's body: reading it takes several times as much memory. */
+export const MAX_BODY_BYTES = Math.min(64 * MIB, Math.max(16 * MIB, shareOfMemory(1 / 32)));
+/** Maximum size of a body without a declared length, whose memory is reserved before it is read. */
+export const MAX_UNDECLARED_BYTES = 8 * MIB;
 
 /** The response after a caller has disconnected, which is not sent. */
 export const CALLER_LEFT: Refusal = { status: 408, code: "canceled", message: "The caller disconnected." };
@@ -47,7 +51,7 @@ export const toMissingPrice = (model: string): Refusal => ({
 export const toRefusal = (error: unknown, request: Request): Refusal => {
   if (error instanceof CallBodyError) return { status: 400, code: "invalid_request", message: error.message };
   if (error instanceof AppError && error.kind === "too_large") {
-    return { status: 413, code: "request_too_large", message: `The request is larger than ${MAX_BODY_BYTES} bytes.` };
+    return { status: 413, code: "request_too_large", message: `${error.message} ${error.detail}`.trim() };
   }
   if (error instanceof AppError && error.kind === "unsupported_media") {
     return { status: 415, code: "unsupported_media_type", message: `${error.message} ${error.detail ?? ""}`.trim() };

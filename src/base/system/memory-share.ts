@@ -3,7 +3,6 @@
 import { GarbageCollection, shareOfMemory } from "./memory.ts";
 
 const MIB = 1024 * 1024;
-/** The largest request to the AI gateway always fits, and next to it one of another person. */
 const MIN_EACH_BYTES = 64 * MIB;
 const MAX_EACH_BYTES = 256 * MIB;
 const MAX_TOTAL_BYTES = 1024 * MIB;
@@ -119,15 +118,12 @@ export class MemoryShare {
     });
     let held = bytes;
     const resize = (to: number): void => {
+      if (!isSmall && to < held) this.#garbage.add(held - to);
       this.#count(holder, isSmall, to - held);
       held = to;
       this.#startNext();
     };
-    const free = (): void => {
-      if (!isSmall) this.#garbage.add(bytes);
-      resize(0);
-    };
-    return new MemoryHold(free, resize);
+    return new MemoryHold(() => resize(0), resize);
   }
 
   #startNext(): void {

@@ -91,7 +91,7 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
     model,
     streams,
     hidesUsage: asks,
-    prompt_tokens: estimatePromptTokens(json, bytes.length),
+    prompt_tokens: estimatePromptTokens(endpoint, json, bytes.length),
     getMaxOutputTokens: (kind) => maxOutputs.get(kind),
     answers: countAnswers(endpoint, json),
     bytesFor: (name) => encodeWith(name, added),
@@ -178,10 +178,10 @@ const countAnswers = ({ usage }: Endpoint, json: Json): number => {
 /**
  * Estimates text by its size in bytes. Images and content at URLs have fixed estimates, because their size says nothing about their tokens.
  */
-const estimatePromptTokens = (json: Json, size: number): number => {
+const estimatePromptTokens = ({ dialect }: Endpoint, json: Json, size: number): number => {
   let images = 0;
   let imageBytes = 0;
-  let fetched = hasFetchingTool(json) ? DOCUMENT_TOKENS : 0;
+  let fetched = hasProviderTool(dialect, json) ? DOCUMENT_TOKENS : 0;
   for (const part of listObjects(json)) {
     const data = isImagePart(part);
     if (data === undefined) {
@@ -195,20 +195,27 @@ const estimatePromptTokens = (json: Json, size: number): number => {
   return Math.min(Math.ceil(text) + images * IMAGE_TOKENS + fetched, MAX_PROMPT_TOKENS);
 };
 
-const FETCHING_TYPES = /^(?:web_search|web_fetch|file_search)/;
-const FETCHING_KEYS = ["googleSearch", "google_search", "urlContext", "url_context", "googleMaps", "google_maps"];
+/** Tools that the caller runs, whose results are in its next request. A tool of Anthropic without a type is one, too. */
+const CLIENT_TYPES = /^(?:function|custom|bash_|text_editor_|memory_|computer|local_shell|shell|apply_patch)/;
+const GOOGLE_CLIENT_KEYS = new Set(["functionDeclarations", "function_declarations", "computerUse", "computer_use"]);
 
-/** Returns whether the provider itself may add search results or pages to the prompt. */
-const hasFetchingTool = ({ tools, web_search_options }: Json): boolean =>
-  isObject(web_search_options) ||
-  (Array.isArray(tools) &&
-    tools.some(
-      (tool) =>
-        isObject(tool) && (FETCHING_TYPES.test(toText(tool.type)) || FETCHING_KEYS.some((key) => isObject(tool[key]))),
-    ));
+/** Returns whether the provider itself runs tools, which may add results, pages or the answers of MCP servers to the prompt. */
+const hasProviderTool = (dialect: Endpoint["dialect"], json: Json): boolean => {
+  const { tools, web_search_options, mcp_servers } = json;
+  if (isObject(web_search_options) || (Array.isArray(mcp_servers) && mcp_servers.length > 0)) return true;
+  const list = (Array.isArray(tools) ? tools : []).filter(isObject);
+  return dialect === "google"
+    ? list.some((tool) => Object.keys(tool).some((key) => !GOOGLE_CLIENT_KEYS.has(key)))
+    : list.some(({ type }) => typeof type === "string" && !CLIENT_TYPES.test(type));
+};
 
-/** Returns the estimate, beyond its bytes, for a part with a document, or with a URL of something other than an image; 0 for others. */
+/**
+ * Returns the estimate, beyond its bytes, for a part with a document or a video, or with a URL of something other than an image; 0 for
+ * others. The size of a video says nothing about its length.
+ */
 const estimateFetchedTokens = (part: Json): number => {
+  const media = findObject(part.inlineData, part.inline_data);
+  if (media && /^video\//i.test(toText(media.mimeType ?? media.mime_type))) return RECORDING_TOKENS;
   const inline = findInlineDocument(part);
   if (inline !== "") return Math.max(0, DOCUMENT_TOKENS - Math.ceil(inline.length / BYTES_PER_TOKEN));
   const google = findObject(part.fileData, part.file_data);

@@ -16,11 +16,11 @@ const requireSlot = (slot: Awaited<ReturnType<OpenCalls["open"]>>) => {
   return slot;
 };
 
-test("[GW-9] a user's fifth request of 64 MiB waits and is then refused, and those of others are accepted", async () => {
+test("[GW-9] a user's fifth request of 8 MiB waits and is then refused, and those of others are accepted", async () => {
   const { clock, memory, calls } = openCalls();
-  const open = async (user: string) => requireSlot(await calls.open(user, 64 * MIB, never));
+  const open = async (user: string) => requireSlot(await calls.open(user, 8 * MIB, never));
   const slots = [await open("ann"), await open("ann"), await open("ann"), await open("ann")];
-  const fifth = calls.open("ann", 64 * MIB, never);
+  const fifth = calls.open("ann", 8 * MIB, never);
   expect(memory.waiting).toBe(1);
   (await open("bob")).release();
   clock.advance(10_000);
@@ -31,13 +31,13 @@ test("[GW-9] a user's fifth request of 64 MiB waits and is then refused, and tho
   await sixth;
   expect([calls.count, memory.waiting]).toEqual([4, 0]);
   const gone = new AbortController();
-  const left = calls.open("ann", 64 * MIB, gone.signal);
+  const left = calls.open("ann", 8 * MIB, gone.signal);
   gone.abort();
   expect(await left).toHaveProperty("status", 429);
 });
 
 test("[GW-9] counts a request without a declared length by its size once it is read", async () => {
   const { calls } = openCalls();
-  for (let i = 0; i < 100; i++) requireSlot(await calls.open("ann", 64 * MIB, never)).setBodySize(1_000);
+  for (let i = 0; i < 100; i++) requireSlot(await calls.open("ann", 8 * MIB, never)).setBodySize(1_000);
   expect(await calls.open("ann", 1, never)).toHaveProperty("status", 429);
 });

@@ -314,19 +314,52 @@ describe("bodies", () => {
     expect(prompt_tokens).toBeLessThan(2 * tokens + 200);
   });
 
+  const chat = endpoint("/chat/completions");
+  const google = findEndpoint("google", "POST", "/models/m:generateContent") as ReturnType<typeof endpoint>;
   const PDF = "J".repeat(6_000);
   test.each([
-    ["a PDF for Anthropic", { input: [{ type: "document", source: { type: "base64", data: PDF } }] }],
-    ["a PDF for OpenAI", { input: [{ type: "input_file", file_data: PDF }] }],
-    ["a PDF for Gemini", { input: [{ inlineData: { mimeType: "application/pdf", data: PDF } }] }],
-    ["a fetch by Anthropic", { tools: [{ type: "web_fetch_20250910", name: "web_fetch" }] }],
-    ["a search by OpenAI", { tools: [{ type: "web_search" }] }],
-    ["a search by chat completions", { web_search_options: {} }],
-    ["pages for Gemini", { tools: [{ urlContext: {} }] }],
-  ])("[GW-6] %s counts as a document, because the provider makes the prompt larger", (_, part) => {
-    const { prompt_tokens } = readCallBody(endpoint("/chat/completions"), bytes(Object.assign({ model: "m" }, part)));
+    ["a PDF for Anthropic", chat, { input: [{ type: "document", source: { type: "base64", data: PDF } }] }],
+    ["a PDF for OpenAI", chat, { input: [{ type: "input_file", file_data: PDF }] }],
+    ["a PDF for Gemini", google, { input: [{ inlineData: { mimeType: "application/pdf", data: PDF } }] }],
+    ["a fetch by Anthropic", chat, { tools: [{ type: "web_fetch_20250910", name: "web_fetch" }] }],
+    ["a search by OpenAI", chat, { tools: [{ type: "web_search" }] }],
+    ["a search by chat completions", chat, { web_search_options: {} }],
+    ["an MCP server of the caller", chat, { mcp_servers: [{ type: "url", url: "https://example.com", name: "a" }] }],
+    ["code run by Anthropic", chat, { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],
+    ["an MCP server for OpenAI", chat, { tools: [{ type: "mcp", server_url: "https://example.com" }] }],
+    ["pages for Gemini", google, { tools: [{ urlContext: {} }] }],
+    ["the old search of Gemini", google, { tools: [{ googleSearchRetrieval: {} }] }],
+    ["code run by Gemini", google, { tools: [{ functionDeclarations: [] }, { codeExecution: {} }] }],
+  ] as const)("[GW-6] %s counts as a document, because the provider makes the prompt larger", (_, call, part) => {
+    const { prompt_tokens } = readCallBody(call, bytes(Object.assign({ model: "m" }, part)));
     expect(prompt_tokens).toBeGreaterThan(99_999);
     expect(prompt_tokens).toBeLessThan(100_200);
+  });
+
+  test.each([
+    [
+      "functions",
+      chat,
+      {
+        tools: [
+          { type: "function", function: { name: "f" } },
+          { name: "g", input_schema: {} },
+        ],
+      },
+    ],
+    [
+      "an editor and a shell",
+      chat,
+      { tools: [{ type: "text_editor_20250728", name: "e" }, { type: "bash_20250124" }] },
+    ],
+    ["functions for Gemini", google, { tools: [{ functionDeclarations: [{ name: "f" }] }] }],
+  ] as const)("[GW-6] %s that the caller runs count as their bytes", (_, call, part) => {
+    expect(readCallBody(call, bytes(Object.assign({ model: "m" }, part))).prompt_tokens).toBeLessThan(100);
+  });
+
+  test("[GW-6] an inline video counts as a recording, however few bytes it has", () => {
+    const body = bytes({ contents: [{ parts: [{ inlineData: { mimeType: "video/mp4", data: "AAAA" } }] }] });
+    expect(readCallBody(google, body).prompt_tokens).toBeGreaterThan(299_999);
   });
 
   test("[GW-6] a document of plain text and the results of earlier searches count as their bytes", () => {
@@ -336,7 +369,6 @@ describe("bodies", () => {
     expect(readCallBody(endpoint("/chat/completions"), body).prompt_tokens).toBeLessThan(300);
   });
 
-  const google = findEndpoint("google", "POST", "/models/m:generateContent") as ReturnType<typeof endpoint>;
   const messages = findEndpoint("anthropic", "POST", "/messages") as ReturnType<typeof endpoint>;
   const responses = endpoint("/responses");
   test.each([
