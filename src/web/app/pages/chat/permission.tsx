@@ -24,19 +24,24 @@ import { formatAlwaysLabel, formatQuestion, parseArguments, shortenFolder, toRow
 
 type Answer = PermissionAnswers["answers"][number];
 
-/** A new call ignores presses for this long: a double click or a held key was meant for the one before it. */
+/** A new call ignores presses for this long, and each press in that time begins it again: they were meant for the call before. */
 const NEW_MS = 500;
 
-/** Returns true for a moment after the call has changed. */
-const useIsNew = (id: string | undefined): boolean => {
+/** `isNew` is true for a moment after the call has changed; `renew` begins that moment again. */
+const useNewness = (id: string | undefined): { readonly isNew: boolean; readonly renew: () => void } => {
   const seen = useSignal<string | undefined>(undefined);
+  const presses = useSignal(0);
   useEffect(() => {
     const timer = setTimeout(() => {
       seen.value = id;
     }, NEW_MS);
     return () => clearTimeout(timer);
-  }, [id]);
-  return seen.value !== id;
+  }, [id, presses.value]);
+  const isNew = seen.value !== id;
+  const renew = (): void => {
+    if (isNew) presses.value += 1;
+  };
+  return { isNew, renew };
 };
 
 /** A key that is held would press the button of one call after the other. */
@@ -59,8 +64,9 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   const isEdit = first !== undefined && EDIT_TOOLS.has(first.tool_name);
   // An edit can be allowed once its diff is shown, or the reason why it cannot be shown.
   const isReading = isEdit && preview === undefined && state.value.error === undefined;
-  const isNew = useIsNew(first?.tool_call_id);
+  const { isNew, renew } = useNewness(first?.tool_call_id);
   const sendAnswer = async (given: Omit<Answer, "tool_call_id">): Promise<void> => {
+    renew();
     if (!first || isNew || (isReading && given.decision === "allow")) return;
     const all = [...answers.value, { tool_call_id: first.tool_call_id, ...given }];
     if (all.length < asked.tool_calls.length) {
@@ -83,7 +89,7 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   const always = isEdit ? undefined : formatAlwaysLabel(preview?.always ?? []);
   const answeredCount = asked.tool_calls.length - openCalls.length;
   return (
-    <div class="ask" role="group" aria-labelledby="asked" onKeyDown={ignoreHeldKey}>
+    <div class="ask" role="group" aria-labelledby="asked" onKeyDown={ignoreHeldKey} onClickCapture={renew}>
       <div class="line">
         <span class="t-attn">
           <Icon name="key" />
