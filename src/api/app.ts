@@ -37,22 +37,22 @@ import { pageLinks } from "./workspaces/page-links.ts";
 type AppContext = ApiContext & { readonly metrics: Metrics | undefined };
 
 /** What the browser loads. When run from source, it is built once for all servers of a process. */
-const web = loadOnce(loadWeb);
+const loadWebFiles = loadOnce(loadWeb);
 
 const operationsByApp = new WeakMap<AnyElysia, Operations>();
 
 /** Collects the declared operations of an app, once. */
 export const collectOperations = (app: AnyElysia): Operations => {
-  const known = operationsByApp.get(app) ?? new Operations(app.routes);
-  operationsByApp.set(app, known);
-  return known;
+  const operations = operationsByApp.get(app) ?? new Operations(app.routes);
+  operationsByApp.set(app, operations);
+  return operations;
 };
 
 /** Returns the change that a request was about to make, if its operation declares one. */
 const findAttempt = (operations: Operations, { method, url }: Request): Attempt | undefined => {
-  const found = operations.find(method, getPath(url));
-  const target = found?.declared.audit;
-  return target && { target, params: parseVariables(found, getPath(url)) };
+  const operation = operations.find(method, getPath(url));
+  const target = operation?.declared.audit;
+  return target && { target, params: parseVariables(operation, getPath(url)) };
 };
 
 /** Creates the Elysia app with all routes; it does not listen. `count` counts the requests of a page and throws when there are too many. */
@@ -69,7 +69,7 @@ export const createApp = (
     .onError(({ error, request, code, route, set }) => {
       if (code === "NOT_FOUND") return respondUnrouted(request, error);
       if (isMismatch(error)) {
-        set.status = operations.status(request.method, getPath(request.url), isCompat(request)) ?? 200;
+        set.status = operations.findSuccessStatus(request.method, getPath(request.url), isCompat(request)) ?? 200;
         return ctx.requests.mismatches.answer(error, { request, route, status: set.status });
       }
       const response = errorResponse(error, request);
@@ -85,7 +85,7 @@ export const createApp = (
       if (declared?.audit?.needsBody) rememberBody(request, body);
       return body;
     });
-  const loadFace = async (): Promise<Face> => {
+  const loadBrand = async (): Promise<Face> => {
     const { application_name, logo_url } = await readAppearance(ctx);
     return { name: application_name, logo: logo_url };
   };
@@ -98,14 +98,21 @@ export const createApp = (
   /** Preloads data into a page, except for sign-in pages, whose visitors are not signed in. */
   const preload = (request: Request): LoadInitialData | undefined =>
     getPath(request.url) in DOORS ? undefined : preloadPage(request);
-  const all = documentedRoutes(ctx)
+  const routeDeclarations = documentedRoutes(ctx)
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
     .use(oauth2Protocol(ctx))
-    .use(swaggerPage(() => addRoutes(new Elysia(), documentedRoutes(ctx)), web))
+    .use(swaggerPage(() => addRoutes(new Elysia(), documentedRoutes(ctx)), loadWebFiles))
     .use(pageLinks(ctx))
-    .use(webPages({ pages: PAGES, roots: ROOT_FILES, moved: REDIRECTS }, web, applyBranding(loadFace), preload));
-  const app: AnyElysia = addRoutes(base, all, withValidators);
+    .use(
+      webPages(
+        { pages: PAGES, roots: ROOT_FILES, redirects: REDIRECTS },
+        loadWebFiles,
+        applyBranding(loadBrand),
+        preload,
+      ),
+    );
+  const app: AnyElysia = addRoutes(base, routeDeclarations, withValidators);
   const operations = collectOperations(app);
   const bodies = new BodyReaders(app.routes);
   const respondUnrouted = (request: Request, error: unknown): Response => {

@@ -9,7 +9,7 @@ import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates
 import { streamZip } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";
-import { MAX_UPLOAD_BYTES, tooLarge, tooManyChunks } from "./http/body/body.ts";
+import { MAX_UPLOAD_BYTES, makeTooManyChunksError, tooLarge } from "./http/body/body.ts";
 import { DISK, reserveStreamedBody } from "./http/body/budget.ts";
 import { callers, getUser, refreshIdentity, type UserCaller } from "./http/caller.ts";
 import { operation } from "./http/operation.ts";
@@ -66,7 +66,7 @@ export const files = (ctx: ApiContext) =>
 /** Stores the body. Rejects with 403 for callers who cannot create templates anywhere, and with 413 and 415 as declared. */
 const upload = async (ctx: ApiContext, request: Request): Promise<{ id: string; isNew: boolean }> => {
   await requireUploader(ctx, request);
-  const mimetype = archiveType(request.headers.get("content-type"));
+  const mimetype = parseArchiveType(request.headers.get("content-type"));
   const blob = await ctx.blobs.put(receiveFile(ctx, request, MAX_UPLOAD_BYTES));
   if (blob.size === 0) throw new AppError("invalid", "The request body is empty.");
   const caller = await requireUploader(ctx, request);
@@ -86,7 +86,7 @@ const requireUploader = async ({ store }: ApiContext, request: Request): Promise
   return caller;
 };
 
-const archiveType = (header: string | null): ArchiveType => {
+const parseArchiveType = (header: string | null): ArchiveType => {
   const name = (header ?? "").split(";")[0]?.trim().toLowerCase();
   const found = ARCHIVE_TYPES.find((type) => type === name);
   if (found) return found;
@@ -101,12 +101,12 @@ const archiveType = (header: string | null): ArchiveType => {
  */
 export async function* limitBody(request: Request, limit: number): AsyncGenerator<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
-  const count = new PieceCounter();
+  const pieces = new PieceCounter();
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
     if (size > limit) throw tooLarge(limit);
-    if (count.add(chunk)) throw tooManyChunks();
+    if (pieces.add(chunk)) throw makeTooManyChunksError();
     yield chunk;
   }
   await refreshIdentity(request);
@@ -115,11 +115,11 @@ export async function* limitBody(request: Request, limit: number): AsyncGenerato
 /** Like `limitBody`, for a body that is written to the disk: the part that waits in memory is counted. Rejects with 503 beyond the budget. */
 export async function* receiveFile(ctx: ApiContext, request: Request, limit: number): AsyncGenerator<Uint8Array> {
   const sender = { user_id: getUser(request).user_id, address: ctx.addresses.of(request) };
-  const reserved = reserveStreamedBody(request, { receiver: DISK, ...sender });
+  const reservation = reserveStreamedBody(request, { receiver: DISK, ...sender });
   try {
     yield* limitBody(request, limit);
   } finally {
-    reserved.release();
+    reservation.release();
   }
 }
 
@@ -127,10 +127,10 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string, format:
   if (format !== undefined && format !== "" && format !== "zip") throw invalidField("format", "must be zip or absent");
   const file = await fileAt(ctx.store, id, caller);
   const path = await ctx.blobs.getPath(file.hash);
-  const convert = format === "zip" && file.mimetype === "application/x-tar";
-  const type = convert ? "application/zip" : file.mimetype;
+  const convertsToZip = format === "zip" && file.mimetype === "application/x-tar";
+  const type = convertsToZip ? "application/zip" : file.mimetype;
   const extension = type === "application/zip" ? "zip" : "tar";
-  return new Response(convert ? await streamZip(path).catch(rethrowArchiveError) : Bun.file(path), {
+  return new Response(convertsToZip ? await streamZip(path).catch(rethrowArchiveError) : Bun.file(path), {
     headers: {
       "content-type": type,
       // Never rendered by a browser, regardless of its content.

@@ -32,11 +32,11 @@ export const health = (ctx: ApiContext) =>
     .get(
       "/readyz",
       ({ status }) => {
-        const why = ctx.draining ? "The server is stopping." : (explainNotServing(ctx) ?? findTrouble(ctx));
+        const problem = ctx.draining ? "The server is stopping." : (explainNotServing(ctx) ?? findTrouble(ctx));
         const state = getNodeState(ctx);
-        return why === undefined
+        return problem === undefined
           ? status(200, { message: formatReady(state), ...state })
-          : status(503, { message: why, ...state });
+          : status(503, { message: problem, ...state });
       },
       {
         response: { 200: Readiness, 503: Readiness },
@@ -55,7 +55,9 @@ export const health = (ctx: ApiContext) =>
 
 /** Returns why a cluster node is not ready; undefined without a cluster. */
 const explainNotServing = ({ cluster }: ApiContext): string | undefined =>
-  cluster && cluster.serves_ms <= 0 ? LAPSED[cluster.state.standby === "missing" ? "missing" : "other"] : undefined;
+  cluster && cluster.serves_ms <= 0
+    ? LEASE_PROBLEMS[cluster.state.standby === "missing" ? "missing" : "other"]
+    : undefined;
 
 /** Returns why the database is not ready. */
 const findTrouble = ({ store }: ApiContext): string | undefined => {
@@ -63,11 +65,11 @@ const findTrouble = ({ store }: ApiContext): string | undefined => {
   if (trouble === undefined) return undefined;
   const since = `since ${toRfc3339(trouble.since)}`;
   if (trouble.kind === "full") return `The disk has been full ${since}: nothing is saved. Free space on it.`;
-  const where = trouble.tables?.length ? ` (${trouble.tables.join(", ")})` : "";
-  return `The database has been damaged ${since}${where}. ${NEXT_STEP}`;
+  const tableList = trouble.tables?.length ? ` (${trouble.tables.join(", ")})` : "";
+  return `The database has been damaged ${since}${tableList}. ${NEXT_STEP}`;
 };
 
-const LAPSED = {
+const LEASE_PROBLEMS = {
   missing: "No synchronous standby of the database is connected, so this node cannot renew its lease.",
   other: "The database does not confirm that this node is the active one.",
 } as const;
@@ -76,8 +78,8 @@ const LAPSED = {
 const getNodeState = ({ cluster }: ApiContext): Partial<NodeState> => {
   if (!cluster) return {};
   // The lease holder is left out, because this endpoint is public.
-  const { holder: _, ...shown } = cluster.state;
-  return shown;
+  const { holder: _, ...publicState } = cluster.state;
+  return publicState;
 };
 
 const formatReady = ({ standby }: Partial<NodeState>): string =>

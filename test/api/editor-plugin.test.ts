@@ -36,8 +36,8 @@ describe("the program", () => {
       "200000",
     ]);
     expect((await plain.bytes()).byteLength).toBe(200_000);
-    const known = await get({ "if-none-match": `"${sha1}"` });
-    expect([known.status, known.headers.get("etag")]).toEqual([304, `"${sha256(PROGRAM)}"`]);
+    const cachedResponse = await get({ "if-none-match": `"${sha1}"` });
+    expect([cachedResponse.status, cachedResponse.headers.get("etag")]).toEqual([304, `"${sha256(PROGRAM)}"`]);
     expect((await get({ "if-none-match": '"other"' })).status).toBe(200);
 
     const packed = await until(async () => {
@@ -148,8 +148,8 @@ describe("a key with the scopes that the extension requests", () => {
     const plugin = await openPlugin(world);
     expect(await restart(plugin, {})).toEqual([403, expect.stringContaining("workspace:stop")]);
     const version = { template_version_id: version_id };
-    const others = await openPlugin(world, ["workspace:start", "workspace:read"]);
-    expect(await restart(others, version)).toEqual([403, expect.stringContaining("workspace:stop")]);
+    const startPlugin = await openPlugin(world, ["workspace:start", "workspace:read"]);
+    expect(await restart(startPlugin, version)).toEqual([403, expect.stringContaining("workspace:stop")]);
     const changing = await openPlugin(world, ["workspace:update", "workspace:read"]);
     expect(await restart(changing, version)).toEqual([403, expect.stringContaining("workspace:start")]);
     expect((await restart(plugin, version))[0]).toBe(201);

@@ -34,11 +34,11 @@ const TOO_LARGE = {
 /** Returns a body of this many bytes without a declared length. */
 const createStream = (size: number): ReadableStream<Uint8Array> => {
   const chunk = new Uint8Array(1024 * 1024);
-  let left = size;
+  let remainingBytes = size;
   return new ReadableStream({
     pull(controller) {
-      const part = chunk.subarray(0, Math.min(left, chunk.length));
-      left -= part.length;
+      const part = chunk.subarray(0, Math.min(remainingBytes, chunk.length));
+      remainingBytes -= part.length;
       if (part.length > 0) controller.enqueue(part);
       else controller.close();
     },
@@ -140,12 +140,12 @@ test("[TP-4] partial uploads from a crash are removed at the next start; referen
   const files = join(directory.path, NODE_FOLDERS[0] as string, "files");
   const half = join(files, "incoming", uuid());
   const orphan = join(files, "ab", `ab${"0".repeat(62)}`);
-  let kept = "";
+  let keptId = "";
   {
     await using first = await startTestServer({ directory: directory.path });
     const client = await new Client(first.url).signIn(ADMIN.email, ADMIN.password);
     const bytes = await createTar({ "template.yaml": uniqueText() });
-    kept = sha256(bytes);
+    keptId = sha256(bytes);
     await sendFile(client, bytes);
   }
   await Bun.write(half, "half");
@@ -154,7 +154,7 @@ test("[TP-4] partial uploads from a crash are removed at the next start; referen
     await using second = await startTestServer({ directory: directory.path });
     expect(second.directory).toBe(directory.path);
     const names = listStoredFiles(directory.path);
-    expect(names).toContain(kept);
+    expect(names).toContain(keptId);
     expect(names.filter((name) => half.endsWith(name) || orphan.endsWith(name))).toEqual([]);
   }
 });

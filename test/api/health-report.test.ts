@@ -21,9 +21,10 @@ test("[DP-5] health reports what doctor finds, and whether the server reaches it
   expect(first.websocket).toMatchObject({ code: 101, severity: "ok" });
   expect(first.database).toMatchObject({ reachable: true });
   expect(first.findings.map(({ name }) => name)).toEqual(expect.arrayContaining(["disk", "database", COUNTING]));
-  const here = first.findings.find(({ name }) => name === "server");
+  const serverFinding = first.findings.find(({ name }) => name === "server");
   // A server on PostgreSQL locks no directory; for a cluster, the nodes are checked.
-  if (!usesActiveNodes) expect(here?.detail).toBe(usesPostgres ? "does not run" : "runs on this data directory");
+  if (!usesActiveNodes)
+    expect(serverFinding?.detail).toBe(usesPostgres ? "does not run" : "runs on this data directory");
 
   clock.advance(30_000);
   expect((await admin.get<HealthReport>("/api/v2/debug/health")).time).toBe(first.time);
@@ -51,10 +52,10 @@ test("[DP-6] a dismissed warning stays in the report and no longer affects healt
   const counting = before.findings.filter(({ severity }) => severity !== "ok").map(({ name }) => name);
   expect(counting).toContain(COUNTING);
   expect(before.severity).not.toBe("ok");
-  const wanted = { dismissed_healthchecks: [...counting, "Database"] };
-  await admin.put("/api/v2/debug/health/settings", wanted);
+  const settings = { dismissed_healthchecks: [...counting, "Database"] };
+  await admin.put("/api/v2/debug/health/settings", settings);
   expect(await admin.get<object>("/api/v2/debug/health/settings")).toEqual({
-    dismissed_healthchecks: [...new Set(wanted.dismissed_healthchecks)].sort(),
+    dismissed_healthchecks: [...new Set(settings.dismissed_healthchecks)].sort(),
   });
   const after = await admin.get<HealthReport>("/api/v2/debug/health");
   expect(after).toMatchObject({ healthy: true, severity: "ok", database: { dismissed: true } });

@@ -12,13 +12,13 @@ const ROOT = join(import.meta.dir, "../..");
 type ExportedTypes = ReadonlyMap<string, { readonly file: string; readonly type: string }>;
 
 const findExportedTypes = async (): Promise<ExportedTypes> => {
-  const found = new Map<string, { file: string; type: string }>();
+  const exportedTypes = new Map<string, { file: string; type: string }>();
   for (const file of new Bun.Glob("**/*.ts").scanSync(join(ROOT, "src/schema"))) {
     const text = await Bun.file(join(ROOT, "src/schema", file)).text();
     for (const [, type = "", name = ""] of text.matchAll(/^export const (\w+) = named\w*\(\s*"(\w+)"/gm))
-      if (new RegExp(`^export type ${type} = `, "m").test(text)) found.set(name, { file, type });
+      if (new RegExp(`^export type ${type} = `, "m").test(text)) exportedTypes.set(name, { file, type });
   }
-  return found;
+  return exportedTypes;
 };
 
 /** Converts a schema to TypeScript source. `used` collects the names of the exported types in it. */
@@ -76,9 +76,9 @@ const routeType = (hooks: Hooks, exported: ExportedTypes, used: Set<string>): st
     [...new Set(answers.map(([, schema]) => toTypeSource(schema, exported, used)))].join(" | ") || "unknown";
   const isOptional = body?.type === "object" && !(body.required?.length > 0);
   const bytes = getOptions(hooks).accepts ? "Bytes" : "undefined";
-  const taken = body ? toTypeSource(body, exported, used) + (isOptional ? " | undefined" : "") : bytes;
+  const bodyType = body ? toTypeSource(body, exported, used) + (isOptional ? " | undefined" : "") : bytes;
   const requested = query ? Object.keys(query.properties as object).map((name) => JSON.stringify(name)) : [];
-  return `Route<${answer}, ${taken}, ${requested.join(" | ") || "never"}>`;
+  return `Route<${answer}, ${bodyType}, ${requested.join(" | ") || "never"}>`;
 };
 
 const formatBranch = (branch: Branch, depth: number): string =>

@@ -10,7 +10,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { ownersFeed } from "./feed.ts";
+import { openOwnersFeed } from "./feed.ts";
 
 const tags = ["Administration"];
 
@@ -101,15 +101,15 @@ export const backups = (ctx: ApiContext) =>
       "/watch",
       ({ caller, request }) => {
         checkServerAdmin(caller);
-        return ownersFeed(ctx, caller, request, (feed) => {
+        return openOwnersFeed(ctx, caller, request, (feed) => {
           let isReading = false;
           const sendBackups = async (): Promise<void> => {
             if (isReading) return;
             isReading = true;
-            const shown = await ctx.backupsByHand.list().finally(() => {
+            const backupList = await ctx.backupsByHand.list().finally(() => {
               isReading = false;
             });
-            feed.send(JSON.stringify(shown));
+            feed.send(JSON.stringify(backupList));
           };
           void sendBackups().catch(feed.fail);
           return ctx.backupsByHand.onChange(() => void sendBackups().catch(feed.fail));

@@ -14,27 +14,33 @@ export type Feed = {
 };
 
 /** Starts sending and returns a function that stops it. */
-type Begin = (feed: Feed) => () => void;
+type StartFeed = (feed: Feed) => () => void;
 
 const PING = '{"type":"ping"}';
-const heartbeat = new WeakMap<ApiContext, Heartbeat>();
+const heartbeats = new WeakMap<ApiContext, Heartbeat>();
 
-const makeHeartbeat = (ctx: ApiContext): Heartbeat => {
-  const known = heartbeat.get(ctx) ?? new Heartbeat(ctx.clock);
-  heartbeat.set(ctx, known);
-  return known;
+const getHeartbeat = (ctx: ApiContext): Heartbeat => {
+  const shared = heartbeats.get(ctx) ?? new Heartbeat(ctx.clock);
+  heartbeats.set(ctx, shared);
+  return shared;
 };
 
-export const feed = (ctx: ApiContext, caller: UserCaller, request: Request, access: Access, begin: Begin): Response => {
-  const handler = closeWhenAccessLost(ctx, caller, access, new FeedSocket(makeHeartbeat(ctx), begin));
+export const openFeed = (
+  ctx: ApiContext,
+  caller: UserCaller,
+  request: Request,
+  access: Access,
+  start: StartFeed,
+): Response => {
+  const handler = closeWhenAccessLost(ctx, caller, access, new FeedSocket(getHeartbeat(ctx), start));
   return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
 };
 
-/** Like `feed`, but restricted to site owners. */
-export const ownersFeed = (ctx: ApiContext, caller: UserCaller, request: Request, begin: Begin): Response =>
-  feed(ctx, caller, request, ownerAccess(caller), begin);
+/** Like `openFeed`, but restricted to site owners. */
+export const openOwnersFeed = (ctx: ApiContext, caller: UserCaller, request: Request, start: StartFeed): Response =>
+  openFeed(ctx, caller, request, toOwnerAccess(caller), start);
 
-const ownerAccess = ({ user_id }: UserCaller): Access => ({
+const toOwnerAccess = ({ user_id }: UserCaller): Access => ({
   key: "owner",
   topic: user_id,
   lost: "you are no longer an owner",
@@ -43,20 +49,20 @@ const ownerAccess = ({ user_id }: UserCaller): Access => ({
 
 class FeedSocket implements SocketHandler {
   readonly #heartbeat: Heartbeat;
-  readonly #begin: Begin;
-  #ends: readonly (() => void)[] = [];
+  readonly #start: StartFeed;
+  #cleanups: readonly (() => void)[] = [];
 
-  constructor(heartbeat: Heartbeat, begin: Begin) {
+  constructor(heartbeat: Heartbeat, start: StartFeed) {
     this.#heartbeat = heartbeat;
-    this.#begin = begin;
+    this.#start = start;
   }
 
   open(socket: Socket): void {
-    const stop = this.#begin({
+    const stop = this.#start({
       send: (text) => socket.send(text, true),
       fail: () => socket.close(CLOSE.internal, "it cannot be read now"),
     });
-    this.#ends = [stop, this.#heartbeat.join(() => socket.send(PING))];
+    this.#cleanups = [stop, this.#heartbeat.join(() => socket.send(PING))];
   }
 
   message(socket: Socket): void {
@@ -64,6 +70,6 @@ class FeedSocket implements SocketHandler {
   }
 
   close(): void {
-    for (const end of this.#ends) end();
+    for (const cleanUp of this.#cleanups) cleanUp();
   }
 }

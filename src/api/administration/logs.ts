@@ -13,12 +13,12 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { ownersFeed } from "./feed.ts";
+import { openOwnersFeed } from "./feed.ts";
 
 const tags = ["Administration"];
 const MAX_LINES = 2_000;
 /** Lines that arrive within this window are sent as one message. */
-const GATHER_MS = 100;
+const BATCH_MS = 100;
 
 const query = t.Object({
   level: t.Optional(t.String({ description: "The minimum level: trace, debug, info, warn or error." })),
@@ -31,9 +31,9 @@ const query = t.Object({
 
 const parseLevel = (text: string | undefined): number => {
   if (text === undefined) return 0;
-  const at = LOG_LEVELS.indexOf(text as ServerLogLine["level"]);
-  if (at < 0) throw invalidField("level", `must be one of ${LOG_LEVELS.join(", ")}`);
-  return at;
+  const index = LOG_LEVELS.indexOf(text as ServerLogLine["level"]);
+  if (index < 0) throw invalidField("level", `must be one of ${LOG_LEVELS.join(", ")}`);
+  return index;
 };
 
 const presentLine = ({ id, at, level, area, text }: RecentLine): ServerLogLine => ({
@@ -45,12 +45,12 @@ const presentLine = ({ id, at, level, area, text }: RecentLine): ServerLogLine =
 });
 
 const makeFilter = ({ level, area, search }: Static<typeof query>): ((line: RecentLine) => boolean) => {
-  const least = parseLevel(level);
-  const words = search?.toLowerCase();
+  const minLevel = parseLevel(level);
+  const searchText = search?.toLowerCase();
   return (line) =>
-    LOG_LEVELS.indexOf(line.level as ServerLogLine["level"]) >= least &&
+    LOG_LEVELS.indexOf(line.level as ServerLogLine["level"]) >= minLevel &&
     (area === undefined || line.area === area) &&
-    (words === undefined || line.text.toLowerCase().includes(words));
+    (searchText === undefined || line.text.toLowerCase().includes(searchText));
 };
 
 /** Routes below `/deployment/logs`. */
@@ -84,23 +84,23 @@ export const serverLog = (ctx: ApiContext) =>
       "/watch",
       ({ caller, query, request }) => {
         checkServerAdmin(caller);
-        const fits = makeFilter(query);
-        return ownersFeed(ctx, caller, request, (feed) => {
-          let last = query.after_id ?? 0;
+        const matches = makeFilter(query);
+        return openOwnersFeed(ctx, caller, request, (feed) => {
+          let lastId = query.after_id ?? 0;
           // Line IDs restart with the process.
-          if (last > recentLog.last) last = 0;
-          let isPlanned = false;
+          if (lastId > recentLog.last) lastId = 0;
+          let isScheduled = false;
           const sendLines = (): void => {
-            isPlanned = false;
-            const lines = recentLog.listAfter(last, MAX_LINES, fits);
-            last = recentLog.last;
+            isScheduled = false;
+            const lines = recentLog.listAfter(lastId, MAX_LINES, matches);
+            lastId = recentLog.last;
             if (lines.length > 0) feed.send(JSON.stringify(lines.map(presentLine)));
           };
           sendLines();
           return recentLog.onLines(() => {
-            if (isPlanned) return;
-            isPlanned = true;
-            ctx.clock.after(GATHER_MS, sendLines);
+            if (isScheduled) return;
+            isScheduled = true;
+            ctx.clock.after(BATCH_MS, sendLines);
           });
         });
       },

@@ -97,6 +97,8 @@ const parseLabels = (request: Request, compat: boolean): string => {
   const labels = new URL(request.url).searchParams.getAll("label");
   if (labels.length === 0 && !compat) throw invalidField("label", "is required");
   if (labels.length > MAX_LABELS) throw invalidField("label", `may be given ${MAX_LABELS} times`);
-  if (labels.some((one) => one.indexOf("=") < 1)) throw invalidField("label", "must be key=value");
-  return labels.length === 0 ? "" : `?${new URLSearchParams(labels.map((one): [string, string] => ["label", one]))}`;
+  if (labels.some((label) => label.indexOf("=") < 1)) throw invalidField("label", "must be key=value");
+  return labels.length === 0
+    ? ""
+    : `?${new URLSearchParams(labels.map((label): [string, string] => ["label", label]))}`;
 };

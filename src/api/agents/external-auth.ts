@@ -75,7 +75,7 @@ const resolveProvider = ({ links }: ApiContext, { match = "", id = "" }: { match
   const matched = match === "" ? undefined : links.providerFor(match);
   if (id === "") {
     if (matched) return matched;
-    throw links.providerWithTls(match) ? withoutTls(match) : notFound();
+    throw links.providerWithTls(match) ? makeTlsError(match) : notFound();
   }
   const provider = links.provider(id);
   if (match === "" || matched === provider) return provider;
@@ -85,7 +85,7 @@ const resolveProvider = ({ links }: ApiContext, { match = "", id = "" }: { match
 };
 
 /** Only this 404 has a detail, which `gitaskpass` prints. */
-const withoutTls = (url: string): AppError =>
+const makeTlsError = (url: string): AppError =>
   new AppError("not_found", `No linked account is used for ${url}, because its host is configured with https.`, {
     detail: `Change the remote to https: git remote set-url origin ${url.replace(/^http:/i, "https:")}`,
   });
@@ -95,9 +95,9 @@ const loadToken = async (
   { owner_id }: AgentCaller,
   provider: Provider,
 ): Promise<AgentExternalAuth | undefined> => {
-  const live = await links.live(owner_id, provider);
-  if (!live) return undefined;
-  const { access_token, token_extra, expires_at } = live;
+  const link = await links.live(owner_id, provider);
+  if (!link) return undefined;
+  const { access_token, token_extra, expires_at } = link;
   const credential = toGitCredential(provider.type, access_token);
   return {
     access_token,
@@ -156,7 +156,7 @@ class LinkWait {
 
   end(): void {
     this.#isOver = true;
-    for (const one of this.#cleanups.splice(0)) one();
+    for (const cleanUp of this.#cleanups.splice(0)) cleanUp();
     this.#wake?.();
   }
 }

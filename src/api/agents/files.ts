@@ -15,11 +15,11 @@ import { watchAccess } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 
 const MAX_PATH_LENGTH = 4_096;
-const BYTES = "application/octet-stream";
+const BYTES_TYPE = "application/octet-stream";
 
 const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) });
-const path = (description: string) => t.String({ minLength: 1, maxLength: MAX_PATH_LENGTH, description });
-const WHERE = "Relative to the agent's folder unless it starts with / or ~.";
+const pathSchema = (description: string) => t.String({ minLength: 1, maxLength: MAX_PATH_LENGTH, description });
+const PATH_DESCRIPTION = "Relative to the agent's folder unless it starts with / or ~.";
 
 export const agentFiles = (ctx: ApiContext) =>
   routes()
@@ -34,7 +34,9 @@ export const agentFiles = (ctx: ApiContext) =>
       {
         user: true,
         params,
-        query: t.Object({ path: t.Optional(path(`The path of the folder; default: the agent's folder. ${WHERE}`)) }),
+        query: t.Object({
+          path: t.Optional(pathSchema(`The path of the folder; default: the agent's folder. ${PATH_DESCRIPTION}`)),
+        }),
         response: { 200: DirectoryListing, ...fails(400, 401, 403, 404, 408, 500, 503) },
         detail: operation({
           tags: ["Agents"],
@@ -57,7 +59,7 @@ export const agentFiles = (ctx: ApiContext) =>
         const watch = (end: () => void) => watchAccess(ctx, caller, access, end);
         return new Response(toStream(bytes, watch), {
           headers: {
-            "content-type": BYTES,
+            "content-type": BYTES_TYPE,
             "content-disposition": formatDisposition("attachment", query.path.split("/").at(-1) ?? ""),
             "cache-control": "private, no-store",
             "content-security-policy": "default-src 'none'; sandbox",
@@ -70,7 +72,7 @@ export const agentFiles = (ctx: ApiContext) =>
         user: true,
         params,
         query: t.Object({
-          path: path(`The path of the file. ${WHERE}`),
+          path: pathSchema(`The path of the file. ${PATH_DESCRIPTION}`),
           limit: t.Optional(
             t.Integer({
               minimum: 1,
@@ -84,7 +86,7 @@ export const agentFiles = (ctx: ApiContext) =>
           operationId: "downloadAgentFile",
           summary: "Download a file from a workspace",
           description: "Returns the content of a regular file, with its full size in `X-File-Size`.",
-          answers: [BYTES],
+          answers: [BYTES_TYPE],
           access: "owner",
           scope: "workspace:ssh",
           placement: "agent",
@@ -100,31 +102,31 @@ const toStream = (
   bytes: AsyncGenerator<Uint8Array, void, undefined>,
   watch: (end: () => void) => () => void,
 ): ReadableStream<Uint8Array> => {
-  let leave = (): void => {};
-  let isOver = false;
+  let unwatch = (): void => {};
+  let hasLostAccess = false;
   return new ReadableStream<Uint8Array>({
-    start(to) {
-      leave = watch(() => {
-        isOver = true;
+    start(controller) {
+      unwatch = watch(() => {
+        hasLostAccess = true;
         // Cuts the connection so that the client doesn't mistake the content for complete. The runtime would print a reason.
-        to.error(undefined);
+        controller.error(undefined);
         void bytes.return().catch(() => {});
       });
     },
-    async pull(to) {
+    async pull(controller) {
       try {
         const { done, value } = await bytes.next();
-        if (isOver) return;
-        if (!done) return to.enqueue(value);
-        leave();
-        to.close();
+        if (hasLostAccess) return;
+        if (!done) return controller.enqueue(value);
+        unwatch();
+        controller.close();
       } catch {
-        leave();
-        if (!isOver) to.error(undefined);
+        unwatch();
+        if (!hasLostAccess) controller.error(undefined);
       }
     },
     async cancel() {
-      leave();
+      unwatch();
       await bytes.return();
     },
   });

@@ -34,11 +34,12 @@ export const agentGitSshKey = (ctx: ApiContext) =>
           throw forbidden("This agent may not read personal data of the workspace's owner.");
         }
         set.headers["cache-control"] = "no-store";
-        const deploy = query.remote === undefined ? undefined : await findKeyForSsh(ctx, caller.owner_id, query.remote);
-        if (deploy) {
+        const deployKey =
+          query.remote === undefined ? undefined : await findKeyForSsh(ctx, caller.owner_id, query.remote);
+        if (deployKey) {
           return {
-            public_key: deploy.public_key,
-            private_key: openDeployKey(ctx, deploy),
+            public_key: deployKey.public_key,
+            private_key: openDeployKey(ctx, deployKey),
             is_deploy_key: true as const,
           };
         }
@@ -70,8 +71,8 @@ export const agentGitSshKey = (ctx: ApiContext) =>
 
 /** `GET` and `PUT users/{user}/gitsshkey`. */
 export const userGitSshKey = (ctx: ApiContext) => {
-  const userIdAt = async (text: string, caller: UserCaller): Promise<string> => {
-    const { id } = await findUserInPath(ctx.store, text, caller);
+  const findKeyOwnerId = async (userParam: string, caller: UserCaller): Promise<string> => {
+    const { id } = await findUserInPath(ctx.store, userParam, caller);
     if (!canManageKeys(caller, id)) throw forbidden();
     return id;
   };
@@ -79,7 +80,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
     .use(callers)
     .get(
       "/:user/gitsshkey",
-      async ({ caller, params }) => presentKey(await readGitSshKey(ctx, await userIdAt(params.user, caller))),
+      async ({ caller, params }) => presentKey(await readGitSshKey(ctx, await findKeyOwnerId(params.user, caller))),
       {
         user: true,
         params,
@@ -97,7 +98,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
     .put(
       "/:user/gitsshkey",
       async ({ caller, params }) => {
-        return presentKey(await renewGitSshKey(ctx, await userIdAt(params.user, caller)));
+        return presentKey(await renewGitSshKey(ctx, await findKeyOwnerId(params.user, caller)));
       },
       {
         user: true,

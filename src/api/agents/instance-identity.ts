@@ -14,7 +14,7 @@ import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
-const ABOUT =
+const DESCRIPTION =
   "Returns 404 if no agent of a running workspace has the instance ID, and 409 if several have it and `agent_name` doesn't select one. Repeated calls return the same token, which replaces the token that the build issued.";
 
 const toRouteOptions = (cloud: string, example: Record<string, string>) => ({
@@ -28,7 +28,7 @@ const toRouteOptions = (cloud: string, example: Record<string, string>) => ({
       .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
       .join("")}`,
     summary: `Sign in with an instance identity (${cloud})`,
-    description: ABOUT,
+    description: DESCRIPTION,
     example,
     security: [],
   }),
@@ -101,14 +101,14 @@ const signIn = async (
 
 const findAgent = async ({ store }: ApiContext, instance_id: string, name: string | undefined): Promise<string> => {
   const candidates = await store.all(listAgentsOfInstance({ instance_id }));
-  const fitting = name ? candidates.filter((agent) => agent.name === name) : candidates;
-  const [first, ...others] = fitting;
-  const shown = JSON.stringify(instance_id);
+  const matching = name ? candidates.filter((agent) => agent.name === name) : candidates;
+  const [first, ...others] = matching;
+  const quotedId = JSON.stringify(instance_id);
   if (!first) {
-    const which = name ? `agent named ${JSON.stringify(name)}` : "agent";
-    throw new AppError("not_found", `No ${which} has the instance id ${shown}.`);
+    const agentDescription = name ? `agent named ${JSON.stringify(name)}` : "agent";
+    throw new AppError("not_found", `No ${agentDescription} has the instance id ${quotedId}.`);
   }
   if (others.length === 0) return first.agent_id;
-  const names = fitting.map((agent) => agent.name).join(", ");
-  throw conflict(`Several agents have the instance id ${shown}: ${names}. Specify one with agent_name.`);
+  const names = matching.map((agent) => agent.name).join(", ");
+  throw conflict(`Several agents have the instance id ${quotedId}: ${names}. Specify one with agent_name.`);
 };

@@ -7,7 +7,7 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type LogFollowers, shouldCompress } from "./log-followers.ts";
-import { logFrames } from "./log-pages.ts";
+import { toLogFrames } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
 
 /** Maximum bytes buffered for the client before the next page is read. */
@@ -18,15 +18,15 @@ const STALL_TIMEOUT_MS = 30_000;
 const MAX_BUFFERED_CHARS = 128 * 1024;
 
 /** State a follower needs until it is live. Kept separate because ten thousand live followers need none of it. */
-type Reading = {
+type ReadState = {
   readonly agent: AgentAccessRow;
   readonly request: LogRequest;
-  live: AgentLog[];
-  chars: number;
-  missed: boolean;
+  liveLines: AgentLog[];
+  liveCharCount: number;
+  hasMissedLines: boolean;
   /** The agent is no longer in use: the stream ends after its last stored line. */
-  ending: boolean;
-  stops: (() => void)[];
+  isEnding: boolean;
+  cleanups: (() => void)[];
   /** Continues after the client has read enough, or has disconnected. */
   resume: (() => void) | undefined;
 };
@@ -35,7 +35,7 @@ export class LogFollower implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #followers: LogFollowers;
   readonly #agent_id: string;
-  #reading: Reading | undefined;
+  #reading: ReadState | undefined;
 
   constructor(ctx: ApiContext, followers: LogFollowers, agent: AgentAccessRow, request: LogRequest) {
     this.#ctx = ctx;
@@ -44,11 +44,11 @@ export class LogFollower implements SocketHandler {
     this.#reading = {
       agent,
       request,
-      live: [],
-      chars: 0,
-      missed: false,
-      ending: false,
-      stops: [],
+      liveLines: [],
+      liveCharCount: 0,
+      hasMissedLines: false,
+      isEnding: false,
+      cleanups: [],
       resume: undefined,
     };
   }
@@ -57,14 +57,14 @@ export class LogFollower implements SocketHandler {
     const reading = this.#reading;
     if (!reading) return;
     const { topics } = this.#ctx;
-    reading.stops = [
+    reading.cleanups = [
       this.#followers.history.hold(reading.agent.agent_key),
       topics.subscribe("agent_logs", this.#agent_id, ({ logs }) => bufferLines(reading, logs)),
       topics.subscribe("agent_logs_missed", this.#agent_id, () => {
-        reading.missed = true;
+        reading.hasMissedLines = true;
       }),
       topics.subscribe("agent_gone", this.#agent_id, () => {
-        reading.ending = true;
+        reading.isEnding = true;
       }),
     ];
     this.#run(socket, reading).catch((error) => {
@@ -90,42 +90,51 @@ export class LogFollower implements SocketHandler {
     reading?.resume?.();
   }
 
-  async #run(socket: Socket, reading: Reading): Promise<void> {
+  async #run(socket: Socket, reading: ReadState): Promise<void> {
     const { agent_id, agent_key } = reading.agent;
     const { history } = this.#followers;
     const { after } = reading.request;
     let cursor = after;
     // A client can pass an `after` that does not exist yet; it has not read that line.
     const isStored = after > 0 && (await this.#followers.pages.has(agent_key, after));
-    for (let first = true; ; first = false) {
+    for (let isFirst = true; ; isFirst = false) {
       // Every line published until now is stored, so the page contains it.
       clearBuffer(reading);
-      const isLastPass = reading.ending;
+      const isLastPass = reading.isEnding;
       if (isLastPass) await this.#followers.flush(agent_id);
       const { frames, last, isFull } = await history.page(agent_id, agent_key, cursor);
-      if (!(await this.#sendPaced(socket, reading, frames, first))) return;
+      if (!(await this.#sendPaced(socket, reading, frames, isFirst))) return;
       cursor = last ?? cursor;
       if (isFull) continue;
       if (isLastPass) return socket.close(CLOSE.normal, "the agent is no longer in use");
       const agent = await findAgentById(this.#ctx.store, agent_id);
-      if (!agent || !isSignedIn(agent)) reading.ending = true;
-      if (!reading.ending && !reading.missed)
+      if (!agent || !isSignedIn(agent)) reading.isEnding = true;
+      if (!reading.isEnding && !reading.hasMissedLines)
         return this.#goLive(socket, reading, { cursor, isRead: isStored || cursor !== after });
     }
   }
 
   /** Sends the buffered lines and joins the live topic in one synchronous step. `isRead`: line `cursor` is stored and the client has it. */
-  #goLive(socket: Socket, { live, request }: Reading, { cursor, isRead }: { cursor: number; isRead: boolean }): void {
-    const fresh = live.filter(({ id }) => id > cursor);
-    for (const frame of logFrames(fresh)) send(socket, frame, request);
+  #goLive(
+    socket: Socket,
+    { liveLines, request }: ReadState,
+    { cursor, isRead }: { cursor: number; isRead: boolean },
+  ): void {
+    const newLines = liveLines.filter(({ id }) => id > cursor);
+    for (const frame of toLogFrames(newLines)) send(socket, frame, request);
     this.#release();
-    const last = fresh.at(-1)?.id ?? (isRead ? cursor : 0);
+    const last = newLines.at(-1)?.id ?? (isRead ? cursor : 0);
     if (!socket.closing) this.#followers.join(this.#agent_id, socket, last, request.compress);
   }
 
   /** Sends lines with backpressure. Returns false when the socket has disconnected or its client has stalled. */
-  async #sendPaced(socket: Socket, reading: Reading, frames: readonly string[], evenEmpty: boolean): Promise<boolean> {
-    for (const frame of frames.length === 0 && evenEmpty ? ["[]"] : frames) {
+  async #sendPaced(
+    socket: Socket,
+    reading: ReadState,
+    frames: readonly string[],
+    sendsEmptyList: boolean,
+  ): Promise<boolean> {
+    for (const frame of frames.length === 0 && sendsEmptyList ? ["[]"] : frames) {
       if (!this.#reading) return false;
       send(socket, frame, reading.request);
       if (!(await this.#waitForRoom(socket, reading))) return false;
@@ -133,16 +142,16 @@ export class LogFollower implements SocketHandler {
     return this.#reading !== undefined;
   }
 
-  async #waitForRoom(socket: Socket, reading: Reading): Promise<boolean> {
+  async #waitForRoom(socket: Socket, reading: ReadState): Promise<boolean> {
     while (socket.waiting > PAUSE_BYTES && this.#reading && !socket.closing) {
       const { promise, resolve } = Promise.withResolvers<void>();
       reading.resume = resolve;
-      const stalled: Timer = this.#ctx.clock.after(STALL_TIMEOUT_MS, () => {
+      const stallTimer: Timer = this.#ctx.clock.after(STALL_TIMEOUT_MS, () => {
         socket.closeSlow();
         resolve();
       });
       await promise;
-      stalled.cancel();
+      stallTimer.cancel();
       reading.resume = undefined;
     }
     return this.#reading !== undefined && !socket.closing;
@@ -150,7 +159,7 @@ export class LogFollower implements SocketHandler {
 
   /** Frees the reading state once the socket is live or closed. */
   #release(): void {
-    for (const stop of this.#reading?.stops ?? []) stop();
+    for (const stop of this.#reading?.cleanups ?? []) stop();
     this.#reading = undefined;
   }
 }
@@ -159,17 +168,17 @@ const send = (socket: Socket, frame: string, { compress }: LogRequest): void => 
   socket.send(frame, compress && shouldCompress(frame));
 };
 
-const bufferLines = (reading: Reading, logs: readonly AgentLog[]): void => {
-  if (reading.missed) return;
-  for (const { output } of logs) reading.chars += output.length;
-  if (reading.chars > MAX_BUFFERED_CHARS) {
+const bufferLines = (reading: ReadState, logs: readonly AgentLog[]): void => {
+  if (reading.hasMissedLines) return;
+  for (const { output } of logs) reading.liveCharCount += output.length;
+  if (reading.liveCharCount > MAX_BUFFERED_CHARS) {
     clearBuffer(reading);
-    reading.missed = true;
-  } else reading.live.push(...logs);
+    reading.hasMissedLines = true;
+  } else reading.liveLines.push(...logs);
 };
 
-const clearBuffer = (reading: Reading): void => {
-  reading.live = [];
-  reading.chars = 0;
-  reading.missed = false;
+const clearBuffer = (reading: ReadState): void => {
+  reading.liveLines = [];
+  reading.liveCharCount = 0;
+  reading.hasMissedLines = false;
 };

@@ -5,7 +5,7 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket } from "../http/socket.ts";
 import { LogHistory } from "./log-history.ts";
-import { LogPages, logFrames } from "./log-pages.ts";
+import { LogPages, toLogFrames } from "./log-pages.ts";
 
 /** Shorter frames are sent uncompressed, because compressing them costs more than it saves. */
 const MIN_COMPRESSED_CHARS = 1024;
@@ -20,7 +20,7 @@ type FollowedAgent = {
   readonly id: string;
   readonly sockets: Set<Socket>;
   /** Clients that have just joined, with the last line that each has read from the store: a line can be stored before it is published. */
-  readonly fresh: Map<Socket, number>;
+  readonly lastReadIds: Map<Socket, number>;
   readonly stop: () => void;
 };
 
@@ -48,17 +48,17 @@ export class LogFollowers {
   join(agent_id: string, socket: Socket, cursor: number, compress: boolean): void {
     let followed = this.#followedAgents.get(agent_id);
     if (!followed) {
-      followed = { id: agent_id, sockets: new Set(), fresh: new Map(), stop: this.#listen(agent_id) };
+      followed = { id: agent_id, sockets: new Set(), lastReadIds: new Map(), stop: this.#listen(agent_id) };
       this.#followedAgents.set(agent_id, followed);
     }
     followed.sockets.add(socket);
-    followed.fresh.set(socket, cursor);
+    followed.lastReadIds.set(socket, cursor);
     socket.follow(toTopic(agent_id, compress));
   }
 
   leave(agent_id: string, socket: Socket): void {
     const followed = this.#followedAgents.get(agent_id);
-    followed?.fresh.delete(socket);
+    followed?.lastReadIds.delete(socket);
     if (!followed?.sockets.delete(socket) || followed.sockets.size > 0) return;
     followed.stop();
     this.#followedAgents.delete(agent_id);
@@ -69,54 +69,54 @@ export class LogFollowers {
     try {
       await this.#ctx.agents.ask(agent_id, "settle", {});
     } catch (error) {
-      log("agents").debug("an agent went before its last lines were read", { error });
+      log("agents").debug("an agent was replaced before its last lines were read", { error });
     }
   }
 
   #listen(agent_id: string): () => void {
     const { topics } = this.#ctx;
-    const stops = [
+    const unsubscribes = [
       topics.subscribe("agent_logs", agent_id, ({ logs }) => this.#publish(agent_id, logs)),
       topics.subscribe("agent_logs_missed", agent_id, () => this.#disconnectAll(agent_id)),
       topics.subscribe("agent_gone", agent_id, () => void this.#end(agent_id)),
     ];
     return () => {
-      for (const stop of stops) stop();
+      for (const unsubscribe of unsubscribes) unsubscribe();
     };
   }
 
   #publish(agent_id: string, logs: readonly AgentLog[]): void {
     const { sockets } = this.#ctx;
-    const compressed = toTopic(agent_id, true);
-    const plain = toTopic(agent_id, false);
-    const crowd = sockets.countFollowers(compressed);
-    if (crowd + sockets.countFollowers(plain) === 0) return;
-    const back = this.#setAside(agent_id, logs);
-    for (const frame of logFrames(logs)) {
-      sockets.publish(compressed, frame, crowd <= MIN_COMPRESSED_FOLLOWERS && shouldCompress(frame));
-      sockets.publish(plain, frame);
+    const compressedTopic = toTopic(agent_id, true);
+    const plainTopic = toTopic(agent_id, false);
+    const compressedCount = sockets.countFollowers(compressedTopic);
+    if (compressedCount + sockets.countFollowers(plainTopic) === 0) return;
+    const rejoinAll = this.#unfollowAhead(agent_id, logs);
+    for (const frame of toLogFrames(logs)) {
+      sockets.publish(compressedTopic, frame, compressedCount <= MIN_COMPRESSED_FOLLOWERS && shouldCompress(frame));
+      sockets.publish(plainTopic, frame);
     }
-    for (const join of back) join();
+    for (const rejoin of rejoinAll) rejoin();
   }
 
   /**
    * Unfollows the sockets that have already read some of these lines, and sends them only the lines they lack. Returns functions that make
    * the sockets follow again.
    */
-  #setAside(agent_id: string, logs: readonly AgentLog[]): (() => void)[] {
-    const fresh = this.#followedAgents.get(agent_id)?.fresh ?? new Map<Socket, number>();
-    const back: (() => void)[] = [];
-    for (const [socket, cursor] of fresh) {
-      if ((logs[0]?.id ?? 0) > cursor) fresh.delete(socket);
+  #unfollowAhead(agent_id: string, logs: readonly AgentLog[]): (() => void)[] {
+    const lastReadIds = this.#followedAgents.get(agent_id)?.lastReadIds ?? new Map<Socket, number>();
+    const rejoinAll: (() => void)[] = [];
+    for (const [socket, cursor] of lastReadIds) {
+      if ((logs[0]?.id ?? 0) > cursor) lastReadIds.delete(socket);
       else {
         const topics = socket.unfollow();
-        for (const frame of logFrames(logs.filter(({ id }) => id > cursor))) socket.send(frame);
-        back.push(() => {
+        for (const frame of toLogFrames(logs.filter(({ id }) => id > cursor))) socket.send(frame);
+        rejoinAll.push(() => {
           for (const topic of socket.closing ? [] : topics) socket.follow(topic);
         });
       }
     }
-    return back;
+    return rejoinAll;
   }
 
   /** Closes all followers. A client that reconnects with the last ID it has seen gets the lines it missed. */

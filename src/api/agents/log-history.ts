@@ -2,7 +2,7 @@
 // page never changes, so it is cached. One page is sent per turn of the event loop, so that live lines and other requests are not delayed
 // (rule LG-24).
 import { TurnThrottle } from "#base/loop-pacing.ts";
-import { type LogPages, logFrames, PAGE_LINES } from "./log-pages.ts";
+import { type LogPages, PAGE_LINES, toLogFrames } from "./log-pages.ts";
 
 export type HistoryPage = {
   frames: readonly string[];
@@ -12,7 +12,7 @@ export type HistoryPage = {
   isFull: boolean;
 };
 
-type Reading = { page: Promise<HistoryPage>; begun: number };
+type PendingPage = { page: Promise<HistoryPage>; order: number };
 
 /** Maximum characters of cached frames, over all agents. */
 const MAX_CACHED_CHARS = 4 * 1024 * 1024;
@@ -22,11 +22,11 @@ export class LogHistory {
   readonly #turns = new TurnThrottle();
   /** Number of clients that are reading an agent's history. */
   readonly #readers = new Map<number, number>();
-  readonly #readings = new Map<string, Reading>();
+  readonly #pendingPages = new Map<string, PendingPage>();
   /** Full pages, least recently used first. */
-  readonly #cached = new Map<string, HistoryPage>();
+  readonly #cachedPages = new Map<string, HistoryPage>();
   #cachedChars = 0;
-  #order = 0;
+  #lastOrder = 0;
 
   constructor(pages: LogPages) {
     this.#pages = pages;
@@ -35,13 +35,15 @@ export class LogHistory {
   /** Returns the page after line `after`. Up to the page's limit, it contains every line committed before the call. */
   async page(agent_id: string, agent_key: number, after: number): Promise<HistoryPage> {
     const key = `${agent_key}:${after}`;
-    const requested = ++this.#order;
+    const requestOrder = ++this.#lastOrder;
     for (;;) {
-      const kept = this.#use(key);
-      const reading = kept ? undefined : (this.#readings.get(key) ?? this.#read(key, agent_id, agent_key, after));
-      const page = kept ?? (await reading?.page);
+      const cachedPage = this.#touch(key);
+      const pending = cachedPage
+        ? undefined
+        : (this.#pendingPages.get(key) ?? this.#read(key, agent_id, agent_key, after));
+      const page = cachedPage ?? (await pending?.page);
       // A page that is not full may only be used by callers that asked before it was read.
-      if (!page || !(page.isFull || (reading && reading.begun > requested))) continue;
+      if (!page || !(page.isFull || (pending && pending.order > requestOrder))) continue;
       await this.#turns.next();
       return page;
     }
@@ -53,55 +55,55 @@ export class LogHistory {
   hold(agent_key: number): () => void {
     this.#readers.set(agent_key, (this.#readers.get(agent_key) ?? 0) + 1);
     return () => {
-      const left = (this.#readers.get(agent_key) ?? 1) - 1;
-      if (left > 0) this.#readers.set(agent_key, left);
+      const readerCount = (this.#readers.get(agent_key) ?? 1) - 1;
+      if (readerCount > 0) this.#readers.set(agent_key, readerCount);
       else this.#evict(agent_key);
     };
   }
 
   #evict(agent_key: number): void {
     this.#readers.delete(agent_key);
-    for (const key of [...this.#cached.keys()]) if (key.startsWith(`${agent_key}:`)) this.#drop(key);
+    for (const key of [...this.#cachedPages.keys()]) if (key.startsWith(`${agent_key}:`)) this.#drop(key);
   }
 
-  #read(key: string, agent_id: string, agent_key: number, after: number): Reading {
-    const reading: Reading = { begun: ++this.#order, page: this.#loadPage(agent_id, agent_key, after) };
-    this.#readings.set(key, reading);
-    const onDone = (): void => void this.#readings.delete(key);
-    reading.page.then((page) => {
+  #read(key: string, agent_id: string, agent_key: number, after: number): PendingPage {
+    const pending: PendingPage = { order: ++this.#lastOrder, page: this.#loadPage(agent_id, agent_key, after) };
+    this.#pendingPages.set(key, pending);
+    const onDone = (): void => void this.#pendingPages.delete(key);
+    pending.page.then((page) => {
       onDone();
       if (page.isFull && this.#readers.has(agent_key)) this.#cache(key, page);
     }, onDone);
-    return reading;
+    return pending;
   }
 
   async #loadPage(agent_id: string, agent_key: number, after: number): Promise<HistoryPage> {
     const rows = await this.#pages.read(agent_key, after, Number.MAX_SAFE_INTEGER);
-    const frames = logFrames(await this.#pages.toLogs(agent_id, rows));
+    const frames = toLogFrames(await this.#pages.toLogs(agent_id, rows));
     return { frames, last: rows.at(-1)?.id, isFull: rows.length === PAGE_LINES };
   }
 
-  #use(key: string): HistoryPage | undefined {
-    const page = this.#cached.get(key);
+  #touch(key: string): HistoryPage | undefined {
+    const page = this.#cachedPages.get(key);
     if (!page) return undefined;
-    this.#cached.delete(key);
-    this.#cached.set(key, page);
+    this.#cachedPages.delete(key);
+    this.#cachedPages.set(key, page);
     return page;
   }
 
   #cache(key: string, page: HistoryPage): void {
-    this.#cached.set(key, page);
+    this.#cachedPages.set(key, page);
     this.#cachedChars += countChars(page);
-    for (const first of this.#cached.keys()) {
+    for (const oldestKey of this.#cachedPages.keys()) {
       if (this.#cachedChars <= MAX_CACHED_CHARS) return;
-      this.#drop(first);
+      this.#drop(oldestKey);
     }
   }
 
   #drop(key: string): void {
-    const page = this.#cached.get(key);
+    const page = this.#cachedPages.get(key);
     if (!page) return;
-    this.#cached.delete(key);
+    this.#cachedPages.delete(key);
     this.#cachedChars -= countChars(page);
   }
 }

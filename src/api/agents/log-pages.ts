@@ -16,7 +16,7 @@ export const FRAME_CHARS = 96 * 1024;
 /** Pages read concurrently by all history readers. Further reads wait, so that many readers cannot fill the store's queue. */
 const MAX_CONCURRENT_READS = 4;
 
-type Source = { id: string; display_name: string };
+type LogSource = { id: string; display_name: string };
 
 export class LogPages {
   readonly #store: Store;
@@ -38,7 +38,7 @@ export class LogPages {
   }
 
   /** Returns an agent's log sources by integer key. */
-  async sources(agent_id: string): Promise<Map<number, Source>> {
+  async loadSources(agent_id: string): Promise<Map<number, LogSource>> {
     const rows = await this.#store.all(listLogSources({ agent_id }));
     return new Map(rows.map(({ key, id, display_name }) => [key, { id, display_name }]));
   }
@@ -46,7 +46,7 @@ export class LogPages {
   /** Returns stored lines as callers see them. */
   async toLogs(agent_id: string, rows: readonly AgentLogRow[]): Promise<AgentLog[]> {
     if (rows.length === 0) return [];
-    const sources = await this.sources(agent_id);
+    const sources = await this.loadSources(agent_id);
     return rows.map((row) => ({
       id: row.id,
       created_at: toRfc3339(row.created_at),
@@ -58,19 +58,19 @@ export class LogPages {
 }
 
 /** Returns lines as JSON arrays of at most about FRAME_CHARS each; an empty list for no lines. */
-export const logFrames = (logs: readonly AgentLog[]): string[] => {
+export const toLogFrames = (logs: readonly AgentLog[]): string[] => {
   const frames: string[] = [];
-  let from = 0;
-  let size = 0;
+  let start = 0;
+  let charCount = 0;
   for (let i = 0; i < logs.length; i++) {
     const { length } = (logs[i] as AgentLog).output;
-    if (i > from && size + length > FRAME_CHARS) {
-      frames.push(JSON.stringify(logs.slice(from, i)));
-      from = i;
-      size = 0;
+    if (i > start && charCount + length > FRAME_CHARS) {
+      frames.push(JSON.stringify(logs.slice(start, i)));
+      start = i;
+      charCount = 0;
     }
-    size += length;
+    charCount += length;
   }
-  if (logs.length > from) frames.push(JSON.stringify(from === 0 ? logs : logs.slice(from)));
+  if (logs.length > start) frames.push(JSON.stringify(start === 0 ? logs : logs.slice(start)));
   return frames;
 };

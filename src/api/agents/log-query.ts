@@ -28,7 +28,7 @@ export type LogRequest = {
  * Parses the query. Rejects with 400 and names every parameter that is invalid or conflicts with another. A flag without a value, as
  * upstream clients send it, means true (facts/wire 0).
  */
-export const logRequest = (query: Static<typeof LogQuery>): LogRequest => {
+export const parseLogRequest = (query: Static<typeof LogQuery>): LogRequest => {
   const problems: Validation[] = [];
   const isSet = (text: string | undefined): boolean => text === "" || parseFlag(text);
   const follow = isSet(query.follow);

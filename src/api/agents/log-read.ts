@@ -16,38 +16,39 @@ export const readLogs = async (
   pages: LogPages,
   agent: AgentAccessRow,
   request: LogRequest,
-  plain: boolean,
+  isPlain: boolean,
 ): Promise<Response> => {
   const parts: string[] = [];
-  const text = request.format === "text" ? makeFormatter(await pages.sources(agent.agent_id), agent, plain) : undefined;
+  const formatRow =
+    request.format === "text" ? makeFormatter(await pages.loadSources(agent.agent_id), agent, isPlain) : undefined;
   let after = request.after;
-  let chars = 0;
-  for (let lines = 0; lines < MAX_LINES && chars < MAX_CHARS; lines += PAGE_LINES) {
+  let charCount = 0;
+  for (let lineCount = 0; lineCount < MAX_LINES && charCount < MAX_CHARS; lineCount += PAGE_LINES) {
     const rows = await pages.read(agent.agent_key, after, request.before);
-    for (const { output } of rows) chars += output.length;
-    if (text) parts.push(...rows.map(text));
+    for (const { output } of rows) charCount += output.length;
+    if (formatRow) parts.push(...rows.map(formatRow));
     else if (rows.length > 0) parts.push(JSON.stringify(await pages.toLogs(agent.agent_id, rows)).slice(1, -1));
     if (rows.length < PAGE_LINES) break;
     after = (rows.at(-1) as AgentLogRow).id;
   }
-  return text
+  return formatRow
     ? new Response(parts.join(""), { headers: { "content-type": "text/plain; charset=utf-8" } })
     : new Response(`[${parts.join(",")}]`, { headers: { "content-type": "application/json; charset=utf-8" } });
 };
 
 /** ANSI colors of the levels, dim to red. */
-const COLOURS = ["\x1b[90m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[31m"];
+const COLORS = ["\x1b[90m", "\x1b[36m", "\x1b[32m", "\x1b[33m", "\x1b[31m"];
 const RESET = "\x1b[0m";
 
 const makeFormatter = (
   sources: ReadonlyMap<number, { display_name: string }>,
   agent: AgentAccessRow,
-  plain: boolean,
+  isPlain: boolean,
 ): ((row: AgentLogRow) => string) => {
   return ({ created_at, level, source, output }) => {
     const name = LOG_LEVELS[level] as string;
-    const shown = plain ? name : `${COLOURS[level]}${name}${RESET}`;
-    const from = `agent.${agent.agent_name}|${sources.get(source)?.display_name ?? DEFAULT_SOURCE.display_name}`;
-    return `${toRfc3339(created_at)} [${shown}] [${from}] ${output}\n`;
+    const levelText = isPlain ? name : `${COLORS[level]}${name}${RESET}`;
+    const sourceText = `agent.${agent.agent_name}|${sources.get(source)?.display_name ?? DEFAULT_SOURCE.display_name}`;
+    return `${toRfc3339(created_at)} [${levelText}] [${sourceText}] ${output}\n`;
   };
 };

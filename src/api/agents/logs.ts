@@ -12,9 +12,9 @@ import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { LogFollower } from "./log-follower.ts";
 import { LogFollowers } from "./log-followers.ts";
-import { LogQuery, logRequest } from "./log-query.ts";
+import { LogQuery, parseLogRequest } from "./log-query.ts";
 import { readLogs } from "./log-read.ts";
-import { endpointRemoved } from "./me.ts";
+import { makeRemovedError } from "./me.ts";
 
 const tags = ["Agents"];
 const path = t.Object({ workspaceagent: t.String({ format: "uuid", description: "The ID of the agent." }) });
@@ -26,7 +26,7 @@ export const agentLogs = (ctx: ApiContext) => {
     .get(
       "/:workspaceagent/logs",
       async ({ caller, params, query, request }) => {
-        const requested = logRequest(query);
+        const requested = parseLogRequest(query);
         const agent = await loadAgent(ctx.store, params.workspaceagent, caller);
         if (!requested.follow) return await readLogs(followers.pages, agent, requested, caller.compat);
         const access = workspaceAccess(ctx, agent.workspace_id, canSeeWorkspace);
@@ -55,7 +55,7 @@ export const agentLogs = (ctx: ApiContext) => {
     .get(
       "/:workspaceagent/startup-logs",
       () => {
-        throw endpointRemoved("{workspaceagent}/logs");
+        throw makeRemovedError("{workspaceagent}/logs");
       },
       {
         user: true,

@@ -24,12 +24,12 @@ export const agentReports = (ctx: ApiContext) =>
       "/log-source",
       async ({ caller, body, status }) => {
         // Invalid values are cleaned instead of rejected: an agent cannot fix them, and its log lines must not be lost because of them.
-        const shown = { display_name: toLine(body.display_name ?? ""), icon: toIcon(body.icon ?? "") };
-        await ctx.agents.ask(caller.agent_id, "createLogSource", { ...body, ...shown });
+        const cleaned = { display_name: toLine(body.display_name ?? ""), icon: toIcon(body.icon ?? "") };
+        await ctx.agents.ask(caller.agent_id, "createLogSource", { ...body, ...cleaned });
         const source = {
           id: body.id,
           workspace_agent_id: caller.agent_id,
-          ...shown,
+          ...cleaned,
           created_at: toRfc3339(ctx.clock.now()),
         };
         return caller.compat ? status(201, source) : source;
@@ -57,7 +57,7 @@ export const agentReports = (ctx: ApiContext) =>
           logs: body.logs,
           batch_id: toBatchName(request, body),
         });
-        if (outcome === "overflow") throw logLimitReached(ctx.config.agent_log_limit);
+        if (outcome === "overflow") throw makeLogLimitError(ctx.config.agent_log_limit);
         return STORED;
       },
       {
@@ -88,7 +88,7 @@ export const agentReports = (ctx: ApiContext) =>
     .get(
       "/gitauth",
       () => {
-        throw endpointRemoved("me/external-auth");
+        throw makeRemovedError("me/external-auth");
       },
       {
         agent: true,
@@ -114,11 +114,11 @@ const toBatchName = (request: Request, body: object): string | undefined => {
 const STORED: Generic = { message: "Logs stored." };
 
 /** Rejects with 413 once an agent has stored as many log bytes as allowed; the agent then stops sending. */
-const logLimitReached = (limit: number): AppError =>
+const makeLogLimitError = (limit: number): AppError =>
   new AppError("too_large", "Agent log storage limit exceeded.", {
     detail: `Maximum is ${limit} bytes of output for each agent.`,
   });
 
 /** Rejects with 410 for endpoints the specification marks as removed. */
-export const endpointRemoved = (replacement: string): AppError =>
+export const makeRemovedError = (replacement: string): AppError =>
   new AppError("gone", "This endpoint has been removed.", { detail: `Use workspaceagents/${replacement}.` });

@@ -9,11 +9,11 @@ import type { ApiContext } from "../context.ts";
 
 export interface MetadataWatcher {
   /** Receives all of the agent's metadata as one line of JSON. */
-  data(json: string): void;
+  onData(json: string): void;
   /** Called when the metadata cannot be read; the read is retried. */
-  failed(): void;
+  onError(): void;
   /** Called when a newer build has taken over, so nothing changes any more. */
-  gone(): void;
+  onReplaced(): void;
 }
 
 const CHECK_INTERVAL_MS = 1_000;
@@ -34,10 +34,11 @@ export class MetadataWatchers {
       watched = new WatchedAgent(this.#ctx, agent_id);
       this.#watchedAgents.set(agent_id, watched);
     }
-    const one = watched;
-    one.add(watcher);
+    const watchedAgent = watched;
+    watchedAgent.add(watcher);
     return () => {
-      if (one.remove(watcher) && this.#watchedAgents.get(agent_id) === one) this.#watchedAgents.delete(agent_id);
+      if (watchedAgent.remove(watcher) && this.#watchedAgents.get(agent_id) === watchedAgent)
+        this.#watchedAgents.delete(agent_id);
     };
   }
 }
@@ -62,7 +63,7 @@ class WatchedAgent {
         this.#change++;
       }),
       ctx.topics.subscribe("agent_gone", agent_id, () => {
-        for (const watcher of [...this.#lastSent.keys()]) watcher.gone();
+        for (const watcher of [...this.#lastSent.keys()]) watcher.onReplaced();
       }),
     ];
   }
@@ -77,7 +78,7 @@ class WatchedAgent {
     this.#lastSent.delete(watcher);
     if (this.#lastSent.size > 0) return false;
     this.#timer.cancel();
-    for (const leave of this.#unsubscribes.splice(0)) leave();
+    for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
     return true;
   }
 
@@ -95,8 +96,8 @@ class WatchedAgent {
     const json = await this.#read();
     for (const watcher of watchers) {
       if (!this.#lastSent.has(watcher)) continue;
-      if (json === undefined) watcher.failed();
-      else watcher.data(json);
+      if (json === undefined) watcher.onError();
+      else watcher.onData(json);
     }
   }
 

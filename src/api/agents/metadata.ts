@@ -31,15 +31,15 @@ export const agentMetadata = (ctx: ApiContext) => {
       async ({ caller, params, request }) => {
         const { agent_id, access } = await findWatchable(params.workspaceagent, caller);
         return eventStream(ctx, request, (stream) => {
-          const leave = watchers.watch(agent_id, {
-            data: (json) => stream.send("data", json),
-            failed: () => stream.send("error", UNREADABLE),
-            gone: () => stream.end(),
+          const unwatchMetadata = watchers.watch(agent_id, {
+            onData: (json) => stream.send("data", json),
+            onError: () => stream.send("error", UNREADABLE),
+            onReplaced: () => stream.end(),
           });
-          const signOut = watchAccess(ctx, caller, access, () => stream.end());
+          const unwatchAccess = watchAccess(ctx, caller, access, () => stream.end());
           return () => {
-            leave();
-            signOut();
+            unwatchMetadata();
+            unwatchAccess();
           };
         });
       },
@@ -66,8 +66,8 @@ export const agentMetadata = (ctx: ApiContext) => {
       async ({ caller, params, request }) => {
         const { agent_id, access } = await findWatchable(params.workspaceagent, caller);
         const handler = new MetadataSocket(watchers, agent_id);
-        const closing = closeWhenAccessLost(ctx, caller, access, handler);
-        return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
+        const guardedSocket = closeWhenAccessLost(ctx, caller, access, handler);
+        return ctx.sockets.upgrade(request, guardedSocket, { who: caller.user_id });
       },
       {
         user: true,
@@ -100,9 +100,9 @@ class MetadataSocket implements SocketHandler {
 
   open(socket: Socket): void {
     this.#unsubscribe = this.#watchers.watch(this.#agentId, {
-      data: (json) => socket.send(`{"type":"data","data":${json}}`, true),
-      failed: () => socket.send(`{"type":"error","data":${UNREADABLE}}`),
-      gone: () => socket.close(CLOSE.goingAway, "a newer build has taken over"),
+      onData: (json) => socket.send(`{"type":"data","data":${json}}`, true),
+      onError: () => socket.send(`{"type":"error","data":${UNREADABLE}}`),
+      onReplaced: () => socket.close(CLOSE.goingAway, "a newer build has taken over"),
     });
   }
 

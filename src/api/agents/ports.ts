@@ -14,7 +14,7 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const TIMEOUT_MS = 30_000;
-const MAX_ANSWER = 1024 * 1024;
+const MAX_ANSWER_BYTES = 1024 * 1024;
 
 export const agentPorts = (ctx: ApiContext) =>
   routes()
@@ -53,7 +53,7 @@ const requestListeningPorts = async (
     const request = { method: "GET", path: "/api/v0/listening-ports", signal: timeout.signal };
     const response = await ctx.agentHttp.request(agent_id, request);
     response.reserve = reserve;
-    const answer = await response.json(MAX_ANSWER);
+    const answer = await response.json(MAX_ANSWER_BYTES);
     if (response.status === 200 && Value.Check(ListeningPorts, answer))
       return Value.Clean(ListeningPorts, answer) as ListeningPorts;
     throw new AppError("overloaded", "The agent could not list its ports.", {

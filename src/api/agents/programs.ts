@@ -12,9 +12,9 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const tags = ["Agents"];
-const SUMS = "SHA256SUMS";
+const CHECKSUMS_FILE = "SHA256SUMS";
 
-const systems = t.Object({
+const systemParams = t.Object({
   os: t.Union(
     INIT_SYSTEMS.map((one) => t.Literal(one)),
     { description: "The operating system." },
@@ -28,8 +28,8 @@ const systems = t.Object({
 const textResponse = (content: string, type = "text/plain; charset=utf-8"): Response =>
   new Response(content, { headers: { "content-type": type } });
 
-const scriptAt = {
-  params: systems,
+const scriptOptions = {
+  params: systemParams,
   response: { 200: t.String({ description: "A shell script, or a PowerShell script for Windows." }), ...fails(400) },
   detail: operation({
     tags,
@@ -45,14 +45,14 @@ const scriptAt = {
 
 /** Routes below the root of the access URL, where workspace scripts look for them. */
 export const agentProgramFiles = (ctx: ApiContext) => {
-  const packed = new PackedPrograms(ctx.config.data_dir);
+  const packedPrograms = new PackedPrograms(ctx.config.data_dir);
   return routes()
     .get(
       "/bin/:file",
       async ({ params: { file }, request }) => {
-        if (file === SUMS) {
-          const all = await listAgentPrograms(ctx.config);
-          return textResponse([...all].map(([name, { sha256 }]) => `${sha256}  ${name}\n`).join(""));
+        if (file === CHECKSUMS_FILE) {
+          const programs = await listAgentPrograms(ctx.config);
+          return textResponse([...programs].map(([name, { sha256 }]) => `${sha256}  ${name}\n`).join(""));
         }
         const program = await findAgentProgram(ctx.config, file);
         if (!program) throw notFound();
@@ -69,11 +69,11 @@ export const agentProgramFiles = (ctx: ApiContext) => {
         if (tags.some((tag) => matchesEtag(request, tag))) {
           return new Response(null, { status: 304, headers });
         }
-        const coding = chooseEncoding(request.headers.get("accept-encoding"), ["gzip"] as const);
-        const twin = coding && packed.find(program);
-        if (!twin) return new Response(Bun.file(program.path), { headers });
-        const tagged = { ...headers, etag: `"${program.sha256}-${coding}"`, "content-encoding": coding };
-        return new Response(Bun.file(twin), { headers: tagged });
+        const encoding = chooseEncoding(request.headers.get("accept-encoding"), ["gzip"] as const);
+        const packedPath = encoding && packedPrograms.find(program);
+        if (!packedPath) return new Response(Bun.file(program.path), { headers });
+        const packedHeaders = { ...headers, etag: `"${program.sha256}-${encoding}"`, "content-encoding": encoding };
+        return new Response(Bun.file(packedPath), { headers: packedHeaders });
       },
       {
         params: t.Object({
@@ -98,7 +98,7 @@ export const agentProgramFiles = (ctx: ApiContext) => {
     .get(
       "/init-script/:os/:arch",
       ({ params: { os, arch } }) => textResponse(renderInitScript(os, arch, ctx.accessUrl.href)),
-      scriptAt,
+      scriptOptions,
     );
 };
 
@@ -107,5 +107,5 @@ export const initScripts = (ctx: ApiContext) =>
   routes().get(
     "/init-script/:os/:arch",
     ({ params: { os, arch } }) => textResponse(renderInitScript(os, arch, ctx.accessUrl.href)),
-    scriptAt,
+    scriptOptions,
   );

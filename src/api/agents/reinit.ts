@@ -26,11 +26,11 @@ export const agentReinit = (ctx: ApiContext) =>
     .get(
       "/me/reinit",
       async ({ caller, query, request }) => {
-        const isDurable = parseFlag(query.wait);
+        const includesKnownClaim = parseFlag(query.wait);
         const claim = new Claim(ctx, caller, request);
         try {
           // The subscription must exist before this read, or a claim made in between would be lost.
-          await claim.checkState(isDurable);
+          await claim.checkState(includesKnownClaim);
           if (acceptsEvents(request, caller)) return streamEvents(ctx, request, claim);
           ctx.requests.exempt(request);
           return await claim.waitForEvent(request.signal);
@@ -56,7 +56,7 @@ export const agentReinit = (ctx: ApiContext) =>
       },
     );
 
-const nothingToWaitFor = (): AppError => conflict("There is no pending claim for this workspace.");
+const makeNoClaimError = (): AppError => conflict("There is no pending claim for this workspace.");
 
 /** Upstream agents read events without sending the Accept header. */
 const acceptsEvents = (request: Request, { compat }: AgentCaller): boolean =>
@@ -71,11 +71,11 @@ const streamEvents = (ctx: ApiContext, request: Request, claim: Claim): Response
     return () => claim.dispose();
   });
 
-/** `unheard`: true while the agent that the claim created has not reported anything. */
+/** `isSilent`: true while the agent that the claim created has not reported anything. */
 type ClaimState =
   | { readonly phase: "waiting" }
   | { readonly phase: "none" }
-  | { readonly phase: "done"; readonly owner_id: string; readonly unheard: boolean };
+  | { readonly phase: "done"; readonly owner_id: string; readonly isSilent: boolean };
 
 /**
  * Waits until a workspace is claimed and the claim's build has succeeded (resolves with the event), or until that can no longer happen
@@ -112,22 +112,22 @@ class Claim {
   }
 
   /**
-   * Checks the stored state. Throws 409 when there is nothing to wait for. Reports a finished claim if `isDurable`, or if the new agent has
-   * not started and therefore cannot know of the claim, even if an earlier call returned it.
+   * Checks the stored state. Throws 409 when there is nothing to wait for. Reports a finished claim if `includesKnownClaim`, or if the new
+   * agent has not started and therefore cannot know of the claim, even if an earlier call returned it.
    */
-  async checkState(isDurable: boolean): Promise<void> {
-    const found = await this.#findState();
-    if (this.#isOver || found.phase === "waiting") return;
-    if (found.phase === "none") throw nothingToWaitFor();
-    if (!isDurable && !found.unheard) throw nothingToWaitFor();
-    this.#onClaimed(found.owner_id);
+  async checkState(includesKnownClaim: boolean): Promise<void> {
+    const state = await this.#findState();
+    if (this.#isOver || state.phase === "waiting") return;
+    if (state.phase === "none") throw makeNoClaimError();
+    if (!includesKnownClaim && !state.isSilent) throw makeNoClaimError();
+    this.#onClaimed(state.owner_id);
   }
 
   async #recheck(): Promise<void> {
     try {
-      const found = await this.#findState();
-      if (found.phase === "done") this.#onClaimed(found.owner_id);
-      else if (found.phase === "none") this.#settle(undefined);
+      const state = await this.#findState();
+      if (state.phase === "done") this.#onClaimed(state.owner_id);
+      else if (state.phase === "none") this.#settle(undefined);
     } catch {
       // The client retries and gets the state that is stored by then.
       this.#settle(undefined);
@@ -146,7 +146,7 @@ class Claim {
     if (isActive(job)) return { phase: "waiting" };
     if (toJobStatus(job) !== "succeeded") return { phase: "none" };
     const agent = isLatest(current) ? await store.get(findAgent({ id: current.agent_id })) : undefined;
-    return { phase: "done", owner_id: current.owner_id, unheard: !agent || agent.lifecycle_state === "created" };
+    return { phase: "done", owner_id: current.owner_id, isSilent: !agent || agent.lifecycle_state === "created" };
   }
 
   #onClaimed(owner_id: string): void {
@@ -165,6 +165,6 @@ class Claim {
   }
 
   dispose(): void {
-    for (const one of this.#cleanups.splice(0)) one();
+    for (const cleanUp of this.#cleanups.splice(0)) cleanUp();
   }
 }

@@ -20,12 +20,12 @@ import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 /** The client is paused when this much input is waiting for the workspace, and resumed below half of it. */
 const PAUSE_BYTES = 256 * 1024;
 /** A client that sends more despite being paused is disconnected. */
-const MAX_WAITING = 4 * MAX_INPUT;
+const MAX_WAITING_BYTES = 4 * MAX_INPUT;
 /** Longer output is split, so that one message never blocks the connection. */
-const PIECE = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
 export type TerminalEvents = {
-  /** The person whose input it is. */
+  /** The user who types in the terminal. */
   readonly user_id: string;
   /** Called when the terminal has opened and for each input. */
   onActivity(): void;
@@ -43,10 +43,10 @@ export class TerminalBridge implements SocketHandler {
   readonly #drained = new Wakeup();
   readonly #inputAdded = new Wakeup();
   #input: Uint8Array[] = [];
-  #waiting = 0;
-  #isFull = false;
+  #waitingBytes = 0;
+  #isSocketFull = false;
   #isPaused = false;
-  readonly #reserved: Reservation;
+  readonly #reservation: Reservation;
   #endConnection: ((reason: string) => void) | undefined;
 
   constructor(ctx: Pick<ApiContext, "dialer">, agent_id: string, request: TerminalRequest, events: TerminalEvents) {
@@ -54,7 +54,7 @@ export class TerminalBridge implements SocketHandler {
     this.#agentId = agent_id;
     this.#request = request;
     this.#events = events;
-    this.#reserved = waitingInput.open(events.user_id);
+    this.#reservation = waitingInput.open(events.user_id);
   }
 
   open(socket: Socket): void {
@@ -73,15 +73,15 @@ export class TerminalBridge implements SocketHandler {
       socket.close(failure === "too_large" ? CLOSE.tooBig : CLOSE.policy, message);
       return;
     }
-    this.#waiting += bytes.byteLength;
-    if (this.#waiting > MAX_WAITING) {
+    this.#waitingBytes += bytes.byteLength;
+    if (this.#waitingBytes > MAX_WAITING_BYTES) {
       socket.close(CLOSE.policy, "the client sent more input than the terminal can buffer");
       return;
     }
-    const refusal = this.#reserved.tryAdd(bytes.byteLength);
+    const refusal = this.#reservation.tryAdd(bytes.byteLength);
     if (refusal !== undefined) return void socket.close(CLOSE.tryLater, refusal);
     this.#input.push(bytes);
-    if (this.#waiting > PAUSE_BYTES && !this.#isPaused) {
+    if (this.#waitingBytes > PAUSE_BYTES && !this.#isPaused) {
       this.#isPaused = true;
       socket.pause();
     }
@@ -90,14 +90,14 @@ export class TerminalBridge implements SocketHandler {
   }
 
   drain(): void {
-    this.#isFull = false;
+    this.#isSocketFull = false;
     this.#drained.wake();
   }
 
   close(_socket: Socket, _code: number, reason: string): void {
     this.#endConnection?.(reason || "the client disconnected");
     this.#closed.abort();
-    this.#reserved.release();
+    this.#reservation.release();
     this.#input = [];
     this.#inputAdded.wake();
     this.#drained.wake();
@@ -127,9 +127,12 @@ export class TerminalBridge implements SocketHandler {
       socket.close(CLOSE.normal, "the command has ended");
     } catch (error) {
       const { failure, message } = toWireError(error);
-      if (failure === "reset" && this.#isFull) socket.closeSlow();
+      if (failure === "reset" && this.#isSocketFull) socket.closeSlow();
       else
-        socket.close(CLOSE.internal, failure === "reset" ? "the agent has ended the connection" : formatGone(message));
+        socket.close(
+          CLOSE.internal,
+          failure === "reset" ? "the agent has ended the connection" : formatDisconnect(message),
+        );
     }
   }
 
@@ -142,9 +145,9 @@ export class TerminalBridge implements SocketHandler {
           continue;
         }
         await stream.write(bytes);
-        this.#waiting -= bytes.byteLength;
-        this.#reserved.reduce(bytes.byteLength);
-        if (this.#isPaused && this.#waiting < PAUSE_BYTES / 2) {
+        this.#waitingBytes -= bytes.byteLength;
+        this.#reservation.reduce(bytes.byteLength);
+        if (this.#isPaused && this.#waitingBytes < PAUSE_BYTES / 2) {
           this.#isPaused = false;
           socket.resume();
         }
@@ -156,18 +159,18 @@ export class TerminalBridge implements SocketHandler {
 
   /** Returns false when the socket has closed. */
   async #forwardOutput(socket: Socket, chunk: Uint8Array): Promise<boolean> {
-    for (let at = 0; at < chunk.byteLength; at += PIECE) {
-      while (this.#isFull && !this.#closed.signal.aborted) await this.#drained.wait();
+    for (let offset = 0; offset < chunk.byteLength; offset += PIECE_BYTES) {
+      while (this.#isSocketFull && !this.#closed.signal.aborted) await this.#drained.wait();
       if (this.#closed.signal.aborted) return false;
-      const taken = socket.transmit(chunk.subarray(at, at + PIECE));
-      if (taken === 0) return false;
-      this.#isFull = taken < 0;
+      const sentBytes = socket.transmit(chunk.subarray(offset, offset + PIECE_BYTES));
+      if (sentBytes === 0) return false;
+      this.#isSocketFull = sentBytes < 0;
     }
     return true;
   }
 }
 
-const formatGone = (message: string): string => `the agent disconnected: ${message}`;
+const formatDisconnect = (message: string): string => `the agent disconnected: ${message}`;
 
 const formatError = (error: unknown): string => {
   if (!(error instanceof AppError)) return "the terminal could not be opened";

@@ -48,18 +48,18 @@ export const agentTerminal = (ctx: ApiContext) =>
           ContainerUser: container_user,
           BackendType: parseBackend(query.backend_type, container),
         };
-        const used = trackUse(ctx, workspace_id, { reason: "terminal", agent_id, by: toActivityUser(caller) });
+        const onActivity = trackUse(ctx, workspace_id, { reason: "terminal", agent_id, by: toActivityUser(caller) });
         // Captured now, because the request's details are not available after the upgrade.
-        const by = toConnectedBy(ctx, caller, request);
-        const onOpened = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });
+        const connectedBy = toConnectedBy(ctx, caller, request);
+        const onOpened = (): End => ctx.connections.begin({ ...connectedBy, agent_id, type: "reconnecting_pty" });
         const bridge = new TerminalBridge(ctx, agent_id, terminal, {
           user_id: caller.user_id,
-          onActivity: used,
+          onActivity,
           onOpened,
         });
         const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
-        const closing = closeWhenAccessLost(ctx, caller, access, bridge);
-        return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
+        const guardedSocket = closeWhenAccessLost(ctx, caller, access, bridge);
+        return ctx.sockets.upgrade(request, guardedSocket, { who: caller.user_id });
       },
       {
         user: true,

@@ -7,7 +7,7 @@ import type { Socket } from "../http/socket.ts";
 import { YamuxConnection } from "./yamux-connection.ts";
 import { YamuxSocket } from "./yamux-socket.ts";
 
-const MAX_REFUSED = 64;
+const MAX_REFUSED_STREAMS = 64;
 
 type TunnelAgent = Pick<AgentCaller, "agent_id" | "token_generation">;
 
@@ -23,15 +23,15 @@ export class TunnelConnection extends YamuxConnection {
 
   open(socket: Socket): void {
     const { agent_id, token_generation } = this.#agent;
-    const open = new YamuxSocket(this.#ctx, socket, { agent_id, token_generation, role: "client" });
-    this.yamux = open;
-    open.onEnd(
-      this.#ctx.dialer.join(agent_id, open.session, () => open.goAway("a newer tunnel of this agent has taken over")),
+    const yamux = new YamuxSocket(this.#ctx, socket, { agent_id, token_generation, role: "client" });
+    this.yamux = yamux;
+    yamux.onEnd(
+      this.#ctx.dialer.join(agent_id, yamux.session, () => yamux.goAway("a newer tunnel of this agent has taken over")),
     );
-    void this.#refuseStreams(open);
-    open.checkSignedIn().catch((error) => {
+    void this.#refuseStreams(yamux);
+    yamux.checkSignedIn().catch((error) => {
       log("agents").warn("agent {agent_id} cannot be read: {error}", { agent_id, error });
-      open.tryLater();
+      yamux.closeForRetry();
     });
   }
 
@@ -40,12 +40,12 @@ export class TunnelConnection extends YamuxConnection {
   }
 
   /** Rejects streams from the daemon, because only the server opens streams on a tunnel, and closes a tunnel that has opened many. */
-  async #refuseStreams(open: YamuxSocket): Promise<void> {
-    for (let refused = 0; refused < MAX_REFUSED; refused++) {
-      const stream = await open.session.accept();
+  async #refuseStreams(yamux: YamuxSocket): Promise<void> {
+    for (let refusedCount = 0; refusedCount < MAX_REFUSED_STREAMS; refusedCount++) {
+      const stream = await yamux.session.accept();
       if (stream === undefined) return;
       stream.reset("The server takes no streams.");
     }
-    open.goAway("only the server opens streams");
+    yamux.goAway("only the server opens streams");
   }
 }

@@ -14,14 +14,14 @@ import { TunnelConnection } from "./tunnel-connection.ts";
 const MAX_TUNNELS_PER_MINUTE = 60;
 
 export const agentTunnel = (ctx: ApiContext) => {
-  const opened = new Throttle(ctx.clock, MAX_TUNNELS_PER_MINUTE);
+  const throttle = new Throttle(ctx.clock, MAX_TUNNELS_PER_MINUTE);
   return routes()
     .use(callers)
     .get(
       "/me/tunnel",
       ({ caller, request }) => {
         const { agent_id } = caller;
-        opened.count(agent_id);
+        throttle.count(agent_id);
         ctx.dialer.admit(agent_id, readDaemonId(request.headers));
         const limits = { who: agent_id, owner: toAgentsOwner(caller) };
         return ctx.sockets.upgrade(request, new TunnelConnection(ctx, caller), limits);

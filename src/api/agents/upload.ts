@@ -42,11 +42,11 @@ export const agentUpload = (ctx: ApiContext) =>
         const body = readBody();
         const upload = { name: parseName(name), terminal: terminal.toLowerCase(), folder, replace, body };
         const sender = { user_id: getUser(request).user_id, address: ctx.addresses.of(request) };
-        const reserved = reserveStreamedBody(request, { receiver: workspace_id, ...sender });
+        const reservation = reserveStreamedBody(request, { receiver: workspace_id, ...sender });
         try {
           return status(201, await uploadToAgent(ctx, agent_id, upload));
         } finally {
-          reserved.release();
+          reservation.release();
         }
       },
       {

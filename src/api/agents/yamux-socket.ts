@@ -13,11 +13,11 @@ export type YamuxSocketOptions = {
   /** Decides who opens streams with odd IDs. */
   readonly role: "server" | "client";
   /** Called on each heartbeat with the round-trip time of a ping. */
-  readonly alive?: (round_trip_ms: number) => void;
+  readonly onHeartbeat?: (round_trip_ms: number) => void;
 };
 
 /** Maximum unread bytes of all streams together. In a tunnel, slow clients of apps leave bytes unread. */
-const MAX_UNREAD = { server: 16 * 1024 * 1024, client: 64 * 1024 * 1024 };
+const MAX_UNREAD_BYTES = { server: 16 * 1024 * 1024, client: 64 * 1024 * 1024 };
 
 const TAKEN_OVER = "a newer build has taken over";
 /** The daemon connects again with its new token. */
@@ -32,7 +32,7 @@ export class YamuxSocket {
   readonly #cleanups: (() => void)[];
 
   constructor(ctx: Pick<ApiContext, "store" | "clock" | "topics">, socket: Socket, options: YamuxSocketOptions) {
-    const { agent_id, token_generation, role, alive } = options;
+    const { agent_id, token_generation, role, onHeartbeat } = options;
     this.#ctx = ctx;
     this.#agent_id = agent_id;
     this.#token_generation = token_generation;
@@ -43,10 +43,10 @@ export class YamuxSocket {
     this.session = new YamuxSession(this.#stream, {
       role,
       clock: ctx.clock,
-      max_unread: MAX_UNREAD[role],
+      max_unread: MAX_UNREAD_BYTES[role],
       ping_interval_ms: HEARTBEAT_MS,
       ping_timeout_ms: INACTIVITY_TIMEOUT_MS,
-      alive,
+      alive: onHeartbeat,
     });
     this.#cleanups = [ctx.topics.subscribe("agent_gone", agent_id, () => this.goAway(TAKEN_OVER))];
   }
@@ -70,7 +70,7 @@ export class YamuxSocket {
   }
 
   /** Closes the socket and makes the daemon reconnect soon. */
-  tryLater(): void {
+  closeForRetry(): void {
     this.#stream.close(CLOSE.tryLater, "the server is overloaded, retry");
   }
 

@@ -26,41 +26,41 @@ export const GATEWAY_SCOPE = "ai:use";
 
 export type GatewayCaller = {
   readonly payer: Payer;
-  readonly asker: ModelCaller;
+  readonly modelCaller: ModelCaller;
   /** Calls `end` with a reason when the token becomes invalid. Returns a function that stops listening. */
   readonly whenLost: WatchAccess;
 };
 
-type WatchAccess = (ctx: ApiContext, who: CallerDeps, end: (reason: string) => void) => () => void;
+type WatchAccess = (ctx: ApiContext, deps: CallerDeps, end: (reason: string) => void) => () => void;
 
-const unknown = (message: string): Refusal => ({ status: 401, code: "invalid_api_key", message });
+const refuseToken = (message: string): Refusal => ({ status: 401, code: "invalid_api_key", message });
 
 /** Returns the caller, or the reason for rejecting the request. */
 export const identifyGatewayCaller = async (
   request: Request,
   dialect: Dialect,
-  who: CallerDeps,
+  deps: CallerDeps,
 ): Promise<GatewayCaller | Refusal> => {
   const token = findToken(request, dialect);
   if (token === undefined) {
-    return unknown("Send a Slipway token where the provider's API key would be. Create one with the scope ai:use.");
+    return refuseToken("Send a Slipway token where the provider's API key would be. Create one with the scope ai:use.");
   }
-  if (isWorkspaceToken(token)) return identifyWorkspace(token, who);
-  return isChatToken(token) ? identifyChat(token, who) : identifyPerson(token, request, who);
+  if (isWorkspaceToken(token)) return identifyWorkspace(token, deps);
+  return isChatToken(token) ? identifyChat(token, deps) : identifyPerson(token, request, deps);
 };
 
 /** Whose access a token depends on: its workspace, its agent, and users with their roles and groups. */
-type Depends = { readonly agent_id: string; readonly workspace_id: string; readonly user_ids: readonly string[] };
+type AccessSources = { readonly agent_id: string; readonly workspace_id: string; readonly user_ids: readonly string[] };
 
 /** Checks the token again whenever access that it depends on may have ended. */
 const watchToken =
   (
-    { agent_id, workspace_id, user_ids }: Depends,
-    identifyAgain: (who: CallerDeps) => Promise<GatewayCaller | Refusal>,
+    { agent_id, workspace_id, user_ids }: AccessSources,
+    identifyAgain: (deps: CallerDeps) => Promise<GatewayCaller | Refusal>,
   ): WatchAccess =>
-  ({ topics }, who, end) => {
+  ({ topics }, deps, end) => {
     const recheck = (): void => {
-      identifyAgain(who).then(
+      identifyAgain(deps).then(
         (found) => {
           if ("status" in found) end(ENDED);
         },
@@ -97,21 +97,21 @@ const NOT_A_MEMBER: Refusal = {
   message: "The owner of this token is not a member of the organization.",
 };
 
-/** Their usage would count towards no organization's and no group's budget. */
+/** Usage of a user without an organization would not count toward any budget. */
 const NO_ORGANIZATION: Refusal = {
   status: 403,
   code: "permission_denied",
   message: "The owner of this token is not a member of any organization.",
 };
 
-const identifyWorkspace = async (token: string, who: CallerDeps): Promise<GatewayCaller | Refusal> => {
-  const agent_id = parseWorkspaceToken(who.encryption, token);
-  const agent = agent_id === undefined ? undefined : await who.store.get(findSignedInAgent({ id: agent_id }));
+const identifyWorkspace = async (token: string, deps: CallerDeps): Promise<GatewayCaller | Refusal> => {
+  const agent_id = parseWorkspaceToken(deps.encryption, token);
+  const agent = agent_id === undefined ? undefined : await deps.store.get(findSignedInAgent({ id: agent_id }));
   if (!agent || agent_id === undefined)
-    return unknown("The token of this workspace is no longer valid. Restart the workspace to get a new one.");
-  if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
+    return refuseToken("The token of this workspace is no longer valid. Restart the workspace to get a new one.");
+  if (agent.owner_status === "suspended") return refuseToken("The owner of this workspace is suspended.");
   if (agent.api_key_scope !== "all") return MODELS_DENIED;
-  const { groups, organizations } = await readMemberships(who.store, agent.owner_id);
+  const { groups, organizations } = await readMemberships(deps.store, agent.owner_id);
   if (!canWorkIn({ organizations }, agent.organization_id)) return NOT_A_MEMBER;
   return {
     payer: {
@@ -122,29 +122,29 @@ const identifyWorkspace = async (token: string, who: CallerDeps): Promise<Gatewa
       organization_id: agent.organization_id,
       template_id: agent.template_id,
     },
-    asker: { groups, template_id: agent.template_id },
-    whenLost: watchToken({ agent_id, workspace_id: agent.workspace_id, user_ids: [agent.owner_id] }, (again) =>
-      identifyWorkspace(token, again),
+    modelCaller: { groups, template_id: agent.template_id },
+    whenLost: watchToken({ agent_id, workspace_id: agent.workspace_id, user_ids: [agent.owner_id] }, (currentDeps) =>
+      identifyWorkspace(token, currentDeps),
     ),
   };
 };
 
 /** The chat's owner pays. If they do not own the workspace, the token is valid only during a turn and while they may use the workspace. */
-const identifyChat = async (token: string, who: CallerDeps): Promise<GatewayCaller | Refusal> => {
+const identifyChat = async (token: string, deps: CallerDeps): Promise<GatewayCaller | Refusal> => {
   const chatToken = parseChatToken(token);
-  const chat = chatToken && (await who.store.get(findChatPayer({ id: chatToken.chat_id })));
-  if (!chat || !matchesChatToken(who.encryption, token, { ...chatToken, owner_id: chat.owner_id })) return TOKEN_ENDED;
-  const agent = await who.store.get(findSignedInAgent({ id: chatToken.agent_id }));
+  const chat = chatToken && (await deps.store.get(findChatPayer({ id: chatToken.chat_id })));
+  if (!chat || !matchesChatToken(deps.encryption, token, { ...chatToken, owner_id: chat.owner_id })) return TOKEN_ENDED;
+  const agent = await deps.store.get(findSignedInAgent({ id: chatToken.agent_id }));
   if (!agent || agent.workspace_id !== chat.workspace_id || chat.coding_agent === null) return TOKEN_ENDED;
-  if (chat.owner_status === "suspended") return unknown("The owner of this chat is suspended.");
-  if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
+  if (chat.owner_status === "suspended") return refuseToken("The owner of this chat is suspended.");
+  if (agent.owner_status === "suspended") return refuseToken("The owner of this workspace is suspended.");
   if (agent.api_key_scope !== "all") return MODELS_DENIED;
-  const { groups, organizations } = await readMemberships(who.store, chat.owner_id);
+  const { groups, organizations } = await readMemberships(deps.store, chat.owner_id);
   if (!canWorkIn({ organizations }, chat.organization_id)) return NOT_A_MEMBER;
   if (chat.owner_id !== agent.owner_id) {
-    if (!BUSY.has(chat.status)) return CHAT_IDLE;
-    const guest = await loadCaller(who.store, chat.owner_id);
-    const workspace = await who.store.get(findWorkspaceAccessRow({ id: agent.workspace_id }));
+    if (!ACTIVE_TURN_STATUSES.has(chat.status)) return CHAT_IDLE;
+    const guest = await loadCaller(deps.store, chat.owner_id);
+    const workspace = await deps.store.get(findWorkspaceAccessRow({ id: agent.workspace_id }));
     if (!guest || !workspace || !canUseWorkspace(guest, workspace)) return WORKSPACE_DENIED;
   }
   return {
@@ -157,22 +157,22 @@ const identifyChat = async (token: string, who: CallerDeps): Promise<GatewayCall
       chat_id: chatToken.chat_id,
       root_chat_id: chat.root_chat_id,
     },
-    asker: { groups, template_id: agent.template_id },
+    modelCaller: { groups, template_id: agent.template_id },
     whenLost: watchToken(
       {
         agent_id: chatToken.agent_id,
         workspace_id: agent.workspace_id,
         user_ids: [chat.owner_id, agent.owner_id],
       },
-      (again) => identifyChat(token, again),
+      (currentDeps) => identifyChat(token, currentDeps),
     ),
   };
 };
 
-/** A turn that runs, ends, or waits for its owner. */
-const BUSY: ReadonlySet<string> = new Set(["running", "interrupting", "requires_action"]);
+/** Statuses of a chat whose turn is running, ending or waiting for the chat's owner. */
+const ACTIVE_TURN_STATUSES: ReadonlySet<string> = new Set(["running", "interrupting", "requires_action"]);
 
-const CHAT_IDLE = unknown(
+const CHAT_IDLE = refuseToken(
   "The token of this chat is valid only while a turn is running, because the workspace belongs to someone else.",
 );
 
@@ -182,7 +182,7 @@ const WORKSPACE_DENIED: Refusal = {
   message: "The owner of this chat may no longer use the workspace.",
 };
 
-const TOKEN_ENDED = unknown(
+const TOKEN_ENDED = refuseToken(
   "The token of this chat is no longer valid. It is valid until the chat or its workspace ends.",
 );
 
@@ -193,20 +193,21 @@ const toMembershipAccess = (user_id: string): Access => ({
   lost: ENDED,
 });
 
-const identifyPerson = async (token: string, request: Request, who: CallerDeps): Promise<GatewayCaller | Refusal> => {
-  const identity = await identify({ token, source: "header", compat: false }, request, who);
+const identifyPerson = async (token: string, request: Request, deps: CallerDeps): Promise<GatewayCaller | Refusal> => {
+  const identity = await identify({ token, source: "header", compat: false }, request, deps);
   if (identity instanceof AppError) {
-    const words = [identity.message, identity.detail].filter((part) => part !== "").join(" ");
+    const reason = [identity.message, identity.detail].filter((part) => part !== "").join(" ");
     return identity.kind === "unauthenticated"
-      ? unknown(words)
-      : { status: 403, code: "permission_denied", message: words };
+      ? refuseToken(reason)
+      : { status: 403, code: "permission_denied", message: reason };
   }
-  if (identity.kind === "agent") return unknown("The agent's own token cannot call models. Use the workspace's token.");
+  if (identity.kind === "agent")
+    return refuseToken("The agent's own token cannot call models. Use the workspace's token.");
   if (!hasScope(identity.scopes, GATEWAY_SCOPE)) {
     const message = `This API key cannot call models. Create one with the scope ${GATEWAY_SCOPE}.`;
     return { status: 403, code: "permission_denied", message };
   }
-  const home = await who.store.get(findHomeOrganization({ user_id: identity.user_id }));
+  const home = await deps.store.get(findHomeOrganization({ user_id: identity.user_id }));
   if (!home) return NO_ORGANIZATION;
   return {
     payer: {
@@ -217,7 +218,7 @@ const identifyPerson = async (token: string, request: Request, who: CallerDeps):
       organization_id: home.id,
       template_id: "",
     },
-    asker: { groups: identity.groups, template_id: undefined },
+    modelCaller: { groups: identity.groups, template_id: undefined },
     whenLost: (ctx, _who, end) => watchAccess(ctx, identity, toMembershipAccess(identity.user_id), end),
   };
 };

@@ -96,8 +96,8 @@ export class AiGateway {
       const endpoint = findEndpoint(dialect, request.method, rest);
       if (endpoint?.kind === "probe") return new Response(null, { status: 200 });
       return await this.#ctx.requests.run(request, async () => {
-        const answered = await this.#answer(request, dialect, endpoint);
-        return answered instanceof Response ? answered : this.#refuse(dialect, answered);
+        const result = await this.#answer(request, dialect, endpoint);
+        return result instanceof Response ? result : this.#refuse(dialect, result);
       });
     } catch (error) {
       return this.#refuse(dialect, toRefusal(error, request));
@@ -105,7 +105,7 @@ export class AiGateway {
   }
 
   #refuse(dialect: Dialect, refusal: Refusal): Response {
-    this.#metrics.refuse(dialect, refusal.code);
+    this.#metrics.countRefusal(dialect, refusal.code);
     return toRefusalResponse(dialect, refusal);
   }
 
@@ -121,7 +121,9 @@ export class AiGateway {
         message: `The gateway does not forward ${request.method} requests to this path.`,
       };
     if (endpoint.kind === "models")
-      return Response.json(presentModelList(dialect, listNames(admitted.catalog, dialect, admitted.caller.asker)));
+      return Response.json(
+        presentModelList(dialect, listNames(admitted.catalog, dialect, admitted.caller.modelCaller)),
+      );
     // Counted before the body is read, because the body is held in memory.
     const slot = await this.#calls.open(admitted.caller.payer.user_id, getMaxBodyBytes(request), request.signal);
     if ("status" in slot) return slot;
@@ -136,14 +138,24 @@ export class AiGateway {
       const body = readCallBody(endpoint, bytes);
       slot.setBodySize(bytes.byteLength);
       refuseSelection(dialect, request);
-      const targets = listTargets(catalog, dialect, body.model, caller.asker);
+      const targets = listTargets(catalog, dialect, body.model, caller.modelCaller);
       const recording = catalog.settings.recording.enabled ? new Recording(bytes) : undefined;
       const { release, setBodySize } = slot;
-      const call: Call = { request, endpoint, caller, body, targets, recording, release, setBodySize, isBegun: false };
-      const answered = targets.length === 0 ? toUnknownModel(body.model) : await this.#call(call);
+      const call: Call = {
+        request,
+        endpoint,
+        caller,
+        body,
+        targets,
+        recording,
+        release,
+        setBodySize,
+        recorderReleasesSlot: false,
+      };
+      const result = targets.length === 0 ? toUnknownModel(body.model) : await this.#call(call);
       // A call that has begun keeps its body and its slot until it has been recorded, even if its caller disconnects.
-      if (!call.isBegun || (answered instanceof Response && answered.body === null)) slot.release();
-      return answered;
+      if (!call.recorderReleasesSlot || (result instanceof Response && result.body === null)) slot.release();
+      return result;
     } catch (error) {
       slot.release();
       throw error;
@@ -186,11 +198,11 @@ export class AiGateway {
     const unwatch = caller.whenLost(this.#ctx, this.#callerDeps, (reason) => answer.leave(toCanceled(reason)));
     const span = beginGatewaySpan(call, first);
     const record = this.#recorder(call, { reserved, sentAt, span, answer, unwatch });
-    call.isBegun = true;
+    call.recorderReleasesSlot = true;
     const answering = this.#callAndPass(call, targets, { record, answer, sentAt, span });
-    const answered = await Promise.race([answering, waitForAbort(answer.callerLeft).then(() => undefined)]);
+    const result = await Promise.race([answering, waitForAbort(answer.callerLeft).then(() => undefined)]);
     // The result is undefined when the caller has disconnected. The call is then settled in the background.
-    return answered ?? this.#refuse(endpoint.dialect, answer.callerLeft.reason as Refusal);
+    return result ?? this.#refuse(endpoint.dialect, answer.callerLeft.reason as Refusal);
   }
 
   /** Calls the providers and returns the response for the caller. Settles the call when the response ends, or earlier. */
@@ -226,8 +238,8 @@ export class AiGateway {
       return await passResponse(call, result, { clock: this.#ctx.clock, record, answer, sentAt });
     } catch (error) {
       // The provider processes and charges for what it received, whether or not the caller still waits.
-      const isLeft = answer.callerLeft.aborted;
-      await record(target, { outcome: isLeft ? "aborted" : "failed", was_begun: isLeft });
+      const hasCallerLeft = answer.callerLeft.aborted;
+      await record(target, { outcome: hasCallerLeft ? "aborted" : "failed", was_begun: hasCallerLeft });
       throw error;
     }
   }
@@ -327,15 +339,15 @@ export class AiGateway {
     { reserved, sentAt, span, answer, unwatch }: RecordedCall,
   ): Recorder {
     let isSettled = false;
-    return async (target, ended) => {
+    return async (target, partialResult) => {
       if (isSettled) return;
       isSettled = true;
       const isCutShort = answer.isCutShort && mayHideCost(endpoint, target);
       release();
       unwatch();
-      if (span) endGatewaySpan(span, target, ended);
+      if (span) endGatewaySpan(span, target, partialResult);
       const duration_ms = Math.round(this.#ctx.clock.monotonic() - sentAt);
-      const { outcome, first_byte_ms = null } = ended;
+      const { outcome, first_byte_ms = null } = partialResult;
       const model = target.isNamed ? target.model : undefined;
       this.#metrics.count({ dialect: endpoint.dialect, model, outcome, first_byte_ms, duration_ms });
       if (!reserved) return answer.end();
@@ -347,7 +359,7 @@ export class AiGateway {
         provider_request_id: "",
         duration_ms,
         read: isCutShort ? "cut_short" : "broken",
-        ...ended,
+        ...partialResult,
       };
       try {
         await endCall(this.#ctx, reserved, { payer: caller.payer, target, body, recording }, result);
@@ -373,7 +385,7 @@ type Call = {
   readonly release: () => void;
   readonly setBodySize: (bytes: number) => void;
   /** Whether the recorder releases the slot. */
-  isBegun: boolean;
+  recorderReleasesSlot: boolean;
 };
 type RecordedCall = {
   readonly reserved: OpenCall | undefined;

@@ -69,10 +69,10 @@ export const addBrowserHeaders = (response: Response): Response => {
 const ANTHROPIC_VERSION = "2023-06-01";
 
 /** Returns the headers for the provider, with its key. */
-export const toProviderHeaders = (from: Headers, dialect: Dialect, key: string): Headers => {
+export const toProviderHeaders = (source: Headers, dialect: Dialect, key: string): Headers => {
   const headers = new Headers();
-  const hopByHop = listConnectionHeaders(from.get("connection"));
-  for (const [name, value] of from) {
+  const hopByHop = listConnectionHeaders(source.get("connection"));
+  for (const [name, value] of source) {
     const isPassed = PASSED_REQUEST_HEADERS.has(name) || PASSED_REQUEST_PREFIX.test(name);
     if (isPassed && !hopByHop.has(name)) headers.append(name, value);
   }
@@ -87,23 +87,23 @@ export const toProviderHeaders = (from: Headers, dialect: Dialect, key: string):
 };
 
 /** Returns the headers for the caller, without any that contain the provider's key. */
-export const toCallerHeaders = (from: Headers, key: string): Headers => {
+export const toCallerHeaders = (source: Headers, key: string): Headers => {
   const returned = new Headers();
-  const hopByHop = listConnectionHeaders(from.get("connection"));
-  for (const [name, value] of from) {
+  const hopByHop = listConnectionHeaders(source.get("connection"));
+  for (const [name, value] of source) {
     const hasKey = key !== "" && (value.includes(key) || name.includes(key.toLowerCase()));
-    const isOurs = DROPPED_RESPONSE_HEADERS.has(name) || ORIGIN_HEADERS.test(name) || name.startsWith("cf-");
+    const isServerHeader = DROPPED_RESPONSE_HEADERS.has(name) || ORIGIN_HEADERS.test(name) || name.startsWith("cf-");
     const isForProxies = hopByHop.has(name) || CACHE_HEADERS.test(name) || isInstruction(name);
-    if (!hasKey && !isOurs && !isForProxies) returned.append(name, value);
+    if (!hasKey && !isServerHeader && !isForProxies) returned.append(name, value);
   }
-  const type = from.get("content-type")?.trim() ?? "";
+  const type = source.get("content-type")?.trim() ?? "";
   returned.set("content-type", ANSWER_TYPE.test(type) && !(key !== "" && type.includes(key)) ? type : PLAIN_TEXT);
   return returned;
 };
 
 /** Returns the provider's request ID; empty if none exists or it contains the key. */
-export const findProviderRequestId = (from: Headers, key: string): string => {
-  const id = from.get("request-id") ?? from.get("x-request-id") ?? "";
+export const findProviderRequestId = (headers: Headers, key: string): string => {
+  const id = headers.get("request-id") ?? headers.get("x-request-id") ?? "";
   return key !== "" && id.includes(key) ? "" : id.slice(0, 200);
 };
 
@@ -134,11 +134,11 @@ const GOOGLE_PARAMETERS: Readonly<Record<string, RegExp>> = {
  */
 export const refuseSelection = (dialect: Dialect, request: Request): void => {
   if (dialect !== "google") return;
-  const requests = [...new URL(request.url).searchParams].find(
+  const parameter = [...new URL(request.url).searchParams].find(
     ([name, value]) => !GOOGLE_PARAMETERS[name]?.test(value),
   );
-  if (requests)
-    throw new CallBodyError(`The gateway does not forward the query parameter \`${requests[0].slice(0, 100)}\`.`);
+  if (parameter)
+    throw new CallBodyError(`The gateway does not forward the query parameter \`${parameter[0].slice(0, 100)}\`.`);
   if (request.headers.has("x-goog-fieldmask")) {
     throw new CallBodyError("The gateway does not forward the header `X-Goog-FieldMask`.");
   }

@@ -84,9 +84,9 @@ export class OpenCalls {
     return this.#users.get(user_id) ?? 0;
   }
 
-  #add(user_id: string, by: 1 | -1): void {
-    this.count += by;
-    const count = this.#countCalls(user_id) + by;
+  #add(user_id: string, change: 1 | -1): void {
+    this.count += change;
+    const count = this.#countCalls(user_id) + change;
     if (count === 0) this.#users.delete(user_id);
     else this.#users.set(user_id, count);
   }

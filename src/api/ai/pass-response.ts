@@ -36,7 +36,7 @@ type PassedCall = {
   readonly recording: Recording | undefined;
 };
 
-/** Returns the name that people see. */
+/** Returns the provider's display name, or its type. */
 export const getProviderName = ({ provider }: Target): string => provider.display_name || provider.provider;
 
 /** Streams a provider's response to the caller with backpressure. When the caller leaves, reads the rest for its usage. */
@@ -70,11 +70,11 @@ export const passResponse = async (
     const { usage, failed, text_bytes } = tap.tapped;
     // A response that consists only of an error used nothing.
     const was_begun = !(failed && text_bytes === 0);
-    const text = endpoint.kind === "embed" ? 0 : text_bytes;
+    const textBytes = endpoint.kind === "embed" ? 0 : text_bytes;
     return record(target, {
       outcome: outcome === "ok" && failed ? "failed" : outcome,
       usage,
-      text_bytes: text,
+      text_bytes: textBytes,
       was_begun,
       first_byte_ms,
       provider_request_id,
@@ -140,19 +140,19 @@ export const passResponse = async (
               return;
             }
             if (done) {
-              for (const rest of [mask.read(tap.end()), mask.end()]) {
-                recording?.read(rest);
-                if (rest.length > 0) controller.enqueue(rest);
+              for (const lastBytes of [mask.read(tap.end()), mask.end()]) {
+                recording?.read(lastBytes);
+                if (lastBytes.length > 0) controller.enqueue(lastBytes);
               }
               // The ledger is written before the caller sees the end of the response.
               await end("ok", true);
               controller.close();
               return;
             }
-            const passed = mask.read(tap.read(value));
-            if (passed.length === 0) continue;
-            recording?.read(passed);
-            controller.enqueue(passed);
+            const masked = mask.read(tap.read(value));
+            if (masked.length === 0) continue;
+            recording?.read(masked);
+            controller.enqueue(masked);
             return;
           }
         } catch (error) {

@@ -27,10 +27,10 @@ export const toCanceled = (reason: string): Refusal => ({
 });
 
 /** Returns the 502 for a provider's response that was interrupted or cannot be read. */
-export const toUnreadable = (name: string): Refusal => ({
+export const toUnreadable = (provider: string): Refusal => ({
   status: 502,
   code: "provider_unreadable",
-  message: `The response from the model provider ${name} was interrupted or could not be read.`,
+  message: `The response from the model provider ${provider} was interrupted or could not be read.`,
 });
 
 /** Returns the 404 for a model that no provider has. */
@@ -73,7 +73,7 @@ export const toRefusal = (error: unknown, request: Request): Refusal => {
 };
 
 /** Seconds until some of the calls in progress may have ended. */
-const HELD_RETRY_S = 5;
+const RESERVED_RETRY_AFTER_S = 5;
 
 /** Returns the 429 with the budget, its amount, and who can raise it. */
 export const toBudgetRefusal = async (
@@ -83,11 +83,11 @@ export const toBudgetRefusal = async (
   const pause = await loadPause(store, reached);
   if (reached.isReserved) {
     const message = `The rest of ${formatBudgetName(pause)} is reserved for calls in progress. Try again when they are done.`;
-    return { status: 429, code: "budget_exceeded", message, retry_after: HELD_RETRY_S };
+    return { status: 429, code: "budget_exceeded", message, retry_after: RESERVED_RETRY_AFTER_S };
   }
   const limit = formatAmount(pause.unit, pause.limit);
   const names = pause.deciders.slice(0, 3).map(({ name }) => name);
-  const ask = names.length > 0 ? `${names.join(", ")} can raise it.` : "An administrator can raise it.";
-  const message = `${formatBudgetTitle(pause)} is used up: ${limit}. It resets at ${pause.resets_at}. ${ask}`;
+  const advice = names.length > 0 ? `${names.join(", ")} can raise it.` : "An administrator can raise it.";
+  const message = `${formatBudgetTitle(pause)} is used up: ${limit}. It resets at ${pause.resets_at}. ${advice}`;
   return { status: 429, code: "budget_exceeded", message };
 };

@@ -7,11 +7,11 @@ import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 
 const NOTE_INTERVAL_MS = 60_000;
-const MAX_KEPT = 10_000;
+const MAX_ENTRIES = 10_000;
 
 export class AppActivity {
   readonly #ctx: Pick<ApiContext, "clock" | "workspaces" | "usage">;
-  readonly #notedAt = new Map<string, number>();
+  readonly #lastNotedAt = new Map<string, number>();
 
   constructor(ctx: Pick<ApiContext, "clock" | "workspaces" | "usage">) {
     this.#ctx = ctx;
@@ -26,9 +26,9 @@ export class AppActivity {
     const reason = isPort && caller ? "port_forward" : "app_traffic";
     const key = `${workspace_id} ${reason}`;
     const at = clock.now();
-    if (at - (this.#notedAt.get(key) ?? -NOTE_INTERVAL_MS) < NOTE_INTERVAL_MS) return;
-    if (this.#notedAt.size >= MAX_KEPT) this.#notedAt.clear();
-    this.#notedAt.set(key, at);
+    if (at - (this.#lastNotedAt.get(key) ?? -NOTE_INTERVAL_MS) < NOTE_INTERVAL_MS) return;
+    if (this.#lastNotedAt.size >= MAX_ENTRIES) this.#lastNotedAt.clear();
+    this.#lastNotedAt.set(key, at);
     const by = caller && toActivityUser(caller);
     workspaces.ask(workspace_id, "recordActivity", { reason, at, agent_id, by }).catch((error) => {
       log("applications").warn("cannot record the use of workspace {workspace_id}: {error}", { workspace_id, error });

@@ -13,23 +13,23 @@ const MESSAGE_BYTES = 64;
 
 export type BridgeEvents = {
   /** Called when data has passed. */
-  used(): void;
+  onUse(): void;
   /** Watches whether the caller keeps their access; `end` closes. Returns a function that stops watching. */
   watch(end: (reason: string) => void): () => void;
   /** Runs a function after a few seconds, to cut off an app that does not close its side by then. */
-  later(run: () => void): void;
+  runLater(run: () => void): void;
 };
 
 export class AppBridge implements SocketHandler {
   readonly #app: WebSocketFrames;
   readonly #events: BridgeEvents;
   readonly #drained = new Wakeup();
-  readonly #queued = new Wakeup();
+  readonly #messageQueued = new Wakeup();
   #queue: WebSocketMessage[] = [];
-  #waiting = 0;
+  #waitingBytes = 0;
   #isPaused = false;
-  #isGone = false;
-  #stop = (): void => {};
+  #isClosed = false;
+  #stopWatching = (): void => {};
 
   constructor(app: WebSocketFrames, events: BridgeEvents) {
     this.#app = app;
@@ -37,7 +37,7 @@ export class AppBridge implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    this.#stop = this.#events.watch((reason) => socket.close(CLOSE.policy, reason));
+    this.#stopWatching = this.#events.watch((reason) => socket.close(CLOSE.policy, reason));
     void this.#listen(socket);
     void this.#forwardToApp(socket);
   }
@@ -50,7 +50,7 @@ export class AppBridge implements SocketHandler {
       this.#isPaused = true;
       socket.pause();
     }
-    this.#events.used();
+    this.#events.onUse();
   }
 
   drain(): void {
@@ -58,21 +58,21 @@ export class AppBridge implements SocketHandler {
   }
 
   close(_socket: Socket, code: number, reason: string): void {
-    this.#isGone = true;
-    this.#stop();
+    this.#isClosed = true;
+    this.#stopWatching();
     this.#drained.wake();
     this.#enqueue({ kind: "close", code: code === 1005 || isSendable(code) ? code : CLOSE.goingAway, reason });
-    this.#events.later(() => this.#app.reset("The client has disconnected."));
+    this.#events.runLater(() => this.#app.reset("The client has disconnected."));
   }
 
   get #isFullForApp(): boolean {
-    return this.#waiting > PAUSE_BYTES;
+    return this.#waitingBytes > PAUSE_BYTES;
   }
 
   #enqueue(message: WebSocketMessage): void {
-    this.#waiting += measureSize(message);
+    this.#waitingBytes += measureSize(message);
     this.#queue.push(message);
-    this.#queued.wake();
+    this.#messageQueued.wake();
   }
 
   /** Forwards from the browser to the app until one of them disconnects. */
@@ -81,13 +81,13 @@ export class AppBridge implements SocketHandler {
       for (;;) {
         const message = this.#queue.shift();
         if (message === undefined) {
-          await this.#queued.wait();
+          await this.#messageQueued.wait();
           continue;
         }
         await this.#app.send(message);
-        this.#waiting -= measureSize(message);
+        this.#waitingBytes -= measureSize(message);
         if (message.kind === "close") return await this.#app.end();
-        if (this.#isPaused && this.#waiting <= RESUME_BYTES) {
+        if (this.#isPaused && this.#waitingBytes <= RESUME_BYTES) {
           this.#isPaused = false;
           socket.resume();
         }
@@ -111,7 +111,7 @@ export class AppBridge implements SocketHandler {
           return;
         }
         if (message.kind !== "text" && message.kind !== "binary") continue;
-        this.#events.used();
+        this.#events.onUse();
         if (!(await this.#forwardToBrowser(socket, message.kind === "text" ? message.text : message.bytes))) return;
       }
       socket.close(CLOSE.internal, "the app has gone away");
@@ -129,12 +129,12 @@ export class AppBridge implements SocketHandler {
 
   /** Resolves when at most 1 MiB still waits for the browser. Returns false when the socket has closed. */
   async #forwardToBrowser(socket: Socket, data: string | Uint8Array): Promise<boolean> {
-    if (this.#isGone) return false;
-    const taken = socket.transmit(data);
+    if (this.#isClosed) return false;
+    const sentBytes = socket.transmit(data);
     // Each partial write ends with a `drain`.
-    if (taken < 0) while (socket.waiting > PAUSE_BYTES && !this.#isGone) await this.#drained.wait();
+    if (sentBytes < 0) while (socket.waiting > PAUSE_BYTES && !this.#isClosed) await this.#drained.wait();
     // For an empty message, zero bytes sent is a success too.
-    return !this.#isGone && (taken !== 0 || data.length === 0);
+    return !this.#isClosed && (sentBytes !== 0 || data.length === 0);
   }
 }
 

@@ -10,44 +10,51 @@ import type { UserCaller } from "../http/caller.ts";
 import { watchKey } from "../http/revocation.ts";
 import type { AppCaller } from "./hand-over.ts";
 
-const LOST = "you may no longer open this app";
+const ACCESS_LOST = "you may no longer open this app";
 
-export type OpenedApp = { readonly name: AppName; readonly app: ResolvedApp; readonly by: AppCaller | undefined };
+export type OpenedApp = {
+  readonly name: AppName;
+  readonly app: ResolvedApp;
+  readonly appCaller: AppCaller | undefined;
+};
 
 /**
  * Calls `end` once, with a reason, including when access was lost while the connection was being set up. Returns a function that stops
  * listening.
  */
 export const watchAppAccess = (ctx: ApiContext, opened: OpenedApp, end: (reason: string) => void): (() => void) => {
-  const { name, app, by } = opened;
+  const { name, app, appCaller } = opened;
   const { topics } = ctx;
-  const stops: (() => void)[] = [];
+  const cleanups: (() => void)[] = [];
   let isOver = false;
   const stop = (): void => {
     isOver = true;
-    for (const one of stops.splice(0)) one();
+    for (const cleanUp of cleanups.splice(0)) cleanUp();
   };
   const endOnce = (reason: string): void => {
     if (isOver) return;
     stop();
     end(reason);
   };
-  const onLost = (): void => endOnce(LOST);
+  const onLost = (): void => endOnce(ACCESS_LOST);
   const recheck = async (): Promise<void> => {
-    const caller = by && (await reloadPerson(ctx, by.caller));
-    const now = by && !caller ? undefined : await findApp(ctx, name, caller);
-    const isSame = typeof now === "object" && now.agent_id === app.agent_id && now.port === app.port;
+    const caller = appCaller && (await reloadPerson(ctx, appCaller.caller));
+    const current = appCaller && !caller ? undefined : await findApp(ctx, name, caller);
+    const isSame = typeof current === "object" && current.agent_id === app.agent_id && current.port === app.port;
     if (!isSame) onLost();
   };
   const onChange = (): void => void recheck().catch(onLost);
-  stops.push(
+  cleanups.push(
     topics.subscribe("access_changed", app.workspace_id, onChange),
     topics.subscribe("agent_gone", app.agent_id, onLost),
     topics.subscribe("missed", "", onChange),
   );
-  if (by) {
-    stops.push(topics.subscribe("access_changed", by.caller.user_id, onChange), watchKey(ctx, by.caller, endOnce));
-    if (by.parent) stops.push(watchKey(ctx, { ...by.caller, key_id: by.parent }, endOnce));
+  if (appCaller) {
+    cleanups.push(
+      topics.subscribe("access_changed", appCaller.caller.user_id, onChange),
+      watchKey(ctx, appCaller.caller, endOnce),
+    );
+    if (appCaller.parent) cleanups.push(watchKey(ctx, { ...appCaller.caller, key_id: appCaller.parent }, endOnce));
   }
   onChange();
   return stop;

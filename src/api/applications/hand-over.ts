@@ -59,11 +59,11 @@ export class HandOver {
     const { store, clock, encryption, accessUrl } = this.#ctx;
     const offer = this.#open<Offer>(sealed, `app_key:${host}`);
     const now = clock.now();
-    for (const [id, until] of this.#usedKeys) if (until <= now) this.#usedKeys.delete(id);
-    if (!offer || offer.until <= now || this.#usedKeys.has(offer.id)) throw linkExpired();
+    for (const [id, forgetAt] of this.#usedKeys) if (forgetAt <= now) this.#usedKeys.delete(id);
+    if (!offer || offer.until <= now || this.#usedKeys.has(offer.id)) throw makeExpiredLinkError();
     this.#usedKeys.set(offer.id, offer.until);
     const parent = await store.get(findKeyWithUser({ id: offer.parent }));
-    if (!parent) throw linkExpired();
+    if (!parent) throw makeExpiredLinkError();
     const { id, secret, user_id } = offer;
     const token = await startAppSession(this.#ctx, {
       id,
@@ -73,14 +73,14 @@ export class HandOver {
       workspace_id: parent.workspace_id ?? undefined,
       lifetime_seconds: parent.lifetime_seconds,
     });
-    if (token === undefined) throw linkExpired();
+    if (token === undefined) throw makeExpiredLinkError();
     const session: Session = { token, parent: offer.parent };
     const value = encryption.seal(JSON.stringify(session), `app_session:${host}`);
     return `${toHostCookie(APP_COOKIE, accessUrl)}=${value}; ${formatCookieAttributes(accessUrl, COOKIE_TTL_SECONDS)}`;
   }
 
   /** Returns the person the cookie of this host belongs to; undefined once the sign-in it was derived from has ended. */
-  async findCaller(request: Request, host: string, who: CallerDeps): Promise<AppCaller | undefined> {
+  async findCaller(request: Request, host: string, deps: CallerDeps): Promise<AppCaller | undefined> {
     const sealed = readCookie(request, toHostCookie(APP_COOKIE, this.#ctx.accessUrl));
     const session = this.#open<Session>(sealed ?? "", `app_session:${host}`);
     if (!session) return undefined;
@@ -88,7 +88,7 @@ export class HandOver {
     if (!parent || parent.expires_at <= this.#ctx.clock.now()) return undefined;
     const isAllowed = isAllowedFrom(parent.allowed_addresses, this.#ctx.addresses.of(request));
     if (!isAllowed || !hasScope(listScopes(parent), "workspace:application_connect")) return undefined;
-    const caller = await loadPerson(session.token, request, who);
+    const caller = await loadPerson(session.token, request, deps);
     return caller && { caller, parent: session.parent, mayStart: hasScope(listScopes(parent), START_SCOPE) };
   }
 
@@ -103,12 +103,16 @@ export class HandOver {
 }
 
 /** Returns the user of an API key; undefined if the key is invalid, not a user's, or lacks the scope for apps. */
-export const loadPerson = async (token: string, request: Request, who: CallerDeps): Promise<UserCaller | undefined> => {
+export const loadPerson = async (
+  token: string,
+  request: Request,
+  deps: CallerDeps,
+): Promise<UserCaller | undefined> => {
   if (!API_KEY_FORMAT.test(token)) return undefined;
-  const identity: Identity = await identify({ token, source: "header", compat: false }, request, who);
+  const identity: Identity = await identify({ token, source: "header", compat: false }, request, deps);
   if (identity instanceof AppError || identity.kind !== "user") return undefined;
   return hasScope(identity.scopes, "workspace:application_connect") ? identity : undefined;
 };
 
-const linkExpired = (): AppError =>
+const makeExpiredLinkError = (): AppError =>
   new AppError("invalid", "This sign-in link was already used or has expired.", { detail: "Open the app again." });

@@ -11,8 +11,8 @@ import { WAIT_PARAMETER } from "./opening.ts";
  */
 export const BY_PATH = "service_app_by_path";
 
-const OUR_QUERY_PARAMETERS = new Set([SESSION_COOKIE, UPSTREAM_COOKIE, BY_PATH, WAIT_PARAMETER]);
-const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
+const SERVER_QUERY_PARAMETERS = new Set([SESSION_COOKIE, UPSTREAM_COOKIE, BY_PATH, WAIT_PARAMETER]);
+const SERVER_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
 /** The format of an API key (facts/platform 8.2). */
 export const API_KEY_FORMAT = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
 
@@ -54,38 +54,40 @@ export type ForwardedClient = {
 type Pair = readonly [string, string];
 
 /** Returns the headers of the request to the app. */
-export const toAppHeaders = (from: Headers, { address, protocol, prefix }: ForwardedClient): Pair[] => {
-  const named = listConnectionHeaders(from.get("connection"));
+export const toAppHeaders = (source: Headers, { address, protocol, prefix }: ForwardedClient): Pair[] => {
+  const hopByHop = listConnectionHeaders(source.get("connection"));
   const sent: Pair[] = [];
-  for (const [name, value] of from) {
-    if (HOP_BY_HOP.has(name) || DROPPED_HEADERS.has(name) || OUR_HEADERS.has(name) || NODE_HEADERS.has(name)) continue;
-    if ((named.has(name) && name !== "host") || name.startsWith("x-forwarded-")) continue;
-    if (name === "authorization" && isOurBearer(value)) continue;
+  for (const [name, value] of source) {
+    if (HOP_BY_HOP.has(name) || DROPPED_HEADERS.has(name) || SERVER_HEADERS.has(name) || NODE_HEADERS.has(name))
+      continue;
+    if ((hopByHop.has(name) && name !== "host") || name.startsWith("x-forwarded-")) continue;
+    if (name === "authorization" && isApiKeyBearer(value)) continue;
     const kept = name === "cookie" ? removeOwnCookies(value) : value;
     if (kept !== "") sent.push([name, kept]);
   }
   sent.push(["x-forwarded-for", address], ["x-forwarded-proto", protocol.replace(":", "")]);
-  sent.push(["x-forwarded-host", from.get("host") ?? ""]);
-  sent.push([HOPS_HEADER, String(countHops(from) + 1)]);
+  sent.push(["x-forwarded-host", source.get("host") ?? ""]);
+  sent.push([HOPS_HEADER, String(countHops(source) + 1)]);
   if (prefix !== "") sent.push(["x-forwarded-prefix", prefix]);
   return sent;
 };
 
-const isOurBearer = (value: string): boolean => API_KEY_FORMAT.test(/^bearer\s+(.*)$/i.exec(value)?.[1]?.trim() ?? "");
+const isApiKeyBearer = (value: string): boolean =>
+  API_KEY_FORMAT.test(/^bearer\s+(.*)$/i.exec(value)?.[1]?.trim() ?? "");
 
 const removeOwnCookies = (cookies: string): string =>
   cookies
     .split(";")
-    .map((one) => one.trim())
-    .filter((one) => one !== "" && !isOurCookie(parseCookieName(one)))
+    .map((cookie) => cookie.trim())
+    .filter((cookie) => cookie !== "" && !isSlipwayCookie(parseCookieName(cookie)))
     .join("; ");
 
-const isOurCookie = (name: string): boolean => name === BY_PATH || isServerCookie(name);
+const isSlipwayCookie = (name: string): boolean => name === BY_PATH || isServerCookie(name);
 
 const parseCookieName = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
 
 /** Returns the query without Slipway's credentials and otherwise unchanged. Includes the question mark, or is empty. */
-export const removeOwnQuery = (query: string): string => removePairs(query, isOurPair);
+export const removeOwnQuery = (query: string): string => removePairs(query, isSlipwayPair);
 
 /** Returns the query without the pairs that `isRemoved` matches, otherwise byte for byte unchanged. */
 export const removePairs = (query: string, isRemoved: (pair: string) => boolean): string => {
@@ -95,9 +97,9 @@ export const removePairs = (query: string, isRemoved: (pair: string) => boolean)
   return kept.length === 0 ? "" : `?${kept.join("&")}`;
 };
 
-const isOurPair = (pair: string): boolean => {
+const isSlipwayPair = (pair: string): boolean => {
   const [[name, value] = ["", ""]] = new URLSearchParams(pair);
-  return OUR_QUERY_PARAMETERS.has(name) || (name === "access_token" && API_KEY_FORMAT.test(value));
+  return SERVER_QUERY_PARAMETERS.has(name) || (name === "access_token" && API_KEY_FORMAT.test(value));
 };
 
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
@@ -113,18 +115,21 @@ type ResponseContext = {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
   readonly prefix: string;
   /** Its pages get an opaque origin: below the access URL, a script could otherwise act as anyone who opens it. */
-  readonly sandboxed: boolean;
+  readonly isSandboxed: boolean;
   readonly subresources: SubresourcePolicy;
   /** The person the response is for; undefined when no sign-in was required. */
-  readonly by: object | undefined;
+  readonly appCaller: object | undefined;
 };
 
 /** Returns the headers of the response. A response made for one person must not be cached for others. */
-export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, subresources }: ResponseContext): Headers => {
-  const named = listConnectionHeaders(from.get("connection"));
+export const toBrowserHeaders = (
+  source: Headers,
+  { prefix, isSandboxed, appCaller, subresources }: ResponseContext,
+): Headers => {
+  const hopByHop = listConnectionHeaders(source.get("connection"));
   const headers = new Headers();
-  for (const [name, value] of from) {
-    if (HOP_BY_HOP.has(name) || named.has(name) || name === "alt-svc" || name === "set-cookie") continue;
+  for (const [name, value] of source) {
+    if (HOP_BY_HOP.has(name) || hopByHop.has(name) || name === "alt-svc" || name === "set-cookie") continue;
     // Browsers would clear the cookies of the whole domain, including the server's.
     if (name === "clear-site-data" || isInstruction(name)) continue;
     if (prefix !== "" && name === "service-worker-allowed") {
@@ -134,13 +139,13 @@ export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by, subreso
     if (prefix !== "" && ORIGIN_WIDE.has(name)) continue;
     headers.append(name, value);
   }
-  for (const cookie of from.getSetCookie()) {
+  for (const cookie of source.getSetCookie()) {
     const kept = limitCookie(cookie, prefix);
     if (kept !== undefined) headers.append("set-cookie", kept);
   }
-  if (sandboxed) headers.append("content-security-policy", SANDBOX);
+  if (isSandboxed) headers.append("content-security-policy", SANDBOX);
   if (!/(^|[\s,])(cookie|\*)($|[\s,])/i.test(headers.get("vary") ?? "")) headers.append("vary", "Cookie");
-  if (by) forbidSharedCaching(headers);
+  if (appCaller) forbidSharedCaching(headers);
   if (subresources !== "open") limitSubresources(headers, subresources);
   return headers;
 };
@@ -177,13 +182,13 @@ const SANDBOX = "sandbox allow-scripts allow-forms allow-popups allow-modals all
 const limitCookie = (cookie: string, prefix: string): string | undefined => {
   const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
   // For a cookie without a name, browsers send only the value, which can look like a name.
-  if (parseCookieName(pair) === "" || isOurCookie(parseCookieName(pair))) return undefined;
+  if (parseCookieName(pair) === "" || isSlipwayCookie(parseCookieName(pair))) return undefined;
   const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));
   if (prefix === "") return [pair, ...kept].join("; ");
   // Browsers reject this prefix with any path other than the root.
   if (parseCookieName(pair).startsWith("__Host-")) return undefined;
   const path = kept.find((one) => /^path\s*=/i.test(one))?.replace(/^path\s*=\s*/i, "");
-  const below =
+  const limitedPath =
     path?.startsWith(`${prefix}/`) || path === prefix ? path : `${prefix}${path?.startsWith("/") ? path : "/"}`;
-  return [pair, ...kept.filter((one) => !/^path\s*(=|$)/i.test(one)), `Path=${below}`].join("; ");
+  return [pair, ...kept.filter((one) => !/^path\s*(=|$)/i.test(one)), `Path=${limitedPath}`].join("; ");
 };

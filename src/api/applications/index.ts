@@ -18,14 +18,14 @@ import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 const tags = ["Applications"];
 
 export const applications = (ctx: ApiContext) => {
-  const hosts = ({ headers }: Request): AppHosts => makeAppHosts(ctx, headers.get("host") ?? "");
+  const getHosts = ({ headers }: Request): AppHosts => makeAppHosts(ctx, headers.get("host") ?? "");
   const handOver = new HandOver(ctx);
   return routes({ prefix: "/applications" })
     .use(callers)
     .get(
       "/host",
       ({ request }) => ({
-        host: hosts(request).wildcard,
+        host: getHosts(request).wildcard,
         external_app_schemes: [...ctx.config.external_app_schemes],
       }),
       {
@@ -75,7 +75,7 @@ export const applications = (ctx: ApiContext) => {
         const caller = getUser(request);
         // Without a target, redirects to the server itself.
         if (!query.redirect_uri) return redirectTo(ctx.accessUrl.href);
-        const target = hosts(request).parseTarget(query.redirect_uri);
+        const target = getHosts(request).parseTarget(query.redirect_uri);
         const label = target && formatLabel(target.name);
         if (!target || !label) throw invalidField("redirect_uri", "must be the URL of an app on a host of its own");
         // Appended to the raw query, because an app may parse its query in its own way.

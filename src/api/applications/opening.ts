@@ -25,8 +25,8 @@ export const isPage = (request: Request): boolean => {
 export const isOpeningPage = (request: Request): boolean => {
   const { headers } = request;
   const dest = headers.get("sec-fetch-dest");
-  const pressed = headers.get("sec-fetch-user") === "?1";
+  const hasActivation = headers.get("sec-fetch-user") === "?1";
   if (!isPage(request)) return false;
-  if (pressed) return true;
+  if (hasActivation) return true;
   return (dest === null || dest === "document") && headers.get("sec-fetch-site") !== "same-origin";
 };

@@ -69,5 +69,5 @@ export const isWorkspacePreflight = ({ method, headers }: Request, { hosts, name
   return isInWorkspace(hosts.parseOrigin(origin), name);
 };
 
-const isInWorkspace = (one: AppName | undefined, { user, workspace }: AppName): boolean =>
-  one?.user === user && one.workspace === workspace;
+const isInWorkspace = (app: AppName | undefined, { user, workspace }: AppName): boolean =>
+  app?.user === user && app.workspace === workspace;

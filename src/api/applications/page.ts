@@ -83,7 +83,7 @@ const ERROR_TEXTS: Record<Trouble, ErrorText> = {
 };
 
 /** Returns the response; `home` is the target of the link back. */
-export const troubleResponse = (
+export const respondTrouble = (
   request: Request,
   trouble: Trouble,
   home: URL,

@@ -8,7 +8,7 @@ import { ProgressWatch, paceBody } from "#base/network/body-pieces.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
-import { ByteBudget, reserveStreamedBody, slowBodyError } from "../http/body/budget.ts";
+import { ByteBudget, makeSlowBodyError, reserveStreamedBody } from "../http/body/budget.ts";
 import { AppBridge } from "./bridge.ts";
 import { type OpenedApp, watchAppAccess } from "./ends.ts";
 import { isLoop, type SubresourcePolicy, toAppHeaders, toBrowserHeaders } from "./headers.ts";
@@ -27,41 +27,41 @@ const messages = new ByteBudget(
   "Too many app messages are waiting. Try again later.",
 );
 
-export type Passing = OpenedApp & {
+export type Forwarding = OpenedApp & {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
   readonly prefix: string;
   /** Path and query as sent to the app. */
   readonly path: string;
   /** Its pages get an opaque origin. */
-  readonly sandboxed: boolean;
+  readonly isSandboxed: boolean;
   /** Which pages may load this response as a subresource. */
   readonly subresources: SubresourcePolicy;
-  used(): void;
-  trouble(trouble: Trouble): Response | Promise<Response>;
+  onUse(): void;
+  respondTrouble(trouble: Trouble): Response | Promise<Response>;
 };
 
 /**
  * Returns the app's response, or an error page explaining why none exists. Throws 503 when too many requests are open, or too many bodies
  * are in transit to apps.
  */
-export const forwardRequest = async (ctx: ApiContext, request: Request, passing: Passing): Promise<Response> => {
+export const forwardRequest = async (ctx: ApiContext, request: Request, forwarding: Forwarding): Promise<Response> => {
   const { headers, method } = request;
   const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
   // The runtime does not expose a body of such requests, and without it the app would answer a different request.
-  if (hasBody && (method === "GET" || method === "HEAD")) return passing.trouble("body_of_get");
-  if (isLoop(headers)) return passing.trouble("loop");
-  const flow = new Flow(ctx, request, passing);
+  if (hasBody && (method === "GET" || method === "HEAD")) return forwarding.respondTrouble("body_of_get");
+  if (isLoop(headers)) return forwarding.respondTrouble("loop");
+  const flow = new Flow(ctx, request, forwarding);
   try {
-    if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgrade(ctx, request, passing, flow);
-    const requested = flow.appRequest(hasBody ? flow.takeBody() : {});
-    return await flow.answer(await ctx.agentHttp.request(passing.app.agent_id, requested));
+    if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgrade(ctx, request, forwarding, flow);
+    const appRequest = flow.makeAppRequest(hasBody ? flow.takeBody() : {});
+    return await flow.answer(await ctx.agentHttp.request(forwarding.app.agent_id, appRequest));
   } catch (error) {
     flow.end();
-    if (flow.isSlow) throw slowBodyError();
+    if (flow.isSlow) throw makeSlowBodyError();
     const trouble = flow.isLate ? "late" : findTrouble(error);
     if (!trouble) throw error;
     log("applications").debug("an app did not answer: {error}", { error });
-    return passing.trouble(trouble);
+    return forwarding.respondTrouble(trouble);
   }
 };
 
@@ -77,26 +77,26 @@ const findTrouble = (error: unknown): Trouble | undefined => {
 };
 
 /** Connects to the app first, so that its choice of protocol or its refusal becomes the response. */
-const upgrade = async (ctx: ApiContext, request: Request, passing: Passing, flow: Flow): Promise<Response> => {
-  const requested = flow.appRequest({});
+const upgrade = async (ctx: ApiContext, request: Request, forwarding: Forwarding, flow: Flow): Promise<Response> => {
+  const appRequest = flow.makeAppRequest({});
   const names = ["sec-websocket-extensions", "connection", "upgrade"];
-  const kept = [...requested.headers].filter(([name]) => !names.includes(name));
-  const headers = [...kept, ["connection", "Upgrade"] as const, ["upgrade", "websocket"] as const];
-  const answer = await ctx.agentHttp.upgrade(passing.app.agent_id, { ...requested, headers });
+  const keptHeaders = [...appRequest.headers].filter(([name]) => !names.includes(name));
+  const headers = [...keptHeaders, ["connection", "Upgrade"] as const, ["upgrade", "websocket"] as const];
+  const answer = await ctx.agentHttp.upgrade(forwarding.app.agent_id, { ...appRequest, headers });
   if ("response" in answer) return await flow.answer(answer.response);
   const protocol = answer.head.headers.get("sec-websocket-protocol");
-  const held = messages.open(passing.app.workspace_id);
-  const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024, held);
+  const messageMemory = messages.open(forwarding.app.workspace_id);
+  const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024, messageMemory);
   const bridge = new AppBridge(frames, {
-    used: passing.used,
-    watch: (end) => watchAppAccess(ctx, passing, end),
-    later: (run) => void ctx.clock.after(CLOSE_TIMEOUT_MS, run),
+    onUse: forwarding.onUse,
+    watch: (end) => watchAppAccess(ctx, forwarding, end),
+    runLater: (run) => void ctx.clock.after(CLOSE_TIMEOUT_MS, run),
   });
   try {
     flow.end();
-    const message: Record<string, string> = protocol === null ? {} : { "sec-websocket-protocol": protocol };
-    const visits = passing.by ? undefined : passing.app.workspace_id;
-    return ctx.sockets.upgrade(request, bridge, { headers: message, who: flow.who, app: true, visits });
+    const protocolHeaders: Record<string, string> = protocol === null ? {} : { "sec-websocket-protocol": protocol };
+    const visits = forwarding.appCaller ? undefined : forwarding.app.workspace_id;
+    return ctx.sockets.upgrade(request, bridge, { headers: protocolHeaders, who: flow.holder, app: true, visits });
   } catch (error) {
     frames.reset("The client has gone.");
     throw error;
@@ -115,25 +115,25 @@ const toStream = (body: Uint8Array): ReadableStream<Uint8Array> =>
 class Flow {
   readonly #ctx: ApiContext;
   readonly #request: Request;
-  readonly #passing: Passing;
+  readonly #forwarding: Forwarding;
   readonly #abort = new AbortController();
   readonly #timer: Timer;
   #cleanups: (() => void)[] = [];
   /** The user whose connection this is. */
-  readonly who: string;
+  readonly holder: string;
   isLate = false;
   /** True when the request body was canceled because it arrived too slowly. */
   isSlow = false;
 
-  constructor(ctx: ApiContext, request: Request, passing: Passing) {
+  constructor(ctx: ApiContext, request: Request, forwarding: Forwarding) {
     this.#ctx = ctx;
     this.#request = request;
-    this.#passing = passing;
+    this.#forwarding = forwarding;
     const address = ctx.addresses.of(request);
-    this.who = passing.by?.caller.user_id ?? `address ${address}`;
+    this.holder = forwarding.appCaller?.caller.user_id ?? `address ${address}`;
     const { cut } = this;
-    const open = { end: cut, ping: () => {} };
-    this.#cleanups.push(ctx.streams.add(open, { who: this.who }, request));
+    const handle = { end: cut, ping: () => {} };
+    this.#cleanups.push(ctx.streams.add(handle, { who: this.holder }, request));
     ctx.requests.exempt(request);
     request.signal.addEventListener("abort", cut, { once: true });
     this.#timer = ctx.clock.after(HEAD_TIMEOUT_MS, () => {
@@ -150,30 +150,30 @@ class Flow {
     const { headers } = this.#request;
     const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));
     const { clock, addresses } = this.#ctx;
-    const { app, by } = this.#passing;
-    const reserved = reserveStreamedBody(this.#request, {
+    const { app, appCaller } = this.#forwarding;
+    const reservation = reserveStreamedBody(this.#request, {
       receiver: app.workspace_id,
-      user_id: by?.caller.user_id,
+      user_id: appCaller?.caller.user_id,
       address: addresses.of(this.#request),
     });
     const progress = new ProgressWatch(clock, () => {
-      if (!reserved.isShort()) return;
+      if (!reservation.isShort()) return;
       this.isSlow = true;
       this.cut();
     });
-    this.#cleanups.push(reserved.release, progress.stop);
+    this.#cleanups.push(reservation.release, progress.stop);
     const { body } = this.#request;
     if (!body) return {};
     return {
-      body: paceBody(clock, progress.watch(body as unknown as AsyncIterable<Uint8Array>), reserved.release),
+      body: paceBody(clock, progress.watch(body as unknown as AsyncIterable<Uint8Array>), reservation.release),
       ...(length === undefined ? {} : { length }),
     };
   }
 
   /** Returns the request as sent to the app. */
-  appRequest(body: { body?: AsyncIterable<Uint8Array>; length?: number }) {
-    const { prefix, path, app, used } = this.#passing;
-    used();
+  makeAppRequest(body: { body?: AsyncIterable<Uint8Array>; length?: number }) {
+    const { prefix, path, app, onUse } = this.#forwarding;
+    onUse();
     const { headers, method } = this.#request;
     const protocol = this.#ctx.accessUrl.protocol;
     const forwarded = { address: this.#ctx.addresses.of(this.#request), protocol, prefix };
@@ -192,7 +192,7 @@ class Flow {
   async answer(response: HttpResponse): Promise<Response> {
     const { status } = response;
     if (status < 200 || status > 599) throw new WireError("protocol", "The answer's status is none.");
-    const headers = toBrowserHeaders(response.headers, this.#passing);
+    const headers = toBrowserHeaders(response.headers, this.#forwarding);
     if (this.#request.method === "HEAD" || status === 204 || status === 205 || status === 304) {
       this.end();
       // A 205 should have no body but may have one.
@@ -211,16 +211,16 @@ class Flow {
       return new Response(toStream(body), { status, headers });
     }
     this.#timer.cancel();
-    this.#cleanups.push(watchAppAccess(this.#ctx, this.#passing, this.cut));
+    this.#cleanups.push(watchAppAccess(this.#ctx, this.#forwarding, this.cut));
     return new Response(this.#toStream(response), { status, headers });
   }
 
   end(): void {
-    for (const one of this.#cleanups.splice(0)) one();
+    for (const cleanUp of this.#cleanups.splice(0)) cleanUp();
   }
 
   #toStream(response: HttpResponse): ReadableStream<Uint8Array> {
-    const { used } = this.#passing;
+    const { onUse } = this.#forwarding;
     const onEnd = (): void => this.end();
     const { cut } = this;
     return new ReadableStream<Uint8Array>(
@@ -229,7 +229,7 @@ class Flow {
           try {
             const { value, done } = await response.body.next();
             if (!done) {
-              used();
+              onUse();
               controller.enqueue(value);
               return;
             }

@@ -16,8 +16,8 @@ import { AppActivity } from "./activity.ts";
 import { type AppCaller, HandOver, KEY_PARAMETER, loadPerson, toAppCaller } from "./hand-over.ts";
 import { BY_PATH, removeOwnQuery, removePairs } from "./headers.ts";
 import { isForeignSubresource, isFromOwnPage, isSubresourceOfSibling, isWorkspacePreflight } from "./origin.ts";
-import { type Trouble, troubleResponse } from "./page.ts";
-import { forwardRequest, type Passing } from "./pass.ts";
+import { respondTrouble, type Trouble } from "./page.ts";
+import { type Forwarding, forwardRequest } from "./pass.ts";
 import { AppVisits } from "./visits.ts";
 import { AppWaiting } from "./waiting.ts";
 
@@ -26,24 +26,24 @@ type AppRequest = {
   readonly name: AppName;
   /** Empty on an app's own host. */
   readonly prefix: string;
-  readonly rest: string;
-  readonly by: AppCaller | undefined;
-  readonly byCookie: boolean;
+  readonly path: string;
+  readonly appCaller: AppCaller | undefined;
+  readonly hasCookie: boolean;
 };
 
 export class AppProxy {
   readonly #ctx: ApiContext;
-  readonly #who: CallerDeps;
+  readonly #callerDeps: CallerDeps;
   readonly #handOver: HandOver;
   readonly #activity: AppActivity;
   readonly #visits: AppVisits;
   readonly #waiting: AppWaiting;
   /** Cache of the last parsed Host header, because nearly all requests of a server have the same one. */
-  #last: { readonly host: string; readonly accessUrl: URL; readonly name: AppName | undefined } | undefined;
+  #lastHost: { readonly host: string; readonly accessUrl: URL; readonly name: AppName | undefined } | undefined;
 
-  constructor(ctx: ApiContext, who: CallerDeps) {
+  constructor(ctx: ApiContext, callerDeps: CallerDeps) {
     this.#ctx = ctx;
-    this.#who = who;
+    this.#callerDeps = callerDeps;
     this.#handOver = new HandOver(ctx);
     this.#activity = new AppActivity(ctx);
     this.#visits = new AppVisits(ctx);
@@ -54,10 +54,10 @@ export class AppProxy {
   findAppName(request: Request): AppName | undefined {
     const host = request.headers.get("host") ?? "";
     const { accessUrl } = this.#ctx;
-    if (this.#last?.host !== host || this.#last.accessUrl !== accessUrl) {
-      this.#last = { host, accessUrl, name: this.#hostsFor(request).parseName(host) };
+    if (this.#lastHost?.host !== host || this.#lastHost.accessUrl !== accessUrl) {
+      this.#lastHost = { host, accessUrl, name: this.#hostsFor(request).parseName(host) };
     }
-    return this.#last.name;
+    return this.#lastHost.name;
   }
 
   /** Answers a request to an app's own host. */
@@ -66,26 +66,28 @@ export class AppProxy {
     const query = getQuery(request.url);
     const sealed = request.method === "GET" ? new URLSearchParams(query).get(KEY_PARAMETER) : null;
     if (sealed !== null) return this.#exchange(request, label, sealed);
-    const fromCookie = await this.#handOver.findCaller(request, label, this.#who);
-    const by = fromCookie ?? (await this.#findTokenCaller(request));
+    const fromCookie = await this.#handOver.findCaller(request, label, this.#callerDeps);
+    const appCaller = fromCookie ?? (await this.#findTokenCaller(request));
     return this.#serve(request, {
       name,
       prefix: "",
-      rest: getPath(request.url),
-      by,
-      byCookie: fromCookie !== undefined,
+      path: getPath(request.url),
+      appCaller,
+      hasCookie: fromCookie !== undefined,
     });
   }
 
   /** Answers a request for a path below the access URL. */
   async servePath(request: Request): Promise<Response> {
     if (this.#ctx.config.disable_path_apps) return this.#troublePage(request, "disabled");
-    const path = parseAppPath(getPath(request.url));
-    if (!path) return this.#troublePage(request, "not_found");
+    const appPath = parseAppPath(getPath(request.url));
+    if (!appPath) return this.#troublePage(request, "not_found");
     const session = findSessionCookie(request, this.#ctx.accessUrl)?.token;
-    const caller = session && (await loadPerson(session, request, this.#who));
-    const by = caller ? toAppCaller(caller) : await this.#findTokenCaller(request);
-    return this.#serve(request, { ...path, by, byCookie: caller !== undefined && caller !== "" });
+    const caller = session && (await loadPerson(session, request, this.#callerDeps));
+    const appCaller = caller ? toAppCaller(caller) : await this.#findTokenCaller(request);
+    const { name, prefix, rest: path } = appPath;
+    const hasCookie = caller !== undefined && caller !== "";
+    return this.#serve(request, { name, prefix, path, appCaller, hasCookie });
   }
 
   /**
@@ -93,8 +95,8 @@ export class AppProxy {
    * user's workspace, and for the viewer's own only if an administrator accepts that everything running there can take over its owner's
    * account.
    */
-  #sharesOrigin(app: ResolvedApp, by: AppCaller | undefined): boolean {
-    return this.#ctx.config.path_apps_same_origin && by?.caller.user_id === app.owner_id;
+  #sharesOrigin(app: ResolvedApp, appCaller: AppCaller | undefined): boolean {
+    return this.#ctx.config.path_apps_same_origin && appCaller?.caller.user_id === app.owner_id;
   }
 
   #hostsFor({ headers }: Request): AppHosts {
@@ -106,62 +108,62 @@ export class AppProxy {
     const headers = new Headers(request.headers);
     headers.delete("cookie");
     const token = findCredential(new Request(request.url, { headers }), this.#ctx.accessUrl)?.token;
-    const caller = token === undefined ? undefined : await loadPerson(token, request, this.#who);
+    const caller = token === undefined ? undefined : await loadPerson(token, request, this.#callerDeps);
     return caller && toAppCaller(caller);
   }
 
-  async #serve(request: Request, requested: AppRequest): Promise<Response> {
-    const { name, prefix, rest, by, byCookie } = requested;
+  async #serve(request: Request, appRequest: AppRequest): Promise<Response> {
+    const { name, prefix, path, appCaller, hasCookie } = appRequest;
     const query = removeOwnQuery(getQuery(request.url));
     const { accessUrl } = this.#ctx;
-    const from = { hosts: this.#hostsFor(request), name, accessUrl, hasOwnHost: prefix === "" };
-    const asPreflight = isWorkspacePreflight(request, from);
-    const app = await findApp(this.#ctx, name, by?.caller, { asPreflight });
-    const opening = { name, by, here: `${normalizeSlashes(`${prefix}${rest}`)}${query}` };
-    const waits = await this.#waiting.answer(request, opening, app);
-    if (waits) return waits;
-    if (app === "signed_out" && acceptsPage(request)) return this.#signIn(request, requested, query);
+    const appOrigin = { hosts: this.#hostsFor(request), name, accessUrl, hasOwnHost: prefix === "" };
+    const asPreflight = isWorkspacePreflight(request, appOrigin);
+    const app = await findApp(this.#ctx, name, appCaller?.caller, { asPreflight });
+    const opening = { name, appCaller, url: `${normalizeSlashes(`${prefix}${path}`)}${query}` };
+    const waitingResponse = await this.#waiting.answer(request, opening, app);
+    if (waitingResponse) return waitingResponse;
+    if (app === "signed_out" && acceptsPage(request)) return this.#signIn(request, appRequest, query);
     if (typeof app === "string") return this.#troublePage(request, app);
-    const isGuarded = byCookie && !app.isPublic;
-    if ((byCookie && !isFromOwnPage(request, from)) || (isGuarded && isForeignSubresource(request, from)))
+    const isGuarded = hasCookie && !app.isPublic;
+    if ((hasCookie && !isFromOwnPage(request, appOrigin)) || (isGuarded && isForeignSubresource(request, appOrigin)))
       return this.#troublePage(request, "foreign");
     if (request.method === "GET" || request.method === "HEAD") {
       // Relative links of an app resolve below its own folder.
-      if (rest === "") return redirect(`${prefix}/${query}`);
-      if (rest === "/" && query === "" && app.base.query !== "") return redirect(`${prefix}/${app.base.query}`);
+      if (path === "") return redirect(`${prefix}/${query}`);
+      if (path === "/" && query === "" && app.base.query !== "") return redirect(`${prefix}/${app.base.query}`);
     }
-    const instead = prefix === "" ? undefined : this.#findRedirect(request, requested, app, query);
-    if (instead) return instead;
-    const visitor = toConnectedBy(this.#ctx, by?.caller, request);
-    const passing: Passing = {
+    const redirection = prefix === "" ? undefined : this.#findRedirect(request, appRequest, app, query);
+    if (redirection) return redirection;
+    const visitor = toConnectedBy(this.#ctx, appCaller?.caller, request);
+    const forwarding: Forwarding = {
       name,
       app,
-      by,
+      appCaller,
       prefix,
-      path: `${app.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
-      sandboxed: prefix !== "" && !this.#sharesOrigin(app, by),
-      subresources: !isGuarded ? "open" : isSubresourceOfSibling(request, from) ? "workspace" : "own",
-      used: throttlePerSecond(this.#ctx.clock, () => {
-        this.#activity.note(app, by?.caller);
+      path: `${app.base.path.replace(/\/$/, "")}${path || "/"}${query}`,
+      isSandboxed: prefix !== "" && !this.#sharesOrigin(app, appCaller),
+      subresources: !isGuarded ? "open" : isSubresourceOfSibling(request, appOrigin) ? "workspace" : "own",
+      onUse: throttlePerSecond(this.#ctx.clock, () => {
+        this.#activity.note(app, appCaller?.caller);
         this.#visits.recordTraffic(app, visitor);
       }),
-      trouble: async (trouble) => {
-        const comes = TRANSIENT_TROUBLES.has(trouble)
+      respondTrouble: async (trouble) => {
+        const waitingPage = TRANSIENT_TROUBLES.has(trouble)
           ? await this.#waiting.findWaitingPage(request, opening, app)
           : undefined;
-        return comes ?? this.#troublePage(request, trouble);
+        return waitingPage ?? this.#troublePage(request, trouble);
       },
     };
-    const answer = await forwardRequest(this.#ctx, request, passing);
+    const answer = await forwardRequest(this.#ctx, request, forwarding);
     this.#visits.recordResponse(app, visitor, answer.status);
     return answer;
   }
 
-  #signIn(request: Request, { name, prefix, rest }: AppRequest, query: string): Response {
-    if (prefix !== "") return redirect(`/login?${new URLSearchParams({ redirect: `${prefix}${rest}${query}` })}`);
+  #signIn(request: Request, { name, prefix, path }: AppRequest, query: string): Response {
+    if (prefix !== "") return redirect(`/login?${new URLSearchParams({ redirect: `${prefix}${path}${query}` })}`);
     const origin = getFirstSignInOrigin(this.#ctx, request.headers.get("host") ?? "");
     const url = new URL("/api/v2/applications/auth-redirect", origin);
-    url.searchParams.set("redirect_uri", `${this.#hostsFor(request).toOrigin(formatLabel(name))}${rest}${query}`);
+    url.searchParams.set("redirect_uri", `${this.#hostsFor(request).toOrigin(formatLabel(name))}${path}${query}`);
     return redirect(url.href);
   }
 
@@ -171,28 +173,29 @@ export class AppProxy {
    */
   #findRedirect(
     request: Request,
-    { rest, prefix, by, byCookie }: AppRequest,
+    { path, prefix, appCaller, hasCookie }: AppRequest,
     app: ResolvedApp,
     query: string,
   ): Response | undefined {
-    const isProgram = by !== undefined && !byCookie;
-    if (isProgram || !isNavigation(request) || this.#sharesOrigin(app, by)) return undefined;
+    const isProgram = appCaller !== undefined && !hasCookie;
+    if (isProgram || !isNavigation(request) || this.#sharesOrigin(app, appCaller)) return undefined;
     const hosts = this.#hostsFor(request);
     if (hosts.exist && app.label !== "") {
-      const url = new URL(`${hosts.toOrigin(app.label)}${rest || "/"}${query}`);
-      if (by && byCookie) url.search = withPair(query, KEY_PARAMETER, this.#handOver.offer(by.caller, app.label));
+      const url = new URL(`${hosts.toOrigin(app.label)}${path || "/"}${query}`);
+      if (appCaller && hasCookie)
+        url.search = withPair(query, KEY_PARAMETER, this.#handOver.offer(appCaller.caller, app.label));
       return redirect(url.href);
     }
     // Subresources of a public app load even without a cookie.
     if (app.isPublic || readCookie(request, BY_PATH) !== undefined) return undefined;
-    const here = `${prefix}${rest || "/"}${query}`;
+    const url = `${prefix}${path || "/"}${query}`;
     if (hasPair(getQuery(request.url), BY_PATH)) {
-      const answer = redirect(here);
+      const answer = redirect(url);
       answer.headers.append("set-cookie", `${BY_PATH}=1; Path=${prefix}/; HttpOnly; SameSite=Lax`);
       return answer;
     }
-    const href = `${prefix}${rest || "/"}${withPair(query, BY_PATH, "1")}`;
-    return troubleResponse(request, "needs_host", this.#ctx.accessUrl, { href, text: "Open anyway" });
+    const href = `${prefix}${path || "/"}${withPair(query, BY_PATH, "1")}`;
+    return respondTrouble(request, "needs_host", this.#ctx.accessUrl, { href, text: "Open anyway" });
   }
 
   async #exchange(request: Request, label: string, sealed: string): Promise<Response> {
@@ -209,7 +212,7 @@ export class AppProxy {
   }
 
   #troublePage(request: Request, trouble: Trouble): Response {
-    return troubleResponse(request, trouble, this.#ctx.accessUrl);
+    return respondTrouble(request, trouble, this.#ctx.accessUrl);
   }
 }
 
@@ -217,11 +220,11 @@ const SECOND_MS = 1_000;
 
 /** A response has thousands of chunks, and each of them reports the same activity. */
 const throttlePerSecond = (clock: Clock, run: () => void): (() => void) => {
-  let last = Number.NEGATIVE_INFINITY;
+  let lastRunAt = Number.NEGATIVE_INFINITY;
   return () => {
     const now = clock.monotonic();
-    if (now - last < SECOND_MS) return;
-    last = now;
+    if (now - lastRunAt < SECOND_MS) return;
+    lastRunAt = now;
     run();
   };
 };
@@ -230,8 +233,8 @@ const throttlePerSecond = (clock: Clock, run: () => void): (() => void) => {
 const TRANSIENT_TROUBLES: ReadonlySet<Trouble> = new Set(["agent_away", "silent"]);
 
 const getQuery = (url: string): string => {
-  const at = url.indexOf("?");
-  return at < 0 ? "" : url.slice(at);
+  const start = url.indexOf("?");
+  return start < 0 ? "" : url.slice(start);
 };
 
 /** Returns whether a browser is opening a page, not loading a subresource. */

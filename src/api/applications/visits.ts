@@ -11,12 +11,12 @@ const SWEEP_INTERVAL_MS = 60_000;
 /** Maximum number of open visits; beyond it, the least recently used one ends. */
 const MAX_OPEN_VISITS = 10_000;
 
-type Visit = { last: number; readonly end: End };
+type Visit = { lastAt: number; readonly end: End };
 
 export class AppVisits {
   readonly #ctx: Pick<ApiContext, "clock" | "connections">;
   /** Keyed by visitor and target, least recently used first. */
-  readonly #open = new Map<string, Visit>();
+  readonly #openVisits = new Map<string, Visit>();
   #timer: Timer | undefined;
 
   constructor(ctx: Pick<ApiContext, "clock" | "connections">) {
@@ -35,36 +35,36 @@ export class AppVisits {
       target: slug ?? String(port),
       status_code,
     });
-    this.#open.set(key, { last: this.#ctx.clock.now(), end });
-    const [oldest] = this.#open;
-    if (this.#open.size > MAX_OPEN_VISITS && oldest) this.#end(...oldest);
+    this.#openVisits.set(key, { lastAt: this.#ctx.clock.now(), end });
+    const [oldest] = this.#openVisits;
+    if (this.#openVisits.size > MAX_OPEN_VISITS && oldest) this.#end(...oldest);
     this.#timer ??= this.#ctx.clock.after(SWEEP_INTERVAL_MS, () => this.#sweep());
   }
 
   /** Records traffic; returns false when no visit is open. Cheap enough to call for every chunk. */
   recordTraffic(app: ResolvedApp, by: ConnectedBy): boolean {
     const key = toKey(app, by);
-    const visit = this.#open.get(key);
+    const visit = this.#openVisits.get(key);
     if (!visit) return false;
-    visit.last = this.#ctx.clock.now();
-    this.#open.delete(key);
-    this.#open.set(key, visit);
+    visit.lastAt = this.#ctx.clock.now();
+    this.#openVisits.delete(key);
+    this.#openVisits.set(key, visit);
     return true;
   }
 
   #sweep(): void {
     this.#timer = undefined;
-    const before = this.#ctx.clock.now() - IDLE_TIMEOUT_MS;
-    for (const [key, visit] of this.#open) {
-      if (visit.last > before) break;
+    const idleSince = this.#ctx.clock.now() - IDLE_TIMEOUT_MS;
+    for (const [key, visit] of this.#openVisits) {
+      if (visit.lastAt > idleSince) break;
       this.#end(key, visit);
     }
-    if (this.#open.size > 0) this.#timer = this.#ctx.clock.after(SWEEP_INTERVAL_MS, () => this.#sweep());
+    if (this.#openVisits.size > 0) this.#timer = this.#ctx.clock.after(SWEEP_INTERVAL_MS, () => this.#sweep());
   }
 
   #end(key: string, visit: Visit): void {
-    this.#open.delete(key);
-    visit.end("nothing was asked for any more", { at: visit.last });
+    this.#openVisits.delete(key);
+    visit.end("nothing was asked for any more", { at: visit.lastAt });
   }
 }
 

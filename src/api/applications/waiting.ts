@@ -18,11 +18,11 @@ import { renderPlainPage, renderWaitingPage, type Step } from "../http/plain-pag
 import type { AppCaller } from "./hand-over.ts";
 import { isOpeningPage, isPage, WAIT_PARAMETER } from "./opening.ts";
 
-/** Who opens which app. `here` is the URL without Slipway's own parameters, on the same host. */
+/** Who opens which app. `url` is the URL without Slipway's own parameters, on the same host. */
 export type Opening = {
   readonly name: AppName;
-  readonly by: AppCaller | undefined;
-  readonly here: string;
+  readonly appCaller: AppCaller | undefined;
+  readonly url: string;
 };
 
 /** Timeout for checking whether a port accepts connections. */
@@ -37,50 +37,52 @@ export class AppWaiting {
 
   /** Returns the waiting page or a redirect to the app; undefined when the request is handled normally. */
   async answer(request: Request, opening: Opening, app: ResolvedApp | Refusal): Promise<Response | undefined> {
-    const waits = new URL(request.url).searchParams.get(WAIT_PARAMETER) ?? undefined;
+    const awaitedBuild = new URL(request.url).searchParams.get(WAIT_PARAMETER) ?? undefined;
     if (!isPage(request)) return undefined;
-    if (typeof app !== "string") return waits === undefined ? undefined : this.#continueWaiting(app, opening);
-    const awaited = await findAwaited(this.#ctx, opening.name, opening.by?.caller);
+    if (typeof app !== "string") return awaitedBuild === undefined ? undefined : this.#continueWaiting(app, opening);
+    const awaited = await findAwaited(this.#ctx, opening.name, opening.appCaller?.caller);
     if (!awaited) return undefined;
     const { standing, build_id } = awaited;
     // A page that waits for the workspace to stop was opened by a person, too.
-    const isMeant = waits === undefined ? isOpeningPage(request) : waits === build_id;
-    if (standing === "stopped" && isMeant) return this.#wake(opening, awaited);
-    if (standing === "stopped") return this.#stoppedPage(opening, "It was stopped. Start it to open the app.");
-    if (standing === "failed" && awaited.isUser) return this.#failedPage(opening, build_id);
+    const mayWake = awaitedBuild === undefined ? isOpeningPage(request) : awaitedBuild === build_id;
+    if (standing === "stopped" && mayWake) return this.#wake(opening, awaited);
+    if (standing === "stopped") return this.#renderStoppedPage(opening, "It was stopped. Start it to open the app.");
+    if (standing === "failed" && awaited.isUser) return this.#renderFailedPage(opening, build_id);
     if (standing !== "starting" && standing !== "stopping") return undefined;
-    return waits === build_id ? this.#progressPage(awaited) : redirectToWait(opening.here, build_id);
+    return awaitedBuild === build_id ? this.#renderProgressPage(awaited) : redirectToWait(opening.url, build_id);
   }
 
   /** Returns the waiting page for an app that does not respond but may still start. */
   async findWaitingPage(
     request: Request,
-    { here }: Opening,
+    { url }: Opening,
     { agent_id, build_id }: ResolvedApp,
   ): Promise<Response | undefined> {
     if (!isPage(request)) return undefined;
-    return (await findAgentStage(this.#ctx, agent_id)) === "open" ? undefined : redirectToWait(here, build_id);
+    return (await findAgentStage(this.#ctx, agent_id)) === "open" ? undefined : redirectToWait(url, build_id);
   }
 
   async #wake(opening: Opening, { workspace_id, isUser }: AwaitedWorkspace): Promise<Response | undefined> {
-    const { by, here } = opening;
-    if (by && !by.mayStart) return undefined;
-    const input = { caller: by?.caller, isVisitor: !isUser, reason: "dashboard" } as const;
+    const { appCaller, url } = opening;
+    if (appCaller && !appCaller.mayStart) return undefined;
+    const input = { caller: appCaller?.caller, isVisitor: !isUser, reason: "dashboard" } as const;
     try {
       const { standing, build_id } = await wakeWorkspace(this.#ctx, workspace_id, input);
-      return standing === "dormant" || standing === "deleted" ? undefined : redirectToWait(here, build_id);
+      return standing === "dormant" || standing === "deleted" ? undefined : redirectToWait(url, build_id);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      return isUser ? this.#stoppedPage(opening, [error.message, error.detail].filter(Boolean).join(" ")) : undefined;
+      return isUser
+        ? this.#renderStoppedPage(opening, [error.message, error.detail].filter(Boolean).join(" "))
+        : undefined;
     }
   }
 
   /** Handles a running workspace: redirects to the app once its port accepts connections, and shows the waiting page until then. */
-  async #continueWaiting({ agent_id, port }: ResolvedApp, { here, name }: Opening): Promise<Response> {
+  async #continueWaiting({ agent_id, port }: ResolvedApp, { url, name }: Opening): Promise<Response> {
     const stage = await findAgentStage(this.#ctx, agent_id);
-    if (stage === "open") return redirect(here);
-    if (stage !== "connecting" && (await this.#acceptsConnections(agent_id, port))) return redirect(here);
-    return page(name.workspace, stage === "connecting" ? "connect" : "open", STAGE_NOTES[stage]);
+    if (stage === "open") return redirect(url);
+    if (stage !== "connecting" && (await this.#acceptsConnections(agent_id, port))) return redirect(url);
+    return renderStepPage(name.workspace, stage === "connecting" ? "connect" : "open", STAGE_NOTES[stage]);
   }
 
   async #acceptsConnections(agent_id: string, port: number): Promise<boolean> {
@@ -96,29 +98,29 @@ export class AppWaiting {
     }
   }
 
-  async #progressPage({ name, standing, isUser, build_id }: AwaitedWorkspace): Promise<Response> {
+  async #renderProgressPage({ name, standing, isUser, build_id }: AwaitedWorkspace): Promise<Response> {
     const { isQueued, line } = await findProgress(this.#ctx, build_id);
     const note = isQueued ? "The build is queued." : isUser ? line : "";
-    return page(name, standing === "stopping" ? "stop" : "start", note);
+    return renderStepPage(name, standing === "stopping" ? "stop" : "start", note);
   }
 
-  #stoppedPage({ here }: Opening, text: string): Response {
-    const action = { href: here, text: "Start" };
-    return this.#messagePage({ status: 503, title: "The workspace is stopped", text, action });
+  #renderStoppedPage({ url }: Opening, text: string): Response {
+    const action = { href: url, text: "Start" };
+    return this.#renderMessagePage({ status: 503, title: "The workspace is stopped", text, action });
   }
 
-  async #failedPage({ here }: Opening, build_id: string): Promise<Response> {
+  async #renderFailedPage({ url }: Opening, build_id: string): Promise<Response> {
     const { error } = await findProgress(this.#ctx, build_id);
     const text = error === "" ? "Its last build failed." : `Its last build failed: ${error}`;
-    return this.#messagePage({
+    return this.#renderMessagePage({
       status: 503,
       title: "The workspace did not start",
       text,
-      action: { href: here, text: "Try again" },
+      action: { href: url, text: "Try again" },
     });
   }
 
-  #messagePage(words: {
+  #renderMessagePage(content: {
     status: number;
     title: string;
     text: string;
@@ -126,7 +128,7 @@ export class AppWaiting {
   }): Response {
     const headers = new Headers(COMMON_HEADERS);
     headers.set("retry-after", "5");
-    return renderPlainPage({ ...words, home: `${this.#ctx.accessUrl.origin}/` }, headers);
+    return renderPlainPage({ ...content, home: `${this.#ctx.accessUrl.origin}/` }, headers);
   }
 }
 
@@ -145,10 +147,12 @@ const STAGE_NOTES: Record<AgentStage, string> = {
 };
 
 /** Returns the waiting page with the current step; earlier steps are marked done. */
-const page = (name: string, now: (typeof STEPS)[number][0], note: string): Response => {
-  const shown = STEPS.filter(([step]) => step !== "stop" || now === "stop");
-  const at = shown.findIndex(([step]) => step === now);
-  const steps = shown.map(([, text], i): Step => ({ text, state: i < at ? "done" : i === at ? "now" : "later" }));
+const renderStepPage = (name: string, currentStep: (typeof STEPS)[number][0], note: string): Response => {
+  const shownSteps = STEPS.filter(([step]) => step !== "stop" || currentStep === "stop");
+  const currentIndex = shownSteps.findIndex(([step]) => step === currentStep);
+  const steps = shownSteps.map(
+    ([, text], i): Step => ({ text, state: i < currentIndex ? "done" : i === currentIndex ? "now" : "later" }),
+  );
   const headers = new Headers(COMMON_HEADERS);
   headers.set("retry-after", "2");
   return renderWaitingPage({ title: `Starting ${name}`, steps, note }, headers);
@@ -157,8 +161,8 @@ const page = (name: string, now: (typeof STEPS)[number][0], note: string): Respo
 const HEADERS = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 /** Redirects to the page that waits for a build. A redirect, so that the browser's Back button skips it. */
-const redirectToWait = (here: string, build_id: string): Response => {
-  const location = `${here}${here.includes("?") ? "&" : "?"}${WAIT_PARAMETER}=${build_id}`;
+const redirectToWait = (url: string, build_id: string): Response => {
+  const location = `${url}${url.includes("?") ? "&" : "?"}${WAIT_PARAMETER}=${build_id}`;
   return new Response(null, { status: 307, headers: { location, ...HEADERS } });
 };
 

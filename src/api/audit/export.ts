@@ -30,22 +30,23 @@ const COLUMNS: readonly (readonly [string, (entry: AuditLog) => unknown])[] = [
 
 const formatCell = (value: unknown): string => {
   const text = String(value);
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const escaped = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(escaped) ? `"${escaped.replaceAll('"', '""')}"` : escaped;
 };
 
-const csvHead = `${COLUMNS.map(([name]) => name).join(",")}\r\n`;
+const CSV_HEAD = `${COLUMNS.map(([name]) => name).join(",")}\r\n`;
 
-const formatCsvLine = (entry: AuditLog): string => `${COLUMNS.map(([, of]) => formatCell(of(entry))).join(",")}\r\n`;
+const formatCsvLine = (entry: AuditLog): string =>
+  `${COLUMNS.map(([, read]) => formatCell(read(entry))).join(",")}\r\n`;
 
-const PAGE = 250;
+const PAGE_SIZE = 250;
 
 export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
 export type Format = (typeof EXPORT_FORMATS)[number];
 
-const FORMATS: Readonly<Record<Format, { readonly head: string; readonly line: (entry: AuditLog) => string }>> = {
-  ndjson: { head: "", line: (entry) => `${JSON.stringify(entry)}\n` },
-  csv: { head: csvHead, line: formatCsvLine },
+const FORMATS: Readonly<Record<Format, { readonly head: string; readonly formatLine: (entry: AuditLog) => string }>> = {
+  ndjson: { head: "", formatLine: (entry) => `${JSON.stringify(entry)}\n` },
+  csv: { head: CSV_HEAD, formatLine: formatCsvLine },
 };
 
 type Deps = Pick<ApiContext, "store" | "clock" | "draining">;
@@ -58,8 +59,8 @@ export const exportAudit = (
   format: Format = "ndjson",
 ): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder();
-  const { head, line } = FORMATS[format];
-  let started = head === "";
+  const { head, formatLine } = FORMATS[format];
+  let hasSentHead = head === "";
   let cursor: AuditCursor | undefined;
   return new ReadableStream(
     {
@@ -68,16 +69,16 @@ export const exportAudit = (
           controller.error(new AppError("unauthenticated", "The session has ended."));
           return;
         }
-        const { rows } = await listAudit(ctx.store, { filter, limit: PAGE, ...(cursor && { cursor }) });
+        const { rows } = await listAudit(ctx.store, { filter, limit: PAGE_SIZE, ...(cursor && { cursor }) });
         const last = rows.at(-1)?.entry;
         if (last) {
           cursor = { time: last.time, key: last.key };
-          const text = (await presentEntries(ctx, caller, rows)).map(line).join("");
-          controller.enqueue(encoder.encode(started ? text : head + text));
-          started = true;
+          const text = (await presentEntries(ctx, caller, rows)).map(formatLine).join("");
+          controller.enqueue(encoder.encode(hasSentHead ? text : head + text));
+          hasSentHead = true;
         }
-        if (rows.length < PAGE && !started) controller.enqueue(encoder.encode(head));
-        if (rows.length < PAGE) controller.close();
+        if (rows.length < PAGE_SIZE && !hasSentHead) controller.enqueue(encoder.encode(head));
+        if (rows.length < PAGE_SIZE) controller.close();
       },
     },
     { highWaterMark: 0 },

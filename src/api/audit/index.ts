@@ -9,7 +9,7 @@ import { listAuditedOrganizations, parseAuditFilter } from "#domain/audit/query.
 import { setAuditRetention } from "#domain/audit/retention.ts";
 import { presentEntries } from "#domain/audit/visible-entries.ts";
 import { AuditLog, AuditLogs, AuditRetention } from "#schema/audit.ts";
-import { feed } from "../administration/feed.ts";
+import { openFeed } from "../administration/feed.ts";
 import * as setting from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -32,7 +32,7 @@ const q = t.Optional(
   }),
 );
 
-const TYPES: Readonly<Record<Format, string>> = { ndjson: "application/x-ndjson", csv: "text/csv" };
+const CONTENT_TYPES: Readonly<Record<Format, string>> = { ndjson: "application/x-ndjson", csv: "text/csv" };
 
 const parseFormat = (text = "ndjson"): Format => {
   const found = EXPORT_FORMATS.find((one) => one === text);
@@ -94,7 +94,7 @@ export const audit = (ctx: ApiContext) =>
         await ctx.refused.flush();
         return new Response(exportAudit(ctx, filter, caller, format), {
           headers: {
-            "content-type": `${TYPES[format]}; charset=utf-8`,
+            "content-type": `${CONTENT_TYPES[format]}; charset=utf-8`,
             "content-disposition": `attachment; filename="audit.${format}"`,
           },
         });
@@ -124,8 +124,8 @@ export const audit = (ctx: ApiContext) =>
         const access = auditAccess(caller, listAuditedOrganizations(caller));
         const after = query.after_id && (await ctx.store.get(findAuditCursor({ id: query.after_id })))?.key;
         if (after === undefined && query.after_id) throw invalidField("after_id", "names no entry");
-        return feed(ctx, caller, request, access, (out) =>
-          followAudit(ctx, { caller, filter, after: after || undefined }, out),
+        return openFeed(ctx, caller, request, access, (auditFeed) =>
+          followAudit(ctx, { caller, filter, after: after || undefined }, auditFeed),
         );
       },
       {

@@ -29,7 +29,7 @@ export const runOnBehalf = <T>(
 const toOrigin = (request: Request, identity: Identity, addresses: Addresses, operations: Operations): Origin => {
   const caller = findSender(identity);
   const { headers, method, url } = request;
-  const status_code = operations.status(method, getPath(url), caller?.compat ?? false);
+  const status_code = operations.findSuccessStatus(method, getPath(url), caller?.compat ?? false);
   return {
     user_id: caller === undefined ? null : caller.kind === "user" ? caller.user_id : caller.owner_id,
     ip: addresses.of(request) || null,

@@ -32,7 +32,7 @@ export type Attempt = { readonly target: AuditTarget; readonly params: Readonly<
 
 type RejectedChange = {
   readonly target: AuditTarget;
-  readonly asked: TargetRequest;
+  readonly requested: TargetRequest;
   readonly origin: OriginOf;
   readonly status_code: number;
   readonly now: number;
@@ -42,9 +42,9 @@ export class RejectedChanges {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #counts: Throttle;
-  #waiting = 0;
+  #pendingCount = 0;
   #isFull = false;
-  #last: Promise<void> = Promise.resolve();
+  #lastWrite: Promise<void> = Promise.resolve();
 
   constructor({ store, clock }: { store: Store; clock: Clock }) {
     this.#store = store;
@@ -53,31 +53,31 @@ export class RejectedChanges {
   }
 
   /**
-   * Records a request that was rejected with this status; returns immediately. `attemptOf` returns the attempted change, or undefined if
+   * Records a request that was rejected with this status; returns immediately. `findAttempt` returns the attempted change, or undefined if
    * there is nothing to record.
    */
-  note(request: Request, status_code: number, attemptOf: () => Attempt | undefined): void {
+  note(request: Request, status_code: number, findAttempt: () => Attempt | undefined): void {
     if (status_code < 400 || status_code >= 500 || UNAUDITED.has(status_code)) return;
-    const attempt = attemptOf();
+    const attempt = findAttempt();
     const origin = attempt && getCurrentOrigin();
     // Captured now, because the connection and its address may not be available later.
     const user_id = origin?.().user_id ?? null;
     if (!attempt || !origin || user_id === null || !this.#hasRoomFor(user_id)) return;
     const requested = { store: this.#store, params: attempt.params, user_id, body: bodies.get(request) };
-    const rejectedChange = { target: attempt.target, asked: requested, origin, status_code, now: this.#clock.now() };
-    this.#waiting += 1;
-    this.#last = runOutsideRequest(() => this.#last.then(() => this.#write(rejectedChange)));
+    const rejectedChange = { target: attempt.target, requested, origin, status_code, now: this.#clock.now() };
+    this.#pendingCount += 1;
+    this.#lastWrite = runOutsideRequest(() => this.#lastWrite.then(() => this.#write(rejectedChange)));
   }
 
   /** Resolves when every rejection so far has been stored or dropped. */
   flush(): Promise<void> {
-    return this.#last;
+    return this.#lastWrite;
   }
 
   #hasRoomFor(user_id: string): boolean {
-    const tries = this.#counts.add(user_id);
-    if (tries > MAX_PER_MINUTE) {
-      if (tries === MAX_PER_MINUTE + 1) {
+    const tryCount = this.#counts.add(user_id);
+    if (tryCount > MAX_PER_MINUTE) {
+      if (tryCount === MAX_PER_MINUTE + 1) {
         log("audit").warn("{user_id} had {limit} rejected changes in a minute; further ones are not audited", {
           user_id,
           limit: MAX_PER_MINUTE,
@@ -85,18 +85,18 @@ export class RejectedChanges {
       }
       return false;
     }
-    if (this.#waiting < MAX_PENDING) return true;
+    if (this.#pendingCount < MAX_PENDING) return true;
     if (!this.#isFull) log("audit").warn("too many rejected changes are pending; some are not audited");
     this.#isFull = true;
     return false;
   }
 
   /** Never rejects. */
-  async #write({ target, asked, origin, status_code, now }: RejectedChange): Promise<void> {
+  async #write({ target, requested, origin, status_code, now }: RejectedChange): Promise<void> {
     // Sends the response first, so that its timing does not reveal whether the resource exists (rule AU-18).
     await nextTurn();
     try {
-      const targetFields = await target.find(asked);
+      const targetFields = await target.find(requested);
       if (!targetFields) return;
       const { action: actionFromBody, ...fields } = targetFields;
       const entry = { ...fields, now, status_code, action: actionFromBody ?? target.action };
@@ -104,8 +104,8 @@ export class RejectedChanges {
     } catch (error) {
       log("audit").warn("cannot write the audit entry of a rejected change", { error });
     } finally {
-      this.#waiting -= 1;
-      if (this.#waiting === 0) this.#isFull = false;
+      this.#pendingCount -= 1;
+      if (this.#pendingCount === 0) this.#isFull = false;
     }
   }
 }

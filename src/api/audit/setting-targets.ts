@@ -83,8 +83,8 @@ export const newThreshold: FindTarget = async (requested) => {
 
 export const threshold: FindTarget = async (requested) => {
   const model = getPathId(requested.params, "model");
-  const set = await readCompactionThresholds(requested.store, requested.user_id);
-  return set.some(([id]) => id === model) ? userSettingTarget("compaction_threshold")(requested) : undefined;
+  const thresholds = await readCompactionThresholds(requested.store, requested.user_id);
+  return thresholds.some(([id]) => id === model) ? userSettingTarget("compaction_threshold")(requested) : undefined;
 };
 
 /** The spend limit of a user. */
@@ -100,10 +100,10 @@ export const userLimit: FindTarget = async (requested) => {
 
 /** The spend limit of each member of a group, or of an organization. */
 export const newGroupLimit: FindTarget = async (requested) => {
-  const { group: named = "" } = requested.params;
-  const found = isUuid(named)
+  const { group: groupParam = "" } = requested.params;
+  const found = isUuid(groupParam)
     ? await group(requested)
-    : await organization({ ...requested, params: { organization: named } });
+    : await organization({ ...requested, params: { organization: groupParam } });
   return found && { ...found, resource_type: "chat_settings", target: "usage_limit" };
 };
 

@@ -184,13 +184,13 @@ export const group: FindTarget = async (requested) => {
 
 /** A user who would become a member; both the user and the organization exist. */
 export const newMember: FindTarget = async (requested) => {
-  const [organization, who] = [await findPathOrganization(requested), await findPathUser(requested)];
-  if (!organization || !who) return undefined;
+  const [organization, member] = [await findPathOrganization(requested), await findPathUser(requested)];
+  if (!organization || !member) return undefined;
   return {
     resource_type: "organization_member",
-    resource_id: who.id,
+    resource_id: member.id,
     organization_id: organization.id,
-    target: who.username,
+    target: member.username,
   };
 };
 
@@ -278,7 +278,7 @@ export const homeBackup: FindTarget = async ({ store, params }) => {
   return { ...found.fields, resource_type: "workspace_snapshot", resource_id: row.id, target: found.name };
 };
 
-const buildTarget = (name: string, id: string) =>
+const toBuildTarget = (name: string, id: string) =>
   ({ resource_type: "workspace_build", additional: { workspace_name: name, workspace_id: id } }) as const;
 
 /** A build that was not created: it has no ID, and its transition is the action. */
@@ -287,7 +287,7 @@ export const newBuild: FindTarget = async ({ store, params, body }) => {
   if (!found) return undefined;
   const { transition } = (body ?? {}) as { transition?: unknown };
   const action = TRANSITIONS.find((one) => one === transition);
-  const fields = { ...found.fields, ...buildTarget(found.name, found.fields.workspace_id), resource_id: NIL_UUID };
+  const fields = { ...found.fields, ...toBuildTarget(found.name, found.fields.workspace_id), resource_id: NIL_UUID };
   return action ? { ...fields, action } : fields;
 };
 
@@ -295,7 +295,7 @@ export const newBuild: FindTarget = async ({ store, params, body }) => {
 export const restart: FindTarget = async ({ store, params }) => {
   const found = await findWorkspaceTarget(store, getPathId(params, "workspace"));
   if (!found) return undefined;
-  const build = buildTarget(found.name, found.fields.workspace_id);
+  const build = toBuildTarget(found.name, found.fields.workspace_id);
   return { ...found.fields, ...build, resource_id: NIL_UUID, action: "start" };
 };
 
@@ -305,7 +305,7 @@ export const workspaceBuild: FindTarget = async ({ store, params }) => {
   if (!found) return undefined;
   return {
     ...found.fields,
-    ...buildTarget(found.name, row.workspace_id),
+    ...toBuildTarget(found.name, row.workspace_id),
     resource_id: row.id,
     build_reason: row.reason,
   };
@@ -314,8 +314,8 @@ export const workspaceBuild: FindTarget = async ({ store, params }) => {
 export const task: FindTarget = async (requested) => {
   const owner = await findPathUser(requested);
   const { task: key = "" } = requested.params;
-  const asNamed = owner && findTaskByName({ owner_id: owner.id, name: key });
-  const query = isUuid(key) ? findTask({ id: key.toLowerCase() }) : asNamed;
+  const queryByName = owner && findTaskByName({ owner_id: owner.id, name: key });
+  const query = isUuid(key) ? findTask({ id: key.toLowerCase() }) : queryByName;
   const found = query && (await requested.store.get(query))?.task;
   if (!found || found.owner_id !== owner?.id) return undefined;
   const { id, name, organization_id, workspace_id } = found;

@@ -14,14 +14,17 @@ const POLL_INTERVAL_MS = 1_000;
 const MAX_ENTRIES = 100;
 
 /** Holds while the caller may read at least the part of the audit log they could read at the start. */
-export const auditAccess = ({ user_id, roles }: UserCaller, within: readonly string[] | undefined): Access => ({
-  key: `audit ${roles.join()} ${within?.join() ?? ""}`,
+export const auditAccess = (
+  { user_id, roles }: UserCaller,
+  initialOrganizations: readonly string[] | undefined,
+): Access => ({
+  key: `audit ${roles.join()} ${initialOrganizations?.join() ?? ""}`,
   topic: user_id,
   lost: "you may no longer read this part of the audit log",
   holds: async (caller) => {
     try {
-      const now = listAuditedOrganizations(caller);
-      return now === undefined || within?.every((id) => now.includes(id)) === true;
+      const current = listAuditedOrganizations(caller);
+      return current === undefined || initialOrganizations?.every((id) => current.includes(id)) === true;
     } catch {
       return false;
     }
@@ -41,20 +44,21 @@ export const followAudit = (
   }: { readonly caller: UserCaller; readonly filter: AuditFilter; readonly after: number | undefined },
   feed: Feed,
 ): (() => void) => {
-  let seen = after;
+  let lastKey = after;
   let version: number | undefined;
   let isPolling = false;
-  const loadNewest = async () => (await listAudit(store, { filter, limit: seen === undefined ? 1 : MAX_ENTRIES })).rows;
+  const loadNewest = async () =>
+    (await listAudit(store, { filter, limit: lastKey === undefined ? 1 : MAX_ENTRIES })).rows;
   const poll = async (): Promise<void> => {
-    if (isPolling || (seen !== undefined && version !== undefined && store.auditVersion === version)) return;
+    if (isPolling || (lastKey !== undefined && version !== undefined && store.auditVersion === version)) return;
     isPolling = true;
     version = store.auditVersion;
     try {
       const rows = await loadNewest();
-      const isFirst = seen === undefined;
-      const fresh = seen === undefined ? [] : rows.filter(({ entry }) => entry.key > (seen ?? 0)).reverse();
-      seen = Math.max(seen ?? 0, rows[0]?.entry.key ?? 0);
-      if (isFirst || fresh.length > 0) feed.send(JSON.stringify(await presentEntries({ store }, caller, fresh)));
+      const isFirst = lastKey === undefined;
+      const newRows = lastKey === undefined ? [] : rows.filter(({ entry }) => entry.key > (lastKey ?? 0)).reverse();
+      lastKey = Math.max(lastKey ?? 0, rows[0]?.entry.key ?? 0);
+      if (isFirst || newRows.length > 0) feed.send(JSON.stringify(await presentEntries({ store }, caller, newRows)));
     } finally {
       isPolling = false;
     }

@@ -12,7 +12,7 @@ import { loadTimings } from "#domain/builds/timings.ts";
 import { hidePlan } from "#schema/templates/repository.ts";
 import { Build, BuildTimings, ParameterValue } from "#schema/workspaces/build.ts";
 import { Resource } from "#schema/workspaces/resource.ts";
-import { logRequest } from "../agents/log-query.ts";
+import { parseLogRequest } from "../agents/log-query.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -86,7 +86,7 @@ export const builds = (ctx: ApiContext) =>
     .get(
       "/:workspacebuild/logs",
       async ({ caller, params, query, request }) => {
-        const requested = logRequest(query);
+        const requested = parseLogRequest(query);
         const { job, workspace } = await loadBuild(ctx, params.workspacebuild, caller);
         return jobLogs(ctx, request, job, requested, caller, workspace.id);
       },
@@ -99,7 +99,7 @@ export const builds = (ctx: ApiContext) =>
           access: "owner",
           scope: "workspace:read",
           placement: "build",
-          more: " `format=text` returns plain text.",
+          moreDescription: " `format=text` returns plain text.",
         }),
       },
     )
@@ -177,8 +177,8 @@ const parseExpectedStatus = (text: string | undefined): "running" | "pending" | 
 };
 
 // A build that has not started can always be canceled. Otherwise the template decides, except for site owners.
-const checkCanCancel = ({ workspace, template }: WorkspaceView, caller: UserCaller, expect?: string): void => {
+const checkCanCancel = ({ workspace, template }: WorkspaceView, caller: UserCaller, expectedStatus?: string): void => {
   if (!canStartStop(caller, workspace)) throw forbidden("You may not cancel builds of this workspace.");
-  if (template.allow_user_cancel_workspace_jobs || isOwner(caller) || expect === "pending") return;
+  if (template.allow_user_cancel_workspace_jobs || isOwner(caller) || expectedStatus === "pending") return;
   throw forbidden("The template does not let its users cancel builds.");
 };

@@ -101,14 +101,14 @@ const findShareable = async (ctx: ApiContext, id: string, caller: UserCaller): P
 
 const presentAcl = async ({ store }: ApiContext, chat: ChatAccessRow): Promise<ChatAcl> => {
   const shares = await store.all(listChatShares({ chat: chat.key }));
-  const filterShares = (kind: "user" | "group") => shares.filter((one) => one.kind === kind);
+  const filterShares = (kind: "user" | "group") => shares.filter((share) => share.kind === kind);
   const toRoles = (kind: "user" | "group") =>
-    Object.fromEntries(filterShares(kind).map((one) => [one.subject, one.role]));
+    Object.fromEntries(filterShares(kind).map((share) => [share.subject, share.role]));
   const ids = JSON.stringify(filterShares("user").map(({ subject }) => subject));
-  const people = await store.all(listMinimalUsers({ ids }));
+  const users = await store.all(listMinimalUsers({ ids }));
   const organization = await getOrganization(store, chat.organization_id);
   return {
-    users: people.map((one) => ({ ...one, role: "read" })),
+    users: users.map((user) => ({ ...user, role: "read" })),
     groups: await presentGroupRoles(store, organization, toRoles("group")),
     user_roles: toRoles("user"),
     group_roles: toRoles("group"),
@@ -126,11 +126,11 @@ const checkUsers = async (
   problems: Validation[],
 ): Promise<void> => {
   for (const { subject: user_id, role } of changes) {
-    const note = (detail: string) => problems.push({ field: `user_roles.${user_id}`, detail });
-    if (user_id === caller.user_id) note("you cannot change your own role");
-    else if (user_id === owner_id) note("is the owner of the chat");
+    const addProblem = (detail: string) => problems.push({ field: `user_roles.${user_id}`, detail });
+    if (user_id === caller.user_id) addProblem("you cannot change your own role");
+    else if (user_id === owner_id) addProblem("is the owner of the chat");
     else if (role !== null && !(await store.get(findMemberWithUser({ organization_id, user_id })))) {
-      note("is not a member of the chat's organization");
+      addProblem("is not a member of the chat's organization");
     }
   }
 };

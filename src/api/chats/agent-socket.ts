@@ -54,8 +54,13 @@ export const closeWhenChatUnusable = (
   chat: ChatAccessRow,
   handler: SocketHandler,
 ): SocketHandler => {
-  const used = workspaceAccess(ctx, chat.workspace_id ?? "", canUseWorkspace);
-  return closeWhenAccessLost(ctx, caller, chatAccess(ctx, chat), closeWhenAccessLost(ctx, caller, used, handler));
+  const workspaceUse = workspaceAccess(ctx, chat.workspace_id ?? "", canUseWorkspace);
+  return closeWhenAccessLost(
+    ctx,
+    caller,
+    chatAccess(ctx, chat),
+    closeWhenAccessLost(ctx, caller, workspaceUse, handler),
+  );
 };
 
 /** Upgrades the request to `stream` for as long as the chat is usable. Closes a stream that fails to start. */

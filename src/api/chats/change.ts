@@ -47,8 +47,8 @@ const buildPatch = async (
   const mode = parsePlanMode(plan_mode);
   if (mode !== undefined) patch.plan_mode = mode;
   if (workspace_id !== undefined) {
-    const detach = workspace_id === NIL_UUID;
-    patch.workspace_id = detach ? null : await resolveWorkspace(ctx, caller, chat.organization_id, workspace_id);
+    const isDetached = workspace_id === NIL_UUID;
+    patch.workspace_id = isDetached ? null : await resolveWorkspace(ctx, caller, chat.organization_id, workspace_id);
   }
   checkModes(permission_mode, mode);
   if (caller.is_application) await requireNotLoosened(ctx, chat.id, body);
@@ -58,8 +58,8 @@ const buildPatch = async (
   const change = { patch, pin: pin_order ?? null };
   const asks = await shouldStartAsking(ctx, chat.id, patch, caller);
   if (permission_mode === undefined) return { ...change, asks };
-  // A chat that needs no approvals elsewhere must not get that on the server's machine because an application repeats its request.
-  if (caller.is_application && asks && isLooserMode(permission_mode, "ask")) throw tooPermissive();
+  // An application must not turn off approvals on the server's machine, even for a chat that needs none in other workspaces.
+  if (caller.is_application && asks && isLooserMode(permission_mode, "ask")) throw makePermissionError();
   return { ...change, permission_mode };
 };
 
@@ -74,14 +74,14 @@ export const requireNotLoosened = async (
 ): Promise<void> => {
   if (permissions === undefined && permission_mode === undefined && plan_mode === undefined) return;
   const chat = await store.get(findChat({ id }));
-  const now = { permissions: chat?.permissions ?? null, plan_mode: chat?.plan_mode ?? null };
-  const planned = plan_mode === undefined ? now : { ...now, plan_mode: parsePlanMode(plan_mode) ?? null };
-  const next = permission_mode ?? toPermissionMode(planned);
-  if (permissions === undefined && !isLooserMode(next, toPermissionMode(now))) return;
-  throw tooPermissive();
+  const current = { permissions: chat?.permissions ?? null, plan_mode: chat?.plan_mode ?? null };
+  const withPlanMode = plan_mode === undefined ? current : { ...current, plan_mode: parsePlanMode(plan_mode) ?? null };
+  const nextMode = permission_mode ?? toPermissionMode(withPlanMode);
+  if (permissions === undefined && !isLooserMode(nextMode, toPermissionMode(current))) return;
+  throw makePermissionError();
 };
 
-const tooPermissive = (): AppError => forbidden("An application cannot allow a chat to do more.");
+const makePermissionError = (): AppError => forbidden("An application cannot allow a chat to do more.");
 
 /**
  * Returns whether the chat must ask for permission after this change. It must if it moves into a workspace on the server's machine, was
@@ -121,8 +121,9 @@ export const changeChat = (ctx: ApiContext) =>
         const chat = await findChangeableChat(ctx, params.chat, caller);
         const change = await buildPatch(ctx, caller, chat, body);
         const { archived, permission_mode, agent_options } = body;
-        const asks = [archived, permission_mode, agent_options].some((one) => one !== undefined) || change.pin !== null;
-        if (asks || Object.keys(change.patch).length > 0) {
+        const hasDirectChange =
+          [archived, permission_mode, agent_options].some((one) => one !== undefined) || change.pin !== null;
+        if (hasDirectChange || Object.keys(change.patch).length > 0) {
           await ctx.chats.ask(chat.id, "change", {
             ...(archived === undefined ? {} : { archived }),
             ...(agent_options === undefined ? {} : { agent_options }),
@@ -222,7 +223,7 @@ export const changeChat = (ctx: ApiContext) =>
       async ({ caller, params, body, request, set }) => {
         const request_key = requestKey(request, "results", body);
         const { id, key } = await loadOwnChat(ctx, params.chat, caller);
-        const results = body.results.map(({ is_error = false, ...one }) => ({ ...one, is_error }));
+        const results = body.results.map(({ is_error = false, ...result }) => ({ ...result, is_error }));
         const rows = (await isRepeated(ctx, key, request_key)) ? [] : await loadHookMessages(ctx, id, results);
         await ctx.chats.ask(id, "completeAction", { results, rows, request_key });
         set.status = 204;

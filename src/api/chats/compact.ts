@@ -21,9 +21,9 @@ export const compactChat = (ctx: ApiContext) =>
       async ({ caller, params, body }) => {
         const { id, owner_id } = await loadOwnChat(ctx, params.chat, caller);
         await checkUsageLimit(ctx, owner_id);
-        const wanted = body.instructions?.trim() ?? "";
-        const request = { instructions: wanted, context: "", notice: "" };
-        if (wanted === "" || ctx.hooks.isOff) {
+        const guidance = body.instructions?.trim() ?? "";
+        const request = { instructions: guidance, context: "", notice: "" };
+        if (guidance === "" || ctx.hooks.isOff) {
           await ctx.chats.ask(id, "compact", request);
           return readChat(ctx, id);
         }
@@ -31,7 +31,7 @@ export const compactChat = (ctx: ApiContext) =>
         await ctx.chats.ask(id, "check", { type: "compact", request });
         const chat = await ctx.store.get(findChat({ id }));
         if (!chat) throw notFound();
-        await ctx.chats.ask(id, "compact", await admitInstructions(ctx, chat, wanted));
+        await ctx.chats.ask(id, "compact", await admitInstructions(ctx, chat, guidance));
         return readChat(ctx, id);
       },
       {

@@ -42,9 +42,9 @@ export const chatCost = (ctx: ApiContext) =>
     .get(
       "/cost/users",
       ({ caller, query }) => {
-        const { search = "", limit, offset, ...requested } = query;
+        const { search = "", limit, offset, ...range } = query;
         const page = toPage({ ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { offset }) });
-        return loadAllCosts(ctx, caller, parseCostRange(requested, ctx.clock.now()), { search, ...page });
+        return loadAllCosts(ctx, caller, parseCostRange(range, ctx.clock.now()), { search, ...page });
       },
       {
         user: true,

@@ -25,8 +25,8 @@ export const deleteChat = (ctx: ApiContext) =>
         // later.
         const chat = await readChat(ctx.store, id);
         if (!archived) await ctx.chats.ask(id, "change", { archived: true, patch: {}, pin: null });
-        const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
-        if (done === "stale") throw conflict("The chat was restored in the meantime.");
+        const outcome = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
+        if (outcome === "stale") throw conflict("The chat was restored in the meantime.");
         if (chat) ctx.generations.forgetFiles({ ...toPromptScope(chat), chat_id: id });
         set.status = 204;
       },

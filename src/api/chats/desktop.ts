@@ -70,9 +70,9 @@ class DesktopStream implements SocketHandler {
   readonly #relay: Relay;
   readonly #frames: WebSocketFrames;
   readonly #onUse: () => void;
-  readonly #reserved: Reservation;
-  #notedAt = Number.NEGATIVE_INFINITY;
-  #waiting = 0;
+  readonly #reservation: Reservation;
+  #lastNotedAt = Number.NEGATIVE_INFINITY;
+  #waitingBytes = 0;
 
   constructor(
     { clock }: Pick<ApiContext, "clock">,
@@ -82,7 +82,7 @@ class DesktopStream implements SocketHandler {
     this.#clock = clock;
     this.#frames = frames;
     this.#onUse = onUse;
-    this.#reserved = waitingInput.open(user_id);
+    this.#reservation = waitingInput.open(user_id);
     this.#relay = new Relay(clock, frames);
   }
 
@@ -92,20 +92,20 @@ class DesktopStream implements SocketHandler {
 
   message(socket: Socket, data: string | Uint8Array): void {
     const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data.slice();
-    this.#waiting += bytes.byteLength;
-    if (this.#waiting > MAX_BUFFERED_BYTES) {
+    this.#waitingBytes += bytes.byteLength;
+    if (this.#waitingBytes > MAX_BUFFERED_BYTES) {
       socket.close(CLOSE.policy, "more than the desktop reads");
       return;
     }
-    const refusal = this.#reserved.tryAdd(bytes.byteLength);
+    const refusal = this.#reservation.tryAdd(bytes.byteLength);
     if (refusal !== undefined) return void socket.close(CLOSE.tryLater, refusal);
-    if (this.#waiting > PAUSE_BYTES) socket.pause();
-    this.#note();
+    if (this.#waitingBytes > PAUSE_BYTES) socket.pause();
+    this.#noteUse();
     const onSent = (): void => {
-      this.#reserved.reduce(bytes.byteLength);
-      const isPaused = this.#waiting > PAUSE_BYTES;
-      this.#waiting -= bytes.byteLength;
-      if (isPaused && this.#waiting <= PAUSE_BYTES) socket.resume();
+      this.#reservation.reduce(bytes.byteLength);
+      const isPaused = this.#waitingBytes > PAUSE_BYTES;
+      this.#waitingBytes -= bytes.byteLength;
+      if (isPaused && this.#waitingBytes <= PAUSE_BYTES) socket.resume();
     };
     // The side that listens to the daemon notices when it disconnects.
     this.#frames.send({ kind: "binary", bytes }).then(onSent, onSent);
@@ -116,14 +116,14 @@ class DesktopStream implements SocketHandler {
   }
 
   close(): void {
-    this.#reserved.release();
+    this.#reservation.release();
     this.#relay.close();
   }
 
-  #note(): void {
+  #noteUse(): void {
     const now = this.#clock.monotonic();
-    if (now - this.#notedAt < USE_INTERVAL_MS) return;
-    this.#notedAt = now;
+    if (now - this.#lastNotedAt < USE_INTERVAL_MS) return;
+    this.#lastNotedAt = now;
     this.#onUse();
   }
 }

@@ -16,7 +16,7 @@ import { listStateEvents, NOTHING_SYNCED, type SyncState } from "./sync.ts";
 export interface Sink {
   send(frame: string): void;
   /** Resolves with true when the client can take more, and with false when it has disconnected. */
-  room(): Promise<boolean>;
+  waitForRoom(): Promise<boolean>;
   end(why: "failed" | "behind"): void;
 }
 
@@ -24,7 +24,7 @@ export interface Sink {
 export type FollowOptions = { readonly after_id: number; readonly compat: boolean; readonly user_id: string };
 
 /** Maximum events per frame (facts/chats 2.1). */
-const FRAME_EVENTS = 256;
+const MAX_FRAME_EVENTS = 256;
 /** Maximum notices and batches that wait while history is read. */
 const MAX_QUEUED_ITEMS = 2_048;
 
@@ -33,18 +33,18 @@ type ExternalState = { readonly warnings: readonly string[]; readonly isWaiting:
 
 const WAITING_WARNING = "The chat waits for a free slot: too many chats are running a turn.";
 
-type Item =
+type QueueItem =
   | { readonly notice: ChatNotice }
   | { readonly batch: PartBatch }
   | { readonly warnings: readonly string[] }
   | { readonly isWaiting: boolean };
 
 /** Cache of the last encoded batch. All followers are notified of one batch before the next, so one entry is enough. */
-let framed: { batch: PartBatch; frame: string } | undefined;
+let lastFrame: { batch: PartBatch; frame: string } | undefined;
 /** Encodes a batch once for all followers. */
 const toFrame = (batch: PartBatch): string => {
-  if (framed?.batch !== batch) framed = { batch, frame: `[${batch.events.join(",")}]` };
-  return framed.frame;
+  if (lastFrame?.batch !== batch) lastFrame = { batch, frame: `[${batch.events.join(",")}]` };
+  return lastFrame.frame;
 };
 
 /** Converts a live part to the format of upstream clients. */
@@ -64,10 +64,10 @@ export class ChatFollower {
   readonly #chat: ChatAccessRow;
   readonly #sink: Sink;
   readonly #options: FollowOptions;
-  readonly #waiting: Item[] = [];
+  readonly #queue: QueueItem[] = [];
   #unsubscribes: (() => void)[] = [];
   #synced: SyncState = NOTHING_SYNCED;
-  #snapshot = 0;
+  #snapshotVersion = 0;
   #nextSeq = 1;
   #external: ExternalState = { warnings: [], isWaiting: false };
   #isBusy = true;
@@ -93,13 +93,13 @@ export class ChatFollower {
 
   stop(): void {
     this.#isOver = true;
-    for (const leave of this.#unsubscribes.splice(0)) leave();
-    this.#waiting.length = 0;
+    for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
+    this.#queue.length = 0;
   }
 
   async #begin(): Promise<void> {
     const { picture, buffer } = await this.#ctx.chats.ask(this.#chat.id, "snapshot", {});
-    this.#snapshot = picture.snapshot_version;
+    this.#snapshotVersion = picture.snapshot_version;
     await this.#sendHistory(this.#options.after_id, picture.snapshot_version);
     this.#sendState(picture);
     this.#sendExternal({
@@ -111,20 +111,20 @@ export class ChatFollower {
     this.#drain();
   }
 
-  #enqueue(item: Item): void {
+  #enqueue(item: QueueItem): void {
     if (this.#isOver) return;
-    if (this.#waiting.length < MAX_QUEUED_ITEMS) this.#waiting.push(item);
+    if (this.#queue.length < MAX_QUEUED_ITEMS) this.#queue.push(item);
     else this.#giveUp("behind");
     if (!this.#isBusy) this.#drain();
   }
 
   #drain(): void {
-    for (let item = this.#waiting.shift(); item && !this.#isOver; item = this.#waiting.shift()) {
+    for (let item = this.#queue.shift(); item && !this.#isOver; item = this.#queue.shift()) {
       if ("batch" in item) this.#sendParts(item.batch);
       else if ("warnings" in item || "isWaiting" in item) this.#sendExternal(item);
-      else if (item.notice.snapshot_version > this.#snapshot) {
+      else if (item.notice.snapshot_version > this.#snapshotVersion) {
         const { notice } = item;
-        this.#snapshot = notice.snapshot_version;
+        this.#snapshotVersion = notice.snapshot_version;
         if (notice.reset) {
           this.#isBusy = true;
           this.#sendAll(notice).catch((error) => this.#fail(error));
@@ -149,23 +149,23 @@ export class ChatFollower {
   async #sendHistory(after: number, revision: number): Promise<void> {
     for (let cursor = after; !this.#isOver; ) {
       const page = { chat: this.#chat.key, after: cursor, before: Number.MAX_SAFE_INTEGER };
-      const { rows, hasRoom } = await this.#sendPage({ ...page, revision, limit: FRAME_EVENTS });
+      const { rows, hasRoom } = await this.#sendPage({ ...page, revision, limit: MAX_FRAME_EVENTS });
       const last = rows.at(-1);
-      if (!last || !hasRoom || (rows.length < FRAME_EVENTS && !isFullPage(rows))) return;
+      if (!last || !hasRoom || (rows.length < MAX_FRAME_EVENTS && !isFullPage(rows))) return;
       cursor = last.id;
     }
   }
 
   /** Sends one page, and holds its slot until the client can take more. */
   async #sendPage(page: Parameters<typeof listMessages>[0]) {
-    const free = await this.#ctx.requests.pages.take(this.#options.user_id);
+    const releasePage = await this.#ctx.requests.pages.take(this.#options.user_id);
     let bytes = 0;
     try {
       const rows = this.#isOver ? [] : await this.#ctx.store.scan(listMessages(page));
       bytes = this.#send(rows.map((row) => this.#toMessageEvent(row)));
-      return { rows, hasRoom: await this.#sink.room() };
+      return { rows, hasRoom: await this.#sink.waitForRoom() };
     } finally {
-      free(bytes);
+      releasePage(bytes);
     }
   }
 
@@ -174,9 +174,9 @@ export class ChatFollower {
     return { type: "message", chat_id, message: presentMessage(chat_id, message, this.#options.compat) };
   }
 
-  #sendState(picture: Parameters<typeof listStateEvents>[2]): void {
+  #sendState(state: Parameters<typeof listStateEvents>[2]): void {
     const { history_version, generation_attempt } = this.#synced;
-    const { events, synced } = listStateEvents(this.#chat.id, this.#synced, picture, this.#options.compat);
+    const { events, synced } = listStateEvents(this.#chat.id, this.#synced, state, this.#options.compat);
     if (synced.history_version !== history_version || synced.generation_attempt !== generation_attempt) {
       this.#nextSeq = 1;
     }
@@ -185,9 +185,9 @@ export class ChatFollower {
   }
 
   /** Sends warnings about the turn and whether it waits for a slot, each time one of them changes. */
-  #sendExternal(now: Partial<ExternalState>): void {
+  #sendExternal(changes: Partial<ExternalState>): void {
     const before = this.#external;
-    this.#external = { ...before, ...now };
+    this.#external = { ...before, ...changes };
     const { warnings, isWaiting } = this.#external;
     if (before.isWaiting === isWaiting && before.warnings.join("\n") === warnings.join("\n")) return;
     const status = {
@@ -206,25 +206,25 @@ export class ChatFollower {
     if (skipCount < 0) this.#fail(new Error(`parts ${this.#nextSeq} to ${batch.first_seq} are missing`));
     if (skipCount < 0 || skipCount >= batch.events.length) return;
     this.#nextSeq = batch.first_seq + batch.events.length;
-    if (skipCount === 0 && batch.events.length <= FRAME_EVENTS && !this.#options.compat) {
+    if (skipCount === 0 && batch.events.length <= MAX_FRAME_EVENTS && !this.#options.compat) {
       this.#sink.send(toFrame(batch));
       return;
     }
-    for (let from = skipCount; from < batch.events.length; from += FRAME_EVENTS) {
-      const events = batch.events.slice(from, from + FRAME_EVENTS);
+    for (let start = skipCount; start < batch.events.length; start += MAX_FRAME_EVENTS) {
+      const events = batch.events.slice(start, start + MAX_FRAME_EVENTS);
       this.#sink.send(`[${(this.#options.compat ? events.map(flattenIds) : events).join(",")}]`);
     }
   }
 
   /** Sends the events in frames and returns the number of characters sent. */
   #send(events: readonly ChatEvent[]): number {
-    let sent = 0;
-    for (let from = 0; from < events.length && !this.#isOver; from += FRAME_EVENTS) {
-      const frame = JSON.stringify(events.slice(from, from + FRAME_EVENTS));
-      sent += frame.length;
+    let charCount = 0;
+    for (let start = 0; start < events.length && !this.#isOver; start += MAX_FRAME_EVENTS) {
+      const frame = JSON.stringify(events.slice(start, start + MAX_FRAME_EVENTS));
+      charCount += frame.length;
       this.#sink.send(frame);
     }
-    return sent;
+    return charCount;
   }
 
   #fail(error: unknown): void {

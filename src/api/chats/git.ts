@@ -75,8 +75,8 @@ class GitStream implements SocketHandler {
 
   open(socket: Socket): void {
     this.#relay.run(socket, async (message) => {
-      const shown = parseAgentMessage(message);
-      return shown && JSON.stringify(await this.#mask(shown));
+      const gitMessage = parseAgentMessage(message);
+      return gitMessage && JSON.stringify(await this.#mask(gitMessage));
     });
   }
 
@@ -85,8 +85,8 @@ class GitStream implements SocketHandler {
     const { id: chat_id, owner_id, workspace_id } = this.#chat;
     const mask = new SecretMask(await loadKnownSecrets(this.#ctx, { chat_id, owner_id, workspace_id }));
     const masked: GitRepository[] = [];
-    for (const { unified_diff, ...one } of repositories ?? [])
-      masked.push({ ...mask.result(one), unified_diff: await mask.longLines(unified_diff) });
+    for (const { unified_diff, ...repository } of repositories ?? [])
+      masked.push({ ...mask.result(repository), unified_diff: await mask.longLines(unified_diff) });
     return { ...mask.result(message), ...(repositories ? { repositories: masked } : {}) };
   }
 

@@ -26,7 +26,7 @@ import { chatDiff } from "./diff.ts";
 import { chatFiles } from "./files.ts";
 import { forkChat } from "./fork.ts";
 import { chatGit } from "./git.ts";
-import { listChats, toSharers } from "./list.ts";
+import { listChats, listShareSubjects } from "./list.ts";
 import { localModels } from "./local-models.ts";
 import { chatMessages } from "./messages.ts";
 import { chatPath, MAX_CHAT_BODY_BYTES, tags } from "./paths.ts";
@@ -113,7 +113,7 @@ export const chats = (ctx: ApiContext) =>
         if (!ids.every(isUuid)) throw invalidField("workspace_ids", "must be UUIDs, separated by commas");
         if (ids.length === 0) return {};
         const requested = ids.map((id) => id.toLowerCase());
-        const rows = await ctx.store.scan(listChatsOfWorkspaces(caller.user_id, toSharers(caller), requested));
+        const rows = await ctx.store.scan(listChatsOfWorkspaces(caller.user_id, listShareSubjects(caller), requested));
         return Object.fromEntries(rows.map(({ id, workspace_id }) => [workspace_id, id]));
       },
       {

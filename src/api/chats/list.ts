@@ -12,14 +12,14 @@ import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { toPage } from "../http/paging.ts";
 
-const PAGE = 50;
+const DEFAULT_PAGE_SIZE = 50;
 const SOURCES = ["created_by_me", "shared_with_me"] as const;
 const PR_STATUSES = ["draft", "open", "merged", "closed"] as const;
 
 export type ListQuery = { q?: string; after_id?: string; limit?: number; offset?: number; labels: readonly string[] };
 
 export const listChats = async (ctx: ApiContext, caller: UserCaller, query: ListQuery): Promise<Chat[]> => {
-  const { limit, offset } = toPage({ limit: query.limit || PAGE, offset: query.offset });
+  const { limit, offset } = toPage({ limit: query.limit || DEFAULT_PAGE_SIZE, offset: query.offset });
   const { filter, search } = parseFilter(query.q ?? "", query.labels, caller);
   const after = query.after_id === undefined ? undefined : await loadCursor(ctx, caller, query.after_id);
   const page = { limit, offset, after };
@@ -29,23 +29,23 @@ export const listChats = async (ctx: ApiContext, caller: UserCaller, query: List
     ctx.store.scan(listChatViews(ids)),
     ctx.store.scan(listChildViews(ids)),
   ]);
-  const byId = new Map(views.map((view) => [view.chat.id, view]));
-  const byRoot = Map.groupBy(children, ({ chat }) => chat.parent_chat_id);
+  const viewById = new Map(views.map((view) => [view.chat.id, view]));
+  const childrenByRoot = Map.groupBy(children, ({ chat }) => chat.parent_chat_id);
   // A chat that was deleted in the meantime is left out.
   return ids.flatMap((id) => {
-    const view = byId.get(id);
-    return view ? [presentChat(view, byRoot.get(id) ?? [])] : [];
+    const view = viewById.get(id);
+    return view ? [presentChat(view, childrenByRoot.get(id) ?? [])] : [];
   });
 };
 
 const loadCursor = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<ListedChat> => {
-  const unknown = () => invalidField("after_id", "names none of your chats");
+  const makeCursorError = () => invalidField("after_id", "names none of your chats");
   const view = await ctx.store.get(findChatView(id.toLowerCase()));
-  if (!view) throw unknown();
+  if (!view) throw makeCursorError();
   if (view.chat.owner_id === caller.user_id) return view.chat;
   // The pins of other users do not affect the order of this list.
   if (await canSeeChat(ctx, caller, view.chat)) return { ...view.chat, pin_order: 0 };
-  throw unknown();
+  throw makeCursorError();
 };
 
 type ParsedQuery = { readonly filter: ChatFilter; readonly search: Matching | undefined };
@@ -54,7 +54,7 @@ const parseFilter = (text: string, labels: readonly string[], caller: UserCaller
   const search = new SearchQuery(text);
   if (search.free !== "") search.addProblem("q", "Bare words are not supported; write title:word.");
   const sources = search.choices("source", SOURCES);
-  const pull = {
+  const pullFilter = {
     statuses: search.choices("pr_status", PR_STATUSES),
     repo: search.text("repo"),
     title: search.text("pr_title"),
@@ -64,20 +64,20 @@ const parseFilter = (text: string, labels: readonly string[], caller: UserCaller
   const filter: ChatFilter = {
     owner_id: caller.user_id,
     mine: sources.length === 0 || sources.includes("created_by_me"),
-    shared_with: sources.includes("shared_with_me") ? toSharers(caller) : [],
+    shared_with: sources.includes("shared_with_me") ? listShareSubjects(caller) : [],
     archived: search.flag("archived") ?? false,
     has_unread: search.flag("has_unread"),
     title: search.text("title"),
     labels: parseLabels(labels),
-    pull,
+    pull: pullFilter,
   };
-  const wanted = toSearch(search);
+  const matching = toSearch(search);
   search.requireValid("Invalid chat search query.");
-  return { filter, search: wanted };
+  return { filter, search: matching };
 };
 
 /** Returns the IDs through which chats can be shared with this user: the user's ID and their groups' IDs. */
-export const toSharers = (caller: UserCaller): string[] => [caller.user_id, ...caller.groups];
+export const listShareSubjects = (caller: UserCaller): string[] => [caller.user_id, ...caller.groups];
 
 const parseNumberFilter = (search: SearchQuery): number | undefined => {
   const number = search.text("pr");
@@ -103,9 +103,9 @@ const parseLabels = (labels: readonly string[]): { key: string; value: string }[
 };
 
 const parseLabel = (text: string): { key: string; value: string } => {
-  const at = text.indexOf(":");
-  if (at <= 0 || at === text.length - 1) {
+  const separator = text.indexOf(":");
+  if (separator <= 0 || separator === text.length - 1) {
     throw invalid("Query parameters have invalid values.", [{ field: "label", detail: "must be key:value" }]);
   }
-  return { key: text.slice(0, at), value: text.slice(at + 1) };
+  return { key: text.slice(0, separator), value: text.slice(separator + 1) };
 };

@@ -28,9 +28,9 @@ const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 200;
 const DEFAULT_PROMPTS = 500;
 const MAX_PROMPTS = 2_000;
-const END = Number.MAX_SAFE_INTEGER;
+const MAX_ID = Number.MAX_SAFE_INTEGER;
 
-type Input = {
+type MessageOptions = {
   mcp_server_ids?: string[] | null | undefined;
   model_config_id?: string | undefined;
   plan_mode?: string | undefined;
@@ -38,7 +38,7 @@ type Input = {
 };
 
 /** Returns the changes a message makes to its chat. */
-const buildPatch = async (ctx: ApiContext, id: string, input: Input): Promise<ChatPatch> => {
+const buildPatch = async (ctx: ApiContext, id: string, input: MessageOptions): Promise<ChatPatch> => {
   const { model_config_id, reasoning_effort, mcp_server_ids, plan_mode } = input;
   const chat = mcp_server_ids ? await ctx.store.get(findChat({ id })) : undefined;
   const patch: ChatPatch = {
@@ -63,8 +63,12 @@ export const chatMessages = (ctx: ApiContext) =>
         const behavior = parseBehavior(body.busy_behavior);
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
         const patch = await buildPatch(ctx, id, body);
-        const requested = { type: "send", behavior } as const;
-        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked: requested, request_key });
+        const messageAction = { type: "send", behavior } as const;
+        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, {
+          typed,
+          asked: messageAction,
+          request_key,
+        });
         const { queued, messages } = await ctx.chats.ask(id, "send", {
           content,
           custom_prompt,
@@ -75,12 +79,12 @@ export const chatMessages = (ctx: ApiContext) =>
           model_config_id: patch.last_model_config_id ?? null,
           reasoning_effort: patch.last_reasoning_effort ?? "",
         });
-        const shown = messages.map((message) => presentMessage(id, message, caller.compat));
-        const message = shown.findLast(({ role }) => role === "user");
+        const presented = messages.map((message) => presentMessage(id, message, caller.compat));
+        const message = presented.findLast(({ role }) => role === "user");
         return {
           queued: queued !== null,
           ...(message ? { message } : {}),
-          messages: shown,
+          messages: presented,
           ...(queued ? { queued_message: presentQueued(id, queued, caller.compat) } : {}),
           warnings: [],
         };
@@ -114,8 +118,8 @@ export const chatMessages = (ctx: ApiContext) =>
         const message_id = parseNumber("message", params.message);
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
         const patch = await buildPatch(ctx, id, body);
-        const requested = { type: "edit", message_id } as const;
-        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked: requested });
+        const messageAction = { type: "edit", message_id } as const;
+        const { content, custom_prompt } = await admitUserPrompt(ctx, chat, { typed, asked: messageAction });
         const warnings = body.restore_files === true ? await restoreFiles(ctx, id, message_id) : [];
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
           message_id,
@@ -125,10 +129,10 @@ export const chatMessages = (ctx: ApiContext) =>
           patch,
           model_config_id: patch.last_model_config_id ?? null,
         });
-        const shown = messages.map((message) => presentMessage(id, message, caller.compat));
-        const message = shown.at(-1);
+        const presented = messages.map((message) => presentMessage(id, message, caller.compat));
+        const message = presented.at(-1);
         if (!message) throw notFound();
-        return { deleted_message_ids: [...deleted_ids], message, messages: shown, warnings };
+        return { deleted_message_ids: [...deleted_ids], message, messages: presented, warnings };
       },
       {
         user: true,
@@ -155,8 +159,8 @@ export const chatMessages = (ctx: ApiContext) =>
         const { after, before, limit } = toPage(query);
         await ctx.requests.pages.acquireUntilAnswered(request, caller.user_id);
         const ascending = query.after_id !== undefined && query.before_id === undefined;
-        const list = ascending ? listMessages : listNewestMessages;
-        const rows = await ctx.store.scan(list({ chat: key, after, before, revision: END, limit: limit + 1 }));
+        const listRows = ascending ? listMessages : listNewestMessages;
+        const rows = await ctx.store.scan(listRows({ chat: key, after, before, revision: MAX_ID, limit: limit + 1 }));
         const hasCursor = query.after_id !== undefined || query.before_id !== undefined;
         const queued = hasCursor ? [] : await ctx.store.all(listQueued({ chat: key }));
         return {
@@ -222,7 +226,7 @@ export const chatMessages = (ctx: ApiContext) =>
     );
 
 const toPage = (query: { after_id?: number; before_id?: number; limit?: number }) => {
-  const { after_id: after = 0, before_id: before = END, limit = DEFAULT_PAGE_SIZE } = query;
+  const { after_id: after = 0, before_id: before = MAX_ID, limit = DEFAULT_PAGE_SIZE } = query;
   const problems: { field: string; detail: string }[] = [];
   if (after < 0) problems.push({ field: "after_id", detail: "must be 0 or more" });
   if (before < 0) problems.push({ field: "before_id", detail: "must be 0 or more" });

@@ -82,7 +82,7 @@ export const chatPermissions = (ctx: ApiContext) =>
 
 const Permissions = named("NewChatPermissions", t.Object({ permissions: t.Union([ChatPermissions, t.Null()]) }));
 
-const Starting = named(
+const StartingPermissions = named(
   "StartingPermissions",
   t.Object({ permission_mode: PermissionMode, permissions: t.Union([ChatPermissions, t.Null()]) }),
 );
@@ -110,7 +110,7 @@ export const userPermissions = (ctx: ApiContext) =>
       "/starting-permissions",
       async ({ caller, query }) => {
         const { workspace_id } = query;
-        const stored = await loadStartingPermissions(ctx, {
+        const starting = await loadStartingPermissions(ctx, {
           owner_id: caller.user_id,
           client_type: "ui",
           workspace_id:
@@ -119,14 +119,14 @@ export const userPermissions = (ctx: ApiContext) =>
           permission_mode: undefined,
           permissions: undefined,
         });
-        return { permission_mode: toPermissionMode(stored), permissions: stored.permissions };
+        return { permission_mode: toPermissionMode(starting), permissions: starting.permissions };
       },
       {
         user: true,
         query: t.Object({
           workspace_id: t.Optional(t.String({ format: "uuid", description: "The ID of the workspace of the chat." })),
         }),
-        response: { 200: Starting, ...fails(400, 401) },
+        response: { 200: StartingPermissions, ...fails(400, 401) },
         detail: operation({
           tags,
           operationId: "getStartingPermissions",

@@ -51,10 +51,10 @@ export const chatStream = (ctx: ApiContext) =>
             { after_id, compat, user_id: caller.user_id },
             {
               send: (frame) => void stream.send("data", frame),
-              room: async () => {
-                const stalled = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.terminate());
+              waitForRoom: async () => {
+                const stallTimer = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.terminate());
                 const hasRoom = await stream.waitForRoom(PAUSE_BYTES);
-                stalled.cancel();
+                stallTimer.cancel();
                 return hasRoom;
               },
               end: (why) => (why === "failed" ? stream.end() : stream.terminate()),
@@ -103,19 +103,19 @@ const markRead = (ctx: ApiContext, { id, owner_id }: ChatAccessRow, caller: User
 };
 
 class ChatSocket implements SocketHandler {
-  readonly #make: (socket: Socket) => ChatFollower;
+  readonly #makeFollower: (socket: Socket) => ChatFollower;
   readonly #ctx: ApiContext;
   readonly #onSeen: () => void;
   #follower: ChatFollower | undefined;
-  #onRoom: (() => void) | undefined;
+  #resume: (() => void) | undefined;
 
-  constructor(ctx: ApiContext, chat: ChatAccessRow, requested: FollowOptions, seen: () => void) {
+  constructor(ctx: ApiContext, chat: ChatAccessRow, options: FollowOptions, onSeen: () => void) {
     this.#ctx = ctx;
-    this.#onSeen = seen;
-    this.#make = (socket) =>
-      new ChatFollower(ctx, chat, requested, {
+    this.#onSeen = onSeen;
+    this.#makeFollower = (socket) =>
+      new ChatFollower(ctx, chat, options, {
         send: (frame) => void socket.send(frame),
-        room: () => this.#waitForRoom(socket),
+        waitForRoom: () => this.#waitForRoom(socket),
         end: (why) => {
           if (why === "failed") socket.close(CLOSE.internal, "the chat could not be read");
           else socket.closeSlow();
@@ -124,7 +124,7 @@ class ChatSocket implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    this.#follower = this.#make(socket);
+    this.#follower = this.#makeFollower(socket);
     this.#follower.start();
     this.#onSeen();
   }
@@ -134,26 +134,26 @@ class ChatSocket implements SocketHandler {
   }
 
   drain(): void {
-    this.#onRoom?.();
+    this.#resume?.();
   }
 
   close(): void {
     this.#follower?.stop();
-    this.#onRoom?.();
+    this.#resume?.();
     this.#onSeen();
   }
 
   async #waitForRoom(socket: Socket): Promise<boolean> {
     while (socket.waiting > PAUSE_BYTES && !socket.closing) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      this.#onRoom = resolve;
-      const stalled: Timer = this.#ctx.clock.after(STALL_TIMEOUT_MS, () => {
+      this.#resume = resolve;
+      const stallTimer: Timer = this.#ctx.clock.after(STALL_TIMEOUT_MS, () => {
         socket.closeSlow();
         resolve();
       });
       await promise;
-      stalled.cancel();
-      this.#onRoom = undefined;
+      stallTimer.cancel();
+      this.#resume = undefined;
     }
     return !socket.closing;
   }

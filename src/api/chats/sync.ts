@@ -31,26 +31,26 @@ export const NOTHING_SYNCED: SyncState = {
 export const listStateEvents = (
   chat_id: string,
   synced: SyncState,
-  now: ChatPicture,
+  state: ChatPicture,
   compat: boolean,
 ): { events: ChatEvent[]; synced: SyncState } => {
   const events: ChatEvent[] = [];
-  const { history_version, queue_version, retry_version, generation_attempt } = now;
-  const status = toChatStatus(now.status);
+  const { history_version, queue_version, retry_version, generation_attempt } = state;
+  const status = toChatStatus(state.status);
   if (queue_version !== synced.queue_version) {
     events.push({
       type: "queue_update",
       chat_id,
-      queued_messages: now.queue.map((row) => presentQueued(chat_id, row, compat)),
+      queued_messages: state.queue.map((row) => presentQueued(chat_id, row, compat)),
     });
   }
   if (status !== synced.status) events.push({ type: "status", chat_id, status: { status } });
   const sendsError = status === "error" && history_version > synced.error_sent;
-  if (sendsError) events.push({ type: "error", chat_id, error: now.last_error ?? UNKNOWN });
+  if (sendsError) events.push({ type: "error", chat_id, error: state.last_error ?? UNKNOWN_ERROR });
   const sendsAction = status === "requires_action" && history_version > synced.action_sent;
-  if (sendsAction) events.push({ type: "action_required", chat_id, action_required: toActionRequired(now) });
-  if (now.retry_state && retry_version !== synced.retry_version) {
-    const { provider, retrying_at, status_code, ...retry } = now.retry_state;
+  if (sendsAction) events.push({ type: "action_required", chat_id, action_required: toActionRequired(state) });
+  if (state.retry_state && retry_version !== synced.retry_version) {
+    const { provider, retrying_at, status_code, ...retry } = state.retry_state;
     events.push({
       type: "retry",
       chat_id,
@@ -62,7 +62,7 @@ export const listStateEvents = (
       },
     });
   }
-  if (isNewBuffer(synced, now)) events.push({ type: "preview_reset", chat_id });
+  if (isNewBuffer(synced, state)) events.push({ type: "preview_reset", chat_id });
   return {
     events,
     synced: {
@@ -82,18 +82,20 @@ const isNewBuffer = (synced: SyncState, { history_version, generation_attempt }:
   history_version !== synced.history_version ||
   (generation_attempt !== synced.generation_attempt && generation_attempt !== 0);
 
-type Asking = Pick<ChatPicture, "pending_calls" | "budget_pause">;
+type PendingDecisions = Pick<ChatPicture, "pending_calls" | "budget_pause">;
 
 /** Returns the calls that wait for a person's permission or for the client's results, with arguments as JSON text. */
-export const toActionRequired = ({ pending_calls, budget_pause }: Asking): ActionRequired => {
+export const toActionRequired = ({ pending_calls, budget_pause }: PendingDecisions): ActionRequired => {
   if (budget_pause) return { kind: "budget", tool_calls: [], budget: budget_pause };
-  const requested = pending_calls.filter(({ permission }) => permission === "asked");
-  const tool_calls = (requested.length > 0 ? requested : pending_calls).map(({ tool_call_id, tool_name, args }) => ({
-    tool_call_id,
-    tool_name,
-    args: JSON.stringify(args ?? {}),
-  }));
-  return { ...(requested.length > 0 ? { kind: "permission" as const } : {}), tool_calls };
+  const permissionCalls = pending_calls.filter(({ permission }) => permission === "asked");
+  const tool_calls = (permissionCalls.length > 0 ? permissionCalls : pending_calls).map(
+    ({ tool_call_id, tool_name, args }) => ({
+      tool_call_id,
+      tool_name,
+      args: JSON.stringify(args ?? {}),
+    }),
+  );
+  return { ...(permissionCalls.length > 0 ? { kind: "permission" as const } : {}), tool_calls };
 };
 
-const UNKNOWN = { kind: "generic", message: "The chat's last turn failed.", retryable: false } as const;
+const UNKNOWN_ERROR = { kind: "generic", message: "The chat's last turn failed.", retryable: false } as const;

@@ -55,14 +55,14 @@ const presentPendingAction = (
 
 class WatchSocket implements SocketHandler {
   readonly #ctx: ApiContext;
-  readonly #owner: string;
+  readonly #ownerId: string;
   #unsubscribes: readonly (() => void)[] = [];
-  #last: Promise<void> = Promise.resolve();
-  #waiting = 0;
+  #lastSend: Promise<void> = Promise.resolve();
+  #pendingCount = 0;
 
-  constructor(ctx: ApiContext, owner: string) {
+  constructor(ctx: ApiContext, ownerId: string) {
     this.#ctx = ctx;
-    this.#owner = owner;
+    this.#ownerId = ownerId;
   }
 
   open(socket: Socket): void {
@@ -70,7 +70,7 @@ class WatchSocket implements SocketHandler {
     // The client reconnects and reads the list.
     const onMissed = (): void => socket.close(CLOSE.goingAway, "events may have been missed: read the list again");
     this.#unsubscribes = [
-      topics.subscribe("owner_chats", this.#owner, (event) => this.#enqueue(socket, event)),
+      topics.subscribe("owner_chats", this.#ownerId, (event) => this.#enqueue(socket, event)),
       topics.subscribe("missed", "", onMissed),
     ];
   }
@@ -80,19 +80,19 @@ class WatchSocket implements SocketHandler {
   }
 
   close(): void {
-    for (const leave of this.#unsubscribes) leave();
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
   }
 
   #enqueue(socket: Socket, event: Events["owner_chats"]): void {
-    if (this.#waiting >= MAX_PENDING_EVENTS) {
+    if (this.#pendingCount >= MAX_PENDING_EVENTS) {
       socket.closeSlow();
       return;
     }
-    this.#waiting += 1;
-    this.#last = this.#last
+    this.#pendingCount += 1;
+    this.#lastSend = this.#lastSend
       .then(() => this.#sendEvent(socket, event))
       .finally(() => {
-        this.#waiting -= 1;
+        this.#pendingCount -= 1;
       });
   }
 

@@ -21,12 +21,12 @@ const tags = ["General"];
 const user = true;
 
 /** Features under the names clients ask for; unsupported ones such as `browser_only` are missing. */
-const HAS = [
+const ENTITLED_FEATURES = [
   ...["appearance", "audit_log", "advanced_template_scheduling", "external_provisioner_daemons"],
   ...["multiple_external_auth", "multiple_organizations", "user_role_management"],
   ...["workspace_prebuilds", "workspace_external_agent", "control_shared_ports"],
 ];
-const HAS_NOT = [
+const OTHER_FEATURES = [
   "access_control",
   "browser_only",
   "high_availability",
@@ -63,8 +63,8 @@ export const deploymentFacts = (ctx: ApiContext) =>
       "/entitlements",
       () => ({
         features: Object.fromEntries([
-          ...HAS.map((name) => [name, { entitlement: "entitled" as const, enabled: true }]),
-          ...HAS_NOT.map((name) => [name, { entitlement: "not_entitled" as const, enabled: false }]),
+          ...ENTITLED_FEATURES.map((name) => [name, { entitlement: "entitled" as const, enabled: true }]),
+          ...OTHER_FEATURES.map((name) => [name, { entitlement: "not_entitled" as const, enabled: false }]),
         ]),
         warnings: [],
         errors: [],

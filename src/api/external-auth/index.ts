@@ -34,9 +34,13 @@ const toCallbackUrl = (accessUrl: URL, provider: Provider): URL =>
   new URL(`/external-auth/${provider.id}/callback`, accessUrl);
 
 export const externalAuth = (ctx: ApiContext) =>
-  routes({ prefix: "/external-auth" }).use(callers).use(reading(ctx)).use(signingIn(ctx)).use(deviceFlow(ctx));
+  routes({ prefix: "/external-auth" })
+    .use(callers)
+    .use(linkRoutes(ctx))
+    .use(webFlowRoutes(ctx))
+    .use(deviceFlowRoutes(ctx));
 
-const reading = (ctx: ApiContext) =>
+const linkRoutes = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get(
@@ -114,7 +118,7 @@ const reading = (ctx: ApiContext) =>
       },
     );
 
-const signingIn = (ctx: ApiContext) =>
+const webFlowRoutes = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .post(
@@ -172,7 +176,7 @@ const signingIn = (ctx: ApiContext) =>
       },
     );
 
-const deviceFlow = (ctx: ApiContext) =>
+const deviceFlowRoutes = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get(

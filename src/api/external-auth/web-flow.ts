@@ -23,14 +23,14 @@ type Deps = { readonly clock: Clock; readonly encryption: Encryption };
 
 const toSealContext = (provider_id: string): string => `external_auth_state:${provider_id}`;
 
-const toPlace = ({ client_id, auth_url, token_url }: Provider): string =>
+const hashUrls = ({ client_id, auth_url, token_url }: Provider): string =>
   sha256(JSON.stringify([client_id, auth_url, token_url]));
 
 /** Creates a new state and its verifier. */
 export const createState = ({ clock, encryption }: Deps, caller: UserCaller, provider: Provider) => {
   const verifier = linkToken();
   const { user_id, key_id } = caller;
-  const state: State = { user_id, key_id, verifier, until: clock.now() + STATE_TTL_MS, place: toPlace(provider) };
+  const state: State = { user_id, key_id, verifier, until: clock.now() + STATE_TTL_MS, place: hashUrls(provider) };
   return { verifier, state: encryption.seal(JSON.stringify(state), toSealContext(provider.id)) };
 };
 
@@ -42,36 +42,37 @@ export const openVerifier = (
   { clock, encryption }: Deps,
   caller: UserCaller,
   provider: Provider,
-  text: string,
+  sealed: string,
 ): string => {
-  const state = openJson(encryption, text, toSealContext(provider.id)) as State | undefined;
-  const isOwn = state?.user_id === caller.user_id && state.key_id === caller.key_id && state.until > clock.now();
-  if (!state || !isOwn) {
+  const state = openJson(encryption, sealed, toSealContext(provider.id)) as State | undefined;
+  const isFromSession =
+    state?.user_id === caller.user_id && state.key_id === caller.key_id && state.until > clock.now();
+  if (!state || !isFromSession) {
     throw invalid("This sign-in was not started in this session, or has expired. Start it again.");
   }
-  if (state.place !== toPlace(provider)) {
+  if (state.place !== hashUrls(provider)) {
     throw invalid("The settings of this sign-in have changed since it was started. Start it again.");
   }
   return state.verifier;
 };
 
-const deviceContext = (provider_id: string, user_id: string): string =>
+const toDeviceContext = (provider_id: string, user_id: string): string =>
   `external_auth_device:${provider_id}:${user_id}`;
 
 /** Encrypts the provider's device code so that only this user can request its token. */
 export const sealDevice = ({ encryption }: Deps, caller: UserCaller, provider_id: string, code: string): string =>
-  encryption.seal(JSON.stringify(code), deviceContext(provider_id, caller.user_id));
+  encryption.seal(JSON.stringify(code), toDeviceContext(provider_id, caller.user_id));
 
 /** Returns the provider's device code. Rejects with 400 if it is not this user's. */
-export const openDevice = ({ encryption }: Deps, caller: UserCaller, provider_id: string, text: string): string => {
-  const code = openJson(encryption, text, deviceContext(provider_id, caller.user_id));
+export const openDevice = ({ encryption }: Deps, caller: UserCaller, provider_id: string, sealed: string): string => {
+  const code = openJson(encryption, sealed, toDeviceContext(provider_id, caller.user_id));
   if (typeof code === "string") return code;
   throw invalid("Validation failed.", [{ field: "device_code", detail: "was not given to you here" }]);
 };
 
-const openJson = (encryption: Encryption, text: string, context: string): unknown => {
+const openJson = (encryption: Encryption, sealed: string, context: string): unknown => {
   try {
-    return JSON.parse(encryption.open(text, context));
+    return JSON.parse(encryption.open(sealed, context));
   } catch (error) {
     if (error instanceof UnsealError) return undefined;
     throw error;

@@ -21,9 +21,9 @@ export const confirmation = (ctx: ApiContext) =>
       "/:user/confirm",
       async ({ caller, params, body, request, status }) => {
         const user = await loadOwnAccount(ctx, params.user, caller);
-        const used = await prove(ctx, ctx.addresses.of(request), user, caller, body);
-        const factor = (await ctx.accounts.factors.listMethods(user.id)).length > 0;
-        await confirmCaller(ctx, caller, { password: true, factor }, used);
+        const proofStatements = await prove(ctx, ctx.addresses.of(request), user, caller, body);
+        const hasFactor = (await ctx.accounts.factors.listMethods(user.id)).length > 0;
+        await confirmCaller(ctx, caller, { password: true, factor: hasFactor }, proofStatements);
         return status(204, undefined);
       },
       {

@@ -21,7 +21,7 @@ const START = "/login/passkey/start";
 /** The password sign-in that this completes; empty if none exists. */
 type SignInContext = { readonly second_factor: string };
 
-const passkeyRefused = (): AppError => new AppError("unauthenticated", "This passkey does not sign you in.");
+const makePasskeyError = (): AppError => new AppError("unauthenticated", "This passkey does not sign you in.");
 
 export const passkeySignIn = (ctx: ApiContext) =>
   routes()
@@ -54,23 +54,23 @@ export const passkeySignIn = (ctx: ApiContext) =>
         const { challenges } = ctx.accounts.factors;
         const proof = await verifyPasskey<SignInContext>(ctx, PURPOSE, body);
         const user = proof && (await ctx.store.get(findUser({ id: proof.passkey.user_id })));
-        if (!proof || !user || user.login_type !== "password") throw passkeyRefused();
+        if (!proof || !user || user.login_type !== "password") throw makePasskeyError();
         requireActive(user);
-        const started = proof.of.second_factor === "" ? undefined : await getPendingSignIn(ctx, proof.of.second_factor);
-        if (started && (started.user.id !== user.id || !challenges.spend(started.opened))) throw passkeyRefused();
-        const still = guardPassword({ id: user.id, password_hash: user.password_hash });
-        const guards = [...(started ? [still, ...started.first.changes] : []), ...proof.statements];
+        const pending = proof.of.second_factor === "" ? undefined : await getPendingSignIn(ctx, proof.of.second_factor);
+        if (pending && (pending.user.id !== user.id || !challenges.spend(pending.opened))) throw makePasskeyError();
+        const passwordGuard = guardPassword({ id: user.id, password_hash: user.password_hash });
+        const guards = [...(pending ? [passwordGuard, ...pending.first.changes] : []), ...proof.statements];
         // A passkey proves possession and, when unlocked, identity.
-        const everything = { password: true, factor: true };
+        const provenFactors = { password: true, factor: true };
         try {
-          const { token, cookie } = await openSession(ctx, user, request, everything, guards, {
-            login_type: started?.first.login_type ?? "password",
-            revokesKeys: started?.first.revokesKeys ?? false,
+          const { token, cookie } = await openSession(ctx, user, request, provenFactors, guards, {
+            login_type: pending?.first.login_type ?? "password",
+            revokesKeys: pending?.first.revokesKeys ?? false,
           });
           set.headers["set-cookie"] = cookie;
           return status(201, { session_token: token });
         } catch (error) {
-          throw error instanceof CommitError && error.reason === "stale" ? passkeyRefused() : error;
+          throw error instanceof CommitError && error.reason === "stale" ? makePasskeyError() : error;
         }
       },
       {

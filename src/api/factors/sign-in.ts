@@ -46,11 +46,11 @@ export const requestFactor = (
 
 /** Returns the user who started this sign-in. Rejects with 401 when it was not started here, has expired, or is finished. */
 export const getPendingSignIn = async (ctx: ApiContext, challenge: string) => {
-  const opened = ctx.accounts.factors.challenges.open<PendingSignIn>(PURPOSE, challenge);
-  const user = opened && (await ctx.store.get(findUser({ id: opened.data.user_id })));
-  if (!opened || !user || computeDigest(user) !== opened.data.account) throw signInExpired();
+  const openedChallenge = ctx.accounts.factors.challenges.open<PendingSignIn>(PURPOSE, challenge);
+  const user = openedChallenge && (await ctx.store.get(findUser({ id: openedChallenge.data.user_id })));
+  if (!openedChallenge || !user || computeDigest(user) !== openedChallenge.data.account) throw makeExpiredError();
   requireActive(user);
-  return { opened, user, first: await recheckFirstStep(ctx, user, opened.data.oidc) };
+  return { opened: openedChallenge, user, first: await recheckFirstStep(ctx, user, openedChallenge.data.oidc) };
 };
 
 type FirstStep = {
@@ -68,15 +68,15 @@ const recheckFirstStep = async (
 ): Promise<FirstStep> => {
   if (!oidc) return { login_type: "password", isPasswordProved: true, changes: [], revokesKeys: false };
   const provider = ctx.oidc.find(oidc.provider);
-  const admitted = provider && (await admitPerson(ctx, provider, oidc.identity));
-  if (admitted?.user.id !== user.id) throw signInExpired();
-  const { changes, revokesKeys } = admitted;
+  const admission = provider && (await admitPerson(ctx, provider, oidc.identity));
+  if (admission?.user.id !== user.id) throw makeExpiredError();
+  const { changes, revokesKeys } = admission;
   return { login_type: "oidc", isPasswordProved: false, changes, revokesKeys };
 };
 
-const signInExpired = (): AppError => new AppError("unauthenticated", "This sign-in has expired. Start it again.");
+const makeExpiredError = (): AppError => new AppError("unauthenticated", "This sign-in has expired. Start it again.");
 
-const wrongCode = (): AppError => new AppError("unauthenticated", "The code is wrong or was used before.");
+const makeWrongCodeError = (): AppError => new AppError("unauthenticated", "The code is wrong or was used before.");
 
 export const secondFactorSignIn = (ctx: ApiContext) =>
   routes().post(
@@ -84,17 +84,17 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
     async ({ body, request, set, status }) => {
       const { factors } = ctx.accounts;
       const { opened, user, first } = await getPendingSignIn(ctx, body.challenge);
-      const used = await factors.redeem(user, body.code);
-      if (!used) {
+      const codeStatements = await factors.redeem(user, body.code);
+      if (!codeStatements) {
         await noteFailedSignIn(ctx, user);
-        throw wrongCode();
+        throw makeWrongCodeError();
       }
-      if (!factors.challenges.spend(opened)) throw signInExpired();
-      const still = guardPassword({ id: user.id, password_hash: user.password_hash });
+      if (!factors.challenges.spend(opened)) throw makeExpiredError();
+      const passwordGuard = guardPassword({ id: user.id, password_hash: user.password_hash });
       try {
-        const proved = { password: first.isPasswordProved, factor: true };
-        const guards = [still, ...used, ...first.changes];
-        const { token, cookie } = await openSession(ctx, user, request, proved, guards, {
+        const provenFactors = { password: first.isPasswordProved, factor: true };
+        const guards = [passwordGuard, ...codeStatements, ...first.changes];
+        const { token, cookie } = await openSession(ctx, user, request, provenFactors, guards, {
           login_type: first.login_type,
           revokesKeys: first.revokesKeys,
         });
@@ -102,7 +102,7 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
         return status(201, { session_token: token });
       } catch (error) {
         factors.challenges.restore(opened);
-        throw error instanceof CommitError && error.reason === "stale" ? wrongCode() : error;
+        throw error instanceof CommitError && error.reason === "stale" ? makeWrongCodeError() : error;
       }
     },
     {

@@ -30,7 +30,7 @@ const listQuery = t.Object({
 export const groups = (ctx: ApiContext) =>
   routes({ prefix: "/groups" })
     .use(callers)
-    .get("", ({ caller, query }) => list(ctx, caller, query), {
+    .get("", ({ caller, query }) => listVisibleGroups(ctx, caller, query), {
       user,
       query: listQuery,
       response: { 200: t.Array(Group), ...fails(400, 401, 404) },
@@ -127,7 +127,7 @@ export const groups = (ctx: ApiContext) =>
       },
     );
 
-const list = async (
+const listVisibleGroups = async (
   { store }: ApiContext,
   caller: UserCaller,
   { organization, has_member, group_ids }: typeof listQuery.static,
@@ -135,16 +135,16 @@ const list = async (
   const organizations = organization
     ? [await loadOrganization(store, organization, caller)]
     : (await store.all(listOrganizations())).filter(({ id }) => canSeeGroups(caller, id));
-  const wanted = group_ids === undefined ? undefined : new Set(group_ids.toLowerCase().split(","));
-  const member = has_member ? (await loadAnyUser(store, has_member, caller)).id : undefined;
-  const own = member === undefined ? undefined : new Set((await readMemberships(store, member)).groups);
-  const shown: Group[] = [];
-  for (const one of organizations) {
-    for (const group of await listGroups(store, one)) {
-      if (wanted && !wanted.has(group.id)) continue;
-      if (own && !own.has(group.id)) continue;
-      shown.push(await presentGroup(store, { group, organization: one }, caller));
+  const requestedIds = group_ids === undefined ? undefined : new Set(group_ids.toLowerCase().split(","));
+  const memberId = has_member ? (await loadAnyUser(store, has_member, caller)).id : undefined;
+  const memberGroups = memberId === undefined ? undefined : new Set((await readMemberships(store, memberId)).groups);
+  const presented: Group[] = [];
+  for (const current of organizations) {
+    for (const group of await listGroups(store, current)) {
+      if (requestedIds && !requestedIds.has(group.id)) continue;
+      if (memberGroups && !memberGroups.has(group.id)) continue;
+      presented.push(await presentGroup(store, { group, organization: current }, caller));
     }
   }
-  return shown;
+  return presented;
 };

@@ -19,7 +19,7 @@ import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
-const PAGE = 50;
+const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 200;
 const RESULTS: readonly string[] = [...DECISIONS, ...FAILURES];
 const EVENTS: readonly string[] = HOOK_EVENTS;
@@ -29,14 +29,14 @@ type Query = { event?: string; result?: string; chat_id?: string; after_id?: str
 export const hooks = (ctx: ApiContext) =>
   routes({ prefix: "/hooks" })
     .use(callers)
-    .use(consumer(ctx))
+    .use(consumerRoutes(ctx))
     .get(
       "/dispatches",
       async ({ caller, query }) => {
         if (!isOwner(caller)) throw forbidden("Only the site's owner may read it.");
         const { limit, ...filter } = await loadFilter(ctx, query);
-        const list = filter.chat_id === null ? listHookDispatches : listHookDispatchesOfChat;
-        const rows = await ctx.store.scan(list({ ...filter, limit: limit + 1 }));
+        const listRows = filter.chat_id === null ? listHookDispatches : listHookDispatchesOfChat;
+        const rows = await ctx.store.scan(listRows({ ...filter, limit: limit + 1 }));
         return { dispatches: rows.slice(0, limit).map(presentDispatch), has_more: rows.length > limit };
       },
       {
@@ -64,7 +64,7 @@ export const hooks = (ctx: ApiContext) =>
     );
 
 /** Returns the consumer from the settings. */
-const consumer = (ctx: ApiContext) =>
+const consumerRoutes = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get(
@@ -108,7 +108,7 @@ const consumer = (ctx: ApiContext) =>
     );
 
 const loadFilter = async ({ store }: ApiContext, query: Query) => {
-  const { event = null, result = null, chat_id = null, after_id, limit = PAGE } = query;
+  const { event = null, result = null, chat_id = null, after_id, limit = DEFAULT_PAGE_SIZE } = query;
   if (event !== null && !EVENTS.includes(event)) throw invalidField("event", `must be one of ${EVENTS.join(", ")}`);
   if (result !== null && !RESULTS.includes(result))
     throw invalidField("result", `must be one of ${RESULTS.join(", ")}`);

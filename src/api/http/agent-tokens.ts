@@ -1,6 +1,6 @@
 // Caches which agent a token belongs to, briefly: agents send many requests a second, and a lookup costs as much as parsing the log lines
 // (9 of 28 us, test/bench). An entry is evicted on `agent_gone` or after a second. In a cluster, only the node that works on the
-// workspace caches it, because that node hears of `agent_gone` first.
+// workspace caches it, because that node learns of `agent_gone` first.
 
 import type { Events } from "#actors/runtime/events.ts";
 import type { Clock, Timer } from "#base/clock.ts";
@@ -14,7 +14,7 @@ const TTL_MS = 1_000;
 const MAX_ENTRIES = 10_000;
 
 type TokenAgent = RowOfQuery<typeof findAgentByToken>;
-type Entry = { readonly agent: TokenAgent; readonly until: number };
+type Entry = { readonly agent: TokenAgent; readonly expiresAt: number };
 
 type Deps = {
   readonly store: Pick<Store, "get">;
@@ -30,8 +30,8 @@ export class AgentTokens {
   readonly #store: Pick<Store, "get">;
   readonly #clock: Clock;
   readonly #location: Pick<Location, "isHere" | "countArrivals">;
-  #knownComings: number | undefined;
-  #sweeping: Timer | undefined;
+  #lastArrivalCount: number | undefined;
+  #sweepTimer: Timer | undefined;
   /** Number of agents that have ended so far. */
   #endCount = 0;
 
@@ -49,17 +49,17 @@ export class AgentTokens {
 
   /** Returns the agent whose token has this hash if its build is the latest; undefined otherwise. */
   async find(token_hash: string): Promise<TokenAgent | undefined> {
-    const arrivals = this.#location.countArrivals();
-    if (arrivals !== this.#knownComings) this.#evictAll();
-    this.#knownComings = arrivals;
-    const known = this.#entries.get(token_hash);
-    const isFresh = known !== undefined && known.until > this.#clock.monotonic();
-    if (isFresh && this.#location.isHere(known.agent.part)) return known.agent;
-    if (known) this.#evict(known.agent.agent_id);
-    const ended = this.#endCount;
+    const arrivalCount = this.#location.countArrivals();
+    if (arrivalCount !== this.#lastArrivalCount) this.#evictAll();
+    this.#lastArrivalCount = arrivalCount;
+    const entry = this.#entries.get(token_hash);
+    const isFresh = entry !== undefined && entry.expiresAt > this.#clock.monotonic();
+    if (isFresh && this.#location.isHere(entry.agent.part)) return entry.agent;
+    if (entry) this.#evict(entry.agent.agent_id);
+    const earlierEndCount = this.#endCount;
     const agent = await this.#store.get(findAgentByToken({ token_hash }));
     // An agent that ended during the read must not be cached.
-    const isCurrent = ended === this.#endCount && arrivals === this.#location.countArrivals();
+    const isCurrent = earlierEndCount === this.#endCount && arrivalCount === this.#location.countArrivals();
     if (agent && isCurrent && this.#location.isHere(agent.part)) this.#remember(token_hash, agent);
     return agent;
   }
@@ -68,23 +68,23 @@ export class AgentTokens {
     const now = this.#clock.monotonic();
     this.#evict(agent.agent_id);
     // Entries are in the order of their expiry.
-    for (const old of this.#entries.values()) {
-      if (old.until > now && this.#entries.size < MAX_ENTRIES) break;
-      this.#evict(old.agent.agent_id);
+    for (const oldest of this.#entries.values()) {
+      if (oldest.expiresAt > now && this.#entries.size < MAX_ENTRIES) break;
+      this.#evict(oldest.agent.agent_id);
     }
-    this.#entries.set(token_hash, { agent, until: now + TTL_MS });
+    this.#entries.set(token_hash, { agent, expiresAt: now + TTL_MS });
     this.#hashes.set(agent.agent_id, token_hash);
-    this.#sweeping ??= this.#clock.after(TTL_MS, () => this.#sweep());
+    this.#sweepTimer ??= this.#clock.after(TTL_MS, () => this.#sweep());
   }
 
   /** Evicts expired entries even if no new ones arrive. */
   #sweep(): void {
     const now = this.#clock.monotonic();
-    for (const { agent, until } of this.#entries.values()) {
-      if (until > now) break;
+    for (const { agent, expiresAt } of this.#entries.values()) {
+      if (expiresAt > now) break;
       this.#evict(agent.agent_id);
     }
-    this.#sweeping = this.#entries.size > 0 ? this.#clock.after(TTL_MS, () => this.#sweep()) : undefined;
+    this.#sweepTimer = this.#entries.size > 0 ? this.#clock.after(TTL_MS, () => this.#sweep()) : undefined;
   }
 
   #evictAll(): void {

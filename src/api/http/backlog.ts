@@ -5,7 +5,7 @@ import { shareOfMemory } from "#base/system/memory.ts";
 const MEMORY_SHARE = 1 / 8;
 
 /** A connection whose client reads too slowly. */
-export type Behind = {
+export type SlowConnection = {
   /** Bytes that wait for the client. */
   readonly waiting: number;
   /** Whose connection it is, such as a user ID. */
@@ -15,39 +15,39 @@ export type Behind = {
 };
 
 export class Backlog {
-  readonly #behind = new Set<Behind>();
+  readonly #slow = new Set<SlowConnection>();
   readonly #ignoredBytes: number;
-  readonly #limit: number;
+  readonly #maxBytes: number;
 
   /** Connections with at most `ignoredBytes` waiting bytes are not counted. */
-  constructor(ignoredBytes: number, limit = shareOfMemory(MEMORY_SHARE)) {
+  constructor(ignoredBytes: number, maxBytes = shareOfMemory(MEMORY_SHARE)) {
     this.#ignoredBytes = ignoredBytes;
-    this.#limit = limit;
+    this.#maxBytes = maxBytes;
   }
 
   /** Checks a connection after a send. If the limit is exceeded, closes the slow connections of the holder with the most waiting bytes. */
-  note(connection: Behind): void {
+  note(connection: SlowConnection): void {
     if (connection.waiting <= this.#ignoredBytes) return;
-    this.#behind.add(connection);
-    const bytes = new Map<string | undefined, number>();
-    let sum = 0;
-    for (const one of this.#behind) {
-      const { waiting } = one;
-      if (waiting <= this.#ignoredBytes) this.#behind.delete(one);
+    this.#slow.add(connection);
+    const bytesByHolder = new Map<string | undefined, number>();
+    let totalBytes = 0;
+    for (const slow of this.#slow) {
+      const { waiting } = slow;
+      if (waiting <= this.#ignoredBytes) this.#slow.delete(slow);
       else {
-        sum += waiting;
-        bytes.set(one.holder, (bytes.get(one.holder) ?? 0) + waiting);
+        totalBytes += waiting;
+        bytesByHolder.set(slow.holder, (bytesByHolder.get(slow.holder) ?? 0) + waiting);
       }
     }
-    if (sum <= this.#limit) return;
-    const [holder] = [...bytes].reduce((most, one) => (one[1] > most[1] ? one : most));
-    const cut = [...this.#behind].filter((one) => one.holder === holder);
-    for (const one of cut) {
-      this.#behind.delete(one);
-      one.terminate();
+    if (totalBytes <= this.#maxBytes) return;
+    const [holder] = [...bytesByHolder].reduce((most, one) => (one[1] > most[1] ? one : most));
+    const closed = [...this.#slow].filter((one) => one.holder === holder);
+    for (const slow of closed) {
+      this.#slow.delete(slow);
+      slow.terminate();
     }
     log("http").warn("too much waits for clients that do not read: closed {closed} connections of {holder}", {
-      closed: cut.length,
+      closed: closed.length,
       holder,
     });
   }

@@ -45,7 +45,7 @@ export const findSender = (identity: Identity): Caller | undefined => {
 /** Looks up the current identity of a request's sender in the store. */
 export type IdentitySource = { readonly clock: Pick<Clock, "monotonic">; readonly identify: () => Promise<Identity> };
 
-type Sender = { readonly identity: Identity; readonly identified_at: number; readonly source: IdentitySource };
+type Sender = { readonly identity: Identity; readonly identifiedAt: number; readonly source: IdentitySource };
 
 const senders = new WeakMap<Request, Sender>();
 
@@ -53,9 +53,9 @@ const getIdentity = (request: Request): Identity | undefined => senders.get(requ
 
 /** Identifies a request's sender; called by src/server.ts before routing. */
 export const identifySender = async (request: Request, source: IdentitySource): Promise<Identity> => {
-  const identified_at = source.clock.monotonic();
+  const identifiedAt = source.clock.monotonic();
   const identity = await source.identify();
-  senders.set(request, { identity, identified_at, source });
+  senders.set(request, { identity, identifiedAt, source });
   return identity;
 };
 
@@ -68,7 +68,7 @@ export const MAX_IDENTITY_AGE_MS = 250;
  */
 export const refreshIdentity = async (request: Request): Promise<void> => {
   const sender = senders.get(request);
-  if (sender && sender.source.clock.monotonic() - sender.identified_at > MAX_IDENTITY_AGE_MS)
+  if (sender && sender.source.clock.monotonic() - sender.identifiedAt > MAX_IDENTITY_AGE_MS)
     await identifySender(request, sender.source);
 };
 
@@ -85,7 +85,7 @@ export const getCaller = (request: Request): Caller => {
 };
 
 /** Returns the user, for routes open to anyone; undefined for anonymous callers, agents, and keys without the scope. */
-export const userIn = (request: Request): UserCaller | undefined => {
+export const findSignedInUser = (request: Request): UserCaller | undefined => {
   const identity = getIdentity(request);
   return identity && !(identity instanceof AppError) && identity.kind === "user" ? identity : undefined;
 };

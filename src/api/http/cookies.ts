@@ -27,8 +27,9 @@ const trimBlanks = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, ""
 export const readCookies = (cookies: string, name: string): string[] => {
   const values = new Set<string>();
   for (const part of cookies.split(";")) {
-    const at = part.indexOf("=");
-    if (at > 0 && trimBlanks(part.slice(0, at)) === name) values.add(trimBlanks(part.slice(at + 1)));
+    const separator = part.indexOf("=");
+    if (separator > 0 && trimBlanks(part.slice(0, separator)) === name)
+      values.add(trimBlanks(part.slice(separator + 1)));
   }
   values.delete("");
   return [...values];
@@ -42,6 +43,11 @@ export const readCookie = ({ headers }: Request, name: string): string | undefin
 
 /** Returns whether a cookie belongs to the server: apps neither get nor set it. */
 export const isServerCookie = (name: string): boolean => {
-  const bare = name.replace(/^__(?:host|secure)-/i, "");
-  return bare === SESSION_COOKIE || bare === APP_COOKIE || bare === UPSTREAM_COOKIE || bare.startsWith(STATE_COOKIE);
+  const unprefixed = name.replace(/^__(?:host|secure)-/i, "");
+  return (
+    unprefixed === SESSION_COOKIE ||
+    unprefixed === APP_COOKIE ||
+    unprefixed === UPSTREAM_COOKIE ||
+    unprefixed.startsWith(STATE_COOKIE)
+  );
 };

@@ -48,7 +48,7 @@ type MessageOptions = Pick<ApiContext, "clock" | "callMemory"> & {
   /** Maximum bytes of a message. */
   readonly maxBytes: number;
   /** Called when the memory of a message has been in use for too long. */
-  readonly onLate: () => void;
+  readonly onTimeout: () => void;
 };
 
 /**
@@ -58,7 +58,7 @@ type MessageOptions = Pick<ApiContext, "clock" | "callMemory"> & {
 export class MessageMemory implements MessageBudget {
   readonly #options: MessageOptions;
   #bytes = 0;
-  #end: AbortController | undefined;
+  #holdEnd: AbortController | undefined;
 
   constructor(options: MessageOptions) {
     this.#options = options;
@@ -66,28 +66,28 @@ export class MessageMemory implements MessageBudget {
 
   add(bytes: number): void | Promise<void> {
     this.#bytes += bytes;
-    if (this.#bytes > SMALL_MESSAGE_BYTES && !this.#end) return this.#take();
+    if (this.#bytes > SMALL_MESSAGE_BYTES && !this.#holdEnd) return this.#take();
   }
 
   release(): void {
     this.#bytes = 0;
-    this.#end?.abort();
-    this.#end = undefined;
+    this.#holdEnd?.abort();
+    this.#holdEnd = undefined;
   }
 
   async #take(): Promise<void> {
-    const { clock, callMemory, user_id, maxBytes, onLate } = this.#options;
-    const end = new AbortController();
-    const { signal } = end;
-    this.#end = end;
+    const { clock, callMemory, user_id, maxBytes, onTimeout } = this.#options;
+    const holdEnd = new AbortController();
+    const { signal } = holdEnd;
+    this.#holdEnd = holdEnd;
     const hold = await callMemory.take(user_id, MESSAGE_FACTOR * maxBytes, signal);
-    const timer = clock.after(MESSAGE_TIMEOUT_MS, onLate);
-    const free = (): void => {
+    const timer = clock.after(MESSAGE_TIMEOUT_MS, onTimeout);
+    const releaseMemory = (): void => {
       timer.cancel();
       hold.release();
     };
-    if (signal.aborted) free();
-    else signal.addEventListener("abort", free);
+    if (signal.aborted) releaseMemory();
+    else signal.addEventListener("abort", releaseMemory);
   }
 }
 
@@ -117,10 +117,10 @@ export const dialAgentSocket = async (
       signal: timeout.signal,
     });
     if ("response" in answer) throw await refusal(answer.response);
-    const onLate = (): void => {
+    const onTimeout = (): void => {
       if (frames.isIncomplete) frames.reset("The agent sends a large message too slowly.");
     };
-    const memory = new MessageMemory({ clock, callMemory, user_id, maxBytes, onLate });
+    const memory = new MessageMemory({ clock, callMemory, user_id, maxBytes, onTimeout });
     const frames = new WebSocketFrames(answer.stream, maxBytes, memory);
     return frames;
   } catch (error) {

@@ -12,13 +12,13 @@ const MIN_COMPRESSED_BYTES = 4_096;
 
 /** Returns the quality of a coding per RFC 9110 12.5.3: absent is 1, `*` stands for all that are not named. */
 const parseQualities = (header: string): ((coding: string) => number) => {
-  const named = new Map<string, number>();
+  const qualities = new Map<string, number>();
   for (const part of header.toLowerCase().split(",")) {
     const [coding = "", ...parameters] = part.split(";").map((one) => one.trim());
     const quality = parameters.find((one) => one.startsWith("q="))?.slice(2);
-    if (coding !== "") named.set(coding, quality === undefined ? 1 : Number(quality) || 0);
+    if (coding !== "") qualities.set(coding, quality === undefined ? 1 : Number(quality) || 0);
   }
-  return (coding) => named.get(coding) ?? named.get("*") ?? 0;
+  return (coding) => qualities.get(coding) ?? qualities.get("*") ?? 0;
 };
 
 /** Returns the offered coding with the highest quality, the first of them on a tie; undefined when the client prefers no encoding. */
@@ -26,7 +26,7 @@ export const chooseEncoding = <C extends string>(header: string | null, offered:
   if (!header) return undefined;
   const quality = parseQualities(header);
   let best: C | undefined;
-  for (const one of offered) if (quality(one) > (best === undefined ? 0 : quality(best))) best = one;
+  for (const coding of offered) if (quality(coding) > (best === undefined ? 0 : quality(best))) best = coding;
   return best;
 };
 
@@ -34,7 +34,7 @@ export const chooseEncoding = <C extends string>(header: string | null, offered:
 export const matchesEtag = (request: Request, etag: string): boolean => {
   const requested = request.headers.get("if-none-match");
   if (requested === null) return false;
-  return requested.split(",").some((one) => one.trim() === "*" || one.trim().replace(/^W\//, "") === etag);
+  return requested.split(",").some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
 };
 
 /** Returns a file in the best encoding for this client, or 304 when the client already has it. */
@@ -43,13 +43,15 @@ export const fileResponse = (
   file: ServedFile,
   headers: Readonly<Record<string, string>>,
 ): Response => {
-  const coding = chooseEncoding(request.headers.get("accept-encoding"), ["br", "gzip"] as const);
-  const twin = coding && file.twins[coding];
+  const encoding = chooseEncoding(request.headers.get("accept-encoding"), ["br", "gzip"] as const);
+  const compressed = encoding && file.twins[encoding];
   // Each encoding has its own ETag, because a cache that joins ranges must not mix encodings.
-  const etag = twin ? file.etag.replace(/"$/, `-${coding}"`) : file.etag;
-  const all = { ...headers, "content-type": `${file.type}; charset=utf-8`, vary: "accept-encoding", etag };
-  if (matchesEtag(request, etag)) return new Response(null, { status: 304, headers: all });
-  return new Response(twin ?? file.body, { headers: twin ? { ...all, "content-encoding": coding } : all });
+  const etag = compressed ? file.etag.replace(/"$/, `-${encoding}"`) : file.etag;
+  const allHeaders = { ...headers, "content-type": `${file.type}; charset=utf-8`, vary: "accept-encoding", etag };
+  if (matchesEtag(request, etag)) return new Response(null, { status: 304, headers: allHeaders });
+  return new Response(compressed ?? file.body, {
+    headers: compressed ? { ...allHeaders, "content-encoding": encoding } : allHeaders,
+  });
 };
 
 const compressors: Record<Coding, (body: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>> = {
@@ -68,18 +70,18 @@ const compressors: Record<Coding, (body: Uint8Array<ArrayBuffer>) => Promise<Uin
 export const compress = async (request: Request, response: Response, isSentInParts = false): Promise<Response> => {
   if (request.method !== "GET" || response.status !== 200 || response.headers.has("content-encoding")) return response;
   if (!response.headers.get("content-type")?.startsWith("application/json")) return response;
-  const coding = chooseEncoding(request.headers.get("accept-encoding"), ["zstd", "gzip", "br"] as const);
-  if (!coding) return response;
+  const encoding = chooseEncoding(request.headers.get("accept-encoding"), ["zstd", "gzip", "br"] as const);
+  if (!encoding) return response;
   const { headers, status } = response;
   headers.append("vary", "accept-encoding");
   if (isSentInParts) {
-    headers.set("content-encoding", coding);
-    const parts = response.body?.pipeThrough(new CompressionStream(coding === "br" ? "brotli" : coding));
+    headers.set("content-encoding", encoding);
+    const parts = response.body?.pipeThrough(new CompressionStream(encoding === "br" ? "brotli" : encoding));
     return new Response(parts, { status, headers });
   }
   const body = new Uint8Array(await response.arrayBuffer());
   if (body.length < MIN_COMPRESSED_BYTES) return new Response(body, { status, headers });
-  headers.set("content-encoding", coding);
+  headers.set("content-encoding", encoding);
   headers.delete("content-length");
-  return new Response((await compressors[coding](body)) as Uint8Array<ArrayBuffer>, { status, headers });
+  return new Response((await compressors[encoding](body)) as Uint8Array<ArrayBuffer>, { status, headers });
 };

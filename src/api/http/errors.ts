@@ -11,7 +11,7 @@ import { WireError } from "#src/wire/index.ts";
 import { acceptsPage, renderPlainPage } from "./plain-page.ts";
 import { isWord, listProblems, type Violation } from "./validation-words.ts";
 
-const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
+const COMMIT_ERRORS: Record<Refusal, { kind: ErrorKind; message: string }> = {
   constraint: { kind: "conflict", message: "The change conflicts with something that already exists." },
   stale: { kind: "conflict", message: "The resource has changed in the meantime. Read it again and retry." },
   overloaded: { kind: "overloaded", message: "The server is overloaded. Please retry." },
@@ -27,7 +27,7 @@ const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
 };
 
 /** Seconds after which a rejected request may be retried. */
-const RETRY_AFTER = "1";
+const RETRY_AFTER_S = "1";
 
 const movedRequests = new WeakSet<Request>();
 
@@ -38,55 +38,59 @@ export const hasMoved = (request: Request): boolean => movedRequests.has(request
 const toAppError = (error: unknown, path: string): AppError => {
   if (error instanceof AppError) return error;
   if (error instanceof CommitError) {
-    const { kind, message } = REFUSALS[error.reason];
+    const { kind, message } = COMMIT_ERRORS[error.reason];
     return new AppError(kind, message, { cause: error });
   }
   const refusal = asHookRefusal(error);
   if (refusal) return refusal;
   if (error instanceof ParseError && error.cause) return toAppError(error.cause, path);
-  if (error instanceof ValidationError) return fromValidation(error, path);
+  if (error instanceof ValidationError) return toValidationError(error, path);
   if (error instanceof NotFoundError) return new AppError("not_found", "Route not found.");
   return new AppError("internal", "An internal error occurred.", { cause: error });
 };
 
 /** Returns whether the client closed its side before its request was fully read. */
-const isCutOff = (error: unknown, { signal }: Request): boolean =>
+const isClientGone = (error: unknown, { signal }: Request): boolean =>
   signal.aborted && error instanceof DOMException && error.name === "AbortError";
 
 /** Returns the response to an error; logs errors that are not the caller's fault. */
-export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
-  const mapped = toAppError(error, getPath(request.url));
-  if (isMoved(mapped.cause)) movedRequests.add(request);
-  if (STATUS[mapped.kind] >= 500) {
+export const errorResponse = (
+  error: unknown,
+  request: Request,
+  extraHeaders: Record<string, string> = {},
+): Response => {
+  const appError = toAppError(error, getPath(request.url));
+  if (isMoved(appError.cause)) movedRequests.add(request);
+  if (STATUS[appError.kind] >= 500) {
     // Overload, shutdown and misrouted requests are not failures and would flood the log.
     const isExpected =
-      mapped.kind === "overloaded" ||
+      appError.kind === "overloaded" ||
       // The answer of an agent or a program of a workspace makes no sense.
       error instanceof WireError ||
       error instanceof HookFailure ||
       error instanceof PassedOn ||
-      isCutOff(mapped.cause ?? error, request);
+      isClientGone(appError.cause ?? error, request);
     const level = isExpected ? "debug" : "error";
     log("http")[level]("{method} {path} failed", {
       method: request.method,
       path: getPath(request.url),
-      error: mapped.cause ?? mapped,
+      error: appError.cause ?? appError,
     });
   }
   const headers = new Headers({
     "content-type": "application/json; charset=utf-8",
     ...COMMON_HEADERS,
-    ...extra,
+    ...extraHeaders,
   });
-  if (mapped.kind === "unauthenticated" || mapped.kind === "forbidden") headers.set("www-authenticate", "Bearer");
-  if (mapped.kind === "overloaded" || mapped.kind === "too_many_requests") {
-    headers.set("retry-after", String(mapped.retry_after ?? RETRY_AFTER));
+  if (appError.kind === "unauthenticated" || appError.kind === "forbidden") headers.set("www-authenticate", "Bearer");
+  if (appError.kind === "overloaded" || appError.kind === "too_many_requests") {
+    headers.set("retry-after", String(appError.retry_after ?? RETRY_AFTER_S));
   }
-  const status = STATUS[mapped.kind];
+  const status = STATUS[appError.kind];
   if (acceptsPage(request) && !getPath(request.url).startsWith("/api/")) {
-    return renderPlainPage({ ...toPageText(mapped), status, home: "/" }, headers);
+    return renderPlainPage({ ...toPageText(appError), status, home: "/" }, headers);
   }
-  return new Response(JSON.stringify(toBody(mapped)), { status, headers });
+  return new Response(JSON.stringify(toBody(appError)), { status, headers });
 };
 
 /** Returns the text for a person who opened a URL outside the API in a browser. */
@@ -129,14 +133,14 @@ const MESSAGES: Record<string, string> = {
   property: "Query parameters have invalid values.",
 };
 
-const fromValidation = (error: ValidationError, path: string): AppError => {
-  const on = String(error.type);
+const toValidationError = (error: ValidationError, path: string): AppError => {
+  const part = String(error.type);
   // The original error is not the cause, because its message contains the whole value.
-  if (!(on in MESSAGES))
-    return new AppError("internal", "An internal error occurred.", { cause: new Error(`in ${on}`) });
-  const broken = (error.all as readonly Violation[]).filter((one) => "path" in one && one.summary !== undefined);
-  const isNoRoute = on === "params" && broken.some((one) => isWord(one) && path.endsWith(`/${one.value}`));
+  if (!(part in MESSAGES))
+    return new AppError("internal", "An internal error occurred.", { cause: new Error(`in ${part}`) });
+  const violations = (error.all as readonly Violation[]).filter((one) => "path" in one && one.summary !== undefined);
+  const isNoRoute = part === "params" && violations.some((one) => isWord(one) && path.endsWith(`/${one.value}`));
   if (isNoRoute) return new AppError("not_found", "Route not found.");
-  const validations = listProblems(broken);
-  return new AppError("invalid", MESSAGES[on] as string, { validations });
+  const validations = listProblems(violations);
+  return new AppError("invalid", MESSAGES[part] as string, { validations });
 };

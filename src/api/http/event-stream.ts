@@ -7,7 +7,7 @@ import { getCaller } from "./caller.ts";
 import { toHolder } from "./holders.ts";
 
 /** Maximum bytes waiting for a client before its stream is ended. */
-const SLOW_BYTES = 512 * 1024;
+const MAX_WAITING_BYTES = 512 * 1024;
 const PING = "event: ping\n\n";
 
 const HEADERS = {
@@ -20,18 +20,18 @@ const HEADERS = {
 /** One open stream. */
 export class EventStream {
   readonly #controller: ReadableStreamDefaultController<Uint8Array>;
-  readonly #closed: () => void;
+  readonly #onClosed: () => void;
   readonly #backlog: Backlog;
   readonly holder: string | undefined;
-  #open = true;
+  #isOpen = true;
   #wake: (() => void) | undefined;
 
   constructor(
     controller: ReadableStreamDefaultController<Uint8Array>,
-    { closed, backlog, holder }: { closed: () => void; backlog: Backlog; holder: string | undefined },
+    { onClosed, backlog, holder }: { onClosed: () => void; backlog: Backlog; holder: string | undefined },
   ) {
     this.#controller = controller;
-    this.#closed = closed;
+    this.#onClosed = onClosed;
     this.#backlog = backlog;
     this.holder = holder;
   }
@@ -54,12 +54,12 @@ export class EventStream {
 
   /** Resolves with true when at most this many bytes wait for the client, and with false when the stream has ended. */
   async waitForRoom(bytes: number): Promise<boolean> {
-    while (this.#open && this.waiting > bytes) {
+    while (this.#isOpen && this.waiting > bytes) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    return this.#open;
+    return this.#isOpen;
   }
 
   /** Called when the client has read what was waiting. */
@@ -69,7 +69,7 @@ export class EventStream {
 
   /** Ends the stream immediately because the client is too slow. */
   terminate(): void {
-    if (!this.#open) return;
+    if (!this.#isOpen) return;
     this.onDisconnect();
     log("http").debug("the reader of an event stream is too slow: the stream is ended");
     // Bun prints any error passed here, with its stack; without one it only cuts the connection.
@@ -78,64 +78,68 @@ export class EventStream {
 
   /** Ends the stream after the waiting events have been sent. */
   end(): void {
-    if (!this.#open) return;
+    if (!this.#isOpen) return;
     this.onDisconnect();
     this.#controller.close();
   }
 
   /** Called when the client has disconnected. */
   onDisconnect(): void {
-    if (!this.#open) return;
-    this.#open = false;
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     this.#wake?.();
-    this.#closed();
+    this.#onClosed();
   }
 
   #write(text: string): boolean {
-    if (!this.#open) return false;
-    if (this.waiting > SLOW_BYTES) {
+    if (!this.#isOpen) return false;
+    if (this.waiting > MAX_WAITING_BYTES) {
       this.terminate();
       return false;
     }
     this.#controller.enqueue(new TextEncoder().encode(text));
     this.#backlog.note(this);
-    return this.#open;
+    return this.#isOpen;
   }
 }
 
 /**
- * Responds with an event stream: a ping immediately and every 15 s, and whatever `opened` sends. `opened` returns a cleanup function that
+ * Responds with an event stream: a ping immediately and every 15 s, and whatever `onOpened` sends. `onOpened` returns a cleanup function that
  * is called when either side ends the stream. The stream has no deadline and ends with the server. Throws 503 when too many are open.
  */
 export const eventStream = (
   ctx: ApiContext,
   request: Request,
-  opened: (stream: EventStream) => () => void,
+  onOpened: (stream: EventStream) => () => void,
 ): Response => {
   let stream: EventStream | undefined;
   const caller = getCaller(request);
-  const open = { end: () => stream?.end(), ping: () => void stream?.ping() };
+  const handle = { end: () => stream?.end(), ping: () => void stream?.ping() };
   const holder = toHolder(caller);
-  const forget = ctx.streams.add(open, holder, request);
+  const unregister = ctx.streams.add(handle, holder, request);
   ctx.requests.exempt(request);
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        const undo = [forget];
-        const closed = (): void => {
-          for (const one of undo) one();
+        const cleanups = [unregister];
+        const onClosed = (): void => {
+          for (const cleanUp of cleanups) cleanUp();
         };
-        const created = new EventStream(controller, { closed, backlog: ctx.sockets.backlog, holder: holder.who });
-        stream = created;
-        created.ping();
+        const newStream = new EventStream(controller, {
+          onClosed,
+          backlog: ctx.sockets.backlog,
+          holder: holder.who,
+        });
+        stream = newStream;
+        newStream.ping();
         try {
-          undo.push(opened(created));
+          cleanups.push(onOpened(newStream));
         } catch (error) {
-          created.onDisconnect();
+          newStream.onDisconnect();
           throw error;
         }
         // For HEAD, Elysia reads the response to its end to determine its length.
-        if (request.method === "HEAD") created.end();
+        if (request.method === "HEAD") newStream.end();
       },
       pull() {
         stream?.onPull();

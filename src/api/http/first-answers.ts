@@ -4,7 +4,7 @@ import { isLocalRead, readLocally } from "#base/network/local-reads.ts";
 import { finishesWithin } from "#base/retry.ts";
 import type { ApiContext } from "../context.ts";
 import { loadFirstMessage } from "../workspaces/watch-all-follower.ts";
-import { identifySender, type UserCaller, userIn } from "./caller.ts";
+import { findSignedInUser, identifySender, type UserCaller } from "./caller.ts";
 import { getPath } from "./errors.ts";
 import { findCredential } from "./identify.ts";
 import type { LoadInitialData } from "./streamed-page.ts";
@@ -13,7 +13,7 @@ import type { LoadInitialData } from "./streamed-page.ts";
  * Paths below /api/v2 whose responses the app needs first; `workspaces` is the path of their stream. `firstVisit`: what Home shows to a
  * user without workspaces, and the path of Home.
  */
-type Beginning = {
+type InitialPaths = {
   readonly session: readonly string[];
   readonly workspaces: string;
   readonly chats: string;
@@ -22,7 +22,7 @@ type Beginning = {
 
 type PreloadDeps = {
   readonly ctx: ApiContext;
-  readonly beginning: Beginning;
+  readonly beginning: InitialPaths;
   /** Sends a request to a route of this server. */
   readonly ask: (request: Request) => Promise<Response>;
   /** Counts a request of this user; throws when they have sent too many. */
@@ -49,7 +49,7 @@ const toKeptHeaders = ({ headers }: Request): Headers => {
  * Returns a function that reads the data, or undefined for anonymous callers. The data is undefined when a request was rejected or late.
  */
 export const preloadInitialData = ({ ctx, beginning, ask, count }: PreloadDeps) => {
-  const answerTo = async (page: Request, caller: UserCaller, address: string): Promise<string> => {
+  const loadAnswer = async (page: Request, caller: UserCaller, address: string): Promise<string> => {
     const request = new Request(new URL(PREFIX + address, page.url).href, { headers: toKeptHeaders(page) });
     ctx.requests.setPeer(request, ctx.requests.getPeer(page) ?? "");
     count(request, caller);
@@ -60,27 +60,27 @@ export const preloadInitialData = ({ ctx, beginning, ask, count }: PreloadDeps) 
   };
   const read = async (page: Request, caller: UserCaller): Promise<string> => {
     const { session, workspaces, chats, firstVisit } = beginning;
-    const loading = loadFirstMessage(ctx, caller);
+    const listPromise = loadFirstMessage(ctx, caller);
     const loadFirstVisit = async (): Promise<string[]> => {
-      const list = getPath(page.url) === firstVisit.page ? await loading : undefined;
-      const isFirst = list !== undefined && !list.includes(`"owner_id":"${caller.user_id}"`);
-      return isFirst ? [await answerTo(page, caller, firstVisit.address)] : [];
+      const list = getPath(page.url) === firstVisit.page ? await listPromise : undefined;
+      const isFirstVisit = list !== undefined && !list.includes(`"owner_id":"${caller.user_id}"`);
+      return isFirstVisit ? [await loadAnswer(page, caller, firstVisit.address)] : [];
     };
-    const [list, more, ...known] = await Promise.all([
-      loading,
+    const [list, firstVisitAnswers, ...baseAnswers] = await Promise.all([
+      listPromise,
       loadFirstVisit(),
-      ...[...session, chats].map((address) => answerTo(page, caller, address)),
+      ...[...session, chats].map((address) => loadAnswer(page, caller, address)),
     ]);
-    const answers = [...known, ...more];
-    const fitting = answers.filter((answer, at) => at < session.length || answer.length <= MAX_CHARS);
+    const answers = [...baseAnswers, ...firstVisitAnswers];
+    const includedAnswers = answers.filter((answer, index) => index < session.length || answer.length <= MAX_CHARS);
     const received = list !== undefined && list.length <= MAX_CHARS ? { [workspaces]: list } : {};
-    return `{"answers":{${fitting.join(",")}},"heard":${JSON.stringify(received)}}`;
+    return `{"answers":{${includedAnswers.join(",")}},"heard":${JSON.stringify(received)}}`;
   };
   const readInTime = async (page: Request, caller: UserCaller): Promise<string | undefined> => {
     let json: string | undefined;
     // The page is shown even when only the active node of a cluster can read its data.
-    const started = isLocalRead() ? readLocally(() => read(page, caller)) : read(page, caller);
-    const reading = started.then(
+    const readPromise = isLocalRead() ? readLocally(() => read(page, caller)) : read(page, caller);
+    const reading = readPromise.then(
       (text) => {
         json = text;
       },
@@ -91,7 +91,7 @@ export const preloadInitialData = ({ ctx, beginning, ask, count }: PreloadDeps) 
     return json?.replaceAll("<", "\\u003c");
   };
   return (page: Request): LoadInitialData | undefined => {
-    const caller = userIn(page);
+    const caller = findSignedInUser(page);
     // A key in the URL is not what the page's own requests will send.
     if (!caller?.scopes.includes("all") || findCredential(page, ctx.accessUrl)?.source !== "cookie") return undefined;
     return () => readInTime(page, caller);

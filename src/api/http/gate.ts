@@ -4,7 +4,7 @@ import { AppError } from "#base/errors.ts";
 import { parseHostName } from "#base/network/host-name.ts";
 import type { Credential } from "./identify.ts";
 
-const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
+const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Hostnames this server answers to, in lower case, without port; `[::1]` keeps its brackets. */
 export type AllowedHosts = ReadonlySet<string>;
@@ -32,17 +32,17 @@ export const checkOrigin = (
 ): void => {
   const origin = request.headers.get("origin");
   const isSocket = request.headers.get("upgrade")?.toLowerCase() === "websocket";
-  const isCookieWrite = credential?.source === "cookie" && !SAFE.has(request.method);
+  const isCookieWrite = credential?.source === "cookie" && !SAFE_METHODS.has(request.method);
   if ((!isSocket && !isCookieWrite) || credential?.source === "ticket") return;
   if (origin === null) {
     // Browsers always send Origin on a WebSocket; on a same-origin write they send it or Sec-Fetch-Site.
     const site = request.headers.get("sec-fetch-site");
     if (isSocket || site === null || site === "same-origin" || site === "none") return;
-  } else if (isOurs(origin, request, allowed, accessUrl)) return;
+  } else if (isOwnOrigin(origin, request, allowed, accessUrl)) return;
   throw new AppError("forbidden", "Forbidden.", { detail: "The request came from a page of another site." });
 };
 
-const isOurs = (origin: string, request: Request, allowed: AllowedHosts, accessUrl: URL): boolean => {
+const isOwnOrigin = (origin: string, request: Request, allowed: AllowedHosts, accessUrl: URL): boolean => {
   if (!URL.canParse(origin)) return false;
   const { protocol, hostname, host } = new URL(origin);
   if (protocol !== "http:" && protocol !== "https:") return false;

@@ -21,7 +21,7 @@ export type ConnectionCounts = {
   /** Open connections of machines: agents and workers. */
   readonly machines: number;
   /** Open connections of the holder that opens another one. */
-  readonly held: number;
+  readonly heldCount: number;
   readonly isMachine: boolean;
 };
 
@@ -29,17 +29,17 @@ export type ConnectionCounts = {
 export const countFew = (limit: number): number => Math.max(1, Math.min(FEW_COUNT, Math.floor(limit / 64)));
 
 /** Returns the number of connections that are reserved for holders with few. */
-export const countKeptForFew = (limit: number): number => Math.floor(limit * FEW_SHARE);
+export const countReservedForFew = (limit: number): number => Math.floor(limit * FEW_SHARE);
 
 /**
  * Returns whether a holder can open one more connection. A holder with few can if any connection is free for
  * its kind. A holder with more can if it holds fewer than are free after the reserve for holders with few, so its share shrinks as the
  * server fills.
  */
-export const hasShare = ({ limit, people, machines, held, isMachine }: ConnectionCounts): boolean => {
-  const keptForOthers = Math.max(0, Math.floor(limit * RESERVED_SHARE) - (isMachine ? people : machines));
-  const free = limit - people - machines - keptForOthers;
-  return held < countFew(limit) ? free > 0 : held < free - countKeptForFew(limit);
+export const hasShare = ({ limit, people, machines, heldCount, isMachine }: ConnectionCounts): boolean => {
+  const reservedForOthers = Math.max(0, Math.floor(limit * RESERVED_SHARE) - (isMachine ? people : machines));
+  const freeCount = limit - people - machines - reservedForOthers;
+  return heldCount < countFew(limit) ? freeCount > 0 : heldCount < freeCount - countReservedForFew(limit);
 };
 
 export type ConnectionHolder = {
@@ -58,7 +58,7 @@ export const toHolder = (caller: UserCaller | AgentCaller): ConnectionHolder =>
 /** Shares the connections of the server among people, the agents of each owner, and the workers of each organization. */
 export class ConnectionShares {
   readonly #limit: number;
-  readonly #heldBy = new Map<string, number>();
+  readonly #countByHolder = new Map<string, number>();
   #people = 0;
   #machines = 0;
 
@@ -68,32 +68,32 @@ export class ConnectionShares {
 
   /** Throws 503 when one more connection would exceed the share of the holder, or the limit `maxOwn` for `who`. */
   check({ who, owner, maxOwn }: ConnectionHolder & { readonly maxOwn?: number | undefined }): void {
-    const held = this.#getHeld(owner ?? who);
+    const heldCount = this.#countHeld(owner ?? who);
     const counts = { limit: this.#limit, people: this.#people, machines: this.#machines };
-    const isAllowed = hasShare({ ...counts, held, isMachine: owner !== undefined });
-    if (isAllowed && (maxOwn === undefined || this.#getHeld(who) < maxOwn)) return;
-    if (isAllowed || held >= countFew(this.#limit)) {
+    const isAllowed = hasShare({ ...counts, heldCount, isMachine: owner !== undefined });
+    if (isAllowed && (maxOwn === undefined || this.#countHeld(who) < maxOwn)) return;
+    if (isAllowed || heldCount >= countFew(this.#limit)) {
       throw new AppError("overloaded", "You have too many open connections.");
     }
     throw new AppError("overloaded", "The server has too many open connections.");
   }
 
   /** Adds or removes one connection. */
-  count({ who, owner }: ConnectionHolder, by: 1 | -1): void {
-    if (owner === undefined) this.#people += by;
-    else this.#machines += by;
-    for (const holder of [who, owner]) if (holder !== undefined) addTo(this.#heldBy, holder, by);
+  count({ who, owner }: ConnectionHolder, change: 1 | -1): void {
+    if (owner === undefined) this.#people += change;
+    else this.#machines += change;
+    for (const holder of [who, owner]) if (holder !== undefined) addTo(this.#countByHolder, holder, change);
   }
 
-  #getHeld(holder: string | undefined): number {
-    return holder === undefined ? 0 : (this.#heldBy.get(holder) ?? 0);
+  #countHeld(holder: string | undefined): number {
+    return holder === undefined ? 0 : (this.#countByHolder.get(holder) ?? 0);
   }
 }
 
 /** Limits the connections of visitors without an account; those of one workspace have at most three quarters of them (rule AX-28). */
 export class VisitorLimits {
   readonly #limit: number;
-  readonly #heldBy = new Map<string, number>();
+  readonly #countByWorkspace = new Map<string, number>();
   #total = 0;
 
   constructor(limit: number) {
@@ -102,20 +102,20 @@ export class VisitorLimits {
 
   /** Throws 503 when one more connection would exceed the limit of all visitors, or of the workspace's visitors. */
   check(workspace_id: string): void {
-    const held = this.#heldBy.get(workspace_id) ?? 0;
-    if (this.#total < this.#limit && held < Math.ceil(this.#limit * VISITOR_SHARE)) return;
+    const heldCount = this.#countByWorkspace.get(workspace_id) ?? 0;
+    if (this.#total < this.#limit && heldCount < Math.ceil(this.#limit * VISITOR_SHARE)) return;
     throw new AppError("overloaded", "Too many visitors without an account use apps. Sign in, or try again later.");
   }
 
   /** Adds or removes one connection. */
-  count(workspace_id: string, by: 1 | -1): void {
-    this.#total += by;
-    addTo(this.#heldBy, workspace_id, by);
+  count(workspace_id: string, change: 1 | -1): void {
+    this.#total += change;
+    addTo(this.#countByWorkspace, workspace_id, change);
   }
 }
 
-const addTo = (counts: Map<string, number>, key: string, by: 1 | -1): void => {
-  const count = (counts.get(key) ?? 0) + by;
+const addTo = (counts: Map<string, number>, key: string, change: 1 | -1): void => {
+  const count = (counts.get(key) ?? 0) + change;
   if (count > 0) counts.set(key, count);
   else counts.delete(key);
 };

@@ -24,7 +24,7 @@ const UPSTREAM_HEADER = "Coder-Session-Token";
 
 /** Minimum interval between writes of `last_used` and of a session's expiry. A shorter one applies when the address has changed. */
 const TOUCH_INTERVAL_MS = 3_600_000;
-const MOVE_INTERVAL_MS = 5 * 60_000;
+const MOVED_TOUCH_INTERVAL_MS = 5 * 60_000;
 
 export const toSeen = (request: Request, addresses: Pick<Addresses, "of">): KeyClient => ({
   ip_address: addresses.of(request),
@@ -53,8 +53,8 @@ export const findSessionCookie = ({ headers }: Request, accessUrl: URL): Credent
   for (const name of names) {
     const [token, other] = readCookies(cookies, name);
     if (token === undefined) continue;
-    const found: Credential = { token, source: "cookie", compat: compat || name === UPSTREAM_COOKIE };
-    return other === undefined ? found : { ...found, token: "", ambiguous: true };
+    const credential: Credential = { token, source: "cookie", compat: compat || name === UPSTREAM_COOKIE };
+    return other === undefined ? credential : { ...credential, token: "", ambiguous: true };
   }
   return undefined;
 };
@@ -65,16 +65,16 @@ const isFromCli = (headers: Headers): boolean => headers.get("user-agent")?.star
 export const findCredential = (request: Request, accessUrl: URL): Credential | undefined => {
   const { headers } = request;
   const fromCli = isFromCli(headers);
-  const question = request.url.indexOf("?");
-  const query = question < 0 ? undefined : new URLSearchParams(request.url.slice(question + 1));
+  const queryStart = request.url.indexOf("?");
+  const query = queryStart < 0 ? undefined : new URLSearchParams(request.url.slice(queryStart + 1));
   const ticket = query && findTicket(request.url, query);
   if (ticket !== undefined) return { token: ticket, source: "ticket", compat: fromCli };
   const session = findSessionCookie(request, accessUrl);
   if (session) return session;
-  const named = query?.get(SESSION_COOKIE);
-  if (named) return { token: named, source: "query", compat: fromCli };
-  const upstreamNamed = query?.get(UPSTREAM_COOKIE);
-  if (upstreamNamed) return { token: upstreamNamed, source: "query", compat: true };
+  const queryToken = query?.get(SESSION_COOKIE);
+  if (queryToken) return { token: queryToken, source: "query", compat: fromCli };
+  const upstreamQueryToken = query?.get(UPSTREAM_COOKIE);
+  if (upstreamQueryToken) return { token: upstreamQueryToken, source: "query", compat: true };
   const header = headers.get(SESSION_HEADER);
   if (header) return { token: header, source: "header", compat: fromCli };
   const upstreamHeader = headers.get(UPSTREAM_HEADER);
@@ -83,20 +83,20 @@ export const findCredential = (request: Request, accessUrl: URL): Credential | u
   if (authorization && /^bearer /i.test(authorization)) {
     return { token: authorization.slice(7).trim(), source: "header", compat: fromCli };
   }
-  const access = query?.get("access_token");
-  return access ? { token: access, source: "query", compat: fromCli } : undefined;
+  const accessToken = query?.get("access_token");
+  return accessToken ? { token: accessToken, source: "query", compat: fromCli } : undefined;
 };
 
 /** `reason` is for programs. */
-const refusal = (detail: string, reason?: "revoked"): AppError =>
+const makeSignedOutError = (detail: string, reason?: "revoked"): AppError =>
   new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.", {
     detail,
     ...(reason && { reason }),
   });
 
-const NO_CREDENTIAL = refusal("A session token must be sent in the header, a cookie or a query parameter.");
+const NO_CREDENTIAL = makeSignedOutError("A session token must be sent in the header, a cookie or a query parameter.");
 
-const TWO_SESSIONS = refusal(
+const TWO_SESSIONS = makeSignedOutError(
   "The request has two different session cookies. Delete this site's cookies in the browser, then sign in again.",
 );
 
@@ -115,63 +115,63 @@ export type CallerDeps = {
 export const identify = async (
   credential: Credential | undefined,
   request: Request,
-  who: CallerDeps,
+  deps: CallerDeps,
 ): Promise<Identity> => {
   if (!credential) return NO_CREDENTIAL;
   if (credential.ambiguous) return TWO_SESSIONS;
   const { token, source, compat } = credential;
-  if (source === "ticket") return identifyTicket(credential, request, who);
-  const { agents, keys } = who;
+  if (source === "ticket") return identifyTicket(credential, request, deps);
+  const { agents, keys } = deps;
   if (isUuid(token)) {
     const agent = await agents.find(sha256(token.toLowerCase()));
     return agent
       ? { kind: "agent", ...agent, compat }
-      : refusal("The agent token is invalid or its build is not the latest.");
+      : makeSignedOutError("The agent token is invalid or its build is not the latest.");
   }
   const match = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{22})$/.exec(token);
-  if (!match) return refusal("The format of the session token is invalid.");
+  if (!match) return makeSignedOutError("The format of the session token is invalid.");
   const cachedKey = await keys.find(match[1] as string);
-  if (!cachedKey || cachedKey.key.deleted) return refusal("The API key is invalid.", "revoked");
+  if (!cachedKey || cachedKey.key.deleted) return makeSignedOutError("The API key is invalid.", "revoked");
   if (!isSameDigest(sha256(match[2] as string), cachedKey.key.secret_hash)) {
-    return refusal("The secret of the API key is invalid.");
+    return makeSignedOutError("The secret of the API key is invalid.");
   }
   // URLs are kept in logs and histories (RFC 9700 4.3.2), and editors can send headers.
   if (source === "query" && cachedKey.key.login_type === GRANTED) {
-    return refusal("An application's token must be sent in a header, not in a URL.");
+    return makeSignedOutError("An application's token must be sent in a header, not in a URL.");
   }
-  return toCaller(cachedKey, listScopes(cachedKey.key), { compat, request, who });
+  return toCaller(cachedKey, listScopes(cachedKey.key), { compat, request, deps });
 };
 
 /** Identifies the holder of a ticket for one terminal, valid as long as the session that created the ticket. */
-const identifyTicket = async ({ token, compat }: Credential, request: Request, who: CallerDeps): Promise<Identity> => {
-  const ticket = openTicket(who, token, request.url);
-  const cachedKey = ticket && (await who.keys.find(ticket.key_id));
+const identifyTicket = async ({ token, compat }: Credential, request: Request, deps: CallerDeps): Promise<Identity> => {
+  const ticket = openTicket(deps, token, request.url);
+  const cachedKey = ticket && (await deps.keys.find(ticket.key_id));
   if (!cachedKey || cachedKey.key.deleted || cachedKey.key.user_id !== ticket.user_id) {
-    return refusal("The ticket is not valid for this terminal or has expired.");
+    return makeSignedOutError("The ticket is not valid for this terminal or has expired.");
   }
   const scopes = hasScope(listScopes(cachedKey.key), TICKET_SCOPE) ? [TICKET_SCOPE] : [];
-  return toCaller(cachedKey, scopes, { compat, request, who });
+  return toCaller(cachedKey, scopes, { compat, request, deps });
 };
 
-type SentRequest = { readonly compat: boolean; readonly request: Request; readonly who: CallerDeps };
+type SentRequest = { readonly compat: boolean; readonly request: Request; readonly deps: CallerDeps };
 
 /** Returns the caller for a key, unless the key is no longer valid or not valid from this address. */
 const toCaller = (
   { key, memberships }: CachedKey,
   scopes: readonly string[],
-  { compat, request, who: { store, clock, policy, addresses } }: SentRequest,
+  { compat, request, deps: { store, clock, policy, addresses } }: SentRequest,
 ): Identity => {
   const now = clock.now();
-  if (key.expires_at <= now) return refusal(`The API key expired at ${toRfc3339(key.expires_at)}.`);
-  if (key.status === "suspended") return refusal("The user is not active: suspended.", "revoked");
+  if (key.expires_at <= now) return makeSignedOutError(`The API key expired at ${toRfc3339(key.expires_at)}.`);
+  if (key.status === "suspended") return makeSignedOutError("The user is not active: suspended.", "revoked");
   if (key.allowed_addresses.length > 0 && !isAllowedFrom(key.allowed_addresses, addresses.of(request))) {
     return forbidden(`This token is not valid from ${addresses.of(request) || "an unknown address"}.`);
   }
   // The first use of a token is recorded immediately, so that "never used" is always true.
   const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;
-  const since = now - key.last_used;
-  const isMoved = since >= MOVE_INTERVAL_MS && key.ip_address !== addresses.of(request);
-  if (isFirstUse || since >= TOUCH_INTERVAL_MS || key.status === "dormant" || isMoved) {
+  const unusedMs = now - key.last_used;
+  const isMoved = unusedMs >= MOVED_TOUCH_INTERVAL_MS && key.ip_address !== addresses.of(request);
+  if (isFirstUse || unusedMs >= TOUCH_INTERVAL_MS || key.status === "dormant" || isMoved) {
     noteKeyUse({ store }, key, now, toSeen(request, addresses));
   }
   const caller: UserCaller = {

@@ -19,7 +19,7 @@ const MAX_SOCKETS_UNDER_PRESSURE = 16;
 type GuardOptions<T> = {
   readonly clock: Clock;
   /** Returns the bytes that the process occupies. */
-  readonly readUsed: () => number;
+  readonly readUsedBytes: () => number;
   /** Must free the memory of the connection immediately. */
   readonly close: (connection: T) => void;
 };
@@ -30,15 +30,15 @@ type GuardOptions<T> = {
  */
 export class MemoryGuard<T> {
   readonly #options: GuardOptions<T>;
-  readonly #limit = shareOfMemory(PRESSURE_SHARE);
+  readonly #maxBytes = shareOfMemory(PRESSURE_SHARE);
   readonly #heldBy = new Map<string, Set<T>>();
   #timer: Timer | undefined;
   /** Holders with so many connections that they can lose them. */
   #crowdedCount = 0;
   /** Connections closed since the last line in the log. */
   #closedCount = 0;
-  #logged_at = -LOG_INTERVAL_MS;
-  #relieved_at = -RELIEF_INTERVAL_MS;
+  #loggedAt = -LOG_INTERVAL_MS;
+  #relievedAt = -RELIEF_INTERVAL_MS;
 
   constructor(options: GuardOptions<T>) {
     this.#options = options;
@@ -46,8 +46,8 @@ export class MemoryGuard<T> {
 
   /** Throws 503 when memory is short and the holder has the maximum number of connections. */
   check(holder: string): void {
-    const held = this.#heldBy.get(holder)?.size ?? 0;
-    if (held >= MAX_SOCKETS_UNDER_PRESSURE && this.#isShort)
+    const heldCount = this.#heldBy.get(holder)?.size ?? 0;
+    if (heldCount >= MAX_SOCKETS_UNDER_PRESSURE && this.#isShort)
       throw new AppError(
         "overloaded",
         "The server is short of memory. Close some of your connections, or try again later.",
@@ -56,18 +56,18 @@ export class MemoryGuard<T> {
 
   add(holder: string, connection: T): void {
     const { clock } = this.#options;
-    const held = this.#heldBy.get(holder) ?? new Set<T>();
-    this.#heldBy.set(holder, held.add(connection));
-    if (held.size !== MAX_SOCKETS_UNDER_PRESSURE + 1) return;
+    const connections = this.#heldBy.get(holder) ?? new Set<T>();
+    this.#heldBy.set(holder, connections.add(connection));
+    if (connections.size !== MAX_SOCKETS_UNDER_PRESSURE + 1) return;
     this.#crowdedCount += 1;
     if (this.#crowdedCount === 1) this.#timer = clock.every(CHECK_INTERVAL_MS, () => this.#relieve());
   }
 
   delete(holder: string, connection: T): void {
-    const held = this.#heldBy.get(holder);
-    if (!held?.delete(connection)) return;
-    if (held.size === 0) this.#heldBy.delete(holder);
-    if (held.size === MAX_SOCKETS_UNDER_PRESSURE) this.#endCrowded();
+    const connections = this.#heldBy.get(holder);
+    if (!connections?.delete(connection)) return;
+    if (connections.size === 0) this.#heldBy.delete(holder);
+    if (connections.size === MAX_SOCKETS_UNDER_PRESSURE) this.#endCrowded();
   }
 
   #endCrowded(): void {
@@ -75,31 +75,32 @@ export class MemoryGuard<T> {
     if (this.#crowdedCount === 0) this.#timer?.cancel();
   }
 
-  /** Whether the process occupies so much memory that data of closed connections has to be counted until it is freed. */
+  /** Returns whether the process occupies so much memory that data of closed connections has to be counted until it is freed. */
   get isFilling(): boolean {
-    return this.#options.readUsed() > this.#limit * FILLING_SHARE;
+    return this.#options.readUsedBytes() > this.#maxBytes * FILLING_SHARE;
   }
 
   get #isShort(): boolean {
-    return this.#options.readUsed() > this.#limit;
+    return this.#options.readUsedBytes() > this.#maxBytes;
   }
 
   #relieve(): void {
     const now = this.#options.clock.monotonic();
-    if (now - this.#relieved_at < RELIEF_INTERVAL_MS || !this.#isShort) return;
-    const [holder = "", held = new Set<T>()] = [...this.#heldBy].sort(([, a], [, b]) => b.size - a.size)[0] ?? [];
-    if (held.size <= MAX_SOCKETS_UNDER_PRESSURE) return;
-    this.#relieved_at = now;
-    this.#closedCount += held.size;
-    for (const connection of [...held]) this.#options.close(connection);
+    if (now - this.#relievedAt < RELIEF_INTERVAL_MS || !this.#isShort) return;
+    const [holder = "", connections = new Set<T>()] =
+      [...this.#heldBy].sort(([, a], [, b]) => b.size - a.size)[0] ?? [];
+    if (connections.size <= MAX_SOCKETS_UNDER_PRESSURE) return;
+    this.#relievedAt = now;
+    this.#closedCount += connections.size;
+    for (const connection of [...connections]) this.#options.close(connection);
     this.#heldBy.delete(holder);
     this.#endCrowded();
-    if (now - this.#logged_at < LOG_INTERVAL_MS) return;
+    if (now - this.#loggedAt < LOG_INTERVAL_MS) return;
     log("http").warn("memory is short: closed {closed} WebSockets, most recently those of {holder}", {
       closed: this.#closedCount,
       holder,
     });
-    this.#logged_at = now;
+    this.#loggedAt = now;
     this.#closedCount = 0;
   }
 }

@@ -7,40 +7,40 @@ import { PingTimer } from "./ping.ts";
 import type { Destination } from "./placement/placement.ts";
 
 /** An open stream or poll; polls ignore pings. `isPoll`: when it ends early, the request may be repeated elsewhere. */
-export type Open = { end(): void; ping(): void; readonly isPoll?: true };
+export type OpenStream = { end(): void; ping(): void; readonly isPoll?: true };
 
 export class OpenStreams {
-  readonly #open: PingTimer<Open>;
+  readonly #streams: PingTimer<OpenStream>;
   readonly #holders: ConnectionShares;
   readonly #isHere: (part: number) => boolean;
-  readonly #byRequest = new WeakMap<Request, Destination>();
-  readonly #byStream = new WeakMap<Open, Destination>();
+  readonly #requestDestinations = new WeakMap<Request, Destination>();
+  readonly #streamDestinations = new WeakMap<OpenStream, Destination>();
   readonly #polls = new WeakSet<Request>();
 
   /** At most `limit` may be open, shared among the callers. */
   constructor(clock: Clock, limit = 20_000, isHere: (part: number) => boolean = () => true) {
-    this.#open = new PingTimer(clock);
+    this.#streams = new PingTimer(clock);
     this.#holders = new ConnectionShares(limit);
     this.#isHere = isHere;
   }
 
   /** Sets the destination of every stream that this request opens. */
   assign(request: Request, destination: Destination): void {
-    this.#byRequest.set(request, destination);
+    this.#requestDestinations.set(request, destination);
   }
 
   /** Tracks and pings an opened stream until the returned function is called. Throws 503 when too many are open. */
-  add(open: Open, holder: ConnectionHolder, request: Request): () => void {
+  add(stream: OpenStream, holder: ConnectionHolder, request: Request): () => void {
     this.#holders.check(holder);
     this.#holders.count(holder, 1);
-    this.#open.add(open);
-    const destination = this.#byRequest.get(request);
-    if (destination !== undefined) this.#byStream.set(open, destination);
-    if (open.isPoll) this.#polls.add(request);
+    this.#streams.add(stream);
+    const destination = this.#requestDestinations.get(request);
+    if (destination !== undefined) this.#streamDestinations.set(stream, destination);
+    if (stream.isPoll) this.#polls.add(request);
     // Its rows moved away while it was being opened, so it would receive nothing more.
-    if (typeof destination === "number" && !this.#isHere(destination)) queueMicrotask(() => open.end());
+    if (typeof destination === "number" && !this.#isHere(destination)) queueMicrotask(() => stream.end());
     return () => {
-      if (this.#open.delete(open)) this.#holders.count(holder, -1);
+      if (this.#streams.delete(stream)) this.#holders.count(holder, -1);
     };
   }
 
@@ -50,18 +50,18 @@ export class OpenStreams {
   }
 
   get size(): number {
-    return this.#open.size;
+    return this.#streams.size;
   }
 
   endAll(): void {
-    for (const open of this.#open.all()) open.end();
+    for (const stream of this.#streams.all()) stream.end();
   }
 
   /** Ends the streams about rows that leave this node, and streams without a known destination. */
   release(isLeaving: IsLeaving): void {
-    for (const open of this.#open.all()) {
-      const destination = this.#byStream.get(open);
-      if (destination === undefined || (typeof destination === "number" && isLeaving(destination))) open.end();
+    for (const stream of this.#streams.all()) {
+      const destination = this.#streamDestinations.get(stream);
+      if (destination === undefined || (typeof destination === "number" && isLeaving(destination))) stream.end();
     }
   }
 }

@@ -93,7 +93,7 @@ export type OperationOptions = {
 /** The key under which a route stores its declaration. */
 export const DECLARED = "x-operation";
 
-const MEMBERS = [
+const OPTION_NAMES = [
   ...([
     "access",
     "scope",
@@ -110,14 +110,14 @@ const MEMBERS = [
   ] as const),
   ...(["accepts", "answers", "anywhere", "sends", "takes"] as const),
 ] satisfies readonly (keyof OperationOptions)[];
-const isDeclared = (member: string): boolean => (MEMBERS as readonly string[]).includes(member);
+const isDeclared = (member: string): boolean => (OPTION_NAMES as readonly string[]).includes(member);
 
 /** Returns the `detail` of a route. */
-export const operation = (given: DocumentDecoration & OperationOptions): DocumentDecoration => {
-  const members = Object.entries(given).filter(([, value]) => value !== undefined);
-  const words = Object.fromEntries(members.filter(([member]) => !isDeclared(member)));
+export const operation = (options: DocumentDecoration & OperationOptions): DocumentDecoration => {
+  const members = Object.entries(options).filter(([, value]) => value !== undefined);
+  const documentation = Object.fromEntries(members.filter(([member]) => !isDeclared(member)));
   const declared: OperationOptions = Object.fromEntries(members.filter(([member]) => isDeclared(member)));
-  return { ...words, [DECLARED]: declared } as DocumentDecoration;
+  return { ...documentation, [DECLARED]: declared } as DocumentDecoration;
 };
 
 const NO_OPTIONS: OperationOptions = {};

@@ -22,14 +22,14 @@ export class Operations {
   readonly #declared = new Map<string, OperationOptions>();
 
   constructor(routes: AnyElysia["routes"]) {
-    const all = routes.map(({ method, path, hooks }): Operation => {
+    const operations = routes.map(({ method, path, hooks }): Operation => {
       const segments = splitPath(path);
       const order = segments.map((segment) => (isVariable(segment) ? "1" : "0")).join("");
       return { method, route: path, segments, order, declared: getOptions(hooks), hooks };
     });
-    for (const operation of all.sort(compareOrder)) {
-      const alike = this.#byLength.get(operation.segments.length);
-      if (alike) alike.push(operation);
+    for (const operation of operations.sort(compareOrder)) {
+      const sameLength = this.#byLength.get(operation.segments.length);
+      if (sameLength) sameLength.push(operation);
       else this.#byLength.set(operation.segments.length, [operation]);
       this.#declared.set(`${operation.method} ${operation.route}`, operation.declared);
     }
@@ -45,7 +45,7 @@ export class Operations {
     const segments = splitPath(path);
     return this.#byLength
       .get(segments.length)
-      ?.find((one) => one.method === method && matchesPath(one.segments, segments));
+      ?.find((operation) => operation.method === method && matchesPath(operation.segments, segments));
   }
 
   /** Returns the methods a path accepts; empty when the path does not exist. */
@@ -54,14 +54,14 @@ export class Operations {
   }
 
   /** Returns the success status: the lowest declared one, or the highest for upstream clients. */
-  status(method: string, path: string, compat: boolean): number | undefined {
+  findSuccessStatus(method: string, path: string, compat: boolean): number | undefined {
     const operation = this.find(method, path);
     return operation && listSuccesses(operation).at(compat ? -1 : 0);
   }
 
   #listMatches(path: string): Operation[] {
     const segments = splitPath(path);
-    return (this.#byLength.get(segments.length) ?? []).filter((one) => matchesPath(one.segments, segments));
+    return (this.#byLength.get(segments.length) ?? []).filter((operation) => matchesPath(operation.segments, segments));
   }
 }
 
@@ -70,9 +70,9 @@ const compareOrder = ({ order: a }: Operation, { order: b }: Operation): number 
 
 /** Returns the values of a route's variables in a path; text that cannot be decoded matches nothing. */
 export const parseVariables = ({ segments }: Pick<Operation, "segments">, path: string): Record<string, string> => {
-  const given = splitPath(path);
+  const pathSegments = splitPath(path);
   return Object.fromEntries(
-    segments.flatMap((segment, i) => (isVariable(segment) ? [[segment.slice(1), decode(given[i] ?? "")]] : [])),
+    segments.flatMap((segment, i) => (isVariable(segment) ? [[segment.slice(1), decode(pathSegments[i] ?? "")]] : [])),
   );
 };
 

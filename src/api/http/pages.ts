@@ -9,7 +9,7 @@ import { operation } from "./operation.ts";
 import { routes } from "./routes.ts";
 import { type LoadInitialData, streamPage } from "./streamed-page.ts";
 
-const COMMON = {
+const PAGE_HEADERS = {
   "x-content-type-options": "nosniff",
   // The setup link has a token in its query.
   "referrer-policy": "no-referrer",
@@ -53,14 +53,14 @@ const PLACEMENTS = [
 
 /**
  * Adds a route for each page and one for the files they load. `pages` maps paths to files, `roots` maps paths to files next to the pages,
- * and `moved` maps old paths to new ones. `dress` applies the deployment's appearance to a file. `first` returns a reader of a user's
- * initial data; such a page is never cached.
+ * and `redirects` maps old paths to new ones. `applyAppearance` changes a file to the deployment's appearance. `findDataLoader` returns a
+ * reader of a user's initial data; such a page is never cached.
  */
 export const webPages = (
-  { pages, roots, moved }: { readonly pages: Names; readonly roots: Names; readonly moved: Names },
+  { pages, roots, redirects }: { readonly pages: Names; readonly roots: Names; readonly redirects: Names },
   files: WebFiles,
-  dress: (file: ServedFile) => Promise<ServedFile>,
-  first: (request: Request) => LoadInitialData | undefined,
+  applyAppearance: (file: ServedFile) => Promise<ServedFile>,
+  findDataLoader: (request: Request) => LoadInitialData | undefined,
 ): AnyElysia => {
   const hidden = { detail: { hide: true } };
   // A page's initial data is read on the node that owns the resource in its path.
@@ -68,41 +68,41 @@ export const webPages = (
     const [way] = PLACEMENTS.find(([, variable]) => path.split("/").includes(variable)) ?? [];
     return { detail: operation({ hide: true, placement: way }) };
   };
-  const file = async (name: string, isPage: boolean): Promise<ServedFile> => {
-    const found = (await files()).get(name);
-    if (!found || (found.isPage ?? false) !== isPage) throw notFound();
-    return found;
+  const loadFile = async (name: string, isPage: boolean): Promise<ServedFile> => {
+    const file = (await files()).get(name);
+    if (!file || (file.isPage ?? false) !== isPage) throw notFound();
+    return file;
   };
   let app: AnyElysia = routes();
   for (const [path, name] of Object.entries(pages)) {
     app = app.get(
       path,
       async ({ request }) => {
-        const page = await dress(await file(name, true));
-        const headers = { ...COMMON, "content-security-policy": makePolicy(page), "cache-control": "no-cache" };
-        const tell = first(request);
-        return (tell && streamPage(request, page, { tell, headers })) ?? fileResponse(request, page, headers);
+        const page = await applyAppearance(await loadFile(name, true));
+        const headers = { ...PAGE_HEADERS, "content-security-policy": makePolicy(page), "cache-control": "no-cache" };
+        const loadData = findDataLoader(request);
+        return (loadData && streamPage(request, page, { loadData, headers })) ?? fileResponse(request, page, headers);
       },
       toPageOptions(path),
     );
   }
   for (const [path, name] of Object.entries(roots)) {
-    const headers = { ...COMMON, "cache-control": "no-cache" };
+    const headers = { ...PAGE_HEADERS, "cache-control": "no-cache" };
     app = app.get(
       path,
-      async ({ request }) => fileResponse(request, await dress(await file(name, false)), headers),
+      async ({ request }) => fileResponse(request, await applyAppearance(await loadFile(name, false)), headers),
       hidden,
     );
   }
-  for (const [path, to] of Object.entries(moved)) {
-    const headers = { ...COMMON, location: to, "cache-control": "no-cache" };
+  for (const [path, newPath] of Object.entries(redirects)) {
+    const headers = { ...PAGE_HEADERS, location: newPath, "cache-control": "no-cache" };
     app = app.get(path, () => new Response(null, { status: 302, headers }), hidden);
   }
   return app.get(
     `${PREFIX}:file`,
     async ({ request }) => {
-      const asset = await file(getPath(request.url).slice(PREFIX.length), false);
-      return fileResponse(request, asset, { ...COMMON, "cache-control": CACHE_FOREVER });
+      const asset = await loadFile(getPath(request.url).slice(PREFIX.length), false);
+      return fileResponse(request, asset, { ...PAGE_HEADERS, "cache-control": CACHE_FOREVER });
     },
     hidden,
   );

@@ -10,8 +10,8 @@ export class PingTimer<T extends { ping(): void }> {
   readonly #slices: readonly Set<T>[] = Array.from({ length: SLICES }, () => new Set<T>());
   #size = 0;
   /** The slice for the next connection: connections that open together are spread over the period. */
-  #filling = 0;
-  #due = 0;
+  #fillIndex = 0;
+  #dueIndex = 0;
   #timer: Timer | undefined;
 
   constructor(clock: Clock) {
@@ -23,19 +23,19 @@ export class PingTimer<T extends { ping(): void }> {
   }
 
   /** Starts pinging a connection every 15 seconds; the first ping comes within that time. */
-  add(one: T): void {
+  add(connection: T): void {
     // Filling starts at the slice that was just visited and moves backwards, so that the first ping of a lone connection is a whole period
     // away.
-    this.#filling = (this.#filling + SLICES - 1) % SLICES;
-    const empty = this.#size === 0;
-    (this.#slices[empty ? (this.#due + SLICES - 1) % SLICES : this.#filling] as Set<T>).add(one);
-    if (empty) this.#timer = this.#clock.every(PING_INTERVAL_MS / SLICES, () => this.#visit());
+    this.#fillIndex = (this.#fillIndex + SLICES - 1) % SLICES;
+    const isEmpty = this.#size === 0;
+    (this.#slices[isEmpty ? (this.#dueIndex + SLICES - 1) % SLICES : this.#fillIndex] as Set<T>).add(connection);
+    if (isEmpty) this.#timer = this.#clock.every(PING_INTERVAL_MS / SLICES, () => this.#pingSlice());
     this.#size += 1;
   }
 
   /** Returns false when it was not registered. */
-  delete(one: T): boolean {
-    if (!this.#slices.some((slice) => slice.delete(one))) return false;
+  delete(connection: T): boolean {
+    if (!this.#slices.some((slice) => slice.delete(connection))) return false;
     this.#size -= 1;
     if (this.#size === 0) this.#timer?.cancel();
     return true;
@@ -46,8 +46,8 @@ export class PingTimer<T extends { ping(): void }> {
     return this.#slices.flatMap((slice) => [...slice]);
   }
 
-  #visit(): void {
-    for (const one of this.#slices[this.#due] as Set<T>) one.ping();
-    this.#due = (this.#due + 1) % SLICES;
+  #pingSlice(): void {
+    for (const connection of this.#slices[this.#dueIndex] as Set<T>) connection.ping();
+    this.#dueIndex = (this.#dueIndex + 1) % SLICES;
   }
 }

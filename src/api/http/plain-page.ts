@@ -39,9 +39,9 @@ export type PlainPage = {
  */
 export const renderPlainPage = ({ status, title, text, home, action }: PlainPage, headers: Headers): Response => {
   setHeaders(headers);
-  const { href, text: words } = action ?? { href: "", text: "Try again" };
-  const again = status === 404 ? "" : `<a href="${Bun.escapeHTML(href)}">${Bun.escapeHTML(words)}</a>`;
-  const body = `<h1>${Bun.escapeHTML(title)}</h1><p>${Bun.escapeHTML(text)}</p>${again}<a href="${Bun.escapeHTML(home)}">Home</a>`;
+  const { href, text: linkText } = action ?? { href: "", text: "Try again" };
+  const retryLink = status === 404 ? "" : `<a href="${Bun.escapeHTML(href)}">${Bun.escapeHTML(linkText)}</a>`;
+  const body = `<h1>${Bun.escapeHTML(title)}</h1><p>${Bun.escapeHTML(text)}</p>${retryLink}<a href="${Bun.escapeHTML(home)}">Home</a>`;
   return new Response(renderDocument(title, "", body), { status, headers });
 };
 
@@ -61,8 +61,8 @@ export const renderWaitingPage = (
       `<li class="${state}"${state === "now" ? ' aria-current="step"' : ""}>${Bun.escapeHTML(text)}</li>`,
   );
   const body = `<h1>${Bun.escapeHTML(title)}</h1><ol>${items.join("")}</ol><p role="status">${Bun.escapeHTML(note)}</p>`;
-  const again = `<meta http-equiv="refresh" content="${RELOAD_SECONDS}">`;
-  return new Response(renderDocument(title, again, body), { status: 503, headers });
+  const reloadTag = `<meta http-equiv="refresh" content="${RELOAD_SECONDS}">`;
+  return new Response(renderDocument(title, reloadTag, body), { status: 503, headers });
 };
 
 const setHeaders = (headers: Headers): void => {

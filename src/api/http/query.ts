@@ -16,12 +16,12 @@ export type DocumentedType = {
 };
 
 /** Returns a parameter of this schema that the document describes differently. */
-export const documentAs = <T extends TSchema>(shown: DocumentedType, schema: T) =>
-  t.Optional({ ...schema, [DOCUMENTED]: shown } as T);
+export const documentAs = <T extends TSchema>(documented: DocumentedType, schema: T) =>
+  t.Optional({ ...schema, [DOCUMENTED]: documented } as T);
 
-/** Returns a parameter that the handler reads as text; `checked` is validated before the handler runs. */
-export const textQuery = (description: string, shown: DocumentedType, checked: StringOptions = {}) =>
-  documentAs(shown, t.String({ ...checked, description }));
+/** Returns a parameter that the handler reads as text; `constraints` are validated before the handler runs. */
+export const textQuery = (description: string, documented: DocumentedType, constraints: StringOptions = {}) =>
+  documentAs(documented, t.String({ ...constraints, description }));
 
 /** Returns a boolean parameter; read it with `parseFlag`. */
 export const flagQuery = (description: string) =>

@@ -9,9 +9,9 @@ import { findSender, type Identity } from "./caller.ts";
 import { getPath } from "./errors.ts";
 import type { Operations } from "./operations.ts";
 
-const CALLS = 512;
+const DEFAULT_CALLS = 512;
 /** Limit for operations that declare `rate: "upload"`: an archive can be a hundred MiB. */
-const UPLOADS = 12;
+const MAX_UPLOADS = 12;
 
 type RateLimitDeps = {
   readonly clock: Clock;
@@ -24,22 +24,22 @@ export type OthersCounts = SharedCounts | undefined;
 
 export class RateLimits {
   readonly #addresses: Addresses;
-  readonly #sparesThisMachine: boolean;
+  readonly #exemptsThisMachine: boolean;
   readonly #calls: Throttle;
   readonly #uploads: Throttle;
 
   /** Returns the limits, or undefined when nothing is limited. */
-  static create(needs: RateLimitDeps, shared?: OthersCounts): RateLimits | undefined {
-    return needs.config.api_rate_limit === 0 ? undefined : new RateLimits(needs, shared);
+  static create(deps: RateLimitDeps, shared?: OthersCounts): RateLimits | undefined {
+    return deps.config.api_rate_limit === 0 ? undefined : new RateLimits(deps, shared);
   }
 
   private constructor({ clock, addresses, config }: RateLimitDeps, shared: OthersCounts) {
     // Undefined means the default limit, and none for this machine.
     const limit = config.api_rate_limit;
     this.#addresses = addresses;
-    this.#sparesThisMachine = limit === undefined;
-    this.#calls = new Throttle(clock, limit ?? CALLS);
-    this.#uploads = new Throttle(clock, UPLOADS);
+    this.#exemptsThisMachine = limit === undefined;
+    this.#calls = new Throttle(clock, limit ?? DEFAULT_CALLS);
+    this.#uploads = new Throttle(clock, MAX_UPLOADS);
     if (!shared) return;
     this.#calls.others = shared.join("calls", this.#calls);
     this.#uploads.others = shared.join("uploads", this.#uploads);
@@ -52,7 +52,7 @@ export class RateLimits {
     const sender = findSender(identity);
     if (sender?.kind === "agent") return;
     const address = this.#addresses.of(request);
-    if (this.#sparesThisMachine && isThisMachine(request, address)) return;
+    if (this.#exemptsThisMachine && isThisMachine(request, address)) return;
     const key = sender ? sender.user_id : toNetwork(address);
     this.#calls.count(key);
     // Looked up only for writes, because most requests are reads.

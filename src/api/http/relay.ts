@@ -24,8 +24,8 @@ export class Relay {
   }
 
   /** Relays until the daemon ends the stream or disconnects, then closes the socket. */
-  run(socket: Socket, shown: ConvertMessage): void {
-    this.#forward(socket, shown).then(
+  run(socket: Socket, convert: ConvertMessage): void {
+    this.#forward(socket, convert).then(
       (reason) => socket.close(CLOSE.internal, reason || "the agent has ended the stream"),
       (error) => socket.close(CLOSE.internal, `the agent disconnected: ${toWireError(error).message}`),
     );
@@ -44,14 +44,14 @@ export class Relay {
     this.#frames.discard();
   }
 
-  async #forward(socket: Socket, shown: ConvertMessage): Promise<string> {
+  async #forward(socket: Socket, convert: ConvertMessage): Promise<string> {
     try {
       while (!this.#isOver) {
         const message = await this.#frames.next();
         if (message === undefined) return "";
         if (message.kind === "close") return message.reason;
         if (message.kind === "ping") await this.#frames.send({ kind: "pong", bytes: message.bytes });
-        const data = await shown(message);
+        const data = await convert(message);
         if (data !== undefined && socket.transmit(data) < 0) await this.#waitForDrain(socket);
       }
       return "";
@@ -61,14 +61,14 @@ export class Relay {
   }
 
   async #waitForDrain(socket: Socket): Promise<void> {
-    const stalled: Timer = this.#clock.after(STALL_TIMEOUT_MS, () => {
+    const stallTimer: Timer = this.#clock.after(STALL_TIMEOUT_MS, () => {
       socket.closeSlow();
       this.#frames.discard();
     });
     try {
       while (!this.#isOver && socket.waiting > 0) await this.#drained.wait();
     } finally {
-      stalled.cancel();
+      stallTimer.cancel();
     }
   }
 }

@@ -15,19 +15,19 @@ export const getRequestId = (request: Request): string | undefined => {
   return tracing() ? getRequestUuid(request) : undefined;
 };
 
-const madeIds = new WeakMap<Request, string>();
+const generatedIds = new WeakMap<Request, string>();
 
 /** Returns the ID for the audit log: the caller's if it is a UUID, or else a generated one, the same each time. */
 export const getRequestUuid = (request: Request): string => {
-  const own = request.headers.get("x-request-id") ?? "";
-  if (isUuid(own)) return own.toLowerCase();
-  const id = madeIds.get(request) ?? uuid();
-  madeIds.set(request, id);
+  const callerId = request.headers.get("x-request-id") ?? "";
+  if (isUuid(callerId)) return callerId.toLowerCase();
+  const id = generatedIds.get(request) ?? uuid();
+  generatedIds.set(request, id);
   return id;
 };
 
 /** Returns the generated ID, if one was needed so far. */
-export const findMadeId = (request: Request): string | undefined => madeIds.get(request);
+export const findMadeId = (request: Request): string | undefined => generatedIds.get(request);
 
 /** Handles the request and traces it; all work on its behalf has the same ID. */
 export const runTraced = async (
@@ -35,11 +35,11 @@ export const runTraced = async (
   id: string,
   answer: (request: Request) => Promise<Response>,
 ): Promise<Response> => {
-  const elapsedMs = startStopwatch();
+  const readElapsedMs = startStopwatch();
   const response = await runForRequests([id], () => answer(request));
   // The query is left out because it can contain a token, and so can a mistyped path.
   const { method, url } = request;
   const path = isRouted(request) ? getPath(url) : "unknown";
-  logTraceStep("request", [id], { method, path, status: response.status, took_ms: elapsedMs() });
+  logTraceStep("request", [id], { method, path, status: response.status, took_ms: readElapsedMs() });
   return response;
 };

@@ -19,50 +19,51 @@ const MAX_STARTED_PER_TURN = 32;
 /** Methods without writes. The next node does not have to wait for such requests. */
 const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
-type Waiting = { since: number; late: (reason: AppError) => void };
+type OpenRequest = { startedAt: number; expire: (reason: AppError) => void };
 
 export class Requests {
   /** Responses that did not match their schemas. */
   readonly mismatches = new ResponseMismatches();
   readonly pages: PageSlots;
   readonly #clock: Clock;
-  readonly #limit: number;
-  readonly #running = new Map<Request, Waiting>();
+  readonly #maxRequests: number;
+  readonly #running = new Map<Request, OpenRequest>();
   /** Requests without a deadline that are not answered yet. */
   readonly #exempted = new Set<Request>();
-  #idle: (() => void)[] = [];
-  #stopping = false;
+  #onIdle: (() => void)[] = [];
+  #isStopping = false;
   #startedThisTurn = 0;
   readonly #peers = new WeakMap<Request, string>();
-  readonly #waiting: (() => void)[] = [];
+  readonly #waitingStarts: (() => void)[] = [];
   /** Used only when several nodes are active. */
   readonly #tracked = new WeakMap<Request, TrackedRequest>();
-  #changes: (() => void)[] = [];
+  #onChange: (() => void)[] = [];
   #server: Pick<Server<unknown>, "timeout" | "requestIP"> | undefined;
 
   /** At most `limit` requests run concurrently; more get 503. */
   constructor(clock: Clock, limit: number) {
     this.#clock = clock;
-    this.#limit = limit;
+    this.#maxRequests = limit;
     this.pages = new PageSlots(clock);
     clock.every(CHECK_INTERVAL_MS, () => this.#expire());
   }
 
   /** Handles the request. Rejects with 503 when there are too many, the server is stopping, or the handler takes too long. */
   async run(request: Request, answer: () => Promise<Response>): Promise<Response> {
-    if (this.#stopping) throw new AppError("overloaded", "The server is stopping.");
-    if (this.#running.size >= this.#limit) throw new AppError("overloaded", "The server has too many open requests.");
+    if (this.#isStopping) throw new AppError("overloaded", "The server is stopping.");
+    if (this.#running.size >= this.#maxRequests)
+      throw new AppError("overloaded", "The server has too many open requests.");
     const { promise, reject } = Promise.withResolvers<never>();
-    this.#running.set(request, { since: this.#clock.monotonic(), late: reject });
+    this.#running.set(request, { startedAt: this.#clock.monotonic(), expire: reject });
     try {
       if (++this.#startedThisTurn === 1) setImmediate(() => this.#startTurn());
       if (this.#startedThisTurn > MAX_STARTED_PER_TURN)
-        await new Promise<void>((resolve) => this.#waiting.push(resolve));
+        await new Promise<void>((resolve) => this.#waitingStarts.push(resolve));
       return await Promise.race([this.#tracked.get(request)?.run(answer) ?? answer(), promise]);
     } finally {
       this.#running.delete(request);
       this.#exempted.delete(request);
-      if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+      if (this.#running.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
     }
   }
 
@@ -92,7 +93,7 @@ export class Requests {
   /** Sets which rows the request may write; its writes are rejected once another node owns them. */
   assign(request: Request, destination: Destination): void {
     if (typeof destination === "number")
-      this.#tracked.set(request, new TrackedRequest(destination, () => this.#change()));
+      this.#tracked.set(request, new TrackedRequest(destination, () => this.#notifyChange()));
   }
 
   /**
@@ -109,14 +110,14 @@ export class Requests {
       const tracked = this.#tracked.get(request);
       return tracked?.mayWrite === true && isLeaving(tracked.part) && !READ_METHODS.has(request.method);
     };
-    while ([...this.#running.keys()].some(isHeld)) await new Promise<void>((resolve) => this.#changes.push(resolve));
+    while ([...this.#running.keys()].some(isHeld)) await new Promise<void>((resolve) => this.#onChange.push(resolve));
   }
 
   /** Removes deadline and idle timeout from a long poll or stream; a stop does not wait for it. */
   exempt(request: Request): void {
     this.#server?.timeout(request, 0);
     if (this.#running.delete(request)) this.#exempted.add(request);
-    this.#change();
+    this.#notifyChange();
   }
 
   /** Returns the number of requests in progress. */
@@ -126,27 +127,27 @@ export class Requests {
 
   /** Rejects new requests and resolves when the last one has been answered. */
   async drain(): Promise<void> {
-    this.#stopping = true;
-    if (this.#running.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    this.#isStopping = true;
+    if (this.#running.size > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
-  #change(): void {
-    for (const resolve of this.#changes.splice(0)) resolve();
+  #notifyChange(): void {
+    for (const resolve of this.#onChange.splice(0)) resolve();
   }
 
   /** Starts a new turn: waiting requests continue in order of arrival. */
   #startTurn(): void {
-    const next = this.#waiting.splice(0, MAX_STARTED_PER_TURN);
-    this.#startedThisTurn = next.length + this.#waiting.length;
+    const next = this.#waitingStarts.splice(0, MAX_STARTED_PER_TURN);
+    this.#startedThisTurn = next.length + this.#waitingStarts.length;
     if (this.#startedThisTurn > 0) setImmediate(() => this.#startTurn());
-    for (const goOn of next) goOn();
+    for (const start of next) start();
   }
 
   #expire(): void {
-    const oldest = this.#clock.monotonic() - REQUEST_TIMEOUT_MS;
-    for (const { since, late } of this.#running.values()) {
-      if (since > oldest) break;
-      late(new AppError("overloaded", "The request took too long and was canceled."));
+    const latestStart = this.#clock.monotonic() - REQUEST_TIMEOUT_MS;
+    for (const { startedAt, expire } of this.#running.values()) {
+      if (startedAt > latestStart) break;
+      expire(new AppError("overloaded", "The request took too long and was canceled."));
     }
   }
 }

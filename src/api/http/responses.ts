@@ -27,11 +27,11 @@ export const STATUS_DESCRIPTIONS: Record<number, string> = {
   504: "An upstream service did not respond in time.",
 };
 
-const failures = new Map<number, TSchema>();
-const failureSets = new Map<string, Record<number, TSchema>>();
+const errorSchemas = new Map<number, TSchema>();
+const errorSchemaSets = new Map<string, Record<number, TSchema>>();
 
-const failureSchema = (status: number): TSchema =>
-  getOrCreate(failures, status, () =>
+const getErrorSchema = (status: number): TSchema =>
+  getOrCreate(errorSchemas, status, () =>
     t.Object(Generic.properties, { description: STATUS_DESCRIPTIONS[status] ?? "The request failed." }),
   );
 
@@ -43,8 +43,8 @@ const getOrCreate = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
 
 /** Returns a route's error responses for its `response` option: `...fails(400, 401, 404)`. Routes with the same errors share them. */
 export const fails = <S extends number>(...statuses: S[]): Readonly<Record<S, TSchema>> =>
-  getOrCreate(failureSets, statuses.join(), () =>
-    Object.fromEntries(statuses.map((status) => [status, failureSchema(status)])),
+  getOrCreate(errorSchemaSets, statuses.join(), () =>
+    Object.fromEntries(statuses.map((status) => [status, getErrorSchema(status)])),
   );
 
 /** 204. */

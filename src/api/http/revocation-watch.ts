@@ -11,7 +11,7 @@ type Deps = Pick<ApiContext, "store" | "clock" | "topics">;
 
 /** Called once, with a reason for people. */
 export interface Watcher {
-  lost(reason: string): void;
+  onLost(reason: string): void;
 }
 
 const SIGNED_OUT = "the session has ended, sign in again";
@@ -54,8 +54,8 @@ export class Watch {
 
   /** Adds a watcher and returns its watch, which is a new one if this one has already ended. */
   join(watcher: Watcher): Watch {
-    const known = watches.get(this.#ctx.topics)?.get(this.#key);
-    if (known && known !== this) return known.join(watcher);
+    const existing = watches.get(this.#ctx.topics)?.get(this.#key);
+    if (existing && existing !== this) return existing.join(watcher);
     if (this.#isOver) return new Watch(this.#ctx, this.#key, this.#caller, this.#access).join(watcher);
     this.#watchers.add(watcher);
     if (this.#watchers.size === 1) this.#begin();
@@ -68,8 +68,8 @@ export class Watch {
 
   #begin(): void {
     const { topics } = this.#ctx;
-    const known = watches.get(topics) ?? new Map<string, Watch>();
-    watches.set(topics, known.set(this.#key, this));
+    const existing = watches.get(topics) ?? new Map<string, Watch>();
+    watches.set(topics, existing.set(this.#key, this));
     const caller = this.#caller;
     if (caller.kind === "agent") {
       this.#unsubscribes = (["agent_gone", "agent_token_renewed"] as const).map((topic) =>
@@ -110,15 +110,15 @@ export class Watch {
   async #check(caller: UserCaller): Promise<string | undefined> {
     const { store, clock } = this.#ctx;
     const key = await store.get(findKeyWithUser({ id: caller.key_id }));
-    const leftMs = (key?.expires_at ?? 0) - clock.now();
-    if (!key || key.deleted || key.status === "suspended" || leftMs <= 0) return SIGNED_OUT;
+    const remainingMs = (key?.expires_at ?? 0) - clock.now();
+    if (!key || key.deleted || key.status === "suspended" || remainingMs <= 0) return SIGNED_OUT;
     this.#expiry?.cancel();
     if (!this.#isOver) {
-      this.#expiry = clock.after(Math.min(leftMs, MAX_WAIT_MS), () => this.#recheck(caller));
+      this.#expiry = clock.after(Math.min(remainingMs, MAX_WAIT_MS), () => this.#recheck(caller));
     }
     if (!this.#access) return undefined;
-    const now = { ...caller, roles: key.roles, ...(await readMemberships(store, caller.user_id)) };
-    return (await this.#access.holds(now)) ? undefined : this.#access.lost;
+    const currentCaller = { ...caller, roles: key.roles, ...(await readMemberships(store, caller.user_id)) };
+    return (await this.#access.holds(currentCaller)) ? undefined : this.#access.lost;
   }
 
   #revoke(reason: string): void {
@@ -126,15 +126,15 @@ export class Watch {
     const watchers = [...this.#watchers];
     this.#watchers.clear();
     this.#end();
-    for (const watcher of watchers) watcher.lost(reason);
+    for (const watcher of watchers) watcher.onLost(reason);
   }
 
   #end(): void {
     this.#isOver = true;
-    for (const stop of this.#unsubscribes) stop();
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
     this.#unsubscribes = [];
     this.#expiry?.cancel();
-    const known = watches.get(this.#ctx.topics);
-    if (known?.get(this.#key) === this) known.delete(this.#key);
+    const existing = watches.get(this.#ctx.topics);
+    if (existing?.get(this.#key) === this) existing.delete(this.#key);
   }
 }

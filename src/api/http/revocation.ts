@@ -15,28 +15,28 @@ type Deps = Pick<ApiContext, "store" | "clock" | "topics">;
  * Returns a function that stops listening.
  */
 export const watchKey = (ctx: Deps, caller: Caller, end: (reason: string) => void): (() => void) =>
-  getWatch(ctx, caller).add({ lost: end });
+  getWatch(ctx, caller).add({ onLost: end });
 
 /**
  * Calls `end` once, with a reason, when the key becomes invalid or the user loses access: the workspace or chat is no longer shared with
  * them, or their roles or memberships have changed (rule SH-6). Returns a function that stops listening.
  */
 export const watchAccess = (ctx: Deps, caller: Caller, access: Access, end: (reason: string) => void): (() => void) =>
-  getWatch(ctx, caller, access).add({ lost: end });
+  getWatch(ctx, caller, access).add({ onLost: end });
 
 /**
  * Wraps a socket handler so that the socket closes (1008) when the caller's key becomes invalid: `upgrade(request, closeWhenKeyRevoked(ctx,
  * caller, handler))`.
  */
 export const closeWhenKeyRevoked = (ctx: Deps, caller: Caller, handler: SocketHandler): SocketHandler =>
-  new Closing(getWatch(ctx, caller), handler);
+  new GuardedSocket(getWatch(ctx, caller), handler);
 
 /** Like `closeWhenKeyRevoked`, and also closes when access is lost. */
 export const closeWhenAccessLost = (ctx: Deps, caller: Caller, access: Access, handler: SocketHandler): SocketHandler =>
-  new Closing(getWatch(ctx, caller, access), handler);
+  new GuardedSocket(getWatch(ctx, caller, access), handler);
 
 /** Forwards everything. A class instead of closures, because there is one for each of ten thousand followers. */
-class Closing implements SocketHandler {
+class GuardedSocket implements SocketHandler {
   #watch: Watch;
   readonly #handler: SocketHandler;
   #socket: Socket | undefined;
@@ -65,7 +65,7 @@ class Closing implements SocketHandler {
     this.#handler.close?.(socket, code, reason);
   }
 
-  lost(reason: string): void {
+  onLost(reason: string): void {
     this.#socket?.close(CLOSE.policy, reason);
   }
 }

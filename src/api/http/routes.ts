@@ -12,7 +12,7 @@ type Declaration = {
 /** The part of an Elysia app that declares routes. */
 class Routes {
   readonly #prefix: string;
-  readonly gathered: Declaration[] = [];
+  readonly declarations: Declaration[] = [];
   /** Macros that implement route options such as `user: true`. */
   readonly macros = new Set<AnyElysia>();
 
@@ -30,14 +30,15 @@ class Routes {
     if (!(other instanceof Routes)) this.macros.add(other);
     else {
       for (const macro of other.macros) this.macros.add(macro);
-      for (const { path, ...route } of other.gathered) this.gathered.push({ ...route, path: this.#prefix + path });
+      for (const { path, ...route } of other.declarations)
+        this.declarations.push({ ...route, path: this.#prefix + path });
     }
     return this;
   }
 
   #adder(method: string) {
     return (path: string, handler: unknown, hook: object = {}): this => {
-      this.gathered.push({ method, path: this.#prefix + path, handler, hook });
+      this.declarations.push({ method, path: this.#prefix + path, handler, hook });
       return this;
     };
   }
@@ -49,10 +50,11 @@ const typed = <const Prefix extends string = "">(options?: { readonly prefix?: P
 export const routes = <const Prefix extends string = "">(options: { readonly prefix?: Prefix } = {}) =>
   new Routes(options.prefix) as unknown as ReturnType<typeof typed<Prefix>>;
 
-/** Adds the collected routes to an app, each once, with options transformed by `as`. */
-export const addRoutes = (app: AnyElysia, declared: AnyElysia, as = (hook: object) => hook): AnyElysia => {
-  const { macros, gathered } = declared as unknown as Routes;
+/** Adds the collected routes to an app, each once, with options transformed by `transform`. */
+export const addRoutes = (app: AnyElysia, declared: AnyElysia, transform = (hook: object) => hook): AnyElysia => {
+  const { macros, declarations } = declared as unknown as Routes;
   for (const macro of macros) app.use(macro);
-  for (const { method, path, handler, hook } of gathered) app.route(method, path, handler as never, as(hook) as never);
+  for (const { method, path, handler, hook } of declarations)
+    app.route(method, path, handler as never, transform(hook) as never);
   return app;
 };

@@ -15,11 +15,11 @@ import { type Operations, parseVariables } from "./operations.ts";
 export const enforceScope = (request: Request, identity: Identity, operations: Operations): Identity => {
   const caller = findSender(identity);
   if (caller?.kind !== "user") return identity;
-  const isWhole = caller.scopes.includes("all");
-  if (isWhole && !caller.is_application) return identity;
+  const hasFullAccess = caller.scopes.includes("all");
+  if (hasFullAccess && !caller.is_application) return identity;
   const path = getPath(request.url);
   const operation = operations.find(request.method === "HEAD" ? "GET" : request.method, path);
-  const needed = isWhole ? "any" : findNeed(operation, path);
+  const needed = hasFullAccess ? "any" : findNeededScope(operation, path);
   if (!isGranted(caller.scopes, needed)) return new ScopeRefused(caller, formatScopeNeed(needed));
   if (!caller.is_application) return identity;
   const { changesAccess: access, outlivesGrant } = operation?.declared ?? {};
@@ -32,7 +32,7 @@ const OWN_KEY = "your own sign-in or token: applications can't change who has ac
 
 const OWN_KEY_FOR_LATER = "your own sign-in or token: it would outlive the application's authorization";
 
-const findNeed = (operation: ReturnType<Operations["find"]>, path: string): ScopeNeed => {
+const findNeededScope = (operation: ReturnType<Operations["find"]>, path: string): ScopeNeed => {
   const { scope = "all", scopeForSelf = scope } = operation?.declared ?? {};
   return operation && parseVariables(operation, path).user === "me" ? scopeForSelf : scope;
 };
@@ -49,8 +49,8 @@ const isGranted = (scopes: readonly string[], needed: ScopeNeed): boolean => {
   if (needed === "any") return scopes.some((scope) => scope !== "application_connect");
   if (typeof needed === "string") return hasScope(scopes, needed);
   return "oneOf" in needed
-    ? needed.oneOf.some((one) => hasScope(scopes, one))
-    : needed.every((one) => hasScope(scopes, one));
+    ? needed.oneOf.some((scope) => hasScope(scopes, scope))
+    : needed.every((scope) => hasScope(scopes, scope));
 };
 
 /** Checks a scope that depends on the request's body. Throws 403. */

@@ -56,7 +56,7 @@ const CHECK_INTERVAL_FRAMES = 256;
 /** A client that is being closed may take this long to read the rest and the reason; then it is cut off. */
 const CLOSE_TIMEOUT_MS = 120_000;
 /** Maximum bytes waiting for all clients that are being closed; beyond it, the oldest are cut off. */
-const FAREWELL_BYTES = 64 * 1024 * 1024;
+const MAX_CLOSING_BYTES = 64 * 1024 * 1024;
 /** A closed socket whose client does not answer the close frame is cut off after this time. */
 const CUT_TIMEOUT_MS = 5_000;
 /** Characters published to a topic between two checks for slow clients; below this, no client can be far behind. */
@@ -94,8 +94,8 @@ export type UpgradeOptions = {
   visits?: string | undefined;
 };
 
-type TopicFollowers = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
-type Data = {
+type TopicFollowers = { readonly topics: readonly string[]; readonly sockets: Set<Socket>; uncheckedChars: number };
+type SocketData = {
   handler: SocketHandler;
   socket?: Socket;
   who?: string;
@@ -109,14 +109,14 @@ type Data = {
 };
 /** The shard (`part`) of the socket's rows, or `here` for any node. */
 type Destination = number | "here";
-type Raw = ServerWebSocket<Data>;
+type RawSocket = ServerWebSocket<SocketData>;
 
 const NO_TOPICS: readonly string[] = [];
 const TAKEN_OVER_REASON = "another node has taken over";
 
 /** One open WebSocket. */
 export class Socket {
-  readonly #raw: Raw;
+  readonly #raw: RawSocket;
   readonly #sockets: Sockets;
   closing = false;
   /** The topics that this socket follows. The strings are shared with `Sockets`. */
@@ -124,16 +124,16 @@ export class Socket {
   #closeFrame: { code: number; reason: string } | undefined;
   /** True when the handler asked to pause, or when the client has sent more frames than allowed. */
   #isPaused = false;
-  #isHeld = false;
-  #frames = 0;
-  #credit: number;
-  #counted_at: number;
+  #isThrottled = false;
+  #uncountedFrames = 0;
+  #frameCredit: number;
+  #countedAt: number;
 
-  constructor(raw: Raw, sockets: Sockets) {
+  constructor(raw: RawSocket, sockets: Sockets) {
     this.#raw = raw;
     this.#sockets = sockets;
-    this.#credit = BURST_FRAMES * this.#factor;
-    this.#counted_at = sockets.clock.monotonic();
+    this.#frameCredit = BURST_FRAMES * this.#factor;
+    this.#countedAt = sockets.clock.monotonic();
   }
 
   /** Sends one frame. Returns false when the socket is closed, or was just closed because its client is too slow. */
@@ -162,28 +162,28 @@ export class Socket {
 
   resume(): void {
     this.#isPaused = false;
-    if (!this.#isHeld) this.#raw.resume();
+    if (!this.#isThrottled) this.#raw.resume();
   }
 
   /**
    * Counts a frame from the client, including pings, because each takes time from other clients. Reading from a client that sends too many
    * is paused.
    */
-  received(): void {
-    this.#frames += 1;
-    if (this.#frames < CHECK_INTERVAL_FRAMES || this.#isHeld) return;
+  onFrame(): void {
+    this.#uncountedFrames += 1;
+    if (this.#uncountedFrames < CHECK_INTERVAL_FRAMES || this.#isThrottled) return;
     const { clock } = this.#sockets;
     const now = clock.monotonic();
-    const rate = (FRAMES_PER_SECOND * this.#factor) / 1_000;
-    const gained = (now - this.#counted_at) * rate;
-    this.#credit = Math.min(this.#credit + gained, BURST_FRAMES * this.#factor) - this.#frames;
-    this.#frames = 0;
-    this.#counted_at = now;
-    if (this.#credit >= 0) return;
-    this.#isHeld = true;
+    const framesPerMs = (FRAMES_PER_SECOND * this.#factor) / 1_000;
+    const gainedFrames = (now - this.#countedAt) * framesPerMs;
+    this.#frameCredit = Math.min(this.#frameCredit + gainedFrames, BURST_FRAMES * this.#factor) - this.#uncountedFrames;
+    this.#uncountedFrames = 0;
+    this.#countedAt = now;
+    if (this.#frameCredit >= 0) return;
+    this.#isThrottled = true;
     this.#raw.pause();
-    clock.after(-this.#credit / rate, () => {
-      this.#isHeld = false;
+    clock.after(-this.#frameCredit / framesPerMs, () => {
+      this.#isThrottled = false;
       if (!this.#isPaused && !this.closing) this.#raw.resume();
     });
   }
@@ -233,7 +233,7 @@ export class Socket {
   }
 
   /** Called when the waiting bytes have been sent. Sends the delayed close frame, if any. */
-  drained(): void {
+  onDrained(): void {
     if (this.#closeFrame && this.waiting === 0) this.#end(this.#closeFrame.code, this.#closeFrame.reason);
   }
 
@@ -257,9 +257,9 @@ export class Socket {
     this.closing = true;
     this.unfollow();
     this.#closeFrame = { code, reason };
-    this.#sockets.farewell(this);
+    this.#sockets.trackClosing(this);
     this.#sockets.clock.after(CLOSE_TIMEOUT_MS, () => this.terminate());
-    this.drained();
+    this.onDrained();
   }
 
   #end(code: number, reason: string): void {
@@ -282,7 +282,7 @@ export class Sockets {
   readonly backlog = new Backlog(SLOW_BYTES);
   readonly #open: PingTimer<Socket>;
   readonly #followers = new Map<string, TopicFollowers>();
-  readonly #leaving = new Set<Socket>();
+  readonly #closingSlow = new Set<Socket>();
   readonly #holders: ConnectionShares;
   readonly #visitors: VisitorLimits;
   /** Closed sockets of visitors without an account that may still hold an unfinished message in memory. */
@@ -291,7 +291,7 @@ export class Sockets {
   readonly #guard: MemoryGuard<Socket>;
   readonly #destinations = new WeakMap<Request, Destination>();
   readonly #isHere: (part: number) => boolean;
-  #server: Server<Data> | undefined;
+  #server: Server<SocketData> | undefined;
   /** Number of clients closed for being too slow, since the start. */
   slowCloses = 0;
   /** Open connections of agents. */
@@ -304,31 +304,31 @@ export class Sockets {
 
   /**
    * At most `limit` sockets may be open, shared among the callers; more get 503. `maxAppMessage`: maximum bytes of an app's message.
-   * `readUsed`: returns the bytes that this process occupies.
+   * `readUsedBytes`: returns the bytes that this process occupies.
    */
   constructor(
     clock: Clock,
     limit = 20_000,
     isHere: (part: number) => boolean = () => true,
     maxAppMessage = MAX_APP_MESSAGE_BYTES,
-    readUsed = (): number => process.memoryUsage.rss(),
+    readUsedBytes = (): number => process.memoryUsage.rss(),
   ) {
     this.clock = clock;
-    const longest = Math.max(maxAppMessage * INPUT_SHARE, MIN_INPUT_BYTES);
-    this.websocket.maxPayloadLength = longest;
+    const maxMessageBytes = Math.max(maxAppMessage * INPUT_SHARE, MIN_INPUT_BYTES);
+    this.websocket.maxPayloadLength = maxMessageBytes;
     // One complete message plus the bytes that waited before it.
     this.websocket.backpressureLimit = Math.max(maxAppMessage, MAX_MESSAGE_BYTES) + MAX_WAITING_BYTES;
-    this.maxAnonymous = Math.max(Math.floor(shareOfMemory(UNFINISHED_SHARE) / longest), MIN_ANONYMOUS);
+    this.maxAnonymous = Math.max(Math.floor(shareOfMemory(UNFINISHED_SHARE) / maxMessageBytes), MIN_ANONYMOUS);
     this.#visitors = new VisitorLimits(this.maxAnonymous);
     this.#closedVisitors = new VisitorLimits(this.maxAnonymous);
     this.#isHere = isHere;
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionShares(limit);
     // A close frame would leave the memory occupied until the client answers it.
-    this.#guard = new MemoryGuard({ clock, readUsed, close: (socket) => socket.terminate() });
+    this.#guard = new MemoryGuard({ clock, readUsedBytes, close: (socket) => socket.terminate() });
   }
 
-  attach(server: Server<Data>): void {
+  attach(server: Server<SocketData>): void {
     this.#server = server;
   }
 
@@ -373,9 +373,9 @@ export class Sockets {
   publish(topic: string, frame: string, compress = false): void {
     const followers = this.#followers.get(topic);
     if (!followers) return;
-    followers.unlooked += frame.length;
-    if (followers.unlooked > CHECK_INTERVAL_CHARS) {
-      followers.unlooked = 0;
+    followers.uncheckedChars += frame.length;
+    if (followers.uncheckedChars > CHECK_INTERVAL_CHARS) {
+      followers.uncheckedChars = 0;
       for (const socket of followers.sockets) {
         if (!socket.checkSpeed()) this.backlog.note(socket);
       }
@@ -391,12 +391,12 @@ export class Sockets {
   addFollower(topic: string, socket: Socket): void {
     let followers = this.#followers.get(topic);
     if (!followers) {
-      followers = { alone: [topic], sockets: new Set(), unlooked: 0 };
+      followers = { topics: [topic], sockets: new Set(), uncheckedChars: 0 };
       this.#followers.set(topic, followers);
     }
     followers.sockets.add(socket);
     // Most sockets follow one topic and share its list.
-    socket.topics = socket.topics.length === 0 ? followers.alone : [...socket.topics, topic];
+    socket.topics = socket.topics.length === 0 ? followers.topics : [...socket.topics, topic];
   }
 
   /** Unsubscribes a closed socket from its topics and returns them. */
@@ -412,23 +412,23 @@ export class Sockets {
   }
 
   /** Tracks a slow client that is being closed; when too much is waiting for all of them, the oldest are cut off. */
-  farewell(socket: Socket): void {
-    this.#leaving.add(socket);
+  trackClosing(socket: Socket): void {
+    this.#closingSlow.add(socket);
     let bytes = 0;
-    for (const one of this.#leaving) bytes += one.waiting;
-    for (const one of this.#leaving) {
-      if (bytes <= FAREWELL_BYTES) return;
-      bytes -= one.waiting;
-      one.terminate();
+    for (const closing of this.#closingSlow) bytes += closing.waiting;
+    for (const closing of this.#closingSlow) {
+      if (bytes <= MAX_CLOSING_BYTES) return;
+      bytes -= closing.waiting;
+      closing.terminate();
     }
   }
 
-  #count({ data: { who, owner, agent, visits } }: Raw, by: 1 | -1): void {
-    this.#holders.count({ who, owner }, by);
-    if (agent) this.agents += by;
+  #count({ data: { who, owner, agent, visits } }: RawSocket, change: 1 | -1): void {
+    this.#holders.count({ who, owner }, change);
+    if (agent) this.agents += change;
     if (visits === undefined) return;
-    this.#visitors.count(visits, by);
-    if (by === 1) return;
+    this.#visitors.count(visits, change);
+    if (change === 1) return;
     this.#closedVisitors.count(visits, 1);
     this.clock.after(RELEASE_TIMEOUT_MS, () => this.#closedVisitors.count(visits, -1));
   }
@@ -473,7 +473,7 @@ export class Sockets {
     idleTimeout: 120,
     sendPings: true,
     perMessageDeflate: true,
-    open: (raw: Raw): void => {
+    open: (raw: RawSocket): void => {
       const socket = new Socket(raw, this);
       raw.data.socket = socket;
       this.#open.add(socket);
@@ -485,27 +485,27 @@ export class Sockets {
       if (typeof destination === "number" && !this.#isHere(destination))
         socket.close(CLOSE.goingAway, TAKEN_OVER_REASON);
     },
-    message: (raw: Raw, data: string | Buffer): void => {
+    message: (raw: RawSocket, data: string | Buffer): void => {
       const { socket, app, handler } = raw.data;
       if (!socket || socket.closing) return;
-      socket.received();
+      socket.onFrame();
       if (!app && data.length > MAX_MESSAGE_BYTES) socket.close(CLOSE.tooBig, "the message is too large");
       else handler.message?.(socket, data);
     },
-    ping: (raw: Raw): void => raw.data.socket?.received(),
-    pong: (raw: Raw): void => raw.data.socket?.received(),
-    drain: (raw: Raw): void => {
+    ping: (raw: RawSocket): void => raw.data.socket?.onFrame(),
+    pong: (raw: RawSocket): void => raw.data.socket?.onFrame(),
+    drain: (raw: RawSocket): void => {
       const { socket } = raw.data;
       if (!socket) return;
-      socket.drained();
+      socket.onDrained();
       if (!socket.closing) raw.data.handler.drain?.(socket);
     },
-    close: (raw: Raw, code: number, reason: string): void => {
+    close: (raw: RawSocket, code: number, reason: string): void => {
       const { socket } = raw.data;
       if (!socket) return;
       socket.closing = true;
       this.removeFollower(socket);
-      this.#leaving.delete(socket);
+      this.#closingSlow.delete(socket);
       if (this.#open.delete(socket)) this.#count(raw, -1);
       const { holder } = raw.data;
       if (holder !== undefined) this.#forget(holder, socket);

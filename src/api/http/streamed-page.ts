@@ -1,5 +1,5 @@
 // Sends a page with its initial data in three chunks: the head immediately, so that the browser can fetch what it references; then the data
-// that was read in the meantime; then the rest. The parts that are the same for everyone are compressed once, because deflate streams can be
+// that was read in the meantime; then the tail. The parts that are the same for everyone are compressed once, because deflate streams can be
 // split and joined.
 
 import { constants, crc32, deflateRawSync } from "node:zlib";
@@ -16,9 +16,9 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** The page before and after the placeholder, plain and compressed. */
 type SplitPage = {
   readonly head: Bytes;
-  readonly rest: Bytes;
-  readonly pressedHead: Bytes;
-  readonly pressedRest: Bytes;
+  readonly tail: Bytes;
+  readonly compressedHead: Bytes;
+  readonly compressedTail: Bytes;
 };
 
 const toBytes = (text: string): Bytes => new TextEncoder().encode(text);
@@ -32,60 +32,62 @@ const splitPages = new WeakMap<Uint8Array, SplitPage>();
 /** Returns undefined when the page has no placeholder. */
 const splitPage = ({ body }: ServedFile): SplitPage | undefined => {
   const html = new TextDecoder().decode(body);
-  const at = html.indexOf(PLACEHOLDER);
-  if (at < 0) return undefined;
-  const [head, rest] = [toBytes(html.slice(0, at)), toBytes(html.slice(at + PLACEHOLDER.length))];
-  const parts = { head, rest, pressedHead: deflate(head, false), pressedRest: deflate(rest, true) };
+  const index = html.indexOf(PLACEHOLDER);
+  if (index < 0) return undefined;
+  const [head, tail] = [toBytes(html.slice(0, index)), toBytes(html.slice(index + PLACEHOLDER.length))];
+  const parts = { head, tail, compressedHead: deflate(head, false), compressedTail: deflate(tail, true) };
   splitPages.set(body, parts);
   return parts;
 };
 
-const GZIP_HEAD = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+const GZIP_HEADER = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
 /** Returns the gzip trailer of a deflate stream (RFC 1952 2.3). */
-const gzipEnd = (pieces: readonly Bytes[]): Bytes => {
-  const end = new DataView(new ArrayBuffer(8));
-  end.setUint32(
+const makeGzipTrailer = (pieces: readonly Bytes[]): Bytes => {
+  const trailer = new DataView(new ArrayBuffer(8));
+  trailer.setUint32(
     0,
     pieces.reduce((sum, piece) => crc32(piece, sum), 0),
     true,
   );
-  end.setUint32(
+  trailer.setUint32(
     4,
     pieces.reduce((sum, piece) => sum + piece.length, 0),
     true,
   );
-  return new Uint8Array(end.buffer);
+  return new Uint8Array(trailer.buffer);
 };
 
 /** Reads a page's initial data as JSON that is safe in HTML; undefined when none exists. */
 export type LoadInitialData = () => Promise<string | undefined>;
 
-/** Returns the page with the data from `tell`; undefined when the page has no placeholder. */
+/** Returns the page with the data from `loadData`; undefined when the page has no placeholder. */
 export const streamPage = (
   request: Request,
   page: ServedFile,
-  { tell, headers }: { readonly tell: LoadInitialData; readonly headers: Readonly<Record<string, string>> },
+  { loadData, headers }: { readonly loadData: LoadInitialData; readonly headers: Readonly<Record<string, string>> },
 ): Response | undefined => {
   const parts = splitPages.get(page.body) ?? splitPage(page);
   if (!parts) return undefined;
-  const { head, rest, pressedHead, pressedRest } = parts;
-  const isPressed = chooseEncoding(request.headers.get("accept-encoding"), ["gzip"]) !== undefined;
+  const { head, tail, compressedHead, compressedTail } = parts;
+  const isCompressed = chooseEncoding(request.headers.get("accept-encoding"), ["gzip"]) !== undefined;
   const streamChunks = async function* (): AsyncGenerator<Bytes> {
-    yield isPressed ? Uint8Array.from([...GZIP_HEAD, ...pressedHead]) : head;
+    yield isCompressed ? Uint8Array.from([...GZIP_HEADER, ...compressedHead]) : head;
     // Lets the head be sent in this turn of the event loop, before the read can occupy it.
     await nextTurn();
-    const json = await tell();
+    const json = await loadData();
     const data = toBytes(json === undefined ? "" : toDataBlock(json));
-    if (!isPressed) {
+    if (!isCompressed) {
       yield data;
-      yield rest;
+      yield tail;
       return;
     }
-    const last = [deflate(data, false), pressedRest, gzipEnd([head, data, rest])];
+    const last = [deflate(data, false), compressedTail, makeGzipTrailer([head, data, tail])];
     yield new Uint8Array(Bun.concatArrayBuffers(last));
   };
   const type = `${page.type}; charset=utf-8`;
-  const all = { ...headers, "content-type": type, vary: "accept-encoding", "cache-control": "no-store" };
-  return new Response(streamChunks(), { headers: isPressed ? { ...all, "content-encoding": "gzip" } : all });
+  const allHeaders = { ...headers, "content-type": type, vary: "accept-encoding", "cache-control": "no-store" };
+  return new Response(streamChunks(), {
+    headers: isCompressed ? { ...allHeaders, "content-encoding": "gzip" } : allHeaders,
+  });
 };

@@ -11,7 +11,7 @@ export const TICKET_PARAMETER = "signed_token";
 /** The scope of a ticket. */
 export const TICKET_SCOPE = "workspace:ssh";
 const TICKET_TTL_MS = 60_000;
-const PLACE = /^\/api\/v2\/workspaceagents\/([0-9a-fA-F-]{36})\/pty\/?$/;
+const TERMINAL_PATH = /^\/api\/v2\/workspaceagents\/([0-9a-fA-F-]{36})\/pty\/?$/;
 
 type Ticket = { readonly user_id: string; readonly key_id: string; readonly until: number };
 type Deps = { readonly clock: Clock; readonly encryption: Encryption };
@@ -20,7 +20,7 @@ const toSealContext = (agent_id: string): string => `terminal_ticket:${agent_id}
 
 /** Returns the agent whose terminal has this path; undefined for any other path. */
 export const parseTerminalAgent = (path: string): string | undefined => {
-  const id = PLACE.exec(path)?.[1]?.toLowerCase();
+  const id = TERMINAL_PATH.exec(path)?.[1]?.toLowerCase();
   return id !== undefined && isUuid(id) ? id : undefined;
 };
 
@@ -38,9 +38,9 @@ export const findTicket = (url: string, query: URLSearchParams): string | undefi
   query.has(TICKET_PARAMETER) && parseTerminalAgent(getPath(url)) ? (query.get(TICKET_PARAMETER) ?? "") : undefined;
 
 /** Returns the ticket's content; undefined when it has expired, was altered, or is for a different agent than the request. */
-export const openTicket = ({ clock, encryption }: Deps, text: string, url: string): Ticket | undefined => {
+export const openTicket = ({ clock, encryption }: Deps, sealed: string, url: string): Ticket | undefined => {
   try {
-    const ticket = JSON.parse(encryption.open(text, toSealContext(parseTerminalAgent(getPath(url)) ?? ""))) as Ticket;
+    const ticket = JSON.parse(encryption.open(sealed, toSealContext(parseTerminalAgent(getPath(url)) ?? ""))) as Ticket;
     return ticket.until > clock.now() ? ticket : undefined;
   } catch (error) {
     if (error instanceof UnsealError) return undefined;

@@ -29,12 +29,12 @@ export class UserKeys {
     const version = store.callersVersion;
     if (version !== this.#version || this.#cache.size >= MAX_ENTRIES) this.#cache.clear();
     this.#version = version;
-    const known = this.#cache.get(id);
-    if (known) return known;
+    const cached = this.#cache.get(id);
+    if (cached) return cached;
     const key = await store.get(findKeyWithUser({ id }));
     if (!key) return undefined;
-    const found = { key, memberships: await readMemberships(store, key.user_id) };
-    if (version !== undefined && version === store.callersVersion) this.#cache.set(id, found);
-    return found;
+    const loaded = { key, memberships: await readMemberships(store, key.user_id) };
+    if (version !== undefined && version === store.callersVersion) this.#cache.set(id, loaded);
+    return loaded;
   }
 }

@@ -34,14 +34,14 @@ export type Violation = {
 /** Enough to correct a request; a list can have a hundred thousand invalid entries. */
 const MAX_PROBLEMS = 64;
 
-/** Returns the first invalid places, each once with its first violation. */
-export const listProblems = (broken: Iterable<Violation>): Validation[] => {
-  const seen = new Map<string, string>();
-  for (const one of broken) {
-    if (seen.size >= MAX_PROBLEMS) break;
-    for (const { field, detail } of explain(one)) if (!seen.has(field)) seen.set(field, detail);
+/** Returns the first invalid fields, each once, with its first violation. */
+export const listProblems = (violations: Iterable<Violation>): Validation[] => {
+  const problems = new Map<string, string>();
+  for (const violation of violations) {
+    if (problems.size >= MAX_PROBLEMS) break;
+    for (const { field, detail } of toProblems(violation)) if (!problems.has(field)) problems.set(field, detail);
   }
-  return [...seen].map(([field, detail]) => ({ field, detail }));
+  return [...problems].map(([field, detail]) => ({ field, detail }));
 };
 
 /**
@@ -52,17 +52,19 @@ export const isWord = ({ value, schema }: Violation): boolean =>
   schema?.format === "uuid" && typeof value === "string" && /^[a-z]+(?:[-_][a-z]+)*$/.test(value);
 
 /** If a value can only match one member of a union, reports that member's violations. */
-const explain = (one: Violation): Validation[] => {
-  const meant = typeof one.schema?.error === "string" ? undefined : findIntendedMember(one);
-  return meant ? listProblems(meant) : [{ field: one.path.slice(1).replaceAll("/", "."), detail: describe(one) }];
+const toProblems = (violation: Violation): Validation[] => {
+  const intended = typeof violation.schema?.error === "string" ? undefined : findIntendedMember(violation);
+  return intended
+    ? listProblems(intended)
+    : [{ field: violation.path.slice(1).replaceAll("/", "."), detail: describe(violation) }];
 };
 
 const findIntendedMember = ({ schema, value, errors = [] }: Violation): Iterable<Violation> | undefined => {
   const members = (schema?.anyOf ?? []).map((member, i) => ({ member, errors: errors[i] }));
-  const fitting = members.filter(
+  const matching = members.filter(
     ({ member, errors: memberErrors }) => memberErrors && member.type === getType(value) && isIntended(member, value),
   );
-  const [only, ...others] = fitting;
+  const [only, ...others] = matching;
   return only && others.length === 0 && ["array", "object"].includes(String(only.member.type))
     ? only.errors
     : undefined;
@@ -79,7 +81,7 @@ const getType = (value: unknown): string => {
   return value === null ? "null" : typeof value;
 };
 
-const TYPES: Readonly<Record<string, string>> = {
+const TYPE_NOUNS: Readonly<Record<string, string>> = {
   string: "a text",
   array: "a list",
   object: "an object",
@@ -107,7 +109,7 @@ const findLengthProblem = (schema: Schema, value: unknown): string | undefined =
   return min !== undefined && value.length < min ? `must have at least ${formatCount(min)}` : undefined;
 };
 
-const FORMATS: Readonly<Record<string, string>> = {
+const FORMAT_PROBLEMS: Readonly<Record<string, string>> = {
   uuid: "must be a UUID",
   "date-time": "must be a time as in RFC 3339, such as 2030-01-31T09:30:00Z",
 };
@@ -123,12 +125,12 @@ const PLAIN_PROBLEMS: ReadonlyMap<ValueErrorType | undefined, string> = new Map(
 const describe = ({ type, schema = {}, value }: Violation): string => {
   const length = findLengthProblem(schema, value);
   if (length !== undefined && (schema.pattern !== undefined || typeof schema.error !== "string")) return length;
-  const plain = PLAIN_PROBLEMS.get(type);
-  if (plain !== undefined) return plain;
+  const fixedProblem = PLAIN_PROBLEMS.get(type);
+  if (fixedProblem !== undefined) return fixedProblem;
   if (typeof schema.error === "string") return schema.error;
   if (type === ValueErrorType.StringPattern) return "has characters or a form that are not allowed here";
-  return schema.format !== undefined && schema.format in FORMATS
-    ? (FORMATS[schema.format] as string)
+  return schema.format !== undefined && schema.format in FORMAT_PROBLEMS
+    ? (FORMAT_PROBLEMS[schema.format] as string)
     : `must be ${describeType(schema)}`;
 };
 
@@ -142,14 +144,14 @@ const describeType = (schema: Schema): string => {
     (one) => !("const" in one) && !(isNumber && isNumberText(one)) && !isFlagText(one, members),
   );
   const kinds = others.map((one) => getKind(one));
-  const listed = constants.length > 1 ? `one of ${constants.join(", ")}` : constants[0];
-  return [...(listed === undefined ? [] : [listed]), ...new Set(kinds)].join(", or ") || "of another form";
+  const constantList = constants.length > 1 ? `one of ${constants.join(", ")}` : constants[0];
+  return [...(constantList === undefined ? [] : [constantList]), ...new Set(kinds)].join(", or ") || "of another form";
 };
 
 const getKind = (schema: Schema): string => {
   if (schema.type === "integer" || schema.type === "number") return describeNumber(schema);
   if (schema.format === "uuid") return "a UUID";
-  return TYPES[schema.type ?? ""] ?? "of another form";
+  return TYPE_NOUNS[schema.type ?? ""] ?? "of another form";
 };
 
 const isNumberText = ({ type, format }: Schema): boolean =>

@@ -27,9 +27,9 @@ export const insightFigures = (ctx: ApiContext) =>
       async ({ caller, request, query }) => {
         rejectUnknownParameters(request, buildsQuery);
         const range = parseRange(query, ctx.clock.now());
-        const every = parseInterval(query.interval, caller) ?? "day";
+        const interval = parseInterval(query.interval, caller) ?? "day";
         const templates = await resolveTemplates(ctx, request, caller);
-        return loadBuildInsights(ctx, range, every, templates);
+        return loadBuildInsights(ctx, range, interval, templates);
       },
       {
         user: true,
@@ -51,9 +51,9 @@ export const insightFigures = (ctx: ApiContext) =>
       ({ caller, request, query }) => {
         rejectUnknownParameters(request, chatsQuery);
         const range = parseRange(query, ctx.clock.now());
-        const every = parseInterval(query.interval, caller) ?? "day";
+        const interval = parseInterval(query.interval, caller) ?? "day";
         if (!canReadAudit(caller)) throw forbidden("Only owners and auditors can see what chats have used.");
-        return loadChatInsights(ctx, range, every);
+        return loadChatInsights(ctx, range, interval);
       },
       {
         user: true,

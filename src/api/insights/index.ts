@@ -39,14 +39,18 @@ const parseSections = (request: Request): string[] => {
 };
 
 /** Returns a report over a time range. As everywhere, the query is validated before access is checked. */
-const rangeReport = async (ctx: ApiContext, name: "user_activity" | "user_latency", question: Question) => {
-  const { caller, request, query } = question;
+const loadRangeReport = async (
+  ctx: ApiContext,
+  name: "user_activity" | "user_latency",
+  reportRequest: ReportRequest,
+) => {
+  const { caller, request, query } = reportRequest;
   rejectUnknownParameters(request, rangeQuery);
   const range = parseRange(query, ctx.clock.now());
   const templates = await resolveTemplates(ctx, request, caller);
   return jsonResponse(await ctx.usage.report(name, { ...range, templates }));
 };
-type Question = { caller: UserCaller; request: Request; query: { start_time?: string; end_time?: string } };
+type ReportRequest = { caller: UserCaller; request: Request; query: { start_time?: string; end_time?: string } };
 
 export const insights = (ctx: ApiContext) =>
   routes({ prefix: "/insights" })
@@ -80,13 +84,11 @@ export const insights = (ctx: ApiContext) =>
       async ({ caller, request, query }) => {
         rejectUnknownParameters(request, templatesQuery);
         const range = parseRange(query, ctx.clock.now());
-        const every = parseInterval(query.interval, caller);
+        const interval = parseInterval(query.interval, caller);
         const sections = parseSections(request);
-        const edges = every && listEdges(range, every);
+        const edges = interval && listEdges(range, interval);
         const templates = await resolveTemplates(ctx, request, caller);
-        return jsonResponse(
-          await ctx.usage.report("templates", { ...range, templates, interval: every, edges, sections }),
-        );
+        return jsonResponse(await ctx.usage.report("templates", { ...range, templates, interval, edges, sections }));
       },
       {
         user: true,
@@ -105,7 +107,7 @@ export const insights = (ctx: ApiContext) =>
     )
     .get(
       "/user-activity",
-      ({ caller, request, query }) => rangeReport(ctx, "user_activity", { caller, request, query }),
+      ({ caller, request, query }) => loadRangeReport(ctx, "user_activity", { caller, request, query }),
       {
         user: true,
         query: t.Object(rangeQuery),
@@ -123,7 +125,7 @@ export const insights = (ctx: ApiContext) =>
     )
     .get(
       "/user-latency",
-      ({ caller, request, query }) => rangeReport(ctx, "user_latency", { caller, request, query }),
+      ({ caller, request, query }) => loadRangeReport(ctx, "user_latency", { caller, request, query }),
       {
         user: true,
         query: t.Object(rangeQuery),

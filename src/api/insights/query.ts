@@ -4,17 +4,22 @@ import { invalidQuery } from "#domain/insights/zones.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { type DocumentedType, textQuery } from "../http/query.ts";
 
-const time = (example: string): DocumentedType => ({ type: "string", format: "date-time", required: true, example });
+const toTimeType = (example: string): DocumentedType => ({
+  type: "string",
+  format: "date-time",
+  required: true,
+  example,
+});
 
 // Text that is validated by hand: Elysia would report invalid values without the parameter's name, and ignore unknown parameters.
 export const rangeQuery = {
   start_time: textQuery(
     "The start of the range: an RFC 3339 time at 00:00:00, whose offset determines when days begin.",
-    time("2025-01-06T00:00:00Z"),
+    toTimeType("2025-01-06T00:00:00Z"),
   ),
   end_time: textQuery(
     "The end of the range: an RFC 3339 time at 00:00:00 or at a full hour of today, with the offset of the same time zone.",
-    time("2025-01-13T00:00:00Z"),
+    toTimeType("2025-01-13T00:00:00Z"),
   ),
   template_ids: textQuery("The IDs of templates, repeated or comma-separated. Default: all templates.", {
     type: "array",

@@ -29,7 +29,7 @@ export const parseList = (request: Request, name: string): string[] =>
     .filter((one) => one !== "");
 
 /** Doesn't reveal whether the template exists. */
-const insightsForbidden = () => forbidden("You need permission to view the insights of every requested template.");
+const makeForbiddenError = () => forbidden("You need permission to view the insights of every requested template.");
 
 /**
  * Returns the IDs of the requested templates; undefined means all, for callers with access to all. Throws 403 for other callers and 404 for
@@ -44,12 +44,12 @@ export const resolveTemplates = async (
   if (!ids.every(isUuid)) throw invalidQuery("template_ids", "must be ids of templates");
   if (ids.length > MAX_TEMPLATES) throw invalidQuery("template_ids", `must be at most ${MAX_TEMPLATES}`);
   if (ids.length === 0) {
-    if (!canViewInsights(caller)) throw insightsForbidden();
+    if (!canViewInsights(caller)) throw makeForbiddenError();
     return undefined;
   }
   for (const id of ids) {
     const template = await ctx.store.get(findTemplate({ id }));
-    if (!canViewInsights(caller, template?.organization_id)) throw insightsForbidden();
+    if (!canViewInsights(caller, template?.organization_id)) throw makeForbiddenError();
     if (!template) throw notFound();
   }
   return ids;

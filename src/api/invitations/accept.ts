@@ -57,13 +57,13 @@ export const acceptInvitation = (ctx: ApiContext) =>
       "/accept",
       async ({ body, request, set, status }) => {
         const { accounts } = ctx;
-        const { token, username, password, passkey: given } = body;
+        const { token, username, password, passkey: newPasskey } = body;
         const row = await findValidInvitation(ctx, token);
         checkSignInMethod(body);
         checkUsername(username);
         await requireNotHeld(ctx, username);
         if (password !== undefined) await accounts.passwords.check(password, { username, email: row.email });
-        const passkey = given && (await registerInvitedPasskey(ctx, row, given));
+        const passkey = newPasskey && (await registerInvitedPasskey(ctx, row, newPasskey));
         const password_hash = password === undefined ? "" : await accounts.passwords.hash(password);
         const { user, statements } = await makeAccount(ctx, row, {
           id: passkey?.user_id ?? uuid(),
@@ -72,17 +72,17 @@ export const acceptInvitation = (ctx: ApiContext) =>
           login_type: "password",
           password_hash,
         });
-        const kept = passkey && storeInvitedPasskey(ctx, user, passkey);
-        const proved = { password: true, factor: passkey !== undefined };
-        const guards = [...statements, ...(kept?.statements ?? [])];
-        const session = await openSession(ctx, user, request, proved, guards).catch((error) =>
+        const storedPasskey = passkey && storeInvitedPasskey(ctx, user, passkey);
+        const provenFactors = { password: true, factor: passkey !== undefined };
+        const guards = [...statements, ...(storedPasskey?.statements ?? [])];
+        const session = await openSession(ctx, user, request, provenFactors, guards).catch((error) =>
           Promise.reject(toAcceptError(error)),
         );
         ctx.topics.publish("notified", user.id, {});
         set.headers["set-cookie"] = session.cookie;
         return status(201, {
           session_token: session.token,
-          ...(kept ? { recovery_codes: kept.codes } : {}),
+          ...(storedPasskey ? { recovery_codes: storedPasskey.codes } : {}),
         });
       },
       {

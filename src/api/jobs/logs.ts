@@ -15,16 +15,24 @@ import { fails } from "../http/responses.ts";
 import { closeWhenAccessLost, closeWhenKeyRevoked, watchAccess, watchKey } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
-type LogWords = Pick<OperationOptions, "access" | "scope" | "placement"> & {
+type JobLogRouteOptions = Pick<OperationOptions, "access" | "scope" | "placement"> & {
   readonly tags: string[];
   readonly operationId: string;
   readonly summary: string;
   /** Appended to the common description of job logs. */
-  readonly more?: string;
+  readonly moreDescription?: string;
 };
 
 /** Returns the declarations of a job log route. */
-export const jobLogRoute = ({ tags, operationId, summary, access, scope, placement, more = "" }: LogWords) => ({
+export const jobLogRoute = ({
+  tags,
+  operationId,
+  summary,
+  access,
+  scope,
+  placement,
+  moreDescription = "",
+}: JobLogRouteOptions) => ({
   user: true as const,
   query: LogQuery,
   response: { 200: t.Array(JobLog), ...fails(400, 401, 404, 503) },
@@ -32,7 +40,7 @@ export const jobLogRoute = ({ tags, operationId, summary, access, scope, placeme
     tags,
     operationId,
     summary,
-    description: `Returns log lines. With \`follow\`, this is a WebSocket with one line per message, closed with 1000 when the job has ended and all lines are sent. With \`Accept: text/event-stream\` as well, each line is a \`data\` event, and an \`end\` event comes after the last line.${more}`,
+    description: `Returns log lines. With \`follow\`, this is a WebSocket with one line per message, closed with 1000 when the job has ended and all lines are sent. With \`Accept: text/event-stream\` as well, each line is a \`data\` event, and an \`end\` event comes after the last line.${moreDescription}`,
     answers: ["application/json", "text/plain", "text/event-stream"],
     sends: JobLog,
     access,
@@ -44,10 +52,10 @@ export const jobLogRoute = ({ tags, operationId, summary, access, scope, placeme
 export type LoggedJob = { readonly id: string; readonly key: number };
 
 /** Maximum lines of one response; the byte limit of a job's log already limits them in practice. */
-const ANSWER_LINES = 50_000;
+const MAX_RESPONSE_LINES = 50_000;
 /** Lines a follower reads and sends at a time, and the bytes that may wait before it continues. */
-const STEP_LINES = 500;
-const STEP_BYTES = 128 * 1024;
+const BATCH_LINES = 500;
+const MAX_WAITING_BYTES = 128 * 1024;
 /** An event stream whose client reads nothing for this long is ended. */
 const STALL_TIMEOUT_MS = 10_000;
 
@@ -66,23 +74,23 @@ export const jobLogs = async (
     if (request.headers.get("accept")?.includes("text/event-stream")) {
       return eventStream(ctx, request, (stream) => {
         const end = () => stream.end();
-        const signOut = access ? watchAccess(ctx, caller, access, end) : watchKey(ctx, caller, end);
+        const unwatch = access ? watchAccess(ctx, caller, access, end) : watchKey(ctx, caller, end);
         followAsEvents(ctx, follower, stream);
         return () => {
           follower.stop();
-          signOut();
+          unwatch();
         };
       });
     }
     const socket = new JobLogSocket(follower, requested.compress);
-    const closing = access
+    const guardedSocket = access
       ? closeWhenAccessLost(ctx, caller, access, socket)
       : closeWhenKeyRevoked(ctx, caller, socket);
-    return ctx.sockets.upgrade(request, closing, { who: caller.user_id, compressed: requested.compress });
+    return ctx.sockets.upgrade(request, guardedSocket, { who: caller.user_id, compressed: requested.compress });
   }
   const rows: JobLogRow[] = [];
   let { after } = requested;
-  while (rows.length < ANSWER_LINES) {
+  while (rows.length < MAX_RESPONSE_LINES) {
     const { before } = requested;
     const page = await ctx.store.all(listJobLogs({ job: job.key, after, before, limit: JOB_LOG_PAGE }));
     rows.push(...page);
@@ -151,13 +159,13 @@ class JobLogFollower {
       // Read before the lines, so that the last line cannot be missed.
       const ended = (await store.get(findJob({ id: this.#job.id })))?.completed_at !== null;
       const before = Number.MAX_SAFE_INTEGER;
-      const rows = await store.all(listJobLogs({ job: this.#job.key, after: this.#after, before, limit: STEP_LINES }));
+      const rows = await store.all(listJobLogs({ job: this.#job.key, after: this.#after, before, limit: BATCH_LINES }));
       for (const row of rows) {
         if (!sink.hasRoom()) return;
         if (!sink.send(JSON.stringify(presentJobLog(row)))) return;
         this.#after = row.id;
       }
-      if (rows.length === STEP_LINES) this.#again = true;
+      if (rows.length === BATCH_LINES) this.#again = true;
       else if (ended) sink.end("complete");
     }
   }
@@ -181,7 +189,7 @@ class JobLogSocket implements SocketHandler {
         return socket.closing;
       },
       // `drain` is called when there is room again.
-      hasRoom: () => socket.waiting <= STEP_BYTES,
+      hasRoom: () => socket.waiting <= MAX_WAITING_BYTES,
       send: (line) => socket.send(line, compress),
       end: (why) => {
         if (why === "complete") socket.close(CLOSE.normal, "the job has ended");
@@ -212,10 +220,10 @@ const followAsEvents = (ctx: ApiContext, follower: JobLogFollower, stream: Event
       return isOver;
     },
     hasRoom: () => {
-      if (stream.waiting <= STEP_BYTES) return true;
-      const stalled = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.terminate());
-      void stream.waitForRoom(STEP_BYTES).then((hasRoom) => {
-        stalled.cancel();
+      if (stream.waiting <= MAX_WAITING_BYTES) return true;
+      const stallTimer = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.terminate());
+      void stream.waitForRoom(MAX_WAITING_BYTES).then((hasRoom) => {
+        stallTimer.cancel();
         if (hasRoom) follower.wake(sink);
       });
       return false;

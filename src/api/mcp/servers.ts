@@ -26,12 +26,12 @@ export const serverPath = t.Object({
 export const mcpServers = (ctx: ApiContext) => {
   const { store, encryption } = ctx;
   const presentServer = async (row: McpServerRow, { user_id }: UserCaller): Promise<McpServerConfig> => {
-    const { sealed_secrets, version: _, oauth2, created_at, updated_at, ...shown } = row;
+    const { sealed_secrets, version: _, oauth2, created_at, updated_at, ...fields } = row;
     const secrets = openSecrets(encryption, row);
     const link =
       row.auth_type === "oauth2" ? await store.get(findLink({ user_id, provider_id: toProviderId(row) })) : undefined;
     return {
-      ...shown,
+      ...fields,
       ...(oauth2 ? { oauth2 } : {}),
       has_secret: sealed_secrets !== "",
       custom_header_names: Object.keys(secrets.custom_headers ?? {}),

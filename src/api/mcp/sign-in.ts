@@ -23,7 +23,7 @@ const toCallbackUrl = (accessUrl: URL, { organization_id, id }: McpServerRow): U
   new URL(`/api/v2/organizations/${organization_id}/mcp-servers/${id}/oauth2/callback`, accessUrl);
 
 export const mcpSignIn = (ctx: ApiContext) => {
-  const providerAt = (server: McpServerRow): Provider => {
+  const requireProvider = (server: McpServerRow): Provider => {
     const provider = toOAuthProvider(ctx.encryption, server);
     if (!provider) throw invalid("This MCP server requires no sign-in.");
     return provider;
@@ -34,7 +34,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
       "/:organization/mcp-servers/:mcp_server/oauth2/start",
       async ({ caller, params }) => {
         const server = await findServer(ctx, params, caller);
-        const provider = providerAt(server);
+        const provider = requireProvider(server);
         const { state, verifier } = createState(ctx, caller, provider);
         return {
           url: authorizeUrl(provider, { redirect: toCallbackUrl(ctx.accessUrl, server), state, verifier }).href,
@@ -64,7 +64,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
       "/:organization/mcp-servers/:mcp_server/oauth2/callback",
       async ({ caller, params, query }) => {
         const server = await findServer(ctx, params, caller);
-        const provider = providerAt(server);
+        const provider = requireProvider(server);
         const verifier = openVerifier(ctx, caller, provider, query.state ?? "");
         if (query.code === undefined)
           throw invalid("The server rejected the request.", [], (query.error ?? "").slice(0, 200));
@@ -73,7 +73,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
           .exchange(provider, { code: query.code, redirect, verifier })
           .catch(rethrowProviderError);
         // The server's URL may have changed while the tokens were requested. They must never be sent to the new URL.
-        await ctx.links.put(caller.user_id, provider, tokens, [guardMcpServer(server)]).catch(asChanged);
+        await ctx.links.put(caller.user_id, provider, tokens, [guardMcpServer(server)]).catch(rethrowChanged);
         return `You are signed in at ${server.display_name}. This window can be closed.\n`;
       },
       {
@@ -117,7 +117,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
     );
 };
 
-const asChanged = (error: unknown): never => {
+const rethrowChanged = (error: unknown): never => {
   if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
   throw invalid("The MCP server was changed while you signed in. Start the sign-in again.");
 };

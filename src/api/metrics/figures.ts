@@ -43,7 +43,7 @@ const toSample = (labels: Record<string, string>): LabeledValues => [{ labels, v
 
 const registerHomeBackups = (metrics: Metrics, { homeBackups }: ApiContext): void => {
   const { counts } = homeBackups;
-  const results = (): LabeledValues =>
+  const countResults = (): LabeledValues =>
     (["made", "failed", "verified", "damaged"] as const).map((result) => ({
       labels: { result },
       value: counts[result],
@@ -51,7 +51,7 @@ const registerHomeBackups = (metrics: Metrics, { homeBackups }: ApiContext): voi
   metrics.counter(
     "slipway_home_backups_total",
     "Home backups that this server has created or verified since its start, by result.",
-    results,
+    countResults,
     ["result"],
   );
   metrics.gauge("slipway_home_backup_bytes", "Bytes stored by all home backups.", () => homeBackups.standing.bytes);
@@ -68,12 +68,12 @@ const registerHomeBackups = (metrics: Metrics, { homeBackups }: ApiContext): voi
 };
 
 const registerRequests = (metrics: Metrics, { requests, sockets, streams }: ApiContext): void => {
-  const rows = (): LabeledValues =>
+  const countResponses = (): LabeledValues =>
     [...metrics.requests].map(([key, value]) => {
       const [method = "", route = "", status = ""] = key.split(" ");
       return { labels: { method, route, status }, value };
     });
-  metrics.counter("slipway_http_requests_total", "Answered requests.", rows, ["method", "route", "status"]);
+  metrics.counter("slipway_http_requests_total", "Answered requests.", countResponses, ["method", "route", "status"]);
   metrics.histogram(
     "slipway_http_request_seconds",
     "Time to the response of a request; for streams, to its start.",
@@ -108,9 +108,9 @@ const registerActors = (metrics: Metrics, ctx: ApiContext): void => {
     dry_run: ctx.dryRuns,
     workspace: ctx.workspaces,
   };
-  const live = (): LabeledValues =>
+  const countActors = (): LabeledValues =>
     Object.entries(kinds).map(([kind, { size }]) => ({ labels: { kind }, value: size }));
-  metrics.gauge("slipway_actors_live", "Actors in memory.", live, ["kind"]);
+  metrics.gauge("slipway_actors_live", "Actors in memory.", countActors, ["kind"]);
   metrics.gauge(
     "slipway_mailbox_waiting",
     "Messages waiting in the mailboxes of all actors.",
@@ -130,9 +130,13 @@ const registerActors = (metrics: Metrics, ctx: ApiContext): void => {
 };
 
 const registerStore = (metrics: Metrics, { store, config }: ApiContext): void => {
-  const isIn = (kind: Trouble["kind"]) => (): number => (store.trouble?.kind === kind ? 1 : 0);
-  metrics.gauge("slipway_database_damaged", "1 once a damaged part of the database was read.", isIn("damaged"));
-  metrics.gauge("slipway_disk_full", "1 while the disk takes no writes.", isIn("full"));
+  const toTroubleReader = (kind: Trouble["kind"]) => (): number => (store.trouble?.kind === kind ? 1 : 0);
+  metrics.gauge(
+    "slipway_database_damaged",
+    "1 once a damaged part of the database was read.",
+    toTroubleReader("damaged"),
+  );
+  metrics.gauge("slipway_disk_full", "1 while the disk takes no writes.", toTroubleReader("full"));
   metrics.histogram(
     "slipway_commit_seconds",
     "Duration of a group commit, including the flush.",
@@ -140,9 +144,10 @@ const registerStore = (metrics: Metrics, { store, config }: ApiContext): void =>
   );
   metrics.histogram("slipway_commit_group_rows", "Rows in a commit group.", metrics.commitRows);
   if (store instanceof LocalStore) {
-    const size = (name: string) => () => statSync(join(config.data_dir, name), { throwIfNoEntry: false })?.size ?? 0;
-    metrics.gauge("slipway_database_bytes", "Size of the database file.", size("slipway.db"));
-    metrics.gauge("slipway_wal_bytes", "Size of the write-ahead log.", size("slipway.db-wal"));
+    const toSizeReader = (name: string) => () =>
+      statSync(join(config.data_dir, name), { throwIfNoEntry: false })?.size ?? 0;
+    metrics.gauge("slipway_database_bytes", "Size of the database file.", toSizeReader("slipway.db"));
+    metrics.gauge("slipway_wal_bytes", "Size of the write-ahead log.", toSizeReader("slipway.db-wal"));
   }
   const { writer } = store;
   if (!writer) return;
@@ -159,32 +164,32 @@ const registerStore = (metrics: Metrics, { store, config }: ApiContext): void =>
 
 const registerChats = (metrics: Metrics, { generations, hooks }: ApiContext): void => {
   const { models } = metrics;
-  const dispatches = (): LabeledValues =>
+  const countDispatches = (): LabeledValues =>
     [...hooks.counts].map(([key, value]) => {
       const [event = "", result = ""] = key.split(" ");
       return { labels: { event, result }, value };
     });
-  metrics.counter("slipway_hook_dispatches_total", "Lifecycle hook dispatches, by decision.", dispatches, [
+  metrics.counter("slipway_hook_dispatches_total", "Lifecycle hook dispatches, by decision.", countDispatches, [
     ...["event", "result"],
   ]);
   metrics.gauge("slipway_hook_dispatches_open", "Lifecycle hook dispatches waiting for a response.", () => hooks.open);
   metrics.gauge("slipway_chat_turns", "Chat turns that are running or waiting for a slot.", () => generations.size);
   metrics.gauge("slipway_chat_turns_waiting", "Chat turns waiting for a slot.", () => generations.waiting);
   metrics.counter("slipway_chat_turns_total", "Chat turns that got a slot.", () => generations.begun);
-  const compactions = (): LabeledValues =>
+  const countCompactions = (): LabeledValues =>
     Object.entries(generations.compactions).map(([outcome, value]) => ({ labels: { outcome }, value }));
-  metrics.counter("slipway_chat_compactions_total", "Compactions of chat histories, by result.", compactions, [
+  metrics.counter("slipway_chat_compactions_total", "Compactions of chat histories, by result.", countCompactions, [
     "outcome",
   ]);
   metrics.counter("slipway_model_calls_total", "Language model calls.", () => models.calls);
   metrics.counter("slipway_model_retries_total", "Retries of failed language model calls.", () => models.retries);
-  const tokens = (): LabeledValues => [
+  const countTokens = (): LabeledValues => [
     { labels: { direction: "in" }, value: models.tokens_in },
     { labels: { direction: "out" }, value: models.tokens_out },
   ];
-  metrics.counter("slipway_model_tokens_total", "Tokens as reported by the providers.", tokens, ["direction"]);
-  const failures = (): LabeledValues => [...models.failures].map(([kind, value]) => ({ labels: { kind }, value }));
-  metrics.counter("slipway_model_failures_total", "Failed language model calls, by reason.", failures, ["kind"]);
+  metrics.counter("slipway_model_tokens_total", "Tokens as reported by the providers.", countTokens, ["direction"]);
+  const countFailures = (): LabeledValues => [...models.failures].map(([kind, value]) => ({ labels: { kind }, value }));
+  metrics.counter("slipway_model_failures_total", "Failed language model calls, by reason.", countFailures, ["kind"]);
 };
 
 const registerSpans = (metrics: Metrics, counts: Readonly<SpanCounts> | undefined): void => {

@@ -7,7 +7,7 @@ import type { CallOutcome } from "#db/schema/model-spend.ts";
 import { DIALECTS, type Dialect } from "#src/llm/gateway/endpoint.ts";
 
 /** Model calls take longer than anything else here. */
-const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const BUCKET_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 /** Maximum number of models with separate metrics. */
 const MAX_MODELS = 100;
 const OTHER_MODEL = "other";
@@ -23,7 +23,7 @@ type CountedCall = {
 };
 
 const makeDialectBuckets = (): ReadonlyMap<Dialect, Buckets> =>
-  new Map(DIALECTS.map((one) => [one, new Buckets(SECONDS)]));
+  new Map(DIALECTS.map((dialect) => [dialect, new Buckets(BUCKET_SECONDS)]));
 
 export class GatewayMetrics {
   readonly #calls = new Map<string, { readonly labels: Record<string, string>; value: number }>();
@@ -32,28 +32,28 @@ export class GatewayMetrics {
   readonly #firstByteSeconds = makeDialectBuckets();
   readonly #seconds = makeDialectBuckets();
 
-  count({ dialect, model: named, outcome, first_byte_ms, duration_ms }: CountedCall): void {
-    const model = this.#toLabel(named);
+  count({ dialect, model: configuredModel, outcome, first_byte_ms, duration_ms }: CountedCall): void {
+    const model = this.#toLabel(configuredModel);
     increase(this.#calls, { dialect, model, outcome });
     if (first_byte_ms !== null) this.#firstByteSeconds.get(dialect)?.observe(first_byte_ms / 1000);
     this.#seconds.get(dialect)?.observe(duration_ms / 1000);
   }
 
   /** `reason` is a constant from the code. */
-  refuse(dialect: Dialect, reason: string): void {
+  countRefusal(dialect: Dialect, reason: string): void {
     increase(this.#refusals, { dialect, reason });
   }
 
-  /** Registers the metrics; `open` returns the number of calls in progress. */
-  register(metrics: Metrics, open: () => number): void {
-    const calls = (): LabeledValues => [...this.#calls.values()];
-    const refusals = (): LabeledValues => [...this.#refusals.values()];
-    metrics.counter("slipway_gateway_calls_total", "Model calls through the gateway that have ended.", calls, [
+  /** Registers the metrics; `countOpen` returns the number of calls in progress. */
+  register(metrics: Metrics, countOpen: () => number): void {
+    const listCalls = (): LabeledValues => [...this.#calls.values()];
+    const listRefusals = (): LabeledValues => [...this.#refusals.values()];
+    metrics.counter("slipway_gateway_calls_total", "Model calls through the gateway that have ended.", listCalls, [
       "dialect",
       "model",
       "outcome",
     ]);
-    metrics.counter("slipway_gateway_refusals_total", "Calls that the gateway rejected.", refusals, [
+    metrics.counter("slipway_gateway_refusals_total", "Calls that the gateway rejected.", listRefusals, [
       "dialect",
       "reason",
     ]);
@@ -64,7 +64,7 @@ export class GatewayMetrics {
       this.#firstByteSeconds,
     );
     metrics.histograms("slipway_gateway_call_seconds", "Time from a call to its end.", "dialect", this.#seconds);
-    metrics.gauge("slipway_gateway_calls_open", "Model calls through the gateway that are in progress.", open);
+    metrics.gauge("slipway_gateway_calls_open", "Model calls through the gateway that are in progress.", countOpen);
   }
 
   #toLabel(model: string | undefined): string {

@@ -14,17 +14,23 @@ export class MetricsAddressError extends Error {
 export type MetricsListener = { url: URL; stop(): Promise<void> };
 
 /** Listens until stopped; port 0 picks any. `names` are the hosts of this server (setting allowed_hosts). Throws `MetricsAddressError`. */
-export const listenForScrapes = (metrics: Metrics, at: Address, names: readonly string[]): MetricsListener => {
+export const listenForScrapes = (
+  metrics: Metrics,
+  listenAddress: Address,
+  names: readonly string[],
+): MetricsListener => {
   try {
-    return listen(metrics, at, new Set([...names, at.host.toLowerCase()]));
+    return listen(metrics, listenAddress, new Set([...names, listenAddress.host.toLowerCase()]));
   } catch (error) {
     const code = String((error as { code?: unknown }).code);
-    throw new MetricsAddressError(`metrics_address: ${address.print(at)} cannot be used (${code}); choose another`);
+    throw new MetricsAddressError(
+      `metrics_address: ${address.print(listenAddress)} cannot be used (${code}); choose another`,
+    );
   }
 };
 
 /** Rejects DNS rebinding: another site's page can reach this listener through its own hostname, but not through an IP address. */
-const isOurs = (host: string, names: ReadonlySet<string>): boolean => {
+const isAllowedHost = (host: string, names: ReadonlySet<string>): boolean => {
   const name = parseHostName(host);
   return name !== undefined && (names.has(name) || isIP(name.replace(/^\[|\]$/g, "")) !== 0);
 };
@@ -33,8 +39,8 @@ const listen = (metrics: Metrics, { host, port }: Address, names: ReadonlySet<st
   const server = Bun.serve({
     hostname: host,
     port,
-    async fetch({ url, method, headers: requested }) {
-      if (!isOurs(requested.get("host") ?? "", names)) {
+    async fetch({ url, method, headers: requestHeaders }) {
+      if (!isAllowedHost(requestHeaders.get("host") ?? "", names)) {
         const text =
           "This listener does not answer to that host name. Add it to allowed_hosts, or scrape by address.\n";
         return new Response(text, { status: 421 });
@@ -51,6 +57,6 @@ const listen = (metrics: Metrics, { host, port }: Address, names: ReadonlySet<st
       return new Response("The metrics could not be read.\n", { status: 500 });
     },
   });
-  const shown = host.includes(":") ? `[${host}]` : host;
-  return { url: new URL(`http://${shown}:${server.port}/metrics`), stop: () => server.stop(true) };
+  const urlHost = host.includes(":") ? `[${host}]` : host;
+  return { url: new URL(`http://${urlHost}:${server.port}/metrics`), stop: () => server.stop(true) };
 };

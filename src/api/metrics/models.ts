@@ -10,12 +10,12 @@ export const countModels = (models: LanguageModels, { models: counts }: Metrics)
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     counts.calls += 1;
     if (request.attempt > 1) counts.retries += 1;
-    let used = { input: 0, output: 0 };
+    let tokens = { input: 0, output: 0 };
     try {
       for await (const event of models.stream(request)) {
         // A provider can report more than once; the last report is final.
         if (event.type === "usage")
-          used = { input: countPromptTokens(event.usage), output: event.usage.output_tokens ?? 0 };
+          tokens = { input: countPromptTokens(event.usage), output: event.usage.output_tokens ?? 0 };
         yield event;
       }
     } catch (error) {
@@ -23,8 +23,8 @@ export const countModels = (models: LanguageModels, { models: counts }: Metrics)
       counts.failures.set(kind, (counts.failures.get(kind) ?? 0) + 1);
       throw error;
     } finally {
-      counts.tokens_in += used.input;
-      counts.tokens_out += used.output;
+      counts.tokens_in += tokens.input;
+      counts.tokens_out += tokens.output;
     }
   },
 });

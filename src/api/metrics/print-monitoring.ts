@@ -2,8 +2,8 @@
 // docs/monitoring.md.
 import { ALERTS, PANELS, type Panel } from "./monitoring.ts";
 
-const WIDTH = 12;
-const HEIGHT = 8;
+const PANEL_WIDTH = 12;
+const PANEL_HEIGHT = 8;
 
 /** Returns the dashboard in Grafana's JSON model. */
 export const dashboardJson = (): string => {
@@ -19,14 +19,14 @@ export const dashboardJson = (): string => {
       panels: [],
     };
     y += 1;
-    const own = PANELS.filter((panel) => panel.group === group).map((panel, i) => {
-      const at = { x: (i % 2) * WIDTH, y: y + Math.floor(i / 2) * HEIGHT };
-      return panelJson(panel, ++id, at);
+    const groupPanels = PANELS.filter((panel) => panel.group === group).map((panel, i) => {
+      const position = { x: (i % 2) * PANEL_WIDTH, y: y + Math.floor(i / 2) * PANEL_HEIGHT };
+      return toPanelJson(panel, ++id, position);
     });
-    y += Math.ceil(own.length / 2) * HEIGHT;
-    return [row, ...own];
+    y += Math.ceil(groupPanels.length / 2) * PANEL_HEIGHT;
+    return [row, ...groupPanels];
   });
-  const board = {
+  const dashboard = {
     uid: "slipway",
     title: "Slipway",
     tags: ["slipway"],
@@ -34,14 +34,14 @@ export const dashboardJson = (): string => {
     editable: true,
     refresh: "30s",
     time: { from: "now-6h", to: "now" },
-    templating: { list: [SOURCE, JOB] },
+    templating: { list: [SOURCE_VARIABLE, JOB_VARIABLE] },
     panels,
   };
-  return `${JSON.stringify(board, null, 2)}\n`;
+  return `${JSON.stringify(dashboard, null, 2)}\n`;
 };
 
-const SOURCE = { name: "source", label: "Data source", type: "datasource", query: "prometheus" };
-const JOB = {
+const SOURCE_VARIABLE = { name: "source", label: "Data source", type: "datasource", query: "prometheus" };
+const JOB_VARIABLE = {
   name: "job",
   label: "Job",
   type: "query",
@@ -50,12 +50,12 @@ const JOB = {
   refresh: 2,
 };
 
-const panelJson = ({ title, unit, queries }: Panel, id: number, at: { x: number; y: number }) => ({
+const toPanelJson = ({ title, unit, queries }: Panel, id: number, position: { x: number; y: number }) => ({
   id,
   type: unit === "dateTimeFromNow" ? "stat" : "timeseries",
   title,
   datasource: { type: "prometheus", uid: "$source" },
-  gridPos: { ...at, w: WIDTH, h: HEIGHT },
+  gridPos: { ...position, w: PANEL_WIDTH, h: PANEL_HEIGHT },
   fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
   targets: queries.map(({ expr, legend }, i) => ({
     refId: String.fromCharCode(65 + i),
@@ -67,11 +67,11 @@ const panelJson = ({ title, unit, queries }: Panel, id: number, at: { x: number;
 /** Returns the alerts as a file of Prometheus rules. */
 export const alertRules = (): string => {
   const quote = (text: string): string => JSON.stringify(text);
-  const rules = ALERTS.map(({ name, expr, for: lasts, severity, summary, action }) =>
+  const rules = ALERTS.map(({ name, expr, for: duration, severity, summary, action }) =>
     [
       `      - alert: ${name}`,
       `        expr: ${quote(expr)}`,
-      `        for: ${lasts}`,
+      `        for: ${duration}`,
       "        labels:",
       `          severity: ${severity}`,
       "        annotations:",

@@ -30,9 +30,9 @@ const toStatus = (request: Request, { status }: Response): number =>
 export const countRequests = (handle: Handle, metrics: Metrics | undefined): Handle => {
   if (!metrics) return handle;
   return async (request) => {
-    const began = metrics.clock.monotonic();
+    const beganAt = metrics.clock.monotonic();
     const response = await handle(request);
-    const seconds = (metrics.clock.monotonic() - began) / 1000;
+    const seconds = (metrics.clock.monotonic() - beganAt) / 1000;
     const method = METHODS.has(request.method) ? request.method : "other";
     metrics.countRequest(method, routes.get(request) ?? UNROUTED, toStatus(request, response), seconds);
     return response;
@@ -40,13 +40,13 @@ export const countRequests = (handle: Handle, metrics: Metrics | undefined): Han
 };
 
 /**
- * Wraps `handle` so that each request has a span, which continues the caller's trace (`traceparent`). `isLeftOut` excludes requests.
+ * Wraps `handle` so that each request has a span, which continues the caller's trace (`traceparent`). `isExcluded` excludes requests.
  * Without a collector, returns `handle` unchanged.
  */
-export const traceRequests = (handle: Handle, isLeftOut: (request: Request) => boolean): Handle => {
+export const traceRequests = (handle: Handle, isExcluded: (request: Request) => boolean): Handle => {
   if (!isTraced()) return handle;
   return async (request) => {
-    if (isLeftOut(request)) return handle(request);
+    if (isExcluded(request)) return handle(request);
     const method = METHODS.has(request.method) ? request.method : "_OTHER";
     const traceparent = request.headers.get("traceparent");
     const tracestate = request.headers.get("tracestate");

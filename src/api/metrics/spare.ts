@@ -13,12 +13,12 @@ import { listenForScrapes } from "./listen.ts";
 export const serveSpareMetrics = (
   node: LivingNode,
   clock: Clock,
-  at: Address,
-  names: readonly string[],
+  listenAddress: Address,
+  hostNames: readonly string[],
 ): AsyncDisposable & { readonly url: URL } => {
   const metrics = new Metrics(clock);
   registerProcessMetrics(metrics);
   registerCluster(metrics, node);
-  const { url, stop } = listenForScrapes(metrics, at, names);
+  const { url, stop } = listenForScrapes(metrics, listenAddress, hostNames);
   return { url, [Symbol.asyncDispose]: stop };
 };

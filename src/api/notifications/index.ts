@@ -28,10 +28,11 @@ import { InboxSocket } from "./watch.ts";
 const tags = ["Notifications"];
 const user = true;
 
-const list = (description: string) => t.Optional(t.String({ description: `${description} Comma-separated IDs.` }));
-const filter = {
-  templates: list("Return only these kinds of notifications."),
-  targets: list("Return only notifications about all of these resources."),
+const idListQuery = (description: string) =>
+  t.Optional(t.String({ description: `${description} Comma-separated IDs.` }));
+const filterQuery = {
+  templates: idListQuery("Return only these kinds of notifications."),
+  targets: idListQuery("Return only notifications about all of these resources."),
   read_status: t.Optional(
     oneOf(READ_STATUSES, "Return only notifications with this status: `all` (default), `read` or `unread`."),
   ),
@@ -49,7 +50,7 @@ export const notifications = (ctx: ApiContext) =>
     .get("/inbox", ({ caller, query }) => readInbox(ctx, caller.user_id, toFilter(query), query.starting_before), {
       user,
       query: t.Object({
-        ...filter,
+        ...filterQuery,
         starting_before: t.Optional(
           t.String({ format: "uuid", description: "Return only notifications older than the one with this ID." }),
         ),
@@ -67,13 +68,13 @@ export const notifications = (ctx: ApiContext) =>
     .get(
       "/inbox/watch",
       async ({ caller, query, request }) => {
-        const socket = await InboxSocket.from(ctx, caller.user_id, toFilter(query));
+        const socket = await InboxSocket.create(ctx, caller.user_id, toFilter(query));
         return ctx.sockets.upgrade(request, closeWhenKeyRevoked(ctx, caller, socket), { who: caller.user_id });
       },
       {
         user,
         query: t.Object({
-          ...filter,
+          ...filterQuery,
           format: t.Optional(oneOf(["plaintext", "markdown"], "The format of the text. Always plain text.")),
         }),
         response: { 200: Upgraded, ...fails(400, 401, 503) },

@@ -8,25 +8,25 @@ import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 export class InboxSocket implements SocketHandler {
   readonly #ctx: ApiContext;
-  readonly #user: string;
+  readonly #userId: string;
   readonly #filter: InboxFilter;
   #unsubscribes: readonly (() => void)[] = [];
   /** Key of the newest notification sent. */
   #cursor: number;
-  #unread: number;
+  #unreadCount: number;
   #isChecking = false;
   #isPending = false;
 
-  private constructor(ctx: ApiContext, user_id: string, filter: InboxFilter, from: { key: number; unread: number }) {
+  private constructor(ctx: ApiContext, user_id: string, filter: InboxFilter, start: { key: number; unread: number }) {
     this.#ctx = ctx;
-    this.#user = user_id;
+    this.#userId = user_id;
     this.#filter = filter;
-    this.#cursor = from.key;
-    this.#unread = from.unread;
+    this.#cursor = start.key;
+    this.#unreadCount = start.unread;
   }
 
   /** Starts following now, so that notifications created before the socket opens are sent too. */
-  static async from(ctx: ApiContext, user_id: string, filter: InboxFilter): Promise<InboxSocket> {
+  static async create(ctx: ApiContext, user_id: string, filter: InboxFilter): Promise<InboxSocket> {
     const key = await findNewestKey(ctx, user_id);
     return new InboxSocket(ctx, user_id, filter, { key, unread: await loadUnreadCount(ctx, user_id) });
   }
@@ -34,7 +34,7 @@ export class InboxSocket implements SocketHandler {
   open(socket: Socket): void {
     const { topics } = this.#ctx;
     const onChange = (): void => this.#check(socket);
-    this.#unsubscribes = [topics.subscribe("inbox", this.#user, onChange), topics.subscribe("missed", "", onChange)];
+    this.#unsubscribes = [topics.subscribe("inbox", this.#userId, onChange), topics.subscribe("missed", "", onChange)];
     onChange();
   }
 
@@ -43,7 +43,7 @@ export class InboxSocket implements SocketHandler {
   }
 
   close(): void {
-    for (const leave of this.#unsubscribes) leave();
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
   }
 
   #check(socket: Socket): void {
@@ -65,23 +65,23 @@ export class InboxSocket implements SocketHandler {
     const { store } = this.#ctx;
     while (this.#isPending && !socket.closing) {
       this.#isPending = false;
-      const rows = await store.all(listNotificationsAfter({ user_id: this.#user, after: this.#cursor }));
+      const rows = await store.all(listNotificationsAfter({ user_id: this.#userId, after: this.#cursor }));
       // Read after the notifications; otherwise the count might have to be corrected by another message.
-      const unread_count = await loadUnreadCount(this.#ctx, this.#user);
+      const unread_count = await loadUnreadCount(this.#ctx, this.#userId);
       // A notification that arrived between the two reads is sent with its content, not first as a count.
       if (
         rows.length === 0 &&
-        unread_count !== this.#unread &&
-        (await findNewestKey(this.#ctx, this.#user)) > this.#cursor
+        unread_count !== this.#unreadCount &&
+        (await findNewestKey(this.#ctx, this.#userId)) > this.#cursor
       ) {
         this.#isPending = true;
         continue;
       }
       this.#cursor = rows.at(-1)?.key ?? this.#cursor;
-      const wanted = rows.filter((row) => isWanted(row, this.#filter));
-      for (const row of wanted) socket.send(JSON.stringify({ notification: presentNotification(row), unread_count }));
-      if (wanted.length === 0 && unread_count !== this.#unread) socket.send(JSON.stringify({ unread_count }));
-      this.#unread = unread_count;
+      const matching = rows.filter((row) => isWanted(row, this.#filter));
+      for (const row of matching) socket.send(JSON.stringify({ notification: presentNotification(row), unread_count }));
+      if (matching.length === 0 && unread_count !== this.#unreadCount) socket.send(JSON.stringify({ unread_count }));
+      this.#unreadCount = unread_count;
       if (rows.length > 0) this.#isPending = true;
     }
   }

@@ -36,14 +36,14 @@ export const parseProof = (request: Request, form: Form): ClientProof => {
   if (form.has("client_secret")) throw new OAuth2Problem("invalid_request", "Send the secret in one way only.");
   const [client_id = "", ...rest] = Buffer.from(header.slice(6).trim(), "base64").toString().split(":");
   const proof = { client_id: decodeField(client_id), secret: decodeField(rest.join(":")) };
-  const named = form.get("client_id");
-  if (named !== undefined && named !== proof.client_id) {
+  const formClientId = form.get("client_id");
+  if (formClientId !== undefined && formClientId !== proof.client_id) {
     throw new OAuth2Problem("invalid_request", "client_id is another than that of the header.");
   }
   return proof;
 };
 
-/** Both are form-encoded (RFC 6749 2.3.1). */
+/** Decodes a client ID or secret, which are form-encoded in the header (RFC 6749 2.3.1). */
 const decodeField = (text: string): string => {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));

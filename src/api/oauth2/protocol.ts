@@ -17,32 +17,32 @@ import { routes } from "../http/routes.ts";
 import { type Form, getField, MAX_FORM_BYTES, parseProof, readForm } from "./form.ts";
 
 /** Limits per network and minute: registrations, and other calls. */
-const REGISTRATIONS = 10;
-const CALLS = 300;
+const MAX_REGISTRATIONS = 10;
+const MAX_CALLS = 300;
 
 const hidden = { detail: { ...operation({ reads: "stream", limit: MAX_FORM_BYTES }), hide: true } };
 const hiddenJson = { detail: { ...operation({ reads: "public", limit: MAX_FORM_BYTES }), hide: true } };
 
 /** Returns JSON that must not be cached, because it contains tokens. */
-const answer = (body: object, status = 200, more: Record<string, string> = {}): Response =>
-  Response.json(body, { status, headers: { ...COMMON_HEADERS, pragma: "no-cache", ...more } });
+const respond = (body: object, status = 200, extraHeaders: Record<string, string> = {}): Response =>
+  Response.json(body, { status, headers: { ...COMMON_HEADERS, pragma: "no-cache", ...extraHeaders } });
 
 /** Returns OAuth errors in the standard's format; other errors are handled as usual. */
 const toErrorResponse = (error: unknown): Response => {
   if (!(error instanceof OAuth2Problem)) throw error;
   const body = { error: error.code, error_description: error.message };
-  if (error.code === "invalid_client") return answer(body, 401, { "www-authenticate": 'Basic realm="oauth2"' });
-  return answer(body, error.code === "temporarily_unavailable" ? 503 : 400);
+  if (error.code === "invalid_client") return respond(body, 401, { "www-authenticate": 'Basic realm="oauth2"' });
+  return respond(body, error.code === "temporarily_unavailable" ? 503 : 400);
 };
 
 export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
-  const registrations = new Throttle(ctx.clock, REGISTRATIONS);
-  const calls = new Throttle(ctx.clock, CALLS);
+  const registrations = new Throttle(ctx.clock, MAX_REGISTRATIONS);
+  const calls = new Throttle(ctx.clock, MAX_CALLS);
   const toUrl = (path: string): string => new URL(path, ctx.accessUrl).href;
   const countCall = (throttle: Throttle, request: Request): void =>
     throttle.count(toNetwork(ctx.addresses.of(request)));
 
-  const metadata = () => ({
+  const getMetadata = () => ({
     issuer: ctx.accessUrl.origin,
     authorization_endpoint: toUrl("/oauth2/authorize"),
     token_endpoint: toUrl("/oauth2/token"),
@@ -58,7 +58,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
     authorization_response_iss_parameter_supported: true,
   });
 
-  const tokensFor = async (request: Request, form: Form): Promise<Tokens> => {
+  const issueTokens = async (request: Request, form: Form): Promise<Tokens> => {
     const client = await findClient(ctx, parseProof(request, form));
     const type = getField(form, "grant_type");
     requireOwnResource(ctx, form.get("resource"));
@@ -72,14 +72,14 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
     throw new OAuth2Problem("unsupported_grant_type", "grant_type must be authorization_code or refresh_token.");
   };
 
-  const resource = () => ({
+  const getResourceMetadata = () => ({
     resource: ctx.accessUrl.origin,
     authorization_servers: [ctx.accessUrl.origin],
     scopes_supported: SCOPES,
     bearer_methods_supported: ["header"],
   });
 
-  const registration = (): AnyElysia =>
+  const registrationRoutes = (): AnyElysia =>
     routes().post(
       "/oauth2/register",
       async ({ request, body }) => {
@@ -98,7 +98,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
             ...(app.icon === "" ? {} : { logo_uri: app.icon }),
             ...(app.scopes.length === 0 ? {} : { scope: app.scopes.join(" ") }),
           };
-          return answer(registered, 201);
+          return respond(registered, 201);
         } catch (error) {
           return toErrorResponse(error);
         }
@@ -108,15 +108,15 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
 
   if (!ctx.config.oauth2_provider) return routes();
   return routes()
-    .use(ctx.config.oauth2_registration ? registration() : routes())
-    .get("/.well-known/oauth-authorization-server", () => answer(metadata()), { detail: { hide: true } })
-    .get("/.well-known/oauth-protected-resource", () => answer(resource()), { detail: { hide: true } })
+    .use(ctx.config.oauth2_registration ? registrationRoutes() : routes())
+    .get("/.well-known/oauth-authorization-server", () => respond(getMetadata()), { detail: { hide: true } })
+    .get("/.well-known/oauth-protected-resource", () => respond(getResourceMetadata()), { detail: { hide: true } })
     .post(
       "/oauth2/token",
       async ({ request }) => {
         countCall(calls, request);
         try {
-          return answer(await tokensFor(request, await readForm(request)));
+          return respond(await issueTokens(request, await readForm(request)));
         } catch (error) {
           return toErrorResponse(error);
         }
@@ -131,7 +131,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
           const form = await readForm(request);
           const client = await findClient(ctx, parseProof(request, form));
           await revokeToken(ctx, client, getField(form, "token"));
-          return answer({});
+          return respond({});
         } catch (error) {
           return toErrorResponse(error);
         }

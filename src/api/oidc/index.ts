@@ -39,12 +39,12 @@ const toReturnPath = (requested: string | undefined, origin: string): string => 
 export const oidc = (ctx: ApiContext) => {
   const providers = ctx.oidc;
 
-  const begin = async (client: OidcClient, back: string | undefined): Promise<Response> => {
+  const begin = async (client: OidcClient, requestedPath: string | undefined): Promise<Response> => {
     const { id } = client.setting;
     const { url, checks } = await client
       .begin(redirectUri(id, ctx.accessUrl).href)
       .catch((error) => Promise.reject(toSignInError(error)));
-    const sealed = sealState(ctx, id, { checks, back: toReturnPath(back, ctx.accessUrl.origin) });
+    const sealed = sealState(ctx, id, { checks, back: toReturnPath(requestedPath, ctx.accessUrl.origin) });
     return withCookies(redirect(url.href, 307), formatStateCookie(ctx, id, sealed));
   };
 
@@ -59,22 +59,22 @@ export const oidc = (ctx: ApiContext) => {
     const completed = await client.complete(callback, state.checks);
     const identity = toIdentity(client, completed.claims);
     const { user, changes, methods, revokesKeys } = await admitPerson(ctx, client, identity, state.invitation);
-    const over = formatStateCookie(ctx, setting.id, "");
+    const clearedCookie = formatStateCookie(ctx, setting.id, "");
     if (methods.length > 0) {
-      const requested = requestFactor(ctx, user, methods, { provider: setting.id, identity: removeRemarks(identity) });
-      if (!acceptsPage(request)) return withCookies(Response.json(requested, { status: 401 }), over);
+      const challenge = requestFactor(ctx, user, methods, { provider: setting.id, identity: removeRemarks(identity) });
+      if (!acceptsPage(request)) return withCookies(Response.json(challenge, { status: 401 }), clearedCookie);
       const page = new URL("/login", ctx.accessUrl);
       page.searchParams.set("redirect", state.back);
-      page.hash = `challenge=${encodeURIComponent(requested.second_factor?.challenge ?? "")}`;
-      return withCookies(redirect(page.pathname + page.search + page.hash, 307), over);
+      page.hash = `challenge=${encodeURIComponent(challenge.second_factor?.challenge ?? "")}`;
+      return withCookies(redirect(page.pathname + page.search + page.hash, 307), clearedCookie);
     }
-    const proved = { password: user.login_type === "oidc", factor: false };
-    const { cookie } = await openSession(ctx, user, request, proved, changes, {
+    const provenFactors = { password: user.login_type === "oidc", factor: false };
+    const { cookie } = await openSession(ctx, user, request, provenFactors, changes, {
       login_type: "oidc",
       revokesKeys,
       keeps: (key_id) => storeOidcSession(ctx, client, user, key_id, completed),
     });
-    return withCookies(redirect(state.back, 307), cookie, over);
+    return withCookies(redirect(state.back, 307), cookie, clearedCookie);
   };
 
   const response = { 307: t.Void({ description: "Redirects to the provider, or back to where the sign-in began." }) };
@@ -142,6 +142,6 @@ export const oidc = (ctx: ApiContext) => {
 
 const withCookies = (response: Response, ...cookies: string[]): Response => {
   const headers = new Headers(response.headers);
-  for (const one of cookies) headers.append("set-cookie", one);
+  for (const cookie of cookies) headers.append("set-cookie", cookie);
   return new Response(response.body, { status: response.status, headers });
 };

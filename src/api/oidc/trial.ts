@@ -18,7 +18,7 @@ const tags = ["Users"];
 const params = t.Object({ provider: t.String({ maxLength: 64, description: "The ID of the provider." }) });
 
 /** The page that the browser returns to. Its data is in the fragment, so that it does not appear in logs. */
-export const trialPage = (id: string): string => `/admin/sign-in/${id}`;
+export const toTrialPath = (id: string): string => `/admin/sign-in/${id}`;
 
 export const oidcTrial = (ctx: ApiContext) =>
   routes()
@@ -27,7 +27,7 @@ export const oidcTrial = (ctx: ApiContext) =>
       "",
       ({ caller }) => {
         if (!canReadDeployment(caller)) throw forbidden();
-        return ctx.oidc.all.map((one) => presentOidcProvider(one, ctx.accessUrl));
+        return ctx.oidc.all.map((provider) => presentOidcProvider(provider, ctx.accessUrl));
       },
       {
         user: true,
@@ -51,7 +51,7 @@ export const oidcTrial = (ctx: ApiContext) =>
         const { url, checks } = await client.begin(back.href).catch((error) => Promise.reject(toSignInError(error)));
         const sealed = sealState(ctx, params.provider, {
           checks,
-          back: trialPage(params.provider),
+          back: toTrialPath(params.provider),
           trial_of: caller.user_id,
         });
         set.headers["set-cookie"] = formatStateCookie(ctx, params.provider, sealed);

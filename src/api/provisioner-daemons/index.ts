@@ -89,7 +89,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           params.organization,
           key.organization_id,
         );
-        const wanted = {
+        const registration = {
           organization_id,
           key_id: key.id,
           name: query.name,
@@ -103,8 +103,8 @@ export const provisionerDaemons = (ctx: ApiContext) =>
         if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
           throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
         }
-        const id = await registerDaemon(ctx, wanted);
-        const connection = new WorkerConnection(ctx, { ...wanted, id, places });
+        const id = await registerDaemon(ctx, registration);
+        const connection = new WorkerConnection(ctx, { ...registration, id, places });
         return ctx.sockets.upgrade(request, connection, { who: key.id, owner: `workers of ${organization_id}` });
       },
       {

@@ -4,7 +4,7 @@ import { invalid } from "#base/errors.ts";
 import { organizationPath } from "#domain/organizations/find.ts";
 import { findJobsOrganization, findListedJob, listJobs, presentListedJob } from "#domain/provisioners/jobs.ts";
 import { JOB_STATUSES, JobLog, ProvisionerJob } from "#schema/workspaces/job.ts";
-import { LogQuery, logRequest } from "../agents/log-query.ts";
+import { LogQuery, parseLogRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -20,8 +20,8 @@ const jobPath = t.Object({
 });
 
 const parseStatuses = (text = ""): string[] => {
-  const words = text.split(",").filter((one) => one !== "");
-  if (words.every((one) => (JOB_STATUSES as readonly string[]).includes(one))) return words;
+  const statuses = text.split(",").filter((one) => one !== "");
+  if (statuses.every((one) => (JOB_STATUSES as readonly string[]).includes(one))) return statuses;
   throw invalid("Query parameters have invalid values.", [
     { field: "status", detail: `must be some of ${JOB_STATUSES.join(", ")}` },
   ]);
@@ -89,7 +89,7 @@ export const provisionerJobs = (ctx: ApiContext) =>
     .get(
       "/:organization/provisionerjobs/:job/logs",
       async ({ caller, params, query, request }) => {
-        const requested = logRequest(query);
+        const requested = parseLogRequest(query);
         const organization_id = await findJobsOrganization(ctx, params.organization, caller);
         const { job } = await findListedJob(ctx, organization_id, params.job);
         return jobLogs(ctx, request, job, requested, caller);

@@ -8,7 +8,7 @@ import { requireCreatorAdmin } from "#domain/provisioners/keys.ts";
 import type { ApiContext } from "../context.ts";
 import { findCredential } from "../http/identify.ts";
 
-const REFUSED = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
+const INVALID_KEY = new AppError("unauthenticated", "The provisioner key is missing or not valid.");
 
 /**
  * Returns the key that was sent. Rejects with 401 when it is missing or wrong, or when its creator has lost access. Takes the same time for
@@ -18,9 +18,9 @@ const findKey = async (request: Request, ctx: KeyContext): Promise<ProvisionerKe
   const { store, accessUrl } = ctx;
   const token = findCredential(request, accessUrl)?.token ?? "";
   const [, prefix, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];
-  if (prefix === undefined || secret === undefined) throw REFUSED;
+  if (prefix === undefined || secret === undefined) throw INVALID_KEY;
   const row = await store.get(findProvisionerKeyByPrefix({ prefix }));
-  if (!isSameDigest(sha256(secret), row?.secret_hash ?? sha256("")) || !row) throw REFUSED;
+  if (!isSameDigest(sha256(secret), row?.secret_hash ?? sha256("")) || !row) throw INVALID_KEY;
   await requireCreatorAdmin(ctx, row);
   return row;
 };
@@ -38,7 +38,7 @@ export const workerKeys = (ctx: KeyContext) => {
       transform: async ({ request }: WithRequest) => void keys.set(request, await findKey(request, ctx)),
       resolve: ({ request }: WithRequest) => {
         const key = keys.get(request);
-        if (!key) throw REFUSED;
+        if (!key) throw INVALID_KEY;
         return { key };
       },
     },

@@ -44,7 +44,7 @@ export class WorkerConnection implements SocketHandler {
     if (message.type === "kept") void this.#confirmStored(this.#worker, message);
   }
 
-  /** Never rejects: a worker that gets no answer keeps its results and asks again. */
+  /** Never rejects. A worker that gets no answer keeps its results and asks again. */
   async #confirmStored(worker: ConnectedWorker, { provisioner, builds }: KeptMessage): Promise<void> {
     try {
       worker.confirmStored(provisioner, await findObsoleteStates(this.#ctx, builds, this.#facts.organization_id));

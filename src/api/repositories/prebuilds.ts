@@ -22,7 +22,7 @@ import { routes } from "../http/routes.ts";
 const tags = ["Workspaces"];
 const user = true;
 const params = t.Object({ prebuild: t.String({ format: "uuid", description: "The ID of the prebuild." }) });
-const change = { user, params, response: { 204: NoContent, ...fails(401, 403, 404) } } as const;
+const changeOptions = { user, params, response: { 204: NoContent, ...fails(401, 403, 404) } } as const;
 /** GitHub lists at most 2,048 commits of a push. */
 const MAX_EVENT_BYTES = 5 * 1024 * 1024;
 
@@ -64,7 +64,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
         set.status = 204;
       },
       {
-        ...change,
+        ...changeOptions,
         detail: operation({
           tags,
           operationId: "startRepositoryPrebuild",
@@ -83,7 +83,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
         set.status = 204;
       },
       {
-        ...change,
+        ...changeOptions,
         detail: operation({
           tags,
           operationId: "deleteRepositoryPrebuild",

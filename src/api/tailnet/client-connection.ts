@@ -7,8 +7,8 @@ import { type TailnetCaller, tailnetService } from "./service.ts";
 
 /** A client uses one stream for each of the five methods, and makes few calls at a time. */
 const MAX_STREAMS = 32;
-/** Its requests are a few kilobytes. */
-const MAX_HELD = 1024 * 1024;
+/** Limit for unread bytes of a client; its requests are a few kilobytes. */
+const MAX_HELD_BYTES = 1024 * 1024;
 
 export class ClientConnection implements SocketHandler {
   readonly #ctx: ApiContext;
@@ -17,11 +17,11 @@ export class ClientConnection implements SocketHandler {
   #stream: ByteStream | undefined;
   #session: YamuxSession | undefined;
 
-  /** `ended` is called once, when the socket has disconnected. */
-  constructor(ctx: ApiContext, caller: TailnetCaller, ended: () => void = () => {}) {
+  /** `onEnd` is called once, when the socket has disconnected. */
+  constructor(ctx: ApiContext, caller: TailnetCaller, onEnd: () => void = () => {}) {
     this.#ctx = ctx;
     this.#caller = caller;
-    this.#onEnd = ended;
+    this.#onEnd = onEnd;
   }
 
   open(socket: Socket): void {
@@ -37,7 +37,7 @@ export class ClientConnection implements SocketHandler {
     const router = createRouter(Tailnet, tailnetService(this.#ctx, { ...this.#caller, peer }));
     const onError = (method: string, error: unknown): void =>
       log("tailnet").error("{method} failed: {error}", { method, error });
-    void serveSession(session, router, { clock, onError, max_held: MAX_HELD });
+    void serveSession(session, router, { clock, onError, max_held: MAX_HELD_BYTES });
   }
 
   message(_socket: Socket, data: string | Uint8Array): void {

@@ -31,7 +31,7 @@ export const checkVersion = (version: string): void => {
  * Returns the client's previous peer ID, or a new one. Rejects with 401 for a token of another holder; the client then reconnects without
  * it.
  */
-export const peerId = (ctx: ApiContext, holder: string, resume_token: string | undefined): string => {
+export const resolvePeerId = (ctx: ApiContext, holder: string, resume_token: string | undefined): string => {
   if (resume_token === undefined || resume_token === "") return uuid();
   const id = openResumeToken(ctx.encryption, resume_token, holder, ctx.clock.now());
   if (id !== undefined) return id;

@@ -11,7 +11,7 @@ import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { ClientConnection } from "./client-connection.ts";
-import { checkVersion, clientQuery, parseAgentVersion, peerId } from "./client-peer.ts";
+import { checkVersion, clientQuery, parseAgentVersion, resolvePeerId } from "./client-peer.ts";
 import { WatchedTunnels } from "./watched-tunnels.ts";
 
 export const agentCoordinate = (ctx: ApiContext) =>
@@ -27,19 +27,19 @@ export const agentCoordinate = (ctx: ApiContext) =>
         const connection = new ClientConnection(
           ctx,
           {
-            peer: tunnels.peer(peerId(ctx, holder, query.resume_token), request),
+            peer: tunnels.makePeerOptions(resolvePeerId(ctx, holder, query.resume_token), request),
             holder,
-            joined: (peer) => tunnels.belongTo(peer),
+            onJoined: (peer) => tunnels.setPeer(peer),
           },
           () => tunnels.stop(),
         );
-        const closing = closeWhenAccessLost(
+        const guardedSocket = closeWhenAccessLost(
           ctx,
           caller,
           workspaceAccess(ctx, workspace_id, canUseWorkspace),
           connection,
         );
-        return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
+        return ctx.sockets.upgrade(request, guardedSocket, { who: caller.user_id });
       },
       {
         user: true,

@@ -16,7 +16,7 @@ export const HOSTNAME_SUFFIX = "coder";
 
 const tags = ["Agents"];
 
-const connectionInfo = (ctx: ApiContext): AgentConnectionInfo => ({
+const getConnectionInfo = (ctx: ApiContext): AgentConnectionInfo => ({
   derp_map: buildDerpMapJson(ctx.accessUrl),
   ...RELAY_ONLY,
   hostname_suffix: HOSTNAME_SUFFIX,
@@ -26,7 +26,7 @@ const connectionInfo = (ctx: ApiContext): AgentConnectionInfo => ({
 export const agentConnection = (ctx: ApiContext) =>
   routes()
     .use(callers)
-    .get("/connection", () => connectionInfo(ctx), {
+    .get("/connection", () => getConnectionInfo(ctx), {
       user: true,
       response: { 200: AgentConnectionInfo, ...fails(401) },
       detail: operation({
@@ -41,7 +41,7 @@ export const agentConnection = (ctx: ApiContext) =>
       "/:workspaceagent/connection",
       async ({ caller, params }) => {
         await loadAgent(ctx.store, params.workspaceagent, caller);
-        return connectionInfo(ctx);
+        return getConnectionInfo(ctx);
       },
       {
         user: true,
@@ -66,7 +66,7 @@ export const derpMaps = (ctx: ApiContext) =>
     .get(
       "/derp-map",
       ({ caller, request }) =>
-        ctx.sockets.upgrade(request, closeWhenKeyRevoked(ctx, caller, sendMap(ctx)), { who: caller.user_id }),
+        ctx.sockets.upgrade(request, closeWhenKeyRevoked(ctx, caller, makeMapHandler(ctx)), { who: caller.user_id }),
       {
         user: true,
         response: { 101: Upgraded, ...fails(400, 401, 503) },
@@ -83,7 +83,7 @@ export const derpMaps = (ctx: ApiContext) =>
       },
     );
 
-const sendMap = (ctx: ApiContext): SocketHandler => ({
+const makeMapHandler = (ctx: ApiContext): SocketHandler => ({
   open: (socket) => void socket.send(new TextEncoder().encode(JSON.stringify(buildDerpMapJson(ctx.accessUrl)))),
   message: (socket) => socket.close(CLOSE.protocol, "clients must not send messages"),
 });

@@ -13,20 +13,23 @@ const tags = ["General"];
 const PROTOCOL = "derp";
 
 export const derp = (ctx: ApiContext) => {
-  const unknown = new UnknownClients(ctx);
+  const unknownClients = new UnknownClients(ctx);
   return routes()
     .get(
       "/derp",
       ({ request, set }) => {
-        const requested = request.headers.get("upgrade")?.toLowerCase();
+        const upgrade = request.headers.get("upgrade")?.toLowerCase();
         const protocols = request.headers.get("sec-websocket-protocol")?.split(",") ?? [];
-        if (requested !== "websocket" || !protocols.some((one) => one.trim().toLowerCase() === PROTOCOL)) {
+        if (upgrade !== "websocket" || !protocols.some((one) => one.trim().toLowerCase() === PROTOCOL)) {
           set.headers.upgrade = "websocket";
           throw new AppError("upgrade_required", "This is a relay: connect with a WebSocket of the subprotocol derp.");
         }
-        const who = `derp:${ctx.addresses.of(request)}`;
+        const holder = `derp:${ctx.addresses.of(request)}`;
         const headers = { "sec-websocket-protocol": PROTOCOL };
-        return ctx.sockets.upgrade(request, new RelayConnection(ctx.tailnet.relay, unknown, who), { who, headers });
+        return ctx.sockets.upgrade(request, new RelayConnection(ctx.tailnet.relay, unknownClients, holder), {
+          who: holder,
+          headers,
+        });
       },
       {
         response: { 101: Upgraded, ...fails(400, 426, 503) },
@@ -60,7 +63,7 @@ export const derp = (ctx: ApiContext) => {
 class UnknownClients {
   readonly #ctx: ApiContext;
   readonly #open = new Map<RelayConnection, Socket>();
-  /** The number of closed ones that may still be in memory, by their network address. */
+  /** Number of closed connections that may still be in memory, by network address. */
   readonly #closed = new Map<string, number>();
 
   constructor(ctx: ApiContext) {
@@ -71,44 +74,45 @@ class UnknownClients {
     const { sockets, tailnet } = this.#ctx;
     // Peers announce their keys to the nodes of their agents, which may be others.
     if (tailnet.relay.others) return;
-    for (const one of this.#open.keys()) if (tailnet.coordinator.isAnnounced(one.address)) this.#open.delete(one);
+    for (const client of this.#open.keys())
+      if (tailnet.coordinator.isAnnounced(client.address)) this.#open.delete(client);
     // Closed connections of one address must not keep out the clients of others.
-    if ((this.#closed.get(connection.who) ?? 0) >= sockets.maxAnonymous / 2) {
+    if ((this.#closed.get(connection.holder) ?? 0) >= sockets.maxAnonymous / 2) {
       socket.terminate();
       return;
     }
     this.#open.set(connection, socket);
-    for (const [one, oldest] of this.#open) {
+    for (const [oldestConnection, oldestSocket] of this.#open) {
       if (this.#open.size <= sockets.maxAnonymous) return;
-      this.#open.delete(one);
-      oldest.terminate();
+      this.#open.delete(oldestConnection);
+      oldestSocket.terminate();
     }
   }
 
   delete(connection: RelayConnection): void {
     const { clock, tailnet } = this.#ctx;
     if (!this.#open.delete(connection) || tailnet.coordinator.isAnnounced(connection.address)) return;
-    this.#count(connection.who, 1);
-    clock.after(RELEASE_TIMEOUT_MS, () => this.#count(connection.who, -1));
+    this.#count(connection.holder, 1);
+    clock.after(RELEASE_TIMEOUT_MS, () => this.#count(connection.holder, -1));
   }
 
-  #count(who: string, by: 1 | -1): void {
-    const count = (this.#closed.get(who) ?? 0) + by;
-    if (count === 0) this.#closed.delete(who);
-    else this.#closed.set(who, count);
+  #count(holder: string, change: 1 | -1): void {
+    const count = (this.#closed.get(holder) ?? 0) + change;
+    if (count === 0) this.#closed.delete(holder);
+    else this.#closed.set(holder, count);
   }
 }
 
 class RelayConnection implements SocketHandler {
   readonly #relay: Relay;
   readonly #unknown: UnknownClients;
-  readonly who: string;
+  readonly holder: string;
   #client: RelayClient | undefined;
 
-  constructor(relay: Relay, unknown: UnknownClients, who: string) {
+  constructor(relay: Relay, unknown: UnknownClients, holder: string) {
     this.#relay = relay;
     this.#unknown = unknown;
-    this.who = who;
+    this.holder = holder;
   }
 
   /** The client's key in hex; empty before it is proved. */

@@ -14,7 +14,7 @@ export type TailnetCaller = {
   /** Returns whether the peer may follow this owner's workspaces. Absent for agents and for clients of a single agent. */
   mayFollow?(owner_id: string): boolean;
   /** Called with the peer of each new Coordinate stream. */
-  joined?(peer: Peer): void;
+  onJoined?(peer: Peer): void;
 };
 
 export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetHandlers => ({
@@ -27,13 +27,13 @@ export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetH
   },
 
   refreshResumeToken() {
-    const created = makeResumeToken(ctx.encryption, caller.peer.id, caller.holder, ctx.clock.now());
-    const { token, refresh_in_seconds, expires_at } = created;
+    const resumeToken = makeResumeToken(ctx.encryption, caller.peer.id, caller.holder, ctx.clock.now());
+    const { token, refresh_in_seconds, expires_at } = resumeToken;
     return { token, refreshIn: toDuration(refresh_in_seconds), expiresAt: toTimestamp(expires_at) };
   },
 
   coordinate: (requests, { signal }) =>
-    ctx.tailnet.coordinator.serve(caller.peer, requests, signal, (peer) => caller.joined?.(peer)),
+    ctx.tailnet.coordinator.serve(caller.peer, requests, signal, (peer) => caller.onJoined?.(peer)),
 
   async *workspaceUpdates({ workspaceOwnerId }, { signal }) {
     const { mayFollow } = caller;

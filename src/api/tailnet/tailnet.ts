@@ -8,7 +8,7 @@ import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyRevoked } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { ClientConnection } from "./client-connection.ts";
-import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
+import { checkVersion, clientQuery, resolvePeerId } from "./client-peer.ts";
 import { WatchedTunnels } from "./watched-tunnels.ts";
 
 export const tailnet = (ctx: ApiContext) =>
@@ -23,10 +23,10 @@ export const tailnet = (ctx: ApiContext) =>
         const connection = new ClientConnection(
           ctx,
           {
-            peer: tunnels.peer(peerId(ctx, holder, query.resume_token), request),
+            peer: tunnels.makePeerOptions(resolvePeerId(ctx, holder, query.resume_token), request),
             holder,
             mayFollow: (owner_id) => owner_id === caller.user_id || isOwner(caller),
-            joined: (peer) => tunnels.belongTo(peer),
+            onJoined: (peer) => tunnels.setPeer(peer),
           },
           () => tunnels.stop(),
         );

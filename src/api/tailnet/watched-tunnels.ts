@@ -9,30 +9,30 @@ import type { UserCaller } from "../http/caller.ts";
 import { toConnectedBy } from "../http/connected-by.ts";
 import { watchAccess } from "../http/revocation.ts";
 
-const REFUSED = "agent not found or you do not have permission";
+const ACCESS_DENIED = "agent not found or you do not have permission";
 
 export class WatchedTunnels {
   readonly #ctx: ApiContext;
   readonly #caller: UserCaller;
   /** The only agent it can have a tunnel to; undefined for all agents its user can access. */
-  readonly #only: string | undefined;
+  readonly #onlyAgentId: string | undefined;
   readonly #watches = new Map<string, () => void>();
   #peer: Peer | undefined;
   #isOver = false;
 
-  constructor(ctx: ApiContext, caller: UserCaller, only?: string) {
+  constructor(ctx: ApiContext, caller: UserCaller, onlyAgentId?: string) {
     this.#ctx = ctx;
     this.#caller = caller;
-    this.#only = only;
+    this.#onlyAgentId = onlyAgentId;
   }
 
   /** Returns the client's peer options for the coordinator. */
-  peer(id: string, request: Request): PeerOptions {
+  makePeerOptions(id: string, request: Request): PeerOptions {
     const holder = toConnectedBy(this.#ctx, this.#caller, request);
-    return { id, holder, isWatched: true, rules: createClientRules((agent_id) => this.#refuse(agent_id)) };
+    return { id, holder, isWatched: true, rules: createClientRules((agent_id) => this.#findRefusal(agent_id)) };
   }
 
-  belongTo(peer: Peer): void {
+  setPeer(peer: Peer): void {
     this.#peer = peer;
   }
 
@@ -42,26 +42,27 @@ export class WatchedTunnels {
     const { coordinator } = this.#ctx.tailnet;
     const peer = this.#peer;
     peer?.onStreamLost();
-    const end = (): void => {
+    const stopWatching = (): void => {
       for (const stop of this.#watches.values()) stop();
       this.#watches.clear();
     };
     if (!peer || !coordinator.isLost(peer.id)) {
-      end();
+      stopWatching();
       return;
     }
     this.#ctx.clock.after(LOST_TTL_MS, () => {
-      end();
+      stopWatching();
       coordinator.releaseLost(peer.id);
     });
   }
 
   /** Returns the reason why the user cannot access this agent; undefined when they can. */
-  async #refuse(agent_id: string): Promise<string | undefined> {
-    if (this.#only !== undefined && agent_id !== this.#only) return "this connection is for one agent only";
+  async #findRefusal(agent_id: string): Promise<string | undefined> {
+    if (this.#onlyAgentId !== undefined && agent_id !== this.#onlyAgentId)
+      return "this connection is for one agent only";
     if (this.#watches.has(agent_id)) return undefined;
     const agent = await findAgentById(this.#ctx.store, agent_id);
-    if (!agent || agent.deleted || !canUseWorkspace(this.#caller, toWorkspace(agent))) return REFUSED;
+    if (!agent || agent.deleted || !canUseWorkspace(this.#caller, toWorkspace(agent))) return ACCESS_DENIED;
     if (this.#isOver || this.#watches.has(agent_id)) return undefined;
     const access = workspaceAccess(this.#ctx, agent.workspace_id, canUseWorkspace);
     const stop = watchAccess(this.#ctx, this.#caller, access, () => {

@@ -16,32 +16,32 @@ type Update = {
 /** What the client has received about a workspace. */
 type SentWorkspace = { name: string; status: Workspace_Status; agents: Map<string, string> };
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
 export async function* streamWorkspaceUpdates(
   ctx: Pick<ApiContext, "store" | "tailnet">,
   owner_id: string,
   signal: AbortSignal,
 ): AsyncGenerator<Update, void, undefined> {
-  const shown = new Map<string, SentWorkspace>();
-  let changed = new Set<string>();
-  const bell = new Wakeup();
+  const sent = new Map<string, SentWorkspace>();
+  let changedIds = new Set<string>();
+  const wakeup = new Wakeup();
   // Subscribes before reading, so that no change is missed in between.
   const stop = ctx.tailnet.changes.listen(owner_id, (id) => {
-    changed.add(id);
-    bell.wake();
+    changedIds.add(id);
+    wakeup.wake();
   });
-  signal.addEventListener("abort", () => bell.wake());
+  signal.addEventListener("abort", () => wakeup.wake());
   try {
-    yield await step(ctx, owner_id, shown, await listAll(ctx, owner_id));
+    yield await buildUpdate(ctx, owner_id, sent, await listAll(ctx, owner_id));
     while (!signal.aborted) {
-      if (changed.size === 0) {
-        await bell.wait();
+      if (changedIds.size === 0) {
+        await wakeup.wait();
         continue;
       }
-      const ids = changed;
-      changed = new Set();
-      const update = await step(ctx, owner_id, shown, ids);
+      const ids = changedIds;
+      changedIds = new Set();
+      const update = await buildUpdate(ctx, owner_id, sent, ids);
       if (Object.values(update).some((list) => list.length > 0)) yield update;
     }
   } finally {
@@ -52,44 +52,45 @@ export async function* streamWorkspaceUpdates(
 const listAll = async ({ store }: Pick<ApiContext, "store">, owner_id: string): Promise<string[]> => {
   const ids: string[] = [];
   for (;;) {
-    const page = await store.scan(listOwnedWorkspaces({ owner_id, after: ids.at(-1) ?? "", limit: PAGE }));
+    const page = await store.scan(listOwnedWorkspaces({ owner_id, after: ids.at(-1) ?? "", limit: PAGE_SIZE }));
     ids.push(...page.map(({ id }) => id));
-    if (page.length < PAGE) return ids;
+    if (page.length < PAGE_SIZE) return ids;
   }
 };
 
 /** Reads these workspaces again and returns what the client does not have yet. */
-const step = async (
+const buildUpdate = async (
   { store }: Pick<ApiContext, "store">,
   owner_id: string,
-  shown: Map<string, SentWorkspace>,
+  sent: Map<string, SentWorkspace>,
   ids: Iterable<string>,
 ): Promise<Update> => {
   const update: Update = { upsertedWorkspaces: [], upsertedAgents: [], deletedWorkspaces: [], deletedAgents: [] };
   for (const id of ids) {
-    const before = shown.get(id);
+    const previous = sent.get(id);
     const workspace = await store.get(findOwnedWorkspace({ id }));
-    const isThere = workspace !== undefined && !workspace.deleted && workspace.owner_id === owner_id;
-    const agents = isThere ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
-    const now = new Map(agents.map((agent) => [agent.id, agent.name]));
+    const isOwned = workspace !== undefined && !workspace.deleted && workspace.owner_id === owner_id;
+    const agents = isOwned ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
+    const agentNames = new Map(agents.map((agent) => [agent.id, agent.name]));
     const workspaceId = uuidToBytes(id);
-    for (const [agent, name] of before?.agents ?? []) {
-      if (!now.has(agent)) update.deletedAgents.push({ id: uuidToBytes(agent), name, workspaceId });
+    for (const [agent, name] of previous?.agents ?? []) {
+      if (!agentNames.has(agent)) update.deletedAgents.push({ id: uuidToBytes(agent), name, workspaceId });
     }
-    if (!isThere) {
-      if (before)
-        update.deletedWorkspaces.push({ id: workspaceId, name: before.name, status: Workspace_Status.DELETED });
-      shown.delete(id);
+    if (!isOwned) {
+      if (previous)
+        update.deletedWorkspaces.push({ id: workspaceId, name: previous.name, status: Workspace_Status.DELETED });
+      sent.delete(id);
       continue;
     }
     const status = toStatus(workspace.status);
-    if (before?.name !== workspace.name || before.status !== status) {
+    if (previous?.name !== workspace.name || previous.status !== status) {
       update.upsertedWorkspaces.push({ id: workspaceId, name: workspace.name, status });
     }
-    for (const [agent, name] of now) {
-      if (before?.agents.get(agent) !== name) update.upsertedAgents.push({ id: uuidToBytes(agent), name, workspaceId });
+    for (const [agent, name] of agentNames) {
+      if (previous?.agents.get(agent) !== name)
+        update.upsertedAgents.push({ id: uuidToBytes(agent), name, workspaceId });
     }
-    shown.set(id, { name: workspace.name, status, agents: now });
+    sent.set(id, { name: workspace.name, status, agents: agentNames });
   }
   return update;
 };

@@ -31,11 +31,11 @@ export const tasks = (ctx: ApiContext) =>
       "",
       async ({ caller, query, request }) => {
         const { limit, offset } = toPage(query);
-        const all = await searchTasks(ctx, caller, query.q ?? "");
-        const ids = all.slice(offset, offset + limit);
-        const present = async (some: readonly string[]): Promise<Map<string, string>> =>
-          new Map((await loadTasks(ctx, caller, some)).map((task) => [task.id, JSON.stringify(task)]));
-        const list = { head: '{"tasks":[', ids, tail: `],"count":${all.length}}`, present };
+        const matchingIds = await searchTasks(ctx, caller, query.q ?? "");
+        const ids = matchingIds.slice(offset, offset + limit);
+        const present = async (pageIds: readonly string[]): Promise<Map<string, string>> =>
+          new Map((await loadTasks(ctx, caller, pageIds)).map((task) => [task.id, JSON.stringify(task)]));
+        const list = { head: '{"tasks":[', ids, tail: `],"count":${matchingIds.length}}`, present };
         return answerList(ctx, request, caller.user_id, list);
       },
       {

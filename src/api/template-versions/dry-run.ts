@@ -13,7 +13,7 @@ import { PlannedResource } from "#schema/templates/template-version.ts";
 import { CreateDryRun } from "#schema/workspaces/dry-run.ts";
 import { isActive, MatchedProvisioners, ProvisionerJob, toJobStatus } from "#schema/workspaces/job.ts";
 import { presentPlannedResources } from "#src/provisioners/planned.ts";
-import { logRequest } from "../agents/log-query.ts";
+import { parseLogRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -105,7 +105,7 @@ export const dryRuns = (ctx: ApiContext) =>
     .get(
       "/:job/logs",
       async ({ caller, params, query, request }) => {
-        const requested = logRequest(query);
+        const requested = parseLogRequest(query);
         const { job } = await loadDryRun(ctx, params, caller);
         return jobLogs(ctx, request, job, requested, caller);
       },

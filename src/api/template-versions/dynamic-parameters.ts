@@ -28,7 +28,11 @@ export const dynamicParameters = (ctx: ApiContext) =>
     .get(
       "",
       async ({ caller, params, request }) => {
-        const form = closeWhenKeyRevoked(ctx, caller, new Form(await makeAnswer(ctx, params.templateversion, caller)));
+        const form = closeWhenKeyRevoked(
+          ctx,
+          caller,
+          new Form(await makeEvaluator(ctx, params.templateversion, caller)),
+        );
         return ctx.sockets.upgrade(request, form, { who: caller.user_id });
       },
       {
@@ -56,8 +60,8 @@ export const dynamicParameters = (ctx: ApiContext) =>
       "/evaluate",
       async ({ caller, params, body }) => {
         const { id = 0, inputs } = body;
-        const answer = await makeAnswer(ctx, params.templateversion, caller);
-        return { id, ...(await answer(inputs, new AbortController().signal)) };
+        const evaluate = await makeEvaluator(ctx, params.templateversion, caller);
+        return { id, ...(await evaluate(inputs, new AbortController().signal)) };
       },
       {
         user,
@@ -78,10 +82,13 @@ export const dynamicParameters = (ctx: ApiContext) =>
       },
     );
 
-type Answer = (inputs: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Omit<DynamicParameters, "id">>;
+type EvaluateForm = (
+  inputs: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+) => Promise<Omit<DynamicParameters, "id">>;
 
 /** Checks everything about the version; rejects with 404 and 412 like any other read of it. */
-const makeAnswer = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<Answer> => {
+const makeEvaluator = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<EvaluateForm> => {
   const found = await loadVisibleVersion(ctx, id, caller);
   const manifest = await loadManifest(ctx, found);
   return (inputs, signal) => loadForm(ctx, found.version, manifest, { inputs, user_id: caller.user_id }, signal);
@@ -89,12 +96,12 @@ const makeAnswer = async (ctx: ApiContext, id: string, caller: UserCaller): Prom
 
 /** Answers only the newest request: earlier requests that are still unanswered get no response. */
 class Form implements SocketHandler {
-  readonly #answer: Answer;
-  #asked = new AbortController();
+  readonly #evaluate: EvaluateForm;
+  #current = new AbortController();
   #isOpen = true;
 
-  constructor(answer: Answer) {
-    this.#answer = answer;
+  constructor(evaluate: EvaluateForm) {
+    this.#evaluate = evaluate;
   }
 
   open(socket: Socket): void {
@@ -102,25 +109,25 @@ class Form implements SocketHandler {
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
-    const requested = parseRequest(data);
-    if (!requested) socket.close(CLOSE.policy, "a message must be {id, inputs}");
-    else void this.#respond(socket, requested);
+    const formRequest = parseRequest(data);
+    if (!formRequest) socket.close(CLOSE.policy, "a message must be {id, inputs}");
+    else void this.#respond(socket, formRequest);
   }
 
   close(): void {
     this.#isOpen = false;
-    this.#asked.abort(new Error("the form was closed"));
+    this.#current.abort(new Error("the form was closed"));
   }
 
   async #respond(socket: Socket, { id = 0, inputs }: DynamicParametersRequest): Promise<void> {
-    this.#asked.abort(new Error("another question was asked"));
-    const requested = new AbortController();
-    this.#asked = requested;
+    this.#current.abort(new Error("a newer request arrived"));
+    const controller = new AbortController();
+    this.#current = controller;
     try {
-      const answer = await this.#answer(inputs, requested.signal);
-      if (this.#isOpen && !requested.signal.aborted) socket.send(JSON.stringify({ id, ...answer }));
+      const form = await this.#evaluate(inputs, controller.signal);
+      if (this.#isOpen && !controller.signal.aborted) socket.send(JSON.stringify({ id, ...form }));
     } catch (error) {
-      if (requested.signal.aborted) return;
+      if (controller.signal.aborted) return;
       log("templates").error("a form cannot be answered: {error}", { error });
       socket.close(CLOSE.policy, "the form cannot be answered");
     }

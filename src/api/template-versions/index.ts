@@ -26,7 +26,7 @@ import {
   presentPresets,
   presentVariables,
 } from "#src/provisioners/planned.ts";
-import { logRequest } from "../agents/log-query.ts";
+import { parseLogRequest } from "../agents/log-query.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -39,7 +39,7 @@ import { dryRuns } from "./dry-run.ts";
 import { dynamicParameters } from "./dynamic-parameters.ts";
 
 const tags = ["Templates"];
-const reading = fails(400, 401, 404, 412);
+const readErrors = fails(400, 401, 404, 412);
 
 export const templateVersions = (ctx: ApiContext) =>
   routes()
@@ -194,7 +194,7 @@ const versionContents = (ctx: ApiContext) =>
       {
         user: true,
         params: versionPath,
-        response: { 200: t.Array(TemplateParameter), ...reading },
+        response: { 200: t.Array(TemplateParameter), ...readErrors },
         detail: operation({
           tags,
           operationId: "listTemplateVersionParameters",
@@ -215,7 +215,7 @@ const versionContents = (ctx: ApiContext) =>
       {
         user: true,
         params: versionPath,
-        response: { 200: t.Array(TemplateVariable), ...reading, ...fails(403) },
+        response: { 200: t.Array(TemplateVariable), ...readErrors, ...fails(403) },
         detail: operation({
           tags,
           operationId: "listTemplateVersionVariables",
@@ -243,7 +243,7 @@ const versionContents = (ctx: ApiContext) =>
       {
         user: true,
         params: versionPath,
-        response: { 200: t.Array(Preset), ...reading },
+        response: { 200: t.Array(Preset), ...readErrors },
         detail: operation({
           tags,
           operationId: "listTemplateVersionPresets",
@@ -268,7 +268,7 @@ const versionContents = (ctx: ApiContext) =>
       {
         user: true,
         params: versionPath,
-        response: { 200: t.Array(PlannedResource), ...reading },
+        response: { 200: t.Array(PlannedResource), ...readErrors },
         detail: operation({
           tags,
           operationId: "listTemplateVersionResources",
@@ -289,7 +289,7 @@ const versionContents = (ctx: ApiContext) =>
       {
         user: true,
         params: versionPath,
-        response: { 200: t.Array(VersionExternalAuth), ...reading },
+        response: { 200: t.Array(VersionExternalAuth), ...readErrors },
         detail: operation({
           tags,
           operationId: "listTemplateVersionExternalAccounts",
@@ -304,7 +304,7 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/logs",
       async ({ caller, params, query, request }) => {
-        const requested = logRequest(query);
+        const requested = parseLogRequest(query);
         const { job } = await loadVisibleVersion(ctx, params.templateversion, caller);
         return jobLogs(ctx, request, job, requested, caller);
       },

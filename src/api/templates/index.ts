@@ -27,7 +27,7 @@ import { templateVersionRoutes } from "./versions.ts";
 
 const tags = ["Templates"];
 
-const list = {
+const listOptions = {
   query: t.Object({
     q: t.Optional(
       t.String({
@@ -42,8 +42,8 @@ const list = {
 
 export const templates = (ctx: ApiContext) => {
   const times = new BuildTimes(ctx.store, ctx.clock);
-  const present = async (shown: TemplateView): Promise<Template> =>
-    presentTemplate(shown, await times.get(shown.template.id), ctx.config);
+  const present = async (view: TemplateView): Promise<Template> =>
+    presentTemplate(view, await times.get(view.template.id), ctx.config);
   return routes()
     .use(manifestSchema())
     .use(examples(ctx))
@@ -54,7 +54,7 @@ export const templates = (ctx: ApiContext) => {
     .use(templateDaus(ctx));
 };
 
-type Present = (shown: TemplateView) => Promise<Template>;
+type Present = (view: TemplateView) => Promise<Template>;
 
 const MANIFEST_SCHEMA = JSON.stringify({ $schema: "http://json-schema.org/draft-07/schema#", ...Manifest }, null, 2);
 
@@ -122,7 +122,7 @@ const organizationTemplates = (ctx: ApiContext, present: Present) =>
         return Promise.all((await searchTemplates(ctx, caller, query.q ?? "", id)).map(present));
       },
       {
-        ...list,
+        ...listOptions,
         user: true,
         params: organizationPath,
         detail: operation({
@@ -189,7 +189,7 @@ const templateById = (ctx: ApiContext, present: Present) =>
       "",
       async ({ caller, query }) => Promise.all((await searchTemplates(ctx, caller, query.q ?? "")).map(present)),
       {
-        ...list,
+        ...listOptions,
         user: true,
         detail: operation({
           tags,

@@ -53,9 +53,9 @@ export const versionsByName = (ctx: ApiContext) =>
       "/:organization/templates/:name/versions/:version/previous",
       async ({ caller, params }) => {
         const { version } = await findVersionNamed(ctx, params, caller);
-        const before = await ctx.store.get(findVersionBefore({ template_id: version.template_id, id: version.id }));
-        if (!before) throw notFound();
-        return presentVersion(before, ctx);
+        const previous = await ctx.store.get(findVersionBefore({ template_id: version.template_id, id: version.id }));
+        if (!previous) throw notFound();
+        return presentVersion(previous, ctx);
       },
       {
         user: true,

@@ -27,7 +27,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
       async ({ caller, params, query, request }) => {
         const { template } = await loadTemplate(ctx, params.template, caller);
         const { store } = ctx;
-        const found = await store.scan(
+        const idRows = await store.scan(
           listVersionIds({
             template_id: template.id,
             archived: query.include_archived ? 1 : 0,
@@ -35,10 +35,10 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
             ...toPage(query),
           }),
         );
-        const ids = found.map(({ id }) => id);
+        const ids = idRows.map(({ id }) => id);
         // Small pages, because each version may have a README of a megabyte.
-        const present = async (some: readonly string[]): Promise<Map<string, string>> => {
-          const rows = await store.scan(listVersionsById({ ids: JSON.stringify(some) }));
+        const present = async (pageIds: readonly string[]): Promise<Map<string, string>> => {
+          const rows = await store.scan(listVersionsById({ ids: JSON.stringify(pageIds) }));
           return new Map(rows.map((row) => [row.version.id, JSON.stringify(presentVersion(row, ctx))]));
         };
         const list = { head: "[", ids, tail: "]", present };
@@ -70,14 +70,14 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
         const archived_ids: string[] = [];
         for (const { id } of unused) {
           // A version that was promoted in the meantime is not archived.
-          const done = await ctx.versions.ask(id, "archive", { archived: true }).then(
+          const isArchived = await ctx.versions.ask(id, "archive", { archived: true }).then(
             () => true,
             (error: unknown) => {
               if (toErrorKind(error) === "invalid") return false;
               throw error;
             },
           );
-          if (done) archived_ids.push(id);
+          if (isArchived) archived_ids.push(id);
         }
         return { template_id: template.id, archived_ids };
       },
@@ -110,9 +110,9 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
       "/:name",
       async ({ caller, params }) => {
         const { template } = await loadTemplate(ctx, params.template, caller);
-        const found = await ctx.store.get(findVersionByName({ template_id: template.id, name: params.name }));
-        if (!found) throw notFound();
-        return presentVersion(found, ctx);
+        const version = await ctx.store.get(findVersionByName({ template_id: template.id, name: params.name }));
+        if (!version) throw notFound();
+        return presentVersion(version, ctx);
       },
       {
         user: true,

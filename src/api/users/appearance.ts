@@ -15,7 +15,7 @@ import { routes } from "../http/routes.ts";
 const tags = ["Users"];
 const userOptions = { user: true, params: userPath } as const;
 
-const Looks = named(
+const Appearance = named(
   "UserAppearance",
   t.Object({
     theme_preference: lineText({
@@ -25,9 +25,9 @@ const Looks = named(
     terminal_font: oneOf(TERMINAL_FONTS, "The font of terminals. If empty, the system's default."),
   }),
 );
-const Filled = named("AutofillParameter", t.Object({ name: t.String(), value: t.String() }));
+const AutofillParameter = named("AutofillParameter", t.Object({ name: t.String(), value: t.String() }));
 
-export const userLooks = (ctx: ApiContext) =>
+export const userAppearance = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get(
@@ -38,7 +38,7 @@ export const userLooks = (ctx: ApiContext) =>
       },
       {
         ...userOptions,
-        response: { 200: Looks, ...fails(401, 403, 404) },
+        response: { 200: Appearance, ...fails(401, 403, 404) },
         detail: operation({
           tags,
           operationId: "getUserAppearance",
@@ -56,8 +56,8 @@ export const userLooks = (ctx: ApiContext) =>
       },
       {
         ...userOptions,
-        body: Looks,
-        response: { 200: Looks, ...fails(400, 401, 403, 404) },
+        body: Appearance,
+        response: { 200: Appearance, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
           operationId: "updateUserAppearance",
@@ -77,7 +77,7 @@ export const userLooks = (ctx: ApiContext) =>
       {
         ...userOptions,
         query: t.Object({ template_id: t.String({ format: "uuid", description: "The ID of the template." }) }),
-        response: { 200: t.Array(Filled), ...fails(400, 401, 403, 404) },
+        response: { 200: t.Array(AutofillParameter), ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
           operationId: "listAutofillParameters",

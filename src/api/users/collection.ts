@@ -56,11 +56,11 @@ export const userCollection = (ctx: ApiContext) =>
         const cursor = query.after_id ? await store.get(findUser({ id: query.after_id.toLowerCase() })) : undefined;
         if (query.after_id && !cursor) throw invalidField("after_id", "There is no user with this id.");
         const page = { ...toPage(query), after: cursor?.username.toLowerCase() };
-        const [rows, counted] = await Promise.all([
+        const [rows, countRows] = await Promise.all([
           store.scan(searchUsers(filter, page)),
           store.scan(countUsers(filter)),
         ]);
-        return { users: rows.map((row) => presentUser(row, row.organization_ids)), count: counted[0]?.count ?? 0 };
+        return { users: rows.map((row) => presentUser(row, row.organization_ids)), count: countRows[0]?.count ?? 0 };
       },
       {
         user: true,

@@ -5,7 +5,7 @@ import { factors } from "../factors/index.ts";
 import { routes } from "../http/routes.ts";
 import { oidc } from "../oidc/index.ts";
 import { oidcLinks } from "../oidc/links.ts";
-import { userLooks } from "./appearance.ts";
+import { userAppearance } from "./appearance.ts";
 import { userCollection } from "./collection.ts";
 import { deployKeys } from "./deploy-keys.ts";
 import { userDotfiles } from "./dotfiles.ts";
@@ -33,7 +33,7 @@ export const users = (ctx: ApiContext) =>
     .use(userPassword(ctx))
     .use(userRoles(ctx))
     .use(userOrganizations(ctx))
-    .use(userLooks(ctx))
+    .use(userAppearance(ctx))
     .use(quietHours(ctx))
     .use(userDotfiles(ctx))
     .use(userGitSshKey(ctx))

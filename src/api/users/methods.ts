@@ -7,7 +7,7 @@ import { toNetwork } from "#domain/users/throttle.ts";
 import { named } from "#schema/shape-names.ts";
 import { toParty } from "#src/authentication/webauthn.ts";
 import type { ApiContext } from "../context.ts";
-import { userIn } from "../http/caller.ts";
+import { findSignedInUser } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -84,10 +84,10 @@ export const signInMethods = (ctx: ApiContext) =>
     .post(
       "/validate-password",
       async ({ body, request }) => {
-        const asker = { keys: [`address ${toNetwork(ctx.addresses.of(request))}`], isKnown: false };
-        const caller = userIn(request);
+        const client = { keys: [`address ${toNetwork(ctx.addresses.of(request))}`], isKnown: false };
+        const caller = findSignedInUser(request);
         const owner = caller && (await ctx.store.get(findUser({ id: caller.user_id })));
-        const details = await ctx.accounts.passwords.problem(body.password, owner ?? {}, asker);
+        const details = await ctx.accounts.passwords.problem(body.password, owner ?? {}, client);
         return { valid: details === "", details };
       },
       {

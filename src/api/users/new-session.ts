@@ -25,12 +25,12 @@ export const openSession = async (
   ctx: ApiContext,
   user: User,
   request: Request,
-  proved: ProvenFactors,
+  provenFactors: ProvenFactors,
   guards: readonly Statement[],
   { login_type = "password", keeps, revokesKeys = false }: SessionOptions = {},
 ): Promise<{ token: string; cookie: string }> => {
   const seen = toSeen(request, ctx.addresses);
-  const token = await startSession(ctx, user, { seen, proved, guards, login_type, keeps });
+  const token = await startSession(ctx, user, { seen, proved: provenFactors, guards, login_type, keeps });
   if (revokesKeys) ctx.topics.publish("key_gone", user.id, {});
   if (login_type === "oidc") {
     // The batch may have changed the user's access.

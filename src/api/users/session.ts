@@ -20,7 +20,7 @@ import { makeCookie, openSession } from "./new-session.ts";
 
 const tags = ["Users"];
 
-const signInIncorrect = (): AppError => new AppError("unauthenticated", "Incorrect email or password.");
+const makeIncorrectError = (): AppError => new AppError("unauthenticated", "Incorrect email or password.");
 
 const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
 
@@ -35,21 +35,21 @@ export const session = (ctx: ApiContext) =>
         const isKnown = await isKnownAddress(ctx, body.email, address);
         const guess = accounts.countGuess({ address, account: body.email, isKnown });
         const user = await findAccountByEmail(store, body.email);
-        const isRight = await guess.verify(body.password, user?.password_hash);
-        if (!user) throw signInIncorrect();
-        if (!isRight || user.status === "suspended") {
+        const isCorrect = await guess.verify(body.password, user?.password_hash);
+        if (!user) throw makeIncorrectError();
+        if (!isCorrect || user.status === "suspended") {
           // Not awaited, because the response time must not reveal whether the account exists.
           void noteFailedSignIn(ctx, user);
         }
-        if (!isRight) throw signInIncorrect();
+        if (!isCorrect) throw makeIncorrectError();
         requireActive(user);
         const methods = await accounts.factors.listMethods(user.id);
         if (methods.length > 0) return status(401, requestFactor(ctx, user, methods));
         const { id, password_hash } = user;
-        const still = guardPassword({ id, password_hash });
+        const passwordGuard = guardPassword({ id, password_hash });
         const { token, cookie } = await openSession(ctx, user, request, { password: true, factor: false }, [
-          still,
-        ]).catch((error) => Promise.reject(isStale(error) ? signInIncorrect() : error));
+          passwordGuard,
+        ]).catch((error) => Promise.reject(isStale(error) ? makeIncorrectError() : error));
         set.headers["set-cookie"] = cookie;
         return status(201, { session_token: token });
       },

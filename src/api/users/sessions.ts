@@ -23,9 +23,9 @@ const sessionPath = t.Object({
   session: t.String({ maxLength: 64, description: "The ID of the session." }),
 });
 
-const presentSession = (key: ApiKey, current: string): Session => ({
+const presentSession = (key: ApiKey, currentKeyId: string): Session => ({
   id: key.id,
-  current: key.id === current,
+  current: key.id === currentKeyId,
   device: parseDevice(key.user_agent),
   user_agent: key.user_agent,
   ip_address: key.ip_address,

@@ -33,8 +33,8 @@ export const userSkills = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const user_id = await findSkillOwner(ctx, params.user, caller);
         return (await ctx.store.all(listUserSkills({ user_id }))).map((row) => {
-          const { content: _, ...shown } = presentSkill(row);
-          return shown;
+          const { content: _, ...summary } = presentSkill(row);
+          return summary;
         });
       },
       {

@@ -20,9 +20,12 @@ import { routes } from "../http/routes.ts";
 
 const tags = ["API keys"];
 const user = true;
-const path = params.properties.user;
-const keyPath = t.Object({ user: path, key: t.String({ maxLength: 64, description: "The ID of the key." }) });
-const namePath = t.Object({ user: path, name: t.String({ maxLength: 64, description: "The name of the token." }) });
+const userParam = params.properties.user;
+const keyPath = t.Object({ user: userParam, key: t.String({ maxLength: 64, description: "The ID of the key." }) });
+const namePath = t.Object({
+  user: userParam,
+  name: t.String({ maxLength: 64, description: "The name of the token." }),
+});
 
 export const tokens = (ctx: ApiContext) =>
   routes()

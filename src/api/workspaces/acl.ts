@@ -22,15 +22,15 @@ const user = true;
 const params = workspacePath;
 
 export const acl = (ctx: ApiContext) => {
-  const findShareable = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
+  const findShareableWorkspace = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
     const workspace = await findExistingWorkspace(ctx, id, caller);
     if (await ctx.store.get(findSharingDisabled({ organization_id: workspace.organization_id }))) {
       throw forbidden("Workspaces of this organization can't be shared.");
     }
     return workspace;
   };
-  const shareable = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
-    const workspace = await findShareable(id, caller);
+  const requireShareable = async (id: string, caller: UserCaller): Promise<WorkspaceAccessRow> => {
+    const workspace = await findShareableWorkspace(id, caller);
     if (!canShareWorkspace(caller, workspace)) throw forbidden("Only the owner of a workspace can share it.");
     return workspace;
   };
@@ -38,7 +38,7 @@ export const acl = (ctx: ApiContext) => {
     .use(callers)
     .get(
       "/:workspace/acl",
-      async ({ caller, params }) => presentAcl(ctx, await findShareable(params.workspace, caller)),
+      async ({ caller, params }) => presentAcl(ctx, await findShareableWorkspace(params.workspace, caller)),
       {
         user,
         params,
@@ -56,7 +56,7 @@ export const acl = (ctx: ApiContext) => {
     .patch(
       "/:workspace/acl",
       async ({ caller, params, body, status }) => {
-        const workspace = await shareable(params.workspace, caller);
+        const workspace = await requireShareable(params.workspace, caller);
         const problems: Validation[] = [];
         const user_roles = readRoleChanges("user_roles", body.user_roles, WORKSPACE_ROLES, problems);
         const group_roles = readRoleChanges("group_roles", body.group_roles, WORKSPACE_ROLES, problems);
@@ -90,7 +90,7 @@ export const acl = (ctx: ApiContext) => {
     .delete(
       "/:workspace/acl",
       async ({ caller, params, status }) => {
-        const workspace = await shareable(params.workspace, caller);
+        const workspace = await requireShareable(params.workspace, caller);
         await ctx.workspaces.ask(workspace.id, "edit", { type: "unshare" });
         return status(204, undefined);
       },
@@ -114,12 +114,12 @@ export const acl = (ctx: ApiContext) => {
 
 const presentAcl = async ({ store }: ApiContext, workspace: WorkspaceAccessRow): Promise<WorkspaceAcl> => {
   const { user_acl, group_acl } = workspace;
-  const people = await loadPeople(store, [user_acl]);
+  const users = await loadPeople(store, [user_acl]);
   const organization = await getOrganization(store, workspace.organization_id);
   return {
-    users: [...people.values()].flatMap((one) => {
-      const role = user_acl[one.id];
-      return role ? [{ ...one, role }] : [];
+    users: [...users.values()].flatMap((user) => {
+      const role = user_acl[user.id];
+      return role ? [{ ...user, role }] : [];
     }),
     groups: await presentGroupRoles(store, organization, group_acl),
     user_roles: user_acl,
@@ -135,11 +135,11 @@ const checkUsers = async (
   problems: Validation[],
 ): Promise<void> => {
   for (const [user_id, role] of Object.entries(changes)) {
-    const note = (detail: string) => problems.push({ field: `user_roles.${user_id}`, detail });
-    if (user_id === caller.user_id) note("you cannot change your own role");
-    else if (user_id === owner_id) note("is the owner of the workspace");
+    const addProblem = (detail: string) => problems.push({ field: `user_roles.${user_id}`, detail });
+    if (user_id === caller.user_id) addProblem("you cannot change your own role");
+    else if (user_id === owner_id) addProblem("is the owner of the workspace");
     else if (role !== "" && !(await store.get(findMemberWithUser({ organization_id, user_id })))) {
-      note("is not a member of the workspace's organization");
+      addProblem("is not a member of the workspace's organization");
     }
   }
 };

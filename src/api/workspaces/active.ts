@@ -8,7 +8,7 @@ import { getCaller, getUser } from "../http/caller.ts";
  * Returns a workspace that the user may change, or an agent's own. `user_id` is who was active: the caller, or an agent's owner. Rejects
  * with 403, 404 or 410.
  */
-export const activeAt = async (ctx: ApiContext, id: string, request: Request) => {
+export const loadActiveWorkspace = async (ctx: ApiContext, id: string, request: Request) => {
   const caller = getCaller(request);
   if (caller.kind === "agent") {
     const { workspace_id, build_id, owner_id: user_id, agent_id, agent_name: name } = caller;

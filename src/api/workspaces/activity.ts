@@ -46,7 +46,7 @@ export const activity = (ctx: ApiContext) =>
     );
 
 /** Jobs are reported every five minutes, so an older report is stale. */
-const FRESH_MS = 11 * 60_000;
+const MAX_JOB_REPORT_AGE_MS = 11 * 60_000;
 
 const readActivity = async ({ store, clock }: ApiContext, id: string): Promise<WorkspaceActivity> => {
   const workspace = await store.get(findWorkspace({ id }));
@@ -59,12 +59,14 @@ const readActivity = async ({ store, clock }: ApiContext, id: string): Promise<W
     await loadRules(store, workspace),
   );
   const rows = await store.all(listActivity({ workspace_id: id }));
-  const isUp = build.transition === "start" && job.completed_at !== null && job.error === "";
-  const fresh = rows.find(({ at, detail }) => at > clock.now() - FRESH_MS && parseJobs(detail).length > 0);
+  const isRunning = build.transition === "start" && job.completed_at !== null && job.error === "";
+  const jobReport = rows.find(
+    ({ at, detail }) => at > clock.now() - MAX_JOB_REPORT_AGE_MS && parseJobs(detail).length > 0,
+  );
   const { count = 0 } = (await store.get(countWorkingChats({ workspace_id: id }))) ?? {};
   const chats = count === 0 ? [] : [count === 1 ? "a chat" : `${count} chats`];
   return {
-    kept_by: isUp ? [...parseJobs(fresh?.detail ?? ""), ...chats] : [],
+    kept_by: isRunning ? [...parseJobs(jobReport?.detail ?? ""), ...chats] : [],
     next: next ? { what: next.what, at: toRfc3339(next.at), why: next.why } : null,
     deadline: toOptionalRfc3339(build.deadline),
     max_deadline: toOptionalRfc3339(build.max_deadline),

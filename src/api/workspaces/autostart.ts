@@ -17,8 +17,8 @@ export const autostart = (ctx: ApiContext) =>
       "/:workspace/autostart",
       async ({ caller, params, body, status }) => {
         const schedule = body.schedule?.trim() || null;
-        const find = schedule === null ? loadStoppableWorkspace : findChangeableWorkspace;
-        const workspace = await find(ctx, params.workspace, caller);
+        const findWorkspaceFor = schedule === null ? loadStoppableWorkspace : findChangeableWorkspace;
+        const workspace = await findWorkspaceFor(ctx, params.workspace, caller);
         if (schedule !== null) await checkOwnerBelongs(ctx.store, workspace);
         await ctx.workspaces.ask(workspace.id, "setAutostart", {
           schedule,

@@ -85,13 +85,13 @@ export const autoupdates = (ctx: ApiContext) =>
 const hasMismatch = async ({ store }: ApiContext, id: string): Promise<boolean> => {
   const workspace = await store.get(findWorkspace({ id }));
   const template = workspace && (await store.get(findTemplateEvenDeleted({ id: workspace.template_id })));
-  const last = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
-  if (!template || !last) return false;
-  const follows = template.require_active_version || workspace.automatic_updates === "always";
-  if (!follows || last.template_version_id === template.active_version_id) return false;
+  const lastBuild = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
+  if (!template || !lastBuild) return false;
+  const usesActiveVersion = template.require_active_version || workspace.automatic_updates === "always";
+  if (!usesActiveVersion || lastBuild.template_version_id === template.active_version_id) return false;
   const version = await store.get(findTemplateVersion({ id: template.active_version_id }));
   if (!version?.manifest) return false;
-  const values = await store.all(listBuildParameters({ build_id: last.id }));
+  const values = await store.all(listBuildParameters({ build_id: lastBuild.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
   try {
     resolveParameters({ manifest: JSON.parse(version.manifest) as Manifest, given: [], previous });

@@ -13,52 +13,52 @@ export class BroadChanges {
   readonly #due = new Set<Refreshable>();
   readonly #queued = new Set<Refreshable>();
   #isRunning = false;
-  #isArmed = false;
+  #isScheduled = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** Schedules each workspace to be refreshed once, soon; one that is already scheduled is not scheduled again. */
-  refresh(those: Iterable<Refreshable>): void {
-    for (const one of those) this.#due.add(one);
+  refresh(workspaces: Iterable<Refreshable>): void {
+    for (const workspace of workspaces) this.#due.add(workspace);
     if (this.#isRunning || this.#due.size === 0) return;
     this.#isRunning = true;
     setImmediate(() => this.#refreshNext());
   }
 
   /** Sets whether the workspace shows a queue position or the workers' state. */
-  setQueued(one: Refreshable, isQueued: boolean): void {
-    if (isQueued) this.#queued.add(one);
-    else this.#queued.delete(one);
+  setQueued(workspace: Refreshable, isQueued: boolean): void {
+    if (isQueued) this.#queued.add(workspace);
+    else this.#queued.delete(workspace);
   }
 
   /**
    * Called when the queue has changed. Every job changes the positions, so all queued workspaces are refreshed together, a second later or
    * more.
    */
-  queueMoved(): void {
-    if (this.#isArmed || this.#queued.size === 0) return;
-    this.#isArmed = true;
+  onQueueChanged(): void {
+    if (this.#isScheduled || this.#queued.size === 0) return;
+    this.#isScheduled = true;
     this.#clock.after(QUEUE_INTERVAL_MS * Math.ceil(this.#queued.size / HUNDRED), () => {
-      this.#isArmed = false;
+      this.#isScheduled = false;
       this.refresh(this.#queued);
     });
   }
 
-  remove(one: Refreshable): void {
-    this.#due.delete(one);
-    this.#queued.delete(one);
+  remove(workspace: Refreshable): void {
+    this.#due.delete(workspace);
+    this.#queued.delete(workspace);
   }
 
   #refreshNext(): void {
-    const [first] = this.#due;
-    if (!first) {
+    const [next] = this.#due;
+    if (!next) {
       this.#isRunning = false;
       return;
     }
-    this.#due.delete(first);
+    this.#due.delete(next);
     setImmediate(() => this.#refreshNext());
-    first.refresh();
+    next.refresh();
   }
 }

@@ -109,10 +109,10 @@ export const workspaceBuilds = (ctx: ApiContext) =>
             ...toPage(query),
           }),
         );
-        const present = async (some: readonly string[]): Promise<Map<string, string>> => {
-          const build_ids = JSON.stringify(some);
+        const present = async (pageIds: readonly string[]): Promise<Map<string, string>> => {
+          const build_ids = JSON.stringify(pageIds);
           const views = await ctx.store.scan(listBuildViews({ workspace_id: workspace.id, build_ids }));
-          const builds = await presentBuilds(ctx, views, caller.compat, { all: (one) => ctx.store.scan(one) });
+          const builds = await presentBuilds(ctx, views, caller.compat, { all: (query) => ctx.store.scan(query) });
           return new Map(builds.map((build) => [build.id, JSON.stringify(build)]));
         };
         const list = { head: "[", ids: ids.map(({ id }) => id), tail: "]", present };

@@ -23,11 +23,11 @@ import { availableUsers } from "./available-users.ts";
 
 const tags = ["Workspaces"];
 const user = t.String({ description: "The user's ID, username or `me`." });
-const named = t.Object({
+const namedParams = t.Object({
   user,
   workspacename: t.String({ description: "The name of the workspace, case-insensitive." }),
 });
-const created = {
+const createRouteOptions = {
   user: true,
   body: CreateWorkspace,
   response: { 200: Workspace, 201: Workspace, ...fails(400, 401, 403, 404, 409, 413, 503) },
@@ -45,9 +45,9 @@ export const findWorkspaceId = async (
   { owner, name, includeDeleted }: { owner: string; name: string; includeDeleted: boolean },
 ): Promise<string> => {
   const { id: owner_id } = await loadAnyUser(ctx.store, owner, caller);
-  const found = await ctx.store.get(findWorkspaceByName({ owner_id, name }));
-  if (!found || (found.deleted && !includeDeleted)) throw notFound();
-  return (await loadWorkspace(ctx, found.id, caller)).id;
+  const workspace = await ctx.store.get(findWorkspaceByName({ owner_id, name }));
+  if (!workspace || (workspace.deleted && !includeDeleted)) throw notFound();
+  return (await loadWorkspace(ctx, workspace.id, caller)).id;
 };
 
 /** Routes under /users and /organizations that concern workspaces. */
@@ -64,7 +64,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         return status(caller.compat ? 201 : 200, await createWorkspace(ctx, { caller, owner, body }));
       },
       {
-        ...created,
+        ...createRouteOptions,
         params: t.Object({ user }),
         detail: operation({
           tags,
@@ -87,7 +87,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         return status(caller.compat ? 201 : 200, workspace);
       },
       {
-        ...created,
+        ...createRouteOptions,
         params: t.Object({ organization: t.String({ description: "The organization's ID or name." }), user }),
         detail: operation({
           tags,
@@ -112,7 +112,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
       },
       {
         user: true,
-        params: named,
+        params: namedParams,
         query: t.Object({ include_deleted: flagQuery("Return deleted workspaces instead of 404.") }),
         response: { 200: Workspace, ...fails(400, 401, 404) },
         detail: operation({
@@ -129,8 +129,8 @@ export const workspacesByOwner = (ctx: ApiContext) => {
       "/users/:user/workspace/:workspacename/builds/:buildnumber",
       async ({ caller, params }) => {
         const workspace_id = await findId(caller, params.user, params.workspacename, true);
-        const found = await ctx.store.get(findBuildByNumber({ workspace_id, build_number: params.buildnumber }));
-        const view = found && (await ctx.store.get(findBuildView({ id: found.id })));
+        const row = await ctx.store.get(findBuildByNumber({ workspace_id, build_number: params.buildnumber }));
+        const view = row && (await ctx.store.get(findBuildView({ id: row.id })));
         const [build] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
         if (!build) throw notFound();
         return build;
@@ -138,7 +138,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
       {
         user: true,
         params: t.Object({
-          ...named.properties,
+          ...namedParams.properties,
           buildnumber: t.Integer({
             minimum: 1,
             maximum: 2_147_483_647,

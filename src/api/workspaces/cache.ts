@@ -39,8 +39,8 @@ export class WorkspaceCache {
   async loadStamp(id: string): Promise<WorkspaceStamp | undefined> {
     const { store } = this.#ctx;
     const version = store.getVersion?.(id);
-    const known = this.#findStamp(id, version);
-    if (known) return known;
+    const cached = this.#findStamp(id, version);
+    if (cached) return cached;
     const stamped = await store.get(findWorkspaceStamp(id));
     if (stamped) this.#remember(stamped, version);
     return stamped;
@@ -49,12 +49,12 @@ export class WorkspaceCache {
   /** Returns the stamps of several workspaces by ID; reads only stamps that may have changed. */
   async loadStamps(ids: readonly string[]): Promise<ReadonlyMap<string, WorkspaceStamp>> {
     const { store } = this.#ctx;
-    const requests: readonly (Version | undefined)[] = store.loadVersions
+    const versionList: readonly (Version | undefined)[] = store.loadVersions
       ? await store.loadVersions(ids)
       : ids.map((id) => store.getVersion?.(id));
-    const versions = new Map(ids.map((id, i) => [id, requests[i]]));
+    const versions = new Map(ids.map((id, i) => [id, versionList[i]]));
     const stamps = new Map(
-      ids.flatMap((id) => this.#findStamp(id, versions.get(id)) ?? []).map((one) => [one.id, one]),
+      ids.flatMap((id) => this.#findStamp(id, versions.get(id)) ?? []).map((stamp) => [stamp.id, stamp]),
     );
     const missing = ids.filter((id) => !stamps.has(id));
     for (const stamped of missing.length > 0 ? await store.scan(listWorkspaceStamps(missing)) : []) {
@@ -65,8 +65,8 @@ export class WorkspaceCache {
   }
 
   #findStamp(id: string, version: Version | undefined): WorkspaceStamp | undefined {
-    const known = this.#stamps.get(id);
-    return version !== undefined && known?.version === version ? known.stamped : undefined;
+    const cached = this.#stamps.get(id);
+    return version !== undefined && cached?.version === version ? cached.stamped : undefined;
   }
 
   #remember(stamped: WorkspaceStamp, version: Version | undefined): void {
@@ -77,8 +77,8 @@ export class WorkspaceCache {
 
   /** Returns the workspace as JSON for this viewer; undefined when it no longer exists. */
   async read(stamped: WorkspaceStamp, viewer: Viewer): Promise<string | undefined> {
-    const known = this.find(stamped, viewer);
-    if (known) return known.json;
+    const cached = this.find(stamped, viewer);
+    if (cached) return cached.json;
     const workspace = await readWorkspace(this.#ctx, stamped.id, viewer);
     return workspace && this.store(stamped, viewer, workspace).json;
   }
@@ -86,12 +86,12 @@ export class WorkspaceCache {
   /** Returns a cached response that is still valid. */
   find({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer): CachedJson | undefined {
     const key = toKey(id, owner_id, viewer);
-    const known = this.#entries.get(key);
-    if (!known || known.stamp !== stamp || this.#ctx.clock.now() >= known.until) return undefined;
-    if (known.workers !== undefined && known.workers !== this.#ctx.jobs.workersVersion) return undefined;
+    const cached = this.#entries.get(key);
+    if (!cached || cached.stamp !== stamp || this.#ctx.clock.now() >= cached.until) return undefined;
+    if (cached.workers !== undefined && cached.workers !== this.#ctx.jobs.workersVersion) return undefined;
     this.#entries.delete(key);
-    this.#entries.set(key, known);
-    return known;
+    this.#entries.set(key, cached);
+    return cached;
   }
 
   /** The stamp must have been read before the workspace. */
@@ -129,8 +129,8 @@ export class WorkspaceCache {
 const findExpiry = ({ latest_build }: Workspace, now: number): number => {
   const { job } = latest_build;
   // The queue position changes without a write to this workspace.
-  const waits = job.completed_at === undefined && job.started_at === undefined;
-  if (waits) return now;
+  const isQueued = job.completed_at === undefined && job.started_at === undefined;
+  if (isQueued) return now;
   return Math.min(
     Number.MAX_SAFE_INTEGER,
     ...latest_build.resources.flatMap(({ agents }) => agents).map(findAgentExpiry(now)),
@@ -141,9 +141,10 @@ const findAgentExpiry =
   (now: number) =>
   (agent: WorkspaceAgent): number => {
     // Ages of metadata are shown in whole seconds.
-    const measured = agent.metadata.some(({ result }) => result.collected_at !== NEVER) ? now + 500 : Infinity;
-    const allowed = agent.connection_timeout_seconds * 1000;
-    if (agent.status === "connecting" && allowed > 0) return Math.min(measured, Date.parse(agent.created_at) + allowed);
-    if (agent.status !== "connected" || agent.last_connected_at === undefined) return measured;
-    return Math.min(measured, Date.parse(agent.last_connected_at) + INACTIVITY_TIMEOUT_MS);
+    const metadataExpiry = agent.metadata.some(({ result }) => result.collected_at !== NEVER) ? now + 500 : Infinity;
+    const timeoutMs = agent.connection_timeout_seconds * 1000;
+    if (agent.status === "connecting" && timeoutMs > 0)
+      return Math.min(metadataExpiry, Date.parse(agent.created_at) + timeoutMs);
+    if (agent.status !== "connected" || agent.last_connected_at === undefined) return metadataExpiry;
+    return Math.min(metadataExpiry, Date.parse(agent.last_connected_at) + INACTIVITY_TIMEOUT_MS);
   };

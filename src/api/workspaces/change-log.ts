@@ -28,9 +28,9 @@ const instances = new WeakMap<ApiContext, ChangedIds>();
 
 /** Returns the server's shared instance, because cursors issued by one request are used by another. */
 export const getChangedIds = (ctx: ApiContext): ChangedIds => {
-  const known = instances.get(ctx) ?? new ChangedIds(ctx);
-  instances.set(ctx, known);
-  return known;
+  const shared = instances.get(ctx) ?? new ChangedIds(ctx);
+  instances.set(ctx, shared);
+  return shared;
 };
 
 export class ChangedIds {
@@ -51,7 +51,7 @@ export class ChangedIds {
     ctx.topics.subscribeAll("workspace_changed", (id) => this.#note(id));
     ctx.topics.subscribeAll("access_changed", (id) => {
       this.#note(id);
-      for (const one of [...this.#listeners]) one.onAccessChanged(id);
+      for (const listener of [...this.#listeners]) listener.onAccessChanged(id);
     });
     ctx.topics.subscribeAll("shown_changed", (id) => {
       void this.#noteDependents(id);
@@ -83,11 +83,11 @@ export class ChangedIds {
   /** Returns the workspaces changed after this cursor; undefined when they are no longer known. */
   listAfter(cursor: string): string[] | undefined {
     const [epoch, text] = cursor.split(".");
-    const number = Number(text);
-    if (epoch !== this.#epoch || !(number >= this.#floor && number <= this.#number)) return undefined;
-    const found: string[] = [];
-    for (const [id, at] of this.#changes) if (at > number) found.push(id);
-    return found;
+    const changeNumber = Number(text);
+    if (epoch !== this.#epoch || !(changeNumber >= this.#floor && changeNumber <= this.#number)) return undefined;
+    const changed: string[] = [];
+    for (const [id, at] of this.#changes) if (at > changeNumber) changed.push(id);
+    return changed;
   }
 
   #note(id: string): void {
@@ -101,7 +101,7 @@ export class ChangedIds {
         this.#floor = oldest[1];
       }
     }
-    for (const one of [...this.#listeners]) one.onChanged(id);
+    for (const listener of [...this.#listeners]) listener.onChanged(id);
   }
 
   /** Invalidates all earlier cursors. */
@@ -109,12 +109,12 @@ export class ChangedIds {
     this.#number += 1;
     this.#floor = this.#number;
     this.#changes.clear();
-    for (const one of [...this.#listeners]) one.onMissed();
+    for (const listener of [...this.#listeners]) listener.onMissed();
   }
 
   async #noteDependents(id: string): Promise<void> {
     try {
-      for (const one of await this.#ctx.store.scan(listDependentWorkspaces(id))) this.#note(one);
+      for (const workspaceId of await this.#ctx.store.scan(listDependentWorkspaces(id))) this.#note(workspaceId);
     } catch (error) {
       log("watch").warn("cannot read the workspaces that show {id}: {error}", { id, error });
     }
@@ -127,7 +127,7 @@ export class ChangedIds {
     try {
       const version = await store.get(findTemplateVersion({ id }));
       const template = await store.get(findTemplateEvenDeleted({ id: version?.template_id ?? id }));
-      if (template) for (const one of [...this.#listeners]) one.onTemplateChanged(template);
+      if (template) for (const listener of [...this.#listeners]) listener.onTemplateChanged(template);
     } catch (error) {
       log("watch").warn("cannot read the template {id}: {error}", { id, error });
     }
@@ -137,7 +137,8 @@ export class ChangedIds {
     const [from, to] = [this.#silentUntil, this.#ctx.clock.now() - INACTIVITY_TIMEOUT_MS];
     this.#silentUntil = to;
     try {
-      for (const one of await this.#ctx.store.scan(listWorkspacesSilentSince(from, to))) this.#note(one);
+      for (const workspaceId of await this.#ctx.store.scan(listWorkspacesSilentSince(from, to)))
+        this.#note(workspaceId);
     } catch (error) {
       log("watch").warn("cannot search for silent agents: {error}", { error });
     }

@@ -22,11 +22,11 @@ export const dormant = (ctx: ApiContext) =>
     .put(
       "/:workspace/dormant",
       async ({ caller, params, body }) => {
-        const find = body.dormant ? loadStoppableWorkspace : findChangeableWorkspace;
-        const found = await find(ctx, params.workspace, caller);
+        const findWorkspaceFor = body.dormant ? loadStoppableWorkspace : findChangeableWorkspace;
+        const row = await findWorkspaceFor(ctx, params.workspace, caller);
         const input = { dormant: body.dormant ?? false, by: toActivityUser(caller), initiator_id: caller.user_id };
-        await ctx.workspaces.ask(found.id, "setDormant", input);
-        const workspace = await readWorkspace(ctx, found.id, caller);
+        await ctx.workspaces.ask(row.id, "setDormant", input);
+        const workspace = await readWorkspace(ctx, row.id, caller);
         if (!workspace) throw notFound();
         return workspace;
       },

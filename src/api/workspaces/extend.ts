@@ -10,7 +10,7 @@ import { ANY_TIME } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { activeAt } from "./active.ts";
+import { loadActiveWorkspace } from "./active.ts";
 
 export const extend = (ctx: ApiContext) =>
   routes()
@@ -18,7 +18,7 @@ export const extend = (ctx: ApiContext) =>
     .put(
       "/:workspace/extend",
       async ({ params, body, request }) => {
-        const { id, by } = await activeAt(ctx, params.workspace, request);
+        const { id, by } = await loadActiveWorkspace(ctx, params.workspace, request);
         const deadline = Date.parse(body.deadline);
         if (Number.isNaN(deadline)) throw invalidField("deadline", "must be a date and time in RFC 3339");
         await ctx.workspaces.ask(id, "extend", { deadline, by });

@@ -10,7 +10,7 @@ import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
-const marking = (operationId: string, summary: string) => ({
+const toRouteOptions = (operationId: string, summary: string) => ({
   user: true as const,
   params: t.Object({ workspace: t.String({ format: "uuid", description: "The ID of the workspace." }) }),
   response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 503) },
@@ -40,7 +40,7 @@ export const favorite = (ctx: ApiContext) => {
         await mark(params.workspace, caller, true);
         return status(204, undefined);
       },
-      marking("favoriteWorkspace", "Add a workspace to your favorites"),
+      toRouteOptions("favoriteWorkspace", "Add a workspace to your favorites"),
     )
     .delete(
       "/:workspace/favorite",
@@ -48,6 +48,6 @@ export const favorite = (ctx: ApiContext) => {
         await mark(params.workspace, caller, false);
         return status(204, undefined);
       },
-      marking("unfavoriteWorkspace", "Remove a workspace from your favorites"),
+      toRouteOptions("unfavoriteWorkspace", "Remove a workspace from your favorites"),
     );
 };

@@ -17,12 +17,12 @@ export class Heartbeat {
   /** Calls `beat` every 15 seconds, the first time up to a second early, until the returned function is called. */
   join(beat: () => void): () => void {
     const slice = this.#slices[this.#second] as Set<() => void>;
-    const mine = (): void => beat();
-    slice.add(mine);
+    const ownBeat = (): void => beat();
+    slice.add(ownBeat);
     this.#size += 1;
     this.#timer ??= this.#clock.every(1_000, () => this.#tick());
     return () => {
-      if (!slice.delete(mine)) return;
+      if (!slice.delete(ownBeat)) return;
       this.#size -= 1;
       if (this.#size > 0) return;
       this.#timer?.cancel();

@@ -78,10 +78,10 @@ export const workspaces = (ctx: ApiContext) => {
       "/:workspace",
       async ({ caller, params, query }) => {
         const includeDeleted = parseFlag(query.include_deleted);
-        const stamped = await cache.loadStamp(params.workspace.toLowerCase());
-        if (!stamped || !canSeeWorkspace(caller, stamped)) throw notFound();
-        if (stamped.deleted && !includeDeleted) throw workspaceGone();
-        const json = await cache.read(stamped, caller);
+        const stamp = await cache.loadStamp(params.workspace.toLowerCase());
+        if (!stamp || !canSeeWorkspace(caller, stamp)) throw notFound();
+        if (stamp.deleted && !includeDeleted) throw workspaceGone();
+        const json = await cache.read(stamp, caller);
         if (json === undefined) throw notFound();
         return new Response(json, { headers: JSON_HEADERS });
       },

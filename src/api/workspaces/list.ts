@@ -25,10 +25,10 @@ export type WorkspacePage = Page & { readonly after?: string | undefined };
 type FoundPage = { readonly ids: readonly string[]; readonly count: number };
 type CachedPage = CachedJson & {
   readonly version: number;
-  readonly found: FoundPage;
-  readonly listed: number | undefined;
+  readonly result: FoundPage;
+  readonly listedVersion: number | undefined;
   /** Time of the query; milliseconds since 1970. */
-  readonly found_at: number;
+  readonly queriedAt: number;
 };
 
 export class WorkspaceLists {
@@ -55,48 +55,52 @@ export class WorkspaceLists {
   ): Promise<string | ReadableStream<Uint8Array>> {
     const now = this.#ctx.clock.now();
     const filter = parseWorkspaceFilter(q, caller, now);
-    const { shownVersion: version, listedVersion: listed } = this.#ctx.store;
+    const { shownVersion: version, listedVersion } = this.#ctx.store;
     const key = JSON.stringify([caller.user_id, caller.compat, q, page, filter.scope]);
-    const known = this.#pages.get(key);
-    if (known && known.version === version && now < known.until) {
-      if (known.json.length >= LARGE_CHARS)
+    const cached = this.#pages.get(key);
+    if (cached && cached.version === version && now < cached.until) {
+      if (cached.json.length >= LARGE_CHARS)
         await this.#ctx.requests.pages.acquireUntilAnswered(request, caller.user_id);
-      return known.json;
+      return cached.json;
     }
-    const isFound = known && listed !== undefined && known.listed === listed && now < known.found_at + PAGE_TTL_MS;
-    const found = isFound ? known.found : await this.#find(caller, filter, page);
-    const created = await this.#make(caller, found, request);
-    if (typeof created.json !== "string") return created.json;
-    const movesWithTime = filter.has_agent !== undefined || filter.healthy !== undefined;
-    if (version !== undefined && !movesWithTime) {
-      const found_at = isFound ? known.found_at : now;
+    const canReuseResult =
+      cached &&
+      listedVersion !== undefined &&
+      cached.listedVersion === listedVersion &&
+      now < cached.queriedAt + PAGE_TTL_MS;
+    const result = canReuseResult ? cached.result : await this.#find(caller, filter, page);
+    const rendered = await this.#presentPage(caller, result, request);
+    if (typeof rendered.json !== "string") return rendered.json;
+    const dependsOnTime = filter.has_agent !== undefined || filter.healthy !== undefined;
+    if (version !== undefined && !dependsOnTime) {
+      const queriedAt = canReuseResult ? cached.queriedAt : now;
       this.#cachePage(key, {
-        json: created.json,
+        json: rendered.json,
         version,
-        found,
-        listed,
-        found_at,
-        until: Math.min(created.until, found_at + PAGE_TTL_MS),
+        result,
+        listedVersion,
+        queriedAt,
+        until: Math.min(rendered.until, queriedAt + PAGE_TTL_MS),
       });
     }
-    return created.json;
+    return rendered.json;
   }
 
   async #find(viewer: Viewer, filter: WorkspaceFilter, { limit, offset, after }: WorkspacePage): Promise<FoundPage> {
-    const wanted = Math.min(limit + offset, Number.MAX_SAFE_INTEGER - 1);
+    const rowCount = Math.min(limit + offset, Number.MAX_SAFE_INTEGER - 1);
     const rows = await this.#ctx.store.scan(
-      listWorkspacePage(filter, { favorites_of: viewer.user_id, limit: wanted, after }),
+      listWorkspacePage(filter, { favorites_of: viewer.user_id, limit: rowCount, after }),
     );
     return { ids: rows.flatMap(({ id }) => id ?? []).slice(offset, offset + limit), count: rows[0]?.count ?? 0 };
   }
 
   /** Keeps the given order; workspaces deleted in the meantime are left out. */
-  async #make(viewer: Viewer & UserCaller, { ids, count }: FoundPage, request: Request) {
+  async #presentPage(viewer: Viewer & UserCaller, { ids, count }: FoundPage, request: Request) {
     const { store, requests, clock } = this.#ctx;
     const stamps = await this.#cache.loadStamps(ids);
-    let until = Number.MAX_SAFE_INTEGER;
-    const use = (entry: CachedJson): string => {
-      until = Math.min(until, entry.until);
+    let validUntil = Number.MAX_SAFE_INTEGER;
+    const takeJson = (entry: CachedJson): string => {
+      validUntil = Math.min(validUntil, entry.until);
       return entry.json;
     };
     const list = {
@@ -104,19 +108,22 @@ export class WorkspaceLists {
       ids: ids.filter((id) => stamps.has(id)),
       tail: `],"count":${count}}`,
       find: (id: string): string | undefined => {
-        const known = this.#cache.find(stamps.get(id) as WorkspaceStamp, viewer);
-        return known && use(known);
+        const cached = this.#cache.find(stamps.get(id) as WorkspaceStamp, viewer);
+        return cached && takeJson(cached);
       },
       present: async (missing: readonly string[]): Promise<Map<string, string>> => {
         const views = await store.scan(listWorkspaceViews({ ids: JSON.stringify(missing) }));
         const workspaces = await presentWorkspaces(this.#ctx, views, viewer, { all: (query) => store.scan(query) });
         return new Map(
-          workspaces.map((one) => [one.id, use(this.#cache.store(stamps.get(one.id) as WorkspaceStamp, viewer, one))]),
+          workspaces.map((workspace) => [
+            workspace.id,
+            takeJson(this.#cache.store(stamps.get(workspace.id) as WorkspaceStamp, viewer, workspace)),
+          ]),
         );
       },
     };
     const json = await presentList(list, { pages: requests.pages, clock, request, holder: viewer.user_id });
-    return { json, until };
+    return { json, until: validUntil };
   }
 
   #cachePage(key: string, page: CachedPage): void {

@@ -8,8 +8,8 @@ import { routes } from "../http/routes.ts";
 import { isSignedIn, redirectTo, redirectToSignIn } from "../http/sign-in-first.ts";
 import { findWorkspaceId } from "./by-owner.ts";
 
-const hidden = { detail: { hide: true } };
-const named = t.Object({ owner: t.String(), workspace: t.String() });
+const hiddenRoute = { detail: { hide: true } };
+const workspaceParams = t.Object({ owner: t.String(), workspace: t.String() });
 
 export const pageLinks = (ctx: ApiContext) => {
   /** Redirects to the result of `find`, or to the list when the caller has no such resource. */
@@ -22,25 +22,40 @@ export const pageLinks = (ctx: ApiContext) => {
       throw error;
     }
   };
-  const workspace = (request: Request, { owner, workspace: name }: typeof named.static, tab = ""): Promise<Response> =>
+  const redirectToWorkspace = (
+    request: Request,
+    { owner, workspace: name }: typeof workspaceParams.static,
+    tab = "",
+  ): Promise<Response> =>
     redirectToFound(request, "/workspaces", async () => {
       const id = await findWorkspaceId(ctx, getUser(request), { owner, name, includeDeleted: false });
       return `/workspaces/${id}${tab}`;
     });
   return routes()
-    .get("/@:owner/:workspace", ({ request, params }) => workspace(request, params), { params: named, ...hidden })
-    .get("/@:owner/:workspace/settings", ({ request, params }) => workspace(request, params, "/schedule"), {
-      params: named,
-      ...hidden,
+    .get("/@:owner/:workspace", ({ request, params }) => redirectToWorkspace(request, params), {
+      params: workspaceParams,
+      ...hiddenRoute,
     })
-    .get("/@:owner/:workspace/settings/:part", ({ request, params }) => workspace(request, params, "/schedule"), {
-      params: t.Object({ ...named.properties, part: t.String() }),
-      ...hidden,
+    .get("/@:owner/:workspace/settings", ({ request, params }) => redirectToWorkspace(request, params, "/schedule"), {
+      params: workspaceParams,
+      ...hiddenRoute,
     })
-    .get("/@:owner/:workspace/builds/:number", ({ request, params }) => workspace(request, params, "/builds"), {
-      params: t.Object({ ...named.properties, number: t.String() }),
-      ...hidden,
-    })
+    .get(
+      "/@:owner/:workspace/settings/:part",
+      ({ request, params }) => redirectToWorkspace(request, params, "/schedule"),
+      {
+        params: t.Object({ ...workspaceParams.properties, part: t.String() }),
+        ...hiddenRoute,
+      },
+    )
+    .get(
+      "/@:owner/:workspace/builds/:number",
+      ({ request, params }) => redirectToWorkspace(request, params, "/builds"),
+      {
+        params: t.Object({ ...workspaceParams.properties, number: t.String() }),
+        ...hiddenRoute,
+      },
+    )
     .get(
       "/tasks/:owner/:task",
       ({ request, params: { owner, task } }) =>
@@ -48,6 +63,6 @@ export const pageLinks = (ctx: ApiContext) => {
           const { chat_id, workspace_id } = await loadTask(ctx.store, { user: owner, task }, getUser(request));
           return chat_id === null ? `/workspaces/${workspace_id}` : `/chats/${chat_id}`;
         }),
-      { params: t.Object({ owner: t.String(), task: t.String() }), ...hidden },
+      { params: t.Object({ owner: t.String(), task: t.String() }), ...hiddenRoute },
     );
 };

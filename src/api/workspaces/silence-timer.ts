@@ -3,13 +3,13 @@
 import type { Clock, Timer } from "#base/clock.ts";
 
 /** Minimum interval, so that workspaces due shortly after each other share one refresh. */
-const MIN_MS = 1_000;
+const MIN_INTERVAL_MS = 1_000;
 
-type Due = { readonly at: number; readonly look: () => void };
+type ScheduledCheck = { readonly at: number; readonly check: () => void };
 
 export class SilenceTimer {
   readonly #clock: Clock;
-  readonly #entries = new Map<object, Due>();
+  readonly #entries = new Map<object, ScheduledCheck>();
   #timer: Timer | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
 
@@ -17,14 +17,14 @@ export class SilenceTimer {
     this.#clock = clock;
   }
 
-  /** Calls `look` once, not before `at`; a later call for the same object replaces it. */
-  expect(thing: object, at: number, look: () => void): void {
-    this.#entries.set(thing, { at, look });
+  /** Calls `check` once, not before `at`. A later call with the same key replaces the earlier one. */
+  schedule(key: object, at: number, check: () => void): void {
+    this.#entries.set(key, { at, check });
     if (at < this.#dueAt) this.#arm(at);
   }
 
-  remove(thing: object): void {
-    this.#entries.delete(thing);
+  remove(key: object): void {
+    this.#entries.delete(key);
     if (this.#entries.size > 0) return;
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -33,9 +33,9 @@ export class SilenceTimer {
 
   #arm(at: number): void {
     this.#timer?.cancel();
-    const wait = Math.max(at - this.#clock.now(), MIN_MS);
+    const delayMs = Math.max(at - this.#clock.now(), MIN_INTERVAL_MS);
     this.#dueAt = at;
-    this.#timer = this.#clock.after(wait, () => this.#refreshDue());
+    this.#timer = this.#clock.after(delayMs, () => this.#refreshDue());
   }
 
   #refreshDue(): void {
@@ -43,10 +43,10 @@ export class SilenceTimer {
     this.#timer = undefined;
     this.#dueAt = Number.POSITIVE_INFINITY;
     const due = [...this.#entries].filter(([, { at }]) => at <= now);
-    for (const [thing] of due) this.#entries.delete(thing);
-    let next = Number.POSITIVE_INFINITY;
-    for (const { at } of this.#entries.values()) next = Math.min(next, at);
-    if (next < Number.POSITIVE_INFINITY) this.#arm(next);
-    for (const [, { look }] of due) look();
+    for (const [key] of due) this.#entries.delete(key);
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (const { at } of this.#entries.values()) nextAt = Math.min(nextAt, at);
+    if (nextAt < Number.POSITIVE_INFINITY) this.#arm(nextAt);
+    for (const [, { check }] of due) check();
   }
 }

@@ -16,8 +16,8 @@ export const ttl = (ctx: ApiContext) =>
       "/:workspace/ttl",
       async ({ caller, params, body, status }) => {
         const workspace = await findChangeableWorkspace(ctx, params.workspace, caller);
-        const broken = body.ttl_ms ? findTtlProblem(body.ttl_ms) : undefined;
-        if (broken) throw invalidField("ttl_ms", broken);
+        const problem = body.ttl_ms ? findTtlProblem(body.ttl_ms) : undefined;
+        if (problem) throw invalidField("ttl_ms", problem);
         await ctx.workspaces.ask(workspace.id, "setTtl", { ttl_ms: roundTtl(body.ttl_ms), by: toActivityUser(caller) });
         return status(204, undefined);
       },

@@ -9,7 +9,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { activeAt } from "./active.ts";
+import { loadActiveWorkspace } from "./active.ts";
 
 export const usage = (ctx: ApiContext) =>
   routes()
@@ -17,13 +17,13 @@ export const usage = (ctx: ApiContext) =>
     .post(
       "/:workspace/usage",
       async ({ params, body, request, status }) => {
-        const { id, build_id, user_id, by } = await activeAt(ctx, params.workspace, request);
-        const open = parseUsage(body);
-        const agent = open && (await ctx.store.get(findAgent({ id: open.agent_id })));
-        if (open && agent?.build_id !== build_id) throw notFound();
-        await ctx.workspaces.ask(id, "recordActivity", { reason: "usage", at: ctx.clock.now(), by, ...open });
-        if (open) {
-          const { agent_id, app_name: app } = open;
+        const { id, build_id, user_id, by } = await loadActiveWorkspace(ctx, params.workspace, request);
+        const reported = parseUsage(body);
+        const agent = reported && (await ctx.store.get(findAgent({ id: reported.agent_id })));
+        if (reported && agent?.build_id !== build_id) throw notFound();
+        await ctx.workspaces.ask(id, "recordActivity", { reason: "usage", at: ctx.clock.now(), by, ...reported });
+        if (reported) {
+          const { agent_id, app_name: app } = reported;
           ctx.usage.note({ workspace_id: id, user_id, agent_id, app });
         }
         return status(204, undefined);

@@ -16,11 +16,11 @@ import type { UserCaller } from "../http/caller.ts";
 import { type ChangedIds, type ChangeListener, getChangedIds } from "./change-log.ts";
 
 /** Maximum rows per message. */
-const ROWS = 500;
+const MAX_ROWS = 500;
 /** Rows in the first message of a snapshot: one page, so that it arrives immediately. */
 const MAX_FIRST_ROWS = 100;
 
-const ACCESS = JSON.stringify({ type: "access" } satisfies WorkspacesEvent);
+const ACCESS_EVENT = JSON.stringify({ type: "access" } satisfies WorkspacesEvent);
 
 /** Hash of a row that the client has in an unknown version. */
 const UNSEEN = -1;
@@ -30,7 +30,7 @@ export interface Outlet {
   /** Sends one line of JSON; resolves with true when the client can take more, and with false when it has disconnected. */
   send(json: string): Promise<boolean>;
   /** Called when the data cannot be read; the client reconnects. */
-  failed(): void;
+  fail(): void;
 }
 
 export class WorkspacesFollower implements ChangeListener {
@@ -40,12 +40,12 @@ export class WorkspacesFollower implements ChangeListener {
   #caller: UserCaller;
   /** Rows the client has, as ID to hash, so that nothing is sent twice. */
   #sentHashes = new Map<string, number | bigint>();
-  readonly #waiting = new Set<string>();
+  readonly #changedIds = new Set<string>();
   /** The changes a reconnecting client has missed, until they are sent. */
   #missed: ReadonlySet<string> | undefined;
   /** Templates with pending notifications, each once. */
   readonly #templates = new Set<string>();
-  #isAll = false;
+  #needsAll = false;
   #rolesChanged = false;
   #isWorking = false;
   #isClosed = false;
@@ -65,7 +65,7 @@ export class WorkspacesFollower implements ChangeListener {
     this.#missed = missed && new Set(missed);
     // True if they changed since that cursor, or if that is unknown: the cursor may come from another node or be too old.
     this.#rolesChanged = after !== undefined && (!this.#missed || this.#missed.has(this.#caller.user_id));
-    this.#isAll = true;
+    this.#needsAll = true;
     this.#wake();
   }
 
@@ -75,7 +75,7 @@ export class WorkspacesFollower implements ChangeListener {
   }
 
   onChanged(id: string): void {
-    this.#waiting.add(id);
+    this.#changedIds.add(id);
     this.#wake();
   }
 
@@ -86,7 +86,7 @@ export class WorkspacesFollower implements ChangeListener {
   onMissed(): void {
     this.#rolesChanged = true;
     this.#missed = undefined;
-    this.#isAll = true;
+    this.#needsAll = true;
     this.#wake();
   }
 
@@ -97,8 +97,8 @@ export class WorkspacesFollower implements ChangeListener {
   }
 
   /** Returns whether something is waiting to be sent. */
-  get #isDue(): boolean {
-    return this.#isAll || this.#waiting.size > 0 || this.#templates.size > 0;
+  get #hasPending(): boolean {
+    return this.#needsAll || this.#changedIds.size > 0 || this.#templates.size > 0;
   }
 
   #wake(): void {
@@ -107,26 +107,26 @@ export class WorkspacesFollower implements ChangeListener {
     void this.#work()
       .catch((error) => {
         log("watch").warn("the workspaces of {user} cannot be read: {error}", { user: this.#caller.user_id, error });
-        if (!this.#isClosed) this.#outlet.failed();
+        if (!this.#isClosed) this.#outlet.fail();
       })
       .finally(() => {
         this.#isWorking = false;
         // A change may have arrived since the last check.
-        if (this.#isDue) this.#wake();
+        if (this.#hasPending) this.#wake();
       });
   }
 
   async #work(): Promise<void> {
-    while (!this.#isClosed && this.#isDue) {
+    while (!this.#isClosed && this.#hasPending) {
       // Everything committed in the rest of this turn is read together.
       await nextTurn();
       const cursor = this.#changes.cursor;
       if (this.#rolesChanged) {
         await this.#readRoles();
-        if (!(await this.#send(ACCESS))) return;
+        if (!(await this.#send(ACCESS_EVENT))) return;
       }
-      if (this.#isAll) await this.#sendAll(cursor);
-      else if (this.#waiting.size > 0) await this.#sendChanges(cursor);
+      if (this.#needsAll) await this.#sendAll(cursor);
+      else if (this.#changedIds.size > 0) await this.#sendChanges(cursor);
       const changed = [...this.#templates];
       this.#templates.clear();
       if (changed.length > 0)
@@ -134,29 +134,33 @@ export class WorkspacesFollower implements ChangeListener {
     }
   }
 
-  async #sendAll(id: string): Promise<void> {
-    this.#isAll = false;
-    this.#waiting.clear();
+  async #sendAll(cursor: string): Promise<void> {
+    this.#needsAll = false;
+    this.#changedIds.clear();
     this.#sentHashes = new Map();
-    if (this.#missed && (await this.#sendMissed(this.#missed, id))) return;
+    if (this.#missed && (await this.#sendMissed(this.#missed, cursor))) return;
     const scope = toScope(this.#caller);
     const ids = await this.#ctx.store.scan(listSeenWorkspaces(scope, this.#caller.user_id));
-    const read = (at: number): Promise<SummaryRow[]> => {
-      const page = ids.slice(at, at + (at === 0 ? MAX_FIRST_ROWS : ROWS));
+    const read = (start: number): Promise<SummaryRow[]> => {
+      const page = ids.slice(start, start + (start === 0 ? MAX_FIRST_ROWS : MAX_ROWS));
       return page.length === 0 ? Promise.resolve([]) : this.#ctx.store.scan(listWorkspaceSummaries(scope, page));
     };
     // Reads page by page: the first rows are sent before the last are read, and other requests run in between. The next page is read while
     // one is being sent. Changes in the meantime are sent afterwards.
     let next = read(0);
-    for (let at = 0, end = 0; at === 0 || at < ids.length; at = end) {
-      end = at + (at === 0 ? MAX_FIRST_ROWS : ROWS);
+    for (let start = 0, end = 0; start === 0 || start < ids.length; start = end) {
+      end = start + (start === 0 ? MAX_FIRST_ROWS : MAX_ROWS);
       const rows = await next;
       next = read(end);
       // The failure is reported where the result is awaited.
       next.catch(() => undefined);
-      const shown = rows.map((row) => this.#json(row).json);
-      const more = end < ids.length;
-      if (!(await this.#send(`{"type":"snapshot","workspaces":[${shown.join(",")}],"more":${more},"id":"${id}"}`)))
+      const rowJsons = rows.map((row) => this.#toJson(row).json);
+      const hasMore = end < ids.length;
+      if (
+        !(await this.#send(
+          `{"type":"snapshot","workspaces":[${rowJsons.join(",")}],"more":${hasMore},"id":"${cursor}"}`,
+        ))
+      )
         return;
     }
   }
@@ -165,37 +169,37 @@ export class WorkspacesFollower implements ChangeListener {
    * Sends the missed changes. Returns false when a snapshot is needed instead: a changed workspace is not visible and may have been before,
    * or the user's access has changed.
    */
-  async #sendMissed(missed: ReadonlySet<string>, id: string): Promise<boolean> {
+  async #sendMissed(missed: ReadonlySet<string>, cursor: string): Promise<boolean> {
     this.#missed = undefined;
     const rows = await this.#ctx.store.scan(listWorkspaceSummaries(toScope(this.#caller)));
-    const seen = rows.filter((row) => missed.has(row.id as string));
-    if (seen.length < missed.size) return false;
-    // A row read here may be newer than what the client has; its change is announced after this and sent then.
+    const visibleRows = rows.filter((row) => missed.has(row.id as string));
+    if (visibleRows.length < missed.size) return false;
+    // A row read here may be newer than the client's version; that change is announced and sent later.
     for (const row of rows) this.#sentHashes.set(row.id as string, UNSEEN);
-    const changed = seen.map((row) => this.#json(row).json);
-    await this.#send(`{"type":"changes","changed":[${changed.join(",")}],"removed":[],"id":"${id}"}`);
+    const rowJsons = visibleRows.map((row) => this.#toJson(row).json);
+    await this.#send(`{"type":"changes","changed":[${rowJsons.join(",")}],"removed":[],"id":"${cursor}"}`);
     return true;
   }
 
-  async #sendChanges(id: string): Promise<void> {
-    const ids = [...this.#waiting];
-    this.#waiting.clear();
-    for (let at = 0; at < ids.length; at += ROWS) {
-      const some = ids.slice(at, at + ROWS);
-      const rows = await this.#ctx.store.scan(listWorkspaceSummaries(toScope(this.#caller), some));
-      const seen = new Set(rows.map((row) => row.id as string));
-      const changed = rows.map((row) => this.#json(row)).flatMap(({ json, isNew }) => (isNew ? json : []));
-      const removed = some.filter((one) => !seen.has(one) && this.#sentHashes.has(one));
-      for (const one of removed) this.#sentHashes.delete(one);
+  async #sendChanges(endCursor: string): Promise<void> {
+    const ids = [...this.#changedIds];
+    this.#changedIds.clear();
+    for (let start = 0; start < ids.length; start += MAX_ROWS) {
+      const batch = ids.slice(start, start + MAX_ROWS);
+      const rows = await this.#ctx.store.scan(listWorkspaceSummaries(toScope(this.#caller), batch));
+      const visibleIds = new Set(rows.map((row) => row.id as string));
+      const changed = rows.map((row) => this.#toJson(row)).flatMap(({ json, isNew }) => (isNew ? json : []));
+      const removed = batch.filter((workspaceId) => !visibleIds.has(workspaceId) && this.#sentHashes.has(workspaceId));
+      for (const workspaceId of removed) this.#sentHashes.delete(workspaceId);
       if (changed.length === 0 && removed.length === 0) continue;
       // Only the last message of a round carries the cursor, because only then has everything before it been sent.
-      const cursor = at + ROWS < ids.length ? "" : id;
+      const cursor = start + MAX_ROWS < ids.length ? "" : endCursor;
       const json = `{"type":"changes","changed":[${changed.join(",")}],"removed":${JSON.stringify(removed)},"id":"${cursor}"}`;
       if (!(await this.#send(json))) return;
     }
   }
 
-  #json(row: SummaryRow): { json: string; isNew: boolean } {
+  #toJson(row: SummaryRow): { json: string; isNew: boolean } {
     const json = JSON.stringify(presentSummary(row, this.#caller.user_id, this.#ctx.clock.now()));
     const hash = Bun.hash(json);
     const isNew = this.#sentHashes.get(row.id as string) !== hash;
@@ -205,9 +209,9 @@ export class WorkspacesFollower implements ChangeListener {
 
   async #send(json: string): Promise<boolean> {
     if (this.#isClosed) return false;
-    const goesOn = await this.#outlet.send(json);
-    if (!goesOn) this.end();
-    return goesOn;
+    const canContinue = await this.#outlet.send(json);
+    if (!canContinue) this.end();
+    return canContinue;
   }
 
   /** Reads the user's current roles and memberships. An invalid key ends the stream elsewhere (revocation.ts). */

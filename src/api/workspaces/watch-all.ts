@@ -34,7 +34,7 @@ export const watchAll = (ctx: ApiContext) => {
         return eventStream(ctx, request, (stream) => {
           const follower = new WorkspacesFollower(ctx, changes, caller, {
             send: (json) => sendEvent(stream, json),
-            failed: () => {
+            fail: () => {
               stream.send("error", UNREADABLE);
               stream.end();
             },
@@ -77,7 +77,7 @@ export const watchAll = (ctx: ApiContext) => {
 const sendEvent = (stream: EventStream, json: string): Promise<boolean> =>
   stream.send("data", json) ? stream.waitForRoom(PAUSE_BYTES) : Promise.resolve(false);
 
-type Deps = {
+type SocketOptions = {
   readonly ctx: ApiContext;
   readonly changes: ChangedIds;
   readonly heartbeat: Heartbeat;
@@ -86,22 +86,22 @@ type Deps = {
 };
 
 class WorkspacesSocket implements SocketHandler {
-  readonly #deps: Deps;
+  readonly #options: SocketOptions;
   #follower: WorkspacesFollower | undefined;
   #leaveHeartbeat: () => void = () => {};
-  #drained: (() => void) | undefined;
+  #resume: (() => void) | undefined;
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
+  constructor(options: SocketOptions) {
+    this.#options = options;
   }
 
   open(socket: Socket): void {
-    const { ctx, changes, heartbeat, caller, after } = this.#deps;
+    const { ctx, changes, heartbeat, caller, after } = this.#options;
     socket.send(PING);
     this.#leaveHeartbeat = heartbeat.join(() => socket.send(PING));
     this.#follower = new WorkspacesFollower(ctx, changes, caller, {
       send: (json) => this.#send(socket, json),
-      failed: () => socket.close(CLOSE.internal, "the workspaces cannot be read now"),
+      fail: () => socket.close(CLOSE.internal, "the workspaces cannot be read now"),
     });
     this.#follower.begin(after);
   }
@@ -111,20 +111,20 @@ class WorkspacesSocket implements SocketHandler {
   }
 
   drain(): void {
-    this.#drained?.();
+    this.#resume?.();
   }
 
   close(): void {
     this.#follower?.end();
     this.#leaveHeartbeat();
-    this.#drained?.();
+    this.#resume?.();
   }
 
   async #send(socket: Socket, json: string): Promise<boolean> {
     if (!socket.send(json, true)) return false;
     while (!socket.closing && socket.waiting > PAUSE_BYTES) {
       await new Promise<void>((resolve) => {
-        this.#drained = resolve;
+        this.#resume = resolve;
       });
     }
     return !socket.closing;

@@ -19,8 +19,8 @@ import { Watchers } from "./watchers.ts";
 const tags = ["Workspaces"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "The ID of the workspace." }) });
 const UNREADABLE = JSON.stringify({ message: "The workspace cannot be read now." });
-/** In characters; below it, compressing costs more than it saves. */
-const WORTH_COMPRESSING = 16_384;
+/** Shorter messages are not compressed, because that would cost more than it saves. */
+const MIN_COMPRESSED_CHARS = 16_384;
 const PING = JSON.stringify({ type: "ping", data: null });
 
 export const watch = (ctx: ApiContext) => {
@@ -39,16 +39,16 @@ export const watch = (ctx: ApiContext) => {
       async ({ caller, params, request }) => {
         const id = await findWatchableId(params.workspace, caller);
         return eventStream(ctx, request, (stream) => {
-          const leave = watchers.watch(id, {
+          const unwatchWorkspace = watchers.watch(id, {
             viewer: caller,
-            data: (json) => stream.send("data", json),
-            failed: () => stream.send("error", UNREADABLE),
+            onData: (json) => stream.send("data", json),
+            onError: () => stream.send("error", UNREADABLE),
           });
           const access = workspaceAccess(ctx, id, canSeeWorkspace);
-          const signOut = watchAccess(ctx, caller, access, () => stream.end());
+          const unwatchAccess = watchAccess(ctx, caller, access, () => stream.end());
           return () => {
-            leave();
-            signOut();
+            unwatchWorkspace();
+            unwatchAccess();
           };
         });
       },
@@ -128,8 +128,8 @@ class WorkspaceSocket implements SocketHandler {
       ),
       this.#watchers.watch(this.#id, {
         viewer: this.#caller,
-        data: (json) => socket.send(`{"type":"data","data":${json}}`, json.length > WORTH_COMPRESSING),
-        failed: () => socket.send(`{"type":"error","data":${UNREADABLE}}`),
+        onData: (json) => socket.send(`{"type":"data","data":${json}}`, json.length > MIN_COMPRESSED_CHARS),
+        onError: () => socket.send(`{"type":"error","data":${UNREADABLE}}`),
       }),
     ];
   }
@@ -139,6 +139,6 @@ class WorkspaceSocket implements SocketHandler {
   }
 
   close(): void {
-    for (const one of this.#cleanups.splice(0)) one();
+    for (const cleanUp of this.#cleanups.splice(0)) cleanUp();
   }
 }

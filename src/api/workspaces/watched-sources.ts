@@ -6,17 +6,17 @@ export type SourceIds = ReadonlySet<string>;
 export class SourceIndex<Watched extends object> {
   readonly #bySource = new Map<string, Set<Watched>>();
   readonly #sources = new Map<Watched, SourceIds>();
-  #changes = 0;
+  #changeCount = 0;
 
   /** Incremented with every change of any source. If it has changed between reading data and registering its sources, the data may be stale. */
-  get changes(): number {
-    return this.#changes;
+  get changeCount(): number {
+    return this.#changeCount;
   }
 
   /** Replaces the sources of a watched workspace. */
   register(watched: Watched, ids: SourceIds): void {
-    const before = this.#sources.get(watched);
-    if (before && before.size === ids.size && before.isSubsetOf(ids)) return;
+    const previous = this.#sources.get(watched);
+    if (previous && previous.size === ids.size && previous.isSubsetOf(ids)) return;
     this.unregister(watched);
     this.#sources.set(watched, ids);
     for (const id of ids) {
@@ -37,7 +37,7 @@ export class SourceIndex<Watched extends object> {
 
   /** Returns the workspaces that show data of a changed source. */
   noteChanged(id: string): Iterable<Watched> {
-    this.#changes += 1;
+    this.#changeCount += 1;
     return this.#bySource.get(id) ?? [];
   }
 

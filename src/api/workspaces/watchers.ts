@@ -15,9 +15,9 @@ import { SourceIndex } from "./watched-sources.ts";
 export interface Watcher {
   readonly viewer: Viewer;
   /** Receives the whole workspace as one line of JSON. */
-  data(json: string): void;
+  onData(json: string): void;
   /** Called when the workspace cannot be read; the next change triggers a retry. */
-  failed(): void;
+  onError(): void;
 }
 
 export class Watchers {
@@ -27,12 +27,12 @@ export class Watchers {
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
-    const broad = new BroadChanges(ctx.clock);
+    const broadChanges = new BroadChanges(ctx.clock);
     const sources = new SourceIndex<WatchedWorkspace>();
-    this.#services = { silenceTimer: new SilenceTimer(ctx.clock), pace: new TurnThrottle(), broad, sources };
-    ctx.topics.subscribeAll("shown_changed", (id) => broad.refresh(sources.noteChanged(id)));
-    ctx.topics.subscribeAll("missed", () => broad.refresh(this.#watched.values()));
-    ctx.jobs.onChange(() => broad.queueMoved());
+    this.#services = { silenceTimer: new SilenceTimer(ctx.clock), throttle: new TurnThrottle(), broadChanges, sources };
+    ctx.topics.subscribeAll("shown_changed", (id) => broadChanges.refresh(sources.noteChanged(id)));
+    ctx.topics.subscribeAll("missed", () => broadChanges.refresh(this.#watched.values()));
+    ctx.jobs.onChange(() => broadChanges.onQueueChanged());
   }
 
   /** Sends the workspace to the watcher now and after each change, until the returned function is called. */
@@ -42,10 +42,10 @@ export class Watchers {
       watched = new WatchedWorkspace(this.#ctx, id, this.#services);
       this.#watched.set(id, watched);
     }
-    const one = watched;
-    one.add(watcher);
+    const watchedWorkspace = watched;
+    watchedWorkspace.add(watcher);
     return () => {
-      if (one.remove(watcher) && this.#watched.get(id) === one) this.#watched.delete(id);
+      if (watchedWorkspace.remove(watcher) && this.#watched.get(id) === watchedWorkspace) this.#watched.delete(id);
     };
   }
 
@@ -58,8 +58,8 @@ export class Watchers {
 /** Services shared by all watched workspaces. */
 type Services = {
   readonly silenceTimer: SilenceTimer;
-  readonly pace: TurnThrottle;
-  readonly broad: BroadChanges;
+  readonly throttle: TurnThrottle;
+  readonly broadChanges: BroadChanges;
   readonly sources: SourceIndex<WatchedWorkspace>;
 };
 
@@ -96,7 +96,7 @@ class WatchedWorkspace {
   remove(watcher: Watcher): boolean {
     this.#lastSent.delete(watcher);
     if (this.#lastSent.size > 0) return false;
-    for (const leave of this.#unsubscribes.splice(0)) leave();
+    for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
     this.#unregister();
     return true;
   }
@@ -117,33 +117,33 @@ class WatchedWorkspace {
     // Everything committed in the rest of this turn is read together.
     await nextTurn();
     // Hundreds of workspaces can change at the same time. Changes until this one's turn are read together, too.
-    await this.#services.pace.next();
+    await this.#services.throttle.next();
     while (this.#isStale && this.#lastSent.size > 0) {
       this.#isStale = false;
-      const seen = new Map<string, Promise<Rendered | undefined>>();
+      const renderings = new Map<string, Promise<Rendered | undefined>>();
       for (const watcher of [...this.#lastSent.keys()]) {
         const { user_id, compat } = watcher.viewer;
         const key = `${compat} ${user_id}`;
-        const rendering = seen.get(key) ?? this.#render(watcher.viewer);
-        seen.set(key, rendering);
+        const rendering = renderings.get(key) ?? this.#render(watcher.viewer);
+        renderings.set(key, rendering);
         const rendered = await rendering;
         if (!this.#lastSent.has(watcher)) continue;
-        if (!rendered) watcher.failed();
+        if (!rendered) watcher.onError();
         else if (rendered.fingerprint !== this.#lastSent.get(watcher)) {
           this.#lastSent.set(watcher, rendered.fingerprint);
           this.#statuses = rendered.statuses;
-          watcher.data(rendered.json);
+          watcher.onData(rendered.json);
         }
       }
     }
   }
 
   async #render(viewer: Viewer): Promise<Rendered | undefined> {
-    const { changes } = this.#services.sources;
+    const { changeCount } = this.#services.sources;
     try {
       const workspace = await readWorkspace(this.#ctx, this.#id, viewer);
       if (!workspace) return undefined;
-      this.#listen(workspace, changes);
+      this.#listen(workspace, changeCount);
       const json = JSON.stringify(workspace);
       return { json, fingerprint: Bun.hash(json), statuses: formatStatuses(workspace) };
     } catch (error) {
@@ -152,37 +152,37 @@ class WatchedWorkspace {
     }
   }
 
-  /** Subscribes to changes of everything the workspace shows; `changes` is the count from before it was read. */
-  #listen(workspace: Workspace, changes: number): void {
-    const { broad, sources } = this.#services;
+  /** Subscribes to changes of everything the workspace shows; `changeCount` is the number of changes from before it was read. */
+  #listen(workspace: Workspace, changeCount: number): void {
+    const { broadChanges, sources } = this.#services;
     // The last watcher may have left during the read.
     if (this.#lastSent.size === 0) {
       this.#unregister();
       return;
     }
     sources.register(this, listSources(workspace));
-    if (changes !== sources.changes) this.refresh();
-    broad.setQueued(this, dependsOnQueue(workspace, this.#ctx.jobs.worker.id));
+    if (changeCount !== sources.changeCount) this.refresh();
+    broadChanges.setQueued(this, dependsOnQueue(workspace, this.#ctx.jobs.worker.id));
     this.#listenForSilence(workspace);
   }
 
   #unregister(): void {
-    const { broad, silenceTimer, sources } = this.#services;
+    const { broadChanges, silenceTimer, sources } = this.#services;
     sources.unregister(this);
-    broad.remove(this);
+    broadChanges.remove(this);
     silenceTimer.remove(this);
   }
 
   // There is no event for a silent agent, so the workspace is read again when an agent may count as silent.
   #listenForSilence(workspace: Workspace): void {
-    const dues = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(listSilenceTimes);
-    if (dues.length === 0) this.#services.silenceTimer.remove(this);
-    else this.#services.silenceTimer.expect(this, Math.min(...dues), () => void this.#checkSilence());
+    const silenceTimes = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(listSilenceTimes);
+    if (silenceTimes.length === 0) this.#services.silenceTimer.remove(this);
+    else this.#services.silenceTimer.schedule(this, Math.min(...silenceTimes), () => void this.#checkSilence());
   }
 
   async #checkSilence(): Promise<void> {
-    const [first] = this.#lastSent.keys();
-    const rendered = first && (await this.#render(first.viewer));
+    const [watcher] = this.#lastSent.keys();
+    const rendered = watcher && (await this.#render(watcher.viewer));
     if (rendered && rendered.statuses !== this.#statuses) this.refresh();
   }
 }
@@ -196,16 +196,16 @@ const listSources = ({ latest_build, ...workspace }: Workspace): Set<string> =>
   ]);
 
 /** Returns whether the workspace shows a queue position, or workers other than the built-in one. */
-const dependsOnQueue = ({ latest_build: { job } }: Workspace, builtIn: string): boolean =>
-  (job.started_at === undefined && job.completed_at === undefined) || !job.available_workers.includes(builtIn);
+const dependsOnQueue = ({ latest_build: { job } }: Workspace, builtInWorkerId: string): boolean =>
+  (job.started_at === undefined && job.completed_at === undefined) || !job.available_workers.includes(builtInWorkerId);
 
 type Agent = Workspace["latest_build"]["resources"][number]["agents"][number];
 
 const listSilenceTimes = (agent: Agent): number[] => {
   if (agent.status === "connected")
     return [Date.parse(agent.last_connected_at ?? agent.created_at) + INACTIVITY_TIMEOUT_MS + 1];
-  const limit = agent.connection_timeout_seconds * 1000;
-  return agent.status === "connecting" && limit > 0 ? [Date.parse(agent.created_at) + limit + 1] : [];
+  const timeoutMs = agent.connection_timeout_seconds * 1000;
+  return agent.status === "connecting" && timeoutMs > 0 ? [Date.parse(agent.created_at) + timeoutMs + 1] : [];
 };
 
 const formatStatuses = (workspace: Workspace): string =>

@@ -83,13 +83,13 @@ test("[AU-20] a chat's title and permissions are shown to people who may read it
     const file = await lea.client.fetch("GET", `/api/v2/audit/export?format=${format}`);
     expect(await file.text()).not.toMatch(secrets);
   }
-  const shown = { title: { new: "My salary is 123456" }, labels: { new: { case: "secret-label" } } };
-  expect((await findCreateEntry(owner))?.diff).toMatchObject(shown);
+  const expectedDiff = { title: { new: "My salary is 123456" }, labels: { new: { case: "secret-label" } } };
+  expect((await findCreateEntry(owner))?.diff).toMatchObject(expectedDiff);
   // A token that may not read chats reads none of it.
   const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes: ["audit_log:read"] });
   expect(JSON.stringify(await findCreateEntry(owner.withToken(key)))).not.toMatch(secrets);
   await ann.client.patch(`/api/v2/chats/${chat.id}/acl`, { user_roles: { [lea.user.id]: "read" } });
-  expect((await findCreateEntry(lea.client))?.diff).toMatchObject(shown);
+  expect((await findCreateEntry(lea.client))?.diff).toMatchObject(expectedDiff);
   await ann.client.post<unknown>(`/api/v2/chats/${chat.id}/interrupt`, {});
   await until(async () => (await ann.client.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
   await ann.client.delete(`/api/v2/chats/${chat.id}`);
@@ -106,9 +106,9 @@ test("[AD-9] chats of people who have set no permissions start with the deployme
   const begin = () =>
     owner.post<Chat>("/api/v2/chats", { organization_id, content: [{ type: "text", text: "hello" }] });
   expect((await begin()).permissions).toEqual(permissions);
-  const mine = { default: "deny" as const, rules: [] };
-  await owner.put("/api/v2/chats/config/user-permissions", { permissions: mine });
-  expect((await begin()).permissions).toEqual(mine);
-  const wrong = { permissions: { default: "ask", rules: [{ tool: "execut", action: "deny" }] } };
-  expect((await owner.fetch("PUT", "/api/v2/chats/config/default-permissions", wrong)).status).toBe(400);
+  const ownPermissions = { default: "deny" as const, rules: [] };
+  await owner.put("/api/v2/chats/config/user-permissions", { permissions: ownPermissions });
+  expect((await begin()).permissions).toEqual(ownPermissions);
+  const invalidBody = { permissions: { default: "ask", rules: [{ tool: "execut", action: "deny" }] } };
+  expect((await owner.fetch("PUT", "/api/v2/chats/config/default-permissions", invalidBody)).status).toBe(400);
 });

@@ -76,10 +76,14 @@ testNeeding(
     const env = consumer.env({ SLIPWAY_HOOK_URL: `${consumer.url}?key=hush` });
     await using server = await startTestServer({ env });
     const owner = await signInOwner(server);
-    const shown = await (await owner.fetch("GET", "/api/v2/hooks/consumer")).text();
-    expect(shown).not.toContain(SECRET);
-    expect(shown).not.toContain("hush");
-    expect(JSON.parse(shown) as HookConsumer).toMatchObject({ configured: true, mode: "enforce", url: consumer.url });
+    const consumerText = await (await owner.fetch("GET", "/api/v2/hooks/consumer")).text();
+    expect(consumerText).not.toContain(SECRET);
+    expect(consumerText).not.toContain("hush");
+    expect(JSON.parse(consumerText) as HookConsumer).toMatchObject({
+      configured: true,
+      mode: "enforce",
+      url: consumer.url,
+    });
     expect(await owner.post<TriedHookConsumer>("/api/v2/hooks/consumer/try")).toMatchObject({ works: true });
     expect(await consumer.listReceived("stop")).toHaveLength(1);
     await consumer.kill();

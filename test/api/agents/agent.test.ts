@@ -90,11 +90,11 @@ describe("showing", () => {
     await using server = await startTestServer();
     const view = makeAgentView(getContext(server), { compat: false });
     const one = await seedAgent(server, { agent: { name: "solo" }, apps: [{}] });
-    const two = await seedAgent(server);
-    const agents = await presentAgents(view, [one.resource_id, two.resource_id, "none"]);
+    const otherAgent = await seedAgent(server);
+    const agents = await presentAgents(view, [one.resource_id, otherAgent.resource_id, "none"]);
     expect([...agents].map(([id, list]) => [id, list.map(({ name, apps }) => [name, apps.length])])).toEqual([
       [one.resource_id, [["solo", 1]]],
-      [two.resource_id, [["main", 0]]],
+      [otherAgent.resource_id, [["main", 0]]],
       ["none", []],
     ]);
   });

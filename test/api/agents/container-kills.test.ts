@@ -24,8 +24,11 @@ test("[AG-26] a container killed for memory is shown once: in the agent's resour
   await noteContainerKill(context, { workspace_id: crypto.randomUUID(), resource: "db", killed_at });
   const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
   const agents = latest_build.resources.flatMap(({ agents = [] }) => agents);
-  const shown = agents.map(({ name, resources }) => [name, resources?.memory_kills.map(({ process }) => process)]);
-  expect(shown.sort()).toEqual([
+  const killedProcesses = agents.map(({ name, resources }) => [
+    name,
+    resources?.memory_kills.map(({ process }) => process),
+  ]);
+  expect(killedProcesses.sort()).toEqual([
     ["dev", undefined],
     ["side", ["container db"]],
   ]);

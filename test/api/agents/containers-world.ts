@@ -63,10 +63,10 @@ export const startContainerWorld = async (): Promise<ContainerWorld> => {
     docker,
     world,
     write(path, text) {
-      const whole = join(world.home, path);
-      mkdirSync(dirname(whole), { recursive: true });
-      writeFileSync(whole, text);
-      return whole;
+      const hostPath = join(world.home, path);
+      mkdirSync(dirname(hostPath), { recursive: true });
+      writeFileSync(hostPath, text);
+      return hostPath;
     },
     async [Symbol.asyncDispose]() {
       await world[Symbol.asyncDispose]();

@@ -80,7 +80,7 @@ describe("containers", () => {
     expect(all.containers).toHaveLength(2);
   });
 
-  test("[CO-3] two that want the same port of the machine cause a warning; a failing engine is reported with an explanation", async () => {
+  test("[CO-3] two that need the same host port cause a warning; a failing engine is reported with an explanation", async () => {
     const ports = [{ IP: "0.0.0.0", PrivatePort: 80, PublicPort: 9000, Type: "tcp" }];
     setup.docker.put("left", { ports });
     setup.docker.put("right", { ports });
@@ -105,19 +105,19 @@ describe("containers", () => {
     expect(((await requested.json()) as Generic).message).toMatch(/not connected.*connecting/);
   });
 
-  test("[CO-5] are watched: the whole listing immediately, one for each change of a devcontainer, and nothing once the watcher has disconnected", async () => {
+  test("[CO-5] can be watched: a watcher gets the listing immediately and after each change, and nothing once it has disconnected", async () => {
     const config = setup.write("watched/.devcontainer/devcontainer.json", "{}");
     using socket = await setup.world.owner.socket(path("containers/watch"));
     const first = await nextListing(socket);
-    const mine = first.devcontainers.find(({ config_path }) => config_path === config);
-    expect(mine).toMatchObject({ status: "stopped", subagent_id: { valid: false } });
+    const devcontainer = first.devcontainers.find(({ config_path }) => config_path === config);
+    expect(devcontainer).toMatchObject({ status: "stopped", subagent_id: { valid: false } });
     using other = await setup.world.owner.socket(path("containers/watch"));
     await nextListing(other);
-    await setup.world.owner.post(path(`containers/devcontainers/${mine?.id}/recreate`));
+    await setup.world.owner.post(path(`containers/devcontainers/${devcontainer?.id}/recreate`));
     const seen: string[] = [];
     while (!seen.includes("running")) {
       const { devcontainers } = await nextListing(socket);
-      seen.push(devcontainers.find(({ id }) => id === mine?.id)?.status ?? "gone");
+      seen.push(devcontainers.find(({ id }) => id === devcontainer?.id)?.status ?? "gone");
     }
     expect(seen[0]).toBe("starting");
     socket.send("hello");

@@ -39,10 +39,10 @@ afterAll(async () => {
 const startWire = async () => {
   const open = new Set<Socket>();
   const wire = createServer((near) => {
-    const far = connect(Number(server.url.port), "127.0.0.1");
+    const clientSocket = connect(Number(server.url.port), "127.0.0.1");
     for (const [one, other] of [
-      [near, far],
-      [far, near],
+      [near, clientSocket],
+      [clientSocket, near],
     ] as const) {
       open.add(one);
       one.on("error", () => {});
@@ -134,12 +134,12 @@ test("[DM-19] a daemon that is disconnected, restarted and moved to a new token 
   await kept.until(/before\r\nbefore/);
   let last = kept;
   for (let i = 0; i < 3; i += 1) {
-    const rest = await download();
+    const laterDownload = await download();
     const back = awaitConnection();
     wire.cut();
     const { code, reason } = await last.socket.closed;
     expect([code, reason]).toEqual([1011, expect.stringMatching(/the agent (has|disconnected)/)]);
-    expect(await rest()).toMatch(/agent|connection|session/i);
+    expect(await laterDownload()).toMatch(/agent|connection|session/i);
     await back;
     await readLines(logs, first.process.pid, 5);
     await awaitTunnel();
@@ -149,10 +149,10 @@ test("[DM-19] a daemon that is disconnected, restarted and moved to a new token 
   }
 
   // Stopped cleanly and restarted.
-  const rest = await download();
+  const laterDownload = await download();
   await first[Symbol.asyncDispose]();
   expect([1000, 1011]).toContain((await last.socket.closed).code);
-  expect(await rest()).toMatch(/agent|connection|session/i);
+  expect(await laterDownload()).toMatch(/agent|connection|session/i);
   const counts = await listCounts(first.process.pid);
   expect(counts).toEqual(counts.map((_, i) => i));
   const wrote = Number(readFileSync(join(home, `last-${first.process.pid}`), "utf8") || "0");

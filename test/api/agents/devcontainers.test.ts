@@ -39,8 +39,8 @@ const awaitListing = async (
   for (;;) {
     const frame = await socket.next();
     if (frame === undefined) throw new Error("the stream ended");
-    const found = (JSON.parse(String(frame)) as ContainerListing).devcontainers.find((one) => one.id === id);
-    if (wanted(found)) return found;
+    const devcontainer = (JSON.parse(String(frame)) as ContainerListing).devcontainers.find((one) => one.id === id);
+    if (wanted(devcontainer)) return devcontainer;
   }
 };
 
@@ -56,16 +56,16 @@ describe("devcontainers", () => {
     setup.write("node_modules/.devcontainer.json", "{}");
     setup.docker.put("mine", { labels: labels(join(setup.world.home, "Shop Front"), config) });
     setup.docker.put("far", { labels: labels("/elsewhere/shop-front", "/elsewhere/shop-front/.devcontainer.json") });
-    const found = await listDevcontainers();
-    expect(found.map(({ name, status }) => [name, status]).sort()).toEqual([
+    const devcontainers = await listDevcontainers();
+    expect(devcontainers.map(({ name, status }) => [name, status]).sort()).toEqual([
       ["other", "stopped"],
       ["shop-front", "running"],
       ["shop-front-2", "running"],
     ]);
-    expect(found.map(({ workspace_folder }) => workspace_folder)).toEqual(
-      found.map(({ workspace_folder }) => workspace_folder).toSorted(),
+    expect(devcontainers.map(({ workspace_folder }) => workspace_folder)).toEqual(
+      devcontainers.map(({ workspace_folder }) => workspace_folder).toSorted(),
     );
-    expect(found.find(({ config_path }) => config_path === config)).toEqual({
+    expect(devcontainers.find(({ config_path }) => config_path === config)).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       name: expect.any(String),
       workspace_folder: join(setup.world.home, "Shop Front"),
@@ -75,7 +75,7 @@ describe("devcontainers", () => {
       container: expect.objectContaining({ name: "mine" }),
       subagent_id: { uuid: "00000000-0000-0000-0000-000000000000", valid: false },
     });
-    expect(await listDevcontainers()).toEqual(found);
+    expect(await listDevcontainers()).toEqual(devcontainers);
     rmSync(join(setup.world.home, "Shop Front"), { recursive: true });
     rmSync(join(setup.world.home, "other"), { recursive: true });
   });

@@ -111,15 +111,15 @@ describe("a follower", () => {
     }
     await until(async () => (await getStoredLogs(server, seeded)).length > 33);
     const middle = (await getStoredLogs(server, seeded))[33]?.id as number;
-    const late = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${middle}`));
+    const lateFollower = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${middle}`));
     const seen = await Promise.all(sockets.map((socket) => collect(socket, total)));
     await Promise.all(sent);
     const truth = await getStoredLogs(server, seeded);
     expect(truth.length).toBe(total);
     for (const logs of seen) expect(logs).toEqual(truth);
-    const rest = truth.filter(({ id }) => id > middle);
-    expect(await collect(late, rest.length)).toEqual(rest);
-    for (const socket of [...sockets, late]) socket.close();
+    const laterLines = truth.filter(({ id }) => id > middle);
+    expect(await collect(lateFollower, laterLines.length)).toEqual(laterLines);
+    for (const socket of [...sockets, lateFollower]) socket.close();
   });
 
   test("[LG-7] a follower that reconnects with the last ID it saw misses nothing and gets nothing twice", async () => {
@@ -254,7 +254,7 @@ describe("a follower", () => {
     const end = await readLogs(stalled);
     expect(end.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
     const truth = await getStoredLogs(server, seeded);
-    // Through a node it may be more than one response holds, by what the sockets in between buffer.
+    // If a node forwards the stream, the sockets in between may buffer more than one response holds.
     expect(end.logs.slice(0, truth.length)).toEqual(truth.slice(0, end.logs.length));
     using resumed = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${end.logs.at(-1)?.id}`));
     expect([...end.logs, ...(await collect(resumed, sent - end.logs.length))].length).toBe(sent);

@@ -37,7 +37,7 @@ const frame = (type: number, flags: number, stream: number, length: number): Uin
 /** Each kind of violation, as messages to send. */
 const KINDS: Record<string, (next: Chance) => (Uint8Array<ArrayBuffer> | string)[]> = {
   "random bytes": (next) => [randomBytes(next, 400), BAD_VERSION, randomBytes(next, 400), BAD_VERSION],
-  // Only the version of the first frame arrives, so that the rest of its header is the beginning of the next.
+  // Only the version of the first frame arrives, so the server reads the next frame as the remainder of its header.
   "a frame cut off, then another": () => [frame(FRAME.data, FLAG.syn, 1, 100).slice(0, 1), BAD_VERSION, BAD_VERSION],
   "more than any window": () => {
     const head = frame(FRAME.data, FLAG.syn, 1, 0xffff_fff0);
@@ -81,9 +81,9 @@ const attack = async (path: string, token: string, messages: readonly (Uint8Arra
 const checkResponsive = async (during: () => Promise<void>): Promise<void> => {
   using terminal = await TestTerminal.open(world, { command: "cat" });
   await during();
-  const word = uuid();
-  terminal.sendInput({ data: `${word}\n` });
-  await terminal.until(new RegExp(word));
+  const marker = uuid();
+  terminal.sendInput({ data: `${marker}\n` });
+  await terminal.until(new RegExp(marker));
   const { status } = await world.owner.get<{ status: string }>(world.path("").slice(0, -1));
   expect(status).toBe("connected");
 };
@@ -99,7 +99,7 @@ describe("nonsense", () => {
     async (name) => {
       const path = `/api/v2/workspaceagents/me/${name}`;
       const kinds = Object.entries(KINDS);
-      const round = async (seed: number): Promise<void> => {
+      const runRound = async (seed: number): Promise<void> => {
         const [kind, make] = kinds[seed % kinds.length] as (typeof kinds)[number];
         const { code, reason } = await attack(path, victim.agent_token, make(chance(seed)));
         expect([kind, seed, [1002, 1003, 1008, 1009].includes(code), reason.length > 0]).toEqual([
@@ -110,9 +110,9 @@ describe("nonsense", () => {
         ]);
       };
       await checkResponsive(async () => {
-        for (let seed = 0; seed < kinds.length; seed += 1) await round(seed);
+        for (let seed = 0; seed < kinds.length; seed += 1) await runRound(seed);
         const before = getHeapUsed();
-        for (let seed = kinds.length; seed < kinds.length + ROUNDS; seed += 1) await round(seed);
+        for (let seed = kinds.length; seed < kinds.length + ROUNDS; seed += 1) await runRound(seed);
         expect(getHeapUsed() - before).toBeLessThan(16 * 1024 * 1024);
       });
       await getContext(world.server).agents.ask(victim.agent_id, "settle", {});

@@ -19,8 +19,8 @@ const agent = (): string => world.seeded.agent_id;
 const startProgram = async (program: string): Promise<{ port: number } & Disposable> => {
   writeFileSync(join(world.home, "listen.mjs"), program);
   const terminal = await TestTerminal.open(world, { command: `exec ${process.execPath} listen.mjs` });
-  const shown = await terminal.until(/port=(\d+);/);
-  return { port: Number(/port=(\d+);/.exec(shown)?.[1]), [Symbol.dispose]: () => terminal[Symbol.dispose]() };
+  const output = await terminal.until(/port=(\d+);/);
+  return { port: Number(/port=(\d+);/.exec(output)?.[1]), [Symbol.dispose]: () => terminal[Symbol.dispose]() };
 };
 
 describe("a genuine agent", () => {

@@ -96,14 +96,16 @@ describe("signing in", () => {
     const missed = await at.signIn("i-1", { agent_name: "alpha" });
     expect(missed).toEqual({ status: 404, body: { message: 'No agent named "alpha" has the instance id "i-1".' } });
     const { workspace_id, build_id, resource_id } = one;
-    const two = await seedAgent(at.server, { agent: { instance_id: "i-1", workspace_id, build_id, resource_id } });
-    await rename(two, "alpha");
+    const otherAgent = await seedAgent(at.server, {
+      agent: { instance_id: "i-1", workspace_id, build_id, resource_id },
+    });
+    await rename(otherAgent, "alpha");
     const both = await at.signIn("i-1");
     expect(both.status).toBe(409);
     expect(both.body.message).toContain("alpha, zeta");
     const named = await at.signIn("i-1", { agent_name: "alpha" });
     expect(named.status).toBe(200);
-    await getContext(at.server).agents.ask(two.agent_id, "settle", {});
+    await getContext(at.server).agents.ask(otherAgent.agent_id, "settle", {});
     // Child agents, older builds and the empty ID never match.
     await seedAgent(at.server, { agent: { instance_id: "i-3", parent_id: one.agent_id } });
     expect((await at.signIn("i-3")).status).toBe(404);

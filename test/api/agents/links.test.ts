@@ -1,4 +1,4 @@
-// Links that people click and that users of a template can choose: none of them may be code.
+// Links that people click and that users of a template can choose: none of them may run code.
 import { expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";

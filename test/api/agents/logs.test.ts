@@ -155,10 +155,10 @@ describe("writing", () => {
     expect(await text.text()).toMatch(
       /\[agent\.main\|Again\] from build\n.*\[agent\.main\|External\] from nowhere\n$/s,
     );
-    const shown = await ownerClient(server, seeded).get<{ log_sources: object[] }>(
+    const sources = await ownerClient(server, seeded).get<{ log_sources: object[] }>(
       `/api/v2/workspaceagents/${seeded.agent_id}`,
     );
-    expect(shown.log_sources[0]).toMatchObject({ id, display_name: "Again", icon: "/emojis/1f310.png" });
+    expect(sources.log_sources[0]).toMatchObject({ id, display_name: "Again", icon: "/emojis/1f310.png" });
     const logs = await ownerClient(server, seeded).get<{ output: string; source_id: string }[]>(toLogsPath(seeded));
     expect(logs.find(({ output }) => output === "from build")?.source_id).toBe(id);
     expect(logs.find(({ output }) => output === "from nowhere")?.source_id).not.toBe(id);
@@ -211,12 +211,12 @@ describe("reading", () => {
     const response = await ownerClient(server, seeded).fetch("GET", toLogsPath(seeded, "?format=text"));
     expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
     const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
-    const rest = String.raw`\[agent\.main\|External\] \x1b\[1mbold\x1b\[0m\n$`;
-    expect(await response.text()).toMatch(new RegExp(String.raw`^${time} \[\x1b\[31merror\x1b\[0m\] ${rest}`));
+    const lineEnd = String.raw`\[agent\.main\|External\] \x1b\[1mbold\x1b\[0m\n$`;
+    expect(await response.text()).toMatch(new RegExp(String.raw`^${time} \[\x1b\[31merror\x1b\[0m\] ${lineEnd}`));
     const plain = await fetch(new URL(toLogsPath(seeded, "?format=text"), server.url), {
       headers: { "Coder-Session-Token": seeded.owner_token },
     });
-    expect(await plain.text()).toMatch(new RegExp(String.raw`^${time} \[error\] ${rest}`));
+    expect(await plain.text()).toMatch(new RegExp(String.raw`^${time} \[error\] ${lineEnd}`));
   });
 
   test("[LG-17] invalid queries return 400 with the parameter named", async () => {
@@ -244,10 +244,10 @@ describe("reading", () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const outsider = new Client(server.url, (await seedUser(server)).token);
-    const there = await outsider.fetch("GET", toLogsPath(seeded));
+    const outsiderResponse = await outsider.fetch("GET", toLogsPath(seeded));
     const nowhere = await outsider.fetch("GET", `/api/v2/workspaceagents/${crypto.randomUUID()}/logs`);
-    expect([there.status, nowhere.status]).toEqual([404, 404]);
-    expect(await there.json()).toEqual(await nowhere.json());
+    expect([outsiderResponse.status, nowhere.status]).toEqual([404, 404]);
+    expect(await outsiderResponse.json()).toEqual(await nowhere.json());
     expect((await agentClient(server, seeded).fetch("GET", toLogsPath(seeded))).status).toBe(401);
   });
 

@@ -95,10 +95,10 @@ test("[TN-11] an agent that does not answer is given up after the timeout, one t
   await expect(dialer.dial(agent_id, 9)).rejects.toMatchObject({ failure: "refused" });
   const silent = dialer.dial(agent_id, 10).catch((error) => error);
   const leaving = new AbortController();
-  const left = dialer.dial(agent_id, 10, leaving.signal).catch((error) => error);
+  const abandonedDial = dialer.dial(agent_id, 10, leaving.signal).catch((error) => error);
   await until(() => agent.remotes[0] !== undefined);
   leaving.abort();
-  expect(await left).toMatchObject({ failure: "reset" });
+  expect(await abandonedDial).toMatchObject({ failure: "reset" });
   clock.advance(15_000);
   expect(await silent).toMatchObject({ failure: "timeout" });
   clock.advance(60_000);

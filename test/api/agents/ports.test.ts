@@ -94,9 +94,9 @@ describe("listening ports", () => {
 
 describe("the daemon's HTTP API", () => {
   test("[PT-4] listens where only its own user can connect, and ends with the daemon", async () => {
-    const mine = readdirSync(tmpdir()).filter((name) => name.startsWith("slipway-agent-"));
-    expect(mine.length).toBeGreaterThan(0);
-    for (const name of mine) expect(statSync(join(tmpdir(), name)).mode & 0o777).toBe(0o700);
+    const agentFolders = readdirSync(tmpdir()).filter((name) => name.startsWith("slipway-agent-"));
+    expect(agentFolders.length).toBeGreaterThan(0);
+    for (const name of agentFolders) expect(statSync(join(tmpdir(), name)).mode & 0o777).toBe(0o700);
     expect((await request("GET", "nothing")).status).toBe(404);
     expect((await request("DELETE", "listening-ports")).status).toBe(404);
   });
@@ -198,8 +198,8 @@ describe("the daemon's HTTP API", () => {
     expect(ended.output.split("\n").sort()).toEqual(["", `${toHomePath("work")} red`, "oops"]);
     expect(await output(short.id, `after=${ended.next}`)).toMatchObject({ output: "", from: ended.next });
 
-    const long = await start({ command: "sleep 1000 & echo $! > child; echo started; wait" });
-    for (let shown = ""; shown === ""; ) shown = (await output(long.id, "wait_ms=20")).output;
+    const longProcess = await start({ command: "sleep 1000 & echo $! > child; echo started; wait" });
+    for (let shown = ""; shown === ""; ) shown = (await output(longProcess.id, "wait_ms=20")).output;
     expect(
       (await request<{ processes: ProcessInfo[] }>("GET", "processes/list")).body.processes.map(({ id, running }) => [
         id,
@@ -207,14 +207,20 @@ describe("the daemon's HTTP API", () => {
       ]),
     ).toEqual([
       [short.id, false],
-      [long.id, true],
+      [longProcess.id, true],
     ]);
     const child = Number(readFileSync(toHomePath("child"), "utf8"));
-    expect((await request("POST", `processes/${long.id}/signal`, { json: { signal: "hangup" } })).status).toBe(400);
-    expect((await request("POST", `processes/${long.id}/signal`, { json: { signal: "terminate" } })).status).toBe(200);
-    expect(await output(long.id)).toMatchObject({ running: false });
+    expect((await request("POST", `processes/${longProcess.id}/signal`, { json: { signal: "hangup" } })).status).toBe(
+      400,
+    );
+    expect(
+      (await request("POST", `processes/${longProcess.id}/signal`, { json: { signal: "terminate" } })).status,
+    ).toBe(200);
+    expect(await output(longProcess.id)).toMatchObject({ running: false });
     expect(isAlive(child)).toBe(false);
-    expect((await request("POST", `processes/${long.id}/signal`, { json: { signal: "kill" } })).status).toBe(409);
+    expect((await request("POST", `processes/${longProcess.id}/signal`, { json: { signal: "kill" } })).status).toBe(
+      409,
+    );
     expect((await request("GET", "processes/unknown/output")).status).toBe(404);
 
     const loud = await start({ command: "seq 1 400000" });
@@ -249,9 +255,9 @@ describe("diagnostics", () => {
     expect(await text("/debug/logs")).not.toContain(world.seeded.agent_token);
     expect(JSON.parse(await text("/debug/magicsock"))).toMatchObject({ region: 999, direct: false, peers: [] });
     const manifest = await text("/debug/manifest");
-    const shown = JSON.parse(manifest) as { agentName: string; environmentVariables: Record<string, string> };
-    expect(shown.agentName).not.toBe("");
-    expect(Object.values(shown.environmentVariables).filter((value) => value !== "")).toEqual([]);
+    const agentManifest = JSON.parse(manifest) as { agentName: string; environmentVariables: Record<string, string> };
+    expect(agentManifest.agentName).not.toBe("");
+    expect(Object.values(agentManifest.environmentVariables).filter((value) => value !== "")).toEqual([]);
     expect(manifest).not.toContain(world.seeded.agent_token);
   });
 });
@@ -285,11 +291,11 @@ describe("large answers", () => {
     const wait = async (user_id: string) =>
       reserveAnswer({ clock, callMemory, requests }, new Request("http://localhost/"), user_id).wait();
     using _ = await callMemory.take("eve", HALF, NEVER);
-    const late = wait("eve").catch((error: unknown) => error);
+    const lateWait = wait("eve").catch((error: unknown) => error);
     await wait("bob");
     expect([callMemory.used, callMemory.waiting]).toEqual([2 * HALF, 1]);
     clock.advance(10_000);
-    expect(await late).toMatchObject({ kind: "overloaded", message: expect.stringContaining("Please retry.") });
+    expect(await lateWait).toMatchObject({ kind: "overloaded", message: expect.stringContaining("Please retry.") });
     // No client reads the response to bob.
     await until(() => callMemory.used === HALF);
   });
@@ -339,16 +345,16 @@ describe("large answers", () => {
     };
     const first = await open();
     await until(() => first.reads.count > 3);
-    const others = await Promise.all(Array.from({ length: 20 }, open));
+    const otherStreams = await Promise.all(Array.from({ length: 20 }, open));
     await until(() => callMemory.waiting === 20);
     expect(callMemory.used).toBe(HALF);
-    // Nothing more is read of the others.
-    expect(others.map(({ reads }) => reads.count)).toEqual(others.map(() => 2));
+    // The server reads no more from the other sockets.
+    expect(otherStreams.map(({ reads }) => reads.count)).toEqual(otherStreams.map(() => 2));
     clock.advance(60_000);
     expect(await first.ended).toMatchObject({ message: "The agent sends a large message too slowly." });
     first.frames.discard();
     await until(() => callMemory.waiting === 19);
-    for (const { frames } of others) {
+    for (const { frames } of otherStreams) {
       frames.reset("The client has gone.");
       frames.discard();
     }

@@ -9,13 +9,13 @@ const SCRIPT = "#!/bin/sh\necho ran\n";
 const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
 
 const serving = async (folder: string) => {
-  const own = join(folder, "own");
+  const ownFolder = join(folder, "own");
   const binaries = join(folder, "binaries");
   mkdirSync(binaries);
-  writeFileSync(own, SCRIPT);
+  writeFileSync(ownFolder, SCRIPT);
   writeFileSync(join(binaries, "slipway-linux-musl-arm64"), "\x7fELF of another machine");
-  chmodSync(own, 0o755);
-  return startTestServer({ env: { SLIPWAY_AGENT_BINARY: own, SLIPWAY_AGENT_BINARIES: binaries } });
+  chmodSync(ownFolder, 0o755);
+  return startTestServer({ env: { SLIPWAY_AGENT_BINARY: ownFolder, SLIPWAY_AGENT_BINARIES: binaries } });
 };
 
 test("[TF-13] the program for a system is served under both names, with its digest, and only once", async () => {

@@ -96,10 +96,10 @@ describe("prebuilt workspaces", () => {
 
     const { agent, workspace_id } = await seedPrepared(server);
     const abort = new AbortController();
-    const left = agent.fetch("GET", REINIT, undefined, { signal: abort.signal }).catch(() => "left");
+    const abandonedWait = agent.fetch("GET", REINIT, undefined, { signal: abort.signal }).catch(() => "left");
     await awaitFollower(server, workspace_id);
     abort.abort();
-    expect(await left).toBe("left");
+    expect(await abandonedWait).toBe("left");
     await until(() => !topics.hasListeners("reinit", workspace_id));
     expect(streams.size).toBe(0);
 

@@ -90,8 +90,8 @@ describe("a child agent", () => {
     }
     expect(await getErrorMessage(agent.createSubAgent({ ...WISH, name: "MAIN" }))).toMatch(/already/);
     const apps = [{ slug: "ok" }, { slug: "Not Ok" }, { slug: "ok" }];
-    const long = Array.from({ length: 9 }, (_, i) => ({ slug: `long-${i}`, command: "x".repeat(4096) }));
-    expect(await getErrorMessage(make(agent, { ...WISH, apps: long }))).toBe("Validation failed.");
+    const longApps = Array.from({ length: 9 }, (_, i) => ({ slug: `long-${i}`, command: "x".repeat(4096) }));
+    expect(await getErrorMessage(make(agent, { ...WISH, apps: longApps }))).toBe("Validation failed.");
     const child = await make(agent, { ...WISH, apps });
     expect(child.appCreationErrors.map(({ index, field }) => [index, field])).toEqual([
       [1, "slug"],

@@ -27,9 +27,9 @@ describe("a terminal", () => {
     terminal.sendInput({
       data: "echo [$TERM] [$(locale charmap)] [$PWD] [$SLIPWAY_AGENT_TOKEN]; shopt -q login_shell && echo log''in\n",
     });
-    const shown = await terminal.until(/\nlogin/);
-    expect(shown).toContain(`[xterm-256color] [UTF-8] [${world.home}]`);
-    expect(shown).toContain("]");
+    const output = await terminal.until(/\nlogin/);
+    expect(output).toContain(`[xterm-256color] [UTF-8] [${world.home}]`);
+    expect(output).toContain("]");
     terminal.sendInput({ data: "exit\n" });
     expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
   });
@@ -80,9 +80,9 @@ describe("a terminal", () => {
     await first.until(/the end of it/);
     first[Symbol.dispose]();
     using second = await open({ id });
-    const shown = await second.until(/the end of it/);
-    expect(shown).toContain("29999\r\n30000\r\n");
-    const lines = shown.match(/^\d+\r$/gm) ?? [];
+    const output = await second.until(/the end of it/);
+    expect(output).toContain("29999\r\n30000\r\n");
+    const lines = output.match(/^\d+\r$/gm) ?? [];
     expect(lines.length).toBeGreaterThan(1_000);
     expect(lines.length).toBeLessThan(1_100);
     using third = await open({ id });

@@ -1,4 +1,4 @@
-// What ends a copy of an agent's token that someone took from a workspace while it was shared with them.
+// When a copy of an agent's token becomes invalid that a guest took from a workspace while it was shared with them.
 import { expect, test } from "bun:test";
 import { sha256, uuid, uuidFromBytes } from "#base/ids.ts";
 import { insertOAuth2App } from "#db/oauth2/apps.ts";
@@ -77,7 +77,7 @@ test("[AG-28] a copy of the token ends when a guest loses access; the owner's te
   expect([await readToken(clients.owner), await statusWith(copy)]).toEqual([next, 401]);
 });
 
-test("[AG-28] the same for a member who leaves a group, one whose account is suspended, and one who leaves the organization", async () => {
+test("[AG-28] a copy of the token ends when a member leaves the group or the organization, or is suspended", async () => {
   await using story = await openStory();
   const { clients, path, idOf, organization_id, readToken, statusWith } = story;
   const admin = clients["site owner"];
@@ -99,7 +99,7 @@ test("[AG-28] the same for a member who leaves a group, one whose account is sus
   await until(async () => (await statusWith(ofAmy)) === 401);
 });
 
-test("[AG-28] the same when the authorization of an application that could run commands ends, and when an owner loses the role", async () => {
+test("[AG-28] a copy of the token ends when an application that could run commands loses its grant, and when an owner loses the role", async () => {
   await using story = await openStory();
   const { clients, idOf, server, readToken, statusWith } = story;
   const [now, user_id, app_id] = [Date.now(), idOf("ada"), uuid()];
@@ -144,7 +144,7 @@ test("[AG-28] the same when the authorization of an application that could run c
   await until(async () => (await statusWith(ofBob)) === 401);
 });
 
-test("[AG-28] the same when a token or another session that could enter the workspace is deleted, but not when a person signs out", async () => {
+test("[AG-28] a copy of the token ends when a key that could enter the workspace is deleted, but not when a person signs out", async () => {
   await using story = await openStory();
   const { clients, server, readToken, statusWith } = story;
   const ada = clients.owner;
@@ -237,7 +237,7 @@ test("[AG-28] a connected sub-agent that the workspace's own daemon did not crea
   await using story = await openStory();
   const { clients, path, idOf, server, workspace, agentPath, readToken, statusWith } = story;
   const copy = await readToken(clients["shared use"]);
-  // As a guest can while the daemon is paused.
+  // A guest can do this while the daemon is paused.
   const [agent_id, agent_token] = [uuid(), uuid()];
   const described = { directory: "/", architecture: "amd64", operating_system: "linux", display_apps: [], apps: [] };
   const created = Object.assign({ id: agent_id, token_hash: sha256(agent_token), name: "theirs" }, described);

@@ -154,11 +154,11 @@ describe("the life of a tunnel", () => {
     expect(await waiting).toMatch(/closed|over/);
     expect(await asking).toMatch(/closed|over/);
     expect(await getRejection(stream.write(new Uint8Array(1)))).toMatch(/closed|over/);
-    const given = new AbortController();
+    const abort = new AbortController();
     await using again = await openTunnel(server, seeded.agent_token);
-    const unanswered = getRejection(dialer.dial(seeded.agent_id, 4, given.signal));
+    const unanswered = getRejection(dialer.dial(seeded.agent_id, 4, abort.signal));
     await again.session.accept();
-    given.abort();
+    abort.abort();
     expect(await unanswered).toBe("The caller has gone.");
   });
 

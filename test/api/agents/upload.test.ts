@@ -68,7 +68,7 @@ test("[PT-8] too many unfinished uploads to one workspace are refused until some
     "Content-Type": "application/octet-stream",
     "Content-Length": 20_000_000,
   });
-  // More than one workspace may have on a machine of any size.
+  // More bytes than the limit of one workspace on a machine of any size.
   const stalled = Array.from({ length: 140 }, () => new RawConnection(world.server.url));
   for (const one of stalled) one.send(head);
   const refused = await Promise.race(stalled.map(readAnswer));
@@ -130,8 +130,8 @@ test("[PT-10] folders are listed, files are read as bytes, and a file is uploade
     ["at", true, 0],
     ["page.html", false, 16],
   ]);
-  const whole = await world.owner.get<DirectoryListing>(world.path("files"));
-  expect(whole.contents.map(({ name }) => name)).toContain("looked");
+  const homeListing = await world.owner.get<DirectoryListing>(world.path("files"));
+  expect(homeListing.contents.map(({ name }) => name)).toContain("looked");
   const read = await world.owner.fetch("GET", world.path("files/content?path=looked/page.html&limit=4"));
   expect(read.headers.get("content-type")).toBe("application/octet-stream");
   expect(read.headers.get("content-disposition")).toStartWith("attachment");

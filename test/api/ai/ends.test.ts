@@ -71,19 +71,19 @@ testInside(
   async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "openai", PRICE);
-    const late = await takeAndLeave(world, "the whole answer");
+    const lateCall = await takeAndLeave(world, "the whole answer");
     await awaitLeft(world, 1);
     // The caller's reservation is kept, and their call is not in the ledger yet.
     expect(await listUsage(world)).toEqual([]);
-    report(late, 50_000);
+    report(lateCall, 50_000);
     const reported = { outcome: "aborted" as const, input_tokens: 12, output_tokens: 50_000, is_estimated: false };
     await until(async () => (await listUsage(world)).length === 1);
     expect(await listUsage(world)).toEqual([reported]);
 
-    const early = new AbortController();
-    const requested = callModel(world, { signal: early.signal }).catch(() => undefined);
+    const earlyAbort = new AbortController();
+    const requested = callModel(world, { signal: earlyAbort.signal }).catch(() => undefined);
     const unanswered = await world.upstream.next();
-    early.abort();
+    earlyAbort.abort();
     await requested;
     await awaitLeft(world, 1);
     report(unanswered, 7);
@@ -113,10 +113,10 @@ test("[GW-5] [GW-19] when the report does not arrive within a minute, the reserv
   expect(cut).toMatchObject({ outcome: "aborted", output_tokens: 60_000, is_estimated: true });
   expect(cut?.input_tokens).toBeGreaterThan(1_000);
 
-  const early = new AbortController();
-  const requested = callModel(world, { signal: early.signal }).catch(() => undefined);
+  const earlyAbort = new AbortController();
+  const requested = callModel(world, { signal: earlyAbort.signal }).catch(() => undefined);
   const unanswered = await world.upstream.next();
-  early.abort();
+  earlyAbort.abort();
   await requested;
   await passMinute(2);
   await unanswered.gone;
@@ -131,11 +131,11 @@ test("[GW-5] [GW-19] when the report does not arrive within a minute, the reserv
 test("[GW-19] a caller can leave 16 answers to be read; beyond that the reserved output is charged immediately", async () => {
   await using world = await openGatewayWorld();
   await addModel(world, "openai", PRICE);
-  const left: ModelCall[] = [];
-  for (let i = 0; i < 17; i++) left.push(await takeAndLeave(world, "the whole answer", 500));
-  await Promise.race(left.map(({ gone }) => gone));
+  const remainingCalls: ModelCall[] = [];
+  for (let i = 0; i < 17; i++) remainingCalls.push(await takeAndLeave(world, "the whole answer", 500));
+  await Promise.race(remainingCalls.map(({ gone }) => gone));
   expect(await row(world, "aborted")).toMatchObject({ output_tokens: 500, is_estimated: true });
-  for (const call of left) report(call, 100);
+  for (const call of remainingCalls) report(call, 100);
   await until(async () => (await listUsage(world)).length === 17);
   expect((await listUsage(world)).filter(({ output_tokens }) => output_tokens === 100)).toHaveLength(16);
 });

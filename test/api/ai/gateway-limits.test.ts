@@ -178,10 +178,10 @@ describe("limits", () => {
   test("[GW-6] a model without a price that only the caller has named is refused while a limit in dollars applies", async () => {
     await using world = await openGatewayWorld();
     const { provider } = await addModel(world, "openai", PRICE);
-    const own = await addModel(world, "openai-compat", {}, "Own");
+    const ownModel = await addModel(world, "openai-compat", {}, "Own");
     await putGatewaySettings(world.owner, {
       names: [
-        { name: "own-*", targets: [{ provider_id: own.provider.id }] },
+        { name: "own-*", targets: [{ provider_id: ownModel.provider.id }] },
         { name: "mapped", targets: [{ provider_id: provider.id, model: "o1-pro" }] },
         { name: "*", targets: [{ provider_id: provider.id }] },
       ],
@@ -196,7 +196,7 @@ describe("limits", () => {
     await limit(world, 100_000_000);
     for (const model of ["o1-pro", "GPT-5", "gpt-4o-2024-11-20"])
       expect([model, await ask(model)]).toEqual([model, "403 model_without_price"]);
-    // Priced by the list, by an administrator, named by an administrator, and on a server that may be one's own.
+    // Models with a list price or an administrator's price, one that an administrator named, and one on a server that may be self-hosted.
     for (const model of ["gpt-5-mini", "test-model", "mapped", "own-model"])
       expect([model, await ask(model)]).toEqual([model, "ok"]);
   });

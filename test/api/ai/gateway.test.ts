@@ -384,12 +384,12 @@ describe("callers", () => {
       401,
       { type: "error", error: { type: "authentication_error" } },
     ]);
-    const wrong = await post(
+    const wrongResponse = await post(
       world,
       { authorization: "Bearer abcdefghij-abcdefghijklmnopqrstuv" },
       "/openai/v1/responses",
     );
-    expect([wrong.status, await wrong.json()]).toMatchObject([
+    expect([wrongResponse.status, await wrongResponse.json()]).toMatchObject([
       401,
       { error: { code: "invalid_api_key", type: "invalid_request_error" } },
     ]);
@@ -445,8 +445,9 @@ describe("callers", () => {
     await owner.post("/api/v2/users", body);
     const mia = await new Client(server.url).signIn(body.email, body.password);
     for (const method of ["GET", "PUT"]) {
-      const given = method === "PUT" ? { enabled: true, in_workspaces: true, names: [], default_names: {} } : undefined;
-      expect((await mia.fetch(method, "/api/v2/ai/settings", given)).status).toBe(403);
+      const requestBody =
+        method === "PUT" ? { enabled: true, in_workspaces: true, names: [], default_names: {} } : undefined;
+      expect((await mia.fetch(method, "/api/v2/ai/settings", requestBody)).status).toBe(403);
     }
     void world.upstream.answerAll((call) => call.answer(200, { model: "test-model", usage: USAGE }));
     const token = await createGatewayToken(mia);

@@ -31,9 +31,9 @@ test("[GW-9] a user's fifth request of 8 MiB waits and is then refused, and thos
   await sixth;
   expect([calls.count, memory.waiting]).toEqual([4, 0]);
   const gone = new AbortController();
-  const left = calls.open("ann", 8 * MIB, gone.signal);
+  const abandonedCall = calls.open("ann", 8 * MIB, gone.signal);
   gone.abort();
-  expect(await left).toHaveProperty("status", 429);
+  expect(await abandonedCall).toHaveProperty("status", 429);
 });
 
 test("[GW-9] counts a request without a declared length by its size once it is read", async () => {

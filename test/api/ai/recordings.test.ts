@@ -104,10 +104,10 @@ test("[GW-15] only owners read recordings, while their user sees that one exists
   expect(await fetchStatus(call.id, client)).toBe(403);
   expect(await fetchStatus(call.id)).toBe(200);
   // A call that ends after its user was deleted leaves no recording.
-  const late = callModel(PROMPT, await createGatewayToken(client));
+  const lateCall = callModel(PROMPT, await createGatewayToken(client));
   const answering = await upstream.next();
   answering.sendRaw(delta(ANSWER));
-  await (await late).body?.getReader().read();
+  await (await lateCall).body?.getReader().read();
   await owner.delete(`/api/v2/users/${user_id}`);
   answering.end();
   const ended = await until(async () => (await listGatewayCalls(owner)).find(({ id }) => id > call.id));
@@ -117,8 +117,8 @@ test("[GW-15] only owners read recordings, while their user sees that one exists
 });
 
 test("[GW-15] the recorded size of a call is bounded; calls that fail or break off are recorded too", async () => {
-  const long = await callOnce(`first ${"x".repeat(2 * MAX_RECORDED_BYTES)} last`);
-  const { prompt, prompt_bytes } = await read(long.id);
+  const longCall = await callOnce(`first ${"x".repeat(2 * MAX_RECORDED_BYTES)} last`);
+  const { prompt, prompt_bytes } = await read(longCall.id);
   expect(prompt_bytes).toBeGreaterThan(2 * MAX_RECORDED_BYTES);
   expect(Buffer.byteLength(prompt)).toBeLessThan(MAX_RECORDED_BYTES + 100);
   expect(prompt).toMatch(/first x{1000,}\n\[\d+ bytes are not recorded\]\nx{1000,} last/);
@@ -173,10 +173,10 @@ test("[GW-15] recordings are deleted after their retention period, also after re
   };
   expect(await fetchStatus(id, await signInAfterDays(1))).toBe(200);
   const later = await signInAfterDays(1.1);
-  const left = await until(async () => {
+  const remaining = await until(async () => {
     const calls = await listGatewayCalls(later);
     return calls.every((one) => !one.is_recorded) ? calls : undefined;
   });
-  expect(left?.some((one) => one.id === id)).toBe(true);
+  expect(remaining?.some((one) => one.id === id)).toBe(true);
   expect(await fetchStatus(id, later)).toBe(404);
 });

@@ -53,10 +53,10 @@ testInside(
   "[GW-7] a workspace's programs get addresses and a working token in their environment, and the template's variables are kept",
   async () => {
     await using world = await openWorkspace();
-    const found = await world.environment();
-    const token = found.ANTHROPIC_AUTH_TOKEN ?? "";
+    const environment = await world.environment();
+    const token = environment.ANTHROPIC_AUTH_TOKEN ?? "";
     expect(token).toStartWith("slipway-ai.");
-    expect(found).toEqual({
+    expect(environment).toEqual({
       ANTHROPIC_BASE_URL: `${world.base}/anthropic`,
       ANTHROPIC_AUTH_TOKEN: token,
       GOOGLE_GEMINI_BASE_URL: `${world.base}/google`,
@@ -64,7 +64,7 @@ testInside(
       // Without a token, because the template's own address must not receive it.
       OPENAI_BASE_URL: "https://own.example/v1",
     });
-    const requested = callModel(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
+    const requested = callModel(environment.ANTHROPIC_BASE_URL, environment.ANTHROPIC_AUTH_TOKEN);
     (await world.upstream.next()).answer(200, { usage: { input_tokens: 1, output_tokens: 2 } });
     expect((await requested).status).toBe(200);
     expect(await listGatewayCalls(world.owner)).toMatchObject([

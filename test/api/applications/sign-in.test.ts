@@ -88,7 +88,7 @@ describe("signing in to an app", () => {
       const names = ["cross-origin-resource-policy", "cache-control", "vary"];
       return [status, ...names.map((name) => got.get(name))];
     };
-    // Nor from the browser's cache, which does not ask.
+    // Nor from the browser's cache, which sends no request.
     const own = { ...script, "sec-fetch-site": "same-origin" };
     expect(await policyOf(toAppUrl("mine"), own)).toEqual([200, "same-origin", "private", "Cookie, Sec-Fetch-Site"]);
     expect(await policyOf(siblingPage, script)).toEqual([200, "same-site", "no-store", "Cookie, Sec-Fetch-Site"]);

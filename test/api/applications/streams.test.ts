@@ -78,7 +78,7 @@ describe("a body", () => {
       "Service-Session-Token": world.token,
       "Content-Length": 20 * MiB,
     });
-    // More than one person may have on a machine of any size.
+    // More bytes than the limit of one user on a machine of any size.
     const stalled = Array.from({ length: 140 }, () => new RawConnection(world.server.url));
     for (const one of stalled) one.send(head);
     const refused = await Promise.race(stalled.map(readAnswer));

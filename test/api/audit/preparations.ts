@@ -64,7 +64,7 @@ export const PREPARATIONS = {
     await ada(town).patch(`/api/v2/workspaces/${town.things.workspace}/acl`, acl);
     return {};
   },
-  /** It has a deadline. */
+  /** A running workspace with a deadline. */
   running: async (town) => {
     const template = await seedTemplate(town.server);
     const created = await createWorkspace(ada(town), template.template_id, "timed", { ttl_ms: 8 * HOUR });
@@ -84,7 +84,7 @@ export const PREPARATIONS = {
     const created = await createWorkspace(ada(town), template.template_id, "waits");
     return { workspacebuild: created.latest_build.id };
   },
-  /** Its turn was ended. */
+  /** A chat whose turn was interrupted. */
   idleChat: async (town) => {
     const content = [{ type: "text", text: "hang: on" }];
     const { organization_id } = town.things;
@@ -106,8 +106,8 @@ export const PREPARATIONS = {
     return { usable: model };
   },
   budget: async (town) => {
-    const given = { scope: "everyone", period: "week", unit: "tokens", amount: 1_000_000_000 } as const;
-    const { id } = await adminClient(town).put<{ id: string }>("/api/v2/ai/budgets", given);
+    const budgetBody = { scope: "everyone", period: "week", unit: "tokens", amount: 1_000_000_000 } as const;
+    const { id } = await adminClient(town).put<{ id: string }>("/api/v2/ai/budgets", budgetBody);
     return { budget: id };
   },
   limits: async (town) => {

@@ -17,10 +17,10 @@ afterEach(resetLogging);
 
 /** Captures the messages of warnings logged from now on. */
 const listen = (): string[] => {
-  const words: string[] = [];
-  const write = (line: string): void => void words.push((JSON.parse(line) as { message: string }).message);
+  const logLines: string[] = [];
+  const write = (line: string): void => void logLines.push((JSON.parse(line) as { message: string }).message);
   configureLogging({ level: "warn", format: "json", write });
-  return words;
+  return logLines;
 };
 
 /** Creates a RejectedChanges over a store that counts commits; the first `failing` commits fail. */
@@ -52,13 +52,13 @@ test("[AU-18] writes nothing before the response is sent, and continues after a 
 });
 
 test("[AU-19] records at most sixty rejected changes a minute for each caller", async () => {
-  const words = listen();
+  const logLines = listen();
   const store = openPlace();
   for (let i = 0; i < 100; i++) store.refuse("ann");
   store.refuse("bob");
   await store.refused.flush();
   expect(store.commits).toBe(61);
-  expect(words).toEqual(["ann had 60 rejected changes in a minute; further ones are not audited"]);
+  expect(logLines).toEqual(["ann had 60 rejected changes in a minute; further ones are not audited"]);
   store.clock.advance(60_001);
   store.refuse("ann");
   await store.refused.flush();
@@ -66,12 +66,12 @@ test("[AU-19] records at most sixty rejected changes a minute for each caller", 
 });
 
 test("[AU-19] drops entries beyond a thousand pending ones with one warning, and resumes once they are written", async () => {
-  const words = listen();
+  const logLines = listen();
   const store = openPlace();
   for (let i = 0; i < 1_200; i++) store.refuse(`user-${i}`);
   await store.refused.flush();
   expect(store.commits).toBe(1_000);
-  expect(words).toHaveLength(1);
+  expect(logLines).toHaveLength(1);
   store.refuse("late");
   await store.refused.flush();
   expect(store.commits).toBe(1_001);
@@ -94,8 +94,8 @@ test("[AU-17] finds the operation of a request by its route, and its path parame
     .map(([method, path]) => ({ method, path, hooks: {} }));
   const operations = new Operations(routes as never);
   const params = (method: string, path: string) => {
-    const found = operations.find(method, path);
-    return found && parseVariables(found, path);
+    const operation = operations.find(method, path);
+    return operation && parseVariables(operation, path);
   };
   expect(params("DELETE", "/api/v2/users/a%20b/keys/x/")).toEqual({ user: "a b", key: "x" });
   expect(params("DELETE", "/api/v2/users/ann/keys/own")).toEqual({ user: "ann" });

@@ -101,8 +101,8 @@ test("[AU-16] permitted, but not in this state or form: a conflict, a wrong pass
   });
   expect(late).toBe(409);
   expect(extended).toMatchObject({ action: "write", resource_type: "workspace", status_code: 409, diff: {} });
-  const words = { old_password: "canary-guess-of-it", password: "canary-wanted-by-it" };
-  const [wrong, [guessed]] = await requestWithEntries(ann.client, "PUT", "/users/me/password", words);
+  const passwords = { old_password: "canary-guess-of-it", password: "canary-wanted-by-it" };
+  const [wrong, [guessed]] = await requestWithEntries(ann.client, "PUT", "/users/me/password", passwords);
   expect(wrong).toBe(400);
   expect(guessed).toMatchObject({ action: "write", resource_type: "user", resource_target: "ann", status_code: 400 });
   const [, [again]] = await requestWithEntries(ann.client, "POST", "/users/me/confirm", { password: "canary-again" });
@@ -117,21 +117,26 @@ test("[AU-16] a key without the scope is refused with an entry too, although its
     custom_prompt: "canary",
   });
   expect(status).toBe(403);
-  const about = { resource_type: "user_chat_settings", resource_target: "prompt", resource_id: ann.user.id, diff: {} };
-  expect(entries).toMatchObject([{ ...about, user: { username: "ann" }, status_code: 403 }]);
+  const promptFields = {
+    resource_type: "user_chat_settings",
+    resource_target: "prompt",
+    resource_id: ann.user.id,
+    diff: {},
+  };
+  expect(entries).toMatchObject([{ ...promptFields, user: { username: "ann" }, status_code: 403 }]);
 });
 
 test("[AU-17] missing resources, reads and creations are not recorded", async () => {
-  const known = `/workspaces/${workspace.id}`;
+  const workspacePath = `/workspaces/${workspace.id}`;
   const calls: [number, Client, string, string, unknown?][] = [
     [404, bob.client, "PUT", `/workspaces/${uuid()}/ttl`, { ttl_ms: null }],
-    [404, bob.client, "DELETE", `${known}/port-share`, { agent_name: "dev", port: 9999 }],
+    [404, bob.client, "DELETE", `${workspacePath}/port-share`, { agent_name: "dev", port: 9999 }],
     [400, bob.client, "PUT", "/workspaces/no-id-at-all-1/ttl", { ttl_ms: "soon" }],
-    [404, bob.client, "GET", known],
-    [405, bob.client, "PUT", known, {}],
+    [404, bob.client, "GET", workspacePath],
+    [405, bob.client, "PUT", workspacePath, {}],
     [403, bob.client, "POST", "/users", { email: "c@example.com", username: "c", password: PASSWORD }],
     [404, bob.client, "POST", "/users/ann/keys/tokens", { token_name: "hers" }],
-    [401, bob.client.withToken(undefined), "PUT", `${known}/ttl`, { ttl_ms: null }],
+    [401, bob.client.withToken(undefined), "PUT", `${workspacePath}/ttl`, { ttl_ms: null }],
   ];
   for (const [status, who, method, path, body] of calls)
     expect(await requestWithEntries(who, method, path, body)).toEqual([status, []]);
@@ -162,11 +167,11 @@ test("[AU-16] [AU-10] [AU-13] found by the search like any other, and in the exp
 });
 
 test("[AU-16] people who may change a workspace and are refused a time to live, a deadline or a share leave an entry too", async () => {
-  const own = await seedTemplate(world.server, undefined, {
+  const ownTemplate = await seedTemplate(world.server, undefined, {
     allow_user_autostop: false,
     max_port_share_level: "owner",
   });
-  const { id } = await createWorkspace(ann.client, own.template_id, "bounded");
+  const { id } = await createWorkspace(ann.client, ownTemplate.template_id, "bounded");
   await awaitBuild(ann.client, id);
   const port = { agent_name: "dev", port: 8080, protocol: "http" };
   const tries: [number, string, string, object, string][] = [

@@ -38,13 +38,13 @@ describe("entry contents", () => {
     const [first] = (await search(auditor.client, `resource_type:user action:create resource_target:${ADMIN.username}`))
       .audit_logs;
     expect(first).toMatchObject({ user: null, ip: null, additional_fields: { automatic: "true" }, status_code: 200 });
-    const wrong = { email: "ann@example.com", password: "not-this-one-at-all" };
-    const unknown = { ...wrong, email: "unknown@example.com" };
+    const wrongCredentials = { email: "ann@example.com", password: "not-this-one-at-all" };
+    const unknown = { ...wrongCredentials, email: "unknown@example.com" };
     const request_id = uuid();
     const headers = { "x-request-id": request_id };
-    expect((await admin.withToken(undefined).fetch("POST", "/api/v2/users/login", wrong, { headers })).status).toBe(
-      401,
-    );
+    expect(
+      (await admin.withToken(undefined).fetch("POST", "/api/v2/users/login", wrongCredentials, { headers })).status,
+    ).toBe(401);
     expect((await admin.withToken(undefined).fetch("POST", "/api/v2/users/login", unknown, { headers })).status).toBe(
       401,
     );
@@ -184,22 +184,22 @@ describe("searching", () => {
   test("[AU-12] [AU-13] pages by offset and by the last entry seen are the same; the export is all of it, one line each", async () => {
     const q = "organization username:admin";
     for (let n = 0; n < 12; n++) await admin.patch("/api/v2/organizations/default", { description: `${n}` });
-    const whole = (await search(auditor.client, q, "limit=0")).audit_logs.map(({ id }) => id);
+    const allIds = (await search(auditor.client, q, "limit=0")).audit_logs.map(({ id }) => id);
     const byOffset: string[] = [];
     const byKey: string[] = [];
-    for (let at = 0; at < whole.length; at += 5) {
+    for (let at = 0; at < allIds.length; at += 5) {
       byOffset.push(...(await search(auditor.client, q, `limit=5&offset=${at}`)).audit_logs.map(({ id }) => id));
       const after = byKey.length === 0 ? "" : `&after_id=${byKey.at(-1)}`;
       byKey.push(...(await search(auditor.client, q, `limit=5${after}`)).audit_logs.map(({ id }) => id));
     }
-    expect(byOffset).toEqual(whole);
-    expect(byKey).toEqual(whole);
+    expect(byOffset).toEqual(allIds);
+    expect(byKey).toEqual(allIds);
     const page = await search(auditor.client, q, "limit=1");
-    expect([page.count, page.count_cap]).toEqual([whole.length, 2000]);
+    expect([page.count, page.count_cap]).toEqual([allIds.length, 2000]);
     const file = await auditor.client.fetch("GET", `/api/v2/audit/export?q=${encodeURIComponent(q)}`);
     expect(file.headers.get("content-type")).toBe("application/x-ndjson; charset=utf-8");
     const lines = (await file.text()).trimEnd().split("\n");
-    expect(lines.map((line) => (JSON.parse(line) as AuditLog).id)).toEqual(whole);
+    expect(lines.map((line) => (JSON.parse(line) as AuditLog).id)).toEqual(allIds);
     expect(JSON.parse(lines[0] ?? "")).toEqual(page.audit_logs[0]);
     expect((await awaitRejection(search(admin, "", `limit=1&after_id=${uuid()}`))).status).toBe(400);
   });

@@ -14,13 +14,13 @@ test("[BD-5] template admins read and replace the state of a build; the next bui
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server);
-  const mine = admin.withToken((await seedUser(server, { organization_id })).token);
-  const { id, latest_build } = await createWorkspace(mine, template_id);
+  const userClient = admin.withToken((await seedUser(server, { organization_id })).token);
+  const { id, latest_build } = await createWorkspace(userClient, template_id);
   await awaitBuild(admin, id);
   const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
   expect(await textAt(admin, at)).toBe("echo");
-  expect(await awaitStatus(mine.get(at))).toBe(403);
-  expect(await awaitStatus(mine.put(at, { state: base64("x") }))).toBe(403);
+  expect(await awaitStatus(userClient.get(at))).toBe(403);
+  expect(await awaitStatus(userClient.put(at, { state: base64("x") }))).toBe(403);
   expect(await awaitStatus(admin.put(at, { state: "not base64!" }))).toBe(400);
   await admin.put(at, { state: base64("repaired") });
   expect(await textAt(admin, at)).toBe("repaired");
@@ -55,13 +55,13 @@ test("[BD-5] a state may have 16 MiB, the limit for builds; a larger one is refu
   const { id, latest_build } = await createWorkspace(admin, template_id);
   await awaitBuild(admin, id);
   const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
-  const most = "0123456789abcdef".repeat(1024 * 1024);
-  await admin.put(at, { state: base64(most) });
-  expect((await textAt(admin, at)) === most).toBe(true);
-  expect(await awaitStatus(admin.put(at, { state: base64(`${most}wxyz`) }))).toBe(400);
-  const answer = await admin.fetch("PUT", at, { state: base64(most + most.slice(0, 8192)) });
+  const largestState = "0123456789abcdef".repeat(1024 * 1024);
+  await admin.put(at, { state: base64(largestState) });
+  expect((await textAt(admin, at)) === largestState).toBe(true);
+  expect(await awaitStatus(admin.put(at, { state: base64(`${largestState}wxyz`) }))).toBe(400);
+  const answer = await admin.fetch("PUT", at, { state: base64(largestState + largestState.slice(0, 8192)) });
   expect(answer.status).toBe(413);
-  expect((await textAt(admin, at)) === most).toBe(true);
+  expect((await textAt(admin, at)) === largestState).toBe(true);
 });
 
 test("[BD-5] not while a build is active", async () => {

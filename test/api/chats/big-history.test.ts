@@ -60,9 +60,9 @@ testInside(
 
     expect(await readHistory(store, chat)).toHaveLength(10);
     await write(6);
-    const given = await readHistory(store, chat);
+    const history = await readHistory(store, chat);
     // Eleven messages are the first to have 16 MiB; the oldest of them was an answer.
-    expect([given.length, given[0]?.role]).toEqual([10, "user"]);
+    expect([history.length, history[0]?.role]).toEqual([10, "user"]);
     const copied = await owner.post<Chat>(`/api/v2/chats/${id}/fork`, { message_id: first });
     expect(copied.id).not.toBe(id);
     await write(8);

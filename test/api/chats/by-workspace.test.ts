@@ -12,7 +12,7 @@ test("[CH-31] by-workspace returns the newest unarchived own chat of each worksp
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, organization_id } = await seedTemplate(server);
   const one = (await createWorkspace(admin, template_id, "one")).id;
-  const two = (await createWorkspace(admin, template_id, "two")).id;
+  const secondWorkspace = (await createWorkspace(admin, template_id, "two")).id;
   /** Creates a chat whose turn is over, so that its order no longer changes. */
   const start = async (workspace_id: string): Promise<Chat> => {
     const content = [{ type: "text", text: "hello" }];
@@ -23,10 +23,13 @@ test("[CH-31] by-workspace returns the newest unarchived own chat of each worksp
   };
   const older = await start(one);
   const newer = await start(one);
-  const other = await start(two);
+  const other = await start(secondWorkspace);
   const find = (ids: string[]) => admin.get(`/api/v2/chats/by-workspace?workspace_ids=${ids.join(",")}`);
-  expect(await find([one, two.toUpperCase(), uuid()])).toEqual({ [one]: newer.id, [two]: other.id });
-  expect(await find([two])).toEqual({ [two]: other.id });
+  expect(await find([one, secondWorkspace.toUpperCase(), uuid()])).toEqual({
+    [one]: newer.id,
+    [secondWorkspace]: other.id,
+  });
+  expect(await find([secondWorkspace])).toEqual({ [secondWorkspace]: other.id });
   await admin.patch(`/api/v2/chats/${newer.id}`, { archived: true });
   expect(await find([one])).toEqual({ [one]: older.id });
 });

@@ -78,14 +78,14 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model an
   const again = await nextCall();
   expect(isSummary(again)).toBe(true);
   again.answer(400, { error: { message: "no", type: "some_error" } });
-  const whole = await nextCall();
-  expect(rolesIn(whole)).toBe("system user assistant user assistant user");
-  finish(whole, "fourth answer", 700);
+  const fullCall = await nextCall();
+  expect(rolesIn(fullCall)).toBe("system user assistant user assistant user");
+  finish(fullCall, "fourth answer", 700);
   await awaitIdle(6);
 
   // The owner's own threshold applies; a "too long" error still triggers one compaction.
-  const mine = `/api/v2/chats/config/user-compaction-thresholds/${model.id}`;
-  await world.owner.put(mine, { threshold_percent: 99 });
+  const ownThreshold = `/api/v2/chats/config/user-compaction-thresholds/${model.id}`;
+  await world.owner.put(ownThreshold, { threshold_percent: 99 });
   await sendMessage(world, chat.id, "fifth");
   const refused = await nextCall();
   expect(isSummary(refused)).toBe(false);
@@ -99,7 +99,7 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model an
   await follower.until(({ events }) => events.some(({ type }) => type === "error"));
   expect(world.upstream.calls.filter(isSummary)).toHaveLength(3);
 
-  await world.owner.put(mine, { threshold_percent: 100 });
+  await world.owner.put(ownThreshold, { threshold_percent: 100 });
   await sendMessage(world, chat.id, "sixth");
   const last = await nextCall();
   expect(isSummary(last)).toBe(false);

@@ -99,9 +99,9 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   await owner.post(`${path}/interrupt`);
   await follower.until(isWaiting);
   await sendMessage(world, chat.id, "fourth");
-  const whole = await nextCall();
-  expect([isSummary(whole), rolesIn(whole)]).toEqual([false, "system user assistant user"]);
-  finish(whole, "done");
+  const fullCall = await nextCall();
+  expect([isSummary(fullCall), rolesIn(fullCall)]).toEqual([false, "system user assistant user"]);
+  finish(fullCall, "done");
   await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: done");
 
   const { audit_logs } = await owner.get<{ audit_logs: AuditLog[] }>(
@@ -139,9 +139,9 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
     expect.stringContaining("nothing to clear"),
   ]);
   expect(follower.history).toEqual(["user: The password is swordfish.", "assistant: tool-call", "tool: tool-result"]);
-  const shown = await listMessages(owner, chat.id);
-  expect(shown.map(formatMessage)).toEqual(follower.history);
-  expect(shown[1]?.content).toMatchObject([{ tool_name: "chat_cleared" }]);
+  const messages = await listMessages(owner, chat.id);
+  expect(messages.map(formatMessage)).toEqual(follower.history);
+  expect(messages[1]?.content).toMatchObject([{ tool_name: "chat_cleared" }]);
 
   await sendMessage(world, chat.id, "Who are you?");
   const second = await nextCall();
@@ -176,7 +176,7 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
   const copied = await nextCall();
   expect(toRequestText(copied)).not.toContain("swordfish");
   finish(copied, "yes");
-  await owner.patch(`${path}/messages/${shown[0]?.id}`, { content: toTextContent("The password is marlin.") });
+  await owner.patch(`${path}/messages/${messages[0]?.id}`, { content: toTextContent("The password is marlin.") });
   const edited = await nextCall();
   expect([rolesIn(edited), toRequestText(edited).includes("marlin")]).toEqual(["user", true]);
   finish(edited, "noted");

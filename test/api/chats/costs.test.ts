@@ -91,9 +91,9 @@ test("[SP-3] the cost of a chat includes its sub-chats, and is the same from eac
   using own = await Follower.open(owner, child);
   await own.until(({ status }) => status === "waiting");
   const sums = { total_cost_micros: 3 * CALL_COST, request_count: 3, unpriced_request_count: 0 };
-  const whole = await getCost(owner, id);
-  expect(whole).toMatchObject({ chat_id: id, ...sums });
-  expect(whole.turns).toMatchObject([{ cost_micros: 2 * CALL_COST, request_count: 2 }]);
+  const treeCost = await getCost(owner, id);
+  expect(treeCost).toMatchObject({ chat_id: id, ...sums });
+  expect(treeCost.turns).toMatchObject([{ cost_micros: 2 * CALL_COST, request_count: 2 }]);
   expect(await getCost(owner, child)).toMatchObject({ chat_id: child, ...sums, turns: [{ cost_micros: CALL_COST }] });
 });
 
@@ -247,8 +247,8 @@ testInside(
     await follower.until(({ status }) => status === "waiting");
     const cost = await until(async () => {
       clock.advance(5_000);
-      const found = await getCost(owner, id);
-      return found.request_count === 1 && found;
+      const cost = await getCost(owner, id);
+      return cost.request_count === 1 && cost;
     });
     expect(cost.output_tokens).toBe(16_384);
   },

@@ -190,18 +190,24 @@ testInside(
 testInside(
   "[RM-5] records are bounded: long texts, long histories, deep JSON, and the number of steps",
   async () => {
-    const long = "word ".repeat(200_000);
+    const longText = "word ".repeat(200_000);
     const deep = JSON.parse(`${'{"a":'.repeat(400)}1${"}".repeat(400)}`);
-    const wide = Array.from({ length: 20_000 }, (_, index) => ({
+    const manyMessages = Array.from({ length: 20_000 }, (_, index) => ({
       role: "user",
-      content: [{ type: "text", text: `${index} ${long.slice(0, 500)}` }],
+      content: [{ type: "text", text: `${index} ${longText.slice(0, 500)}` }],
     }));
-    for (const value of [long, deep, wide, { messages: wide, text: long }, Array(50).fill(Array(50).fill(long))]) {
+    for (const value of [
+      longText,
+      deep,
+      manyMessages,
+      { messages: manyMessages, text: longText },
+      Array(50).fill(Array(50).fill(longText)),
+    ]) {
       expect(Buffer.byteLength(JSON.stringify(toRecordable(value)))).toBeLessThanOrEqual(MAX_RECORD_BYTES);
     }
-    const shown = toRecordable({ messages: wide }) as { messages: unknown[] };
-    expect(JSON.stringify(shown.messages[0])).toContain('"0 word');
-    expect(JSON.stringify(shown.messages.at(-1))).toContain('"19999 word');
+    const recorded = toRecordable({ messages: manyMessages }) as { messages: unknown[] };
+    expect(JSON.stringify(recorded.messages[0])).toContain('"0 word');
+    expect(JSON.stringify(recorded.messages.at(-1))).toContain('"19999 word');
     await using world = await openChatWorld(FORCED);
     const { id } = await createChat(world, "loop");
     using follower = await Follower.open(world.owner, id);

@@ -62,8 +62,8 @@ testNeeding(
     // Programs that the agent starts appear on the desktop.
     next.callTool("three", "execute", { command: "echo $DISPLAY" }).finish("tool_calls");
     const last = await family.call("look at the screen");
-    const shown = last.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : [])).at(-1);
-    expect(shown?.result).toMatchObject({ output: expect.stringMatching(/^:\d+\n$/) });
+    const toolResult = last.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : [])).at(-1);
+    expect(toolResult?.result).toMatchObject({ output: expect.stringMatching(/^:\d+\n$/) });
     last.finish();
     agent.next.finish();
   },

@@ -44,8 +44,8 @@ test("[EF-2] [EF-3] a queued message keeps its model and effort for its turn; a 
   const choice = { model_config_id: other.id, reasoning_effort: "low" };
   await sendMessage(world, chat.id, "second", choice);
   await sendMessage(world, chat.id, "third");
-  const shown = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
-  expect(shown).toMatchObject({ last_model_config_id: model.id, last_reasoning_effort: "high" });
+  const readChat = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+  expect(readChat).toMatchObject({ last_model_config_id: model.id, last_reasoning_effort: "high" });
   first.say({ text: "one" }, { finish: "stop" }).end();
   const second = await world.upstream.next();
   expect(second.body).toMatchObject({ model: "other", reasoning_effort: "low" });

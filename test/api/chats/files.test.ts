@@ -172,8 +172,8 @@ describe("in messages", () => {
     const { organization_id, owner } = world;
     const other = await seedUser(world.server, { organization_id });
     const theirs = await uploadFile(world, "x", { token: other.token });
-    const mine = await uploadFile(world, "x");
-    const chat = await createChat(world, "one", { content: [file(mine)] });
+    const ownFile = await uploadFile(world, "x");
+    const chat = await createChat(world, "one", { content: [file(ownFile)] });
     const fresh = await uploadFile(world, "y");
     const getRejection = async (content: unknown[], id?: string) => {
       const [path, body] = id
@@ -185,7 +185,7 @@ describe("in messages", () => {
     };
     expect(await getRejection([file(crypto.randomUUID())])).toEqual([400, "content.0.file_id"]);
     expect(await getRejection([...toTextContent("a"), file(theirs)])).toEqual([400, "content.1.file_id"]);
-    expect(await getRejection([file(mine)])).toEqual([400, "content.0.file_id"]);
+    expect(await getRejection([file(ownFile)])).toEqual([400, "content.0.file_id"]);
     expect(await getRejection([file("word")])).toEqual([400, "content.0.file_id"]);
     expect(await getRejection([{ type: "file" }])).toEqual([400, "content.0.file_id"]);
     // The error names the first invalid part.
@@ -195,12 +195,12 @@ describe("in messages", () => {
     const { context } = world.server;
     expect((await context?.store.get(findChatFile({ id: fresh })))?.chat).toBeNull();
     // Its own chat may reference it again.
-    expect((await owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, { content: [file(mine)] })).status).toBe(
+    expect((await owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, { content: [file(ownFile)] })).status).toBe(
       200,
     );
     // Only users who can see the chat can read its files.
     const reader = new Client(world.server.url, other.token);
-    expect((await reader.fetch("GET", `/api/v2/chats/files/${mine}`)).status).toBe(404);
+    expect((await reader.fetch("GET", `/api/v2/chats/files/${ownFile}`)).status).toBe(404);
     expect((await owner.fetch("GET", `/api/v2/chats/files/${theirs}`)).status).toBe(404);
   });
 
@@ -317,10 +317,10 @@ test("[FL-7] files without a message are deleted after thirty days, and their by
   let now = Date.now();
   const keeper = fileKeeper({ store, blobs, clock: { now: () => now } });
   const orphan = await uploadFile(world, "unused");
-  const kept = await uploadFile(world, "used in a chat");
-  await createChat(world, "x", { content: [file(kept)] });
+  const usedFile = await uploadFile(world, "used in a chat");
+  await createChat(world, "x", { content: [file(usedFile)] });
   const findBlobPath = async (id: string) => blobs.getPath((await store.get(findChatFile({ id })))?.hash as string);
-  const [orphanPath, keptPath] = [await findBlobPath(orphan), await findBlobPath(kept)];
+  const [orphanPath, keptPath] = [await findBlobPath(orphan), await findBlobPath(usedFile)];
   const sweepIn = async (ms: number) => {
     now += ms;
     keeper.sweep();
@@ -334,5 +334,5 @@ test("[FL-7] files without a message are deleted after thirty days, and their by
   // Recent bytes may belong to a row that is being written, so they are removed one sweep later.
   await sweepIn(DAY);
   expect([existsSync(orphanPath), existsSync(keptPath)]).toEqual([false, true]);
-  expect(await store.get(findChatFile({ id: kept }))).toBeDefined();
+  expect(await store.get(findChatFile({ id: usedFile }))).toBeDefined();
 });

@@ -304,8 +304,8 @@ describe.each([...ROWS])("$name", (row) => {
     if (row.kind === "openai-compat") await call.gone;
     else call.say({ finish: "stop", usage: { input: 100, output: 9_000 } }).end();
     const cost = await until(async () => {
-      const found = await world.owner.get<ChatCost>(`/api/v2/chats/${id}/cost`);
-      return found.request_count > 0 && found;
+      const cost = await world.owner.get<ChatCost>(`/api/v2/chats/${id}/cost`);
+      return cost.request_count > 0 && cost;
     });
     if (row.kind === "openai-compat") expect(cost.output_tokens).toBeLessThan(10);
     else expect(cost.output_tokens).toBe(9_000);
@@ -332,8 +332,8 @@ const pictureIn = ({ kind }: Row, body: Json): Row["picture"] | "nowhere it shou
   }
   const at = messages.findLastIndex(({ role }) => role === "tool");
   const behind = messages.slice(at + 1).find(({ role }) => role === "user");
-  const shown = ((behind?.content ?? []) as Json[]).filter(({ type }) => type === "image_url");
-  return behind?.role === "user" && shown.length === 2 && !has(messages[at])
+  const images = ((behind?.content ?? []) as Json[]).filter(({ type }) => type === "image_url");
+  return behind?.role === "user" && images.length === 2 && !has(messages[at])
     ? "behind the result"
     : "nowhere it should be";
 };

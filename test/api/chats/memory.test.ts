@@ -31,7 +31,7 @@ testInsideSingle(
     for (const name of ["a", "b", "c"]) chats.push(await createChat(world, `${name} ${LARGE}`));
     const first = await models.next();
     await until(() => share.waiting === 2);
-    const others = [await createChat(world, "small"), await createChat(bob, `bob ${LARGE}`)];
+    const otherChats = [await createChat(world, "small"), await createChat(bob, `bob ${LARGE}`)];
     const calls = [await models.next(), await models.next()];
     expect(calls.map(({ prompt }) => prompt.slice(0, 5)).toSorted()).toEqual(["bob x", "small"]);
     expect(models.calls).toHaveLength(3);
@@ -41,9 +41,9 @@ testInsideSingle(
     (await models.next()).say("done").finish();
     (await models.next()).say("done").finish();
     expect(models.calls).toHaveLength(5);
-    for (const chat of [...chats, others[0] as Chat])
+    for (const chat of [...chats, otherChats[0] as Chat])
       await until(async () => (await readStatus(world, chat)) === "waiting");
-    await until(async () => (await readStatus(bob, others[1] as Chat)) === "waiting");
+    await until(async () => (await readStatus(bob, otherChats[1] as Chat)) === "waiting");
     await until(() => share.used === 0);
   },
 );

@@ -1,4 +1,4 @@
-// Turns of people who may not begin one anymore: they stop with a reason, and what is queued stays queued.
+// Turns of people who may not start turns any more: they stop with a reason, and queued messages stay queued.
 import { expect, test } from "bun:test";
 import { findChat } from "#db/chats/chats.ts";
 import { listQueued } from "#db/chats/messages.ts";

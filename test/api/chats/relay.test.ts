@@ -7,7 +7,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 
 const createWorld = (messages: (WebSocketMessage | undefined)[]) => {
   const texts: string[] = [];
-  const over = Promise.withResolvers<void>();
+  const finished = Promise.withResolvers<void>();
   const requested = { count: 0 };
   const client = { full: false, waiting: 0 };
   const frames = {
@@ -31,17 +31,17 @@ const createWorld = (messages: (WebSocketMessage | undefined)[]) => {
     },
     close: (code: number, reason: string) => {
       texts.push(`${code} ${reason}`);
-      over.resolve();
+      finished.resolve();
     },
     closeSlow: () => {
       texts.push("too slow");
-      over.resolve();
+      finished.resolve();
     },
   };
   const clock = new ManualClock();
   const relay = new Relay(clock, frames as unknown as WebSocketFrames);
   const runRelay = () => relay.run(socket as unknown as Socket, (one) => (one.kind === "text" ? one.text : undefined));
-  return { said: texts, over: over.promise, asked: requested, client, clock, relay, run: runRelay };
+  return { said: texts, over: finished.promise, asked: requested, client, clock, relay, run: runRelay };
 };
 
 const text = (words: string): WebSocketMessage => ({ kind: "text", text: words });

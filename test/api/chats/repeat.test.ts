@@ -50,6 +50,6 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
   expect([(await copy("a")).status, (await copy("a")).status, (await copy("b")).status]).toEqual([201, 201, 409]);
   const other = await createChat(world, "hello");
   expect(other.id).not.toBe(id);
-  const long = { "Idempotency-Key": "x".repeat(129) };
-  expect((await owner.fetch("POST", "/api/v2/chats", body, { headers: long })).status).toBe(400);
+  const longKey = { "Idempotency-Key": "x".repeat(129) };
+  expect((await owner.fetch("POST", "/api/v2/chats", body, { headers: longKey })).status).toBe(400);
 });

@@ -127,7 +127,7 @@ testInsideSingle(
     const root = await createAnsweredChat(world, "mangoes", { content: [{ type: "file", file_id: file }] });
     const child = await createAnsweredChat(world, "papayas");
     await store.commit([updateChat(child, { parent_chat_id: root, root_chat_id: root })]);
-    const kept = await createAnsweredChat(world, "mangoes as well");
+    const keptChat = await createAnsweredChat(world, "mangoes as well");
     const key = (await store.get(findChatAccessRow({ id: root })))?.key as number;
     const first = 1_000_000;
     const text = JSON.stringify([{ type: "text", text: "word" }]);
@@ -200,7 +200,7 @@ testInsideSingle(
     };
     expect(await countMatches("message_search", "word")).toBe(0);
     expect(await countMatches("title_search", "mangoes")).toBe(1);
-    expect(getArchived(await look(kept))).toBe(false);
+    expect(getArchived(await look(keptChat))).toBe(false);
     expect(await store.get(findChatFile({ id: file }))).toBeUndefined();
     expect((await (await admin()).fetch("PATCH", `/api/v2/chats/${root}`, { title: "again" })).status).toBe(404);
   },
@@ -237,7 +237,7 @@ testInsideSingle("[RT-4] an interrupted deletion continues with the next run and
   await using services = await openAged();
   const { world, store, pass, look, set, count } = services;
   const id = await createAnsweredChat(world, "cut");
-  const kept = await createAnsweredChat(world, "kept");
+  const keptChat = await createAnsweredChat(world, "kept");
   await sendMessage(world, id, "more");
   (await world.models.next()).finish();
   using follower = await Follower.open(world.owner, id);
@@ -256,7 +256,7 @@ testInsideSingle("[RT-4] an interrupted deletion continues with the next run and
   await pass(SWEEP_INTERVAL_MS);
   expect(await look(id)).toBe(404);
   expect(await count("messages")).toBe(2);
-  expect(getArchived(await look(kept))).toBe(false);
+  expect(getArchived(await look(keptChat))).toBe(false);
 });
 
 testInside(

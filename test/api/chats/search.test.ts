@@ -22,11 +22,11 @@ import { getContext, getOwnerContext, seedUser } from "#test/support/seed.ts";
 const quoteQuery = (text: string) => `search:"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
 const find = async (client: Client, text: string, more = ""): Promise<string[]> => {
   const q = encodeURIComponent(`${quoteQuery(text)} ${more}`);
-  const found = (await client.get<Chat[]>(`/api/v2/chats?q=${q}`)).map(({ id }) => id);
+  const ids = (await client.get<Chat[]>(`/api/v2/chats?q=${q}`)).map(({ id }) => id);
   // Paged results, which use another query, are the same.
   const first = await client.get<Chat[]>(`/api/v2/chats?limit=1&q=${q}`);
-  expect(first.map(({ id }) => id)).toEqual(found.slice(0, 1));
-  return found;
+  expect(first.map(({ id }) => id)).toEqual(ids.slice(0, 1));
+  return ids;
 };
 const answer = async (world: ChatWorld, id: string, text: string) => {
   using follower = await Follower.open(world.owner, id);
@@ -50,7 +50,7 @@ test("[FS-1] a message is found as soon as it is acknowledged; an edit removes r
   });
   for (const gone of ["scheduler", "kangaroo", "hops"]) expect(await find(world.owner, gone)).toEqual([]);
   expect(await find(world.owner, "wombat")).toEqual([one.id]);
-  // The title is still the old one's.
+  // The title still comes from the replaced message.
   expect(await find(world.owner, "flaky")).toEqual([one.id]);
   await world.owner.patch(`/api/v2/chats/${one.id}`, { title: "About marsupials" });
   expect(await find(world.owner, "flaky")).toEqual([]);
@@ -206,14 +206,14 @@ const has = (document: readonly string[], words: readonly string[]): boolean =>
 const naive = (search: Search, body: string, split: Splitter): boolean => {
   const document = split(body);
   return search.some((terms) => {
-    const known = terms
+    const knownTerms = terms
       .map((term) => ({ ...term, words: split(term.texts.join(" ")) }))
       .filter((one) => one.words.length > 0);
-    const wanted = known.filter(({ minus }) => !minus);
-    const unwanted = known.filter(({ minus }) => minus);
+    const wantedTerms = knownTerms.filter(({ minus }) => !minus);
+    const unwanted = knownTerms.filter(({ minus }) => minus);
     return (
-      wanted.length > 0 &&
-      wanted.every(({ words }) => has(document, words)) &&
+      wantedTerms.length > 0 &&
+      wantedTerms.every(({ words }) => has(document, words)) &&
       !unwanted.some(({ words }) => has(document, words))
     );
   });
@@ -318,7 +318,7 @@ test("[FS-8] wildcards in a title are ordinary characters", async () => {
   expect(await titles("title:done_now")).toEqual(["100% done_now"]);
 });
 
-/** More chats than are looked into one by one, and words that are in all of them, in the oldest alone, in other users' alone, in few. */
+/** More chats than a search checks one by one. Words occur in all of them, only in the oldest, only in other users' chats, or in few. */
 const seedMany = async (world: ChatWorld) => {
   const { store } = getContext(world.server);
   const outsider = await seedUser(world.server);
@@ -404,38 +404,38 @@ test(
     const expected = await seedMany(world);
     const { store } = getContext(world.server);
     for (const word of ["", "everywhere", "longago", "third", "seldom", "elsewhere", "nowhere"]) {
-      const wanted = expected(word);
+      const expectedIds = expected(word);
       const q = word === "" ? "" : `q=search:${word}&`;
       const page = async (more: string) =>
         (await world.owner.get<Chat[]>(`/api/v2/chats?${q}${more}`)).map(({ id }) => id);
-      expect([word, await page("limit=1000")]).toEqual([word, wanted]);
+      expect([word, await page("limit=1000")]).toEqual([word, expectedIds]);
       const followed: string[] = [];
       for (;;) {
         const last = followed.at(-1);
         const next = await page(last === undefined ? "" : `after_id=${last}`);
         if (next.length === 0) break;
-        expect([word, next]).toEqual([word, wanted.slice(followed.length, followed.length + 50)]);
+        expect([word, next]).toEqual([word, expectedIds.slice(followed.length, followed.length + 50)]);
         followed.push(...next);
       }
-      expect([word, followed]).toEqual([word, wanted]);
+      expect([word, followed]).toEqual([word, expectedIds]);
       for (const offset of [1, 40, 299]) {
         expect([word, offset, await page(`limit=60&offset=${offset}`)]).toEqual([
           word,
           offset,
-          wanted.slice(offset, offset + 60),
+          expectedIds.slice(offset, offset + 60),
         ]);
       }
-      // Both ways of a search that has many hits.
+      // Both query plans of a search with many hits.
       if (word === "") continue;
       const search = toMatching([{ wanted: [word], unwanted: [] }]);
       const filter = createFilter(world.user_id);
-      expect(await store.scan(searchAllHits(filter, search, { limit: 1_000, offset: 0 }))).toEqual(wanted);
+      expect(await store.scan(searchAllHits(filter, search, { limit: 1_000, offset: 0 }))).toEqual(expectedIds);
       const all = expected("");
       const matching = new Set(await store.scan(listMatching(all, search)));
-      expect(all.filter((id) => matching.has(id))).toEqual(wanted);
+      expect(all.filter((id) => matching.has(id))).toEqual(expectedIds);
       const few = await store.scan(searchFewHits(filter, search, { limit: 1_000, offset: 0 }));
       const [hits = 0] = await store.scan(countHits(search, 5_000));
-      expect([word, few]).toEqual([word, hits > 2_000 ? [null] : wanted]);
+      expect([word, few]).toEqual([word, hits > 2_000 ? [null] : expectedIds]);
     }
   },
   scaleTimeout(180_000),
@@ -458,7 +458,7 @@ testSingleServer("sqlite")(
       list: pages.map((page) => explainQuery(listPage(filter, page))),
       few: pages.map((page) => explainQuery(searchFewHits(filter, search, page))),
       all: pages.map((page) => explainQuery(searchAllHits(filter, search, page))),
-      // What is named `chats` in it are the chats that were asked for.
+      // In the query plan, `chats` also names the list of requested chats.
       matching: [explainQuery(listMatching(["a", "b"], search)).filter((step) => step !== "SCAN chats")],
       views: [explainQuery(listChatViews(["a"])), explainQuery(listChildViews(["a"]))],
       start: [explainQuery(listBusyChats({}, ALL_ROWS)), explainQuery(listBusyChats({}, new OwnRows([1, 2])))],
@@ -467,7 +467,7 @@ testSingleServer("sqlite")(
       const scans = steps.flat().filter((step) => /^SCAN (chats|sub|root|users|m|u|w|a|s|chat_\w+)\b/.test(step));
       expect([name, scans]).toEqual([name, []]);
     }
-    // The list comes in the order of its index; what is sorted is no more than the page. Few hits are looked up by their keys.
+    // The list is read in index order, and at most one page is sorted. If there are few hits, they are looked up by key.
     for (const steps of plans.list) expect(steps.filter((step) => step.includes("INDEX chats_owner")).length).toBe(1);
     for (const steps of [...plans.list, ...plans.all])
       expect(steps.filter((step) => step.includes("TEMP B-TREE")).length).toBeLessThan(2);

@@ -136,7 +136,7 @@ test("[CS-3] shared chats are listed under source:shared_with_me, with search, c
   const first = await createChat(world, "apples and pears");
   const second = await createChat(world, "bananas");
   await createChat(world, "private apples");
-  const own = await createChat({ owner: bob.client, organization_id: bob.organization_id }, "bob's apples");
+  const bobsChat = await createChat({ owner: bob.client, organization_id: bob.organization_id }, "bob's apples");
   await share(world, first.id, { [bob.user_id]: "read" });
   await share(world, second.id, {}, { [world.organization_id]: "read" });
   await world.owner.patch(toChatPath(first.id), { pin_order: 1 });
@@ -144,19 +144,19 @@ test("[CS-3] shared chats are listed under source:shared_with_me, with search, c
   for (const [client, id] of [
     [world.owner, first.id],
     [world.owner, second.id],
-    [bob.client, own.id],
+    [bob.client, bobsChat.id],
   ] as const) {
     using follower = await Follower.open(client, id);
     await follower.until(({ status }) => status === "waiting");
   }
   expect((await listChats(bob.client, "shared_with_me")).sort()).toEqual([first.id, second.id].sort());
   expect((await listChats(bob.client, "created_by_me,shared_with_me")).sort()).toEqual(
-    [first.id, second.id, own.id].sort(),
+    [first.id, second.id, bobsChat.id].sort(),
   );
-  expect(await listChats(bob.client, "created_by_me")).toEqual([own.id]);
+  expect(await listChats(bob.client, "created_by_me")).toEqual([bobsChat.id]);
   expect(await listChats(bob.client, "shared_with_me search:apple")).toEqual([first.id]);
   expect((await listChats(bob.client, "created_by_me,shared_with_me search:apples")).sort()).toEqual(
-    [first.id, own.id].sort(),
+    [first.id, bobsChat.id].sort(),
   );
   const [top, next] = await listChats(bob.client, "shared_with_me");
   const behind = await bob.client.get<Chat[]>(`/api/v2/chats?q=source:shared_with_me&after_id=${top}`);

@@ -229,10 +229,10 @@ test("[TT-5] only the valid part of an answer is used", () => {
   expect(toFallbackTitle([{ type: "text", text: "one two three four five six seven" }])).toBe(
     "one two three four five six…",
   );
-  const long = Array.from({ length: 50 }, (_, index) => ({
+  const longMessages = Array.from({ length: 50 }, (_, index) => ({
     role: index % 2 ? "assistant" : "user",
     content: [{ type: "text" as const, text: `${index} ${"y".repeat(3_000)}` }],
   }));
-  expect(formatTranscript(long).length).toBeLessThan(6_100);
-  expect(formatTranscript(long)).toContain("assistant: 49");
+  expect(formatTranscript(longMessages).length).toBeLessThan(6_100);
+  expect(formatTranscript(longMessages)).toContain("assistant: 49");
 });

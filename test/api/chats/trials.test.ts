@@ -48,8 +48,8 @@ const openTrialWorld = async (more: Record<string, unknown> = {}) => {
     /** Returns the trial once it has this status. */
     become: (trial: Trial, status: Trial["status"]): Promise<Trial> =>
       until(async () => {
-        const found = await read(trial);
-        return found.status === status && found;
+        const current = await read(trial);
+        return current.status === status && current;
       }),
     wayStates: async (trial: Trial): Promise<string[]> => (await read(trial)).ways.map(({ status }) => status),
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
@@ -106,8 +106,8 @@ testInside(
 
     const keeping = await admin.post<Trial>(`${path}/${created.id}/keep`, { way: 2 });
     expect(keeping).toMatchObject({ status: "keeping", kept_way: 2 });
-    const kept = await world.become(created, "kept");
-    expect(kept.ways.map(({ deleted, error }) => ({ deleted, error }))).toEqual([
+    const keptTrial = await world.become(created, "kept");
+    expect(keptTrial.ways.map(({ deleted, error }) => ({ deleted, error }))).toEqual([
       { deleted: true, error: "" },
       { deleted: true, error: "" },
     ]);
@@ -173,11 +173,11 @@ testInside(
     const echo = await createWorkspace(admin, (await makeTemplate(admin, JSON.stringify(ECHO))).id, "echo");
     await awaitBuild(admin, echo.id);
     const away = await createChat(speaker, "away", { workspace_id: echo.id });
-    const late = await models.next();
+    const lateCall = await models.next();
     expect(await getRejection(body, `/api/v2/chats/${away.id}/trials`)).toStartWith(
       "409: Ways cannot be tried in this workspace. Snapshots are not available for this template",
     );
-    late.finish();
+    lateCall.finish();
     const outsider = new Client(
       server.url,
       (await seedUser(server, { organization_id: speaker.organization_id })).token,
@@ -242,8 +242,8 @@ testInside(
     await admin.patch(`/api/v2/chats/${chat.id}`, { archived: true });
     expect((await admin.fetch("DELETE", `/api/v2/chats/${chat.id}`)).status).toBe(204);
     await until(async () => {
-      const found = await admin.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces/trash");
-      const trashed = new Set(found.workspaces.map((one) => one.id));
+      const trash = await admin.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces/trash");
+      const trashed = new Set(trash.workspaces.map((one) => one.id));
       return last.ways.every(({ workspace_id }) => trashed.has(workspace_id));
     });
   },

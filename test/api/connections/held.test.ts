@@ -44,22 +44,22 @@ test("[CG-1] a terminal is open while a client is attached, and records the user
 });
 
 test("[CG-3] one browser's requests are one visit; an anonymous visitor's is another, and a refused request is none", async () => {
-  const mine = { token: world.token, headers: { "user-agent": "Browser/1" } };
-  for (const rest of ["/", "/a", "/b"]) await (await world.get(world.path("web", rest), mine)).text();
+  const request = { token: world.token, headers: { "user-agent": "Browser/1" } };
+  for (const rest of ["/", "/a", "/b"]) await (await world.get(world.path("web", rest), request)).text();
   const strange = { headers: { "user-agent": "Stranger/1" } };
   for (const rest of ["/", "/c"]) await (await world.get(world.path("web", rest), strange)).text();
-  await (await world.get(world.path("none"), mine)).text();
+  await (await world.get(world.path("none"), request)).text();
   // Another node than the called one may still have to write it.
-  const found = await until(async () => {
+  const entries = await until(async () => {
     const noted = await list("type:workspace_app");
     return noted.length > 1 && noted;
   });
-  expect(found.map(({ user, user_agent, target }) => [user?.username, user_agent, target]).reverse()).toEqual([
+  expect(entries.map(({ user, user_agent, target }) => [user?.username, user_agent, target]).reverse()).toEqual([
     ["ada", "Browser/1", "web"],
     [undefined, "Stranger/1", "web"],
   ]);
-  expect(found.at(-1)?.web_info).toMatchObject({ slug_or_port: "web", user: { username: "ada" }, status_code: 200 });
-  await (await world.get(world.path(String(world.app.port)), mine)).text();
+  expect(entries.at(-1)?.web_info).toMatchObject({ slug_or_port: "web", user: { username: "ada" }, status_code: 200 });
+  await (await world.get(world.path(String(world.app.port)), request)).text();
   const [port] = await until(async () => {
     const noted = await list("type:port_forwarding");
     return noted.length > 0 && noted;

@@ -163,8 +163,8 @@ test("[CG-7] finds by type, state, people, workspace, connection and time, and r
   expect(await Promise.all([`connected_after:"${before}"`, `connected_before:"${before}"`].map(countFound))).toEqual([
     2, 0,
   ]);
-  const wrong = "cake:1 status:maybe workspace_id:7 connected_after:monday";
-  const answer = await admin.fetch("GET", `/api/v2/connectionlog?${new URLSearchParams({ q: wrong })}`);
+  const invalidQuery = "cake:1 status:maybe workspace_id:7 connected_after:monday";
+  const answer = await admin.fetch("GET", `/api/v2/connectionlog?${new URLSearchParams({ q: invalidQuery })}`);
   const { validations } = (await answer.json()) as { validations: { field: string }[] };
   expect([answer.status, validations.map(({ field }) => field).sort()]).toEqual([
     400,

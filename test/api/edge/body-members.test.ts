@@ -20,12 +20,12 @@ type Spot = { operation: Operation; way: (string | number)[]; schema: Schema };
 
 const listSpots = (operation: Operation, schema: Schema | undefined, way: (string | number)[] = []): Spot[] => {
   if (!schema) return [];
-  const here = schema.type === "object" ? [{ operation, way, schema }] : [];
+  const ownSchemas = schema.type === "object" ? [{ operation, way, schema }] : [];
   const members = Object.entries(schema.properties ?? {}).flatMap(([name, of]) =>
     listSpots(operation, of, [...way, name]),
   );
   const variants = (schema.anyOf ?? []).flatMap((one) => listSpots(operation, one, way));
-  return [...here, ...members, ...variants, ...listSpots(operation, schema.items, [...way, 0])];
+  return [...ownSchemas, ...members, ...variants, ...listSpots(operation, schema.items, [...way, 0])];
 };
 
 const spots = operations.flatMap((operation) => listSpots(operation, operation.body));
@@ -107,8 +107,8 @@ const uuids = optional.filter(({ schema }) => schema.format === "uuid");
 
 describe("the zero UUID is treated as omitted", () => {
   test("[HT-29] the document marks the members for which the zero UUID has another meaning, and only those", () => {
-    const own = uuids.filter(({ schema }) => "x-zero" in schema);
-    expect(own.map(({ operation, name }) => `${operation.name} ${name}`)).toEqual([
+    const zeroUuids = uuids.filter(({ schema }) => "x-zero" in schema);
+    expect(zeroUuids.map(({ operation, name }) => `${operation.name} ${name}`)).toEqual([
       "PATCH /api/v2/chats/{chat} workspace_id",
     ]);
   });

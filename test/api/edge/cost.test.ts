@@ -36,7 +36,7 @@ const longestWait = async (send: () => Promise<unknown>): Promise<number> => {
 const longestWaitDuring = async (work: Promise<unknown>): Promise<number> => {
   let isOver = false;
   let longest = 0;
-  const done = work.finally(() => {
+  const finished = work.finally(() => {
     isOver = true;
   });
   while (!isOver) {
@@ -44,7 +44,7 @@ const longestWaitDuring = async (work: Promise<unknown>): Promise<number> => {
     await (await fetch(new URL("/healthz", serve.url))).text();
     longest = Math.max(longest, performance.now() - began);
   }
-  await done;
+  await finished;
   return longest;
 };
 
@@ -96,7 +96,7 @@ test("[HT-6] the error names only the first of a hundred thousand invalid list e
 });
 
 test("[HT-6] requests with a megabyte in each text field of every route are answered, and other requests do not wait long", async () => {
-  const long = "x".repeat(1_000_000);
+  const longText = "x".repeat(1_000_000);
   const texts = (schema: Schema): string[] =>
     Object.entries(schema.properties ?? {}).flatMap(([name, of]) => (of.type === "string" ? [name] : []));
   for (const operation of listOperations(await fetchDocument(serve.url))) {
@@ -107,7 +107,7 @@ test("[HT-6] requests with a megabyte in each text field of every route are answ
         .map(({ name, schema }) => [name, String(exampleValue(schema))]),
     );
     for (const field of texts(operation.body)) {
-      const body = { ...(exampleValue(operation.body) as object), [field]: long };
+      const body = { ...(exampleValue(operation.body) as object), [field]: longText };
       let status = 0;
       const longest = await longestWait(async () => {
         const response = await admin.fetch(operation.method, fillPath(operation, path), body);
@@ -138,8 +138,8 @@ describe("the check before parsing", () => {
   });
 
   test("[HT-6] one member or one level too many is refused", () => {
-    const over = JSON.stringify({ filler, map: JSON.parse(members(MAX_MEMBERS + 1)) });
-    expect(tooCostly(bytes(over))).toContain("members");
+    const overLimit = JSON.stringify({ filler, map: JSON.parse(members(MAX_MEMBERS + 1)) });
+    expect(tooCostly(bytes(overLimit))).toContain("members");
     const nestArrays = (levels: number): string =>
       `{"filler":"${filler}","a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
     expect(tooCostly(bytes(nestArrays(MAX_DEPTH - 1)))).toBeUndefined();
@@ -160,7 +160,7 @@ test("[HT-6] a deeply nested body is refused, from anonymous clients and members
   }
 });
 
-test("[HT-6] a body in chunks of one byte is refused after a thousand of them, one in larger chunks is taken", async () => {
+test("[HT-6] a body in chunks of one byte is refused after a thousand of them, and one in larger chunks is accepted", async () => {
   const sendRaw = async (body: string): Promise<string> => {
     const socket = connect(Number(serve.url.port), serve.url.hostname);
     const head = `POST /api/v2/users/login HTTP/1.1\r\nHost: ${serve.url.host}\r\nConnection: close\r\n`;

@@ -65,7 +65,7 @@ test.each([64, 256, 1024])(
 
 testNeeding(
   [needs.openssl],
-  "[HT-34] over TLS connections that say nothing are closed, and others get in",
+  "[HT-34] over TLS, silent connections are closed, and other clients can connect",
   async () => {
     using directory = tempDirectory();
     const { cert, key } = await makeCertificate(directory.path, "here");

@@ -86,8 +86,9 @@ test("[HT-40] examples for workspaces work as sent", async () => {
     "PATCH /workspaces/{workspace}/acl",
     "POST /workspaces/{workspace}/restart",
   ];
-  const found: string[] = [];
-  for (const operation of ran) found.push(...(await describeRejection(operation, await send(admin, operation, path))));
+  const problems: string[] = [];
+  for (const operation of ran)
+    problems.push(...(await describeRejection(operation, await send(admin, operation, path))));
   await awaitWorkspace(
     admin,
     id,
@@ -101,26 +102,26 @@ test("[HT-40] examples for workspaces work as sent", async () => {
     "PUT /workspaces/{workspace}/dormant",
   ];
   for (const operation of later)
-    found.push(...(await describeRejection(operation, await send(admin, operation, path))));
+    problems.push(...(await describeRejection(operation, await send(admin, operation, path))));
   const ben = (await (await send(admin, "POST /users")).json()) as { id: string };
   const members = "POST /organizations/{organization}/members/{user}/workspaces";
-  found.push(
+  problems.push(
     ...(await describeRejection(members, await send(admin, members, { organization: "default", user: ben.id }))),
   );
-  expect(found).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test("[HT-40] examples for agents work as sent", async () => {
   const seeded = await seedAgent(server, { apps: [{ slug: "web" }] });
   const agent = new Client(server.url, seeded.agent_token);
-  const found: string[] = [];
+  const problems: string[] = [];
   for (const operation of [
     "POST /workspaceagents/me/log-source",
     "PATCH /workspaceagents/me/logs",
     "PATCH /workspaceagents/me/app-status",
   ])
-    found.push(...(await describeRejection(operation, await send(agent, operation))));
-  expect(found).toEqual([]);
+    problems.push(...(await describeRejection(operation, await send(agent, operation))));
+  expect(problems).toEqual([]);
 });
 
 test("[HT-40] examples of instance identities have the right form; only a cloud can sign one", async () => {
@@ -132,7 +133,7 @@ test("[HT-40] examples of instance identities have the right form; only a cloud 
 });
 
 test("[HT-40] examples for chats work as sent", async () => {
-  const found: string[] = [];
+  const problems: string[] = [];
   const created = await send(world.owner, "POST /chats");
   const { id } = (await created.json()) as { id: string };
   expect(created.status).toBe(201);
@@ -145,14 +146,14 @@ test("[HT-40] examples for chats work as sent", async () => {
     "PATCH /chats/{chat}/acl",
     "POST /chats/{chat}/fork",
   ])
-    found.push(...(await describeRejection(operation, await send(world.owner, operation, path))));
+    problems.push(...(await describeRejection(operation, await send(world.owner, operation, path))));
   const asking = await createChat(world, "one", { unsafe_dynamic_tools: [{ name: "ask", input_schema: {} }] });
   let call = await world.models.next();
   while (!JSON.stringify(call.request).includes('"ask"')) call = await world.models.next();
   call.callTool("call_1", "ask").finish("tool_calls");
   await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${asking.id}`)).status === "requires_action");
   const operation = "POST /chats/{chat}/tool-results";
-  found.push(...(await describeRejection(operation, await send(world.owner, operation, { chat: asking.id }))));
+  problems.push(...(await describeRejection(operation, await send(world.owner, operation, { chat: asking.id }))));
   const named: Answer = await world.owner.fetch(
     "POST",
     `/api/v2/chats/files?organization=${world.organization_id}`,
@@ -161,12 +162,12 @@ test("[HT-40] examples for chats work as sent", async () => {
       headers: { "content-type": "text/plain", "content-disposition": 'attachment; filename="notes.txt"' },
     },
   );
-  if (!named.ok) found.push(await named.text());
-  expect(found).toEqual([]);
+  if (!named.ok) problems.push(await named.text());
+  expect(problems).toEqual([]);
 });
 
 test("[HT-40] examples for settings work as sent", async () => {
-  const found: string[] = [];
+  const problems: string[] = [];
   const settings = listOperations(document).filter(
     ({ method, path, body }) =>
       method === "PUT" && body && /^\/api\/v2\/chats\/(config|usage-limits)\/?[^{]*$/.test(path),
@@ -196,8 +197,8 @@ test("[HT-40] examples for settings work as sent", async () => {
   ];
   const names = settings.map(({ name }) => name.replace("/api/v2", ""));
   for (const name of [...names, ...others])
-    found.push(...(await describeRejection(name, await send(admin, name, { organization: "default" }))));
-  expect(found).toEqual([]);
+    problems.push(...(await describeRejection(name, await send(admin, name, { organization: "default" }))));
+  expect(problems).toEqual([]);
 });
 
 test("[HT-40] a template is created with the example of a version after an archive is uploaded", async () => {
@@ -208,12 +209,12 @@ test("[HT-40] a template is created with the example of a version after an archi
   await followImport(admin, id);
   const built = await send(admin, "POST /organizations/{organization}/templates", path, { template_version_id: id });
   const { id: template } = (await built.json()) as { id: string };
-  const found: string[] = [];
+  const problems: string[] = [];
   for (const operation of [
     "PATCH /templates/{template}",
     "PATCH /templates/{template}/acl",
     "POST /templates/{template}/versions/archive",
   ])
-    found.push(...(await describeRejection(operation, await send(admin, operation, { template }))));
-  expect([version.status, built.status, found]).toEqual([201, 201, []]);
+    problems.push(...(await describeRejection(operation, await send(admin, operation, { template }))));
+  expect([version.status, built.status, problems]).toEqual([201, 201, []]);
 });

@@ -95,8 +95,8 @@ describe("paths", () => {
     const unknown = await get("localhost", "/api/v2/nothing");
     expect(unknown.status).toBe(404);
     expect(JSON.parse(unknown.body)).toEqual({ message: "Route not found." });
-    const wrong = await fetch(new URL("/api/v2/buildinfo", server.url), { method: "DELETE" });
-    expect(wrong.status).toBe(405);
-    expect(await wrong.json()).toEqual({ message: "Method not allowed.", detail: "This route takes GET." });
+    const wrongMethod = await fetch(new URL("/api/v2/buildinfo", server.url), { method: "DELETE" });
+    expect(wrongMethod.status).toBe(405);
+    expect(await wrongMethod.json()).toEqual({ message: "Method not allowed.", detail: "This route takes GET." });
   });
 });

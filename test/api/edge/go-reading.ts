@@ -37,12 +37,12 @@ export const findProblems = (value: unknown, schema: Schema | undefined, at = "$
     const shape = value as Record<string, unknown>;
     if ("valid" in shape && ("uuid" in shape || "time" in shape)) return [`${at} is {${Object.keys(shape)}}`];
     return Object.entries(shape).flatMap(([key, inner]) => {
-      const known = branches.map(({ properties }) => properties?.[key]).find((one) => one !== undefined);
+      const property = branches.map(({ properties }) => properties?.[key]).find((one) => one !== undefined);
       const other = branches
         .map(({ additionalProperties }) => additionalProperties)
         .find((one) => typeof one === "object");
-      const next = known ?? (typeof other === "object" ? other : undefined);
-      return findProblems(inner, next, `${at}.${key}`, known ? key : "");
+      const next = property ?? (typeof other === "object" ? other : undefined);
+      return findProblems(inner, next, `${at}.${key}`, property ? key : "");
     });
   }
   if (has(({ type }) => type === "array") && branches.length === 1) return [`${at} is not a list`];

@@ -81,8 +81,8 @@ describeInside("a strict parser", () => {
       type: "object",
       properties: { id: { type: "string", format: "uuid" }, apps: { type: "array" } },
     };
-    const wrong = { id: "", apps: null, created_at: "", parent_id: { uuid: "", valid: false }, timeout: 1.5 };
+    const wrongTypes = { id: "", apps: null, created_at: "", parent_id: { uuid: "", valid: false }, timeout: 1.5 };
     const properties = { ...schema.properties, created_at: {}, parent_id: {}, timeout: {} };
-    expect(findProblems(wrong, { ...schema, properties })).toHaveLength(5);
+    expect(findProblems(wrongTypes, { ...schema, properties })).toHaveLength(5);
   });
 });

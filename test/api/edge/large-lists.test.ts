@@ -1,4 +1,4 @@
-// Lists whose items are large: whole for every client, and in memory only in part.
+// Lists with large items: complete for every client, and never in memory as a whole.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -14,7 +14,7 @@ const METADATA = Array.from({ length: 55 }, (_, at) => ({ key: `key-${at}`, valu
 const toResource = (name: string) => ({ name, type: "box", metadata: METADATA });
 const LARGE = JSON.stringify({ ...ECHO, resources: [toResource("main"), toResource("other")] });
 
-test("[HT-52] a list of large workspaces and one of large builds are whole, plain and compressed", async () => {
+test("[HT-52] a list of large workspaces and one of large builds are complete, plain and compressed", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const template = await makeTemplate(admin, LARGE);
@@ -83,7 +83,7 @@ test("[HT-52] a client that leaves ends the list", async () => {
   expect(presented).toHaveLength(10);
 });
 
-test("[HT-52] items that are known need not be presented, and deleted ones are left out", async () => {
+test("[HT-52] cached items are not presented again, and deleted ones are left out", async () => {
   const list = {
     head: "[",
     ids: ["a", "b", "c", "d"],

@@ -30,8 +30,8 @@ export type CompleteRow = Row & {
 
 /** Returns the row of an operation, from its declaration and the table: the status for each caller, and what the call sends. */
 export const getRow = (name: string): CompleteRow => {
-  const given = TABLE[name] ?? {};
-  const row = typeof given === "string" ? { is: given } : given;
+  const tableRow = TABLE[name] ?? {};
+  const row = typeof tableRow === "string" ? { is: tableRow } : tableRow;
   const declared = DECLARED.get(name);
   const { is = declared && withStatus(STATUSES[declared.access], row.answers ?? declared.success) } = row;
   return {
@@ -76,8 +76,8 @@ const buildBody = ({ body }: Operation, row: Row, things: TestObjects): unknown 
   if (row.body !== undefined) return fillIn(row.body, things);
   if (!body) return undefined;
   const { properties = {}, required = [] } = body;
-  const wanted = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
-  return exampleValue({ ...body, properties: wanted });
+  const requiredProperties = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
+  return exampleValue({ ...body, properties: requiredProperties });
 };
 
 /** Returns the value with `{name}` in its texts replaced by the town's object of that name. */

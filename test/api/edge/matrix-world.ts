@@ -170,9 +170,15 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     const { oauth2_app } = await addOAuth2App();
     const grant = (await addKey(people.ada.user_id, `spare${++created}`, "oauth2_provider_app")).id;
     const now = clock.now();
-    const about = { key_id: grant, app_id: oauth2_app, user_id: people.ada.user_id, scopes: ["all"], redirect_uri: "" };
+    const codeFields = {
+      key_id: grant,
+      app_id: oauth2_app,
+      user_id: people.ada.user_id,
+      scopes: ["all"],
+      redirect_uri: "",
+    };
     const times = { code_expires_at: now, created_at: now, updated_at: now, redeemed_at: now };
-    await store.commit([insertOAuth2Grant({ ...about, ...times, code_hash: grant, code_challenge: "" })]);
+    await store.commit([insertOAuth2Grant({ ...codeFields, ...times, code_hash: grant, code_challenge: "" })]);
     return { grant };
   };
 

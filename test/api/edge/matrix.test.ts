@@ -59,14 +59,14 @@ describeInside("the authorization matrix", () => {
     return hash.digest("hex");
   };
 
-  let known = { version: "", content: "" };
+  let lastState = { version: "", content: "" };
   /** Returns true if the database differs from the last time; unchanged tables are not read again. */
   const hasChanged = async (): Promise<boolean> => {
     const version = await stored.version();
-    if (version === known.version) return false;
-    const before = known;
-    known = { version, content: await content() };
-    return known.content !== before.content;
+    if (version === lastState.version) return false;
+    const before = lastState;
+    lastState = { version, content: await content() };
+    return lastState.content !== before.content;
   };
 
   test.each(NAMES)("[SC-2] %s: users without access are refused, and nothing has changed", async (name) => {

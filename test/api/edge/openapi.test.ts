@@ -74,16 +74,16 @@ test("[HT-16] it documents the callers, the 401 for anonymous callers, and the b
 });
 
 test("[HT-16] examples of bodies belong to operations and fit their schemas; where `me` can stand it is the example", () => {
-  const shown = operations.flatMap(({ name, described }) => {
+  const bodyExamples = operations.flatMap(({ name, described }) => {
     const media = described.requestBody?.content["application/json"];
     return media?.example === undefined ? [] : [{ name, schema: media.schema, example: media.example }];
   });
   const declared = createApp(getContext(server) as never)
     .routes.filter(({ path, hooks }) => !isUndescribed(path) && getOptions(hooks).example)
     .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
-  expect(shown.length).toBeGreaterThan(30);
-  expect(shown.map(({ name }) => name).sort()).toEqual(declared.sort());
-  expect(shown.flatMap(({ name, schema, example }) => misfits(schema, example, name))).toEqual([]);
+  expect(bodyExamples.length).toBeGreaterThan(30);
+  expect(bodyExamples.map(({ name }) => name).sort()).toEqual(declared.sort());
+  expect(bodyExamples.flatMap(({ name, schema, example }) => misfits(schema, example, name))).toEqual([]);
   const selves = operations.flatMap(({ method, parameters }) =>
     parameters
       .filter(({ in: place, description }) => place === "path" && description?.includes("`me`"))
@@ -101,52 +101,52 @@ const misfits = (schema: Schema, value: unknown, at: string): string[] => {
   if (saysNothing) return [];
   if (schema.anyOf)
     return listFailures([schema.anyOf.some((one) => misfits(one, value, at).length === 0), "fits nothing"]);
-  const found = listFailures([
+  const failures = listFailures([
     schema.enum === undefined || schema.enum.includes(value),
     `${value} is none of its values`,
   ]);
   if (typeof value === "string") {
     const { pattern = "", minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema;
     const fits = new RegExp(pattern).test(value) && value.length >= minLength && value.length <= maxLength;
-    return [...found, ...listFailures([schema.type === "string", "is a text"], [fits, `${value} does not fit`])];
+    return [...failures, ...listFailures([schema.type === "string", "is a text"], [fits, `${value} does not fit`])];
   }
   if (typeof value === "number")
-    return [...found, ...listFailures([["integer", "number"].includes(schema.type ?? ""), "is a number"])];
+    return [...failures, ...listFailures([["integer", "number"].includes(schema.type ?? ""), "is a number"])];
   if (Array.isArray(value))
-    return [...found, ...value.flatMap((one, i) => misfits(schema.items ?? {}, one, `${at}.${i}`))];
-  if (typeof value !== "object" || value === null) return found;
+    return [...failures, ...value.flatMap((one, i) => misfits(schema.items ?? {}, one, `${at}.${i}`))];
+  if (typeof value !== "object" || value === null) return failures;
   const { properties = {}, required = [], additionalProperties } = schema;
-  const rest = typeof additionalProperties === "object" ? additionalProperties : undefined;
+  const otherSchema = typeof additionalProperties === "object" ? additionalProperties : undefined;
   return [
     ...listFailures([required.every((field) => field in value), "lacks a field"]),
     ...Object.entries(value).flatMap(([field, inner]) => {
-      const known = properties[field] ?? rest;
-      return known ? misfits(known, inner, `${at}.${field}`) : [`${at}: knows no ${field}`];
+      const fieldSchema = properties[field] ?? otherSchema;
+      return fieldSchema ? misfits(fieldSchema, inner, `${at}.${field}`) : [`${at}: knows no ${field}`];
     }),
   ];
 };
 
 test("[HT-16] it contains no keywords of another schema language", () => {
-  const words = new Set(["$id", "const", "patternProperties", "examples", "$schema", "anyOf-null"]);
-  const found: string[] = [];
+  const invalidKeywords = new Set(["$id", "const", "patternProperties", "examples", "$schema", "anyOf-null"]);
+  const problems: string[] = [];
   const walk = (value: unknown, path: string): void => {
     if (typeof value !== "object" || value === null) return;
     for (const [key, inner] of Object.entries(value)) {
       if (key === "example") continue;
       const isName = path.endsWith(".properties");
-      if (!isName && words.has(key)) found.push(`${path}.${key}`);
+      if (!isName && invalidKeywords.has(key)) problems.push(`${path}.${key}`);
       if (
         !isName &&
         key === "type" &&
         !["string", "number", "integer", "boolean", "array", "object", "apiKey"].includes(String(inner))
       ) {
-        found.push(`${path}.type = ${inner}`);
+        problems.push(`${path}.type = ${inner}`);
       }
       walk(inner, `${path}.${key}`);
     }
   };
   walk(document, "");
-  expect(found).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 /** Yields all schemas of the document with their location. */

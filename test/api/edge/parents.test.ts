@@ -54,12 +54,12 @@ const CASES = NAMES.filter((name) => listParameters(name).length > 1 && !(name i
 
 describeInside("children under another parent", () => {
   let town: Town;
-  /** Sees both parents. */
+  /** A client that can see both parents. */
   const findToken = (name: string) => town.tokens[getRow(name).access === "owner_only" ? "ada" : "admin"];
 
   /** The children, below the first of each parent. */
   let things: TestObjects;
-  /** A second one of each parent. */
+  /** A second parent of each kind. */
   let others: TestObjects;
   beforeAll(async () => {
     town = await openTown();

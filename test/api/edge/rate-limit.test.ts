@@ -31,10 +31,10 @@ test("[OP-15] the number of calls per minute is limited for each user and each a
   const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const me = { "service-session-token": token as string };
 
-  const mine = await calls(server, 23, { ...me, ...toAddressHeaders("203.0.113.7") });
-  expect(mine.seen).toEqual({ 200: 20, 429: 3 });
-  expect(Number(mine.last.headers.get("retry-after"))).toBeWithin(1, 61);
-  expect(await mine.last.json()).toEqual({
+  const ownCalls = await calls(server, 23, { ...me, ...toAddressHeaders("203.0.113.7") });
+  expect(ownCalls.seen).toEqual({ 200: 20, 429: 3 });
+  expect(Number(ownCalls.last.headers.get("retry-after"))).toBeWithin(1, 61);
+  expect(await ownCalls.last.json()).toEqual({
     message: "Too many requests: at most 20 a minute are answered.",
     detail: expect.stringContaining("seconds"),
   });

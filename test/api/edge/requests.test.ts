@@ -171,8 +171,8 @@ describe("more requests than the server accepts", () => {
     await using server = await startTestServer();
     const silent = Array.from({ length: 1000 }, () => new RawConnection(server.url));
     for (const [i, connection] of silent.entries()) {
-      const words = ["", "GET / HTT", formatHead("GET", "/healthz").slice(0, -2), unfinished];
-      connection.send(words[i % words.length] as string);
+      const sentTexts = ["", "GET / HTT", formatHead("GET", "/healthz").slice(0, -2), unfinished];
+      connection.send(sentTexts[i % sentTexts.length] as string);
     }
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => call(server.url, formatHead("GET", "/api/v2/buildinfo"))),
@@ -234,8 +234,8 @@ const closesAll = async (words: readonly string[], env: Record<string, string> =
 // In parallel, because the runtime has a timeout of its own of ten seconds.
 test("[HT-10] idle connections are closed, at any stage of a request or of a TLS handshake", async () => {
   using temp = tempDirectory();
-  const whole = formatHead("GET", "/healthz");
-  const waits = [closesAll(["", "GET / HTT", whole.slice(0, -2), unfinished, whole])];
+  const requestHead = formatHead("GET", "/healthz");
+  const waits = [closesAll(["", "GET / HTT", requestHead.slice(0, -2), unfinished, requestHead])];
   if (needs.openssl.found) {
     const { cert, key } = await makeCertificate(temp.path, "here");
     const env = { SLIPWAY_TLS_CERT_FILE: cert, SLIPWAY_TLS_KEY_FILE: key };

@@ -68,9 +68,9 @@ test("[HT-25] a mismatch is shown without members that its schema does not defin
     none: t.Union([t.String(), t.Null()]),
   });
   const stored = { id: "short", tags: { a: "b", n: 1 }, any: { secret: false }, secret_hash: "hash" };
-  const shown = { id: "short", tags: { a: "b", n: 1 }, any: { secret: false } };
+  const presented = { id: "short", tags: { a: "b", n: 1 }, any: { secret: false } };
   const value = { rows: [stored, null, 7], one: stored, state: "lost", none: { secret_hash: "hash" }, more: "hash" };
-  expect(prune(schema, value)).toEqual({ rows: [shown, null, 7], one: shown, state: "lost", none: null });
+  expect(prune(schema, value)).toEqual({ rows: [presented, null, 7], one: presented, state: "lost", none: null });
 });
 
 test("[HT-25] tests also check a response that a handler has serialized: invalid values and undefined members", async () => {

@@ -60,8 +60,8 @@ describeInside("keys with scopes", () => {
   /** Returns a token of ada or the admin with these scopes. */
   const createScopedToken = async (parent: string | undefined, scopes: readonly string[]): Promise<string> => {
     const name = `${parent} ${scopes.join()}`;
-    const known = created.get(name);
-    if (known) return known;
+    const createdId = created.get(name);
+    if (createdId) return createdId;
     const client = new Client(town.server.url, parent);
     const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes, lifetime: "24h" });
     created.set(name, key);

@@ -43,11 +43,11 @@ test("[HT-31] every operation is named by a verb and its object, like client met
 test("[HT-31] every reference resolves, and everything with a name is referenced", () => {
   const refs = [...walkValues(document)].flatMap(([, value]) => ("$ref" in value ? [value.$ref as string] : []));
   const { schemas, responses } = document.components;
-  const known = [
+  const knownNames = [
     ...Object.keys(schemas).map((name) => `#/components/schemas/${name}`),
     ...Object.keys(responses).map((name) => `#/components/responses/${name}`),
   ];
-  expect([...new Set(refs)].filter((ref) => !known.includes(ref))).toEqual([]);
+  expect([...new Set(refs)].filter((ref) => !knownNames.includes(ref))).toEqual([]);
   expect(Object.keys(schemas).filter((name) => !refs.includes(`#/components/schemas/${name}`))).toEqual([]);
 });
 
@@ -78,7 +78,7 @@ test("[HT-31] every named object and enum is in the document once, under its nam
 });
 
 test("[HT-31] a named shape is the same in every use", () => {
-  const found: string[] = [];
+  const problems: string[] = [];
   const check = (schema: unknown, path: string): void => {
     for (const [way, value] of walkValues(schema)) {
       const name = (value as Record<string, unknown>)[NAME];
@@ -86,12 +86,12 @@ test("[HT-31] a named shape is the same in every use", () => {
       const { properties, anyOf } = value as Schema;
       const defined = namedShapes.get(name) as Schema | undefined;
       const isSame = Bun.deepEquals({ properties, anyOf }, { properties: defined?.properties, anyOf: defined?.anyOf });
-      if (!isSame) found.push(`${path} ${way.join(".")}: ${name}`);
+      if (!isSame) problems.push(`${path} ${way.join(".")}: ${name}`);
     }
   };
   for (const { hooks, method, path } of createApp(getContext(server) as never).routes)
     check({ body: hooks.body, response: listSchemas(hooks) }, `${method} ${path}`);
-  expect(found).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test("[HT-31] every success declares its content: a shape, a media type, or nothing", () => {
@@ -134,7 +134,7 @@ test("[HT-31] streams name what they send; those without a name carry bytes of o
 
 test("[HT-31] every error is the one shape for errors, or one that has all of its members", () => {
   const { Error: error } = document.components.schemas;
-  const wrong = operations.flatMap(({ name, described }) =>
+  const wrongShapes = operations.flatMap(({ name, described }) =>
     Object.entries(described.responses)
       .filter(([status]) => Number(status) >= 400)
       .filter(([, answer]) => {
@@ -145,7 +145,7 @@ test("[HT-31] every error is the one shape for errors, or one that has all of it
       })
       .map(([status]) => `${name} ${status}`),
   );
-  expect(wrong).toEqual([]);
+  expect(wrongShapes).toEqual([]);
 });
 
 test("[HT-31] it is small, because nothing is duplicated", () => {

@@ -1,7 +1,7 @@
-// How connections are shared: what a holder can open at all counts, and what newcomers can open however others hold theirs.
+// How connections are shared: what a holder can open at each number of open connections, and what newcomers can open in any case.
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { ConnectionShares, countFew, countKeptForFew, hasShare } from "#src/api/http/holders.ts";
+import { ConnectionShares, countFew, countReservedForFew, hasShare } from "#src/api/http/holders.ts";
 import { Client } from "#src/client.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -34,7 +34,7 @@ class Model {
     } catch {
       isOpen = false;
     }
-    expect(isOpen).toBe(hasShare({ ...counts, held, isMachine }));
+    expect(isOpen).toBe(hasShare({ ...counts, heldCount: held, isMachine }));
     return isOpen;
   }
 
@@ -45,9 +45,9 @@ class Model {
     this.held.set(holder, held - 1);
   }
 
-  /** Opens connections until the holder has `most` or is refused, and returns how many it has. */
-  fill(holder: Holder, most = this.#limit): number {
-    while ((this.held.get(holder) ?? 0) < most && this.open(holder));
+  /** Opens connections until the holder has `maxCount` or is refused, and returns how many it has. */
+  fill(holder: Holder, maxCount = this.#limit): number {
+    while ((this.held.get(holder) ?? 0) < maxCount && this.open(holder));
     return this.held.get(holder) ?? 0;
   }
 
@@ -75,29 +75,29 @@ const makeMembers = (count: number): Holder[] =>
 const NEWCOMERS: Holder[] = [{ who: "newcomer" }, { who: "agent", owner: "agents of newcomer" }];
 
 describe("shares of connections", () => {
-  test("[SK-2] every connection of all counts: fewer held or open never gets less, and none is opened beyond the limit", () => {
+  test("[SK-2] for all counts: a holder with fewer connections, or on an emptier server, is never refused more, and the limit holds", () => {
     for (let limit = 1; limit <= 20; limit += 1) {
       for (let people = 0; people <= limit; people += 1) {
         for (let machines = 0; people + machines <= limit; machines += 1) {
           for (const isMachine of [false, true]) {
-            const most = isMachine ? machines : people;
+            const ownCount = isMachine ? machines : people;
             const can = (held: number, more = 0): boolean =>
               hasShare({
                 limit,
                 people: people + (isMachine ? 0 : more),
                 machines: machines + (isMachine ? more : 0),
-                held,
+                heldCount: held,
                 isMachine,
               });
-            for (let held = 0; held <= most; held += 1) {
+            for (let held = 0; held <= ownCount; held += 1) {
               if (people + machines === limit) expect(can(held)).toBe(false);
               if (can(held + 1)) expect(can(held)).toBe(true);
               if (can(held, 1)) expect(can(held)).toBe(true);
             }
-            const kept = Math.floor(limit / 4);
-            const others = isMachine ? people : machines;
-            // One with none is refused only when the rest is kept for the other kind.
-            if (limit - people - machines > Math.max(0, kept - others)) expect(can(0)).toBe(true);
+            const reservedCount = Math.floor(limit / 4);
+            const otherCount = isMachine ? people : machines;
+            // A holder without connections is refused only when the free ones are reserved for the other kind.
+            if (limit - people - machines > Math.max(0, reservedCount - otherCount)) expect(can(0)).toBe(true);
           }
         }
       }
@@ -128,7 +128,7 @@ describe("shares of connections", () => {
     }
   });
 
-  test("[SK-2] whatever is opened and closed, only first few connections use what is kept for holders of few", () => {
+  test("[SK-2] whatever is opened and closed, only holders with few connections use those reserved for them", () => {
     for (let seed = 1; seed <= 200; seed += 1) {
       const random = randomFrom(seed);
       const limit = 1 + Math.floor(random() * 300);
@@ -139,10 +139,10 @@ describe("shares of connections", () => {
         if (random() < 0.7) model.open(member);
         else model.close(member);
         const [people, machines] = [model.countAll(false), model.countAll(true)];
-        const kept = Math.floor(limit / 4);
+        const reservedCount = Math.floor(limit / 4);
         for (const others of [people, machines]) {
-          const free = limit - people - machines - Math.max(0, kept - others);
-          expect({ seed, i, isKept: free >= countKeptForFew(limit) - model.countHeldAsFew() }).toMatchObject({
+          const free = limit - people - machines - Math.max(0, reservedCount - others);
+          expect({ seed, i, isKept: free >= countReservedForFew(limit) - model.countHeldAsFew() }).toMatchObject({
             isKept: true,
           });
         }

@@ -186,9 +186,9 @@ test("[AX-30] while memory is short, the user with the most WebSockets loses the
     port: 0,
     hostname: "127.0.0.1",
     fetch: (request) => {
-      const who = request.headers.get("user") ?? "";
+      const user = request.headers.get("user") ?? "";
       try {
-        return sockets.upgrade(request, {}, who === "" ? {} : { who, app: who === "eve" });
+        return sockets.upgrade(request, {}, user === "" ? {} : { who: user, app: user === "eve" });
       } catch (error) {
         return new Response((error as Error).message, { status: 503 });
       }

@@ -84,14 +84,14 @@ class WatchedClock implements Clock {
 
   every(ms: number, run: () => void): Timer {
     const timer = systemClock.every(ms, run);
-    const kept: Timer = {
+    const keptTimer: Timer = {
       cancel: () => {
         timer.cancel();
-        this.repeating.delete(kept);
+        this.repeating.delete(keptTimer);
       },
     };
-    this.repeating.add(kept);
-    return kept;
+    this.repeating.add(keptTimer);
+    return keptTimer;
   }
 }
 

@@ -203,10 +203,10 @@ describe("IDs in the path", () => {
     "[HT-14] %s: a malformed ID is rejected with 400 and named; an unknown name gets 404",
     async (_name, operation) => {
       for (const { name, schema } of ids(operation)) {
-        const wrong = makeInvalidText(schema);
-        const path = { ...buildPath(operation), [name]: wrong ?? "no-such-thing" };
+        const invalidText = makeInvalidText(schema);
+        const path = { ...buildPath(operation), [name]: invalidText ?? "no-such-thing" };
         const { status, body } = await sendInvalid(operation, { token: getValidToken(operation), path });
-        const expected = exception(operation.name, `wrong ${name}`) ?? (wrong ? 400 : 404);
+        const expected = exception(operation.name, `wrong ${name}`) ?? (invalidText ? 400 : 404);
         expect([name, status]).toEqual([name, expected]);
         if (status === 400) expect(listInvalidFields(body)).toContain(name);
       }
@@ -238,10 +238,10 @@ describe("fields", () => {
       const token = getValidToken(operation);
       const good = buildBody(operation) as Record<string, unknown>;
       for (const [field, schema] of Object.entries(operation.body?.properties ?? {})) {
-        const wrong = makeWrongType(schema);
+        const wrongValue = makeWrongType(schema);
         const bodies = [
           ...(operation.body?.required?.includes(field) ? [{ ...good, [field]: undefined }] : []),
-          ...(wrong === undefined ? [] : [{ ...good, [field]: wrong }]),
+          ...(wrongValue === undefined ? [] : [{ ...good, [field]: wrongValue }]),
           ...(schema.maxLength === undefined ? [] : [{ ...good, [field]: "x".repeat(schema.maxLength + 1) }]),
           ...(schema.enum ? [{ ...good, [field]: "no such word" }] : []),
         ];
@@ -337,10 +337,10 @@ describe("fields", () => {
       const token = getValidToken(operation);
       const good = buildQuery(operation);
       for (const { name, required, schema } of listQueryParameters(operation)) {
-        const wrong = makeInvalidText(schema);
-        if (wrong !== undefined) {
-          const { status, body } = await sendInvalid(operation, { token, query: { ...good, [name]: wrong } });
-          expect([name, wrong, status]).toEqual([name, wrong, 400]);
+        const invalidText = makeInvalidText(schema);
+        if (invalidText !== undefined) {
+          const { status, body } = await sendInvalid(operation, { token, query: { ...good, [name]: invalidText } });
+          expect([name, invalidText, status]).toEqual([name, invalidText, 400]);
           expect(listInvalidFields(body)).toContain(name);
         }
         if (!required) continue;

@@ -38,11 +38,11 @@ testInside(
     expect(lines.filter(({ area }) => area === "trace")).toEqual([]);
 
     configureLogging({ level: { level: "warn", areas: { trace: "debug" } }, format: "json", write });
-    const mine = ["r-1", "r-2", "r-3", "r-4"];
-    expect(await Promise.all(mine.map(send))).toEqual(mine);
-    const given = (await send()) as string;
+    const ownIds = ["r-1", "r-2", "r-3", "r-4"];
+    expect(await Promise.all(ownIds.map(send))).toEqual(ownIds);
+    const generatedId = (await send()) as string;
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe(ADMIN.username);
-    for (const id of [...mine, given]) {
+    for (const id of [...ownIds, generatedId]) {
       const steps = lines.filter(({ request_id }) => request_id === id);
       expect(steps.map(({ message }) => message)).toEqual(["commit", "message", "request"]);
       expect(steps[0]).toMatchObject({ group: expect.any(Number), took_ms: expect.any(Number) });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { PageSlots } from "#src/api/http/answers/page-slots.ts";
-import { Backlog, type Behind } from "#src/api/http/backlog.ts";
+import { Backlog, type SlowConnection } from "#src/api/http/backlog.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
@@ -107,9 +107,9 @@ test("[HT-51] a client that takes a large page and leaves gives its slot back", 
   expect((await (await fetch(served.url)).text()).length).toBe(large.length);
 });
 
-test("[SK-7] beyond the limit, the holder for whom the most waits loses the connections that are behind", () => {
+test("[SK-7] above the limit, the holder with the most waiting bytes loses its slow connections", () => {
   const cut: string[] = [];
-  const makeConnection = (name: string, holder: string, waiting: number): Behind & { waiting: number } => ({
+  const makeConnection = (name: string, holder: string, waiting: number): SlowConnection & { waiting: number } => ({
     holder,
     waiting,
     terminate: () => void cut.push(name),
@@ -119,7 +119,7 @@ test("[SK-7] beyond the limit, the holder for whom the most waits loses the conn
   const bob = makeConnection("bob", "bob", 300);
   for (const one of [...eve, bob]) backlog.note(one);
   expect(cut).toEqual([]);
-  // One has read since, so it is not behind any more.
+  // One client has read its bytes since, so it is not slow any more.
   for (const one of eve.slice(0, 1)) one.waiting = 50;
   backlog.note(makeConnection("bob 2", "bob", 200));
   expect(cut).toEqual([]);

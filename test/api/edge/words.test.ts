@@ -33,12 +33,12 @@ test("[HT-42] validation errors name the field and index and explain the problem
 test("[HT-42] validation errors do not show regular expressions", async () => {
   const admin = (await seedAgent(world.server)).owner_token;
   const client = new Client(world.server.url, admin);
-  const found = await getRejection(client, "POST", "/api/v2/users/me/secrets", {
+  const rejection = await getRejection(client, "POST", "/api/v2/users/me/secrets", {
     name: "a b",
     value: "x",
     env_name: "1-",
   });
-  expect(found).toEqual([
+  expect(rejection).toEqual([
     400,
     "name has characters or a form that are not allowed here",
     "env_name has characters or a form that are not allowed here",

@@ -99,10 +99,12 @@ test("[PK-1] a browser's response must be for this server, this ceremony and thi
   expect(await awaitRejection(other.client.post(MINE, body))).toMatchObject({ status: 400 });
   await client.post(MINE, body);
   expect(await awaitRejection(client.post(MINE, body))).toMatchObject({ status: 400 });
-  const late = await client.post<PasskeyChallenge>(`${MINE}/start`);
+  const lateChallenge = await client.post<PasskeyChallenge>(`${MINE}/start`);
   world.clock.advance(5 * 60_000);
-  const credential = device.create(late.options);
-  expect(await awaitRejection(client.post(MINE, { challenge: late.challenge, name: "x", credential }))).toMatchObject({
+  const credential = device.create(lateChallenge.options);
+  expect(
+    await awaitRejection(client.post(MINE, { challenge: lateChallenge.challenge, name: "x", credential })),
+  ).toMatchObject({
     status: 400,
   });
 });
@@ -206,8 +208,8 @@ test("[PK-5] a passkey confirms the identity of its own session's user", async (
   expect(await awaitRejection(ned.client.post(confirm, { challenge: requested.challenge, credential }))).toMatchObject({
     status: 400,
   });
-  const own = await client.post<PasskeyChallenge>(`${confirm}/start`);
-  await client.post(confirm, { challenge: own.challenge, credential: device.get(own.options) });
+  const ownChallenge = await client.post<PasskeyChallenge>(`${confirm}/start`);
+  await client.post(confirm, { challenge: ownChallenge.challenge, credential: device.get(ownChallenge.options) });
   await client.post(`${MINE}/start`);
 });
 
@@ -241,9 +243,12 @@ test("[IV-4] an invited person signs up with a passkey and no password, and gets
   const accept = (body: object) => world.anybody.fetch("POST", "/api/v2/invitations/accept", { ...started, ...body });
   expect((await accept({ passkey, password: PASSWORD })).status).toBe(400);
   expect((await accept({ passkey: { ...passkey, challenge: "made-up" } })).status).toBe(400);
-  const done = await accept({ passkey });
-  expect(done.status).toBe(201);
-  const { session_token, recovery_codes } = (await done.json()) as { session_token: string; recovery_codes: string[] };
+  const accepted = await accept({ passkey });
+  expect(accepted.status).toBe(201);
+  const { session_token, recovery_codes } = (await accepted.json()) as {
+    session_token: string;
+    recovery_codes: string[];
+  };
   expect(recovery_codes).toHaveLength(10);
   expect(await world.anybody.withToken(session_token).get<Factors>("/api/v2/users/me/factors")).toMatchObject({
     passkeys: 1,

@@ -124,9 +124,9 @@ test("[FA-12] second factors can be reset on the machine while no server runs", 
     await enrollApp(options.clock, await anybody.signIn(ADMIN.email, ADMIN.password));
     expect(await fetchStatus(anybody, "POST", "/users/login", ADMIN)).toBe(401);
   }
-  const words = ["offline", "users", "reset-factors", "admin", "--data-dir", directory.path];
+  const resetCommand = ["offline", "users", "reset-factors", "admin", "--data-dir", directory.path];
   const database = usesPostgres ? ["--database-url", await ensureDatabase(directory.path)] : [];
-  const { code, printed, errors } = await runVerb([...words, ...database]);
+  const { code, printed, errors } = await runVerb([...resetCommand, ...database]);
   expect([code, printed, errors]).toEqual([0, "admin can now sign in with only the password.\n", ""]);
   await using again = await startTestServer(options);
   const owner = await new Client(again.url).signIn(ADMIN.email, ADMIN.password);

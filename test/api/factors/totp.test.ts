@@ -121,8 +121,8 @@ test("[FA-3] a correct password requires a code, and the code completes the sign
   expect(await finishLogin(anybody, challenge, ned.app.code(1))).toBe(401);
   expect(await finishLogin(anybody, await startLogin(anybody, ned.email), code)).toBe(401);
   // A code from the next step is still accepted, and invalidates earlier ones.
-  const late = ned.app.code(1);
-  expect(await finishLogin(anybody, await startLogin(anybody, ned.email), late)).toBe(201);
+  const lateCode = ned.app.code(1);
+  expect(await finishLogin(anybody, await startLogin(anybody, ned.email), lateCode)).toBe(201);
   clock.advance(STEP);
   expect(await finishLogin(anybody, await startLogin(anybody, ned.email), ned.app.code())).toBe(401);
 });
@@ -227,13 +227,13 @@ test("[FA-7] secrets and recovery codes are not stored in plain text", async () 
 
 test("[FA-8] users cannot see, enroll or disable others' second factors", async () => {
   const { admin } = world;
-  const own = await createEnrolledPerson(world, "own");
+  const person = await createEnrolledPerson(world, "own");
   const { client } = await newPerson(admin, "nosy");
   expect(await fetchStatus(client, "GET", "/users/own/factors")).toBe(404);
   for (const [method, path, body] of [
     ["POST", "totp", undefined],
     ["POST", "totp/confirm", { enrolment: "x", code: "123456" }],
-    ["DELETE", "totp", { password: PASSWORD, code: own.app.code() }],
+    ["DELETE", "totp", { password: PASSWORD, code: person.app.code() }],
     ["POST", "recovery-codes", undefined],
   ] as const) {
     expect([path, await fetchStatus(admin, method, `/users/own/factors/${path}`, body)]).toEqual([path, 403]);

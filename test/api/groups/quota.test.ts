@@ -8,7 +8,7 @@ import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate
 
 const COSTLY: Manifest = { ...ECHO, resources: ECHO.resources.map((one) => ({ ...one, daily_cost: 4 })) };
 
-test("[GR-7] builds above the allowance of the owner's groups do not start; two concurrent ones cannot exceed it either", async () => {
+test("[GR-7] builds above the allowance of the owner's groups do not start, and two concurrent builds cannot exceed it either", async () => {
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server, COSTLY);
   const { token, user_id } = await seedUser(world.server, { username: "ada", organization_id });

@@ -1,4 +1,4 @@
-// Who may use a template: initially all members of its organization, later those on its list.
+// Who may use a template: initially all members of its organization, later the people on its access list.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Template } from "#schema/templates/template.ts";

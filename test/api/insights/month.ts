@@ -115,7 +115,7 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
       if (random() < 0.4) work(own[drawBelow(own.length)] as SeededAgent, from + drawBelow(40), length);
     }
   }
-  // Half the time is folded while the rest is still being recorded.
+  // The first half of the month is folded while the second half is still being recorded.
   await collector.flush();
   await foldUsage(store, Math.floor(NOW / BUCKET_MS) - 2 - drawBelow(300));
   return { people, templates, minutes, samples };

@@ -83,7 +83,7 @@ testInside(
       });
     report(0, 0, 50);
     expect((await readAll(admin)).activity.report.users).toEqual([]);
-    // Three in this half hour, then one in the next.
+    // Three reports in this half hour, then one in the next.
     for (const latency of [10, 40, 21]) {
       clock.advance(5 * MINUTE);
       report(2, 0, latency);

@@ -122,8 +122,8 @@ test("[OP-7] commits, mailboxes, sockets, model calls and tokens are counted as 
 test("[OP-7] buckets are cumulative and include their upper bound", () => {
   const buckets = new Buckets([1, 10]);
   for (const value of [0.5, 1, 5, 100]) buckets.observe(value);
-  const shown = buckets.values("x").map(({ metricName, labels, value }) => [metricName, labels.le, value]);
-  expect(shown).toEqual([
+  const values = buckets.values("x").map(({ metricName, labels, value }) => [metricName, labels.le, value]);
+  expect(values).toEqual([
     ["x_bucket", 1, 2],
     ["x_bucket", 10, 3],
     ["x_bucket", "+Inf", 4],

@@ -116,7 +116,7 @@ test("[NO-5] a chat notifies when it is done, once per chat, and not while a cli
   expect(await listTitles(owner)).toEqual([]);
 });
 
-test("[NO-14] a person with whom a workspace is shared is notified once, with a link, by email too; not when the share has ended", async () => {
+test("[NO-14] a person with whom a workspace is shared is notified once, with a link, also by email, but not after the share has ended", async () => {
   using smtp = startSmtpServer();
   await using shared = await openSharedWorkspace({
     env: {

@@ -70,9 +70,9 @@ test("[NO-11] pages continue where the last one ended", async () => {
   for (let i = 0; i < 30; i++) await admin.post("/api/v2/notifications/test");
   const first = await getInbox(admin);
   expect(first.notifications).toHaveLength(25);
-  const rest = await getInbox(admin, `?starting_before=${first.notifications.at(-1)?.id}`);
-  expect(rest.notifications).toHaveLength(5);
-  const ids = [...first.notifications, ...rest.notifications].map(({ id }) => id);
+  const olderPage = await getInbox(admin, `?starting_before=${first.notifications.at(-1)?.id}`);
+  expect(olderPage.notifications).toHaveLength(5);
+  const ids = [...first.notifications, ...olderPage.notifications].map(({ id }) => id);
   expect(new Set(ids).size).toBe(30);
   expect(first.unread_count).toBe(30);
 });
@@ -88,8 +88,8 @@ test("[NO-2] a disabled kind is not sent", async () => {
   await admin.put(path, { template_disabled_map: { [NOTICE_KINDS.test.id]: false } });
   await admin.post("/api/v2/notifications/test");
   expect((await getInbox(admin)).notifications).toHaveLength(1);
-  const wrong = { template_disabled_map: { "6ba7b810-9dad-41d1-80b4-00c04fd430c8": true } };
-  expect(await fetchStatus(admin, "PUT", "/users/me/notifications/preferences", wrong)).toBe(400);
+  const invalidBody = { template_disabled_map: { "6ba7b810-9dad-41d1-80b4-00c04fd430c8": true } };
+  expect(await fetchStatus(admin, "PUT", "/users/me/notifications/preferences", invalidBody)).toBe(400);
 });
 
 describeInside("what is kept", () => {
@@ -98,10 +98,10 @@ describeInside("what is kept", () => {
     await using server = await startTestServer({ clock });
     const { user_id, token } = await seedUser(server);
     const ada = new Client(server.url, token);
-    const about = { user_id, kind: "test", values: {}, path: "/" } as const;
+    const notification = { user_id, kind: "test", values: {}, path: "/" } as const;
     await getContext(server).store.commit([
-      insertNotification({ ...about, now: clock.now() - 91 * 86_400_000, dedupe: "old" }),
-      insertNotification({ ...about, now: clock.now() - 89 * 86_400_000, dedupe: "young" }),
+      insertNotification({ ...notification, now: clock.now() - 91 * 86_400_000, dedupe: "old" }),
+      insertNotification({ ...notification, now: clock.now() - 89 * 86_400_000, dedupe: "young" }),
     ]);
     expect((await getInbox(ada)).unread_count).toBe(2);
     clock.advance(70_000);

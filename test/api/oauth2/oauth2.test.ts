@@ -260,7 +260,7 @@ test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and keeps
   expect(await works(third.access_token)).toBe(401);
   expect(await refusal(refreshing(third.refresh_token))).toBe("400 invalid_grant");
   expect((await watch.closed).code).toBe(1008);
-  // A copy is used at the same moment: at most one succeeds, and not for long.
+  // Two uses of one refresh token at the same moment: at most one succeeds, and its tokens are soon revoked.
   const raced = await granted();
   const both = await Promise.all([0, 1, 2].map(() => send("/oauth2/token", refreshing(raced.refresh_token))));
   const answers = (await Promise.all(both.map((one) => one.json()))) as Partial<Tokens>[];

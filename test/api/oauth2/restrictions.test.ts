@@ -1,4 +1,4 @@
-// What an application can never change, and what only with a scope that says so by name.
+// What an application can never change, and what it can change only with a scope that names the change.
 import { afterAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -158,12 +158,12 @@ test("[OA-23] an application sets nothing that runs or instructs something after
   }
   expect(await ada.get("/api/v2/chats/config/user-permissions")).toEqual({ permissions: null });
   expect(await ada.get("/api/v2/chats/config/user-prompt")).toEqual({ custom_prompt: "" });
-  // Nor does an owner's token without the scope decide for everybody.
+  // Nor can an owner's token without the scope change settings for everyone.
   const configuring = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes: ["chat_config:*"] });
   const agent = { ...TEST_AGENT, command: "/bin/sh" };
   for (const [method, path, body] of [...forAll.slice(0, 3), ["PUT", "/ai/agents/evil", agent] as const])
     expect([path, await fetchStatus(admin.withToken(configuring.key), method, path, body)]).toEqual([path, 403]);
-  // A token needs the scope for what it may make workspaces run, and the person needs none.
+  // A token needs the scope to decide what workspaces run; a signed-in person does not.
   const makeToken = async (scopes: string[]) =>
     ada.withToken((await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes })).key);
   const [narrow, wide] = [

@@ -34,9 +34,9 @@ test("[PV-13] a key is shown once, only its hash is stored, and its name is uniq
   expect(Object.keys(listed ?? {}).sort()).toEqual([
     ...["created_at", "created_by", "created_by_name", "id", "name", "organization_id", "tags"],
   ]);
-  const kept = (await readStoredTexts(server.directory)).join("");
-  expect(kept).toContain(prefix);
-  expect(kept).not.toContain(secret);
+  const storedTexts = (await readStoredTexts(server.directory)).join("");
+  expect(storedTexts).toContain(prefix);
+  expect(storedTexts).not.toContain(secret);
   expect(await fetchStatus(admin, "POST", KEYS, { name: "builders" })).toBe(409);
   expect(await fetchStatus(admin, "POST", KEYS, { name: "-no-" })).toBe(400);
 });
@@ -66,11 +66,11 @@ test("[PV-13] a key is found by its name, and shown with the workers that use it
     tags: { region: "eu" },
   });
   expect(await fetchStatus(admin, "GET", `${KEYS}/no-such-key`)).toBe(404);
-  const found = await admin.get<ProvisionerKeyDaemons[]>(`${KEYS}/daemons`);
+  const keyDaemons = await admin.get<ProvisionerKeyDaemons[]>(`${KEYS}/daemons`);
   const listDaemons = (id: string) =>
-    found.find(({ key }) => key.id === id)?.daemons.map(({ name, status }) => [name, status]);
+    keyDaemons.find(({ key }) => key.id === id)?.daemons.map(({ name, status }) => [name, status]);
   expect([listDaemons(used.id), listDaemons(unused.id)]).toEqual([[["of-a-key", "idle"]], []]);
-  expect(JSON.stringify(found)).not.toContain(used.key.split("-")[1] as string);
+  expect(JSON.stringify(keyDaemons)).not.toContain(used.key.split("-")[1] as string);
   socket.close();
 });
 
@@ -115,9 +115,9 @@ test("[PV-13] the keys of a deleted organization are invalid, and its workers ar
 const newKeyCreator = async (username: string) => {
   const { client, user } = await newPerson(admin, username);
   await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
-  const made = await makeKey(client);
-  const { socket } = await openWorker(server.url, made.key, { name: `worker-of-${username}` });
-  return { ...made, user, socket };
+  const createdKey = await makeKey(client);
+  const { socket } = await openWorker(server.url, createdKey.key, { name: `worker-of-${username}` });
+  return { ...createdKey, user, socket };
 };
 
 const LOSSES: Readonly<Record<string, (user_id: string) => Promise<unknown>>> = {
@@ -149,12 +149,12 @@ test("[PV-19] a former owner of the deployment keeps the keys of organizations t
   const { client, user } = await newPerson(admin, "second-owner", ["owner"]);
   await admin.post("/api/v2/organizations", { name: "elsewhere" });
   const elsewhere = "/api/v2/organizations/elsewhere/provisionerkeys";
-  const kept = await makeKey(client);
+  const keptKey = await makeKey(client);
   const ended = await client.post<NewProvisionerKey>(elsewhere, { name: "builders" });
   await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
   await admin.put(`/api/v2/users/${user.id}/roles`, { roles: [] });
   expect(await fetchStatus(admin, "GET", `${elsewhere}/${ended.name}`)).toBe(404);
-  const { socket } = await openWorker(server.url, kept.key, { name: "still-building" });
+  const { socket } = await openWorker(server.url, keptKey.key, { name: "still-building" });
   await admin.delete(`${MEMBERS}/${user.id}`);
   expect(await socket.closed).toMatchObject({ code: 1008 });
 });
@@ -163,7 +163,7 @@ testInside("[PV-19] a key whose creator lost access while the server was ending 
   const { client, user } = await newPerson(admin, "lost-while-ending");
   await admin.put(`${MEMBERS}/${user.id}/roles`, { roles: ["organization-admin"] });
   const { key, name } = await makeKey(client);
-  // What a server commits that ends before it deletes the keys.
+  // The state that a server leaves if it ends before it deletes the keys.
   await server.context?.store.commit([updateUser(user.id, { status: "suspended", updated_at: Date.now() })]);
   expect(await fetchStatus(new Client(server.url, key), "GET", SERVE)).toBe(401);
   expect(await fetchStatus(admin, "GET", `${KEYS}/${name}`)).toBe(200);

@@ -163,10 +163,10 @@ test("[TK-3] the owner may replace the prompt until it is sent, and the audit lo
   const { audit_logs } = await world.admin.get<Static<typeof AuditLogs>>(
     "/api/v2/audit?q=resource_type:task&limit=100",
   );
-  const own = audit_logs.filter((one) => one.resource_id === task.id && one.status_code < 400);
-  expect(own.map(({ action }) => action)).toEqual(["write", "create"]);
-  expect(JSON.stringify(own)).not.toContain("thing.");
-  expect(own[0]?.diff.prompt).toEqual({ old: "", new: "", secret: true });
+  const taskEntries = audit_logs.filter((one) => one.resource_id === task.id && one.status_code < 400);
+  expect(taskEntries.map(({ action }) => action)).toEqual(["write", "create"]);
+  expect(JSON.stringify(taskEntries)).not.toContain("thing.");
+  expect(taskEntries[0]?.diff.prompt).toEqual({ old: "", new: "", secret: true });
 });
 
 test("[TK-3] a prompt that cannot be sent is reported with the reason, and resuming tries again", async () => {
@@ -320,15 +320,15 @@ test("[TK-9] a task uses the requested agent or model, else the template's agent
 
 test("[TK-8] lists: own tasks, newest first, by status and words; the deployment's owner sees all, others none", async () => {
   const task = await create("Look for this needle.");
-  const mine = await ada.get<Tasks>("/api/v2/tasks?limit=1");
-  expect(mine.tasks.map(({ id }) => id)).toEqual([task.id]);
-  const found = await ada.get<Tasks>("/api/v2/tasks?q=needle");
-  expect([found.count, found.tasks[0]?.id]).toEqual([1, task.id]);
+  const adasTasks = await ada.get<Tasks>("/api/v2/tasks?limit=1");
+  expect(adasTasks.tasks.map(({ id }) => id)).toEqual([task.id]);
+  const matches = await ada.get<Tasks>("/api/v2/tasks?q=needle");
+  expect([matches.count, matches.tasks[0]?.id]).toEqual([1, task.id]);
   expect((await ada.get<Tasks>("/api/v2/tasks?q=status:active")).tasks.every(({ status }) => status === "active")).toBe(
     true,
   );
   expect(await bob.get<Tasks>("/api/v2/tasks?q=owner:ada")).toEqual({ tasks: [], count: 0 });
-  expect((await world.admin.get<Tasks>("/api/v2/tasks?q=owner:ada organization:default")).count).toBe(mine.count);
+  expect((await world.admin.get<Tasks>("/api/v2/tasks?q=owner:ada organization:default")).count).toBe(adasTasks.count);
   expect((await world.admin.get<Tasks>("/api/v2/tasks?q=owner:me")).count).toBe(0);
   expect(await fetchStatus(ada, "GET", "/tasks?q=status:nothing")).toBe(400);
   const at = path(task).slice("/api/v2".length);

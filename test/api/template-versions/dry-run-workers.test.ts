@@ -28,7 +28,7 @@ const awaitLine = async (client: Client, at: string, line?: string, times = 1): 
   return lines;
 };
 
-test("[DR-6] a worker plans the dry run; if it is lost another takes over, and its lines are the job's", async () => {
+test("[DR-6] a worker plans the dry run; if it is lost, another worker takes over, and the job has the lines of both", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
   const at = await begin(admin, EXTERNAL);

@@ -55,7 +55,7 @@ test("[DR-2] an error from the provisioner becomes the job's error", async () =>
   expect(await awaitStatus(admin.get(`${at}/resources`))).toBe(400);
 });
 
-test("[DR-3] a running one can be canceled; until it has ended there are no resources", async () => {
+test("[DR-3] a running dry run can be canceled, and has no resources until it has ended", async () => {
   const { at } = await begin(member, HANGING);
   expect(await awaitStatus(member.get(`${at}/resources`))).toBe(412);
   await member.patch(`${at}/cancel`, {});
@@ -76,7 +76,7 @@ test("[DR-4] values are validated as for a workspace, and the number per person 
   expect(await awaitStatus(admin.post(at, { workspace_name: "no good!" }))).toBe(400);
 });
 
-test("[DR-5] others do not see it, template admins do; a job of another version or kind is not found", async () => {
+test("[DR-5] template admins see a dry run, other users do not; a job of another version or kind is not found", async () => {
   const { at, job } = await begin(member, GOOD);
   await follow(member, at);
   const other = (await newPerson(admin, "other")).client;

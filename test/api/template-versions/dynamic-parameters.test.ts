@@ -48,14 +48,14 @@ test("[DY-1] parameters, options and defaults depend on earlier values", async (
   const evaluate = (inputs: object) =>
     admin.post<DynamicParameters>(`${toParametersPath()}/evaluate`, { id: 4, inputs });
   expect(brief(await evaluate({}))).toEqual({ id: 4, faults: [], asked: ["cloud near near|far", "region here here"] });
-  const far = await evaluate({ cloud: "far" });
-  expect(brief(far)).toEqual({
+  const farForm = await evaluate({ cloud: "far" });
+  expect(brief(farForm)).toEqual({
     id: 4,
     faults: [],
     asked: ["cloud far near|far", "region mars mars|moon", "fuel   The parameter fuel has no default."],
   });
-  expect(far.parameters[2]).toMatchObject({ required: true, value: { value: "", valid: false } });
-  expect(far.parameters[2]?.diagnostics[0]).toMatchObject({ severity: "error", extra: { code: "required" } });
+  expect(farForm.parameters[2]).toMatchObject({ required: true, value: { value: "", valid: false } });
+  expect(farForm.parameters[2]?.diagnostics[0]).toMatchObject({ severity: "error", extra: { code: "required" } });
 });
 
 test("[DY-2] errors are shown next to the parameter, and nothing is refused", async () => {
@@ -84,8 +84,8 @@ test("[DY-3] a workspace follows the same rules: hidden parameters have no value
     { name: "cloud", value: "near" },
     { name: "region", value: "here" },
   ]);
-  const far = await make("far", { cloud: "far", fuel: "5" });
-  expect(await listBuildParameters(far.id)).toEqual([
+  const farWorkspace = await make("far", { cloud: "far", fuel: "5" });
+  expect(await listBuildParameters(farWorkspace.id)).toEqual([
     { name: "cloud", value: "far" },
     { name: "fuel", value: "5" },
     { name: "region", value: "mars" },

@@ -97,9 +97,9 @@ describe("failures", () => {
     ];
     const good = await importVersion(admin, yaml, { user_variable_values });
     expect(good.job.status).toBe("succeeded");
-    const shown = await variables(good.id);
-    expect(shown.map(({ value }) => value)).toEqual(["eu", "", "1"]);
-    expect(JSON.stringify(shown)).not.toContain("hidden");
+    const variableList = await variables(good.id);
+    expect(variableList.map(({ value }) => value)).toEqual(["eu", "", "1"]);
+    expect(JSON.stringify(variableList)).not.toContain("hidden");
     const bad = await importVersion(admin, yaml, {
       user_variable_values: [...user_variable_values, { name: "count", value: "x" }],
     });
@@ -146,11 +146,11 @@ describe("waiting and canceling", () => {
       expect((await read(admin, first.id)).job).toMatchObject({ status: "pending", queue_position: 1 });
       expect((await read(admin, second.id)).job).toMatchObject({ status: "pending", queue_size: 2 });
       const loose = await admin.post<TemplateVersion>(VERSIONS, { file_id });
-      const early = await admin.fetch("POST", "/api/v2/organizations/default/templates", {
+      const earlyResponse = await admin.fetch("POST", "/api/v2/organizations/default/templates", {
         name: "early",
         template_version_id: loose.id,
       } as never);
-      expect(early.status).toBe(412);
+      expect(earlyResponse.status).toBe(412);
       expect((await admin.fetch("GET", `/api/v2/templateversions/${first.id}/presets`)).status).toBe(412);
       await admin.patch(`/api/v2/templateversions/${first.id}/cancel`);
       expect((await read(admin, first.id)).job.status).toBe("canceled");

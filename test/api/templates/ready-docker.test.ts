@@ -63,9 +63,9 @@ test("[TP-29][TP-22] it is created once at startup if the engine responds and a 
     const list = () => admin.get<Template[]>("/api/v2/templates");
     // A node that has just become the first one is called before everything is created.
     if (isMade) await until(async () => (await list()).length > 0);
-    const found = await list();
-    if (isMade) for (const { id } of found) await admin.delete(`/api/v2/templates/${id}`);
-    return found.map(({ name, display_name }) => `${name}: ${display_name}`);
+    const templates = await list();
+    if (isMade) for (const { id } of templates) await admin.delete(`/api/v2/templates/${id}`);
+    return templates.map(({ name, display_name }) => `${name}: ${display_name}`);
   };
   // The server copies its compiled program into containers; run from source, it has none.
   if (!process.env.SLIPWAY_TEST_BINARY) expect(await startAndList({})).toEqual([]);

@@ -98,8 +98,8 @@ describe("from upload to template", () => {
       "400 template_version_id already belongs to a template",
     );
     const other = await importVersion(admin, `${uniqueText()}${ECHO}`);
-    const taken = { name: "WEBSHOP", template_version_id: other.id };
-    expect(await awaitRejection(admin.post(`${ORGANIZATION}/templates`, taken))).toBe("409 name must be unique");
+    const takenName = { name: "WEBSHOP", template_version_id: other.id };
+    expect(await awaitRejection(admin.post(`${ORGANIZATION}/templates`, takenName))).toBe("409 name must be unique");
   });
 
   test("[TP-17] not from a failed, canceled, archived or unknown version", async () => {

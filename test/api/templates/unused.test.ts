@@ -22,8 +22,8 @@ test("[TP-27] archiving all versions keeps the active one and the ones that work
   expect(await awaitStatus(member.post(`${at}/archive`, { all: true }))).toBe(403);
   expect(await admin.post(`${at}/archive`, {})).toEqual({ template_id, archived_ids: [broken.id] });
   expect(await admin.post(`${at}/archive`, { all: true })).toEqual({ template_id, archived_ids: [unused.id] });
-  const left = await admin.get<TemplateVersion[]>(at);
-  expect(left.map((one) => one.id)).toEqual([first, active.id]);
+  const remainingVersions = await admin.get<TemplateVersion[]>(at);
+  expect(remainingVersions.map((one) => one.id)).toEqual([first, active.id]);
   const gone = await createBuild(admin, id, "delete");
   using follower = await admin.socket(`/api/v2/workspacebuilds/${gone.id}/logs?follow=true`);
   await follower.closed;

@@ -70,8 +70,8 @@ describe("values of template variables", () => {
     const readable = filesIn(temp.path).filter((file) => readFileSync(file).includes(SECRET));
     expect(readable).toEqual([]);
     await using world = await openWorld({ directory: temp.path });
-    const shown = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
-    expect(shown.map(({ name, value }) => [name, value])).toEqual([
+    const variables = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
+    expect(variables.map(({ name, value }) => [name, value])).toEqual([
       ["region", "eu-of-the-test"],
       ["registry_password", ""],
     ]);
@@ -92,8 +92,8 @@ describe("values of template variables", () => {
     const workspace = await awaitBuild(world.admin, id);
     const env = { REGISTRY: `user:${SECRET}`, PLAIN: "yes", SLIPWAY_VAR_REGISTRY_PASSWORD: SECRET };
     const agent = workspace.latest_build.resources[0]?.agents[0];
-    const shown = { REGISTRY: "(hidden)", PLAIN: "yes", SLIPWAY_VAR_REGISTRY_PASSWORD: "(hidden)" };
-    expect(agent?.environment_variables).toEqual(shown);
+    const expectedEnvironment = { REGISTRY: "(hidden)", PLAIN: "yes", SLIPWAY_VAR_REGISTRY_PASSWORD: "(hidden)" };
+    expect(agent?.environment_variables).toEqual(expectedEnvironment);
     expect(agent?.scripts.map(({ script }) => script)).toEqual(["(hidden)", "echo plain"]);
     expect(agent?.metadata.map(({ description }) => description.script)).toEqual(["(hidden)"]);
     expect(agent?.directory).toBe("/srv/(hidden)");
@@ -131,8 +131,12 @@ describe("values of template variables", () => {
     const { id: workspace_id } = await createWorkspace(world.admin, template.id);
     const { owner_id } = await awaitBuild(world.admin, workspace_id);
     const hide = async (place: string | null): Promise<string> => {
-      const known = await loadKnownSecrets(getContext(world.server), { chat_id: "", owner_id, workspace_id: place });
-      return new SecretMask(known).text(`${SECRET} ${fallback} eu-of-the-test`);
+      const knownSecrets = await loadKnownSecrets(getContext(world.server), {
+        chat_id: "",
+        owner_id,
+        workspace_id: place,
+      });
+      return new SecretMask(knownSecrets).text(`${SECRET} ${fallback} eu-of-the-test`);
     };
     expect(await hide(workspace_id)).toBe("[hidden] [hidden] eu-of-the-test");
     expect(await hide(null)).toContain(SECRET);
@@ -157,8 +161,8 @@ describe("values of template variables", () => {
       );
     }
     await using world = await openWorld({ directory: temp.path });
-    const shown = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
-    expect(shown.find(({ name }) => name === "region")?.value).toBe("from-before");
+    const variables = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
+    expect(variables.find(({ name }) => name === "region")?.value).toBe("from-before");
     await using stored = await openStoredData(temp.path);
     const values = `select variable_values, sealed_variable_values from template_versions where id = '${id}'`;
     expect(await stored.rows(values)).toEqual([["{}", expect.stringMatching(/^v1\./)]]);
@@ -254,8 +258,8 @@ describe("values of template variables", () => {
       template_id: template.id,
       user_variable_values: [{ name: "region", value: "south" }],
     });
-    const shown = await admin.get<TemplateVariable[]>(`/api/v2/templateversions/${other.id}/variables`);
-    expect(shown.map(({ name, value }) => [name, value])).toEqual([
+    const variables = await admin.get<TemplateVariable[]>(`/api/v2/templateversions/${other.id}/variables`);
+    expect(variables.map(({ name, value }) => [name, value])).toEqual([
       ["region", "south"],
       ["registry_password", ""],
     ]);

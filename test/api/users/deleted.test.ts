@@ -118,16 +118,16 @@ test("[ID-26] a prebuild is not given to a user who is deleted in the meantime, 
     return page.workspaces.find(({ latest_build }) => latest_build.status === "running");
   });
   const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
-  const wanted = { template_id: template.id, template_version_preset_id: preset?.id, name: "mine" };
+  const workspaceBody = { template_id: template.id, template_version_preset_id: preset?.id, name: "mine" };
   const { client } = await newPerson(admin, "claimer");
   {
     using _ = runBeforeCommit(/^update "workspaces" set "owner_id"/, async () => {
       expect(await fetchStatus(admin, "DELETE", "/users/claimer")).toBe(200);
     });
-    expect(await fetchStatus(client, "POST", "/users/me/workspaces", wanted)).toBe(409);
+    expect(await fetchStatus(client, "POST", "/users/me/workspaces", workspaceBody)).toBe(409);
   }
   await expectDeleted("claimer");
-  expect((await admin.post<Workspace>("/api/v2/users/me/workspaces", wanted)).id).toBe(kept.id);
+  expect((await admin.post<Workspace>("/api/v2/users/me/workspaces", workspaceBody)).id).toBe(kept.id);
 });
 
 test("[ID-26] a user for whom a workspace is created while they are deleted stays, with their keys", async () => {

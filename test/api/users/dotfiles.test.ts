@@ -62,8 +62,8 @@ test("[DF-1] users set and remove their own dotfiles; a URL that Git would not c
   for (const more of [{ branch: "--orphan" }, { branch: "a b" }, { install_command: "a\nb" }, { unknown: 1 }]) {
     expect([more, await putStatus({ url: SET.url, ...more })]).toEqual([more, 400]);
   }
-  const words = await ada.put(D, { url: "https://t0ken@git.example.com/a/b" }).catch((error) => error);
-  expect((words as ApiError).body.validations).toEqual([
+  const error = await ada.put(D, { url: "https://t0ken@git.example.com/a/b" }).catch((error) => error);
+  expect((error as ApiError).body.validations).toEqual([
     { field: "url", detail: "must not contain a password or token; link your account at the host instead" },
   ]);
   expect(await ada.get<Dotfiles>(D)).toEqual(SET);

@@ -23,7 +23,7 @@ const getRefusal = (work: () => unknown): number | undefined => {
 };
 
 describe("guesses at an account", () => {
-  test("[ID-19] a hundred wrong ones in any hour, however distributed, and the response says when to try again", () => {
+  test("[ID-19] are limited to a hundred wrong ones in any hour, however distributed, and the response says when to try again", () => {
     const clock = new ManualClock();
     const guesses = new Guesses(clock);
     const times: number[] = [];

@@ -17,7 +17,7 @@ describe("passwords", () => {
     using work = spyOn(Bun.password, "verify").mockImplementation(() => gate.promise);
     const asker = { keys: ["address 192.0.2.1"], isKnown: false };
     const flood = Array.from({ length: 600 }, () => passwords.verify("wrong", hash, asker));
-    const late = passwords.verify("correct-horse-battery", hash, { keys: ["address 192.0.2.2"], isKnown: false });
+    const lateVerify = passwords.verify("correct-horse-battery", hash, { keys: ["address 192.0.2.2"], isKnown: false });
     expect(work).toHaveBeenCalledTimes(2);
     gate.resolve(true);
     const results = await Promise.allSettled(flood);
@@ -25,7 +25,7 @@ describe("passwords", () => {
     // One more than fits: the last caller from another address replaced one of the flood.
     expect(refused).toHaveLength(600 - 2 - 512 + 1);
     for (const one of refused) expect((one.reason as AppError).kind).toBe("overloaded");
-    expect(await late).toBe(true);
+    expect(await lateVerify).toBe(true);
   });
 
   test("[ID-4] an unknown account costs a full verification with the same parameters", async () => {

@@ -49,8 +49,8 @@ test("[ID-10] a sign-in during a suspension leaves no session for later", async 
   held.open();
   expect(await signIn).toBe(401);
   await admin.put(`/api/v2/users/${user.id}/status/activate`);
-  const late = await new Client(server.url).signIn("late@example.com", PASSWORD);
-  expect(await late.get<unknown[]>("/api/v2/users/me/sessions")).toHaveLength(1);
+  const lateClient = await new Client(server.url).signIn("late@example.com", PASSWORD);
+  expect(await lateClient.get<unknown[]>("/api/v2/users/me/sessions")).toHaveLength(1);
 });
 
 test("[ID-7] of two concurrent password changes the later one is refused, and the first one applies", async () => {
@@ -107,8 +107,8 @@ test.each([
     await hashing.promise;
     expect(spy).toHaveBeenCalledTimes(1);
     const roles = [path.includes("organizations") ? "organization-admin" : "auditor"];
-    const given = await admin.fetch(method, path.replace("NAME", name), { roles });
-    expect(given.status).toBe(200);
+    const assignment = await admin.fetch(method, path.replace("NAME", name), { roles });
+    expect(assignment.status).toBe(200);
     gate.resolve();
     expect(await reset).toBe(409);
     await new Client(server.url).signIn(`${name}@example.com`, PASSWORD);

@@ -126,9 +126,9 @@ describe("signing in", () => {
       Array.from({ length: 61 }, async () => (await login("guess@example.com", "x")).status),
     );
     expect(tries.filter((status) => status === 429)).toHaveLength(1);
-    const late = await login("GUESS@example.com", "x");
-    expect(late.status).toBe(429);
-    expect(late.headers.get("retry-after")).not.toBeNull();
+    const lateResponse = await login("GUESS@example.com", "x");
+    expect(lateResponse.status).toBe(429);
+    expect(lateResponse.headers.get("retry-after")).not.toBeNull();
     expect((await login(ADMIN.email, ADMIN.password)).status).toBe(201);
   });
 

@@ -56,9 +56,9 @@ describeInside("sessions", () => {
     const kim = admin.withToken(laptop);
     const { key: token } = await kim.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
     const list = () => kim.get<Session[]>("/api/v2/users/me/sessions");
-    const shown = await list();
-    const findSession = (key: string) => shown.find(({ id }) => id === key.slice(0, 10));
-    expect(shown).toHaveLength(4);
+    const sessionList = await list();
+    const findSession = (key: string) => sessionList.find(({ id }) => id === key.slice(0, 10));
+    expect(sessionList).toHaveLength(4);
     expect(findSession(laptop)).toMatchObject({
       current: true,
       ip_address: "192.0.2.1",
@@ -66,7 +66,7 @@ describeInside("sessions", () => {
     });
     expect(findSession(phone)).toMatchObject({ current: false, ip_address: "192.0.2.2", device: { os: "Android" } });
     expect(findSession(desk)).toMatchObject({ ip_address: "2001:db8::7", user_agent: EDGE });
-    expect(JSON.stringify(shown)).not.toContain(phone.slice(11));
+    expect(JSON.stringify(sessionList)).not.toContain(phone.slice(11));
     // The token is not a session, and is not ended as one.
     expect(findSession(token)).toBeUndefined();
     expect(await fetchStatus(kim, "DELETE", `/users/me/sessions/${token.slice(0, 10)}`)).toBe(404);
@@ -83,14 +83,15 @@ describeInside("sessions", () => {
     await newPerson(admin, "lou");
     const token = await signIn("lou", "192.0.2.1", FIREFOX);
     const lou = admin.withToken(token);
-    const shown = async () => (await lou.get<Session[]>("/api/v2/users/me/sessions")).find(({ current }) => current);
+    const findCurrent = async () =>
+      (await lou.get<Session[]>("/api/v2/users/me/sessions")).find(({ current }) => current);
     await from(token, "192.0.2.9");
-    expect((await shown())?.ip_address).toBe("192.0.2.1");
+    expect((await findCurrent())?.ip_address).toBe("192.0.2.1");
     clock.advance(5 * MINUTE);
     // Written after the response; the next commit comes after it.
     await from(token, "192.0.2.9");
     await lou.post("/api/v2/users/me/keys/tokens", {});
-    expect((await shown())?.ip_address).toBe("192.0.2.9");
+    expect((await findCurrent())?.ip_address).toBe("192.0.2.9");
   });
 
   test("[ID-23][ID-10] connections of a revoked session end; those of the current one continue", async () => {
@@ -122,8 +123,8 @@ describeInside("a token with scopes", () => {
     expect(external).toContain("coder:workspaces.operate");
     const scopes = ["workspace:read", "api_key:create", "api_key:read", "api_key:update"];
     const narrow = await createTokenClient(may, { token_name: "narrow", scopes, scope: "coder:workspaces.operate" });
-    const shown = await may.get<ApiKey>("/api/v2/users/me/keys/tokens/narrow");
-    expect(shown).toMatchObject({ scope: "limited", scopes: ["coder:workspaces.operate", ...scopes] });
+    const readToken = await may.get<ApiKey>("/api/v2/users/me/keys/tokens/narrow");
+    expect(readToken).toMatchObject({ scope: "limited", scopes: ["coder:workspaces.operate", ...scopes] });
     expect(await fetchStatus(narrow, "GET", "/workspaces")).toBe(200);
     expect(await fetchStatus(narrow, "GET", "/users/me")).toBe(200);
     expect(await fetchStatus(narrow, "GET", "/users/me/gitsshkey")).toBe(403);

@@ -27,7 +27,7 @@ test("[ID-33] a key that an owner creates for another person is announced, names
     cy.client.withToken((await second.client.post<{ key: string }>(`/api/v2/users/${name}${path}`, {})).key);
   const [token, session, robot] = [await makeFor("cy"), await makeFor("cy", "/keys"), await makeFor("cibot")];
   const further = cy.client.withToken(await make(token));
-  const own = cy.client.withToken(await make(cy.client));
+  const tokenClient = cy.client.withToken(await make(cy.client));
   const { notifications } = await cy.client.get<{ notifications: { title: string }[] }>("/api/v2/notifications/inbox");
   expect(notifications.map(({ title }) => title)).toEqual(
     Array.from({ length: 2 }, () => "second created a token for your account"),
@@ -38,7 +38,7 @@ test("[ID-33] a key that an owner creates for another person is announced, names
   await admin.put(`/api/v2/users/${second.user.id}/roles`, { roles: [] });
   expect((await stream.closed).code).toBe(1008);
   const statuses = await Promise.all(
-    [token, session, further, own, robot].map((one) => fetchStatus(one, "GET", "/users/me")),
+    [token, session, further, tokenClient, robot].map((one) => fetchStatus(one, "GET", "/users/me")),
   );
   expect(statuses).toEqual([401, 401, 401, 200, 200]);
 });
@@ -74,11 +74,11 @@ describe("a token", () => {
 
   test("[ID-8] its first use is recorded immediately", async () => {
     const key = await make(ben.client);
-    const shown = () => ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
-    const { last_used, created_at } = await shown();
+    const readKey = () => ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
+    const { last_used, created_at } = await readKey();
     expect(last_used).toBe(created_at);
     // The last use is written after the response, so this polls until it is there; a clock may tick late.
-    while ((await shown()).last_used === created_at) await ben.client.withToken(key).get("/api/v2/users/me");
+    while ((await readKey()).last_used === created_at) await ben.client.withToken(key).get("/api/v2/users/me");
   });
 
   test.each([
@@ -90,8 +90,8 @@ describe("a token", () => {
     [{ lifetime: 3_155_760_000_000_000_000 }, 3_155_760_000],
   ])("[ID-9] %j lives %i seconds", async (body, seconds) => {
     const key = await make(ben.client, body);
-    const shown = await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
-    expect(shown.lifetime_seconds).toBe(seconds);
+    const storedKey = await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
+    expect(storedKey.lifetime_seconds).toBe(seconds);
   });
 
   test.each([
@@ -132,12 +132,12 @@ describe("a token", () => {
     const getExpiry = async (key: string) =>
       (await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`)).expires_at;
     for (const key of [shorter, silent, session]) expect((await getExpiry(key)) <= last).toBe(true);
-    // Use extends a sign-in, and that is not one.
+    // Use extends the lifetime of a session, and a token is not a session.
     expect((await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`)).map(({ id }) => id)).toContain(session.slice(0, 10));
     expect(
       await fetchStatus(ben.client.withToken(silent), "POST", TOKENS, { lifetime: "3h", scopes: ["api_key:read"] }),
     ).toBe(400);
-    // What an owner's whole token may do for others is no less.
+    // An owner's token with full access is not limited in what it may do for other users.
     const owners = admin.withToken(await make(admin, { lifetime: "1h" }));
     expect(await fetchStatus(owners, "POST", "/users/ben/keys/tokens", { lifetime: "30d" })).toBe(201);
     const narrow = admin.withToken(await make(admin, { lifetime: "1h", scopes: ["api_key:*"] }));
@@ -172,7 +172,7 @@ describe("a token", () => {
     expect(await change(short, "late", { scopes: ["user:read"], allowed_addresses: ["127.0.0.1"] })).toBe(200);
     expect(await change(short, "short", { scopes: ["user:read"] })).toBe(200);
     expect(await change(ben.client, "late", { scopes: ["all"], allowed_addresses: [] })).toBe(200);
-    // What an owner's whole token may do for others is no less.
+    // An owner's token with full access is not limited in what it may do for other users.
     const owners = admin.withToken(await make(admin, { lifetime: "1h" }));
     expect(await fetchStatus(owners, "PATCH", "/users/ben/keys/tokens/late", { scopes: ["user:read"] })).toBe(200);
     expect(await fetchStatus(owners, "PATCH", "/users/ben/keys/tokens/late", { scopes: ["all"] })).toBe(200);
@@ -189,7 +189,7 @@ describe("a token", () => {
     const [{ id: organization } = { id: "" }] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
     const everything = ["user:*", "organization_member:*", "organization:*", "workspace:*"];
     const scoped = admin.withToken(await make(admin, { scopes: everything }));
-    const whole = admin.withToken(await make(admin));
+    const fullClient = admin.withToken(await make(admin));
     const invite = (email: string, roles: object) =>
       ["POST", "/invitations", { people: [{ email }], ...roles }] as const;
     const changes = [
@@ -206,12 +206,12 @@ describe("a token", () => {
         403,
         expect.stringMatching(/everything|full access/),
       ]);
-      expect([path, (await fetchStatus(whole, method, path, body)) < 300]).toEqual([path, true]);
+      expect([path, (await fetchStatus(fullClient, method, path, body)) < 300]).toEqual([path, true]);
     }
     // A new link for an invitation gives its roles, too.
     const { invitations } = await admin.get<Invitations>("/api/v2/invitations");
-    const given = invitations.find(({ email }) => email === "one@example.com")?.id;
-    expect(await fetchStatus(scoped, "POST", `/invitations/${given}/resend`, { by: "link" })).toBe(403);
+    const invitationId = invitations.find(({ email }) => email === "one@example.com")?.id;
+    expect(await fetchStatus(scoped, "POST", `/invitations/${invitationId}/resend`, { by: "link" })).toBe(403);
     for (const [method, path, body] of [
       ["POST", "/users", { username: "plain", service_account: true, roles: ["member"] }],
       invite("three@example.com", { roles: [] }),
@@ -318,15 +318,15 @@ describe("a key's open connections", () => {
   testInside.each(endings)("[ID-10] is closed by %s", async (name, end) => {
     const ctx = server.context;
     if (!ctx) throw new Error("needs the server in this process");
-    const who = await newPerson(admin, `w${name.replaceAll(/[^a-z]/g, "")}`);
-    const id = (await make(who.client)).slice(0, 10);
-    const caller = { kind: "user", user_id: who.user.id, key_id: id } as never;
+    const person = await newPerson(admin, `w${name.replaceAll(/[^a-z]/g, "")}`);
+    const id = (await make(person.client)).slice(0, 10);
+    const caller = { kind: "user", user_id: person.user.id, key_id: id } as never;
     const { promise, resolve } = Promise.withResolvers<number>();
     const socket = { close: (code: number) => resolve(code) } as unknown as Socket;
     const received = ctx.topics.size;
     const handler: SocketHandler = closeWhenKeyRevoked(ctx, caller, {});
     handler.open?.(socket);
-    await end(who, id);
+    await end(person, id);
     expect(await promise).toBe(1008);
     expect(ctx.topics.size).toBe(received);
   });

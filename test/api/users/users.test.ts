@@ -275,8 +275,8 @@ describe("one user", () => {
   });
 
   test("[ID-15] lists the user's organizations", async () => {
-    const own = await mia.client.get<{ name: string }[]>("/api/v2/users/me/organizations");
-    expect(own.map((organization) => organization.name)).toEqual(["default"]);
+    const ownOrganizations = await mia.client.get<{ name: string }[]>("/api/v2/users/me/organizations");
+    expect(ownOrganizations.map((organization) => organization.name)).toEqual(["default"]);
     expect(await fetchStatus(mia.client, "GET", "/users/me/organizations/default")).toBe(200);
     expect(await fetchStatus(mia.client, "GET", "/users/me/organizations/other")).toBe(404);
   });

@@ -162,8 +162,8 @@ test("[TI-20] [TI-19] an autostart keeps its version or, on request, uses the ac
     updateTemplate(time.template_id, { active_version_id: newer.version_id }),
   ]);
   await time.build(one.id, "stop");
-  const kept = await time.pass(2 * HOUR, one.id);
-  expect(kept?.latest_build.template_version_id).toBe(time.version_id);
+  const keptWorkspace = await time.pass(2 * HOUR, one.id);
+  expect(keptWorkspace?.latest_build.template_version_id).toBe(time.version_id);
   await time.owner.put(toWorkspacePath(one, "/autoupdates"), { automatic_updates: "always" });
   await time.build(one.id, "stop");
   const moved = await time.pass(DAY, one.id);

@@ -4,7 +4,7 @@ import type { MinimalUser } from "#schema/users/user.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { openSharedWorkspace } from "./shared-workspace.ts";
 
-test("[WC-6] members of the organization by name, in pages, found by name or address; no outsiders", async () => {
+test("[WC-6] lists members of the organization by name, in pages, found by name or address, and no outsiders", async () => {
   await using shared = await openSharedWorkspace();
   const { clients, server, idOf } = shared;
   await seedUser(server, { username: "zoe-elsewhere" });

@@ -83,8 +83,8 @@ const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 /** A deleted workspace cannot be watched, so this polls until it is deleted. */
 export const awaitDeleted = async (client: Client, id: string): Promise<Workspace> => {
   for (;;) {
-    const found = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
-    if (found.latest_build.status === "deleted") return found;
+    const workspace = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+    if (workspace.latest_build.status === "deleted") return workspace;
     await nextTick();
   }
 };

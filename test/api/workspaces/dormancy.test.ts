@@ -152,8 +152,8 @@ test("[TI-24] a template change applies to its workspaces' times, optionally cou
   await change({ autostart_requirement: { days_of_week: ["monday"] } });
   expect(toMinute((await read(time.owner, awake)).next_start_at)).toBe("2030-01-07T14:00");
   await change({ time_til_dormant_ms: DAY, update_workspace_last_used_at: true });
-  const kept = await read(time.owner, awake);
-  expect([kept.dormant_at, toMinute(kept.last_used_at)]).toEqual([undefined, "2030-01-06T12:00"]);
+  const unchanged = await read(time.owner, awake);
+  expect([unchanged.dormant_at, toMinute(unchanged.last_used_at)]).toEqual([undefined, "2030-01-06T12:00"]);
   await change({ allow_user_autostart: false });
   expect((await read(time.owner, awake)).next_start_at).toBeUndefined();
 });
@@ -170,7 +170,7 @@ test("[TI-24] a template change applies to a workspace that computes its times c
   for (const { store } of time.server.contexts) {
     const commit = store.commit.bind(store);
     store.commit = async (batch, ...more) => {
-      // Decided by the earlier rules.
+      // The earlier rules have decided this time.
       const decides = batch.some(({ rows }) => rows.flat().includes(`workspace/${one.id}/schedule`));
       if (decides && changes < most) {
         const rules = { time_til_dormant_autodelete_ms: (++changes + most) * DAY };
@@ -184,7 +184,7 @@ test("[TI-24] a template change applies to a workspace that computes its times c
   await awaitBuild(time.owner, one.id);
   await scheduler.tick();
   expect(toMinute((await read(time.owner, one)).deleting_at)).toBe("2030-01-03T12:00");
-  // And one that is notified of a change while another one arrives.
+  // A workspace that is notified of a change while another change arrives.
   changeBefore(2);
   await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, { time_til_dormant_autodelete_ms: 0 });
   await scheduler.tick();

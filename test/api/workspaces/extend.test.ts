@@ -56,20 +56,20 @@ test("[TI-8] during a start, and without a deadline, it cannot be moved", async 
 
 test("[TI-9] an agent moves the deadline of its own workspace and sees no other", async () => {
   await using time = await openClockwork();
-  const own = await time.make({ ttl_ms: HOUR });
+  const ownWorkspace = await time.make({ ttl_ms: HOUR });
   const other = await time.make({ ttl_ms: HOUR });
-  const agent = await createAgentClient(time, own.id);
+  const agent = await createAgentClient(time, ownWorkspace.id);
   const deadline = new Date(time.clock.now() + 3 * HOUR).toISOString();
-  expect(await awaitOutcome(agent.put(toWorkspacePath(own, "/extend"), { deadline }))).toBe("ok");
+  expect(await awaitOutcome(agent.put(toWorkspacePath(ownWorkspace, "/extend"), { deadline }))).toBe("ok");
   expect(await awaitOutcome(agent.put(toWorkspacePath(other, "/extend"), { deadline }))).toBe("404");
-  expect(await awaitOutcome(agent.put(toWorkspacePath(own, "/ttl"), { ttl_ms: HOUR }))).toBe("401");
-  const { entries } = await time.activity(own.id);
+  expect(await awaitOutcome(agent.put(toWorkspacePath(ownWorkspace, "/ttl"), { ttl_ms: HOUR }))).toBe("401");
+  const { entries } = await time.activity(ownWorkspace.id);
   expect(entries[0]).toMatchObject({
     reason: "extend",
     actor: { kind: "agent", name: "dev" },
     old_deadline: "2030-01-01T13:00:00.000Z",
     new_deadline: "2030-01-01T15:00:00.000Z",
   });
-  await time.build(own.id, "stop");
-  expect(await awaitOutcome(agent.put(toWorkspacePath(own, "/extend"), { deadline }))).toBe("401");
+  await time.build(ownWorkspace.id, "stop");
+  expect(await awaitOutcome(agent.put(toWorkspacePath(ownWorkspace, "/extend"), { deadline }))).toBe("401");
 });

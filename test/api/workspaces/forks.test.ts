@@ -38,8 +38,8 @@ const fork = (client: Client, id: string, body: object = {}): Promise<Fork> =>
   client.post<Fork>(`${toWorkspacePath(id)}/forks`, body);
 const awaitFork = (client: Client, { workspace_id, id }: Fork): Promise<Fork> =>
   until(async () => {
-    const found = await client.get<Fork>(`${toWorkspacePath(workspace_id)}/forks/${id}`);
-    return ["ready", "failed"].includes(found.status) && found;
+    const currentFork = await client.get<Fork>(`${toWorkspacePath(workspace_id)}/forks/${id}`);
+    return ["ready", "failed"].includes(currentFork.status) && currentFork;
   });
 const awaitNoSnapshots = (client: Client, id: string): Promise<boolean> =>
   until(async () => (await client.get<Snapshots>(`${toWorkspacePath(id)}/snapshots`)).snapshots.length === 0, {
@@ -62,14 +62,14 @@ test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters
   expect(created.copies.map(({ name, status }) => `${name} ${status}`)).toEqual([
     ...["dev-fork waiting", "dev-fork-2 waiting", "dev-fork-3 waiting"],
   ]);
-  const done = await awaitFork(admin, created);
-  expect(done).toMatchObject({ status: "ready", error: "" });
-  expect(done.copies.map(({ status }) => status)).toEqual(["ready", "ready", "ready"]);
-  expect((await admin.get<Forks>(`${toWorkspacePath(id)}/forks`)).forks).toEqual([done]);
+  const doneFork = await awaitFork(admin, created);
+  expect(doneFork).toMatchObject({ status: "ready", error: "" });
+  expect(doneFork.copies.map(({ status }) => status)).toEqual(["ready", "ready", "ready"]);
+  expect((await admin.get<Forks>(`${toWorkspacePath(id)}/forks`)).forks).toEqual([doneFork]);
   await awaitNoSnapshots(admin, id);
   expect(readdirSync(join(server.directory, "workspaces", id, "snapshots"))).toEqual([]);
 
-  const [first, second] = done.copies.map(({ workspace_id }) => workspace_id);
+  const [first, second] = doneFork.copies.map(({ workspace_id }) => workspace_id);
   const copy = await admin.get<Workspace>(toWorkspacePath(first ?? ""));
   expect(copy).toMatchObject({ name: "dev-fork", ttl_ms: 7_200_000, template_id: template.id });
   expect(copy.latest_build).toMatchObject({ status: "stopped", transition: "stop", build_number: 1 });
@@ -100,8 +100,8 @@ test("[FO-3] a fork is refused if a name is taken or a member may not work in th
   await using world = await openWorld();
   const { admin, server } = world;
   const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
-  const early = await admin.fetch("POST", `${toWorkspacePath(id)}/forks`, {});
-  expect(early.status).toBe(409);
+  const earlyResponse = await admin.fetch("POST", `${toWorkspacePath(id)}/forks`, {});
+  expect(earlyResponse.status).toBe(409);
   await awaitBuild(admin, id);
   const getRejection = async (body: object, client = admin): Promise<string> => {
     const answer = await client.fetch("POST", `${toWorkspacePath(id)}/forks`, body);
@@ -128,7 +128,7 @@ test("[FO-6] a fork that did not get its files gets them with its next start, an
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
   await awaitBuild(admin, id);
   const hanging = await makeTemplate(admin, HANGING);
-  /** A fork whose copy finds something in place of its folder, so its build fails. */
+  /** A fork whose build fails, because a file already exists in place of its folder. */
   const createFailingFork = async (): Promise<{ made: Fork; copy: string }> => {
     const blocker = await createWorkspace(admin, hanging.id, `blocks-${crypto.randomUUID().slice(0, 8)}`);
     const created = await fork(admin, id, {});
@@ -204,9 +204,9 @@ testInside(
     const without = await fork(admin, id, { chats: false });
     expect(without.copies[0]?.chats).toEqual([]);
     await awaitFork(admin, without);
-    const done = await awaitFork(admin, await fork(admin, id, { count: 2, start: true }));
+    const doneFork = await awaitFork(admin, await fork(admin, id, { count: 2, start: true }));
     const listCopies = (from: string) =>
-      done.copies.map(({ chats, workspace_id }) => {
+      doneFork.copies.map(({ chats, workspace_id }) => {
         expect(chats).toHaveLength(2);
         return { ...chats.find(({ from_chat_id }) => from_chat_id === from), workspace_id };
       });

@@ -135,7 +135,7 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
   await awaitBackups(admin, id, 2);
   expect((await report(admin)).workspaces).toMatchObject([{ problem: "" }]);
 
-  // Nothing has run since, so there is nothing to store.
+  // The workspace has not run since, so there is nothing to store.
   await age("home_backups", "created_at", 24 * 8);
   await age("jobs", "completed_at", 24 * 8);
   const [newest] = (await list(admin, id)).backups;

@@ -110,8 +110,8 @@ export class ServerLives implements Real {
 
   async #create(body: object, { ttl, hour }: { ttl: number | null; hour: number | null }): Promise<number> {
     ServerLives.#made += 1;
-    const own = { name: `life-${ServerLives.#made}`, ttl_ms: ttl, autostart_schedule: toCron(hour) };
-    const { id } = await this.#time.owner.post<Workspace>("/api/v2/users/me/workspaces", { ...body, ...own });
+    const workspaceBody = { name: `life-${ServerLives.#made}`, ttl_ms: ttl, autostart_schedule: toCron(hour) };
+    const { id } = await this.#time.owner.post<Workspace>("/api/v2/users/me/workspaces", { ...body, ...workspaceBody });
     this.#ids.push(id);
     return 200;
   }
@@ -119,8 +119,10 @@ export class ServerLives implements Real {
   /** Waits for one claimable workspace: these rules prebuild no others. */
   async #awaitReady(): Promise<void> {
     for (;;) {
-      const own = (await this.#listPrebuilt()).filter(({ template_id }) => template_id === this.#offer.template_id);
-      if (own.some(({ latest_build }) => latest_build.status === "running")) return;
+      const prebuilt = (await this.#listPrebuilt()).filter(
+        ({ template_id }) => template_id === this.#offer.template_id,
+      );
+      if (prebuilt.some(({ latest_build }) => latest_build.status === "running")) return;
       await this.#time.settle();
       await nextTick();
     }

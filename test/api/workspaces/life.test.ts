@@ -82,9 +82,9 @@ test("[WK-3] a second build while one is active is a conflict; a name is unique,
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
   const { id } = await createWorkspace(world.admin, template_id);
   expect((await awaitApiError(createBuild(world.admin, id, "stop"))).status).toBe(409);
-  const taken = await awaitApiError(createWorkspace(world.admin, template_id, "DEV"));
-  expect(taken.status).toBe(409);
-  expect(taken.body.validations).toEqual([{ field: "name", detail: "must be unique" }]);
+  const takenError = await awaitApiError(createWorkspace(world.admin, template_id, "DEV"));
+  expect(takenError.status).toBe(409);
+  expect(takenError.body.validations).toEqual([{ field: "name", detail: "must be unique" }]);
 });
 
 test("[WK-4] a running build that is canceled ends as canceled; its log can be followed to the end", async () => {

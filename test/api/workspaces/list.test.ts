@@ -58,8 +58,8 @@ test("[WL-7] cursor pages miss nothing while workspaces stop, and only an ID is 
     if (next !== "") seen.push(next);
     after = next;
     // The one shown so far is sorted after everything that is running.
-    const shown = (await search(admin)).workspaces.find(({ id }) => id === next);
-    if (shown?.latest_build.status === "running") {
+    const listed = (await search(admin)).workspaces.find(({ id }) => id === next);
+    if (listed?.latest_build.status === "running") {
       await createBuild(admin, next, "stop");
       await awaitBuild(admin, next);
     }
@@ -109,12 +109,13 @@ test("[WK-18] each search key matches as documented, and an invalid one is named
   const { template_id } = running;
   const next = await importVersion(admin, `${uniqueText()}${JSON.stringify(ECHO)}`, { template_id });
   await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: next.id });
-  const late = await createWorkspace(admin, template_id, "late");
-  await awaitBuild(admin, late.id);
+  const lateWorkspace = await createWorkspace(admin, template_id, "late");
+  await awaitBuild(admin, lateWorkspace.id);
   await admin.patch(`/api/v2/workspaces/${running.id}/acl`, { user_roles: { [hers.owner_id]: "use" } });
   await ada.put(`/api/v2/workspaces/${hers.id}/dormant`, { dormant: true });
   await awaitBuild(admin, hers.id);
-  const [agent] = (await admin.get<Workspace>(`/api/v2/workspaces/${late.id}`)).latest_build.resources[0]?.agents ?? [];
+  const [agent] =
+    (await admin.get<Workspace>(`/api/v2/workspaces/${lateWorkspace.id}`)).latest_build.resources[0]?.agents ?? [];
   const { store, clock } = getContext(world.server);
   const now = clock.now();
   const connected = { first_connected_at: now, last_connected_at: now, disconnected_at: null };
@@ -178,8 +179,8 @@ test("[WK-18] among 305 workspaces has-ai-task and has_external_agent find those
   expect((await find("has-ai-task:true")).names).toEqual(["plain", "task-1", "task-2"]);
   const templates = await admin.get<{ name: string }[]>("/api/v2/templates?q=has-ai-task:true");
   expect(templates.map(({ name }) => name)).toEqual(["no-task", "task"]);
-  const others = await admin.get<{ name: string }[]>("/api/v2/templates?q=has-ai-task:false");
+  const otherTemplates = await admin.get<{ name: string }[]>("/api/v2/templates?q=has-ai-task:false");
   // The built-in template does not exist if several nodes share a deployment.
-  const shown = others.map(({ name }) => name).filter((name) => name !== "local");
-  expect(shown).toEqual(["kind-0", "kind-1", "kind-2", "outside"]);
+  const names = otherTemplates.map(({ name }) => name).filter((name) => name !== "local");
+  expect(names).toEqual(["kind-0", "kind-1", "kind-2", "outside"]);
 });

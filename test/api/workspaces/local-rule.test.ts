@@ -94,8 +94,8 @@ test("[LP-16] a version for local workspaces that the server would not start can
     );
     expect([status, message.includes("allow_local_provisioner_for_members")]).toEqual([403, true]);
   }
-  const own = await importVersion(admin, files, { template_id: template.id });
-  await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: own.id });
+  const ownVersion = await importVersion(admin, files, { template_id: template.id });
+  await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: ownVersion.id });
 });
 
 test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no more local workspaces and says why; stop and delete still work", async () => {
@@ -130,15 +130,15 @@ test("[LP-15] an owner who loses the role has their running local workspaces sto
   const other = admin.withToken(seeded.token);
   const { id } = await createWorkspace(other, local.id, "theirs");
   expect((await awaitBuild(other, id)).latest_build.status).toBe("running");
-  const mine = await createWorkspace(admin, local.id, "mine");
-  expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("running");
+  const ownWorkspace = await createWorkspace(admin, local.id, "mine");
+  expect((await awaitBuild(admin, ownWorkspace.id)).latest_build.status).toBe("running");
   await admin.put(`/api/v2/users/${seeded.user_id}/roles`, { roles: [] });
   const stopped = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
   expect(stopped.latest_build.reason).toBe("autostop");
   expect((await awaitRejection(createBuild(other, id, "start"))).status).toBe(403);
-  expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("running");
-  await createBuild(admin, mine.id, "delete");
-  await awaitBuild(admin, mine.id);
+  expect((await awaitBuild(admin, ownWorkspace.id)).latest_build.status).toBe("running");
+  await createBuild(admin, ownWorkspace.id, "delete");
+  await awaitBuild(admin, ownWorkspace.id);
 });
 
 test("[LP-15] a snapshot or a fork in progress does not keep the workspaces of a former owner running", async () => {

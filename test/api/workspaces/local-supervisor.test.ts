@@ -107,7 +107,7 @@ test("[LP-13] [TO-31] a chat whose agent dies continues once it is back; otherwi
   expect(waited.results).toMatchObject([{ started: true, status: "running", agent_status: "connected" }]);
   expect(waited.results[0]).not.toHaveProperty("rebuilt");
 
-  // Without its record, it cannot be restarted unchanged.
+  // Without its record, the daemon cannot be restarted unchanged.
   const daemon = readDaemonRecord(server, id);
   rmSync(toRecordPath(server, id));
   await kill(daemon);

@@ -65,7 +65,7 @@ const DIFFERENT: Readonly<Record<string, Row>> = {
     answers: 400,
     body: { transition: "delete", orphan: true, state: "x" },
   },
-  // Tried last: it ends the shares.
+  // Called last, because it ends the shares.
   [`DELETE ${W}/acl`]: { is: "401 200 404 404 404 403 403 404 200 401" },
 };
 

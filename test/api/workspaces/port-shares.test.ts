@@ -135,9 +135,9 @@ test("[SH-14] ports that a guest shares while they lose access are refused or un
   const race = async (person: Client, first: number, lose: () => Promise<unknown>) => {
     const share = async (_: unknown, i: number) =>
       (await person.fetch("POST", `${path}/port-share`, { ...validShare, port: first + i })).status;
-    const begun = Array.from({ length: 20 }, share);
+    const shareRequests = Array.from({ length: 20 }, share);
     const lost = lose();
-    const statuses = await Promise.all([...begun, ...Array.from({ length: 20 }, (_, i) => share(_, 20 + i))]);
+    const statuses = await Promise.all([...shareRequests, ...Array.from({ length: 20 }, (_, i) => share(_, 20 + i))]);
     await lost;
     expect(statuses.filter((status) => ![200, 403, 404].includes(status))).toEqual([]);
   };
@@ -191,8 +191,8 @@ test("[SH-11] when a template lowers its maximum, higher shares are lowered to i
   const { clients, path, template_id, server } = shared;
   const level = (max_port_share_level: string) =>
     clients["site owner"].patch<unknown>(`/api/v2/templates/${template_id}`, { max_port_share_level });
-  const wanted = ["public", "authenticated", "organization", "owner"];
-  for (const [i, share_level] of wanted.entries()) {
+  const shareLevels = ["public", "authenticated", "organization", "owner"];
+  for (const [i, share_level] of shareLevels.entries()) {
     await clients.owner.post(`${path}/port-share`, { ...validShare, port: 8000 + i, share_level });
   }
   await level("organization");

@@ -71,11 +71,11 @@ test("[PB-1] [PB-7] as many prebuilds as configured are ready; one is claimed im
   const body = { name: "mine", template_id, template_version_preset_id: preset("Small"), ttl_ms };
   const schedule = { autostart_schedule: "0 9 * * *", automatic_updates: "always" };
   const note = { rich_parameter_values: [{ name: "note", value: "hello" }] };
-  const mine = await create(admin, { ...body, ...schedule, ...note });
-  expect(before.map(({ id }) => id)).toContain(mine.id);
-  expect(mine).toMatchObject({ name: "mine", owner_name: "admin", is_prebuild: false, ttl_ms, ...schedule });
-  expect(mine.latest_build).toMatchObject({ build_number: 2, transition: "start", reason: "initiator" });
-  const running = await awaitBuild(admin, mine.id);
+  const claimed = await create(admin, { ...body, ...schedule, ...note });
+  expect(before.map(({ id }) => id)).toContain(claimed.id);
+  expect(claimed).toMatchObject({ name: "mine", owner_name: "admin", is_prebuild: false, ttl_ms, ...schedule });
+  expect(claimed.latest_build).toMatchObject({ build_number: 2, transition: "start", reason: "initiator" });
+  const running = await awaitBuild(admin, claimed.id);
   expect(running.latest_build).toMatchObject({ status: "running", initiator_name: "admin" });
   expect(running.latest_build.deadline).toBeString();
   const values = await admin.get<object[]>(`/api/v2/workspacebuilds/${running.latest_build.id}/parameters`);
@@ -84,9 +84,9 @@ test("[PB-1] [PB-7] as many prebuilds as configured are ready; one is claimed im
     { name: "size", value: "small" },
   ]);
   const after = await awaitReady(world, 2);
-  expect(after.map(({ id }) => id)).not.toContain(mine.id);
-  await createBuild(admin, mine.id, "stop");
-  expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("stopped");
+  expect(after.map(({ id }) => id)).not.toContain(claimed.id);
+  await createBuild(admin, claimed.id, "stop");
+  expect((await awaitBuild(admin, claimed.id)).latest_build.status).toBe("stopped");
 });
 
 test("[PB-12] a preset is selected by its values as by its name; other values, another preset or none ready create a new workspace", async () => {
@@ -103,9 +103,9 @@ test("[PB-12] a preset is selected by its values as by its name; other values, a
   expect(small.id).toBe(first?.id as string);
   expect(small.latest_build.template_version_preset_id).toBe(preset("Small"));
   await awaitReady(world, 1);
-  const taken = await create(admin, { name: "SMALL", template_id }).catch((error: unknown) => error);
-  expect((taken as ApiError).status).toBe(409);
-  expect((taken as ApiError).body.validations?.[0]?.field).toBe("name");
+  const takenError = await create(admin, { name: "SMALL", template_id }).catch((error: unknown) => error);
+  expect((takenError as ApiError).status).toBe(409);
+  expect((takenError as ApiError).body.validations?.[0]?.field).toBe("name");
   await awaitReady(world, 1);
 });
 
@@ -125,8 +125,8 @@ test("[PB-13] only template admins see prebuilds, and their times cannot be chan
   }
   expect((await admin.fetch("PUT", `/api/v2/workspaces/${id}/ttl`, { ttl_ms: 3_600_000 })).status).toBe(409);
   expect((await admin.fetch("PUT", `/api/v2/workspaces/${id}/autostart`, { schedule: "0 9 * * *" })).status).toBe(409);
-  const shown = await admin.get<{ active_user_count: number }>(`/api/v2/templates/${template.id}`);
-  expect(shown.active_user_count).toBe(0);
+  const readTemplate = await admin.get<{ active_user_count: number }>(`/api/v2/templates/${template.id}`);
+  expect(readTemplate.active_user_count).toBe(0);
 });
 
 test("[PB-2] another active version replaces all prebuilds; a deprecated template has none and can be deleted", async () => {
@@ -147,12 +147,12 @@ test("[PB-7] twenty concurrent requests get three: no two the same, and everyone
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "4" } });
   const { admin } = world;
   const { template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(3));
-  const kept = (await awaitReady(world, 3)).map(({ id }) => id);
+  const keptIds = (await awaitReady(world, 3)).map(({ id }) => id);
   const body = { template_id, template_version_preset_id: preset("Small") };
   const created = await Promise.all(Array.from({ length: 20 }, (_, i) => create(admin, { ...body, name: `w${i}` })));
   expect(new Set(created.map(({ id }) => id)).size).toBe(20);
   expect(created.every(({ owner_name }, i) => owner_name === "admin" && created[i]?.name === `w${i}`)).toBe(true);
-  const claimed = created.filter(({ id }) => kept.includes(id));
+  const claimed = created.filter(({ id }) => keptIds.includes(id));
   expect(claimed.length).toBe(3);
   const all = await Promise.all(created.map(({ id }) => awaitBuild(admin, id)));
   expect(all.every(isReady)).toBe(true);
@@ -272,11 +272,13 @@ testInside("[PB-3] an unclaimed one is replaced when its time expires", async ()
     const claimed = await createFromPreset("mine", "Small");
     await prebuilds.reconcile(template_id);
     const [next] = (await listOwned(admin, "prebuilds")).workspaces;
-    const late = await createFromPreset("late", "Large");
-    const positions = [claimed, late, next].map((one) => jobs.position(one?.latest_build.job.id ?? "").queue_position);
+    const lateWorkspace = await createFromPreset("late", "Large");
+    const positions = [claimed, lateWorkspace, next].map(
+      (one) => jobs.position(one?.latest_build.job.id ?? "").queue_position,
+    );
     expect(positions).toEqual([1, 2, 3]);
     free.resolve();
-    await awaitBuild(admin, late.id);
+    await awaitBuild(admin, lateWorkspace.id);
   },
 );
 
@@ -299,9 +301,9 @@ testInside("[PB-18] pausing creates and removes none, and resuming takes effect 
   const pause = (reconciliation_paused: boolean) =>
     admin.put<object>("/api/v2/prebuilds/settings", { reconciliation_paused });
   expect(await pause(true)).toEqual({ reconciliation_paused: true });
-  const mine = await create(admin, { name: "mine", template_id, template_version_preset_id: preset("Small") });
-  expect(mine.id).toBe(kept?.id as string);
-  await awaitBuild(admin, mine.id);
+  const claimed = await create(admin, { name: "mine", template_id, template_version_preset_id: preset("Small") });
+  expect(claimed.id).toBe(kept?.id as string);
+  await awaitBuild(admin, claimed.id);
   for (let i = 0; i < 5; i++) await scheduler.tick();
   expect((await listOwned(admin, "prebuilds")).count).toBe(0);
   const report = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
@@ -336,7 +338,7 @@ test("[PB-7] [GR-7] a prebuild that the quota of its new owner does not cover is
   expect((await awaitReady(world, 1)).map(({ id }) => id)).toEqual([ready?.id as string]);
 });
 
-test("[PB-20] a prebuild is shared with nobody before it is claimed", async () => {
+test("[PB-20] a prebuild cannot be shared before it is claimed", async () => {
   await using world = await openWorld();
   const { admin } = world;
   const { template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(1));

@@ -60,8 +60,8 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its 
   const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${active_version_id}/presets`);
   const findPrepared = async (): Promise<Workspace | undefined> =>
     (await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces.find(isReady);
-  const kept = await until(findPrepared, { what: "a workspace is ready" });
-  const { id } = kept;
+  const prepared = await until(findPrepared, { what: "a workspace is ready" });
+  const { id } = prepared;
   const folder = realpathSync(locals.folderOf(id));
   const readStarts = (): string[] =>
     readFileSync(join(folder, "home", "starts"), "utf8")
@@ -69,14 +69,14 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its 
       .split("\n");
   const processId = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
   const before = processId();
-  expect(readStarts()).toEqual([`prebuilds prebuilds ${kept.name}`]);
+  expect(readStarts()).toEqual([`prebuilds prebuilds ${prepared.name}`]);
   const body = { name: "mine", template_id, template_version_preset_id: preset?.id };
-  const mine = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
-  expect(mine).toMatchObject({ id, owner_name: "admin", name: "mine" });
+  const claimed = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
+  expect(claimed).toMatchObject({ id, owner_name: "admin", name: "mine" });
   const ready = await awaitWorkspace(admin, id, isReady);
   expect(findAgent(ready)).toMatchObject({ status: "connected", health: { healthy: true } });
-  expect(findAgent(ready)?.id).not.toBe(findAgent(kept)?.id as string);
-  expect(readStarts()).toEqual([`prebuilds prebuilds ${kept.name}`, "admin admin mine"]);
+  expect(findAgent(ready)?.id).not.toBe(findAgent(prepared)?.id as string);
+  expect(readStarts()).toEqual([`prebuilds prebuilds ${prepared.name}`, "admin admin mine"]);
   expect(processId()).toBe(before);
   if (server.context) await expectActivity(admin, id, findAgent(ready)?.id ?? "", server.context.uses);
   await createBuild(admin, id, "stop");

@@ -101,8 +101,8 @@ for (const [how, wait] of Object.entries(WAIT_METHODS)) {
         const { id, agent } = n === 0 ? first : await nextPrepared(world);
         const waiting = wait(world, agent, n % 2 === 0 ? "?wait=true" : "");
         await awaitFollower(world, id);
-        const mine = await claim(world.admin, `mine-${n}`);
-        expect(await waiting).toEqual({ reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id });
+        const claimed = await claim(world.admin, `mine-${n}`);
+        expect(await waiting).toEqual({ reason: "prebuild_claimed", workspace_id: id, owner_id: claimed.owner_id });
       }
     },
   );
@@ -117,8 +117,8 @@ testInside("[PB-9] a wait that starts at the same moment as the claim gets the e
     // A different number of event loop turns each time, to cover every stage of the claim.
     for (let turns = 0; turns < n * 3; turns++) await new Promise((done) => setImmediate(done));
     const event = await WAIT_METHODS.JSON?.(world, agent, "?wait=true");
-    const mine = await claiming;
-    expect(event).toEqual({ reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id });
+    const claimed = await claiming;
+    expect(event).toEqual({ reason: "prebuild_claimed", workspace_id: id, owner_id: claimed.owner_id });
   }
 });
 
@@ -132,9 +132,9 @@ testInside(
       await using world = await openWorld({ directory: directory.path });
       const { id, agent, claim } = await openPrepared(world);
       token = agent.token as string;
-      const mine = await claim();
+      const claimed = await claim();
       await awaitBuild(world.admin, id);
-      event = { reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id };
+      event = { reason: "prebuild_claimed", workspace_id: id, owner_id: claimed.owner_id };
     }
     await using world = await openWorld({ directory: directory.path });
     const agent = world.admin.withToken(token);
@@ -149,9 +149,9 @@ testInside(
     await using world = await openWorld();
     const { admin } = world;
     const { id, agent, claim } = await openPrepared(world);
-    const mine = await claim();
-    expect(mine.id).toBe(id);
-    const event = { reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id };
+    const claimed = await claim();
+    expect(claimed.id).toBe(id);
+    const event = { reason: "prebuild_claimed", workspace_id: id, owner_id: claimed.owner_id };
     expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
     await awaitBuild(admin, id);
     for (let again = 0; again < 2; again++) expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
@@ -181,9 +181,9 @@ testInside("[PB-9] a claim whose build has failed is 409", async () => {
   // Occupies the only slot, so that the claim's build waits.
   const free = Promise.withResolvers<void>();
   jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run: () => free.promise });
-  const mine = await claim();
+  const claimed = await claim();
   const waiting = agent.fetch("GET", `${REINIT}?wait=true`);
-  await admin.patch(`/api/v2/workspacebuilds/${mine.latest_build.id}/cancel`);
+  await admin.patch(`/api/v2/workspacebuilds/${claimed.latest_build.id}/cancel`);
   expect([409, 503]).toContain((await waiting).status);
   expect((await agent.fetch("GET", `${REINIT}?wait=true`)).status).toBe(409);
   free.resolve();
@@ -201,12 +201,12 @@ testInside(
       Buffer.from((await api.getManifest({})).agentId).toString("hex");
     await using first = await connectAgent(world.server, token);
     const before = await getAgentId(first);
-    const mine = await claim();
+    const claimed = await claim();
     await first.closed;
     await using second = await connectAgent(world.server, token);
     const after = await getAgentId(second);
     expect(after).not.toBe(before);
-    const running = await awaitBuild(admin, mine.id);
+    const running = await awaitBuild(admin, claimed.id);
     expect(running.latest_build.resources[0]?.agents[0]?.id.replaceAll("-", "")).toBe(after);
   },
 );

@@ -215,8 +215,8 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
   await using world = await openWorld();
   const { admin, server } = world;
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id);
-  const early = await admin.fetch("POST", toSnapshotsPath(id), {});
-  expect([early.status, (await early.json()) as object]).toMatchObject([
+  const earlyResponse = await admin.fetch("POST", toSnapshotsPath(id), {});
+  expect([earlyResponse.status, (await earlyResponse.json()) as object]).toMatchObject([
     409,
     { message: "A build of the workspace is active. Try again when it has ended." },
   ]);

@@ -70,8 +70,8 @@ test("[SN-15][SN-16][SN-18] a deleted workspace frees its name, revokes its shar
 
   const next = await createWorkspace(admin, template.id, "dev");
   await awaitBuild(admin, next.id);
-  const taken = await admin.fetch("POST", `/api/v2/workspaces/${id}/restore`, { name: "dev" });
-  expect(taken.status).toBe(409);
+  const takenResponse = await admin.fetch("POST", `/api/v2/workspaces/${id}/restore`, { name: "dev" });
+  expect(takenResponse.status).toBe(409);
   expect((await trash(admin)).workspaces).toHaveLength(1);
   const restored = await admin.post<Build>(`/api/v2/workspaces/${id}/restore`, {});
   expect(restored).toMatchObject({ transition: "stop", workspace_name: "dev-2" });

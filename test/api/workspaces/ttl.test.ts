@@ -20,8 +20,8 @@ test("[TI-7] a new time to live applies from the next start; removing it removes
   const one = await time.make({ ttl_ms: HOUR });
   const set = (ttl_ms?: unknown) => awaitOutcome(time.owner.put(toWorkspacePath(one, "/ttl"), { ttl_ms }));
   expect(await set(3 * HOUR + 1)).toBe("ok");
-  const kept = await read(time.owner, one);
-  expect([kept.ttl_ms, toMinute(kept.latest_build.deadline)]).toEqual([3 * HOUR, "2030-01-01T13:00"]);
+  const unchanged = await read(time.owner, one);
+  expect([unchanged.ttl_ms, toMinute(unchanged.latest_build.deadline)]).toEqual([3 * HOUR, "2030-01-01T13:00"]);
   for (const off of [null, 0]) {
     expect(await set(3 * HOUR)).toBe("ok");
     expect(await set(off)).toBe("ok");

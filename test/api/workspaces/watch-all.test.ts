@@ -223,9 +223,9 @@ test("[WS-4] a reconnecting client gets only what it missed, or a snapshot if th
   using _stranger = outsider.socket;
   expect(await outsider.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
   // A deletion in the meantime leads to a snapshot, so that the list is complete again.
-  const late = await follow(world.admin, before.id);
-  using _late = late.socket;
-  expect(await late.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
+  const lateFollower = await follow(world.admin, before.id);
+  using _late = lateFollower.socket;
+  expect(await lateFollower.next()).toMatchObject({ type: "snapshot", workspaces: [{ name: "one" }] });
 });
 
 test("[WS-5] server-sent events send the same; a client that sends a message is closed, and so is one that signs out", async () => {

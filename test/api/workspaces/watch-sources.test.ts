@@ -268,16 +268,16 @@ test("[WK-28] a waiting workspace shows its queue position and new workers, and 
   const outside = { ...ECHO, provisioner: "external", external: { provisioner: "echo" } };
   const { id: elsewhere } = await makeTemplate(admin, JSON.stringify(outside));
   const { key } = await makeKey(admin);
-  const far = await createWorkspace(admin, elsewhere, "far");
+  const farWorkspace = await createWorkspace(admin, elsewhere, "far");
   const workers = (count: number) =>
-    awaitWorkspace(admin, far.id, ({ latest_build: { job } }) => job.available_workers.length === count);
+    awaitWorkspace(admin, farWorkspace.id, ({ latest_build: { job } }) => job.available_workers.length === count);
   await workers(0);
   const changes = workers(1);
   const { socket } = await openWorker(server.url, key, { name: "remote" });
   await changes;
-  const left = workers(0);
+  const withoutWorkers = workers(0);
   socket[Symbol.dispose]();
-  await left;
+  await withoutWorkers;
 });
 
 testInside(
@@ -297,13 +297,13 @@ testInside(
     for (const id of many.workspaces) {
       watchers.watch(id, {
         viewer,
-        data: (json) => {
+        onData: (json) => {
           names.set(id, (JSON.parse(json) as Shown).template_name);
           if (names.size === MANY) first.resolve();
           // Once a second, the clock checks the times of workspaces whose template has changed, and some are sent again.
           if (names.get(id) === "renamed" && renamed.add(id).size === MANY) all.resolve();
         },
-        failed: () => all.reject(new Error(`${id} cannot be read`)),
+        onError: () => all.reject(new Error(`${id} cannot be read`)),
       });
     }
     await first.promise;

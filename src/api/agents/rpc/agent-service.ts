@@ -37,7 +37,7 @@ const STATS_SECONDS = 300;
 /** Resource monitoring settings; upstream agents require them. */
 const MONITORING = { numDatapoints: 20, collectionIntervalSeconds: 10 };
 /** Maximum lines in one message to the actor. Larger batches without a name are stored in pieces. */
-const PIECE = 1000;
+const MAX_LINES_PER_MESSAGE = 1000;
 
 /** Ordered by the protocol's enum values. */
 const REPORTED_TYPES = ["ssh", "vscode", "jetbrains", "reconnecting_pty"] as const;
@@ -50,10 +50,15 @@ const toBanner = ({ enabled, message, background_color }: Banner) => ({
 
 export const agentService = (
   ctx: ApiContext,
-  { agent_id, api_version, speaks, server }: { agent_id: string; api_version: string; speaks: boolean; server: URL },
+  {
+    agent_id,
+    api_version,
+    actsForAgent,
+    server,
+  }: { agent_id: string; api_version: string; actsForAgent: boolean; server: URL },
 ): Partial<AgentHandlers> => ({
   getManifest: () => loadManifest(ctx, agent_id, server),
-  ...subAgentService(ctx, { agent_id, speaks }),
+  ...subAgentService(ctx, { agent_id, actsForAgent }),
   ...contextService(ctx, agent_id),
   async getServiceBanner() {
     const { service_banner } = await readAppearance(ctx);
@@ -130,8 +135,8 @@ export const agentService = (
   },
 
   async batchCreateLogs(request) {
-    for (const piece of splitLogs(request)) {
-      const outcome = await ctx.agents.ask(agent_id, "appendLogs", piece);
+    for (const batch of splitLogs(request)) {
+      const outcome = await ctx.agents.ask(agent_id, "appendLogs", batch);
       if (outcome === "overflow") return { logLimitExceeded: true };
     }
     return { logLimitExceeded: false };
@@ -187,12 +192,12 @@ function* splitLogs({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {
     if (lines.length > 0) yield { log_source_id, logs: lines, batch_id: toId(batchId, "batch_id") };
     return;
   }
-  for (let from = 0; from < lines.length; from += PIECE) {
-    yield { log_source_id, logs: lines.slice(from, from + PIECE) };
+  for (let start = 0; start < lines.length; start += MAX_LINES_PER_MESSAGE) {
+    yield { log_source_id, logs: lines.slice(start, start + MAX_LINES_PER_MESSAGE) };
   }
 }
 
-const MAX_PATH = 4_096;
+const MAX_PATH_CHARS = 4_096;
 /** Maximum processes in one report. */
 const MAX_KILLS = 20;
 
@@ -207,7 +212,7 @@ const toResources = (
     return { used_bytes: Math.min(total_bytes, Math.max(0, toCount(used))), total_bytes };
   };
   return {
-    home: home && Object.assign(toAmounts(home), { path: toLine(home.volume).slice(0, MAX_PATH) }),
+    home: home && Object.assign(toAmounts(home), { path: toLine(home.volume).slice(0, MAX_PATH_CHARS) }),
     memory: memory && toAmounts(memory),
     memory_kills: memoryKills.slice(-MAX_KILLS).map(({ process, killedAt }) => ({
       process: sanitizeCommand(process),
@@ -216,9 +221,9 @@ const toResources = (
   };
 };
 
-type Open = Pick<ReturnType<typeof toStats>, "connection_count" | "session_counts">;
+type OpenConnections = Pick<ReturnType<typeof toStats>, "connection_count" | "session_counts">;
 
-const hasConnections = ({ connection_count, session_counts }: Open): boolean =>
+const hasConnections = ({ connection_count, session_counts }: OpenConnections): boolean =>
   connection_count > 0 || Object.values(session_counts).some((count) => count > 0);
 
 /**
@@ -232,12 +237,12 @@ const noteUse = async (
   metrics: Stats["metrics"],
 ): Promise<void> => {
   const jobs = readJobs(metrics);
-  const idle = readIdleStreams(metrics);
+  const idleCount = readIdleStreams(metrics);
   if (!hasConnections(stats) && jobs.length === 0) return;
   const agent = await findAgentById(ctx.store, agent_id);
   if (!agent || !isLatest(agent)) return;
   // Agents that report idle connections include the sessions in the connection count.
-  const isUsed = idle > 0 ? stats.connection_count > idle : hasConnections(stats);
+  const isUsed = idleCount > 0 ? stats.connection_count > idleCount : hasConnections(stats);
   if (hasConnections(stats)) ctx.usage.noteReport(agent.workspace_id, agent_id, stats);
   if (!isUsed && jobs.length === 0) return;
   const detail = jobs.map(({ command }) => command).join(", ");

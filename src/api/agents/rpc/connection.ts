@@ -27,7 +27,7 @@ export type AgentConnectionOptions = {
   /** The `major.minor` that the agent requested. */
   api_version: string;
   /** False for passive users of the token, such as log shippers, which do not affect the agent's status. */
-  speaks: boolean;
+  actsForAgent: boolean;
   /** True for Slipway's own daemon, which also opens a tunnel. */
   has_tunnel: boolean;
   /** The address at which the agent reaches this server. */
@@ -43,7 +43,7 @@ export class AgentConnection extends YamuxConnection {
   #isAnnounced = false;
   /** Latency to the relays, as reported by the agent, or else measured by pings to Slipway's own daemon. Stored with each heartbeat. */
   #reportedLatency: Latency | undefined;
-  #measured: Latency | undefined;
+  #measuredLatency: Latency | undefined;
 
   constructor(ctx: ApiContext, options: AgentConnectionOptions) {
     super();
@@ -53,31 +53,31 @@ export class AgentConnection extends YamuxConnection {
 
   open(socket: Socket): void {
     const { clock, topics, dialer } = this.#ctx;
-    const { agent_id, token_generation, speaks, has_tunnel } = this.#options;
-    const daemon = speaks && has_tunnel ? dialer.expect(agent_id, this.#options.daemon_id) : undefined;
+    const { agent_id, token_generation, actsForAgent, has_tunnel } = this.#options;
+    const daemon = actsForAgent && has_tunnel ? dialer.expect(agent_id, this.#options.daemon_id) : undefined;
     const onHeartbeat = (round_trip_ms: number): void => {
       daemon?.measured(round_trip_ms);
-      if (daemon) this.#measured = toDaemonLatency(round_trip_ms);
+      if (daemon) this.#measuredLatency = toDaemonLatency(round_trip_ms);
       this.#notifyActor("heartbeat");
     };
-    const open = new YamuxSocket(this.#ctx, socket, { agent_id, token_generation, role: "server", alive: onHeartbeat });
-    this.yamux = open;
-    open.onEnd(topics.subscribe("agent_token_renewed", agent_id, () => open.goAway(TOKEN_RENEWED)));
-    if (daemon) open.onEnd(() => daemon.gone());
-    if (speaks) {
+    const yamux = new YamuxSocket(this.#ctx, socket, { agent_id, token_generation, role: "server", onHeartbeat });
+    this.yamux = yamux;
+    yamux.onEnd(topics.subscribe("agent_token_renewed", agent_id, () => yamux.goAway(TOKEN_RENEWED)));
+    if (daemon) yamux.onEnd(() => daemon.gone());
+    if (actsForAgent) {
       const onTakenOver = ({ connection_id }: { connection_id: string }): void => {
         // Until this connection has been announced, announcements of others are about earlier connections and were still being written to
         // disk.
         if (connection_id === this.#id) this.#isAnnounced = true;
-        else if (this.#isAnnounced) open.goAway("a newer connection of this agent has taken over");
+        else if (this.#isAnnounced) yamux.goAway("a newer connection of this agent has taken over");
       };
-      open.onEnd(topics.subscribe("agent_connection", agent_id, onTakenOver));
+      yamux.onEnd(topics.subscribe("agent_connection", agent_id, onTakenOver));
     }
     const onNodeChanged = (node: Node): void => {
       const isFirst = this.#reportedLatency === undefined;
       this.#reportedLatency = toNodeLatency(node);
       // Pings now so that the first latency is stored immediately, as it is for Slipway's own daemon.
-      if (isFirst && this.#reportedLatency) void open.session.ping();
+      if (isFirst && this.#reportedLatency) void yamux.session.ping();
     };
     const peer = { id: agent_id, rules: createAgentRules(agent_id), changed: onNodeChanged };
     const router = mergeRouters(
@@ -87,13 +87,13 @@ export class AgentConnection extends YamuxConnection {
     const onError = (method: string, error: unknown): void =>
       log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });
     // Pings now so that the first latency is stored immediately and not with the first heartbeat.
-    if (daemon) void open.session.ping();
+    if (daemon) void yamux.session.ping();
     // No call is answered until the agent is stored as connected.
-    this.#begin(open)
-      .then(() => serveSession(open.session, router, { clock, onError }))
+    this.#begin(yamux)
+      .then(() => serveSession(yamux.session, router, { clock, onError }))
       .catch((error) => {
         log("agents").warn("cannot record that agent {agent_id} has connected: {error}", { agent_id, error });
-        open.tryLater();
+        yamux.closeForRetry();
       });
   }
 
@@ -103,30 +103,30 @@ export class AgentConnection extends YamuxConnection {
     this.#notifyActor("disconnected");
   }
 
-  async #begin(open: YamuxSocket): Promise<void> {
-    const { agent_id, api_version, daemon_id, speaks, has_tunnel } = this.#options;
+  async #begin(yamux: YamuxSocket): Promise<void> {
+    const { agent_id, api_version, daemon_id, actsForAgent, has_tunnel } = this.#options;
     // Before the agent receives any secrets.
-    if (speaks && has_tunnel) await notifySecretsChanges(this.#ctx, agent_id, this.#closed.signal);
-    if (speaks) {
-      // A program that passes for our daemon without naming its process is another process, too.
+    if (actsForAgent && has_tunnel) await notifySecretsChanges(this.#ctx, agent_id, this.#closed.signal);
+    if (actsForAgent) {
+      // A program that claims to be Slipway's daemon but sends no daemon ID counts as another process.
       const daemon = has_tunnel
         ? { daemon_id: daemon_id ?? "", is_shared: await isWorkspaceShared(this.#ctx.store, agent_id) }
         : {};
-      await this.#ctx.agents.ask(agent_id, "connected", { ...this.#sign(), api_version, ...daemon });
+      await this.#ctx.agents.ask(agent_id, "connected", { ...this.#toReport(), api_version, ...daemon });
     }
     // A new token depends on what was recorded just now.
-    if (speaks && has_tunnel) await renewTokenOnLostAccess(this.#ctx, agent_id, this.#closed.signal);
-    await open.checkSignedIn();
+    if (actsForAgent && has_tunnel) await renewTokenOnLostAccess(this.#ctx, agent_id, this.#closed.signal);
+    await yamux.checkSignedIn();
   }
 
-  #sign(): { connection_id: string; latency: Latency } {
-    return { connection_id: this.#id, latency: this.#reportedLatency ?? this.#measured ?? {} };
+  #toReport(): { connection_id: string; latency: Latency } {
+    return { connection_id: this.#id, latency: this.#reportedLatency ?? this.#measuredLatency ?? {} };
   }
 
   #notifyActor(message: "heartbeat" | "disconnected"): void {
-    if (!this.#options.speaks) return;
+    if (!this.#options.actsForAgent) return;
     const { agent_id } = this.#options;
-    this.#ctx.agents.ask(agent_id, message, this.#sign()).catch((error) => {
+    this.#ctx.agents.ask(agent_id, message, this.#toReport()).catch((error) => {
       // The status still follows from the last heartbeat (facts/platform 2.3).
       log("agents").debug("cannot record {message} of agent {agent_id}: {error}", { message, agent_id, error });
     });

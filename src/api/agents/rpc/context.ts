@@ -11,25 +11,25 @@ import { type AgentHandlers, toCount } from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
 import { toWord } from "./translate.ts";
 
-const MAX = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, words: 4_096 };
+const MAX = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, shortTextChars: 4_096 };
 /** Number of characters of a schema that are masked without a pause. */
-const MASKED_PER_TURN = 65_536;
+const CHARS_BETWEEN_PAUSES = 65_536;
 
 /** Contexts are masked one at a time. Agents wait for the answer, so only an agent that does not wait can have several in the queue. */
-const MAX_WAITING = 4;
-const waiting = new Map<string, number>();
-const inTurn = createSerialQueue();
+const MAX_QUEUED = 4;
+const queuedCounts = new Map<string, number>();
+const runInOrder = createSerialQueue();
 
 export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHandlers, "pushContextState"> => ({
   async pushContextState(request) {
     const resources = toResources(request);
     const masked = await takeTurn(agent_id, async () => {
-      const began = ctx.clock.monotonic();
+      const beganAt = ctx.clock.monotonic();
       const masks = await loadMasks(ctx, agent_id);
-      const error = masks.texts.text(request.snapshotError.slice(0, MAX.total)).slice(0, MAX.words);
+      const error = masks.texts.text(request.snapshotError.slice(0, MAX.total)).slice(0, MAX.shortTextChars);
       const list: StoredResource[] = [];
-      for (const one of resources) list.push(await maskResource(one, masks));
-      await restAfter(ctx.clock, began);
+      for (const resource of resources) list.push(await maskResource(resource, masks));
+      await restAfter(ctx.clock, beganAt);
       return { error, resources: list };
     });
     const accepted = await ctx.agents.ask(agent_id, "reportContext", {
@@ -42,21 +42,21 @@ export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHan
 });
 
 const takeTurn = async <T>(agent_id: string, work: () => Promise<T>): Promise<T> => {
-  const before = waiting.get(agent_id) ?? 0;
-  if (before >= MAX_WAITING) {
+  const queuedCount = queuedCounts.get(agent_id) ?? 0;
+  if (queuedCount >= MAX_QUEUED) {
     throw new AppError("too_many_requests", "The agent sends its context too often.", { detail: "Try again later." });
   }
-  waiting.set(agent_id, before + 1);
+  queuedCounts.set(agent_id, queuedCount + 1);
   try {
-    return await inTurn(work);
+    return await runInOrder(work);
   } finally {
-    const left = (waiting.get(agent_id) ?? 1) - 1;
-    if (left === 0) waiting.delete(agent_id);
-    else waiting.set(agent_id, left);
+    const remainingCount = (queuedCounts.get(agent_id) ?? 1) - 1;
+    if (remainingCount === 0) queuedCounts.delete(agent_id);
+    else queuedCounts.set(agent_id, remainingCount);
   }
 };
 
-/** For texts, and for names and paths: without them as they are, tools cannot be called and files cannot be read. */
+/** One mask for texts, and one for names and paths: with a changed name, a tool cannot be called and a file cannot be read. */
 type Masks = { readonly texts: SecretMask; readonly names: SecretMask };
 
 /** Models read the context, like the results of tools: neither may contain secrets of the workspace's owner. */
@@ -89,13 +89,13 @@ const maskResource = async (resource: StoredResource, { texts, names }: Masks): 
   };
 };
 
-/** The names of arguments are members of `properties`, and in `required`. */
+/** Argument names are the keys of `properties` and the items of `required`. */
 const maskSchema = async (schema: unknown, masks: Masks): Promise<Record<string, unknown>> => {
-  let left = MASKED_PER_TURN;
+  let charsUntilPause = CHARS_BETWEEN_PAUSES;
   const maskText = async (mask: SecretMask, text: string): Promise<string> => {
-    left -= text.length + 1;
-    if (left < 0) {
-      left = MASKED_PER_TURN;
+    charsUntilPause -= text.length + 1;
+    if (charsUntilPause < 0) {
+      charsUntilPause = CHARS_BETWEEN_PAUSES;
       await nextTurn();
     }
     return mask.text(text);
@@ -105,12 +105,12 @@ const maskSchema = async (schema: unknown, masks: Masks): Promise<Record<string,
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) {
       const list: unknown[] = [];
-      for (const one of value) list.push(await maskDeep(one, mask));
+      for (const item of value) list.push(await maskDeep(item, mask));
       return list;
     }
     const members: [string, unknown][] = [];
-    for (const [name, one] of Object.entries(value)) {
-      const inner = await maskDeep(one, name === "required" ? masks.names : masks.texts);
+    for (const [name, item] of Object.entries(value)) {
+      const inner = await maskDeep(item, name === "required" ? masks.names : masks.texts);
       members.push([await maskText(masks.names, name), inner]);
     }
     return Object.fromEntries(members);
@@ -121,11 +121,11 @@ const maskSchema = async (schema: unknown, masks: Masks): Promise<Record<string,
 const toResources = ({ resources }: PushContextStateRequest): StoredResource[] => {
   if (resources.length > MAX.resources) throw invalidField("resources", `must be at most ${MAX.resources}`);
   let total = 0;
-  return resources.map((one) => {
-    const created = toResource(one);
-    total += (created.body?.length ?? 0) + (created.tools ? JSON.stringify(created.tools).length : 0);
+  return resources.map((resource) => {
+    const converted = toResource(resource);
+    total += (converted.body?.length ?? 0) + (converted.tools ? JSON.stringify(converted.tools).length : 0);
     if (total > MAX.total) throw invalid(`The resources have more than ${MAX.total} bytes.`);
-    return created;
+    return converted;
   });
 };
 
@@ -133,20 +133,23 @@ const KINDS = { instructionFile: "instruction_file", skill: "skill", mcpConfig: 
 
 const toResource = ({ source, sourcePath, sizeBytes, status, error, body }: ContextResource): StoredResource => {
   if (body.case === undefined) throw invalidField("resources", "need a body that says what they are");
-  const word = toWord(RESOURCE_STATUSES, status, 1, "status");
+  const statusName = toWord(RESOURCE_STATUSES, status, 1, "status");
   return {
     kind: KINDS[body.case] as StoredResource["kind"],
-    status: isBeginning(word, body) ? "ok" : word,
-    source: (body.case === "mcpServer" ? body.value.serverName || source : sourcePath || source).slice(0, MAX.words),
+    status: isTruncated(statusName, body) ? "ok" : statusName,
+    source: (body.case === "mcpServer" ? body.value.serverName || source : sourcePath || source).slice(
+      0,
+      MAX.shortTextChars,
+    ),
     size_bytes: toCount(sizeBytes),
-    error: error.slice(0, MAX.words),
-    ...(word === "ok" || isBeginning(word, body) ? toBody(body) : {}),
-    ...(isBeginning(word, body) ? { truncated: true as const } : {}),
+    error: error.slice(0, MAX.shortTextChars),
+    ...(statusName === "ok" || isTruncated(statusName, body) ? toBody(body) : {}),
+    ...(isTruncated(statusName, body) ? { truncated: true as const } : {}),
   };
 };
 
 /** Slipway's daemon sends the beginning of an instruction file that is too long, and that part is used; other agents send nothing. */
-const isBeginning = (status: string, body: ContextResource["body"]): boolean =>
+const isTruncated = (status: string, body: ContextResource["body"]): boolean =>
   status === "oversize" && body.case === "instructionFile" && body.value.content.byteLength > 0;
 
 const toBody = (body: ContextResource["body"]): Partial<StoredResource> => {
@@ -156,8 +159,8 @@ const toBody = (body: ContextResource["body"]): Partial<StoredResource> => {
     case "skill":
       return {
         body: decodeText(body.value.meta),
-        skill_name: body.value.name.slice(0, MAX.words),
-        skill_description: body.value.description.slice(0, MAX.words),
+        skill_name: body.value.name.slice(0, MAX.shortTextChars),
+        skill_description: body.value.description.slice(0, MAX.shortTextChars),
       };
     case "mcpServer":
       return {

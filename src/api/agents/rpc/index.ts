@@ -21,19 +21,19 @@ export const agentRpc = (ctx: ApiContext) =>
     .get(
       "/me/rpc",
       ({ caller, query, request }) => {
-        const speaks = (query.role ?? "agent") === "agent";
+        const actsForAgent = (query.role ?? "agent") === "agent";
         const daemon_id = readDaemonId(request.headers);
-        if (speaks) ctx.dialer.admit(caller.agent_id, daemon_id);
+        if (actsForAgent) ctx.dialer.admit(caller.agent_id, daemon_id);
         const connection = new AgentConnection(ctx, {
           agent_id: caller.agent_id,
           token_generation: caller.token_generation,
           daemon_id,
           api_version: checkVersion(query.version ?? "2.0"),
-          speaks,
+          actsForAgent,
           has_tunnel: !caller.compat,
           server: getAgentAccessUrl(ctx, request),
         });
-        const limits = speaks
+        const limits = actsForAgent
           ? { who: caller.agent_id, agent: true, maxOwn: MAX_CONNECTIONS }
           : { who: `${caller.agent_id} passive`, maxOwn: MAX_PASSIVE };
         return ctx.sockets.upgrade(request, connection, { ...limits, owner: toAgentsOwner(caller) });

@@ -32,12 +32,14 @@ export const loadManifest = async (
     store.all(listAgentMetadata({ agent_id })),
   ]);
   if (!agent || !access) throw notFound();
-  const open = openSecretTexts(encryption, agent_id);
+  const decrypt = openSecretTexts(encryption, agent_id);
   // An agent without access to its owner's data gets no secrets either.
-  const mayCall = agent.api_key_scope === "all";
-  const secrets = mayCall ? await openSecrets({ store, encryption }, access.owner_id) : [];
-  const own = [...Object.keys(agent.environment_variables), ...secrets.map(({ env_name }) => env_name)];
-  const offered = mayCall ? await makeGatewayEnvironment({ store, encryption }, agent_id, { server, own }) : {};
+  const hasOwnerAccess = agent.api_key_scope === "all";
+  const secrets = hasOwnerAccess ? await openSecrets({ store, encryption }, access.owner_id) : [];
+  const ownNames = [...Object.keys(agent.environment_variables), ...secrets.map(({ env_name }) => env_name)];
+  const gatewayVariables = hasOwnerAccess
+    ? await makeGatewayEnvironment({ store, encryption }, agent_id, { server, own: ownNames })
+    : {};
   return {
     agentId: uuidToBytes(agent_id),
     agentName: agent.name,
@@ -48,7 +50,7 @@ export const loadManifest = async (
     workspaceName: access.workspace_name,
     // Tells upstream agents whether to set up git's credential prompt.
     gitAuthConfigs: links.providers.size,
-    environmentVariables: { ...offered, ...mapValues(agent.environment_variables, open) },
+    environmentVariables: { ...gatewayVariables, ...mapValues(agent.environment_variables, decrypt) },
     directory: agent.directory,
     vsCodePortProxyUri: formatPortUrl(makeAppHosts({ config, accessUrl }), agent.name, access),
     motdPath: agent.motd_file,
@@ -57,7 +59,7 @@ export const loadManifest = async (
     derpForceWebsockets: RELAY_ONLY.derp_force_websockets,
     derpMap: buildDerpMap(accessUrl),
     apps: apps.map(toApp),
-    scripts: scripts.map((script) => toScript(script, open)),
+    scripts: scripts.map((script) => toScript(script, decrypt)),
     devcontainers: agent.devcontainers.map(({ id, name, workspace_folder, config_path }) => ({
       id: uuidToBytes(id),
       name,
@@ -72,7 +74,7 @@ export const loadManifest = async (
     metadata: metadata.map(({ display_name, key, script, interval, timeout }) => ({
       displayName: display_name,
       key,
-      script: open(script),
+      script: decrypt(script),
       interval: toMetadataDuration(interval),
       timeout: toMetadataDuration(timeout),
     })),
@@ -112,12 +114,12 @@ const toApp = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => (
   },
 });
 
-const toScript = (script: AgentScriptRow, open: TextChange): NonNullable<ManifestInit["scripts"]>[number] => ({
+const toScript = (script: AgentScriptRow, decrypt: TextChange): NonNullable<ManifestInit["scripts"]>[number] => ({
   id: uuidToBytes(script.id),
   logSourceId: uuidToBytes(script.log_source_id),
   logPath: script.log_path,
   displayName: script.display_name,
-  script: open(script.script),
+  script: decrypt(script.script),
   cron: script.cron,
   runOnStart: script.run_on_start,
   runOnStop: script.run_on_stop,

@@ -19,10 +19,10 @@ type Handlers = Pick<AgentHandlers, "createSubAgent" | "deleteSubAgent" | "listS
 
 export const subAgentService = (
   { store, agents }: Pick<ApiContext, "store" | "agents">,
-  { agent_id, speaks }: { agent_id: string; speaks: boolean },
+  { agent_id, actsForAgent }: { agent_id: string; actsForAgent: boolean },
 ): Handlers => ({
   async createSubAgent({ name, directory, architecture, operatingSystem, apps, displayApps }) {
-    checkSpeaks(speaks);
+    checkActsForAgent(actsForAgent);
     const [id, token] = [uuid(), uuid()];
     const { refused } = await agents.ask(agent_id, "createSubAgent", {
       id,
@@ -31,7 +31,7 @@ export const subAgentService = (
       directory,
       architecture,
       operating_system: operatingSystem,
-      display_apps: [...new Set(displayApps.map((one) => toWord(DISPLAY_APPS, one, 0, "display_apps")))],
+      display_apps: [...new Set(displayApps.map((app) => toWord(DISPLAY_APPS, app, 0, "display_apps")))],
       apps: apps.map(toApp),
     });
     return {
@@ -41,7 +41,7 @@ export const subAgentService = (
   },
 
   async deleteSubAgent({ id }) {
-    checkSpeaks(speaks);
+    checkActsForAgent(actsForAgent);
     await agents.ask(agent_id, "deleteSubAgent", { id: toId(id, "id") });
     return {};
   },
@@ -56,8 +56,8 @@ export const subAgentService = (
 });
 
 /** A passive connection could belong to anyone with a copy of the token, even while the agent's daemon is connected. */
-const checkSpeaks = (speaks: boolean): void => {
-  if (!speaks) throw forbidden("Only a connection with the role `agent` can create and delete sub-agents.");
+const checkActsForAgent = (actsForAgent: boolean): void => {
+  if (!actsForAgent) throw forbidden("Only a connection with the role `agent` can create and delete sub-agents.");
 };
 
 const toApp = (app: CreateSubAgentRequest_App): SubAgentApp => ({

@@ -8,18 +8,18 @@ export const toId = (bytes: Uint8Array, field: string): string => {
   return uuidFromBytes(bytes);
 };
 
-/** Returns the term for an enum value; `from` is the number of the first term. Rejects any other number with 400. */
+/** Returns the term for an enum value; `firstNumber` is the number of the first term. Rejects any other number with 400. */
 export const toWord = <const W extends readonly string[]>(
   words: W,
   value: number,
-  from: number,
+  firstNumber: number,
   field: string,
 ): W[number] => {
-  const word = words[value - from];
+  const word = words[value - firstNumber];
   if (word === undefined) throw invalidField(field, `must be one of ${words.join(", ")}`);
   return word;
 };
 
 /** Returns the number of a stored term, or the first number for an unknown one. */
-export const toNumber = (words: readonly string[], word: string, from: number): number =>
-  Math.max(0, words.indexOf(word)) + from;
+export const toNumber = (words: readonly string[], word: string, firstNumber: number): number =>
+  Math.max(0, words.indexOf(word)) + firstNumber;

@@ -21,7 +21,7 @@ const SetCompactionThreshold = named(
   t.Object({ threshold_percent: CompactionThreshold.properties.threshold_percent }),
 );
 const UserPrompt = named("UserPrompt", t.Object({ custom_prompt }));
-const thresholds = named("CompactionThresholds", t.Object({ thresholds: t.Array(CompactionThreshold) }));
+const CompactionThresholds = named("CompactionThresholds", t.Object({ thresholds: t.Array(CompactionThreshold) }));
 const UserDebugLogging = named(
   "UserDebugLogging",
   t.Object({ debug_logging_enabled, user_toggle_allowed, forced_by_deployment }),
@@ -76,13 +76,13 @@ export const userChatConfig = (ctx: ApiContext) =>
     .get(
       "/user-debug-logging",
       async ({ caller }) => {
-        const forcedByServer = ctx.config.chat_debug_logging;
-        const allowed = await readChatSetting(ctx.store, "allow_debug_logging");
-        const wanted = await readUserChatSetting(ctx.store, caller.user_id, "debug_logging");
+        const isForced = ctx.config.chat_debug_logging;
+        const isAllowed = await readChatSetting(ctx.store, "allow_debug_logging");
+        const isEnabled = await readUserChatSetting(ctx.store, caller.user_id, "debug_logging");
         return {
-          debug_logging_enabled: forcedByServer || (allowed && wanted),
-          user_toggle_allowed: allowed && !forcedByServer,
-          forced_by_deployment: forcedByServer,
+          debug_logging_enabled: isForced || (isAllowed && isEnabled),
+          user_toggle_allowed: isAllowed && !isForced,
+          forced_by_deployment: isForced,
         };
       },
       {
@@ -125,14 +125,14 @@ export const userChatConfig = (ctx: ApiContext) =>
     .get(
       "/user-compaction-thresholds",
       async ({ caller }) => {
-        const set = await readCompactionThresholds(ctx.store, caller.user_id);
+        const rows = await readCompactionThresholds(ctx.store, caller.user_id);
         return {
-          thresholds: set.map(([model_config_id, threshold_percent]) => ({ model_config_id, threshold_percent })),
+          thresholds: rows.map(([model_config_id, threshold_percent]) => ({ model_config_id, threshold_percent })),
         };
       },
       {
         user,
-        response: { 200: thresholds, ...fails(401) },
+        response: { 200: CompactionThresholds, ...fails(401) },
         detail: operation({
           tags,
           operationId: "listCompactionThresholds",

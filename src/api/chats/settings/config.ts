@@ -23,24 +23,24 @@ const MAX_DAYS = 3_650;
 const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 30 * 24 * 3_600_000;
 
-const readable = (caller: UserCaller): void => {
+const requireReadable = (caller: UserCaller): void => {
   if (!canConfigureChats(caller)) throw notFound();
 };
 const requireWritable = (caller: UserCaller): void => {
   if (!canConfigureChats(caller)) throw forbidden("Only administrators can change this.");
 };
 
-const days = (field: string, value: number): number => {
+const checkDays = (field: string, value: number): number => {
   if (value < 0 || value > MAX_DAYS) throw invalidField(field, "must be between 0 and 3650");
   return value;
 };
-const ttl = (field: string, value: number): number => {
+const checkTtl = (field: string, value: number): number => {
   if (value === 0 || (value >= MIN_TTL_MS && value <= MAX_TTL_MS)) return value;
   throw invalidField(field, "must be 0, or between 60000 and 2592000000");
 };
 
 /** A setting that is the single member of its body. */
-type Single = {
+type SingleSetting = {
   path: string;
   setting: Exclude<keyof ChatSettings, "system_prompt" | "allow_debug_logging">;
   member: keyof typeof ChatConfig;
@@ -50,21 +50,21 @@ type Single = {
   example: Json;
   summary: string;
   /** True if everyone can read it, not only administrators. */
-  forAll?: boolean;
+  isReadableByAll?: boolean;
   /** True if the setting affects what runs in everyone's workspaces, as a user's own prompt and permissions do in theirs. */
   decidesWhatRuns?: boolean;
   check?: (field: string, value: never) => unknown;
 };
 
-const SINGLES: readonly Single[] = [
+const SINGLE_SETTINGS: readonly SingleSetting[] = [
   {
     path: "auto-archive-days",
     noun: "AutoArchiveDays",
     example: 90,
     setting: "auto_archive_days",
     member: "auto_archive_days",
-    check: days,
-    forAll: true,
+    check: checkDays,
+    isReadableByAll: true,
     summary: "the inactivity period after which chats are archived",
   },
   {
@@ -73,7 +73,7 @@ const SINGLES: readonly Single[] = [
     example: 30,
     setting: "debug_retention_days",
     member: "debug_retention_days",
-    check: days,
+    check: checkDays,
     summary: "the retention of recorded model calls",
   },
   {
@@ -82,8 +82,8 @@ const SINGLES: readonly Single[] = [
     example: 365,
     setting: "retention_days",
     member: "retention_days",
-    check: days,
-    forAll: true,
+    check: checkDays,
+    isReadableByAll: true,
     summary: "the retention of archived chats",
   },
   {
@@ -92,8 +92,8 @@ const SINGLES: readonly Single[] = [
     example: 86_400_000,
     setting: "workspace_ttl_ms",
     member: "workspace_ttl_ms",
-    check: ttl,
-    forAll: true,
+    check: checkTtl,
+    isReadableByAll: true,
     summary: "the time to live of workspaces that chats create",
   },
   {
@@ -120,7 +120,7 @@ const SINGLES: readonly Single[] = [
     example: { default: "allow", rules: [{ tool: "execute", command: "rm", action: "ask" }] },
     setting: "permissions",
     member: "permissions",
-    forAll: true,
+    isReadableByAll: true,
     decidesWhatRuns: true,
     check: (_: string, given: never) => toPermissions(given),
     summary: "the default permissions of new chats",
@@ -128,30 +128,30 @@ const SINGLES: readonly Single[] = [
 ];
 
 /** The body schema of each setting, by noun. */
-const SHAPES = new Map(
-  SINGLES.map(({ noun, member }) => [noun, named(noun, t.Object({ [member]: ChatConfig[member] as TSchema }))]),
+const BODY_SCHEMAS = new Map(
+  SINGLE_SETTINGS.map(({ noun, member }) => [noun, named(noun, t.Object({ [member]: ChatConfig[member] as TSchema }))]),
 );
 
-const single = (ctx: ApiContext, one: Single) => {
-  const { path, setting, member, noun, example, summary, forAll, decidesWhatRuns, check } = one;
-  const shape = SHAPES.get(noun) as TSchema;
-  const denied = forAll ? [] : [404];
+const singleSettingRoutes = (ctx: ApiContext, options: SingleSetting) => {
+  const { path, setting, member, noun, example, summary, isReadableByAll, decidesWhatRuns, check } = options;
+  const bodySchema = BODY_SCHEMAS.get(noun) as TSchema;
+  const deniedStatuses = isReadableByAll ? [] : [404];
   return routes()
     .use(callers)
     .get(
       `/${path}`,
       async ({ caller }) => {
-        if (!forAll) readable(caller);
+        if (!isReadableByAll) requireReadable(caller);
         return { [member]: await readChatSetting(ctx.store, setting) };
       },
       {
         user,
-        response: { 200: shape, ...fails(401, ...denied) },
+        response: { 200: bodySchema, ...fails(401, ...deniedStatuses) },
         detail: operation({
           tags,
           operationId: `get${noun}`,
           summary: `Get ${summary}`,
-          access: forAll ? "users" : "admins_hidden",
+          access: isReadableByAll ? "users" : "admins_hidden",
           scope: "chat_config:read",
         }),
       },
@@ -160,13 +160,13 @@ const single = (ctx: ApiContext, one: Single) => {
       `/${path}`,
       async ({ caller, body, status }) => {
         requireWritable(caller);
-        const given = (body as Record<string, never>)[member] as never;
-        await setChatSetting(ctx, setting, (check?.(member, given) ?? given) as never);
+        const value = (body as Record<string, never>)[member] as never;
+        await setChatSetting(ctx, setting, (check?.(member, value) ?? value) as never);
         return status(204, undefined);
       },
       {
         user,
-        body: shape,
+        body: bodySchema,
         response: { 204: NoContent, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,
@@ -201,11 +201,14 @@ const SystemPromptBody = named(
 
 /** Routes below `/chats/config`. */
 export const chatConfig = (ctx: ApiContext) =>
-  SINGLES.reduce((app, one) => app.use(single(ctx, one)), routes({ prefix: "/config" }).use(callers))
+  SINGLE_SETTINGS.reduce(
+    (app, setting) => app.use(singleSettingRoutes(ctx, setting)),
+    routes({ prefix: "/config" }).use(callers),
+  )
     .get(
       "/system-prompt",
       async ({ caller }) => {
-        readable(caller);
+        requireReadable(caller);
         const { text, include_default } = await readChatSetting(ctx.store, "system_prompt");
         return {
           system_prompt: text,
@@ -232,7 +235,7 @@ export const chatConfig = (ctx: ApiContext) =>
       "/system-prompt",
       async ({ caller, body, status }) => {
         requireWritable(caller);
-        await setChatSetting(ctx, "system_prompt", await promptSetting(ctx, body));
+        await setChatSetting(ctx, "system_prompt", await toPromptSetting(ctx, body));
         return status(204, undefined);
       },
       {
@@ -257,7 +260,7 @@ export const chatConfig = (ctx: ApiContext) =>
     .get(
       "/debug-logging",
       async ({ caller }) => {
-        readable(caller);
+        requireReadable(caller);
         return {
           allow_users: await readChatSetting(ctx.store, "allow_debug_logging"),
           forced_by_deployment: ctx.config.chat_debug_logging,
@@ -305,12 +308,15 @@ export const chatConfig = (ctx: ApiContext) =>
  * Handles a custom prompt without a flag about the default prompt: the first custom prompt replaces the default one, and later ones leave
  * the flag unchanged.
  */
-const promptSetting = async (
+const toPromptSetting = async (
   { store }: ApiContext,
   body: Static<typeof SystemPromptBody>,
 ): Promise<ChatSettings["system_prompt"]> => {
   const text = cleanPrompt("system_prompt", body.system_prompt);
-  const before = await readChatSetting(store, "system_prompt");
-  const untouched = before.text === "" && before.include_default && text !== "";
-  return { text, include_default: body.include_default_system_prompt ?? (untouched ? false : before.include_default) };
+  const current = await readChatSetting(store, "system_prompt");
+  const isFirstPrompt = current.text === "" && current.include_default && text !== "";
+  return {
+    text,
+    include_default: body.include_default_system_prompt ?? (isFirstPrompt ? false : current.include_default),
+  };
 };

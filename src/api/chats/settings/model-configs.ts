@@ -23,10 +23,10 @@ const params = t.Object({
 const DEFAULT_CONTEXT_LIMIT = 128_000;
 
 const presentModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, "provider">): ModelConfig => {
-  const { deleted: _, compression_threshold, ...shown } = row;
+  const { deleted: _, compression_threshold, ...fields } = row;
   const price = findPrice(provider, row.model, row.model_config.cost);
   return {
-    ...shown,
+    ...fields,
     provider,
     ...(compression_threshold === null ? {} : { compression_threshold }),
     reasoning_efforts: listAllowedEfforts(row.model_config),
@@ -44,16 +44,18 @@ const findProvider = async (
   const { providers } = await ctx.modelSettings.list();
   if (provider_id === undefined && provider === undefined) throw invalidField("provider", "is required");
   const kind = provider === undefined ? undefined : parseKind(provider);
-  const fitting = providers.filter(
-    (one) => (kind === undefined || one.provider === kind) && (!provider_id || one.id === provider_id.toLowerCase()),
+  const matching = providers.filter(
+    (candidate) =>
+      (kind === undefined || candidate.provider === kind) &&
+      (!provider_id || candidate.id === provider_id.toLowerCase()),
   );
-  if (fitting.length > 1) throw invalidField("provider_id", "is required: there are several providers of this kind");
-  const [found] = fitting;
+  if (matching.length > 1) throw invalidField("provider_id", "is required: there are several providers of this kind");
+  const [found] = matching;
   if (!found) throw new AppError("precondition_failed", "The provider is missing or disabled.");
   return found;
 };
 
-const deleted = { 204: NoContent, ...fails(400, 401, 403, 404) };
+const deleteResponses = { 204: NoContent, ...fails(400, 401, 403, 404) };
 
 export const modelConfigs = (ctx: ApiContext) =>
   routes()
@@ -88,7 +90,7 @@ export const modelConfigs = (ctx: ApiContext) =>
         const model = parseName("model", body.model);
         checkNumbers(body);
         const provider = await findProvider(ctx, body);
-        const given = {
+        const values = {
           provider_id: provider.id,
           model,
           display_name: parseName("display_name", body.display_name ?? model),
@@ -98,8 +100,8 @@ export const modelConfigs = (ctx: ApiContext) =>
           model_config: body.model_config ?? {},
         };
         const asker = { user_id: caller.user_id, signal: request.signal };
-        const is_default = await shouldBecomeDefault(ctx, given, body.is_default, asker);
-        const created = await ctx.modelSettings.addModel({ ...given, is_default });
+        const is_default = await shouldBecomeDefault(ctx, values, body.is_default, asker);
+        const created = await ctx.modelSettings.addModel({ ...values, is_default });
         return status(201, presentModel(created, provider));
       },
       {
@@ -133,8 +135,9 @@ export const modelConfigs = (ctx: ApiContext) =>
           ...(model === undefined ? {} : { model: parseName("model", model) }),
           ...(display_name === undefined ? {} : { display_name: parseName("display_name", display_name) }),
         };
-        const heir = rest.enabled === false ? await findNextDefault(ctx, (one) => one.id === id, asker) : undefined;
-        const changed = await ctx.modelSettings.changeModel(id, patch, heir);
+        const nextDefault =
+          rest.enabled === false ? await findNextDefault(ctx, (one) => one.id === id, asker) : undefined;
+        const changed = await ctx.modelSettings.changeModel(id, patch, nextDefault);
         const { providers } = await ctx.modelSettings.list();
         const provider = providers.find(({ id }) => id === changed.provider_id);
         return presentModel(changed, provider ?? { provider: "demo" });
@@ -170,7 +173,7 @@ export const modelConfigs = (ctx: ApiContext) =>
       {
         user: true,
         params,
-        response: deleted,
+        response: deleteResponses,
         detail: operation({
           tags,
           operationId: "deleteModelConfig",

@@ -9,7 +9,7 @@ import { fails } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
 
 /** The models of a fresh install. */
-const DEMO_ALONE: AvailableModels = {
+const DEMO_ONLY: AvailableModels = {
   providers: [
     {
       provider: "demo",
@@ -37,7 +37,7 @@ export const availableModels = (ctx: ApiContext) =>
       "/models",
       async (): Promise<AvailableModels> => {
         const { providers, models } = await ctx.modelSettings.list();
-        if (models.length === 0) return DEMO_ALONE;
+        if (models.length === 0) return DEMO_ONLY;
         return {
           providers: providers
             .filter(({ enabled }) => enabled)
@@ -49,15 +49,15 @@ export const availableModels = (ctx: ApiContext) =>
                 available,
                 ...(available ? {} : { unavailable_reason: "missing_api_key" as const }),
                 models: models
-                  .filter((one) => one.provider_id === id && one.enabled)
-                  .map((one) => ({
-                    id: one.id,
+                  .filter((model) => model.provider_id === id && model.enabled)
+                  .map((model) => ({
+                    id: model.id,
                     provider,
-                    model: one.model,
-                    display_name: one.display_name,
-                    is_default: one.is_default,
-                    context_limit: one.context_limit,
-                    reasoning_efforts: listAllowedEfforts(one.model_config),
+                    model: model.model,
+                    display_name: model.display_name,
+                    is_default: model.is_default,
+                    context_limit: model.context_limit,
+                    reasoning_efforts: listAllowedEfforts(model.model_config),
                   })),
               };
             }),

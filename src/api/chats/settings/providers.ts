@@ -92,8 +92,9 @@ export const modelProviders = (ctx: ApiContext) =>
           ...(enabled === undefined ? {} : { enabled }),
         };
         const asker = { user_id: caller.user_id, signal: request.signal };
-        const heir = enabled === false ? await findNextDefault(ctx, (one) => one.provider_id === id, asker) : undefined;
-        const changed = await ctx.modelSettings.changeProvider(id, patch, heir);
+        const nextDefault =
+          enabled === false ? await findNextDefault(ctx, (one) => one.provider_id === id, asker) : undefined;
+        const changed = await ctx.modelSettings.changeProvider(id, patch, nextDefault);
         return presentProvider(changed);
       },
       {

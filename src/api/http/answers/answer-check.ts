@@ -14,12 +14,13 @@ const CHECKED_EDGE_ITEMS = 12;
 
 const shorten = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value;
-  if (!Array.isArray(value)) return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, shorten(of)]));
-  const few =
+  if (!Array.isArray(value))
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shorten(member)]));
+  const edgeItems =
     value.length > 2 * CHECKED_EDGE_ITEMS
       ? [...value.slice(0, CHECKED_EDGE_ITEMS), ...value.slice(-CHECKED_EDGE_ITEMS)]
       : value;
-  return few.map(shorten);
+  return edgeItems.map(shorten);
 };
 
 /** Records mismatches. Reads a copy and leaves the response unchanged. */
@@ -34,17 +35,17 @@ export const checkAnswer = async (
   if (!operation || !schema) return;
   const value = shorten(await response.clone().json());
   const fields = Value.Check(schema, value)
-    ? unknownMembers(prune(schema, value), value)
+    ? listUnknownMembers(prune(schema, value), value)
     : listMismatchedFields(Value.Errors(schema, value));
   if (fields.length > 0) mismatches.note({ method: request.method, route: operation.route, fields });
 };
 
-/** Returns the paths of members missing from the schema; `known` is the value without them. */
-const unknownMembers = (known: unknown, value: unknown, path = ""): string[] => {
-  if (typeof value !== "object" || value === null || typeof known !== "object" || known === null) return [];
+/** Returns the paths of members missing from the schema; `pruned` is the value without them. */
+const listUnknownMembers = (pruned: unknown, value: unknown, path = ""): string[] => {
+  if (typeof value !== "object" || value === null || typeof pruned !== "object" || pruned === null) return [];
   return Object.entries(value).flatMap(([name, member]) => {
-    const here = path === "" ? name : `${path}.${name}`;
-    if (!(name in known)) return [`${here}: not in the schema`];
-    return unknownMembers((known as Record<string, unknown>)[name], member, here);
+    const memberPath = path === "" ? name : `${path}.${name}`;
+    if (!(name in pruned)) return [`${memberPath}: not in the schema`];
+    return listUnknownMembers((pruned as Record<string, unknown>)[name], member, memberPath);
   });
 };

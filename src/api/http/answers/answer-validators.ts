@@ -40,15 +40,15 @@ class AnswerValidator {
 const validators = new WeakMap<TSchema, AnswerValidator>();
 
 const makeValidator = (schema: TSchema): AnswerValidator => {
-  const created = validators.get(schema) ?? new AnswerValidator(schema);
-  validators.set(schema, created);
-  return created;
+  const validator = validators.get(schema) ?? new AnswerValidator(schema);
+  validators.set(schema, validator);
+  return validator;
 };
 
 type ResponseSchemas = Record<string, TSchema | AnswerValidator>;
 
 /** Returns a route's response schemas by status; a single schema means 200. */
-const listAnswers = (hook: object): ResponseSchemas => {
+const listResponseSchemas = (hook: object): ResponseSchemas => {
   const { response = {} } = hook as { response?: TSchema | ResponseSchemas };
   return Kind in response ? { 200: response as TSchema } : (response as ResponseSchemas);
 };
@@ -56,14 +56,14 @@ const listAnswers = (hook: object): ResponseSchemas => {
 /** Returns the schemas of a route's responses by status. */
 export const listSchemas = (hook: object): Record<string, TSchema> =>
   Object.fromEntries(
-    Object.entries(listAnswers(hook)).map(([status, one]) => [
+    Object.entries(listResponseSchemas(hook)).map(([status, schema]) => [
       status,
-      one instanceof AnswerValidator ? one.schema : one,
+      schema instanceof AnswerValidator ? schema.schema : schema,
     ]),
   );
 
 /** Creates validators lazily: a map for each of hundreds of routes would be a third of their cost. */
-const VALIDATORS: ProxyHandler<ResponseSchemas> = {
+const VALIDATOR_PROXY: ProxyHandler<ResponseSchemas> = {
   get: (answers, status) => {
     const schema = Reflect.get(answers, status);
     return schema && makeValidator(schema);
@@ -72,4 +72,4 @@ const VALIDATORS: ProxyHandler<ResponseSchemas> = {
 
 /** Returns the route options with validators in place of the response schemas. */
 export const withValidators = <Hook extends object>(hook: Hook): Hook =>
-  "response" in hook ? { ...hook, response: new Proxy(listAnswers(hook), VALIDATORS) } : hook;
+  "response" in hook ? { ...hook, response: new Proxy(listResponseSchemas(hook), VALIDATOR_PROXY) } : hook;

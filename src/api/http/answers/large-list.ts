@@ -5,8 +5,8 @@ import { log } from "#base/log.ts";
 import type { PageSlots } from "./page-slots.ts";
 
 /** Maximum items presented in one step; fewer if the items are large, and in the first step. */
-const STEP = 50;
-const FIRST_STEP = 10;
+const MAX_STEP_ITEMS = 50;
+const FIRST_STEP_ITEMS = 10;
 /** Approximate characters presented in one step, unless a single item is larger. */
 const STEP_CHARS = 2 * 1024 * 1024;
 /** A larger list needs a slot until it has been sent (rule HT-51). */
@@ -30,11 +30,19 @@ export type LargeList = {
   readonly present: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 };
 
-type Deps = { readonly pages: PageSlots; readonly clock: Clock; readonly request: Request; readonly holder: string };
+type ListOptions = {
+  readonly pages: PageSlots;
+  readonly clock: Clock;
+  readonly request: Request;
+  readonly holder: string;
+};
 
 /** Returns a list as JSON, or as a stream of its parts if it is large. A large list takes a slot of `holder`. */
-export const presentList = async (list: LargeList, deps: Deps): Promise<string | ReadableStream<Uint8Array>> => {
-  const { pages, request, holder } = deps;
+export const presentList = async (
+  list: LargeList,
+  options: ListOptions,
+): Promise<string | ReadableStream<Uint8Array>> => {
+  const { pages, request, holder } = options;
   const parts = presentInSteps(list);
   let text = list.head;
   let hasSlot = false;
@@ -46,7 +54,7 @@ export const presentList = async (list: LargeList, deps: Deps): Promise<string |
       hasSlot = true;
       await pages.acquireUntilAnswered(request, holder);
     }
-    if (text.length >= STREAM_CHARS) return streamRest(text, parts, list.tail, deps);
+    if (text.length >= STREAM_CHARS) return streamRest(text, parts, list.tail, options);
   }
 };
 
@@ -61,17 +69,17 @@ export const answerList = async (
 
 /** Yields the items in order as JSON text. Each text but the first begins with a comma. */
 async function* presentInSteps({ ids, find, present }: LargeList): AsyncGenerator<string, undefined> {
-  let step = FIRST_STEP;
-  let presented = 0;
-  let chars = 0;
+  let stepItems = FIRST_STEP_ITEMS;
+  let presentedCount = 0;
+  let presentedChars = 0;
   let isFirst = true;
-  for (let at = 0; at < ids.length; ) {
+  for (let index = 0; index < ids.length; ) {
     const cached = new Map<string, string>();
     const missing: string[] = [];
     let cachedChars = 0;
-    const from = at;
-    for (; at < ids.length && missing.length < step && cachedChars < STEP_CHARS; at += 1) {
-      const id = ids[at] as string;
+    const stepStart = index;
+    for (; index < ids.length && missing.length < stepItems && cachedChars < STEP_CHARS; index += 1) {
+      const id = ids[index] as string;
       const json = find?.(id);
       if (json === undefined) missing.push(id);
       else {
@@ -80,10 +88,14 @@ async function* presentInSteps({ ids, find, present }: LargeList): AsyncGenerato
       }
     }
     const texts = missing.length > 0 ? await present(missing) : cached;
-    const items = ids.slice(from, at).flatMap((id) => cached.get(id) ?? texts.get(id) ?? []);
-    presented += missing.length;
-    for (const id of missing) chars += texts.get(id)?.length ?? 0;
-    if (presented > 0) step = Math.min(STEP, Math.max(1, Math.floor(STEP_CHARS / Math.max(chars / presented, 1))));
+    const items = ids.slice(stepStart, index).flatMap((id) => cached.get(id) ?? texts.get(id) ?? []);
+    presentedCount += missing.length;
+    for (const id of missing) presentedChars += texts.get(id)?.length ?? 0;
+    if (presentedCount > 0)
+      stepItems = Math.min(
+        MAX_STEP_ITEMS,
+        Math.max(1, Math.floor(STEP_CHARS / Math.max(presentedChars / presentedCount, 1))),
+      );
     if (items.length === 0) continue;
     yield (isFirst ? "" : ",") + items.join(",");
     isFirst = false;
@@ -97,18 +109,18 @@ const streamRest = (
   text: string,
   parts: AsyncGenerator<string, undefined>,
   tail: string,
-  { pages, clock, request }: Deps,
+  { pages, clock, request }: ListOptions,
 ): ReadableStream<Uint8Array> => {
-  const free = pages.takeOver(request);
+  const freeSlot = pages.takeOver(request);
   let next: string | undefined = text;
-  let sent = 0;
+  let sentChars = 0;
   let isOver = false;
-  let hasLeft = false;
+  let hasClientLeft = false;
   const end = (): void => {
     if (isOver) return;
     isOver = true;
     timer.cancel();
-    free(sent);
+    freeSlot(sentChars);
     void parts.return(undefined);
   };
   const timer = clock.after(MAX_SEND_MS, end);
@@ -118,9 +130,9 @@ const streamRest = (
         try {
           if (isOver) throw new Error("the client took too long to read the list");
           const part = next ?? (await parts.next()).value;
-          if (hasLeft) return;
+          if (hasClientLeft) return;
           next = undefined;
-          sent += part?.length ?? tail.length;
+          sentChars += part?.length ?? tail.length;
           controller.enqueue(encoder.encode(part ?? tail));
           if (part !== undefined) return;
           end();
@@ -132,7 +144,7 @@ const streamRest = (
         }
       },
       cancel() {
-        hasLeft = true;
+        hasClientLeft = true;
         end();
       },
     },

@@ -10,7 +10,7 @@ const PAGE_BYTES = 16 * 1024 * 1024;
 const MEMORY_SHARE = 1 / 8;
 const MIN_SLOTS = 8;
 /** When this many readers wait, more readers get 503. */
-const MAX_WAITING = 1_000;
+const MAX_WAITING_READERS = 1_000;
 /** Readers without a slot after this time get 503. */
 const MAX_WAIT_MS = 10_000;
 /**
@@ -33,12 +33,12 @@ export class PageSlots {
 
   constructor(clock: Clock, total = Math.max(MIN_SLOTS, Math.floor(shareOfMemory(MEMORY_SHARE) / PAGE_BYTES))) {
     this.#clock = clock;
-    const each = Math.ceil(total / 2);
+    const maxPerHolder = Math.ceil(total / 2);
     this.#slots = new FairSlots(clock, {
       total,
-      each,
-      waiting: MAX_WAITING,
-      waiting_each: MAX_WAITING,
+      each: maxPerHolder,
+      waiting: MAX_WAITING_READERS,
+      waiting_each: MAX_WAITING_READERS,
       wait_ms: MAX_WAIT_MS,
     });
   }
@@ -118,13 +118,13 @@ export class PageSlots {
 
 /** The runtime takes the next piece when the client has read the previous one. */
 const sendInPieces = (bytes: Uint8Array<ArrayBuffer>, free: () => void): ReadableStream<Uint8Array<ArrayBuffer>> => {
-  let at = 0;
+  let offset = 0;
   return new ReadableStream(
     {
       pull(controller) {
-        controller.enqueue(bytes.subarray(at, at + PIECE_BYTES));
-        at += PIECE_BYTES;
-        if (at < bytes.length) return;
+        controller.enqueue(bytes.subarray(offset, offset + PIECE_BYTES));
+        offset += PIECE_BYTES;
+        if (offset < bytes.length) return;
         free();
         controller.close();
       },

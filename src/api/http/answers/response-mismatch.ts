@@ -77,17 +77,21 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 export const prune = (schema: TSchema, value: unknown): unknown => {
   if (Array.isArray(schema.anyOf)) return pruneUnion(schema.anyOf as TSchema[], value);
   if (Array.isArray(value)) {
-    return isObject(schema.items) ? value.map((one) => prune(schema.items as TSchema, one)) : schema.type ? [] : value;
+    return isObject(schema.items)
+      ? value.map((item) => prune(schema.items as TSchema, item))
+      : schema.type
+        ? []
+        : value;
   }
   if (!isObject(value)) return value;
   // Any value is allowed here.
   if (schema.type === undefined) return value;
   const properties = (schema.properties ?? {}) as Record<string, TSchema>;
-  const rest = Object.values((schema.patternProperties ?? {}) as Record<string, TSchema>)[0];
-  const more = isObject(schema.additionalProperties) ? (schema.additionalProperties as TSchema) : rest;
+  const patternSchema = Object.values((schema.patternProperties ?? {}) as Record<string, TSchema>)[0];
+  const otherSchema = isObject(schema.additionalProperties) ? (schema.additionalProperties as TSchema) : patternSchema;
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) => {
-      const memberSchema = Object.hasOwn(properties, name) ? properties[name] : more;
+      const memberSchema = Object.hasOwn(properties, name) ? properties[name] : otherSchema;
       return memberSchema ? [[name, prune(memberSchema, member)] as const] : [];
     }),
   );
@@ -95,11 +99,11 @@ export const prune = (schema: TSchema, value: unknown): unknown => {
 
 /** Prunes by the union member that matches, or else by the one that knows most of its members. */
 const pruneUnion = (members: readonly TSchema[], value: unknown): unknown => {
-  const fits = members.find((member) => Value.Check(member, value));
-  if (fits) return prune(fits, value);
+  const matching = members.find((member) => Value.Check(member, value));
+  if (matching) return prune(matching, value);
   if (!isObject(value) && !Array.isArray(value)) return value;
   const type = Array.isArray(value) ? "array" : "object";
   const countKnown = ({ properties = {} }: TSchema) => Object.keys(properties).filter((name) => name in value).length;
-  const likely = members.filter((member) => member.type === type).sort((a, b) => countKnown(b) - countKnown(a))[0];
-  return likely ? prune(likely, value) : null;
+  const closest = members.filter((member) => member.type === type).sort((a, b) => countKnown(b) - countKnown(a))[0];
+  return closest ? prune(closest, value) : null;
 };

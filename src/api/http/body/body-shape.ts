@@ -6,7 +6,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { invalid, type Validation } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { isStrict } from "#schema/strict.ts";
-import { bodyMissing, NO_BODY } from "./body.ts";
+import { makeMissingBodyError, NO_BODY } from "./body.ts";
 
 /** Removes absent members from a value and returns the path of the first invalid member, relative to the value. */
 type Reader = (value: unknown) => Validation | undefined;
@@ -44,13 +44,13 @@ const isHarmful = (value: unknown): boolean => typeof value === "object" && valu
 
 const makeListReader = (items: TSchema): Reader => {
   const item = makeReader(items);
-  const areTexts = items.type === "string";
+  const hasTextItems = items.type === "string";
   return (value) => {
     if (!Array.isArray(value)) return { field: "", detail: "must be a list" };
     for (let i = 0; i < value.length; i++) {
-      if (areTexts && isHarmful(value[i])) value[i] = {};
-      const wrong = item?.(value[i]);
-      if (wrong) return prefixField(i, wrong);
+      if (hasTextItems && isHarmful(value[i])) value[i] = {};
+      const problem = item?.(value[i]);
+      if (problem) return prefixField(i, problem);
     }
     return undefined;
   };
@@ -59,48 +59,50 @@ const makeListReader = (items: TSchema): Reader => {
 const makeObjectReader = (schema: TSchema): Reader => {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, TSchema>);
   const names = new Set(properties.map(([name]) => name));
-  const refusesMore = isStrict(schema);
-  const takesAnyName = "patternProperties" in schema;
-  const readers = properties.flatMap(([name, of]) => {
-    const read = makeReader(of);
+  const refusesUnknown = isStrict(schema);
+  const acceptsAnyName = "patternProperties" in schema;
+  const readers = properties.flatMap(([name, memberSchema]) => {
+    const read = makeReader(memberSchema);
     return read ? [[name, read] as const] : [];
   });
   const required = (schema.required ?? []) as string[];
   // The validator treats a member of any type as optional.
-  const untyped = properties.flatMap(([name, of]) => (required.includes(name) && isAnything(of) ? [name] : []));
-  const texts = properties.flatMap(([name, of]) => (of.type === "string" ? [name] : []));
-  const absences = properties.flatMap(([name, of]) => {
-    const isAbsent = required.includes(name) ? undefined : makeAbsenceCheck(of);
+  const requiredUntyped = properties.flatMap(([name, memberSchema]) =>
+    required.includes(name) && acceptsAnything(memberSchema) ? [name] : [],
+  );
+  const texts = properties.flatMap(([name, memberSchema]) => (memberSchema.type === "string" ? [name] : []));
+  const absenceChecks = properties.flatMap(([name, memberSchema]) => {
+    const isAbsent = required.includes(name) ? undefined : makeAbsenceCheck(memberSchema);
     return isAbsent ? [[name, isAbsent] as const] : [];
   });
   return (value) => {
     if (!isObject(value)) return { field: "", detail: "must be an object" };
-    if (takesAnyName && Object.hasOwn(value, "__proto__")) return { field: "__proto__", detail: INVALID_NAME };
-    if (refusesMore) {
+    if (acceptsAnyName && Object.hasOwn(value, "__proto__")) return { field: "__proto__", detail: INVALID_NAME };
+    if (refusesUnknown) {
       const unknown = Object.keys(value).find((name) => !names.has(name));
       // A long name is a mistake or an attack; the error does not repeat all of it.
-      if (unknown !== undefined) return { field: unknown.slice(0, 64), detail: unknownName(names) };
+      if (unknown !== undefined) return { field: unknown.slice(0, 64), detail: formatUnknownName(names) };
     }
-    for (const name of untyped) if (!Object.hasOwn(value, name)) return { field: name, detail: "is required" };
-    for (const [name, isAbsent] of absences) if (isAbsent(value[name])) delete value[name];
+    for (const name of requiredUntyped) if (!Object.hasOwn(value, name)) return { field: name, detail: "is required" };
+    for (const [name, isAbsent] of absenceChecks) if (isAbsent(value[name])) delete value[name];
     for (const name of texts) if (isHarmful(value[name])) value[name] = {};
     for (const [name, read] of readers) {
       const member = value[name];
       // The schema check names missing members.
-      const wrong = member === undefined ? undefined : read(member);
-      if (wrong) return prefixField(name, wrong);
+      const problem = member === undefined ? undefined : read(member);
+      if (problem) return prefixField(name, problem);
     }
     return undefined;
   };
 };
 
-const isAnything = ({ type, anyOf, const: constant }: TSchema): boolean =>
+const acceptsAnything = ({ type, anyOf, const: constant }: TSchema): boolean =>
   type === undefined && anyOf === undefined && constant === undefined;
 
 /** Schema checks ignore `__proto__` and copies drop it, so an invalid value under it would pass. */
 const INVALID_NAME = "cannot be a name here";
 
-const unknownName = (names: ReadonlySet<string>): string => `is unknown; use one of ${[...names].join(", ")}`;
+const formatUnknownName = (names: ReadonlySet<string>): string => `is unknown; use one of ${[...names].join(", ")}`;
 
 /** Marks a UUID whose zero value has a meaning, such as "remove". */
 export const ZERO_MEANS = "x-zero";
@@ -139,8 +141,8 @@ export class BodyReaders {
   /** Removes absent members from a body. Throws 400 and names the place with the wrong shape. */
   read(method: string, route: string, body: unknown): void {
     if (body === undefined) return;
-    const wrong = this.#getReader(`${method} ${route}`)?.(body);
-    if (wrong) throw invalid("Validation failed.", [wrong]);
+    const problem = this.#getReader(`${method} ${route}`)?.(body);
+    if (problem) throw invalid("Validation failed.", [problem]);
   }
 
   #getReader(name: string): Reader | undefined {
@@ -152,7 +154,7 @@ export class BodyReaders {
   /** Returns the body to use when none was sent: NO_BODY or an empty object. Throws 400 where one is required (rule HT-24). */
   readEmpty(method: string, route: string): object | typeof NO_BODY {
     const isRequired = this.#required.get(`${method} ${route}`);
-    if (isRequired) throw bodyMissing();
+    if (isRequired) throw makeMissingBodyError();
     // Not undefined, because Elysia would then parse the body by its content type.
     return isRequired === undefined ? NO_BODY : {};
   }

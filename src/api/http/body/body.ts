@@ -23,10 +23,11 @@ const makePrintable = (text: string, value: unknown): void => {
   if (!text.includes("toString") && !(text.includes("\\u00") && ESCAPED_LETTER.test(text))) return;
   const pending: unknown[] = [value];
   // Iterative, because a sender can nest a body arbitrarily deep.
-  for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
-    if (typeof one !== "object" || one === null) continue;
-    if (Object.hasOwn(one, "toString")) Object.defineProperty(one, Symbol.toPrimitive, TO_TEXT);
-    for (const member of Object.values(one)) if (typeof member === "object" && member !== null) pending.push(member);
+  for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
+    if (typeof current !== "object" || current === null) continue;
+    if (Object.hasOwn(current, "toString")) Object.defineProperty(current, Symbol.toPrimitive, TO_TEXT);
+    for (const member of Object.values(current))
+      if (typeof member === "object" && member !== null) pending.push(member);
   }
 };
 
@@ -42,7 +43,7 @@ export const tooLarge = (limit: number): AppError =>
   new AppError("too_large", "Request body too large.", { detail: `Maximum request body size is ${limit} bytes.` });
 
 /** The error 400 for a body in thousands of chunks of a few bytes. */
-export const tooManyChunks = (): AppError =>
+export const makeTooManyChunksError = (): AppError =>
   new AppError("invalid", "The request body comes in too many small chunks.", {
     detail: "Send it with the header Content-Length, or in larger chunks.",
   });
@@ -52,11 +53,11 @@ const ANONYMOUS = "anonymous";
 
 /** Like `readBytes`, and rejects with 503 while too many bodies of the sender, or of all senders, are being read. */
 export const readCountedBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
-  const reserved = bodies.open(findSenderId(request) ?? ANONYMOUS);
+  const reservation = bodies.open(findSenderId(request) ?? ANONYMOUS);
   try {
-    return await readBytes(request, limit, (bytes) => reserved.add(bytes));
+    return await readBytes(request, limit, (bytes) => reservation.add(bytes));
   } finally {
-    reserved.release();
+    reservation.release();
   }
 };
 
@@ -90,7 +91,7 @@ const readChunks = async (
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
-    if (pieces.add(chunk)) throw tooManyChunks();
+    if (pieces.add(chunk)) throw makeTooManyChunksError();
     if (size > limit) throw tooLarge(limit);
     count(chunk.byteLength);
     chunks.push(chunk);
@@ -106,7 +107,7 @@ const isJson = (contentType: string): boolean => /^application\/(?:[\w.-]+\+)?js
 export const NO_BODY = null;
 
 /** Returns the error 400 for a request without a body on a route that needs one. */
-export const bodyMissing = (): AppError =>
+export const makeMissingBodyError = (): AppError =>
   new AppError("invalid", "The request body is missing.", {
     detail: "This route needs a JSON object, sent with the header Content-Type: application/json.",
   });
@@ -143,8 +144,8 @@ const parseUntrusted = async (request: Request, limit: number): Promise<unknown>
   const bytes = await readCountedBytes(request, limit);
   // The stream ended without any data.
   if (bytes.byteLength === 0) return undefined;
-  const costly = tooCostly(bytes);
-  if (costly) throw new AppError("invalid", `The request body ${costly}`);
+  const costProblem = tooCostly(bytes);
+  if (costProblem) throw new AppError("invalid", `The request body ${costProblem}`);
   return parseBody(request, bytes);
 };
 
@@ -187,6 +188,6 @@ export const readBody = async (request: Request, declared: OperationOptions | un
   const body = await readJson(request, getBodyLimit(declared));
   await refreshIdentity(request);
   if (declared?.reads !== "public") requireKnownCaller(request);
-  if (body === NO_BODY && declared?.reads === "public") throw bodyMissing();
+  if (body === NO_BODY && declared?.reads === "public") throw makeMissingBodyError();
   return body;
 };

@@ -7,25 +7,26 @@ import { toNetwork } from "#domain/users/throttle.ts";
 
 export class ByteBudget {
   readonly #refusal: string;
-  readonly #total: number;
-  readonly #each: number;
-  readonly #held = new Map<string, number>();
-  #sum = 0;
+  readonly #maxBytes: number;
+  readonly #maxBytesPerSender: number;
+  readonly #bytesBySender = new Map<string, number>();
+  #usedBytes = 0;
 
-  /** `total`: bytes of all senders; `each`: of one sender; `refusal`: the message of the error beyond them. */
-  constructor(total: number, each: number, refusal: string) {
+  /** `maxBytes`: of all senders together; `maxBytesPerSender`: of one; `refusal`: the message of the error above a limit. */
+  constructor(maxBytes: number, maxBytesPerSender: number, refusal: string) {
     this.#refusal = refusal;
-    this.#total = total;
-    this.#each = each;
+    this.#maxBytes = maxBytes;
+    this.#maxBytesPerSender = maxBytesPerSender;
   }
 
-  /** Returns a reservation of a sender, of nothing yet. */
+  /** Returns an empty reservation for a sender. */
   open(sender: string): Reservation {
-    let reserved = 0;
+    let reservedBytes = 0;
     const tryAdd = (bytes: number): string | undefined => {
-      const held = this.#held.get(sender) ?? 0;
-      if (held + bytes > this.#each || this.#sum + bytes > this.#total) return this.#refusal;
-      reserved += bytes;
+      const senderBytes = this.#bytesBySender.get(sender) ?? 0;
+      if (senderBytes + bytes > this.#maxBytesPerSender || this.#usedBytes + bytes > this.#maxBytes)
+        return this.#refusal;
+      reservedBytes += bytes;
       this.#change(sender, bytes);
       return undefined;
     };
@@ -36,53 +37,57 @@ export class ByteBudget {
         if (refusal !== undefined) throw new AppError("overloaded", refusal);
       },
       reduce: (bytes) => {
-        const taken = Math.min(bytes, reserved);
-        reserved -= taken;
-        if (taken > 0) this.#change(sender, -taken);
+        const reducedBytes = Math.min(bytes, reservedBytes);
+        reservedBytes -= reducedBytes;
+        if (reducedBytes > 0) this.#change(sender, -reducedBytes);
       },
       release: () => {
-        if (reserved > 0) this.#change(sender, -reserved);
-        reserved = 0;
+        if (reservedBytes > 0) this.#change(sender, -reservedBytes);
+        reservedBytes = 0;
       },
     };
   }
 
-  /** Whether half of the bytes of all senders, or of this one, are taken. */
-  isHalfTaken(sender: string): boolean {
-    return this.#sum >= this.#total / 2 || (this.#held.get(sender) ?? 0) >= this.#each / 2;
+  /** Returns whether half of the bytes of all senders, or of this one, are reserved. */
+  isHalfUsed(sender: string): boolean {
+    return (
+      this.#usedBytes >= this.#maxBytes / 2 || (this.#bytesBySender.get(sender) ?? 0) >= this.#maxBytesPerSender / 2
+    );
   }
 
   #change(sender: string, bytes: number): void {
-    const held = (this.#held.get(sender) ?? 0) + bytes;
-    if (held === 0) this.#held.delete(sender);
-    else this.#held.set(sender, held);
-    this.#sum += bytes;
+    const senderBytes = (this.#bytesBySender.get(sender) ?? 0) + bytes;
+    if (senderBytes === 0) this.#bytesBySender.delete(sender);
+    else this.#bytesBySender.set(sender, senderBytes);
+    this.#usedBytes += bytes;
   }
 }
 
-/** The error for bodies beyond a budget. */
+/** The error message for bodies above a budget. */
 export const TOO_MANY_BODIES = "Too many large request bodies are being received. Please retry.";
 
 /**
- * What a body that is not read occupies at most: the piece that waits for the workspace or the disk, and what the runtime reads ahead, which
- * cannot be changed (1 MiB and the last packet).
+ * Maximum memory of a body that is not read: the piece that waits for the workspace or the disk, and the bytes that the runtime reads ahead,
+ * which cannot be changed (1 MiB and the last packet).
  */
 const WAITING_BODY_BYTES = 4 * 1024 * 1024;
 /** A smaller body is not counted, so that slow senders of large ones don't hold up everyone's small requests. */
 const MIN_COUNTED_BYTES = 64 * 1024;
 const MAX_BODIES_BYTES = Math.min(shareOfMemory(1 / 8), 1024 * 1024 * 1024);
 /** Each share has room for one body, also on a small machine. */
-const makeBudget = (total: number, each: number): ByteBudget => {
-  const [all, one] = [total, each].map((share) => Math.max(MAX_BODIES_BYTES * share, WAITING_BODY_BYTES));
-  return new ByteBudget(all as number, one as number, TOO_MANY_BODIES);
+const makeBudget = (totalShare: number, senderShare: number): ByteBudget => {
+  const [totalBytes, senderBytes] = [totalShare, senderShare].map((share) =>
+    Math.max(MAX_BODIES_BYTES * share, WAITING_BODY_BYTES),
+  );
+  return new ByteBudget(totalBytes as number, senderBytes as number, TOO_MANY_BODIES);
 };
 /** Bodies that are streamed to workspaces, by workspace, and to the server's disk, together. */
 const streamedBodies = makeBudget(1, 1 / 2);
-/** Those of people, by person. */
-const bodiesOfPeople = makeBudget(1, 1 / 4);
-/** Those of senders without an account, by workspace, because these can have many addresses, and by address. */
+/** Bodies from users, by user. */
+const userBodies = makeBudget(1, 1 / 4);
+/** Bodies from senders without an account, by workspace, because one sender can have many addresses, and by address. */
 const anonymousBodies = makeBudget(1 / 2, 1 / 4);
-const bodiesOfAddresses = makeBudget(1 / 2, 1 / 8);
+const addressBodies = makeBudget(1 / 2, 1 / 8);
 
 /** Input for terminals and desktops that their workspaces have not taken yet, by person. Each has room for a few of the largest messages. */
 const MIB = 1024 * 1024;
@@ -106,7 +111,7 @@ export type StreamedBody = {
 
 /** The memory of a streamed body. */
 export type StreamedReservation = Pick<Reservation, "release"> & {
-  /** Whether half of what bodies to the receiver, or of senders like this one, may take is taken. False for a body that does not count. */
+  /** Returns whether half of the budget of the receiver, or of anonymous senders, is reserved. False for a body that is not counted. */
   readonly isShort: () => boolean;
 };
 
@@ -119,35 +124,35 @@ export const reserveStreamedBody = (
   const bytes = Math.min(Number(declared ?? WAITING_BODY_BYTES), WAITING_BODY_BYTES);
   if (bytes <= MIN_COUNTED_BYTES) return { release: () => {}, isShort: () => false };
   const isAnonymous = user_id === undefined;
-  const ofSender = isAnonymous
-    ? [anonymousBodies.open(receiver), bodiesOfAddresses.open(toNetwork(address))]
-    : [bodiesOfPeople.open(user_id)];
-  const reserved = [streamedBodies.open(receiver), ...ofSender];
+  const senderReservations = isAnonymous
+    ? [anonymousBodies.open(receiver), addressBodies.open(toNetwork(address))]
+    : [userBodies.open(user_id)];
+  const reservations = [streamedBodies.open(receiver), ...senderReservations];
   const release = (): void => {
-    for (const one of reserved) one.release();
+    for (const one of reservations) one.release();
   };
   try {
-    for (const one of reserved) one.add(bytes);
+    for (const one of reservations) one.add(bytes);
   } catch (error) {
     release();
     throw error;
   }
   const isShort = (): boolean =>
-    streamedBodies.isHalfTaken(receiver) || (isAnonymous && anonymousBodies.isHalfTaken(receiver));
+    streamedBodies.isHalfUsed(receiver) || (isAnonymous && anonymousBodies.isHalfUsed(receiver));
   return { release, isShort };
 };
 
-/** The error for a body that was ended because it hardly arrived while others waited for its memory. */
-export const slowBodyError = (): AppError =>
+/** Returns the error for a body that was ended because it arrived too slowly while others waited for its memory. */
+export const makeSlowBodyError = (): AppError =>
   new AppError("timeout", "The request body arrives too slowly while many others are being received. Please retry.");
 
 export interface Reservation {
-  /** Reserves more bytes. Throws 503 beyond the budget. */
+  /** Reserves more bytes. Throws 503 above the budget. */
   add(bytes: number): void;
-  /** Reserves more bytes. Returns why not beyond the budget. */
+  /** Reserves more bytes. Returns the error message above the budget. */
   tryAdd(bytes: number): string | undefined;
-  /** Releases that many of them. */
+  /** Releases that many bytes. */
   reduce(bytes: number): void;
-  /** Releases all of them. */
+  /** Releases all bytes. */
   release(): void;
 }

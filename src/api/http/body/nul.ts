@@ -2,19 +2,19 @@
 // end of a text. Text from agents and models is cleaned where it arrives.
 import { invalid } from "#base/errors.ts";
 
-const WORDS = "must not contain NUL";
+const PROBLEM = "must not contain NUL";
 
 /** Throws 400 and names the first text or member name that contains NUL. `text`: the JSON the value was parsed from. */
 export const refuseNul = (text: string, value: unknown): void => {
   if (!text.includes("\\u0000")) return;
   const pending: { readonly field: string; readonly value: unknown }[] = [{ field: "", value }];
   // Iterative, because a sender can nest a body arbitrarily deep.
-  for (let one = pending.shift(); one; one = pending.shift()) {
-    const { field, value: found } = one;
-    if (typeof found === "string" && found.includes("\0")) throw refusal(field);
-    if (typeof found !== "object" || found === null) continue;
-    for (const [name, member] of Object.entries(found)) {
-      if (name.includes("\0")) throw refusal(field);
+  for (let current = pending.shift(); current; current = pending.shift()) {
+    const { field, value: currentValue } = current;
+    if (typeof currentValue === "string" && currentValue.includes("\0")) throw makeNulError(field);
+    if (typeof currentValue !== "object" || currentValue === null) continue;
+    for (const [name, member] of Object.entries(currentValue)) {
+      if (name.includes("\0")) throw makeNulError(field);
       pending.push({ field: field === "" ? name : `${field}.${name}`, value: member });
     }
   }
@@ -22,7 +22,8 @@ export const refuseNul = (text: string, value: unknown): void => {
 
 /** Throws 400 when a request's path or query contains NUL. */
 export const refuseNulIn = (url: string): void => {
-  if (url.includes("%00")) throw invalid("Validation failed.", [{ field: "url", detail: WORDS }]);
+  if (url.includes("%00")) throw invalid("Validation failed.", [{ field: "url", detail: PROBLEM }]);
 };
 
-const refusal = (field: string) => invalid("Validation failed.", [{ field: field.slice(0, 200), detail: WORDS }]);
+const makeNulError = (field: string) =>
+  invalid("Validation failed.", [{ field: field.slice(0, 200), detail: PROBLEM }]);

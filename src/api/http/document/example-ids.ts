@@ -33,13 +33,16 @@ export const loadIds = async (get: Get, now: number): Promise<Record<string, str
 };
 
 /** Replaces the placeholder IDs and times, and returns the document. */
-export const withIds = (document: Document, ids: Record<string, string>, any: readonly string[]): Document => {
+export const withIds = (document: Document, ids: Record<string, string>, placeholders: readonly string[]): Document => {
   const fill = (value: unknown, member: string): unknown => {
-    if (typeof value === "string" && any.includes(value)) return ids[member] ?? value;
+    if (typeof value === "string" && placeholders.includes(value)) return ids[member] ?? value;
     if (Array.isArray(value)) return value.map((one) => fill(one, member));
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([key, one]) => [any.includes(key) ? (ids[member] ?? key) : key, fill(one, key)]),
+      Object.entries(value).map(([key, one]) => [
+        placeholders.includes(key) ? (ids[member] ?? key) : key,
+        fill(one, key),
+      ]),
     );
   };
   for (const operations of Object.values(document.paths)) {

@@ -78,10 +78,10 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
     addExamples(operation, method, declarations[i] as OperationOptions);
   }
   const { components } = document as { components: JsonObject };
-  const error = new Shapes();
-  error.answer({ ...Generic, [NAME]: ERROR } as unknown as Json, ERROR);
-  components.responses = errors();
-  components.schemas = { ...error.components, ...sortKeys(shapes.components) };
+  const errorShapes = new Shapes();
+  errorShapes.answer({ ...Generic, [NAME]: ERROR } as unknown as Json, ERROR);
+  components.responses = listErrorResponses();
+  components.schemas = { ...errorShapes.components, ...sortKeys(shapes.components) };
   return document;
 };
 
@@ -99,27 +99,28 @@ const convertAnswers = (
   { headers = {}, accepts, answers, sends, takes }: OperationOptions,
   shapes: Shapes,
 ): void => {
-  const inHeaders = Object.entries(headers).map(([name, header]) => ({
+  const headerParameters = Object.entries(headers).map(([name, header]) => ({
     ...(header as JsonObject),
     in: "header",
     name,
   }));
-  if (inHeaders.length > 0) operation.parameters = [...((operation.parameters ?? []) as Json[]), ...inHeaders];
+  if (headerParameters.length > 0)
+    operation.parameters = [...((operation.parameters ?? []) as Json[]), ...headerParameters];
   const isSecured = !Array.isArray(operation.security) || operation.security.length > 0;
   if (JSON.stringify(operation.security) === '[{"agent_token":[]}]') operation.tags = ["Agent daemon"];
-  const shapeOf = (schema: Json) => shapes.answer(schema, `${capitalize(operation.operationId as string)}Result`);
-  operation.responses = convertResponses(operation.responses as JsonObject, answers, shapeOf, [
+  const toShape = (schema: Json) => shapes.answer(schema, `${capitalize(operation.operationId as string)}Result`);
+  operation.responses = convertResponses(operation.responses as JsonObject, answers, toShape, [
     ...(answers ? ["200"] : []),
     ...(isSecured ? ["401"] : []),
     ...(operation.parameters ? ["400"] : []),
     ...(path.includes("{") ? ["404"] : []),
     ...(operation.requestBody || accepts ? ["400", "413", "415"] : []),
   ]);
-  if (sends) operation["x-sends"] = shapeOf(sends as unknown as Json);
-  if (takes) operation["x-takes"] = shapeOf(takes as unknown as Json);
+  if (sends) operation["x-sends"] = toShape(sends as unknown as Json);
+  if (takes) operation["x-takes"] = toShape(takes as unknown as Json);
   for (const parameter of (operation.parameters ?? []) as JsonObject[]) {
     applyDocumentedType(parameter);
-    parameter.schema = shapeOf(parameter.schema as Json);
+    parameter.schema = toShape(parameter.schema as Json);
     if (parameter.examples === undefined) delete parameter.examples;
     if (Array.isArray(parameter.examples)) {
       parameter.example = parameter.examples[0] as Json;
@@ -130,9 +131,9 @@ const convertAnswers = (
 
 /** Documents a parameter by its meaning instead of as the text a handler reads. */
 const applyDocumentedType = (parameter: JsonObject): void => {
-  const shown = (parameter.schema as JsonObject)[DOCUMENTED] as JsonObject | undefined;
-  if (!shown) return;
-  const { required, example, ...schema } = shown;
+  const documented = (parameter.schema as JsonObject)[DOCUMENTED] as JsonObject | undefined;
+  if (!documented) return;
+  const { required, example, ...schema } = documented;
   parameter.schema = schema;
   if (example !== undefined) parameter.example = schema.type === "array" ? [example] : example;
   if (required !== undefined) parameter.required = true;
@@ -140,11 +141,11 @@ const applyDocumentedType = (parameter: JsonObject): void => {
 
 const convertBody = (operation: JsonObject, declared: OperationOptions, shapes: Shapes): void => {
   const body = operation.requestBody as JsonObject | undefined;
-  const shapeOf = (schema: Json) => shapes.body(schema, `${capitalize(operation.operationId as string)}Request`);
+  const toShape = (schema: Json) => shapes.body(schema, `${capitalize(operation.operationId as string)}Request`);
   if (body)
     operation.requestBody = {
       required: !isBodyOptional(body),
-      content: contentSchema(body, shapeOf, declared.accepts),
+      content: convertContent(body, toShape, declared.accepts),
     };
   else if (declared.accepts) operation.requestBody = { required: true, content: toOpaqueContent(declared.accepts) };
   const tooLarge = (operation.responses as JsonObject)["413"] as JsonObject | undefined;
@@ -159,19 +160,19 @@ const isBodyOptional = ({ content }: JsonObject): boolean =>
   Object.values(content as JsonObject).every((one) => isAllOptional(((one as JsonObject).schema ?? {}) as JsonObject));
 
 /** Returns the shared error response of a status, unless an operation adds something. A named response has more members than the others. */
-const errorResponse = (
+const convertErrorResponse = (
   status: string,
   description: string,
   answer: JsonObject,
-  shapeOf: (schema: Json) => Json,
+  toShape: (schema: Json) => Json,
 ): JsonObject => {
-  if (NAME in answer) return { description, content: contentSchema(answer, shapeOf) };
+  if (NAME in answer) return { description, content: convertContent(answer, toShape) };
   if (description === STATUS_DESCRIPTIONS[Number(status)]) return { $ref: `#/components/responses/Error${status}` };
   return { description, content: ERROR_CONTENT };
 };
 
 /** Returns the meaning of each status in most operations. */
-const errors = (): JsonObject =>
+const listErrorResponses = (): JsonObject =>
   Object.fromEntries(
     Object.entries(STATUS_DESCRIPTIONS)
       // 413 is described with each operation's own limit.
@@ -179,28 +180,28 @@ const errors = (): JsonObject =>
       .map(([status, description]) => [`Error${status}`, { description, content: ERROR_CONTENT }]),
   );
 
-/** Returns the responses ordered by status. `always` are statuses that the HTTP layer itself can return, and those of a download. */
+/** Returns the responses ordered by status. `impliedStatuses` are statuses that the HTTP layer itself can return, and those of a download. */
 const convertResponses = (
   declared: JsonObject,
   answers: readonly string[] | undefined,
-  shapeOf: (schema: Json) => Json,
-  always: string[],
+  toShape: (schema: Json) => Json,
+  impliedStatuses: string[],
 ): JsonObject => {
-  const tidy: JsonObject = {};
-  for (const status of [...new Set([...Object.keys(declared), ...always])].sort()) {
+  const converted: JsonObject = {};
+  for (const status of [...new Set([...Object.keys(declared), ...impliedStatuses])].sort()) {
     const answer = (declared[status] ?? {}) as JsonObject;
     const description = answer.description ?? STATUS_DESCRIPTIONS[Number(status)] ?? "The response.";
     const hasBody = answer.content !== undefined && Object.keys(answer.content as JsonObject).length > 0;
-    if (Number(status) >= 400) tidy[status] = errorResponse(status, description as string, answer, shapeOf);
+    if (Number(status) >= 400) converted[status] = convertErrorResponse(status, description as string, answer, toShape);
     else if (status.startsWith("2") && answers) {
-      const json = hasBody && answers.includes(JSON_TYPE) ? contentSchema(answer, shapeOf) : {};
-      tidy[status] = {
+      const json = hasBody && answers.includes(JSON_TYPE) ? convertContent(answer, toShape) : {};
+      converted[status] = {
         description,
         content: { ...toOpaqueContent(answers.filter((type) => type !== JSON_TYPE)), ...json },
       };
-    } else tidy[status] = hasBody ? { description, content: contentSchema(answer, shapeOf) } : { description };
+    } else converted[status] = hasBody ? { description, content: convertContent(answer, toShape) } : { description };
   }
-  return tidy;
+  return converted;
 };
 
 /**
@@ -219,21 +220,21 @@ const addExamples = (operation: JsonObject, method: string, { example }: Operati
   }
 };
 
-const removeKey = (from: JsonObject, key: string): Json | undefined => {
-  const value = from[key];
-  delete from[key];
+const removeKey = (object: JsonObject, key: string): Json | undefined => {
+  const value = object[key];
+  delete object[key];
   return value;
 };
 
-const contentSchema = (
+const convertContent = (
   holder: JsonObject,
-  shapeOf: (schema: Json) => Json,
+  toShape: (schema: Json) => Json,
   types: readonly string[] = [JSON_TYPE],
 ): JsonObject => {
   const [first] = Object.values(holder.content as JsonObject) as JsonObject[];
   // The name of a response is next to its content.
   const name = holder[NAME];
-  const schema = shapeOf({
+  const schema = toShape({
     ...(first?.schema as JsonObject | undefined),
     ...(name === undefined ? {} : { [NAME]: name }),
   });

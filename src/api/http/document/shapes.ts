@@ -32,14 +32,17 @@ export class Shapes {
   #shape(schema: Json, name: string, direction: Direction, isWhole = false): Json {
     if (Array.isArray(schema)) return schema.map((one) => this.#shape(one, name, direction));
     if (schema === null || typeof schema !== "object") return schema;
-    const given = schema[NAME] as string | undefined;
-    const own = given ?? (isRecord(schema) || schema.type !== "object" ? undefined : name);
-    if (own === undefined) return this.#convert(schema, name, direction);
-    const called = direction === "answer" ? this.#addAnswer(own, schema) : this.#addBody(own, schema, isWhole);
-    const described = schema.description;
-    const { description } = this.components[called] as JsonObject;
-    const ref = { $ref: `#/components/schemas/${called}` };
-    return described === undefined || described === description ? ref : { allOf: [ref], description: described };
+    const declaredName = schema[NAME] as string | undefined;
+    const ownName = declaredName ?? (isRecord(schema) || schema.type !== "object" ? undefined : name);
+    if (ownName === undefined) return this.#convert(schema, name, direction);
+    const component =
+      direction === "answer" ? this.#addAnswer(ownName, schema) : this.#addBody(ownName, schema, isWhole);
+    const ownDescription = schema.description;
+    const { description } = this.components[component] as JsonObject;
+    const ref = { $ref: `#/components/schemas/${component}` };
+    return ownDescription === undefined || ownDescription === description
+      ? ref
+      : { allOf: [ref], description: ownDescription };
   }
 
   #addAnswer(name: string, schema: JsonObject): string {
@@ -54,57 +57,58 @@ export class Shapes {
 
   /** Throws when a name derived from an object's position is already taken by another schema. */
   #requireFree(name: string, schema: JsonObject): void {
-    const known = this.#unnamed.get(name) ?? schema;
-    if (namedShapes.has(name) || JSON.stringify(known) !== JSON.stringify(schema))
+    const existing = this.#unnamed.get(name) ?? schema;
+    if (namedShapes.has(name) || JSON.stringify(existing) !== JSON.stringify(schema))
       throw new Error(`an object would be named ${name} as another one: give it a name of its own`);
     this.#unnamed.set(name, schema);
   }
 
   #addBody(name: string, schema: JsonObject, isWhole: boolean): string {
     const key = `${name} ${isWhole}`;
-    const known = this.#bodyNames.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#bodyNames.get(key);
+    if (existing !== undefined) return existing;
     const shape = this.#define(name, schema, "body");
-    const called = this.#toBodyName(name, shape, isWhole);
-    this.#bodyNames.set(key, called);
-    this.components[called] ??= shape;
-    return called;
+    const component = this.#toBodyName(name, shape, isWhole);
+    this.#bodyNames.set(key, component);
+    this.components[component] ??= shape;
+    return component;
   }
 
   /**
    * Returns `CreateChatRequest` for a whole body and `PermissionRuleInput` for a part of one, or the response's name if both are identical.
    */
   #toBodyName(name: string, shape: JsonObject, isWhole: boolean): string {
-    const answered = this.#answerNames.has(name) ? this.components[name] : undefined;
-    if (answered !== undefined && Bun.deepEquals(answered, shape)) return name;
+    const answerShape = this.#answerNames.has(name) ? this.components[name] : undefined;
+    if (answerShape !== undefined && Bun.deepEquals(answerShape, shape)) return name;
     if (isWhole) return name.endsWith("Request") ? name : `${name}Request`;
-    return answered === undefined ? name : `${name}Input`;
+    return answerShape === undefined ? name : `${name}Input`;
   }
 
   /** Returns a named schema with its original description; uses of it can have other descriptions. */
   #define(name: string, schema: JsonObject, direction: Direction): JsonObject {
-    const defined = NAME in schema ? (namedShapes.get(name) as JsonObject | undefined) : undefined;
-    return this.#convert(defined ? { ...schema, description: defined.description as Json } : schema, name, direction);
+    const original = NAME in schema ? (namedShapes.get(name) as JsonObject | undefined) : undefined;
+    return this.#convert(original ? { ...schema, description: original.description as Json } : schema, name, direction);
   }
 
   #convert(schema: JsonObject, name: string, direction: Direction): JsonObject {
-    const out: JsonObject = {};
+    const converted: JsonObject = {};
     for (const [key, value] of Object.entries(schema)) {
       if (UNKNOWN_TO_3_0.has(key) || value === undefined) continue;
       // Elysia adds this to schemas whose unknown members it drops, once a route has been called.
       if (key === "additionalProperties" && value === false && !isStrict(schema)) continue;
       // Code generators do not support boolean enums; the description says which value is required.
       if (key === "const" && typeof value === "boolean") continue;
-      if (key === "const") out.enum = [value];
-      else if (key === "properties") out.properties = this.#members(value as JsonObject, schema, name, direction);
-      else if (key === "items") out.items = this.#shape(value, toSingular(name), direction);
-      else if (key === "anyOf") out.anyOf = this.#variants(value as JsonObject[], name, direction);
-      else if (COPIED_KEYWORDS.has(key)) out[key] = value;
-      else out[key] = this.#shape(value, name, direction);
+      if (key === "const") converted.enum = [value];
+      else if (key === "properties") converted.properties = this.#members(value as JsonObject, schema, name, direction);
+      else if (key === "items") converted.items = this.#shape(value, toSingular(name), direction);
+      else if (key === "anyOf") converted.anyOf = this.#variants(value as JsonObject[], name, direction);
+      else if (COPIED_KEYWORDS.has(key)) converted[key] = value;
+      else converted[key] = this.#shape(value, name, direction);
     }
     const values = schema.patternProperties as JsonObject | undefined;
-    if (values) out.additionalProperties = this.#shape(Object.values(values)[0] as Json, toSingular(name), direction);
-    return this.#convertUnion(out);
+    if (values)
+      converted.additionalProperties = this.#shape(Object.values(values)[0] as Json, toSingular(name), direction);
+    return this.#convertUnion(converted);
   }
 
   #members(members: JsonObject, { required = [] }: JsonObject, name: string, direction: Direction): JsonObject {
@@ -135,20 +139,20 @@ export class Shapes {
     const members = schema.anyOf as JsonObject[] | undefined;
     if (!members) return schema.type === "null" ? { ...schema, type: "string", nullable: true } : schema;
     const { anyOf: _, ...rest } = schema;
-    const given = members.filter((member) => !isNullOnly(member));
-    const shape = mergeSchemas(given, rest);
-    return given.length < members.length ? this.#makeNullable(shape) : shape;
+    const nonNull = members.filter((member) => !isNullOnly(member));
+    const shape = mergeSchemas(nonNull, rest);
+    return nonNull.length < members.length ? this.#makeNullable(shape) : shape;
   }
 
   /** Union members are distinguished by a constant where there is one. */
   #variants(members: JsonObject[], name: string, direction: Direction): Json[] {
-    const shown = members.filter(({ type }) => type !== "null");
+    const nonNull = members.filter(({ type }) => type !== "null");
     // The text variants that Elysia adds for numbers in queries; responses are JSON.
     const isText = ({ type, format }: JsonObject) =>
       type === "string" && ["integer", "numeric", "boolean"].includes(String(format));
-    const given = direction === "answer" && shown.length === 2 ? members.filter((one) => !isText(one)) : members;
-    if (shown.length === 1) return given.map((member) => this.#shape(member, name, direction));
-    return given.map((member) => {
+    const kept = direction === "answer" && nonNull.length === 2 ? members.filter((one) => !isText(one)) : members;
+    if (nonNull.length === 1) return kept.map((member) => this.#shape(member, name, direction));
+    return kept.map((member) => {
       const { type } = (member.properties ?? {}) as { type?: JsonObject };
       return this.#shape(member, name + toPascalCase(String(type?.const ?? "object")), direction);
     });

@@ -23,35 +23,35 @@ const HEADERS = {
 const makeLazyFile = (
   name: string,
   type: string,
-  words: () => string | Promise<string>,
+  generate: () => string | Promise<string>,
 ): (() => Promise<ServedFile>) => {
   let file: Promise<ServedFile> | undefined;
   const make = async (): Promise<ServedFile> =>
-    withTwins({ name, type, body: new TextEncoder().encode(await words()) }, "fast");
+    withTwins({ name, type, body: new TextEncoder().encode(await generate()) }, "fast");
   return () => {
     file ??= make();
     return file;
   };
 };
 
-/** Serves the page, its files, and the document of `whole` at /swagger/json (generated on the first request, then cached). */
-export const swaggerPage = (whole: () => AnyElysia, files: WebFiles) => {
+/** Serves the page, its files, and the document of `makeApp` at /swagger/json (generated on the first request, then cached). */
+export const swaggerPage = (makeApp: () => AnyElysia, files: WebFiles) => {
   const hidden = { detail: { hide: true } };
   const findBuilt = (name: string) => async (): Promise<ServedFile> => {
     const file = (await files()).get(name);
     if (!file) throw notFound();
     return file;
   };
-  const answers: Record<string, () => Promise<ServedFile>> = {
+  const filesByPath: Record<string, () => Promise<ServedFile>> = {
     "": makeLazyFile("swagger", "text/html", () => PAGE),
     "/page.css": makeLazyFile("page.css", "text/css", () => PAGE_CSS),
     "/page.js": makeLazyFile("page.js", "text/javascript", () => PAGE_SCRIPT),
     "/ui.css": findBuilt("swagger/swagger-ui.css"),
     "/ui.js": findBuilt("swagger/swagger-ui-bundle.js"),
-    "/json": makeLazyFile("json", "application/json", async () => JSON.stringify(await openApiDocument(whole()))),
+    "/json": makeLazyFile("json", "application/json", async () => JSON.stringify(await openApiDocument(makeApp()))),
   };
   let app: AnyElysia = routes({ prefix: "/swagger" });
-  for (const [path, file] of Object.entries(answers)) {
+  for (const [path, file] of Object.entries(filesByPath)) {
     app = app.get(path, async ({ request }) => fileResponse(request, await file(), HEADERS), hidden);
   }
   return app;

@@ -36,26 +36,26 @@ export class NamedShards {
   }
 
   /** Returns the shard for resources this user will own. */
-  async owner(owner: Owner): Promise<number> {
-    const id = await this.#userId(owner);
+  async findOwnerShard(owner: Owner): Promise<number> {
+    const id = await this.#findUserId(owner);
     return id === undefined ? FIRST_SHARD : toShard(id);
   }
 
-  workspace({ user, key }: Owner, name: string): number | Promise<number> {
-    const named = `${user === "me" ? `${key} of` : user} ${name}`.toLowerCase();
-    const kept = this.#workspaces.get(named);
-    if (kept && kept.until > this.#deps.clock.monotonic()) return kept.part;
-    return this.#findWorkspace({ user, key }, name, named);
+  findWorkspaceShard({ user, key }: Owner, name: string): number | Promise<number> {
+    const cacheKey = `${user === "me" ? `${key} of` : user} ${name}`.toLowerCase();
+    const cached = this.#workspaces.get(cacheKey);
+    if (cached && cached.until > this.#deps.clock.monotonic()) return cached.part;
+    return this.#loadWorkspaceShard({ user, key }, name, cacheKey);
   }
 
-  async task(owner: Owner, name: string): Promise<number> {
-    const owner_id = await this.#userId(owner);
-    const found = owner_id === undefined ? undefined : await this.#deps.store.get(findTaskByName({ owner_id, name }));
-    return (found && (await this.#deps.index.findShardOf("workspace", found.task.workspace_id))) ?? FIRST_SHARD;
+  async findTaskShard(owner: Owner, name: string): Promise<number> {
+    const owner_id = await this.#findUserId(owner);
+    const task = owner_id === undefined ? undefined : await this.#deps.store.get(findTaskByName({ owner_id, name }));
+    return (task && (await this.#deps.index.findShardOf("workspace", task.task.workspace_id))) ?? FIRST_SHARD;
   }
 
   /** Returns the shard of the workspace that a chat uses now, or the chat's own shard if it has none. */
-  async workspaceOfChat(id: string): Promise<number> {
+  async findChatWorkspaceShard(id: string): Promise<number> {
     const { store, index } = this.#deps;
     const workspace_id = (await store.get(findChatAccessRow({ id })))?.workspace_id;
     return (
@@ -64,28 +64,28 @@ export class NamedShards {
     );
   }
 
-  async #findWorkspace(owner: Owner, name: string, named: string): Promise<number> {
+  async #loadWorkspaceShard(owner: Owner, name: string, cacheKey: string): Promise<number> {
     const { store, index, clock } = this.#deps;
-    const owner_id = await this.#userId(owner);
-    const found = owner_id === undefined ? undefined : await store.get(findWorkspaceByName({ owner_id, name }));
-    const shard = found && (await index.findShardOf("workspace", found.id));
+    const owner_id = await this.#findUserId(owner);
+    const workspace = owner_id === undefined ? undefined : await store.get(findWorkspaceByName({ owner_id, name }));
+    const shard = workspace && (await index.findShardOf("workspace", workspace.id));
     if (shard === undefined) return FIRST_SHARD;
     if (this.#workspaces.size >= MAX_ENTRIES) this.#workspaces.clear();
-    this.#workspaces.set(named, { part: shard, until: clock.monotonic() + TTL_MS });
+    this.#workspaces.set(cacheKey, { part: shard, until: clock.monotonic() + TTL_MS });
     return shard;
   }
 
-  async #userId({ user, key }: Owner): Promise<string | undefined> {
+  async #findUserId({ user, key }: Owner): Promise<string | undefined> {
     const { store } = this.#deps;
-    if (user === "me") return key === undefined ? undefined : (this.#users.get(key) ?? (await this.#findUser(key)));
+    if (user === "me") return key === undefined ? undefined : (this.#users.get(key) ?? (await this.#loadKeyUser(key)));
     return isUuid(user) ? user.toLowerCase() : (await store.get(findUserByName({ username: user })))?.id;
   }
 
-  async #findUser(key: string): Promise<string | undefined> {
-    const user = (await this.#deps.store.get(findKey({ id: key })))?.user_id;
-    if (user === undefined) return undefined;
+  async #loadKeyUser(key: string): Promise<string | undefined> {
+    const user_id = (await this.#deps.store.get(findKey({ id: key })))?.user_id;
+    if (user_id === undefined) return undefined;
     if (this.#users.size >= MAX_ENTRIES) this.#users.clear();
-    this.#users.set(key, user);
-    return user;
+    this.#users.set(key, user_id);
+    return user_id;
   }
 }

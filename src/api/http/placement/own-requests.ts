@@ -27,18 +27,19 @@ const isStream = ({ method }: Request, { headers }: Response): boolean =>
 /** Creates the handler for requests that nodes forward, including this node. All other requests are rejected. */
 export const ownRequests = (
   ctx: OwnRequestContext,
-  { placement, takeNamed, handle, elsewhere, isProbe, isClosed }: OwnRequestDeps,
+  { placement, takeNamed: takeClientAddress, handle, elsewhere: respondElsewhere, isProbe, isClosed }: OwnRequestDeps,
 ) => {
   const { shards } = ctx;
   /** While this node accepts no new work, requests that any node can handle go to the first node. */
   const isHere = (destination: Destination): boolean =>
     !isClosed() && (destination === "here" || shards.has(destination));
   return async (request: Request): Promise<Response> => {
-    const client = takeNamed(request);
+    const client = takeClientAddress(request);
     if (client === undefined) return new Response(null, { status: 403 });
     const destination = isProbe(request) ? undefined : await placement.shardOf(request);
     if (destination !== undefined) {
-      if (!isHere(destination)) return await elsewhere(request, destination === "here" ? FIRST_SHARD : destination);
+      if (!isHere(destination))
+        return await respondElsewhere(request, destination === "here" ? FIRST_SHARD : destination);
       ctx.requests.assign(request, destination);
       ctx.sockets.assign(request, destination);
       ctx.streams.assign(request, destination);
@@ -46,12 +47,12 @@ export const ownRequests = (
     ctx.requests.setPeer(request, client);
     const response = await handle(request);
     // The shard moved away in the meantime, so this stream would receive nothing more; the shard's new owner opens it again.
-    const isAgain = isStream(request, response) || ctx.streams.isPoll(request);
-    const isLate = isAgain && typeof destination === "number" && !shards.has(destination);
+    const canRepeat = isStream(request, response) || ctx.streams.isPoll(request);
+    const hasMovedAway = canRepeat && typeof destination === "number" && !shards.has(destination);
     // Or the first write was rejected because the shard had moved, and nothing else was done.
-    if (typeof destination === "number" && (isLate || ctx.requests.belongsElsewhere(request))) {
+    if (typeof destination === "number" && (hasMovedAway || ctx.requests.belongsElsewhere(request))) {
       await response.body?.cancel();
-      return await elsewhere(request, destination);
+      return await respondElsewhere(request, destination);
     }
     // Each connection carries one request, even when an upgrade was rejected. The header tells the client not to send a second one.
     response.headers.set("connection", "close");

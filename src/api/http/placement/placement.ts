@@ -30,26 +30,29 @@ export type PlacementDeps = {
 
 export class Placement {
   readonly #deps: PlacementDeps;
-  readonly #named: NamedShards;
+  readonly #namedShards: NamedShards;
   /** By operation. */
   readonly #placements = new WeakMap<object, RequestPlacement>();
 
   constructor(deps: PlacementDeps) {
     this.#deps = deps;
-    this.#named = new NamedShards(deps);
+    this.#namedShards = new NamedShards(deps);
   }
 
   /** Returns a promise only when a lookup is needed. */
   shardOf(request: Request): Destination | Promise<Destination> {
     const path = getPath(request.url);
     const app = this.#findApp(request, path);
-    if (app) return this.#named.workspace(parseOwner(request, app.user, this.#deps.accessUrl()), app.workspace);
+    if (app)
+      return this.#namedShards.findWorkspaceShard(parseOwner(request, app.user, this.#deps.accessUrl()), app.workspace);
     const operation = this.#deps.operations.find(request.method === "HEAD" ? "GET" : request.method, path);
     if (!operation) return FIRST_SHARD;
-    const found = this.#placements.get(operation) ?? findPlacement(operation);
-    this.#placements.set(operation, found);
-    if (found.way === "first") return FIRST_SHARD;
-    return found.way === "here" ? found.way : this.#resolve(found, parseVariables(operation, path), request);
+    const placement = this.#placements.get(operation) ?? findPlacement(operation);
+    this.#placements.set(operation, placement);
+    if (placement.way === "first") return FIRST_SHARD;
+    return placement.way === "here"
+      ? placement.way
+      : this.#resolve(placement, parseVariables(operation, path), request);
   }
 
   #resolve(
@@ -57,16 +60,16 @@ export class Placement {
     variables: Record<string, string>,
     request: Request,
   ): Destination | Promise<Destination> {
-    const { [variable]: named = "", user = "me" } = variables;
+    const { [variable]: resource = "", user = "me" } = variables;
     if (way === "token") return this.#resolveToken(request);
-    if (way === "owner") return this.#named.owner(parseOwner(request, user, this.#deps.accessUrl()));
+    if (way === "owner") return this.#namedShards.findOwnerShard(parseOwner(request, user, this.#deps.accessUrl()));
     if (way === "named_workspace")
-      return this.#named.workspace(parseOwner(request, user, this.#deps.accessUrl()), named);
-    if (way === "task" && !isUuid(named))
-      return this.#named.task(parseOwner(request, user, this.#deps.accessUrl()), named);
-    if (!isUuid(named)) return FIRST_SHARD;
-    const id = named.toLowerCase();
-    if (way === "chat_workspace") return this.#named.workspaceOfChat(id);
+      return this.#namedShards.findWorkspaceShard(parseOwner(request, user, this.#deps.accessUrl()), resource);
+    if (way === "task" && !isUuid(resource))
+      return this.#namedShards.findTaskShard(parseOwner(request, user, this.#deps.accessUrl()), resource);
+    if (!isUuid(resource)) return FIRST_SHARD;
+    const id = resource.toLowerCase();
+    if (way === "chat_workspace") return this.#namedShards.findChatWorkspaceShard(id);
     return this.#lookUp(way as ShardedKind, id);
   }
 

@@ -45,8 +45,8 @@ export const findPlacement = ({
 
 /** Returns whether a path names a resource that belongs to a node; its operation must then declare a placement. */
 export const needsPlacement = (route: string): boolean =>
-  route.startsWith("/api/v2/workspaceagents/me/") || findVariable(route, NAMED) !== undefined;
+  route.startsWith("/api/v2/workspaceagents/me/") || findVariable(route, NODE_VARIABLES) !== undefined;
 
-const NAMED = [
+const NODE_VARIABLES = [
   ...["workspacename", "workspace", "workspaceagent", "workspacebuild", "chat", "templateversion", "task"],
 ];

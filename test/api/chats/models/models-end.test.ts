@@ -195,9 +195,11 @@ describeInside("an incomplete answer", () => {
     using follower = await Follower.open(world.owner, chat.id);
     (await world.upstream.next()).say({ text: "one " }, { finish: "length" }).end();
     const second = await world.upstream.next();
-    const given = (second.body.messages as { role: string; content: string }[]).filter(({ role }) => role !== "system");
-    expect(given.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
-    expect(given.at(-1)?.content).toContain("Go on exactly where it stopped");
+    const sentMessages = (second.body.messages as { role: string; content: string }[]).filter(
+      ({ role }) => role !== "system",
+    );
+    expect(sentMessages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    expect(sentMessages.at(-1)?.content).toContain("Go on exactly where it stopped");
     second.say({ text: "two " }, { finish: "length" }).end();
     (await world.upstream.next()).say({ text: "three " }, { finish: "length" }).end();
     (await world.upstream.next()).say({ text: "four " }, { finish: "length" }).end();

@@ -149,8 +149,8 @@ test("[CH-48] a chat that waits for a slot says so on its stream, also to late j
   const listQueuedFor = ({ events }: Follower) =>
     events.flatMap((event) => (event.type === "status" ? (event.status.queued_for_capacity ?? []) : []));
   await follower.until((one) => listQueuedFor(one).length === 1);
-  const words = follower.events.flatMap((event) => (event.type === "status" ? (event.status.warnings ?? []) : []));
-  expect(words).toEqual([expect.stringContaining("waits for a free slot")]);
+  const warnings = follower.events.flatMap((event) => (event.type === "status" ? (event.status.warnings ?? []) : []));
+  expect(warnings).toEqual([expect.stringContaining("waits for a free slot")]);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).queued_for_capacity).toBe(true);
   first.finish();
   await follower.until((one) => listQueuedFor(one).length === 2);

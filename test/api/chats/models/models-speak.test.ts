@@ -48,9 +48,9 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
     call.say({ reasoning: "which one?" }, { call: { id: "call_1", name: "lookup", args: '{"word":"tea"}' } });
     call.say({ finish: "tool_calls" }).end();
     await follower.until(({ events }) => events.some(({ type }) => type === "action_required"));
-    const wanted = follower.events.find((event) => event.type === "action_required");
-    expect(wanted?.action_required.tool_calls).toMatchObject([{ tool_name: "lookup", args: '{"word":"tea"}' }]);
-    const id = wanted?.action_required.tool_calls[0]?.tool_call_id;
+    const actionEvent = follower.events.find((event) => event.type === "action_required");
+    expect(actionEvent?.action_required.tool_calls).toMatchObject([{ tool_name: "lookup", args: '{"word":"tea"}' }]);
+    const id = actionEvent?.action_required.tool_calls[0]?.tool_call_id;
     const results = [{ tool_call_id: id, output: { found: "a leaf" } }];
     await world.owner.post<unknown>(`/api/v2/chats/${chat.id}/tool-results`, { results });
     const again = await world.upstream.next();

@@ -45,13 +45,13 @@ const toCallId = (call: ModelCall, count: number): string => {
 
 /** Returns a path that contains each ordered pair of different servers once. */
 const walk = (count: number): number[] => {
-  const left = Array.from({ length: count }, (_, from) =>
+  const remainingSwitches = Array.from({ length: count }, (_, from) =>
     Array.from({ length: count }, (_, to) => to).filter((to) => to !== from),
   );
   const path: number[] = [];
   const stack = [0];
   while (stack.length > 0) {
-    const next = left[stack.at(-1) as number]?.pop();
+    const next = remainingSwitches[stack.at(-1) as number]?.pop();
     if (next === undefined) path.push(stack.pop() as number);
     else stack.push(next);
   }
@@ -69,12 +69,12 @@ test(
       ids.push(created.model.id);
     }
     let calls = 0;
-    let wanted = 40;
+    let wantedCount = 40;
     const answered = world.upstream.answerAll((call) => {
       if (!("tools" in call.body)) return void call.say({ text: "A title" }, { finish: "stop" }).end();
-      if (wanted === 0) return void call.say({ reasoning: "so" }, { text: "Done." }, { finish: "stop" }).end();
+      if (wantedCount === 0) return void call.say({ reasoning: "so" }, { text: "Done." }, { finish: "stop" }).end();
       call.say({ reasoning: "I look" });
-      for (; wanted > 0; wanted -= 1) {
+      for (; wantedCount > 0; wantedCount -= 1) {
         call.say({ call: { id: toCallId(call, ++calls), name: "list_templates", args: "{}" } });
       }
       call.say({ finish: "tool_calls" }).end();
@@ -87,19 +87,19 @@ test(
     using follower = await Follower.open(world.owner, id);
     const awaitTurns = (count: number) =>
       follower.until(({ events }) => {
-        const done = events.filter((one) => one.type === "status" && one.status.status === "waiting").length;
+        const doneCount = events.filter((one) => one.type === "status" && one.status.status === "waiting").length;
         if (events.some(({ type }) => type === "error")) throw new Error(JSON.stringify(events.at(-1)));
-        return done >= count;
+        return doneCount >= count;
       });
     await awaitTurns(1);
     for (const [at, server] of path.slice(1).entries()) {
-      wanted = 1;
+      wantedCount = 1;
       await sendMessage(world, id, `to ${SERVERS[server]?.model}`, { model_config_id: ids[server] });
       await awaitTurns(at + 2);
     }
-    const words = world.upstream.refused.map((call) => JSON.stringify(call.refusal));
-    expect(words.filter((one) => !LEARNED.test(one))).toEqual([]);
-    expect(words.length).toBeLessThanOrEqual(SERVERS.length);
+    const refusals = world.upstream.refused.map((call) => JSON.stringify(call.refusal));
+    expect(refusals.filter((one) => !LEARNED.test(one))).toEqual([]);
+    expect(refusals.length).toBeLessThanOrEqual(SERVERS.length);
     expect(calls).toBe(40 + path.length - 1);
     await world.upstream[Symbol.asyncDispose]();
     void answered;

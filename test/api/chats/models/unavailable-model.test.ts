@@ -11,20 +11,20 @@ const PROVIDERS = "/api/v2/chats/providers";
 const openPrivateChat = async () => {
   const world = await openModelWorld();
   const fallback = await addModel(world);
-  const mine = await addModel(world, "anthropic", { is_default: false });
-  const chat = await createChat(world, "a secret", { model_config_id: mine.model.id });
+  const ownModel = await addModel(world, "anthropic", { is_default: false });
+  const chat = await createChat(world, "a secret", { model_config_id: ownModel.model.id });
   const follower = await Follower.open(world.owner, chat.id);
   const call = await world.upstream.next();
   call.say({ text: "kept" }, { finish: "stop" }).end();
   await follower.until(({ status, history }) => status === "waiting" && history.length === 2);
-  const provider = `${PROVIDERS}/${mine.provider.id}`;
-  const model = `${MODELS}/${mine.model.id}`;
+  const provider = `${PROVIDERS}/${ownModel.provider.id}`;
+  const model = `${MODELS}/${ownModel.model.id}`;
   return {
     world,
     chat,
     follower,
     fallback,
-    mine,
+    mine: ownModel,
     provider,
     model,
     async [Symbol.asyncDispose]() {

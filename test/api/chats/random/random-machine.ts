@@ -70,8 +70,13 @@ const applyCommands = (
     const now = (next ?? messages.at(-1) ?? queue.at(-1))?.created_at ?? 0;
     const first_id = next?.id ?? 0;
     // The command after a step applies to the history version that the step created.
-    const own = one.type === "enter_requires_action" || one.type === "finish_turn";
-    const command = { ...one, ...(own ? { history_version: state.history_version } : {}), first_id, now } as Command;
+    const usesCurrentHistory = one.type === "enter_requires_action" || one.type === "finish_turn";
+    const command = {
+      ...one,
+      ...(usesCurrentHistory ? { history_version: state.history_version } : {}),
+      first_id,
+      now,
+    } as Command;
     const decision = transition(state, command);
     if (decision.kind !== "change") return undefined;
     state = decision.state;

@@ -119,8 +119,8 @@ const compare = async ({ owner }: ChatWorld, chat: Chat, { after, follower }: Fo
     all.flatMap((one) => (one.id > after ? [`${one.id} ${formatMessage(one)}`] : []));
   const expected = JSON.stringify([chat.status, queued_messages.map((one) => one.id), lines(messages.reverse())]);
   const formatState = () => {
-    const known = [...follower.messages.values()].sort((a, b) => a.id - b.id).slice(-200);
-    return JSON.stringify([follower.status, follower.queue.map((one) => one.id), lines(known)]);
+    const lastMessages = [...follower.messages.values()].sort((a, b) => a.id - b.id).slice(-200);
+    return JSON.stringify([follower.status, follower.queue.map((one) => one.id), lines(lastMessages)]);
   };
   const timeout = setTimeout(() => follower.close(), 20_000);
   await follower.until(() => formatState() === expected).catch(() => {});

@@ -57,14 +57,14 @@ test("[CC-3] the first custom system prompt replaces Slipway's own, unless both 
 });
 
 test("[CC-4] a user's prompt is private and returned as stored", async () => {
-  const kept = await member.put<{ custom_prompt: string }>(`${CONFIG}/user-prompt`, {
+  const storedPrompt = await member.put<{ custom_prompt: string }>(`${CONFIG}/user-prompt`, {
     custom_prompt: "\ufeff Answer\r\nin\u00ad rhymes.\u0007 ",
   });
-  expect(kept).toEqual({ custom_prompt: "Answer\nin rhymes." });
-  expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(kept);
+  expect(storedPrompt).toEqual({ custom_prompt: "Answer\nin rhymes." });
+  expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(storedPrompt);
   expect(await admin.get(`${CONFIG}/user-prompt`)).toEqual({ custom_prompt: "" });
   expect(await fetchStatus(member, "PUT", "user-prompt", { custom_prompt: "x".repeat(131_073) })).toBe(400);
-  expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(kept);
+  expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(storedPrompt);
 });
 
 test("[CC-5] a user can record their model calls only after an administrator allows it", async () => {

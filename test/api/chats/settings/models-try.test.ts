@@ -116,9 +116,9 @@ test("[MO-65] a model that does not answer never becomes the default: as the fir
   await rejectNext();
   expect((await unchanged).status).toBe(412);
   expect(await defaults()).toEqual(["alive"]);
-  const taken = owner.patch(path, { is_default: true });
+  const becomingDefault = owner.patch(path, { is_default: true });
   await answerNext();
-  await taken;
+  await becomingDefault;
   expect(await defaults()).toEqual(["other"]);
 
   // A model that replaces the default is also tried: the oldest one that answers becomes the default.

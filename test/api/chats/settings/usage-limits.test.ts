@@ -137,30 +137,30 @@ testInside(
     await using world = await openWorld();
     const { owner, admin, user_id, organization_id, models } = world;
     const getLimit = async () => (await getLimitStatus(owner)).spend_limit_micros;
-    const mine = `${LIMITS}/overrides/${user_id}`;
+    const ownLimit = `${LIMITS}/overrides/${user_id}`;
     const group = `${LIMITS}/group-overrides/${organization_id}`;
     await setAll(admin, 300);
     expect(await getLimit()).toBe(300);
     await admin.put(group, { spend_limit_micros: 500 });
     expect(await getLimit()).toBe(500);
-    await admin.put(mine, { spend_limit_micros: 900 });
+    await admin.put(ownLimit, { spend_limit_micros: 900 });
     expect(await getLimit()).toBe(900);
     const all = await admin.get<UsageLimits>(LIMITS);
     expect(all).toMatchObject({ spend_limit_micros: 300, period: "month", unpriced_model_count: 0 });
     expect(all.overrides).toMatchObject([{ user_id, spend_limit_micros: 900 }]);
     expect(all.group_overrides).toMatchObject([{ group_id: organization_id, spend_limit_micros: 500 }]);
-    await admin.delete(mine);
+    await admin.delete(ownLimit);
     expect(await getLimit()).toBe(500);
     await admin.delete(group);
     expect(await getLimit()).toBe(300);
-    await expect(admin.delete(mine)).rejects.toMatchObject({ status: 404 });
+    await expect(admin.delete(ownLimit)).rejects.toMatchObject({ status: 404 });
     for (const body of [
       { spend_limit_micros: 0 },
       { spend_limit_micros: 1, period: "day" },
       { spend_limit_micros: 1.5 },
       {},
     ]) {
-      await expect(admin.put(mine, body)).rejects.toMatchObject({ status: 400 });
+      await expect(admin.put(ownLimit, body)).rejects.toMatchObject({ status: 400 });
     }
     for (const body of [
       { spend_limit_micros: 1 },
@@ -175,8 +175,10 @@ testInside(
     };
     const range = "must be a whole number from 0 to 1000000000000000, or null";
     expect(await getDetail(LIMITS, { spend_limit_micros: -5, period: "day" })).toBe(range);
-    expect(await getDetail(mine, { spend_limit_micros: -5 })).toBe("must be a whole number from 1 to 1000000000000000");
-    await expect(owner.put(mine, { spend_limit_micros: 9 })).rejects.toMatchObject({ status: 403 });
+    expect(await getDetail(ownLimit, { spend_limit_micros: -5 })).toBe(
+      "must be a whole number from 1 to 1000000000000000",
+    );
+    await expect(owner.put(ownLimit, { spend_limit_micros: 9 })).rejects.toMatchObject({ status: 403 });
     const unknownUser = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
     await expect(admin.put(`${LIMITS}/overrides/${unknownUser}`, { spend_limit_micros: 9 })).rejects.toMatchObject({
       status: 404,
