@@ -38,8 +38,23 @@ export const createGuardedFetch =
       for (const [name, value] of Object.entries(getCurrentSpan()?.headers ?? {})) headers.set(name, value);
     // Bun closes connections that are silent for five minutes; the turn has its own timeout.
     const options = { ...init, headers, redirect: "manual", timeout: false } as RequestInit;
+    if (typeof init.body === "string" || init.body instanceof Uint8Array) {
+      const bytes = typeof init.body === "string" ? new TextEncoder().encode(init.body) : init.body;
+      if (bytes.byteLength > LARGE_BODY_BYTES) {
+        headers.set("content-length", String(bytes.byteLength));
+        options.body = readPieces(bytes) as unknown as ReadableStream;
+      }
+    }
     return fetchPlain(target, options);
   };
+
+/** The runtime keeps a body until its answer has ended, which may take hours. It drops the pieces of a larger one once they are sent. */
+const LARGE_BODY_BYTES = 256 * 1024;
+const PIECE_BYTES = 64 * 1024;
+
+async function* readPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+}
 
 /** Timeout of a lookup that is only a check. */
 const LOOKUP_TIMEOUT_MS = 3_000;

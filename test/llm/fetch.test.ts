@@ -129,3 +129,33 @@ describe("a base URL", () => {
     expect(target.requests).toEqual([]);
   });
 });
+
+test("[GW-9] a large body arrives whole with its length, and is not kept while its answer is read", async () => {
+  const SIZE = 60_000_000;
+  const answers: ReadableStreamDefaultController<Uint8Array>[] = [];
+  await using server = Bun.serve({
+    port: 0,
+    maxRequestBodySize: 2 * SIZE,
+    fetch: async (request) => {
+      const { headers } = request;
+      const bytes = await request.bytes();
+      const facts = [headers.get("content-length"), headers.get("transfer-encoding"), bytes.length, bytes.at(-1)];
+      const body = new ReadableStream<Uint8Array>({ start: (controller) => void answers.push(controller) });
+      answers.at(-1)?.enqueue(Buffer.from(JSON.stringify(facts)));
+      return new Response(body);
+    },
+  });
+  const get = createGuardedFetch({ private: true, hosts: [] });
+  const call = async (body: string | Uint8Array<ArrayBuffer>) => {
+    const reader = (await get(server.url, { method: "POST", body })).body?.getReader();
+    const { value } = (await reader?.read()) ?? {};
+    expect(JSON.parse(Buffer.from(value ?? []).toString())).toEqual([String(SIZE), null, SIZE, 97]);
+  };
+  await call("a".repeat(SIZE));
+  Bun.gc(true);
+  const before = process.memoryUsage.rss();
+  for (let i = 0; i < 6; i++) await call(new Uint8Array(SIZE).fill(97));
+  Bun.gc(true);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(3 * SIZE);
+  for (const answer of answers) answer.close();
+});
