@@ -33,33 +33,33 @@ export const systemClock: Clock = {
 const NO_TIMER: Timer = { cancel() {} };
 
 /**
- * The clock of something that ends, such as a server: what repeats by it ends with it. The runtime holds a repeating timer for as long as the process
- * lives, and with it everything that it would call.
+ * A clock for something that ends, such as a server. Disposing it cancels its repeating timers. The runtime would otherwise keep each of these
+ * timers, and every object that its function uses, until the process exits.
  */
 export class EndingClock implements Clock, Disposable {
-  readonly #own: Clock;
+  readonly #clock: Clock;
   readonly #repeating = new Set<Timer>();
   #hasEnded = false;
 
-  constructor(own: Clock) {
-    this.#own = own;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
   now(): number {
-    return this.#own.now();
+    return this.#clock.now();
   }
 
   monotonic(): number {
-    return this.#own.monotonic();
+    return this.#clock.monotonic();
   }
 
   after(ms: number, run: () => void): Timer {
-    return this.#own.after(ms, run);
+    return this.#clock.after(ms, run);
   }
 
   every(ms: number, run: () => void): Timer {
     if (this.#hasEnded) return NO_TIMER;
-    const timer = this.#own.every(ms, run);
+    const timer = this.#clock.every(ms, run);
     this.#repeating.add(timer);
     return {
       cancel: () => {
@@ -86,7 +86,7 @@ export const toRfc3339 = (ms: number): string => new Date(ms).toISOString();
 export const toOptionalRfc3339 = (ms: number | null | undefined): string | undefined =>
   ms === null || ms === undefined ? undefined : toRfc3339(ms);
 
-/** Keeps the process alive until canceled, which the clock's timers do not. For programs that only wait for others. */
+/** Keeps the process alive until the returned timer is canceled; a clock's timers do not. For programs that only wait for other programs. */
 export const keepProcessAlive = (): Timer => {
   const timer = setInterval(() => {}, 2 ** 30);
   return { cancel: () => clearInterval(timer) };

@@ -1,14 +1,13 @@
-// Limits how many tasks run concurrently; the rest wait in order, or in turns by person. For work that one caller, or many, can request all
-// together.
+// Limits how many tasks run concurrently. Further tasks wait in order, or are started fairly by person. For work that one caller, or many,
+// can request at the same time.
 import type { Clock } from "./clock.ts";
 
 export class ConcurrencyLimit {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  /** `most`: number of tasks that run together. */
-  constructor(most: number) {
-    this.#free = most;
+  constructor(maxConcurrent: number) {
+    this.#free = maxConcurrent;
   }
 
   /** Runs the task when a slot is free, and returns its result. */
@@ -27,11 +26,11 @@ export class ConcurrencyLimit {
 }
 
 /**
- * Returns the results of a task for each item, in order. At most `most` tasks run together. Rejects with the first error, and starts no
- * task after it.
+ * Returns the results of a task for each item, in order. At most `maxConcurrent` tasks run together. Rejects with the first error, and
+ * starts no task after it.
  */
 export const mapConcurrently = async <T, R>(
-  most: number,
+  maxConcurrent: number,
   items: readonly T[],
   task: (item: T) => Promise<R>,
 ): Promise<R[]> => {
@@ -49,7 +48,7 @@ export const mapConcurrently = async <T, R>(
       if (hasFailed) return;
     }
   };
-  await Promise.all(Array.from({ length: Math.min(most, items.length) }, runRemaining));
+  await Promise.all(Array.from({ length: Math.min(maxConcurrent, items.length) }, runRemaining));
   return results;
 };
 
@@ -58,49 +57,49 @@ export type FairLimits = {
   readonly total: number;
   /** Number of slots that one holder can have at the same time. */
   readonly each: number;
-  /** How many can wait for a slot, and how many of these for one holder. */
+  /** Maximum number of requests that wait for a slot, in total and of one holder. */
   readonly waiting: number;
   readonly waiting_each: number;
-  /** Holders that get no slot within this time are refused. */
+  /** A request that gets no slot within this time is rejected. */
   readonly wait_ms: number;
 };
 
 type Waiter = { readonly holder: string; readonly start: () => void };
 
 /**
- * Limits how much expensive work runs at the same time, for everyone and for each holder, such as a person. The rest waits: the holder with the
- * fewest slots comes first, then the one who has waited longest, so that no one delays the others for long.
+ * Limits how much expensive work runs at the same time, for everyone and for each holder, such as a person. Further work waits. A free slot
+ * goes to the holder with the fewest slots, or of several, to the one that has waited longest, so that no holder delays the others for long.
  */
 export class FairSlots {
   readonly #clock: Clock;
   readonly #limits: FairLimits;
-  readonly #slotsOf = new Map<string, number>();
+  readonly #slotCounts = new Map<string, number>();
   readonly #waiters: Waiter[] = [];
-  #busy = 0;
+  #takenCount = 0;
 
   constructor(clock: Clock, limits: FairLimits) {
     this.#clock = clock;
     this.#limits = limits;
   }
 
-  /** Returns a function that frees the slot, once; undefined if too many wait, or no slot became free in time. */
+  /** Returns a function that frees the slot, once; undefined if too many requests wait, or no slot became free in time. */
   async take(holder: string): Promise<(() => void) | undefined> {
-    if (this.#fits(holder)) this.#count(holder, 1);
+    if (this.#hasFreeSlot(holder)) this.#addSlots(holder, 1);
     else if (!(await this.#wait(holder))) return undefined;
-    let isTaken = true;
+    let isHeld = true;
     return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      this.#count(holder, -1);
+      if (!isHeld) return;
+      isHeld = false;
+      this.#addSlots(holder, -1);
       this.#startNext();
     };
   }
 
-  /** Waits for a slot, and returns whether it was given one. */
+  /** Waits for a slot, and returns whether one became free in time. */
   #wait(holder: string): Promise<boolean> {
     const { waiting, waiting_each, wait_ms } = this.#limits;
-    const own = this.#waiters.filter((one) => one.holder === holder).length;
-    if (this.#waiters.length >= waiting || own >= waiting_each) return Promise.resolve(false);
+    const ownWaiters = this.#waiters.filter((one) => one.holder === holder).length;
+    if (this.#waiters.length >= waiting || ownWaiters >= waiting_each) return Promise.resolve(false);
     return new Promise((resolve) => {
       const waiter: Waiter = {
         holder,
@@ -118,26 +117,29 @@ export class FairSlots {
   }
 
   #startNext(): void {
-    const [first, ...others] = this.#waiters.filter(({ holder }) => this.#fits(holder));
+    const [first, ...others] = this.#waiters.filter(({ holder }) => this.#hasFreeSlot(holder));
     if (!first) return;
-    const next = others.reduce((least, one) => (this.#has(one.holder) < this.#has(least.holder) ? one : least), first);
+    const next = others.reduce(
+      (least, one) => (this.#countSlots(one.holder) < this.#countSlots(least.holder) ? one : least),
+      first,
+    );
     this.#waiters.splice(this.#waiters.indexOf(next), 1);
-    this.#count(next.holder, 1);
+    this.#addSlots(next.holder, 1);
     next.start();
   }
 
-  #has(holder: string): number {
-    return this.#slotsOf.get(holder) ?? 0;
+  #countSlots(holder: string): number {
+    return this.#slotCounts.get(holder) ?? 0;
   }
 
-  #fits(holder: string): boolean {
-    return this.#busy < this.#limits.total && this.#has(holder) < this.#limits.each;
+  #hasFreeSlot(holder: string): boolean {
+    return this.#takenCount < this.#limits.total && this.#countSlots(holder) < this.#limits.each;
   }
 
-  #count(holder: string, by: 1 | -1): void {
-    this.#busy += by;
-    const has = this.#has(holder) + by;
-    if (has === 0) this.#slotsOf.delete(holder);
-    else this.#slotsOf.set(holder, has);
+  #addSlots(holder: string, by: 1 | -1): void {
+    this.#takenCount += by;
+    const count = this.#countSlots(holder) + by;
+    if (count === 0) this.#slotCounts.delete(holder);
+    else this.#slotCounts.set(holder, count);
   }
 }

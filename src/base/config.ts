@@ -17,7 +17,7 @@ import { type Problem, UsageError } from "./usage-error.ts";
 export type { Config, DaemonConfig, Input };
 export type LoadedConfig = LoadedSettings<typeof SERVER_SETTINGS>;
 
-/** Test switches are not settings, whatever their names (see base/failpoint.ts and test/support). */
+/** Returns the variables of test switches, which are not settings (see base/failpoint.ts and test/support). */
 const findTestVariables = (env: Input["env"]): string[] =>
   Object.keys(env).filter((name) => name.startsWith("SLIPWAY_TEST_") || name === "SLIPWAY_FAILPOINT");
 
@@ -41,7 +41,7 @@ export const loadConfig = (input: Input): LoadedConfig =>
       prefix: "SLIPWAY_",
       // A server can be started inside a workspace, where the daemon's variables are set.
       otherVariables: [...findTestVariables(input.env), ...DAEMON_VARIABLES, ...CLIENT_VARIABLES, ...WORKER_VARIABLES],
-      together: (config) => [
+      checkTogether: (config) => [
         ...checkFirstUser(config),
         ...checkTls(config),
         ...checkHook(config),
@@ -89,12 +89,12 @@ export const loadClientConfig = (
   const argv = Object.entries(flags).flatMap(([key, value]) =>
     value === undefined ? [] : [`${toFlag(key)}=${value}`],
   );
-  const own = Object.fromEntries(CLIENT_VARIABLES.map((name) => [name, env[name]]));
+  const variables = Object.fromEntries(CLIENT_VARIABLES.map((name) => [name, env[name]]));
   const rules = { table: CLIENT_SETTINGS, prefix: CLIENT_ENV_PREFIX, otherVariables: [] };
-  const { config, sources } = loadSettings(rules, { argv, env: own, readFile });
+  const { config, sources } = loadSettings(rules, { argv, env: variables, readFile });
   const url = sources.url.from === "default" && session ? new URL(session.url) : config.url;
-  const isSame = session !== undefined && url.origin === new URL(session.url).origin;
-  return { url, token: config.token ?? (isSame ? session.token : undefined) };
+  const isSessionServer = session !== undefined && url.origin === new URL(session.url).origin;
+  return { url, token: config.token ?? (isSessionServer ? session.token : undefined) };
 };
 
 /** Settings of an external worker. */
@@ -103,7 +103,7 @@ export type WorkerSettings = Omit<WorkerConfig, "url" | "key"> & { url: URL; key
 /** Loads the settings of the `provisioner` command; the key is read from the key file unless given directly. Throws UsageError. */
 export const loadWorkerConfig = (input: Input): WorkerSettings => {
   const checkWorker = (config: WorkerConfig) => checkRegistry(config, WORKER_ENV_PREFIX);
-  const rules = { table: WORKER_SETTINGS, prefix: WORKER_ENV_PREFIX, otherVariables: [], together: checkWorker };
+  const rules = { table: WORKER_SETTINGS, prefix: WORKER_ENV_PREFIX, otherVariables: [], checkTogether: checkWorker };
   const { config } = loadSettings(rules, input);
   const { url, key = readSecret("key_file", config.key_file, input) } = config;
   const toMissingError = (name: string, detail: string): UsageError =>
@@ -112,8 +112,8 @@ export const loadWorkerConfig = (input: Input): WorkerSettings => {
     ]);
   if (url === undefined) throw toMissingError("url", "the server's access URL is required");
   if (key === undefined) throw toMissingError("key", "a provisioner key is required, or --key-file");
-  const isPlain = url.protocol === "http:" && !isLoopback(url.hostname);
-  if (isPlain && config.provisioners.includes("terraform") && !config.insecure) {
+  const isUnencrypted = url.protocol === "http:" && !isLoopback(url.hostname);
+  if (isUnencrypted && config.provisioners.includes("terraform") && !config.insecure) {
     const detail = "Terraform states and secrets would be sent unencrypted: use an https URL, or pass --insecure";
     throw new UsageError([{ name: toFlag("url"), from: url.origin, detail }]);
   }
@@ -145,11 +145,13 @@ export const getAccessUrl = (config: Config, port: number): URL => {
 /** Returns the allowed Host header names: lower case, without port, IPv6 in brackets. */
 export const getAllowedHosts = (config: Config): readonly string[] => {
   if (config.allowed_hosts !== undefined) return config.allowed_hosts;
-  const bound = config.address.host.includes(":") ? `[${config.address.host}]` : config.address.host;
-  const access = config.access_url?.hostname;
-  const container =
-    config.docker_access_url?.hostname ?? (access && !isLoopback(access) ? access : CONTAINER_HOST_NAME);
-  return [...new Set(["localhost", "127.0.0.1", "[::1]", bound, ...(access ? [access] : []), container])];
+  const boundHost = config.address.host.includes(":") ? `[${config.address.host}]` : config.address.host;
+  const accessHost = config.access_url?.hostname;
+  const containerHost =
+    config.docker_access_url?.hostname ?? (accessHost && !isLoopback(accessHost) ? accessHost : CONTAINER_HOST_NAME);
+  return [
+    ...new Set(["localhost", "127.0.0.1", "[::1]", boundHost, ...(accessHost ? [accessHost] : []), containerHost]),
+  ];
 };
 
 /** The hostname of the host machine inside containers. */
@@ -175,14 +177,14 @@ export const getContainerAccessUrl = (setting: URL | undefined, access: URL): UR
  */
 export const findContainerAccessProblem = (config: Config, platform: string = process.platform): string | undefined => {
   const { docker_access_url, access_url } = config;
-  const isElsewhere = docker_access_url !== undefined || (access_url !== undefined && !pointsHere(access_url, config));
-  if (platform !== "linux" || isElsewhere || !listensOnLoopback(config)) return undefined;
+  const hasOtherRoute = docker_access_url !== undefined || (access_url !== undefined && !isOwnUrl(access_url, config));
+  if (platform !== "linux" || hasOtherRoute || !listensOnLoopback(config)) return undefined;
   const { port } = config.address;
   return `Containers cannot reach the server, which listens only on ${addressKind.print(config.address)}. Set address to ${addressKind.print({ host: "0.0.0.0", port })}, or docker_access_url to a URL that leads to the server from a container.`;
 };
 
 /** Returns false for the URL of another machine or of a proxy on this one. */
-const pointsHere = ({ hostname, port, protocol }: URL, { address }: Config): boolean =>
+const isOwnUrl = ({ hostname, port, protocol }: URL, { address }: Config): boolean =>
   isLoopback(hostname) && Number(port || (protocol === "https:" ? 443 : 80)) === address.port;
 
 /** Returns whether only this machine can connect directly; a reverse proxy may still let others in. */
@@ -190,16 +192,16 @@ export const listensOnLoopback = (config: Config): boolean => isLoopback(config.
 
 /**
  * Returns the settings that suggest people on other machines use the server, as text such as `access_url is https://s.example`; empty if
- * none exist. A reverse proxy connects from loopback, so the bound address alone is not enough to tell.
+ * there are none. A reverse proxy connects from loopback, so the bound address alone does not show such use.
  */
 export const listSharedUseSettings = (config: Config): string[] => {
   const { access_url, wildcard_access_url: wildcard, trusted_proxies, allowed_hosts = [] } = config;
-  const apps = wildcard?.replace(/^\*\./, "").replace(/:\d+$/, "");
+  const appsHost = wildcard?.replace(/^\*\./, "").replace(/:\d+$/, "");
   const names = allowed_hosts.filter((host) => !isLoopback(host) && host !== CONTAINER_HOST_NAME);
   return [
     ...(listensOnLoopback(config) ? [] : [`address is ${addressKind.print(config.address)}`]),
     ...(access_url === undefined || isLoopback(access_url.hostname) ? [] : [`access_url is ${access_url.origin}`]),
-    ...(apps === undefined || isLoopback(apps) ? [] : [`wildcard_access_url is ${wildcard}`]),
+    ...(appsHost === undefined || isLoopback(appsHost) ? [] : [`wildcard_access_url is ${wildcard}`]),
     ...(trusted_proxies.length === 0 ? [] : ["trusted_proxies names a proxy"]),
     ...(names.length === 0 ? [] : [`allowed_hosts names ${names.join(", ")}`]),
   ];
@@ -228,27 +230,27 @@ function checkTls({ tls_cert_file, tls_key_file }: Config): Problem[] {
   return [{ name, from: "not given", detail: "https needs both tls_cert_file and tls_key_file, or none of them" }];
 }
 
-/** Rejects partial settings: someone who sets one of them believes that uploads are stored there. */
+/** Rejects partial settings, because an operator who sets one of them expects uploads to be stored in the bucket. */
 function checkStorage(config: Config): Problem[] {
   const keys = ["s3_bucket", "s3_access_key", "s3_secret_key"] as const;
   const given = [...keys, "s3_endpoint" as const].filter((key) => config[key] !== undefined);
   const missing = given.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
   const detail = `object storage for uploads needs all of ${keys.join(", ")}`;
-  const found: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
-  if (given.length === 0 || config.database_url !== undefined) return found;
-  const alone = "a single server stores uploads in its data directory; remove s3_bucket, or set database_url";
-  return [...found, { name: toVariableName(given[0] ?? "s3_bucket"), from: "without database_url", detail: alone }];
+  const problems: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
+  if (given.length === 0 || config.database_url !== undefined) return problems;
+  const single = "a single server stores uploads in its data directory; remove s3_bucket, or set database_url";
+  return [...problems, { name: toVariableName(given[0] ?? "s3_bucket"), from: "without database_url", detail: single }];
 }
 
-/** Rejects partial settings: someone who sets one of them believes that homes are backed up. */
+/** Rejects partial settings, because an operator who sets one of them expects home backups. */
 function checkHomeBackups(config: Config): Problem[] {
   const keys = ["home_backup_s3_bucket", "home_backup_s3_access_key", "home_backup_s3_secret_key"] as const;
   const given = [...keys, "home_backup_s3_endpoint" as const].filter((key) => config[key] !== undefined);
   const missing = given.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
   const detail = `home backups in object storage need all of ${keys.join(", ")}`;
-  const found: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
+  const problems: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
   const addProblem = (key: string, from: string, why: string): unknown =>
-    found.push({ name: toVariableName(key), from, detail: why });
+    problems.push({ name: toVariableName(key), from, detail: why });
   const { home_backup_dir, home_backup_interval, home_backup_recovery_key, home_backup_engine } = config;
   if (home_backup_dir !== undefined && given.length > 0) {
     addProblem(
@@ -281,12 +283,12 @@ function checkHomeBackups(config: Config): Problem[] {
       "the engine archive does not use restic: remove one of the two",
     );
   }
-  return found;
+  return problems;
 }
 
 function checkHook({ hook_url, hook_secret, hook_previous_secret }: Config): Problem[] {
-  const needed = hook_url !== undefined || hook_previous_secret !== undefined;
-  if (!needed || hook_secret !== undefined) return [];
+  const isSecretNeeded = hook_url !== undefined || hook_previous_secret !== undefined;
+  if (!isSecretNeeded || hook_secret !== undefined) return [];
   const detail = "hooks are signed: hook_url and hook_previous_secret need hook_secret";
   return [{ name: toVariableName("hook_secret"), from: "not given", detail }];
 }

@@ -3,12 +3,12 @@ import { HIDDEN } from "./hidden-characters.ts";
 
 export const MAX_EMAIL_LENGTH = 254;
 
-/** Includes joiners, because an address that differs only in them looks identical. The other characters end an address in a mail header. */
+/** Includes joiners, because an address that differs only in them looks identical. The other characters would end the address in a mail header. */
 const EXCLUDED_CHARACTERS = `\\s${HIDDEN}\\u200c\\u200d\\ufe00-\\ufe0f@<>()\\[\\]\\\\,;:"`;
 
 /**
- * Dots of other scripts that are treated as dots in hostnames. A trailing one changes nothing either, so it would create a second form of
- * the same address.
+ * Dots of other scripts, which hostnames treat as dots. A trailing dot does not change the host, so it would create a second form of the
+ * same address.
  */
 const OTHER_DOTS = "\\u3002\\uff0e\\uff61";
 
@@ -22,7 +22,7 @@ const pattern = new RegExp(EMAIL_PATTERN);
 export const isEmailAddress = (text: string): boolean => text.length <= MAX_EMAIL_LENGTH && pattern.test(text);
 
 /**
- * Returns whether the address is in NFKC. One with the Kelvin sign in place of "K" is not, because NFKC turns it into a different address.
+ * Returns whether the address is in NFKC. An address with the Kelvin sign in place of "K" is not: NFKC turns it into a different address.
  */
 export const hasOneForm = (text: string): boolean => text.normalize("NFKC") === text;
 

@@ -17,7 +17,7 @@ import { join } from "node:path";
 
 const ALGORITHM = "aes-256-gcm";
 const KEY_BYTES = 32;
-/** Random nonces: 2^32 encryptions under one key are safe, and a server makes thousands. */
+/** With random nonces, 2^32 encryptions under one key are safe; a server makes thousands. */
 export const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const VERSION = "v1";
@@ -76,7 +76,7 @@ export class Encryption {
       const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
       return Buffer.concat([text, decipher.final()]).toString("utf8");
     } catch {
-      throw new UnsealError("the sealed value was altered or belongs elsewhere");
+      throw new UnsealError("the sealed value was altered or is from another context");
     }
   }
 

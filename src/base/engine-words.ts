@@ -11,7 +11,7 @@ export const readEngineError = async (response: Response): Promise<string> => {
     const { message } = parseJson(text) as { message?: unknown };
     if (typeof message === "string" && message !== "") return message;
   } catch {
-    // Not JSON: something between us and the engine responded.
+    // Not JSON: a proxy in front of the engine responded.
   }
   return text || `status ${response.status}`;
 };

@@ -22,11 +22,11 @@ export const eraseVariables = (names: readonly string[]): boolean => {
     try {
       const block = Buffer.alloc(end - start);
       if (readSync(memory, block, 0, block.length, start) !== block.length) return false;
-      let at = 0;
+      let offset = 0;
       for (const entry of block.toString("latin1").split("\0")) {
         const name = entry.slice(0, Math.max(0, entry.indexOf("=")));
-        if (names.includes(name)) writeSync(memory, Buffer.alloc(entry.length), 0, entry.length, start + at);
-        at += entry.length + 1;
+        if (names.includes(name)) writeSync(memory, Buffer.alloc(entry.length), 0, entry.length, start + offset);
+        offset += entry.length + 1;
       }
       return true;
     } finally {

@@ -80,7 +80,7 @@ export const invalidField = (field: string, detail: string): AppError =>
 export const notFound = (): AppError =>
   new AppError("not_found", "Resource not found or you do not have access to this resource.");
 
-/** Returns a 403: the caller can see the resource but not do this to it. */
+/** Returns a 403: the caller can see the resource but may not perform the action. */
 export const forbidden = (detail = ""): AppError => new AppError("forbidden", "Forbidden.", { detail });
 
 /** Returns a 409 with a reason. */

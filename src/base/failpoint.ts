@@ -27,8 +27,8 @@ export const ACCESS_FAILPOINTS = ["access_lost"] as const;
 export const MOVE_FAILPOINTS = ["move_row", "move_upload", "move_name"] as const;
 
 /**
- * Failpoints of a snapshot and its restore: copied but not in place, in place but not reported, between the two homes; its test reads this
- * list.
+ * Failpoints of a snapshot and its restore: workspace frozen, files copied but not in place, in place but not reported, home replaced, and
+ * snapshot discarded; its test reads this list.
  */
 export const SNAPSHOT_FAILPOINTS = [
   "snapshot_frozen",
@@ -63,8 +63,8 @@ export const HOME_BACKUP_FAILPOINTS = [
 export const PREBUILD_FAILPOINTS = ["prebuild_begun", "prebuild_built", "prebuild_pruned"] as const;
 
 /**
- * Failpoints of a trial: requested, a chat has its prompt, a check starts, has ended, the kept files are copied, are being restored, are in
- * place, its chat exists too, a fork is deleted; its test reads this list.
+ * Failpoints of a trial: trial requested, prompt delivered to a chat, check started, check ended, files of the chosen way copied, restore
+ * started, files restored, chat moved, fork deleted; its test reads this list.
  */
 export const TRIAL_FAILPOINTS = [
   ...(["trial_asked", "trial_delivered", "trial_checking", "trial_checked", "trial_copied"] as const),
@@ -83,7 +83,7 @@ export const UPGRADE_FAILPOINTS = [
   "upgrade_program_back",
 ] as const;
 
-/** Points where a cluster node stops (SIGSTOP) with a commit half sent, until the test resumes it. */
+/** Points where a cluster node stops (SIGSTOP) in the middle of sending a commit, until the test resumes it. */
 export const STOPPOINTS = ["after_guard"] as const;
 
 const ALL_FAILPOINTS = [

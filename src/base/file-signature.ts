@@ -1,6 +1,6 @@
 // Detects a file's type by its first bytes. Pure. Used by uploads to chats and by the daemon, which never returns binary data as text.
 
-const SIGNATURES: readonly (readonly [type: string, fits: (head: string) => boolean])[] = [
+const SIGNATURES: readonly (readonly [type: string, matches: (head: string) => boolean])[] = [
   ["image/png", (head) => head.startsWith("\u0089PNG\r\n\u001a\n")],
   ["image/jpeg", (head) => head.startsWith("\u00ff\u00d8\u00ff")],
   ["image/gif", (head) => head.startsWith("GIF87a") || head.startsWith("GIF89a")],
@@ -21,7 +21,7 @@ export const TEXT_SAMPLE_BYTES = 8_192;
 /** Returns the media type of a known signature; undefined for text and everything else. */
 export const detectSignature = (bytes: Uint8Array): string | undefined => {
   const head = String.fromCharCode(...bytes.subarray(0, MAX_SIGNATURE_BYTES));
-  return SIGNATURES.find(([, fits]) => fits(head))?.[0];
+  return SIGNATURES.find(([, matches]) => matches(head))?.[0];
 };
 
 /**
@@ -29,11 +29,11 @@ export const detectSignature = (bytes: Uint8Array): string | undefined => {
  * control characters.
  */
 export const detectBinaryType = (head: Uint8Array): string | undefined => {
-  const looked = head.subarray(0, TEXT_SAMPLE_BYTES);
-  const signed = detectSignature(looked);
-  if (signed !== undefined) return signed;
-  const hasControl = looked.some((byte) => byte < 32 && !TEXT_CONTROLS.has(byte));
-  return looked.includes(0) || (hasControl && !isUtf8(looked)) ? ANY_TYPE : undefined;
+  const sample = head.subarray(0, TEXT_SAMPLE_BYTES);
+  const signatureType = detectSignature(sample);
+  if (signatureType !== undefined) return signatureType;
+  const hasControl = sample.some((byte) => byte < 32 && !TEXT_CONTROLS.has(byte));
+  return sample.includes(0) || (hasControl && !isUtf8(sample)) ? ANY_TYPE : undefined;
 };
 
 /** Returns true even when the last character is cut off. */

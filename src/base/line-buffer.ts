@@ -1,7 +1,7 @@
-// Collects text that arrives in pieces until a line is complete. The pieces of a long line are joined once: joining and searching them again
-// with each piece takes time that grows with the square of the line.
+// Collects text that arrives in pieces until a line is complete. The pieces of a long line are joined once: joining and searching them for
+// each piece would take time that grows with the square of the line's length.
 
-/** Pieces that are joined to a larger one, so that millions of tiny ones take no more memory than their text. */
+/** This many small pieces are joined into a larger one, so that millions of tiny pieces take no more memory than their text. */
 const MAX_SMALL_PIECES = 1_024;
 
 export class LineBuffer {
@@ -14,7 +14,7 @@ export class LineBuffer {
     return this.#length;
   }
 
-  /** Takes a piece, and returns the text up to its last line feed with what came before; empty if no line is complete. */
+  /** Adds a piece, and returns all complete lines: the text up to the last line feed of the piece. Empty if no line is complete. */
   push(piece: string): string {
     const end = piece.lastIndexOf("\n") + 1;
     if (end === 0) {
@@ -28,11 +28,11 @@ export class LineBuffer {
 
   /** Returns the incomplete line and removes it. */
   end(): string {
-    const rest = this.#large.join("") + this.#small.join("");
+    const line = this.#large.join("") + this.#small.join("");
     this.#large = [];
     this.#small = [];
     this.#length = 0;
-    return rest;
+    return line;
   }
 
   #add(piece: string): void {

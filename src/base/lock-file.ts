@@ -7,21 +7,21 @@ export class LockedError extends Error {
 }
 
 /**
- * Takes the lock of this file, which is created if needed, or throws `LockedError` with the message `taken`. Close the database to release
- * it.
+ * Locks this file, which is created if needed. Throws `LockedError` with `message` if another process has the lock. Close the database to
+ * release it.
  */
-export const lockFile = (path: string, taken: string): Database => {
+export const lockFile = (path: string, message: string): Database => {
   const db = new Database(path, { create: true });
   try {
     db.run("pragma busy_timeout=0");
     db.run("pragma locking_mode=exclusive");
-    // Nothing is ever written; without this, SQLite would create a second file next to it.
+    // Nothing is ever written. Without this setting, SQLite would create a second file.
     db.run("pragma journal_mode=memory");
     db.run("begin exclusive");
     return db;
   } catch (cause) {
     db.close();
     if (!/^SQLITE_(BUSY|LOCKED)/.test(String((cause as { code?: unknown }).code))) throw cause;
-    throw new LockedError(taken, { cause });
+    throw new LockedError(message, { cause });
   }
 };

@@ -27,32 +27,32 @@ export const log = (area: string): Logger => getLogger([ROOT, area]);
 /** The area that logs the outcome of each request (./trace.ts). */
 export const TRACE_AREA = "trace";
 
-let traceWanted = false;
+let isTracing = false;
 
 /** Returns whether the area `trace` is at level debug or lower. One comparison, because hot paths call it. */
-export const isTraceEnabled = (): boolean => traceWanted;
+export const isTraceEnabled = (): boolean => isTracing;
 
 /** Sets levels, format and target for the whole process, replacing earlier settings. */
 export const configureLogging = ({ level, format, write }: LogOptions): void => {
   const { level: general, areas } = typeof level === "string" ? { level, areas: {} } : level;
-  const formatted = format === "json" ? formatJsonLine : formatTextLine;
-  const own = Object.entries(areas);
-  const traceLevel = own.find(([area]) => area === TRACE_AREA)?.[1] ?? general;
-  traceWanted = traceLevel === "debug" || traceLevel === "trace";
+  const formatLine = format === "json" ? formatJsonLine : formatTextLine;
+  const areaLevels = Object.entries(areas);
+  const traceLevel = areaLevels.find(([area]) => area === TRACE_AREA)?.[1] ?? general;
+  isTracing = traceLevel === "debug" || traceLevel === "trace";
   configureSync({
     reset: true,
     sinks: {
       out: (record) => {
         if (isReported(record.properties.error)) return;
-        write(formatted(record));
+        write(formatLine(record));
         keepRecentLine(record);
       },
     },
     loggers: [
       { category: [ROOT], lowestLevel: toLogLevel(general), sinks: ["out"] },
-      ...own.map(([area, its]) => ({
+      ...areaLevels.map(([area, areaLevel]) => ({
         category: [ROOT, area],
-        lowestLevel: toLogLevel(its),
+        lowestLevel: toLogLevel(areaLevel),
         sinks: ["out" as const],
         parentSinks: "override" as const,
       })),
@@ -66,11 +66,11 @@ const toLogLevel = (level: Level): LogLevel => (level === "warn" ? "warning" : l
 
 /** Disables the log and resets its target. */
 export const resetLogging = (): void => {
-  traceWanted = false;
+  isTracing = false;
   resetSync();
 };
 
-/** Returns whether the error or its cause was already logged; otherwise a full disk would flood the log. */
+/** Returns whether the error or its cause was already logged. Logging it again would flood the log, for example when the disk is full. */
 const isReported = (error: unknown): boolean =>
   error instanceof Error && (("isReported" in error && error.isReported === true) || isReported(error.cause));
 

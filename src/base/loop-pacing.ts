@@ -1,5 +1,5 @@
-// Spreads a burst of work over turns of the event loop: one caller proceeds per turn, so that other requests, reads and pings are served in
-// between. Used where hundreds of equal tasks of a millisecond each can arrive together.
+// Spreads a burst of work over turns of the event loop: one caller proceeds per turn, so that other requests, reads and pings are served
+// between them. Used where hundreds of tasks of a millisecond each can arrive together.
 export class TurnThrottle {
   readonly #waiting: (() => void)[] = [];
   /** True when a caller has proceeded in this turn. */

@@ -43,19 +43,19 @@ export const digestFile = async (path: string): Promise<Buffer> => {
 export const signDigest = (digest: Uint8Array, comment: string, signer: SigningKey): string => {
   const key = createPrivateKey({ key: Buffer.concat([PKCS8, signer.seed]), format: "der", type: "pkcs8" });
   const signature = sign(null, digest, key);
-  const whole = sign(null, Buffer.concat([signature, Buffer.from(comment)]), key);
+  const globalSignature = sign(null, Buffer.concat([signature, Buffer.from(comment)]), key);
   return [
     `${UNTRUSTED_COMMENT}verify with the public key ${printPublicKey(signer)}`,
     Buffer.concat([Buffer.from("ED"), signer.id, signature]).toString("base64"),
     TRUSTED_COMMENT + comment,
-    whole.toString("base64"),
+    globalSignature.toString("base64"),
     "",
   ].join("\n");
 };
 
 /**
- * Returns the trusted comment of a signature that one of `keys` made over `digest`. Throws SignatureError when none did, or the text is not
- * a signature.
+ * Returns the trusted comment of a signature that one of `keys` made over `digest`. Throws SignatureError when the signature is of another
+ * key or file, or the text is not a signature.
  */
 export const verifyDigest = (digest: Uint8Array, text: string, keys: readonly PublicKey[]): string => {
   const [, line = "", trusted = "", last = ""] = text.split(/\r?\n/);
@@ -70,14 +70,14 @@ export const verifyDigest = (digest: Uint8Array, text: string, keys: readonly Pu
   if (!signer) throw new SignatureError(`the signature is of key ${formatKeyId(id)}, which is not trusted here`);
   const signature = bytes.subarray(10);
   const comment = trusted.slice(TRUSTED_COMMENT.length);
-  const isOfFile = verify(null, digest, signer.key, signature);
-  const isOfComment = verify(
+  const isFileSigned = verify(null, digest, signer.key, signature);
+  const isCommentSigned = verify(
     null,
     Buffer.concat([signature, Buffer.from(comment)]),
     signer.key,
     Buffer.from(last, "base64"),
   );
-  if (!isOfFile || !isOfComment) throw new SignatureError("the signature does not match the file");
+  if (!isFileSigned || !isCommentSigned) throw new SignatureError("the signature does not match the file");
   return comment;
 };
 

@@ -1,5 +1,5 @@
 // The origin of a piece of work for the audit log: who it is done for and from where. It propagates automatically from the request through
-// handlers and mailboxes, so commands need not carry it; the server's own work has none (rule AU-3).
+// handlers and mailboxes, so that commands need no parameter for it. The server's own work has no origin (rule AU-3).
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export type Origin = {
@@ -16,7 +16,7 @@ export type Origin = {
   readonly note?: Readonly<Record<string, string>>;
 };
 
-/** Called only when an entry is written; returns the same value each time. */
+/** Returns an origin, the same each time. Called only when an entry is written. */
 export type OriginOf = () => Origin;
 
 const origins = new AsyncLocalStorage<OriginOf | undefined>();

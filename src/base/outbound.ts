@@ -1,6 +1,6 @@
 // Sends requests to URLs from settings, responses or people; all such requests go through here. Every address of the hostname is checked
-// and the connection is made to a checked address, so DNS rebinding does not help; redirects are never followed; time and size are bounded,
-// also of compressed answers (rules EA-1 to EA-3). Rejects non-public addresses unless a setting allows their network.
+// and the connection is made to a checked address, so DNS rebinding has no effect. Redirects are never followed. Time and size are limited,
+// also for compressed answers (rules EA-1 to EA-3). Rejects non-public addresses unless a setting allows their network.
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Clock } from "./clock.ts";
@@ -38,9 +38,9 @@ export type Resolve = (name: string) => Promise<readonly string[]>;
 
 export type OutboundOptions = {
   clock: Clock;
-  /** Non-public networks that may still be called, such as 10.0.0.0/8. */
+  /** Non-public networks that requests may go to, such as 10.0.0.0/8. */
   allowed: readonly string[];
-  /** Whether loopback and private networks may be called, which is the case when only people on this machine use the server. */
+  /** Whether requests may go to loopback and private networks: true when only people on this machine use the server. */
   reaches_private?: boolean;
   /** The setting with the allowed networks, for messages. */
   setting?: string;
@@ -69,13 +69,13 @@ export class Outbound {
 
   /** Sends the request and reads the whole response. Throws OutboundError; its message names the host, never the query. */
   async fetch(url: URL, request: OutboundRequest = {}): Promise<OutboundAnswer> {
-    // Its result may be available only once, such as a token for a code.
+    // Some responses are available only once, such as a token for a code.
     requireActiveNode();
     markSideEffect();
     const { clock, timeout_ms = TIMEOUT_MS } = this.#options;
     checkScheme(url);
     const timeout = new AbortController();
-    const limit = clock.after(timeout_ms, () => timeout.abort());
+    const timer = clock.after(timeout_ms, () => timeout.abort());
     const signal = AbortSignal.any([timeout.signal, ...(request.signal ? [request.signal] : [])]);
     try {
       const address = await Promise.race([this.resolveAddress(url), rejectOnAbort(signal)]);
@@ -85,7 +85,7 @@ export class Outbound {
       if (timeout.signal.aborted) throw new OutboundError("failed", `${url.host} did not respond in time.`);
       throw new OutboundError("failed", `${url.host} cannot be reached (${describeNetworkError(error)}).`, error);
     } finally {
-      limit.cancel();
+      timer.cancel();
     }
   }
 
@@ -112,12 +112,12 @@ export class Outbound {
   }
 
   /**
-   * Returns why a request to this URL would currently be rejected; undefined if it would be sent or its name does not resolve now. For
-   * callers that store the URL for later.
+   * Returns why a request to this URL would currently be rejected; undefined if it would be sent, or its name cannot be resolved
+   * now. For callers that store the URL for later.
    */
   async findRefusal(url: URL): Promise<string | undefined> {
     const timeout = new AbortController();
-    const limit = this.#options.clock.after(LOOKUP_TIMEOUT_MS, () =>
+    const timer = this.#options.clock.after(LOOKUP_TIMEOUT_MS, () =>
       timeout.abort(new OutboundError("failed", "no answer")),
     );
     try {
@@ -127,24 +127,24 @@ export class Outbound {
     } catch (error) {
       return error instanceof OutboundError && error.reason === "refused" ? error.message : undefined;
     } finally {
-      limit.cancel();
+      timer.cancel();
     }
   }
 
   /**
    * Returns an allowed address of the host, for a program that makes its own connection. All addresses of the host must be allowed: a name
-   * with one bad address is not trusted at all. Throws OutboundError.
+   * with one address that is not allowed is rejected. Throws OutboundError.
    */
   async resolveAddress(url: URL): Promise<string> {
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const addresses = isIP(host) ? [host] : await (this.#options.resolve ?? systemResolve)(host);
     const [first] = addresses;
     if (first === undefined) throw new OutboundError("failed", `${host} has no address.`);
-    const bad = addresses.find((address) => !this.#canCall(address));
-    if (bad === undefined) return first;
+    const forbidden = addresses.find((address) => !this.#canCall(address));
+    if (forbidden === undefined) return first;
     throw new OutboundError(
       "refused",
-      // What a name inside leads to is not for everyone who may give an address.
+      // Does not show the address: users who can enter URLs must not learn the addresses of internal names.
       `${host} is not a public address. If it is yours, add its network to the setting ${this.#options.setting ?? "allowed_private_networks"}.`,
     );
   }

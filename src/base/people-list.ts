@@ -5,13 +5,13 @@ import { isEmailAddress, toEmailKey } from "./email-address.ts";
 export type ListedPerson = { readonly email: string; readonly name: string };
 export type PeopleList = {
   readonly people: readonly ListedPerson[];
-  /** Lines without an address, and parts of other lines that look like a mistyped one. */
+  /** Lines without an address, and parts of other lines that look like mistyped addresses. */
   readonly unreadable: readonly string[];
 };
 
-/** More than anyone invites; further lines are ignored. */
+/** Further lines are ignored. */
 const MAX_LINES = 10_000;
-const MAX_NAME = 128;
+const MAX_NAME_LENGTH = 128;
 
 /** Returns the cells of a line; separators inside quotes belong to the cell. */
 const splitCells = (line: string): string[] =>
@@ -22,7 +22,7 @@ const splitCells = (line: string): string[] =>
 const parsePerson = (cell: string): ListedPerson | undefined => {
   const [, name = "", inside] = /^([^<>]*)<([^<>\s]+)>$/.exec(cell) ?? [];
   const email = (inside ?? cell).replace(/^mailto:/i, "");
-  return isEmailAddress(email) ? { email, name: name.trim().slice(0, MAX_NAME) } : undefined;
+  return isEmailAddress(email) ? { email, name: name.trim().slice(0, MAX_NAME_LENGTH) } : undefined;
 };
 
 const readLine = (line: string): PeopleList => {
@@ -37,11 +37,11 @@ const readLine = (line: string): PeopleList => {
     const isMistyped = (word: string): boolean => word.includes("@") && !parsePerson(word);
     return { people: found, unreadable: found.length === 0 ? [] : words.filter(isMistyped) };
   }
-  // Next to several addresses, a cell is not a name.
+  // In a line with several addresses, other cells are not names.
   if (people.length !== 1 || !only || only.name !== "") return { people, unreadable: only ? rest : [] };
   const name = rest.filter((cell) => !cell.includes("@")).join(" ");
   return {
-    people: [{ email: only.email, name: name.slice(0, MAX_NAME) }],
+    people: [{ email: only.email, name: name.slice(0, MAX_NAME_LENGTH) }],
     unreadable: rest.filter((cell) => cell.includes("@")),
   };
 };

@@ -8,7 +8,7 @@ export const createTar = (file: string, path: string): ReadableStream<Uint8Array
   const source = Bun.file(file);
   const { size } = source;
   const parts = (async function* (): AsyncGenerator<Uint8Array> {
-    yield header(path.replace(/^\//, ""), size);
+    yield createHeader(path.replace(/^\//, ""), size);
     for await (const chunk of source.stream()) yield chunk;
     // Padding to a full block, then two empty blocks.
     yield new Uint8Array(((512 - (size % 512)) % 512) + 1024);
@@ -33,11 +33,11 @@ export const createEmptyTar = (): ReadableStream<Uint8Array> => new Blob([create
 
 /** Returns one file entry, for a tar assembled from parts. */
 export const createTarEntry = (name: string, bytes: Uint8Array): Uint8Array =>
-  Buffer.concat([header(name, bytes.length), bytes, new Uint8Array((512 - (bytes.length % 512)) % 512)]);
+  Buffer.concat([createHeader(name, bytes.length), bytes, new Uint8Array((512 - (bytes.length % 512)) % 512)]);
 
 /** Returns one folder entry with its owner. */
 export const createTarFolder = (name: string, owner: Owner): Uint8Array =>
-  header(`${name.replace(/^\/|\/$/g, "")}/`, 0, owner);
+  createHeader(`${name.replace(/^\/|\/$/g, "")}/`, 0, owner);
 
 /** Returns the end marker of an assembled tar. */
 export const createTarEnd = (): Uint8Array => new Uint8Array(1024);
@@ -55,21 +55,21 @@ export const joinStreams = (parts: readonly (Uint8Array | ReadableStream<Uint8Ar
 
 type Owner = { readonly uid: number; readonly gid: number };
 
-const header = (name: string, size: number, owner?: Owner): Uint8Array => {
+const createHeader = (name: string, size: number, owner?: Owner): Uint8Array => {
   const block = new Uint8Array(512);
   const writeText = (at: number, text: string): void => void block.set(new TextEncoder().encode(text), at);
-  const octal = (at: number, width: number, value: number): void =>
+  const writeOctal = (at: number, width: number, value: number): void =>
     writeText(at, `${value.toString(8).padStart(width - 1, "0")}\0`);
   writeText(0, name);
-  octal(100, 8, 0o755);
-  octal(108, 8, owner?.uid ?? 0);
-  octal(116, 8, owner?.gid ?? 0);
-  octal(124, 12, size);
-  octal(136, 12, 0);
+  writeOctal(100, 8, 0o755);
+  writeOctal(108, 8, owner?.uid ?? 0);
+  writeOctal(116, 8, owner?.gid ?? 0);
+  writeOctal(124, 12, size);
+  writeOctal(136, 12, 0);
   writeText(148, "        ");
   writeText(156, owner ? "5" : "0");
   writeText(257, "ustar\0" + "00");
-  octal(
+  writeOctal(
     148,
     7,
     block.reduce((sum, byte) => sum + byte, 0),

@@ -1,5 +1,5 @@
 // Parses the search language of all `q` parameters (facts/platform 3.3): words, and `key:value` terms whose values can be quoted. A list
-// reads the keys it knows and then calls `end`, which reports all mistakes together. Pure.
+// reads the keys that it supports and then calls `requireValid`, which reports all mistakes together. Pure.
 import { invalid, type Validation } from "./errors.ts";
 import { isUuid } from "./ids.ts";
 
@@ -22,8 +22,8 @@ export class SearchQuery {
   readonly #problems: Validation[] = [];
 
   constructor(text: string) {
-    const { words, closed } = splitQuery(text.toLowerCase());
-    if (!closed) this.addProblem("q", "A quote is not closed.");
+    const { words, areQuotesClosed } = splitQuery(text.toLowerCase());
+    if (!areQuotesClosed) this.addProblem("q", "A quote is not closed.");
     const terms: Term[] = [];
     const free: string[] = [];
     for (const word of words) {
@@ -50,13 +50,13 @@ export class SearchQuery {
 
   /** Returns the single value of a key; undefined if absent or empty. */
   text(key: string): string | undefined {
-    const [term] = this.#single(key);
-    return term === undefined || this.#colonProblem(term) ? undefined : term.value || undefined;
+    const [term] = this.#listSingle(key);
+    return term === undefined || this.#rejectColon(term) ? undefined : term.value || undefined;
   }
 
   /** Returns all values of a key that can be repeated or contain a comma-separated list. */
   list(key: string): string[] {
-    const terms = this.#listTerms(key).filter((term) => !this.#colonProblem(term));
+    const terms = this.#listTerms(key).filter((term) => !this.#rejectColon(term));
     return terms.flatMap((term) => term.value.split(",").map((one) => one.trim())).filter((one) => one !== "");
   }
 
@@ -96,7 +96,7 @@ export class SearchQuery {
 
   /** Returns an RFC 3339 time, quoted or bare, as milliseconds since 1970. */
   time(key: string): number | undefined {
-    const [term] = this.#single(key);
+    const [term] = this.#listSingle(key);
     if (term === undefined) return undefined;
     const at = TIME.test(term.value) ? Date.parse(term.value.toUpperCase()) : Number.NaN;
     if (!Number.isNaN(at)) return at;
@@ -121,7 +121,7 @@ export class SearchQuery {
     return Object.fromEntries(Object.entries(pair).filter(([, value]) => value !== ""));
   }
 
-  /** Records a mistake; callers use it for mistakes only they can detect, such as an unknown name. */
+  /** Records a mistake. Callers use it for mistakes that only they can detect, such as an unknown name. */
   addProblem(key: string, detail: string): void {
     this.#problems.push({ field: key, detail });
   }
@@ -139,31 +139,31 @@ export class SearchQuery {
     return this.#terms.filter((term) => term.key === key);
   }
 
-  #single(key: string): readonly Term[] {
+  #listSingle(key: string): readonly Term[] {
     const terms = this.#listTerms(key);
     if (terms.length > 1) this.addProblem(key, "This key can be given only once.");
     return terms;
   }
 
-  /** Rejects several values instead of using the first, which would return results the caller did not ask for. */
+  /** Rejects several values instead of using the first, which would return results that the caller did not request. */
   #requireOne<T>(key: string, values: readonly T[]): T | undefined {
-    if (this.#single(key).length === 1 && values.length > 1) this.addProblem(key, "This key takes one value.");
+    if (this.#listSingle(key).length === 1 && values.length > 1) this.addProblem(key, "This key takes one value.");
     return values[0];
   }
 
-  #colonProblem(term: Term): boolean {
+  #rejectColon(term: Term): boolean {
     if (term.hasColon) this.addProblem(term.key, "The value has a colon; put it into double quotes.");
     return term.hasColon;
   }
 }
 
-/** A word without its quotes; `\"` between them stands for a quote. `colons` are the positions of colons outside quotes. */
+/** A word without its quotes; `\"` inside quotes is a quote character. `colons` are the positions of colons outside quotes. */
 type QueryWord = { text: string; colons: number[]; isQuoted: boolean };
 
-const splitQuery = (text: string): { words: QueryWord[]; closed: boolean } => {
+const splitQuery = (text: string): { words: QueryWord[]; areQuotesClosed: boolean } => {
   const words: QueryWord[] = [];
   let word: QueryWord | undefined;
-  let inQuotes = false;
+  let isInQuotes = false;
   let isEscaped = false;
   for (const char of text) {
     if (isEscaped && word) {
@@ -171,11 +171,11 @@ const splitQuery = (text: string): { words: QueryWord[]; closed: boolean } => {
       isEscaped = false;
       continue;
     }
-    if (inQuotes && char === "\\") {
+    if (isInQuotes && char === "\\") {
       isEscaped = true;
       continue;
     }
-    if (!inQuotes && /\s/.test(char)) {
+    if (!isInQuotes && /\s/.test(char)) {
       word = undefined;
       continue;
     }
@@ -184,12 +184,12 @@ const splitQuery = (text: string): { words: QueryWord[]; closed: boolean } => {
       words.push(word);
     }
     if (char === '"') {
-      inQuotes = !inQuotes;
+      isInQuotes = !isInQuotes;
       word.isQuoted = true;
     } else {
-      if (char === ":" && !inQuotes) word.colons.push(word.text.length);
+      if (char === ":" && !isInQuotes) word.colons.push(word.text.length);
       word.text += char;
     }
   }
-  return { words, closed: !inQuotes };
+  return { words, areQuotesClosed: !isInQuotes };
 };

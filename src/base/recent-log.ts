@@ -19,15 +19,15 @@ const MAX_LINE_LENGTH = 4_096;
 export class RecentLog {
   readonly #lines: RecentLine[] = [];
   /** Redacted forms of lines that were read. */
-  readonly #shown = new WeakMap<RecentLine, RecentLine>();
+  readonly #redacted = new WeakMap<RecentLine, RecentLine>();
   readonly #listeners = new Set<() => void>();
   #characters = 0;
-  #last = 0;
+  #lastId = 0;
 
   add(line: Omit<RecentLine, "id">): void {
-    this.#last += 1;
+    this.#lastId += 1;
     const text = line.text.length > MAX_LINE_LENGTH ? `${line.text.slice(0, MAX_LINE_LENGTH)}…` : line.text;
-    this.#lines.push({ ...line, id: this.#last, text });
+    this.#lines.push({ ...line, id: this.#lastId, text });
     this.#characters += text.length;
     while (this.#lines.length > MAX_LINES || this.#characters > MAX_CHARACTERS) {
       this.#characters -= this.#lines.shift()?.text.length ?? 0;
@@ -35,23 +35,23 @@ export class RecentLog {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Returns lines with a higher ID without secrets, oldest first, limited to the newest `most`. */
-  listAfter(id: number, most: number, fits: (line: RecentLine) => boolean = () => true): RecentLine[] {
-    const found = this.#lines.filter((line) => line.id > id && fits(line)).slice(-most);
-    return found.map((line) => this.#show(line));
+  /** Returns lines with a higher ID without secrets, oldest first, limited to the newest `maxCount`. */
+  listAfter(id: number, maxCount: number, isIncluded: (line: RecentLine) => boolean = () => true): RecentLine[] {
+    const found = this.#lines.filter((line) => line.id > id && isIncluded(line)).slice(-maxCount);
+    return found.map((line) => this.#redactLine(line));
   }
 
-  #show(line: RecentLine): RecentLine {
-    const known = this.#shown.get(line);
-    if (known) return known;
-    const shown = { ...line, text: redact(line.text) };
-    this.#shown.set(line, shown);
-    return shown;
+  #redactLine(line: RecentLine): RecentLine {
+    const cached = this.#redacted.get(line);
+    if (cached) return cached;
+    const redacted = { ...line, text: redact(line.text) };
+    this.#redacted.set(line, redacted);
+    return redacted;
   }
 
   /** Returns the ID of the newest line; 0 before the first. */
   get last(): number {
-    return this.#last;
+    return this.#lastId;
   }
 
   /** Calls the listener when there are new lines. The listener must not log or throw. */

@@ -1,5 +1,5 @@
-// Redacts log lines before they leave the machine: anything that could be a secret or personal data. The log never contains secrets by its
-// own rule (src/base/log.ts); this covers what other programs' errors may contain.
+// Redacts log lines before they leave the machine: anything that could be a secret or personal data. Slipway's own
+// messages never contain secrets (src/base/log.ts), but the errors of other programs may.
 
 // Repetitions are bounded, so that text from outside cannot cause quadratic time.
 const RULES: readonly [RegExp, string][] = [
@@ -9,7 +9,7 @@ const RULES: readonly [RegExp, string][] = [
   [/\b(AIza|AKIA|ASIA)[A-Za-z0-9_-]{14,}/g, "$1(hidden)"],
   // All cookies of a line, whatever their names.
   [/\b((?:set-)?cookie\\?["']?\s*[=:]\s*\\?["']?)[^"'\\\r\n]+/gi, "$1(hidden)"],
-  // An agent's token is a UUID that follows the word for it.
+  // An agent's token is a UUID after a word such as `token`.
   [/\b((?:token|secret|key)\s+)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, "$1(hidden)"],
   // `--admin-password x`, as shown by `ps` and shells.
   [/(--[a-z-]{0,40}(?:token|secret|password|key)[ =]{1,8})(?!-)("[^"]*"|'[^']*'|\S+)/g, "$1(hidden)"],
@@ -25,4 +25,5 @@ const RULES: readonly [RegExp, string][] = [
   [/[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{1,63}){1,8}/g, "(email)"],
 ];
 
-export const redact = (text: string): string => RULES.reduce((so_far, [what, by]) => so_far.replace(what, by), text);
+export const redact = (text: string): string =>
+  RULES.reduce((redacted, [pattern, replacement]) => redacted.replace(pattern, replacement), text);

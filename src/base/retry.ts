@@ -8,7 +8,7 @@ export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     if (signal?.aborted) return resolve();
     const finish = (): void => {
       timer.cancel();
-      // Otherwise a signal that lives as long as the program would accumulate listeners.
+      // Without this, a signal that lives as long as the program would accumulate listeners.
       signal?.removeEventListener("abort", finish);
       resolve();
     };
@@ -19,27 +19,27 @@ export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 /** Resolves in the next turn of the event loop. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Work that took longer than this, in milliseconds, is followed by a pause of at most `MAX_REST_MS`. */
+/** Longer work is followed by a pause of at most `MAX_REST_MS`. */
 const LONG_WORK_MS = 5;
 const MAX_REST_MS = 1_000;
 
 /**
- * Waits for the next turn of the event loop, and after long work twice as long as it took, so that repeated work takes at most a third of the
- * loop. `began`: when the work started, on the monotonic clock.
+ * Waits for the next turn of the event loop. After long work, pauses for twice the duration of the work, so that repeated work takes at most
+ * a third of the loop. `startedAt`: when the work started, on the monotonic clock.
  */
-export const restAfter = async (clock: Clock, began: number, signal?: AbortSignal): Promise<void> => {
+export const restAfter = async (clock: Clock, startedAt: number, signal?: AbortSignal): Promise<void> => {
   await nextTurn();
-  const took = clock.monotonic() - began;
-  if (took > LONG_WORK_MS) await pause(clock, Math.min(2 * took, MAX_REST_MS), signal);
+  const durationMs = clock.monotonic() - startedAt;
+  if (durationMs > LONG_WORK_MS) await pause(clock, Math.min(2 * durationMs, MAX_REST_MS), signal);
 };
 
 /** Returns whether `work` finishes within `ms` milliseconds. Throws what `work` throws. */
 export const finishesWithin = async (clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> => {
-  const over = new AbortController();
+  const finished = new AbortController();
   try {
-    return await Promise.race([work.then(() => true), pause(clock, ms, over.signal).then(() => false)]);
+    return await Promise.race([work.then(() => true), pause(clock, ms, finished.signal).then(() => false)]);
   } finally {
-    over.abort();
+    finished.abort();
   }
 };
 
@@ -57,44 +57,44 @@ const BASE_DELAY_MS = 100;
  * it is random, so that clients that failed together do not retry at the same moment (rule DM-2).
  */
 export const backoff = (failures: number, ceiling_ms: number, random: Random): number => {
-  const whole = Math.min(ceiling_ms, BASE_DELAY_MS * 2 ** Math.min(failures, 30));
-  return Math.round(whole * (0.5 + random() / 2));
+  const delayMs = Math.min(ceiling_ms, BASE_DELAY_MS * 2 ** Math.min(failures, 30));
+  return Math.round(delayMs * (0.5 + random() / 2));
 };
 
 /** Returns the milliseconds before the next attempt; undefined means no retry, and the error is thrown. */
 export type RetryPolicy = (error: unknown, failures: number) => number | undefined;
 
-/** Returns the first success. Throws errors that are not retried, and the last error once the signal aborts. */
+/** Returns the result of the first successful attempt. Throws errors that are not retried, and the last error once the signal aborts. */
 export const retry = async <T>(
   clock: Clock,
-  ask: () => Promise<T>,
-  again: RetryPolicy,
+  attempt: () => Promise<T>,
+  policy: RetryPolicy,
   signal?: AbortSignal,
 ): Promise<T> => {
   for (let failures = 1; ; failures++) {
     try {
-      return await ask();
+      return await attempt();
     } catch (error) {
-      const wait = again(error, failures);
-      if (wait === undefined) throw error;
-      await pause(clock, wait, signal);
+      const delayMs = policy(error, failures);
+      if (delayMs === undefined) throw error;
+      await pause(clock, delayMs, signal);
       if (signal?.aborted) throw error;
     }
   }
 };
 
-/** Returns a function that runs tasks one at a time: each starts when the previous one has ended, whether or not it failed. */
+/** Returns a function that runs tasks one at a time: each starts when the previous task has succeeded or failed. */
 export const createSerialQueue = (): (<T>(work: () => Promise<T>) => Promise<T>) => {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
-    const mine = last.then(work, work);
-    last = mine.catch(() => {});
-    return mine;
+    const result = last.then(work, work);
+    last = result.catch(() => {});
+    return result;
   };
 };
 
 /**
- * Returns a function that runs the work immediately, and once more if it was requested again in the meantime, however often. Runs never overlap.
+ * Returns a function that runs the work immediately. Calls during a run cause one more run after it. Runs never overlap.
  * The work must not reject.
  */
 export const coalesce = (work: () => Promise<void>): (() => void) => {

@@ -6,7 +6,7 @@ export const SHARD_COUNT = 256;
 
 /**
  * Returns the shard of an ID, which is always the same. It is stored when a resource is created and not recomputed later: a prebuild changes
- * its owner but keeps its shard. SQL computes the same in the migrations that added the columns.
+ * its owner but keeps its shard. The migrations that added the columns compute the same number in SQL.
  */
 export const toShard = (id: string): number => {
   let value = 0;
@@ -14,7 +14,7 @@ export const toShard = (id: string): number => {
   return value % SHARD_COUNT;
 };
 
-/** The shard of cluster-wide singletons: its node runs them and is the only one that writes for them. */
+/** The shard of cluster-wide singletons. The node that owns this shard runs them, and only that node writes their rows. */
 export const FIRST_SHARD = 0;
 
 /** Another node of the cluster: `address` is its host:port, `id` its name. */
@@ -26,7 +26,8 @@ export interface Shards {
   /** Shard 0, which includes cluster-wide singletons: keepers, retention, and everything that belongs to no shard. */
   readonly isFirst: boolean;
   /**
-   * Incremented before shards arrive that another node may have owned, which invalidates caches about them. Absent where shards never arrive.
+   * Incremented before this node gets shards that another node may have owned, which invalidates caches about them. Absent if that never
+   * happens.
    */
   readonly arrivals?: number;
   /** Returns the other node that owns a shard; undefined when no node owns it, or this one does. */
@@ -46,5 +47,5 @@ export const listOtherNodes = (shards: Shards): OtherNode[] => {
 /** For a single server, or a single active node. */
 export const ALL_SHARDS: Shards = { has: () => true, isFirst: true, arrivals: 0, nodeOf: () => undefined };
 
-/** For read-only code next to the shards its node may own: it does no background work. */
+/** For code that only reads and does no background work, whatever shards its node owns. */
 export const NO_SHARDS: Shards = { has: () => false, isFirst: false, arrivals: 0, nodeOf: () => undefined };

@@ -19,7 +19,7 @@ export type SpanOptions = {
 };
 
 export interface Span {
-  /** Whether a request caused it; false for the server's own work. */
+  /** Whether a request caused the span; false for the server's own work. */
   readonly isRequest: boolean;
   readonly isOver: boolean;
   /** Headers that continue the trace in another program. */
@@ -29,7 +29,7 @@ export interface Span {
   set(attributes: SpanAttributes): void;
   /** Marks the span as failed. `type` is a constant of the code or the name of an error, never its message. */
   fail(type: string): void;
-  /** Ends it, once. */
+  /** Ends the span. Later calls have no effect. */
   end(): void;
 }
 
@@ -105,13 +105,13 @@ export const runInNewSpan = async <T>(
   }
 };
 
-/** Binds work to the current span, regardless of its later caller. */
+/** Returns a function that runs the work in the span that is current now. */
 export const bindToSpan = <T>(work: () => T): (() => T) => {
   const span = getCurrentSpan();
   return span ? () => current.run(span, work) : work;
 };
 
-/** Returns an error's name in a span: its kind if it has one. */
+/** Returns the name of an error for spans: the error's kind if it has one. */
 export const getErrorType = (error: unknown): string => {
   if (!(error instanceof Error)) return "unknown";
   const { kind } = error as { kind?: unknown };

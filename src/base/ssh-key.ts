@@ -18,15 +18,15 @@ export const makeSshKeyPair = (): SshKeyPair => {
   const { d = "", x = "" } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
   const seed = Buffer.from(d, "base64url");
   const point = Buffer.from(x, "base64url");
-  const publicBlob = Buffer.concat([field(TYPE), field(point)]);
-  // Two equal numbers show a reader that decryption succeeded. This key is not encrypted, so any number will do.
+  const publicBlob = Buffer.concat([toField(TYPE), toField(point)]);
+  // Two equal numbers let a reader check that decryption succeeded. This key is not encrypted, so the number can be any.
   const check = createHash("sha256").update(seed).digest().subarray(0, 4);
-  const comment = field("");
-  const secret = pad(Buffer.concat([check, check, publicBlob, field(Buffer.concat([seed, point])), comment]));
+  const comment = toField("");
+  const secret = pad(Buffer.concat([check, check, publicBlob, toField(Buffer.concat([seed, point])), comment]));
   const magic = Buffer.from("openssh-key-v1\0");
-  // Cipher, key derivation and its options: the server encrypts the whole file instead.
-  const open = [field("none"), field("none"), field("")];
-  const file = Buffer.concat([magic, ...open, uint32(1), field(publicBlob), field(secret)]);
+  // Cipher, key derivation and its options. No encryption here, because the server encrypts the whole file.
+  const encryption = [toField("none"), toField("none"), toField("")];
+  const file = Buffer.concat([magic, ...encryption, uint32(1), toField(publicBlob), toField(secret)]);
   const lines = file.toString("base64").match(/.{1,70}/g) ?? [];
   return {
     private_key: `-----BEGIN OPENSSH PRIVATE KEY-----\n${lines.join("\n")}\n-----END OPENSSH PRIVATE KEY-----\n`,
@@ -40,7 +40,7 @@ const uint32 = (value: number): Buffer => {
   return bytes;
 };
 
-const field = (value: string | Buffer): Buffer => {
+const toField = (value: string | Buffer): Buffer => {
   const bytes = Buffer.from(value);
   return Buffer.concat([uint32(bytes.length), bytes]);
 };

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { toRfc3339 } from "./clock.ts";
 import type { Config } from "./config.ts";
 
-/** Thrown for an unusable certificate or key; the message gives the reason and contains nothing of the key. */
+/** Thrown for an unusable certificate or key; the message gives the reason and contains no part of the key. */
 export class TlsError extends Error {
   override readonly name = "TlsError";
 }
@@ -14,8 +14,8 @@ export type Tls = { cert: string; key: string; expires_at: number };
 /** Returns undefined when the settings are not set. Throws `TlsError`. */
 export const readTls = ({ tls_cert_file, tls_key_file }: Config, now: number): Tls | undefined => {
   if (tls_cert_file === undefined || tls_key_file === undefined) return undefined;
-  const cert = read("tls_cert_file", tls_cert_file);
-  const key = read("tls_key_file", tls_key_file);
+  const cert = readFile("tls_cert_file", tls_cert_file);
+  const key = readFile("tls_key_file", tls_key_file);
   const certificate = withTlsError(
     `tls_cert_file: ${tls_cert_file} holds no certificate in PEM form`,
     () => new X509Certificate(cert),
@@ -30,7 +30,7 @@ export const readTls = ({ tls_cert_file, tls_key_file }: Config, now: number): T
   return { cert, key, expires_at };
 };
 
-const read = (setting: string, path: string): string => {
+const readFile = (setting: string, path: string): string => {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
@@ -38,10 +38,10 @@ const read = (setting: string, path: string): string => {
   }
 };
 
-const withTlsError = <T>(otherwise: string, make: () => T): T => {
+const withTlsError = <T>(message: string, make: () => T): T => {
   try {
     return make();
   } catch {
-    throw new TlsError(otherwise);
+    throw new TlsError(message);
   }
 };

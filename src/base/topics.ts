@@ -7,7 +7,7 @@ export type Listener<E> = (event: E) => void;
 /** `Events` maps each kind of topic to its event, such as `{ workspace: { version: number } }`. */
 export class Topics<Events extends Record<string, unknown>> {
   readonly #listeners = new Map<string, Set<Listener<never>>>();
-  readonly #ofKind = new Map<string, ((id: string, event: never, isFar: boolean) => void)[]>();
+  readonly #kindListeners = new Map<string, ((id: string, event: never, isFar: boolean) => void)[]>();
 
   /** Calls the listener for every event of this topic until the returned function is called. */
   subscribe<K extends keyof Events & string>(kind: K, id: string, listener: Listener<Events[K]>): () => void {
@@ -24,13 +24,13 @@ export class Topics<Events extends Record<string, unknown>> {
     };
   }
 
-  /** Calls the listener for every event of this kind, with any ID, for the life of the process. `isFar`: it happened on another node. */
+  /** Calls the listener for every event of this kind, with any ID, for the life of the process. `isFar`: the event is from another node. */
   subscribeAll<K extends keyof Events & string>(
     kind: K,
     listener: (id: string, event: Events[K], isFar: boolean) => void,
   ): void {
-    const known = this.#ofKind.get(kind) ?? [];
-    this.#ofKind.set(kind, [...known, listener]);
+    const listeners = this.#kindListeners.get(kind) ?? [];
+    this.#kindListeners.set(kind, [...listeners, listener]);
   }
 
   /** Returns whether the topic has listeners, so that a publisher can skip creating the event. */
@@ -38,9 +38,9 @@ export class Topics<Events extends Record<string, unknown>> {
     return this.#listeners.has(`${kind}:${id}`);
   }
 
-  /** Notifies all current listeners. `isFar`: it happened on another node, which has notified the others. */
+  /** Notifies all current listeners. `isFar`: the event is from another node, which has notified the other nodes. */
   publish<K extends keyof Events & string>(kind: K, id: string, event: Events[K], isFar = false): void {
-    for (const listener of this.#ofKind.get(kind) ?? []) listener(id, event as never, isFar);
+    for (const listener of this.#kindListeners.get(kind) ?? []) listener(id, event as never, isFar);
     const listeners = this.#listeners.get(`${kind}:${id}`);
     if (!listeners) return;
     for (const listener of [...listeners]) {

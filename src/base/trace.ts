@@ -1,5 +1,5 @@
-// Tracks which requests a piece of work is done for, so that the log can follow them through mailbox and writer (area `trace` at level
-// debug). Controlled only by the log level; when off, which is the default, callers check `tracing()`, one comparison, and do nothing else.
+// Tracks the requests that the current work is done for, so that the log can follow them through mailbox and writer (area `trace` at level
+// debug). Controlled only by the log level. If off, which is the default, callers compare `tracing()` and do nothing else.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { systemClock } from "./clock.ts";
 import { isTraceEnabled, log, TRACE_AREA } from "./log.ts";
@@ -23,7 +23,7 @@ export const addRequests = (requests: Iterable<string>): void => {
   if (store) for (const request of requests) store.add(request);
 };
 
-/** Logs a step of these requests, one line each: constants of the code, IDs and numbers. Never request data. */
+/** Logs a step, one line for each request. `facts` are constants of the code, IDs and numbers, never request data. */
 export const logTraceStep = (
   step: "request" | "message" | "commit",
   requests: Iterable<string>,
@@ -34,25 +34,25 @@ export const logTraceStep = (
 
 /** Starts a timer; each call returns the milliseconds since then with two decimals. */
 export const startStopwatch = (): (() => number) => {
-  const began = systemClock.monotonic();
-  return () => Math.round((systemClock.monotonic() - began) * 100) / 100;
+  const startedAt = systemClock.monotonic();
+  return () => Math.round((systemClock.monotonic() - startedAt) * 100) / 100;
 };
 
 /**
- * Wraps an actor's message so that it runs for the requests that sent it and logs a trace step, because the mailbox may be processed on
- * behalf of others.
+ * Wraps the handling of an actor's message so that it runs for the requests that sent the message, and logs a trace step. Without this, it
+ * would run for the requests for which the mailbox is processed.
  */
 export const traceMessage = <T>(actor: string, task: () => Promise<T>): (() => Promise<T>) => {
-  const requested = getCurrentRequests();
-  const waiting = startStopwatch();
+  const requests = getCurrentRequests();
+  const readWaitMs = startStopwatch();
   return () =>
-    runForRequests(requested, async () => {
-      const waited_ms = waiting();
-      const taking = startStopwatch();
+    runForRequests(requests, async () => {
+      const waited_ms = readWaitMs();
+      const readDurationMs = startStopwatch();
       try {
         return await task();
       } finally {
-        logTraceStep("message", getCurrentRequests(), { actor, waited_ms, took_ms: taking() });
+        logTraceStep("message", getCurrentRequests(), { actor, waited_ms, took_ms: readDurationMs() });
       }
     });
 };

@@ -8,8 +8,8 @@ declare const SLIPWAY_BUILD_RELEASE_KEY: string | undefined;
 export const VERSION: string = typeof SLIPWAY_BUILD_VERSION === "string" ? SLIPWAY_BUILD_VERSION : sourceVersion;
 
 /**
- * The version as clients of Coder servers read it, the same in build information, the header and the program. It is not one of their
- * versions, and has a form for which their plug-ins assume every feature.
+ * The version for clients of Coder servers, in build information, the header and the program. It is not a version of Coder; for this form,
+ * the editors' plug-ins assume every feature.
  */
 export const WIRE_VERSION = `v0.0.0-devel+slipway.${VERSION}`;
 

@@ -1,4 +1,4 @@
-// Splits text into search words: letters and digits in lower case; for chats, without English stop words and reduced to stems. Used by the
+// Splits text into search words: letters and digits in lower case. For chats, the words are reduced to stems, without English stop words. Used by the
 // index and by searches, so that both agree. Pure.
 import { stemWord } from "./stemmer.ts";
 
@@ -31,7 +31,7 @@ const stemCached = (word: string): string => {
   return stem;
 };
 
-/** Returns every word unstemmed; at most `limit`. */
+/** Returns the words of a text, without stemming; at most `limit`. */
 export const splitWords = (text: string, limit = Number.POSITIVE_INFINITY): string[] => {
   const words: string[] = [];
   for (const [word] of text

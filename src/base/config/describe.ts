@@ -9,12 +9,12 @@ const WIDTH = 100;
 
 /** Returns the settings part of a command's `--help`. */
 export const formatSettingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string => {
-  const byFile = new Set(listSecretKeys(table));
+  const keysWithFile = new Set(listSecretKeys(table));
   return groupSettings(table)
     .map(([group, rows]) => {
       const lines = rows.map(([key, one]) => {
         const head = [toFlag(key), one.kind.placeholder].filter(Boolean).join(" ");
-        const file = byFile.has(key)
+        const file = keysWithFile.has(key)
           ? ` Or ${toFlag(toFileKey(key))}, ${toVariableName(toFileKey(key), prefix)}: a file that holds it.`
           : "";
         const facts = `Variable ${toVariableName(key, prefix)}. Default: ${formatDefault(one)}.${file}`;
@@ -63,22 +63,22 @@ export const formatSettingsListing = (rows: readonly SettingRow[]): string => {
 
 /** Returns a settings file with every setting explained and commented out; used unchanged, it has no effect. */
 export const formatExampleFile = (table: SettingsTable): string => {
-  const byFile = new Set(listSecretKeys(table));
+  const keysWithFile = new Set(listSecretKeys(table));
   const head =
     "# Settings of the Slipway server. Every line that begins with `#key:` shows the default or an example;\n";
-  const use = "# remove the # to change it. Flags and SLIPWAY_* variables win over this file.\n";
+  const usage = "# remove the # to change it. Flags and SLIPWAY_* variables win over this file.\n";
   const groups = groupSettings(table).map(([group, rows]) => {
     const entries = rows
       .filter(([, one]) => one.file !== false)
       .map(([key, one]) => {
-        const file = byFile.has(key) ? ` Or ${toFileKey(key)}: a file that holds it.` : "";
+        const file = keysWithFile.has(key) ? ` Or ${toFileKey(key)}: a file that holds it.` : "";
         const facts = `Form: ${one.kind.accepts}. Default: ${formatDefault(one)}.${file}`;
         const value = one.default === undefined ? "" : one.kind.print(one.default);
         return `${wrap(`${one.help} ${facts}`, "# ")}\n#${key}: ${toYamlScalar(value)}\n`;
       });
     return entries.length === 0 ? "" : `\n# --- ${group} ---\n\n${entries.join("\n")}`;
   });
-  return head + use + groups.join("");
+  return head + usage + groups.join("");
 };
 
 /**
@@ -87,13 +87,13 @@ export const formatExampleFile = (table: SettingsTable): string => {
  */
 export const formatSettingsTable = (table: SettingsTable, prefix = "SLIPWAY_", hasFile = true): string => {
   const escapeCell = (text: string): string => text.replaceAll("|", "\\|");
-  const byFile = new Set(listSecretKeys(table));
+  const keysWithFile = new Set(listSecretKeys(table));
   const rows = Object.entries(table).map(([key, one]) => {
     const names = [toFlag(key), toVariableName(key, prefix), ...(one.file === false || !hasFile ? [] : [key])].map(
       (name) => `\`${name}\``,
     );
     const fallback = one.default === undefined ? formatDefault(one) : `\`${formatDefault(one)}\``;
-    const file = byFile.has(key)
+    const file = keysWithFile.has(key)
       ? ` Or a file that holds it: \`${toFlag(toFileKey(key))}\`, \`${toVariableName(toFileKey(key), prefix)}\`.`
       : "";
     return `| ${names.join("<br>")} | ${escapeCell(fallback)} | ${escapeCell(`${one.help} Form: ${one.kind.accepts}.${file}`)} |`;
@@ -115,9 +115,9 @@ function wrap(text: string, indent: string): string {
   const lines = [indent.trimEnd()];
   for (const word of text.split(" ")) {
     const last = lines[lines.length - 1] ?? "";
-    const started = last.length > indent.trimEnd().length;
-    if (started && last.length + word.length + 1 > WIDTH) lines.push(indent + word);
-    else lines[lines.length - 1] = started ? `${last} ${word}` : indent + word;
+    const hasWords = last.length > indent.trimEnd().length;
+    if (hasWords && last.length + word.length + 1 > WIDTH) lines.push(indent + word);
+    else lines[lines.length - 1] = hasWords ? `${last} ${word}` : indent + word;
   }
   return lines.join("\n");
 }

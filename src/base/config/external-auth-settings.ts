@@ -7,7 +7,7 @@ import { setting } from "./setting.ts";
 export const PROVIDER_TYPES = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"] as const;
 export type ProviderType = (typeof PROVIDER_TYPES)[number];
 
-/** One provider as configured by the operator. Defaults come from its type (src/git/provider.ts). */
+/** One provider as configured by the operator. Defaults depend on the type (src/git/provider.ts). */
 export type ProviderSetting = {
   readonly id: string;
   readonly type: ProviderType;
@@ -21,7 +21,7 @@ export type ProviderSetting = {
   readonly revoke_url?: string;
   readonly device_code_url?: string;
   readonly scopes?: readonly string[];
-  /** Matches the URLs these tokens are for. */
+  /** Matches the URLs that the provider's tokens are for. */
   readonly regex?: string;
   readonly display_name?: string;
   readonly display_icon?: string;
@@ -34,7 +34,7 @@ export type ProviderSetting = {
 const URLS = ["base_url", "auth_url", "token_url", "validate_url", "revoke_url", "device_code_url"] as const;
 const TEXTS = ["client_secret", "regex", "display_name", "display_icon"] as const;
 const FLAGS = ["device_flow", "no_refresh"] as const;
-const KNOWN = new Set<string>(["id", "type", "client_id", "scopes", ...URLS, ...TEXTS, ...FLAGS]);
+const KNOWN_KEYS = new Set<string>(["id", "type", "client_id", "scopes", ...URLS, ...TEXTS, ...FLAGS]);
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= 4096;
 
@@ -54,7 +54,7 @@ const isPattern = (value: unknown): boolean => {
 const findMistake = (entry: unknown): string | undefined => {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) return "must be a mapping";
   const one = entry as Record<string, unknown>;
-  const unknown = Object.keys(one).find((key) => !KNOWN.has(key));
+  const unknown = Object.keys(one).find((key) => !KNOWN_KEYS.has(key));
   if (unknown !== undefined) return `has no key ${unknown}`;
   if (!isText(one.id) || !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(one.id)) return "needs an id of a-z, 0-9, _ and -";
   if (!PROVIDER_TYPES.some((type) => type === one.type)) return `needs a type: ${PROVIDER_TYPES.join(", ")}`;

@@ -1,4 +1,4 @@
-// The value kinds of settings. Each describes its accepted format, parses it from text and prints it back. Parsing is pure: it never
+// The value kinds of settings. A kind describes the accepted format, parses text to a value and prints the value. Parsing is pure: it never
 // accesses files or the network.
 import { isIP, isIPv6 } from "node:net";
 
@@ -15,7 +15,7 @@ export interface Kind<T> {
   readonly list?: true;
   /** Accepts mappings and lists of them: as YAML in the settings file, as JSON elsewhere. */
   readonly structured?: true;
-  /** Returns exactly what is wrong with an invalid text; never includes a value. */
+  /** Describes what is wrong with an invalid text; never includes a value. */
   mistake?(text: string): string | undefined;
   /** The flag can be used without a value, which means true. */
   readonly bare?: true;
@@ -78,12 +78,12 @@ export const duration = (lowMs: number, highMs: number): Kind<number> => ({
   placeholder: "DURATION",
   parse(value) {
     let total = 0;
-    let read = 0;
-    for (const [whole, number, unit] of value.matchAll(DURATION_PART)) {
+    let parsedLength = 0;
+    for (const [part, number, unit] of value.matchAll(DURATION_PART)) {
       total += Number(number) * (UNIT_MS[unit ?? ""] ?? Number.NaN);
-      read += whole.length;
+      parsedLength += part.length;
     }
-    return read === value.length && read > 0 && total >= lowMs && total <= highMs ? total : undefined;
+    return parsedLength === value.length && parsedLength > 0 && total >= lowMs && total <= highMs ? total : undefined;
   },
   print: printDuration,
 });
@@ -121,7 +121,7 @@ export const baseUrl: Kind<URL> = {
   print: (value) => value.origin,
 };
 
-/** `*.apps.example.com` or `*.apps.example.com:8443`: every name one label below it. */
+/** `*.apps.example.com` or `*.apps.example.com:8443`: all host names with one more label. */
 export const wildcardHost: Kind<string> = {
   accepts:
     "a host with * as its first label and an optional port, such as *.apps.example.com or *.apps.example.com:8443",
@@ -165,7 +165,7 @@ export const origins: Kind<readonly string[]> = listKind(
   true,
 );
 
-const PAGES = new Set([
+const BROWSER_SCHEMES = new Set([
   "http",
   "https",
   "javascript",
@@ -182,7 +182,8 @@ const PAGES = new Set([
 export const programSchemes: Kind<readonly string[]> = listKind(
   "schemes of programs such as vscode",
   "SCHEMES",
-  (item) => (/^[a-z][a-z0-9+.-]*$/i.test(item) && !PAGES.has(item.toLowerCase()) ? item.toLowerCase() : undefined),
+  (item) =>
+    /^[a-z][a-z0-9+.-]*$/i.test(item) && !BROWSER_SCHEMES.has(item.toLowerCase()) ? item.toLowerCase() : undefined,
   true,
 );
 
@@ -194,27 +195,27 @@ export const matching = (pattern: RegExp, accepts: string, placeholder = "TEXT")
   print: (value) => value,
 });
 
-/** Comma-separated items, each parsed by `item`. */
+/** Comma-separated items, each parsed by `parseItem`. `items` describes them in words. */
 export function listKind(
-  what: string,
+  items: string,
   placeholder: string,
-  item: (text: string) => string | undefined,
-  mayBeEmpty = false,
+  parseItem: (text: string) => string | undefined,
+  canBeEmpty = false,
 ): Kind<readonly string[]> {
   return {
-    accepts: `a comma-separated list of ${what}`,
+    accepts: `a comma-separated list of ${items}`,
     placeholder,
     list: true,
     parse(value) {
-      if (value.trim() === "") return mayBeEmpty ? [] : undefined;
-      const items = value.split(",").map((one) => item(one.trim()));
-      return items.every((one) => one !== undefined) ? items : undefined;
+      if (value.trim() === "") return canBeEmpty ? [] : undefined;
+      const parsed = value.split(",").map((one) => parseItem(one.trim()));
+      return parsed.every((one) => one !== undefined) ? parsed : undefined;
     },
     print: (value) => value.join(","),
   };
 }
 
-// Digits and dots alone must be an IPv4 address: 127.0.0.256 is not a hostname.
+// A text of digits and dots must be an IPv4 address: 127.0.0.256 is not a hostname.
 function isHostName(value: string): boolean {
   return /^[\d.]+$/.test(value) ? isIP(value) === 4 : HOST_NAME.test(value);
 }

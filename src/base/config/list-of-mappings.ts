@@ -1,7 +1,7 @@
 // A setting that is a list of mappings, each with its own ID: YAML in the settings file, JSON elsewhere.
 import type { Kind } from "./kinds.ts";
 
-const listIn = (text: string): unknown => {
+const parseList = (text: string): unknown => {
   if (text.trim() === "") return [];
   try {
     return JSON.parse(text);
@@ -10,30 +10,30 @@ const listIn = (text: string): unknown => {
   }
 };
 
-/** `members` lists the required members of each mapping; `mistakeIn` returns what is wrong with one, without its values. */
+/** `members` lists the required members of each mapping; `findMistake` describes what is wrong with a mapping, without its values. */
 export const listOfMappings = <T extends { readonly id: string }>(
   members: string,
-  mistakeIn: (entry: unknown) => string | undefined,
+  findMistake: (entry: unknown) => string | undefined,
 ): Kind<readonly T[]> => {
   const findListMistake = (list: unknown): string | undefined => {
     if (!Array.isArray(list)) return "it is not a list";
     for (const [i, entry] of list.entries()) {
-      const mistake = mistakeIn(entry);
+      const mistake = findMistake(entry);
       if (mistake !== undefined) return `entry ${i + 1} ${mistake}`;
     }
     const ids = list.map(({ id }: T) => id);
-    const twice = ids.find((id, i) => ids.indexOf(id) < i);
-    return twice === undefined ? undefined : `two entries have the id ${twice}`;
+    const duplicate = ids.find((id, i) => ids.indexOf(id) < i);
+    return duplicate === undefined ? undefined : `two entries have the id ${duplicate}`;
   };
   return {
     accepts: `a list of providers (in the settings file a YAML list, elsewhere JSON), each with ${members}`,
     placeholder: "JSON",
     structured: true,
     parse(text) {
-      const list = listIn(text);
+      const list = parseList(text);
       return findListMistake(list) === undefined ? (list as T[]) : undefined;
     },
-    mistake: (text) => findListMistake(listIn(text)),
+    mistake: (text) => findListMistake(parseList(text)),
     print: (value) => (value.length === 0 ? "" : JSON.stringify(value)),
   };
 };

@@ -33,12 +33,12 @@ const parse = (text: string): LogLevels | undefined => {
   const areas: Record<string, Level> = {};
   let level: Level | undefined;
   for (const [name = "", value, ...more] of parts) {
-    const message = parseLevel((value ?? name).trim());
-    if (message === undefined || more.length > 0) return undefined;
+    const parsed = parseLevel((value ?? name).trim());
+    if (parsed === undefined || more.length > 0) return undefined;
     if (value === undefined) {
       if (level !== undefined) return undefined;
-      level = message;
-    } else if (AREAS.includes(name.trim())) areas[name.trim()] = message;
+      level = parsed;
+    } else if (AREAS.includes(name.trim())) areas[name.trim()] = parsed;
     else return undefined;
   }
   return { level: level ?? "info", areas };
@@ -48,7 +48,8 @@ export const logLevels: Kind<LogLevels> = {
   accepts: `one of ${LEVELS.join(", ")}, optionally with levels for areas, such as warn,http=debug,trace=debug`,
   placeholder: LEVELS.join("|"),
   parse,
-  print: ({ level, areas }) => [level, ...Object.entries(areas).map(([area, own]) => `${area}=${own}`)].join(","),
+  print: ({ level, areas }) =>
+    [level, ...Object.entries(areas).map(([area, areaLevel]) => `${area}=${areaLevel}`)].join(","),
   mistake(text) {
     const names = text
       .split(",")

@@ -3,7 +3,7 @@ import { choice } from "./kinds.ts";
 import { logLevels } from "./log-levels.ts";
 import { setting } from "./setting.ts";
 
-/** `help` describes what the level of this program is useful for. */
+/** `help` describes the setting log_level of the program. */
 export const logSettings = (help: string) => ({
   log_level: setting(logLevels, { level: "info", areas: {} }, { group: "Logs", help }),
   log_format: setting(choice("auto", "text", "json"), "auto", {

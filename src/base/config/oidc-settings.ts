@@ -36,7 +36,16 @@ export type OidcSetting = {
 const TEXTS = ["client_secret", "display_name", "icon", "username_claim", "groups_claim"] as const;
 const LISTS = ["scopes", "email_domains"] as const;
 const FLAGS = ["sign_up", "link_accounts", "trust_unverified_email", "sign_out_at_provider"] as const;
-const KNOWN = new Set<string>(["id", "issuer", "client_id", "roles", "organizations", ...TEXTS, ...LISTS, ...FLAGS]);
+const KNOWN_KEYS = new Set<string>([
+  "id",
+  "issuer",
+  "client_id",
+  "roles",
+  "organizations",
+  ...TEXTS,
+  ...LISTS,
+  ...FLAGS,
+]);
 
 const SITE_ROLES = ["owner", "auditor", "template-admin", "user-admin"];
 const ORGANIZATION_ROLES = [
@@ -48,21 +57,21 @@ const isText = (value: unknown): value is string => typeof value === "string" &&
 const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
 const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-const hasOnlyKeys = (known: readonly string[], value: unknown): boolean =>
-  Array.isArray(value) && value.every((role) => known.includes(role));
+const hasOnlyRoles = (roles: readonly string[], value: unknown): boolean =>
+  Array.isArray(value) && value.every((role) => roles.includes(role));
 
-/** Plain HTTP is allowed only on this machine, because anyone in between could sign in as anyone. */
+/** Plain HTTP is allowed only on this machine, because anyone on the network path could sign in as any user. */
 const isIssuer = (value: unknown): boolean => {
   if (!isText(value) || !URL.canParse(value)) return false;
   const { protocol, hostname, username, search, hash } = new URL(value);
-  const isHere = hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
-  return (protocol === "https:" || (protocol === "http:" && isHere)) && username + search + hash === "";
+  const isThisMachine = hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
+  return (protocol === "https:" || (protocol === "http:" && isThisMachine)) && username + search + hash === "";
 };
 
 /** Returns what is wrong with an entry. Never includes values, because one of them is a secret. */
 const findMistake = (one: unknown): string | undefined => {
   if (!isMapping(one)) return "must be a mapping";
-  const unknown = Object.keys(one).find((key) => !KNOWN.has(key));
+  const unknown = Object.keys(one).find((key) => !KNOWN_KEYS.has(key));
   if (unknown !== undefined) return `has no key ${unknown}`;
   if (!isText(one.id) || !/^[a-z0-9][a-z0-9-]{0,31}$/.test(one.id)) return "needs an id of a-z, 0-9 and -";
   if (!isIssuer(one.issuer)) return "needs an issuer: an https URL, or http on this machine";
@@ -80,16 +89,17 @@ const findMistake = (one: unknown): string | undefined => {
 
 const findMappingMistake = ({ roles, organizations }: Record<string, unknown>): string | undefined => {
   if (roles !== undefined) {
-    const fits = isMapping(roles) && Object.values(roles).every((list) => hasOnlyKeys(SITE_ROLES, list));
-    if (!fits) return `roles must map groups to lists of ${SITE_ROLES.join(", ")}`;
+    const isValid = isMapping(roles) && Object.values(roles).every((list) => hasOnlyRoles(SITE_ROLES, list));
+    if (!isValid) return `roles must map groups to lists of ${SITE_ROLES.join(", ")}`;
   }
   if (organizations === undefined) return undefined;
-  const fits =
+  const isValid =
     isMapping(organizations) &&
     Object.values(organizations).every(
-      (by) => isMapping(by) && Object.values(by).every((list) => hasOnlyKeys(ORGANIZATION_ROLES, list)),
+      (rolesByGroup) =>
+        isMapping(rolesByGroup) && Object.values(rolesByGroup).every((list) => hasOnlyRoles(ORGANIZATION_ROLES, list)),
     );
-  return fits
+  return isValid
     ? undefined
     : `organizations must map groups to organizations to lists of ${ORGANIZATION_ROLES.join(", ")}`;
 };

@@ -24,7 +24,7 @@ export interface ReadResult {
 
 /** `--key value`, `--key=value`, and for switches `--key` alone. */
 export const readFlags = (table: SettingsTable, argv: readonly string[]): ReadResult => {
-  const reading: ReadResult = { given: [], problems: [] };
+  const result: ReadResult = { given: [], problems: [] };
   const keys = new Map(Object.keys(table).map((key) => [toFlag(key).slice(2), key]));
   const options = Object.fromEntries(
     [...keys].map(([name, key]) => [name, { type: table[key]?.kind.bare ? "boolean" : "string" } as const]),
@@ -36,53 +36,53 @@ export const readFlags = (table: SettingsTable, argv: readonly string[]): ReadRe
   for (const token of tokens) {
     if (token.kind === "positional") {
       if (token.index === afterUnknown) continue;
-      reading.problems.push({ name: token.value, from: source, detail: "unexpected argument" });
+      result.problems.push({ name: token.value, from: source, detail: "unexpected argument" });
     } else if (token.kind === "option") {
       const key = keys.get(token.name);
       if (key === undefined) {
         const hint = suggestSetting(token.rawName, [...keys.values()], toFlag);
-        reading.problems.push({ name: token.rawName, from: source, detail: `unknown setting.${hint}` });
+        result.problems.push({ name: token.rawName, from: source, detail: `unknown setting.${hint}` });
         afterUnknown = token.inlineValue === undefined ? token.index + 1 : -1;
         continue;
       }
       const text = token.value ?? (table[key]?.kind.bare ? "true" : undefined);
       // In `--address --data-dir x`, the value is missing; it is not "--data-dir".
-      const forgotten = token.inlineValue === false && text?.startsWith("--");
-      reading.given.push({ key, name: token.rawName, from: "flag", source, text: forgotten ? undefined : text });
+      const isValueMissing = token.inlineValue === false && text?.startsWith("--");
+      result.given.push({ key, name: token.rawName, from: "flag", source, text: isValueMissing ? undefined : text });
     }
   }
-  return reading;
+  return result;
 };
 
-/** Reads variables with the prefix. An empty one is treated as not set. `known` are names that belong to other programs. */
+/** Reads variables with the prefix. An empty variable is treated as not set. `otherVariables` belong to other programs. */
 export const readEnv = (
   table: SettingsTable,
   env: Readonly<Record<string, string | undefined>>,
   prefix: string,
-  known: readonly string[],
+  otherVariables: readonly string[],
 ): ReadResult => {
-  const reading: ReadResult = { given: [], problems: [] };
+  const result: ReadResult = { given: [], problems: [] };
   const keys = new Map(Object.keys(table).map((key) => [toVariableName(key, prefix), key]));
   const source = "environment";
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith(prefix) || !text) continue;
     const key = keys.get(name);
-    if (key !== undefined) reading.given.push({ key, name, from: "env", source, text });
-    else if (!known.includes(name)) {
+    if (key !== undefined) result.given.push({ key, name, from: "env", source, text });
+    else if (!otherVariables.includes(name)) {
       const detail = `unknown setting.${suggestSetting(name, [...keys.values()], (key) => toVariableName(key, prefix))}`;
-      reading.problems.push({ name, from: source, detail });
+      result.problems.push({ name, from: source, detail });
     }
   }
-  return reading;
+  return result;
 };
 
-/** Reads variables of other programs, such as DOCKER_HOST, for settings that are set nowhere else, including the settings file. */
+/** Reads variables of other programs, such as DOCKER_HOST, for settings that `results` do not contain. */
 export const readOtherVariables = (
   table: SettingsTable,
   env: Readonly<Record<string, string | undefined>>,
-  before: readonly ReadResult[],
+  results: readonly ReadResult[],
 ): ReadResult => {
-  const isGiven = (key: string): boolean => before.some(({ given }) => given.some((one) => one.key === key));
+  const isGiven = (key: string): boolean => results.some(({ given }) => given.some((one) => one.key === key));
   const given = Object.entries(table).flatMap(([key, { otherVariable: name }]): RawSetting[] => {
     const text = name === undefined || isGiven(key) ? undefined : env[name];
     return name && text ? [{ key, name, from: "env", source: "environment", text }] : [];
@@ -92,7 +92,7 @@ export const readOtherVariables = (
 
 /** Reads a YAML mapping of keys to scalars or lists of scalars. */
 export const readSettingsFile = (table: SettingsTable, source: string, content: string): ReadResult => {
-  const reading: ReadResult = { given: [], problems: [] };
+  const result: ReadResult = { given: [], problems: [] };
   const keys = Object.keys(table).filter((key) => table[key]?.file !== false);
   let parsed: unknown;
   try {
@@ -106,7 +106,7 @@ export const readSettingsFile = (table: SettingsTable, source: string, content: 
     return { given: [], problems: [{ name: "config", from: source, detail }] };
   }
   for (const name of findDuplicateKeys(content)) {
-    reading.problems.push({ name, from: source, detail: "is set more than once in the file" });
+    result.problems.push({ name, from: source, detail: "is set more than once in the file" });
   }
   for (const [name, value] of Object.entries(parsed)) {
     if (keys.includes(name)) {
@@ -115,13 +115,13 @@ export const readSettingsFile = (table: SettingsTable, source: string, content: 
         kind?.structured && typeof value === "object"
           ? JSON.stringify(value)
           : toScalarText(value, kind?.list === true);
-      reading.given.push({ key: name, name, from: "file", source, text });
+      result.given.push({ key: name, name, from: "file", source, text });
     } else {
       const advice = name in table ? " It can only be a flag or an environment variable." : suggestSetting(name, keys);
-      reading.problems.push({ name, from: source, detail: `unknown setting.${advice}` });
+      result.problems.push({ name, from: source, detail: `unknown setting.${advice}` });
     }
   }
-  return reading;
+  return result;
 };
 
 /** Returns keys that start more than one line; the parser would silently use the last one. */

@@ -30,24 +30,24 @@ export interface Rules<T extends SettingsTable> {
   /** Variables with the prefix that belong to other tables and are not reported as mistakes. */
   otherVariables: readonly string[];
   /** Checks constraints between several values. */
-  together?(config: Values<T>): Problem[];
+  checkTogether?(config: Values<T>): Problem[];
 }
 
 /** Loads a table. Throws UsageError that names every invalid setting, its source and its accepted format. */
 export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: Input): LoadedSettings<T> => {
   const { table } = rules;
-  const readable = withSecretFiles(table);
-  const named = [readFlags(readable, input.argv), readEnv(readable, input.env, rules.prefix, rules.otherVariables)];
-  named.push(readFileNamedBy(readable, named, input));
-  named.push(readOtherVariables(readable, input.env, named));
-  const readings = named.map((reading) => readSecretFiles(table, reading, (path) => input.readFile(path)));
+  const withFiles = withSecretFiles(table);
+  const results = [readFlags(withFiles, input.argv), readEnv(withFiles, input.env, rules.prefix, rules.otherVariables)];
+  results.push(readConfigFile(withFiles, results, input));
+  results.push(readOtherVariables(withFiles, input.env, results));
+  const readings = results.map((reading) => readSecretFiles(table, reading, (path) => input.readFile(path)));
   const problems = readings.flatMap((reading) => reading.problems);
   const values: Record<string, unknown> = {};
   const sources: Record<string, Source> = {};
   for (const [key, one] of Object.entries(table)) {
     values[key] = one.default;
     sources[key] = { from: "default", name: "default" };
-    // Lowest precedence first; every value is validated, even if a stronger source overrides it.
+    // Lowest precedence first; every value is validated, even if a source with higher precedence overrides it.
     for (const reading of readings.toReversed()) {
       for (const given of reading.given.filter((candidate) => candidate.key === key)) {
         const value = given.text === undefined ? undefined : one.kind.parse(given.text);
@@ -59,30 +59,33 @@ export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: In
   }
   // Every key of the table now has a parsed value or its default.
   const loaded = { config: values as Values<T>, sources: sources as LoadedSettings<T>["sources"] };
-  if (problems.length === 0) problems.push(...(rules.together?.(loaded.config) ?? []));
+  if (problems.length === 0) problems.push(...(rules.checkTogether?.(loaded.config) ?? []));
   if (problems.length > 0) throw new UsageError(problems);
   return loaded;
 };
 
-function readFileNamedBy(table: SettingsTable, readings: readonly ReadResult[], input: Input): ReadResult {
-  const none: ReadResult = { given: [], problems: [] };
-  if (table.config === undefined) return none;
-  const named = readings.map((reading) => reading.given.findLast((given) => given.key === "config")).find(Boolean);
-  if (named?.text === undefined) return none;
+function readConfigFile(table: SettingsTable, readings: readonly ReadResult[], input: Input): ReadResult {
+  const empty: ReadResult = { given: [], problems: [] };
+  if (table.config === undefined) return empty;
+  const configFile = readings.map((reading) => reading.given.findLast((given) => given.key === "config")).find(Boolean);
+  if (configFile?.text === undefined) return empty;
   try {
-    return readSettingsFile(table, named.text, input.readFile(named.text));
+    return readSettingsFile(table, configFile.text, input.readFile(configFile.text));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { given: [], problems: [{ name: named.name, from: named.source, detail: `cannot be read: ${reason}` }] };
+    return {
+      given: [],
+      problems: [{ name: configFile.name, from: configFile.source, detail: `cannot be read: ${reason}` }],
+    };
   }
 }
 
 function describeMalformed(given: RawSetting, one: Setting<unknown>): Problem {
   const mistake = given.text === undefined ? undefined : one.kind.mistake?.(given.text);
-  const wrote = one.secret || given.text === undefined ? "" : `, got ${JSON.stringify(given.text)}`;
+  const givenText = one.secret || given.text === undefined ? "" : `, got ${JSON.stringify(given.text)}`;
   return {
     name: given.name,
     from: given.source,
-    detail: `expected ${one.kind.accepts}${wrote}${mistake ? `; ${mistake}` : ""}. Default: ${formatDefault(one)}.`,
+    detail: `expected ${one.kind.accepts}${givenText}${mistake ? `; ${mistake}` : ""}. Default: ${formatDefault(one)}.`,
   };
 }

@@ -47,32 +47,32 @@ export const readSecretFiles = (
   { given, problems }: ReadResult,
   readFile: (path: string) => string,
 ): ReadResult => {
-  const owners = new Map(listSecretKeys(table).map((key) => [toFileKey(key), key]));
-  const found: ReadResult = { given: [], problems: [...problems] };
+  const keysByFileKey = new Map(listSecretKeys(table).map((key) => [toFileKey(key), key]));
+  const result: ReadResult = { given: [], problems: [...problems] };
   for (const one of given) {
-    const key = owners.get(one.key);
-    if (key === undefined) found.given.push(one);
+    const key = keysByFileKey.get(one.key);
+    if (key === undefined) result.given.push(one);
     else {
       const other = given.find((candidate) => candidate.key === key);
-      if (other) found.problems.push({ ...toProblemSource(one), detail: `${other.name} is also set; set only one` });
-      else read(one, key, readFile, found);
+      if (other) result.problems.push({ ...toProblemSource(one), detail: `${other.name} is also set; set only one` });
+      else readSecretFile(one, key, readFile, result);
     }
   }
-  return found;
+  return result;
 };
 
 const toProblemSource = ({ name, source }: RawSetting): Pick<Problem, "name" | "from"> => ({ name, from: source });
 
-const read = (one: RawSetting, key: string, readFile: (path: string) => string, found: ReadResult): void => {
+const readSecretFile = (one: RawSetting, key: string, readFile: (path: string) => string, result: ReadResult): void => {
   const file = one.text === undefined ? undefined : path.parse(one.text);
   if (file === undefined) {
-    found.problems.push({ ...toProblemSource(one), detail: `expected ${path.accepts}` });
+    result.problems.push({ ...toProblemSource(one), detail: `expected ${path.accepts}` });
     return;
   }
   try {
-    found.given.push({ ...one, key, text: readFile(file).replace(/\r?\n$/, "") });
+    result.given.push({ ...one, key, text: readFile(file).replace(/\r?\n$/, "") });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    found.problems.push({ ...toProblemSource(one), detail: `cannot be read: ${reason}` });
+    result.problems.push({ ...toProblemSource(one), detail: `cannot be read: ${reason}` });
   }
 };

@@ -1,6 +1,6 @@
 // "Did you mean ...?" for misspelled settings, commands and names.
 
-/** Names that people try, by the setting they mean. */
+/** Wrong names that people try, by the setting that they mean. */
 const SETTING_ALIASES: Readonly<Record<string, readonly string[]>> = {
   address: "port host listen bind addr http_address http_port listen_address bind_address".split(" "),
   access_url: "url public_url base_url external_url".split(" "),
@@ -16,7 +16,7 @@ const SETTING_ALIASES: Readonly<Record<string, readonly string[]>> = {
 export const findNearest = (name: string, known: readonly string[]): string | undefined => {
   const ranked = known.map((one) => ({ one, distance: computeEditDistance(name.toLowerCase(), one.toLowerCase()) }));
   const best = ranked
-    .filter(({ one, distance }) => distance <= Math.ceil(name.length / 3) && hasLikeWords(name, one))
+    .filter(({ one, distance }) => distance <= Math.ceil(name.length / 3) && hasSimilarWords(name, one))
     .sort((a, b) => a.distance - b.distance)[0];
   return best?.one;
 };
@@ -41,10 +41,10 @@ export const suggestSetting = (
 };
 
 /** Names with the same number of words match only if each pair of words is similar: `http_address` is not a misspelled `node_address`. */
-const hasLikeWords = (a: string, b: string): boolean => {
-  const [left, right] = [a, b].map((name) => name.toLowerCase().split(/[-_ .]+/));
-  if (!left || !right || left.length !== right.length || left.length === 1) return true;
-  return left.every((word, at) => computeEditDistance(word, right[at] ?? "") <= Math.ceil(word.length / 2));
+const hasSimilarWords = (a: string, b: string): boolean => {
+  const [wordsA, wordsB] = [a, b].map((name) => name.toLowerCase().split(/[-_ .]+/));
+  if (!wordsA || !wordsB || wordsA.length !== wordsB.length || wordsA.length === 1) return true;
+  return wordsA.every((word, i) => computeEditDistance(word, wordsB[i] ?? "") <= Math.ceil(word.length / 2));
 };
 
 /** Returns how many letters must be changed, added or removed to turn one name into the other. */

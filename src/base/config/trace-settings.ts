@@ -24,9 +24,9 @@ const headerPairs: Kind<Readonly<Record<string, string>>> = {
   parse(value) {
     const headers: Record<string, string> = {};
     for (const pair of value.split(",")) {
-      const at = pair.indexOf("=");
-      const name = pair.slice(0, at).trim();
-      const decoded = at < 1 ? undefined : decode(pair.slice(at + 1).trim());
+      const index = pair.indexOf("=");
+      const name = pair.slice(0, index).trim();
+      const decoded = index < 1 ? undefined : decode(pair.slice(index + 1).trim());
       if (decoded === undefined || !HEADER_NAME.test(name) || !HEADER_VALUE.test(decoded)) return undefined;
       headers[name] = decoded;
     }

@@ -1,5 +1,5 @@
-// Bounds the answers that a library reads itself: it cannot be given another parser, so its `fetch` fails before the library parses anything.
-// A body is checked as a whole, an event stream event by event.
+// Limits the answers that a library reads and parses itself. The library accepts no other parser, so its `fetch` fails before the library can
+// parse an expensive answer. A body is checked as a whole, an event stream event by event.
 
 import type { Clock } from "../clock.ts";
 import { restAfter } from "../retry.ts";
@@ -8,7 +8,7 @@ import { type JsonLimits, tooCostly } from "./cost.ts";
 import { EventCost } from "./event-cost.ts";
 import { JsonProblem, readBytes } from "./read.ts";
 
-/** `maxBytes`: of a body, or of one event. `fail` makes the error from the end of the sentence "The answer ...". */
+/** `maxBytes`: of a body, or of one event of a stream. `fail` creates an error from the end of the sentence "The answer ...". */
 export type AnswerLimits = JsonLimits & {
   readonly maxBytes: number;
   readonly fail: (problem: string) => Error;
@@ -19,10 +19,10 @@ export type AnswerLimits = JsonLimits & {
 export const isEventStream = ({ headers }: Response): boolean =>
   /^\s*text\/event-stream\b/i.test(headers.get("content-type") ?? "");
 
-/** Returns the answer with a body that fails before anything in it is expensive to parse. */
+/** Returns the answer with a body that fails if it is expensive to parse. */
 export const counted = (clock: Clock, response: Response, limits: AnswerLimits): Response =>
   response.body && isEventStream(response)
-    ? withBody(response, response.body.pipeThrough(events(clock, limits)))
+    ? replaceBody(response, response.body.pipeThrough(checkEvents(clock, limits)))
     : countedWhole(response, limits);
 
 /** Like `counted`, for an answer that is not an event stream. */
@@ -38,13 +38,13 @@ export const countedWhole = (response: Response, { maxBytes, fail, reserve, ...l
     if (bytes.byteLength > 0) controller.enqueue(bytes);
     controller.close();
   };
-  return withBody(
+  return replaceBody(
     response,
     new ReadableStream({ pull: read, cancel: (reason) => body.cancel(reason) }, { highWaterMark: 0 }),
   );
 };
 
-const withBody = ({ status, statusText, headers }: Response, body: ReadableStream<Uint8Array>): Response =>
+const replaceBody = ({ status, statusText, headers }: Response, body: ReadableStream<Uint8Array>): Response =>
   new Response(body, { status, statusText, headers });
 
 const TOO_SLOW = "arrives too slowly.";
@@ -62,12 +62,12 @@ const waitForMemory = (reserve: ReserveMemory, fail: AnswerLimits["fail"]): Tran
   });
 };
 
-const events = (clock: Clock, limits: AnswerLimits): TransformStream<Uint8Array, Uint8Array> => {
+const checkEvents = (clock: Clock, limits: AnswerLimits): TransformStream<Uint8Array, Uint8Array> => {
   const cost = new EventCost(limits);
   let markRead: (() => void) | undefined;
   return new TransformStream({
     async transform(bytes, controller) {
-      const began = clock.monotonic();
+      const startedAt = clock.monotonic();
       const problem = cost.count(bytes);
       if (problem !== undefined) throw limits.fail(problem);
       if (cost.largest > LARGE_ANSWER_BYTES)
@@ -77,8 +77,8 @@ const events = (clock: Clock, limits: AnswerLimits): TransformStream<Uint8Array,
         markRead?.();
         markRead = undefined;
       }
-      // One piece may contain hundreds of events, so other work runs in between.
-      await restAfter(clock, began);
+      // One piece may contain hundreds of checkEvents, so other work runs in between.
+      await restAfter(clock, startedAt);
     },
   });
 };

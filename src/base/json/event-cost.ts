@@ -1,18 +1,18 @@
-// Counts the values of each event of an event stream, on its bytes. The parser behind it joins the data lines of an event, so all lines of an
-// event count together.
+// Counts the values in the bytes of each event of an event stream. The parser that reads the stream joins the data lines of an event, so all
+// lines of an event count together.
 import { JsonCost, type JsonLimits } from "./cost.ts";
 
 const NEWLINE = 10;
-const RETURN = 13;
+const CARRIAGE_RETURN = 13;
 
 export class EventCost {
   readonly #cost: JsonCost;
   readonly #maxBytes: number;
   #bytes = 0;
   #largest = 0;
-  /** The last byte, for lines that end with two. */
-  #before = NEWLINE;
-  /** Nothing has come since the last end of a line. */
+  /** The previous byte, for lines that end with two bytes. */
+  #lastByte = NEWLINE;
+  /** No byte has followed the last line end. */
   #isLineEmpty = true;
 
   /** `maxBytes`: of one event. */
@@ -26,16 +26,16 @@ export class EventCost {
     return this.#bytes;
   }
 
-  /** Bytes of the largest event of which the last piece contained a part; it may have ended in it. */
+  /** Bytes of the largest event with a part in the last piece; the event may have ended there. */
   get largest(): number {
     return this.#largest;
   }
 
-  /** Takes the next bytes. Returns the problem as the end of "The answer ..."; undefined if none. */
+  /** Counts the next bytes. Returns the problem as the end of "The answer ..."; undefined if none. */
   count(piece: Uint8Array): string | undefined {
     this.#largest = this.#bytes;
     for (let from = 0; from < piece.length; ) {
-      const to = endOfLine(piece, from);
+      const to = findLineEnd(piece, from);
       if (to > from) {
         this.#isLineEmpty = false;
         this.#bytes += to - from;
@@ -43,7 +43,7 @@ export class EventCost {
         if (this.#bytes > this.#maxBytes) return `has an event with more than ${this.#maxBytes} bytes.`;
         const problem = this.#cost.count(piece.subarray(from, to));
         if (problem !== undefined) return problem;
-        this.#before = piece[to - 1] as number;
+        this.#lastByte = piece[to - 1] as number;
       }
       if (to < piece.length) this.#endLine(piece[to] as number);
       from = to + 1;
@@ -52,8 +52,8 @@ export class EventCost {
   }
 
   #endLine(byte: number): void {
-    const isSecondHalf = byte === NEWLINE && this.#before === RETURN;
-    this.#before = byte;
+    const isSecondHalf = byte === NEWLINE && this.#lastByte === CARRIAGE_RETURN;
+    this.#lastByte = byte;
     if (isSecondHalf) return;
     // A string can't contain the end of a line, so a quote in one line hides nothing in the next.
     if (this.#isLineEmpty) {
@@ -64,7 +64,7 @@ export class EventCost {
   }
 }
 
-const endOfLine = (piece: Uint8Array, from: number): number => {
-  for (let at = from; at < piece.length; at++) if (piece[at] === NEWLINE || piece[at] === RETURN) return at;
+const findLineEnd = (piece: Uint8Array, from: number): number => {
+  for (let at = from; at < piece.length; at++) if (piece[at] === NEWLINE || piece[at] === CARRIAGE_RETURN) return at;
   return piece.length;
 };

@@ -1,5 +1,5 @@
-// Parses JSON that comes from outside: answers of services, messages of workers and agents, texts of people. Its bytes are bounded while they
-// are read, and its values are counted before it is parsed (rule HT-48). `JSON.parse` is only for text that this server has written itself.
+// Parses JSON from outside: answers of services, messages of workers and agents, texts of people. The bytes are limited while they are read,
+// and the values are counted before they are parsed (rule HT-48). `JSON.parse` is only for text that this server has written itself.
 export type { JsonLimits } from "./cost.ts";
 
 import { CHEAP_BYTES, type JsonLimits, tooCostly } from "./cost.ts";
@@ -52,15 +52,15 @@ export const readBytes = async ({ body }: Body, maxBytes: number): Promise<Uint8
     pieces.push(piece);
   }
   const all = new Uint8Array(size);
-  let at = 0;
+  let offset = 0;
   for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.byteLength;
+    all.set(piece, offset);
+    offset += piece.byteLength;
   }
   return all;
 };
 
-/** Returns the first bytes of a body as text, and cancels the rest. For messages of errors. */
+/** Returns the first bytes of a body as text, and cancels the body. For error messages. */
 export const readStart = async ({ body }: Body, maxBytes: number): Promise<string> => {
   const pieces: Uint8Array[] = [];
   let size = 0;

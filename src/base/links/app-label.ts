@@ -1,6 +1,6 @@
 // Builds and parses the name of an app or port in the first label of its host (rule AX-1). Pure.
 
-/** The parts of a host or path; none of them need exist. */
+/** The parts of a host or path. The named app, agent, workspace and user may not exist. */
 export type AppName = {
   /** The slug of an app, or a port as digits; a trailing `s` means https. */
   readonly app: string;

@@ -6,7 +6,7 @@ export const KEY_PLACEHOLDER = "$SESSION_TOKEN";
 
 type ExternalApp = { readonly external: boolean; readonly url: string };
 
-/** Returns whether an app's link has a placeholder for a key. Links to web pages never get one. */
+/** Returns whether an app's link has a placeholder for a key. Links to web pages never get a key. */
 export const hasKeyPlaceholder = ({ external, url }: ExternalApp): boolean =>
   external && url.includes(KEY_PLACEHOLDER) && !/^https?:/i.test(url);
 
@@ -28,9 +28,9 @@ export const toConsentPath = (names: { workspace_id: string; agent: string; app:
 
 /** The target of a link. */
 export type LinkTarget = {
-  /** Decides which program opens it, such as `vscode`. */
+  /** Decides which program opens the link, such as `vscode`. */
   readonly scheme: string;
-  /** The part of the program that receives it, such as an extension; empty if the link names none. */
+  /** The part of the program that receives the link, such as an extension; empty if the link names none. */
   readonly authority: string;
   /** Every host in the link, as its host or in a parameter, except the authority. */
   readonly hosts: readonly string[];

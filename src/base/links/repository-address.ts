@@ -11,7 +11,7 @@ export type RepositoryAddress = {
   readonly pull_request?: number;
   /** A folder in the repository. */
   readonly path?: string;
-  /** A branch, possibly followed by a folder: `feature/x/docs`. Only the host can tell them apart. Used instead of `branch` and `path`. */
+  /** A branch, possibly followed by a folder: `feature/x/docs`. Only the host knows where the branch ends. Used instead of `branch` and `path`. */
   readonly branch_and_path?: string;
 };
 
@@ -39,10 +39,10 @@ export const parseRepositoryAddress = (text: string): RepositoryAddress | undefi
   if (url.protocol === "ssh:" || url.protocol === "git:")
     return toRepositoryAddress(`https://${url.hostname}`, parts, {});
   if (url.protocol !== "https:" && url.protocol !== "http:") return undefined;
-  return linkOn(url, parts);
+  return parseWebLink(url, parts);
 };
 
-/** The error for a link with a password or token, which would be stored and shown to others with access to the workspace. */
+/** The error for a link with a password or token, which would be stored and target to others with access to the workspace. */
 export const CREDENTIALS_PROBLEM =
   "must not hold a password or token: link your account at the host, or create a deploy key for the repository";
 
@@ -60,7 +60,7 @@ export const hasCredentials = (link: string): boolean => {
 
 type PageTarget = Pick<RepositoryAddress, "branch" | "commit" | "pull_request" | "path" | "branch_and_path">;
 
-/** Returns the decoded parts of a path; undefined if it leaves its root or cannot be decoded. */
+/** Returns the decoded parts of a path; undefined if the path has `.` or `..` parts or cannot be decoded. */
 const splitPath = (path: string): string[] | undefined => {
   try {
     const parts = path.split("/").filter((part) => part !== "");
@@ -74,19 +74,20 @@ const splitPath = (path: string): string[] | undefined => {
   }
 };
 
-const linkOn = (url: URL, parts: readonly string[]): RepositoryAddress | undefined => {
+const parseWebLink = (url: URL, parts: readonly string[]): RepositoryAddress | undefined => {
   const { origin } = url;
-  const server = parseBitbucketServer(url, parts);
-  if (server) return server;
+  const bitbucket = parseBitbucketServer(url, parts);
+  if (bitbucket) return bitbucket;
   // GitLab: a project's path has one part for each nested group, and ends at "-".
   const dash = parts.indexOf("-");
   if (dash >= 2) return toRepositoryAddress(origin, parts.slice(0, dash), parsePage(parts.slice(dash + 1), undefined));
   const [, , page] = parts;
   if (page !== undefined && !parts.some((part) => part.endsWith(".git"))) {
-    const shown = parsePage(parts.slice(2), url.hostname);
-    // A page without a code reference, such as an issue or a list, of a repository with a two-part path. Otherwise it may be a GitLab
-    // project in nested groups.
-    if (Object.keys(shown).length > 0 || PAGES.has(page)) return toRepositoryAddress(origin, parts.slice(0, 2), shown);
+    const target = parsePage(parts.slice(2), url.hostname);
+    // A known page without a code reference, such as an issue or a list, also belongs to a repository with a two-part path. Any other link may
+    // be a GitLab project in nested groups.
+    if (Object.keys(target).length > 0 || PAGES.has(page))
+      return toRepositoryAddress(origin, parts.slice(0, 2), target);
   }
   return toRepositoryAddress(origin, parts, {});
 };
@@ -146,33 +147,34 @@ const parseBitbucketServer = (
   { origin, searchParams }: URL,
   parts: readonly string[],
 ): RepositoryAddress | undefined => {
-  const at = parts.indexOf("repos");
-  const [kind, key] = [parts[at - 2], parts[at - 1]];
-  const name = parts[at + 1];
-  if (at < 2 || (kind !== "projects" && kind !== "users") || key === undefined || name === undefined) return undefined;
-  const [page, first = "", ...rest] = parts.slice(at + 2);
+  const index = parts.indexOf("repos");
+  const [kind, key] = [parts[index - 2], parts[index - 1]];
+  const name = parts[index + 1];
+  if (index < 2 || (kind !== "projects" && kind !== "users") || key === undefined || name === undefined)
+    return undefined;
+  const [page, first = "", ...rest] = parts.slice(index + 2);
   const branch = searchParams.get("at")?.replace(/^refs\/(?:heads|tags)\//, "");
   const path = page === "browse" ? [first, ...rest].filter(Boolean).join("/") : "";
-  const shown: PageTarget =
+  const target: PageTarget =
     page === "pull-requests" && DIGITS.test(first)
       ? { pull_request: Number(first) }
       : { ...(branch ? { branch } : {}), ...(path ? { path } : {}) };
   const owner = kind === "users" ? `~${key}` : key.toLowerCase();
-  return toRepositoryAddress(origin, [...parts.slice(0, at - 2), "scm", owner, `${name}.git`], shown);
+  return toRepositoryAddress(origin, [...parts.slice(0, index - 2), "scm", owner, `${name}.git`], target);
 };
 
 const toRepositoryAddress = (
   origin: string,
   parts: readonly string[] | undefined,
-  shown: PageTarget,
+  target: PageTarget,
 ): RepositoryAddress | undefined => {
   if (parts === undefined || parts.length < 1 || parts.length > 20 || !parts.every((part) => PART.test(part))) {
     return undefined;
   }
   const name = (parts.at(-1) ?? "").replace(/\.git$/, "");
-  // The host of an ssh link may be one that no web address has.
+  // The host of an ssh link may not be valid in a web address.
   if (name === "" || !URL.canParse(origin)) return undefined;
-  return { url: `${new URL(origin).origin}/${parts.join("/")}`, name, ...shown };
+  return { url: `${new URL(origin).origin}/${parts.join("/")}`, name, ...target };
 };
 
 /** A git ref to try, and the folder that remains. */
@@ -198,15 +200,15 @@ export const listCandidateRefs = (requested: PageTarget): CandidateRef[] => {
   if (branch !== undefined) return toRefs(branch, requested.path);
   if (branch_and_path === undefined) return [{ ref: "HEAD", kind: "default", ...path }];
   const parts = branch_and_path.split("/");
-  const counts = Array.from({ length: Math.min(parts.length, MAX_REF_PARTS) }, (_, at) => at + 1);
+  const counts = Array.from({ length: Math.min(parts.length, MAX_REF_PARTS) }, (_, i) => i + 1);
   return counts.flatMap((count) => toRefs(parts.slice(0, count).join("/"), parts.slice(count).join("/")));
 };
 
 const toRefs = (name: string, path: string | undefined): CandidateRef[] => {
-  const more = path ? { path } : {};
+  const folder = path ? { path } : {};
   return [
-    { ref: `refs/heads/${name}`, kind: "branch", ...more },
-    { ref: `refs/tags/${name}`, kind: "tag", ...more },
+    { ref: `refs/heads/${name}`, kind: "branch", ...folder },
+    { ref: `refs/tags/${name}`, kind: "tag", ...folder },
   ];
 };
 

@@ -1,9 +1,9 @@
 // Limits bodies that arrive in very small pieces: an HTTP chunk of one byte costs the event loop as much as one of 64 KiB. Pieces that arrive while the
-// reader is busy are joined into one. Also detects bodies that hardly arrive at all.
+// reader is busy are joined into one. Also detects bodies that arrive too slowly.
 import type { Clock, Timer } from "../clock.ts";
 import { nextTurn, pause } from "../retry.ts";
 
-/** Pieces of any size that a body may have. */
+/** A body may have this many pieces of any size. */
 const MAX_FREE_PIECES = 1_000;
 const MIN_AVERAGE_BYTES = 64;
 
@@ -25,13 +25,13 @@ const SMALL_BYTES = 512;
 const PAUSE_MS = 20;
 
 /**
- * Yields the same body. Pauses after many small pieces in a row, and yields to other work after larger ones. `ended` is called when the body
+ * Yields the same body. Pauses after many small pieces in a row, and yields to other work after larger ones. `onEnd` is called when the body
  * has ended or its reader has stopped.
  */
 export async function* paceBody(
   clock: Clock,
   body: AsyncIterable<Uint8Array>,
-  ended: () => void = () => {},
+  onEnd: () => void = () => {},
 ): AsyncGenerator<Uint8Array> {
   let pieces = 0;
   let bytes = 0;
@@ -47,24 +47,24 @@ export async function* paceBody(
       bytes = 0;
     }
   } finally {
-    ended();
+    onEnd();
   }
 }
 
 const PROGRESS_INTERVAL_MS = 30_000;
-/** A kilobyte each second. */
+/** A kilobyte per second. */
 const MIN_PROGRESS_BYTES = 30 * 1024;
 
-/** Detects a body whose sender is waited for. Time in which its reader is busy does not count. */
+/** Detects a body whose sender is too slow. Time during which the reader is busy does not count. */
 export class ProgressWatch {
   readonly #clock: Clock;
   readonly #onSlow: () => void;
   #timer: Timer;
   #bytes = 0;
   #waited_ms = 0;
-  #waitsSince: number | undefined;
+  #waitingSince: number | undefined;
 
-  /** `onSlow` is called after each interval that was mostly spent waiting for less than a kilobyte each second. */
+  /** `onSlow` is called after each interval that was mostly spent waiting for less than a kilobyte per second. */
   constructor(clock: Clock, onSlow: () => void) {
     this.#clock = clock;
     this.#onSlow = onSlow;
@@ -73,12 +73,12 @@ export class ProgressWatch {
 
   /** Yields the same body. */
   async *watch(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    this.#waitsSince = this.#clock.monotonic();
+    this.#waitingSince = this.#clock.monotonic();
     for await (const piece of body) {
       this.#endWait();
       this.#bytes += piece.byteLength;
       yield piece;
-      this.#waitsSince = this.#clock.monotonic();
+      this.#waitingSince = this.#clock.monotonic();
     }
     this.stop();
   }
@@ -86,9 +86,9 @@ export class ProgressWatch {
   readonly stop = (): void => this.#timer.cancel();
 
   readonly #check = (): void => {
-    const isWaiting = this.#waitsSince !== undefined;
+    const isWaiting = this.#waitingSince !== undefined;
     this.#endWait();
-    if (isWaiting) this.#waitsSince = this.#clock.monotonic();
+    if (isWaiting) this.#waitingSince = this.#clock.monotonic();
     const isSlow = this.#waited_ms >= PROGRESS_INTERVAL_MS / 2 && this.#bytes < MIN_PROGRESS_BYTES;
     this.#bytes = 0;
     this.#waited_ms = 0;
@@ -97,7 +97,7 @@ export class ProgressWatch {
   };
 
   #endWait(): void {
-    if (this.#waitsSince !== undefined) this.#waited_ms += this.#clock.monotonic() - this.#waitsSince;
-    this.#waitsSince = undefined;
+    if (this.#waitingSince !== undefined) this.#waited_ms += this.#clock.monotonic() - this.#waitingSince;
+    this.#waitingSince = undefined;
   }
 }

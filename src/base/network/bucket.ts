@@ -51,8 +51,8 @@ export class Bucket {
 
   constructor(location: BucketLocation, { clock = systemClock, answer_ms = RESPONSE_TIMEOUT_MS }: Options = {}) {
     const { endpoint, region, bucket, prefix, access_key: accessKeyId, secret_key: secretAccessKey } = location;
-    const at = endpoint === undefined ? {} : { endpoint };
-    this.#client = new Bun.S3Client({ ...at, region, bucket, accessKeyId, secretAccessKey });
+    const custom = endpoint === undefined ? {} : { endpoint };
+    this.#client = new Bun.S3Client({ ...custom, region, bucket, accessKeyId, secretAccessKey });
     this.prefix = prefix;
     this.name = `${bucket} at ${endpoint ?? `Amazon S3 in ${region}`}`;
     this.#clock = clock;
@@ -75,20 +75,20 @@ export class Bucket {
   /** Downloads an object to a new file and verifies its SHA-256. Throws BucketError. */
   async getTo(object: string, path: string, hash: string): Promise<void> {
     await this.#withRetry(async () => {
-      const { response, over, extend } = await this.#open("GET", object, {});
+      const { response, stopTimer, extend } = await this.#open("GET", object, {});
       try {
         const hasher = new Bun.CryptoHasher("sha256");
         await using file = await open(path, "w", 0o600);
         for await (const bytes of response.body ?? []) {
           extend();
           hasher.update(bytes);
-          for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
+          for (let offset = 0; offset < bytes.length; ) offset += (await file.write(bytes, offset)).bytesWritten;
         }
         if (hasher.digest("hex") !== hash) throw new BucketError(this.name, { code: "OtherBytes", isPassing: true });
       } catch (error) {
         throw this.#toBucketError(error);
       } finally {
-        over();
+        stopTimer();
       }
     });
   }
@@ -101,12 +101,12 @@ export class Bucket {
     await this.#withRetry(() => this.#call("PUT", object, { headers, body: bytes, ms }));
   }
 
-  /** Returns the bytes of an object, of which at most `max` are read; undefined if it does not exist. Throws BucketError. */
+  /** Returns the bytes of an object; undefined if it does not exist. Throws BucketError, also for an object with more than `max` bytes. */
   getBytes(object: string, max: number): Promise<Uint8Array | undefined> {
     return this.#withRetry(async () => {
       const opened = await this.#open("GET", object, {}).catch(toUndefinedIfMissing);
       if (!opened) return undefined;
-      const { response, over, extend } = opened;
+      const { response, stopTimer, extend } = opened;
       try {
         const pieces: Uint8Array[] = [];
         let length = 0;
@@ -120,7 +120,7 @@ export class Bucket {
       } catch (error) {
         throw this.#toBucketError(error);
       } finally {
-        over();
+        stopTimer();
       }
     });
   }
@@ -141,11 +141,11 @@ export class Bucket {
 
   /** Bun's client lists objects itself and has no timeout. */
   async #listPage(options: { readonly prefix: string; readonly continuationToken?: string }) {
-    const { promise: late, reject } = Promise.withResolvers<never>();
+    const { promise: timeout, reject } = Promise.withResolvers<never>();
     const onTimeout = (): void => reject(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
     const timer = this.#clock.after(this.#answer_ms, onTimeout);
     try {
-      return await Promise.race([this.#client.list(options), late]);
+      return await Promise.race([this.#client.list(options), timeout]);
     } catch (error) {
       if (error instanceof BucketError) throw error;
       const { code = "" } = error as { code?: string };
@@ -169,13 +169,13 @@ export class Bucket {
   async check(): Promise<void> {
     const object = `${this.prefix}probe-${uuid()}`;
     await this.#withRetry(async () => {
-      const text = "Slipway looks whether it can write here.";
+      const text = "Slipway checks whether it can write here.";
       const body = new Blob([text]).stream();
       await this.#call("PUT", object, { body, headers: { "content-length": String(text.length) } });
-      const { response, over } = await this.#open("GET", object, {});
+      const { response, stopTimer } = await this.#open("GET", object, {});
       const read = await readStart(response, 2 * text.length)
         .catch((error: unknown) => Promise.reject(this.#toBucketError(error)))
-        .finally(over);
+        .finally(stopTimer);
       if (read !== text) throw new BucketError(this.name, { code: "OtherBytes", isPassing: true });
     });
     await this.remove(object);
@@ -196,13 +196,13 @@ export class Bucket {
 
   /** Returns the headers of a response and discards its body. */
   async #call(method: Method, object: string, call: Call = {}): Promise<Headers> {
-    const { response, over } = await this.#open(method, object, call);
+    const { response, stopTimer } = await this.#open(method, object, call);
     await response.body?.cancel();
-    over();
+    stopTimer();
     return response.headers;
   }
 
-  /** Returns a successful response; `over` cancels the timeout, `extend` restarts it. */
+  /** Returns a successful response; `stopTimer` cancels the timeout, `extend` restarts it. */
   async #open(method: Method, object: string, { headers = {}, body, ms = this.#answer_ms }: Call) {
     const url = this.#client.presign(object, { method, expiresIn: SIGNATURE_TTL_S });
     const timeout = new AbortController();
@@ -216,7 +216,7 @@ export class Bucket {
     try {
       const sent = { method, headers, redirect: "manual" as const, signal: timeout.signal, ...(body ? { body } : {}) };
       const response = await fetch(url, sent);
-      if (response.ok) return { response, over: stopTimer, extend };
+      if (response.ok) return { response, stopTimer, extend };
       const text = method === "HEAD" ? "" : await readStart(response, 4096);
       const [, code = ""] = /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(text) ?? [];
       throw new BucketError(this.name, { status: response.status, code });
@@ -226,7 +226,7 @@ export class Bucket {
     }
   }
 
-  /** Returns a network error without its URL: a signed URL would let anyone who reads it repeat the request. */
+  /** Returns a network error without its URL: anyone who reads a signed URL could repeat the request. */
   #toBucketError(error: unknown): unknown {
     if (error instanceof BucketError) return error;
     const { code, name } = error as { code?: string; name: string };

@@ -1,40 +1,40 @@
-// The request that a piece of work is done for, when several nodes are active: its writes are rejected once another node owns its rows
-// (docs/spec/cluster-nodes.md). It propagates automatically from the request through its handler and ends there; actors, and work
-// that a handler does not await, do not inherit it. A single server has none.
+// The request that the current code runs for, when several nodes are active. Writes of a request are rejected once another node owns its rows
+// (docs/spec/cluster-nodes.md). The request is known in its handler and in everything that the handler awaits; actors, and work that a handler
+// does not await, have none. Neither has a single server.
 import { AsyncLocalStorage } from "node:async_hooks";
 
 const current = new AsyncLocalStorage<TrackedRequest | undefined>();
 
 /** A request that is being handled. */
 export class TrackedRequest {
-  /** The `part` of the rows it may write (src/base/shards.ts). */
+  /** The shard of the rows that the request may write (src/base/shards.ts). */
   readonly part: number;
-  readonly #changed: () => void;
+  readonly #onChange: () => void;
   #isOver = false;
   #hasBegun = false;
   /** Number of operations in progress that may still change something. */
-  #open = 0;
+  #openChanges = 0;
   #waitCount = 0;
 
-  /** `changed` is called when a handoff should check again whether it must wait for this request. */
-  constructor(part: number, changed: () => void = () => {}) {
+  /** `onChange` is called when a handoff should check again whether it must wait for this request. */
+  constructor(part: number, onChange: () => void = () => {}) {
     this.part = part;
-    this.#changed = changed;
+    this.#onChange = onChange;
   }
 
-  /** Returns whether its handler is still running and not waiting for something else, such as the next owner of its rows. */
+  /** Returns whether the handler is running and not waiting for something else, such as the next owner of the rows. */
   get mayWrite(): boolean {
     return !this.#isOver && this.#waitCount === 0;
   }
 
-  /** Returns whether its handler has ended, even if it was answered earlier. */
+  /** Returns whether the handler has ended, which can be later than the response. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
   /** Returns whether repeating the request could do something twice. */
   get hasBegun(): boolean {
-    return this.#hasBegun || this.#open > 0;
+    return this.#hasBegun || this.#openChanges > 0;
   }
 
   async run<T>(answer: () => Promise<T>): Promise<T> {
@@ -42,7 +42,7 @@ export class TrackedRequest {
       return await current.run(this, answer);
     } finally {
       this.#isOver = true;
-      this.#changed();
+      this.#onChange();
     }
   }
 
@@ -50,24 +50,24 @@ export class TrackedRequest {
     this.#hasBegun = true;
   }
 
-  /** Tracks `work` as a change, unless it rejects with an error for which `isNothing` says that nothing has changed. */
-  async trackChange<T>(work: Promise<T>, isNothing: (error: unknown) => boolean): Promise<T> {
-    this.#open++;
+  /** Tracks `work` as a change, unless it rejects with an error after which nothing has changed according to `isUnchanged`. */
+  async trackChange<T>(work: Promise<T>, isUnchanged: (error: unknown) => boolean): Promise<T> {
+    this.#openChanges++;
     try {
-      const done = await work;
+      const result = await work;
       this.#hasBegun = true;
-      return done;
+      return result;
     } catch (error) {
-      if (!isNothing(error)) this.#hasBegun = true;
+      if (!isUnchanged(error)) this.#hasBegun = true;
       throw error;
     } finally {
-      this.#open--;
+      this.#openChanges--;
     }
   }
 
   async runWaiting<T>(work: () => Promise<T>): Promise<T> {
     this.#waitCount++;
-    this.#changed();
+    this.#onChange();
     try {
       return await work();
     } finally {
@@ -78,11 +78,11 @@ export class TrackedRequest {
 
 /** Returns the request that the current code runs for; undefined outside a request and on a single server. */
 export const getCurrentRequest = (): TrackedRequest | undefined => {
-  const now = current.getStore();
-  return now?.isOver ? undefined : now;
+  const request = current.getStore();
+  return request?.isOver ? undefined : request;
 };
 
-/** Runs work that continues after the response or is shared with other requests, so that it is not rejected with the request. */
+/** Runs work that continues after the response or is shared with other requests, so that its writes are not rejected with those of the request. */
 export const runOutsideRequest = <T>(work: () => T): T =>
   current.getStore() === undefined ? work() : current.run(undefined, work);
 

@@ -3,24 +3,24 @@
 const MESSAGES: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there",
   ConnectionRefused: "nothing listens there",
-  ECONNRESET: "the connection broke off",
-  ConnectionClosed: "the connection broke off",
+  ECONNRESET: "the connection was closed",
+  ConnectionClosed: "the connection was closed",
   ENOTFOUND: "its name leads nowhere",
   EAI_AGAIN: "its name cannot be looked up now",
-  EHOSTUNREACH: "no way leads there",
-  ENETUNREACH: "no way leads there",
-  ETIMEDOUT: "there is no answer",
-  EPROTO: "it does not speak TLS there",
+  EHOSTUNREACH: "no network route leads there",
+  ENETUNREACH: "no network route leads there",
+  ETIMEDOUT: "it does not answer",
+  EPROTO: "it does not speak TLS",
 };
 
-/** Returns an explanation of a network error; if none exists, the error's own message, or its code if the message is empty. */
+/** Returns an explanation of a network error; if there is none, the error's own message, or its code if the message is empty. */
 export const describeNetworkError = (error: unknown): string => {
   const { code, message } = (typeof error === "object" && error !== null ? error : { message: error }) as {
     readonly code?: unknown;
     readonly message?: unknown;
   };
-  const known = MESSAGES[String(code)];
-  if (known !== undefined) return known;
+  const explanation = MESSAGES[String(code)];
+  if (explanation !== undefined) return explanation;
   if (typeof message === "string" && message !== "") return message;
   return typeof code === "string" && code !== "" ? code : "no connection";
 };

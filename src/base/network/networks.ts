@@ -1,5 +1,5 @@
-// Normalizes IP addresses and matches them against networks, including the ranges outside the public internet. All checks of addresses are
-// here: for outgoing connections to addresses from settings, responses or people, and for the addresses of requests.
+// Normalizes IP addresses and matches them against networks, including the ranges outside the public internet. All checks of addresses
+// use this file: for outgoing connections to addresses from settings, responses or people, and for the addresses of requests.
 import { BlockList, isIP } from "node:net";
 
 const toFamily = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
@@ -11,8 +11,8 @@ export class NetworkList {
   constructor(networks: readonly string[]) {
     for (const network of networks) {
       const [base = "", bits] = network.split("/");
-      const whole = isIP(base) === 6 ? 128 : 32;
-      this.#list.addSubnet(base, bits === undefined ? whole : Number(bits), toFamily(base));
+      const allBits = isIP(base) === 6 ? 128 : 32;
+      this.#list.addSubnet(base, bits === undefined ? allBits : Number(bits), toFamily(base));
     }
   }
 
@@ -23,7 +23,7 @@ export class NetworkList {
   }
 }
 
-// IANA's special-purpose registries. IPv4 inside IPv6 is judged as IPv4.
+// IANA's special-purpose registries. IPv4 inside IPv6 is treated as IPv4.
 /** All ranges outside the public internet. */
 export const NON_PUBLIC_NETWORKS = new NetworkList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
@@ -40,15 +40,15 @@ export const NON_PUBLIC_NETWORKS = new NetworkList([
 export const normalizeAddress = (address: string): string => {
   if (isIP(address) !== 6) return address;
   const words = toWords(address);
-  const v4 = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join(".");
+  const formatV4 = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join(".");
   const hasPrefix = (...prefix: number[]): boolean => prefix.every((word, i) => words[i] === word);
-  const isLast =
+  const isInLastWords =
     hasPrefix(0, 0, 0, 0, 0, 0xffff) || hasPrefix(0, 0, 0, 0, 0xffff, 0) || hasPrefix(0x64, 0xff9b, 0, 0, 0, 0);
   const isIsatap = words[5] === 0x5efe && (words[4] === 0 || words[4] === 0x200);
   // :: and ::1 do not contain an IPv4 address.
   const isCompatible = hasPrefix(0, 0, 0, 0, 0, 0) && (words[6] !== 0 || (words[7] ?? 0) > 1);
-  if (isLast || isIsatap || isCompatible) return v4(words[6], words[7]);
-  return hasPrefix(0x2002) ? v4(words[1], words[2]) : address;
+  if (isInLastWords || isIsatap || isCompatible) return formatV4(words[6], words[7]);
+  return hasPrefix(0x2002) ? formatV4(words[1], words[2]) : address;
 };
 
 /** Returns the eight 16-bit words of an IPv6 address. */
@@ -58,6 +58,6 @@ const toWords = (address: string): number[] => {
   const [head = "", tail] = host.split("::");
   const parseWords = (text: string): number[] =>
     text === "" ? [] : text.split(":").map((word) => Number.parseInt(word, 16));
-  const [left, right] = [parseWords(head), parseWords(tail ?? "")];
-  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right];
+  const [leading, trailing] = [parseWords(head), parseWords(tail ?? "")];
+  return [...leading, ...Array.from({ length: 8 - leading.length - trailing.length }, () => 0), ...trailing];
 };

@@ -1,5 +1,5 @@
-// Headers that must not be passed on: cluster nodes use some between each other, others instruct a proxy in front of the server, or are for one
-// connection.
+// Headers that must not be passed on: cluster nodes use some between each other, others instruct a proxy in front of the server, or apply
+// to one connection only.
 
 /** Contains the node's token and the client's address. */
 export const NODE_HEADER = "x-slipway-node";
@@ -9,12 +9,12 @@ export const SHARD_HEADER = "x-slipway-part";
 /** Removed from what apps send: a request with one would be executed again. */
 export const NODE_HEADERS: ReadonlySet<string> = new Set([NODE_HEADER, SHARD_HEADER]);
 
-/** Instructions to a proxy in front of this server, which could make it send its own files. */
+/** Instructions to a proxy in front of this server, with which the proxy could send its own files. */
 const PROXY_HEADERS = /^x-(?:accel-|sendfile|lighttpd-send-|litespeed-|reproxy-|backend-redirect$)/;
 
 /** Returns the names in a `Connection` header, which apply to one connection only. */
 export const listConnectionHeaders = (connection: string | null): Set<string> =>
   new Set((connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
 
-/** Whether this server's nodes, or a proxy in front of it, would take instructions from a header of an answer. */
+/** Returns whether this server's nodes, or a proxy in front of it, would follow a response header with this name. */
 export const isInstruction = (name: string): boolean => NODE_HEADERS.has(name) || PROXY_HEADERS.test(name);

@@ -6,11 +6,11 @@ import { WEEKDAYS, type Weekday } from "./weekdays.ts";
 type ParsedSchedule = {
   readonly cron: Cron;
   readonly midnight: Cron;
-  readonly format: Intl.DateTimeFormat;
-  readonly date: Intl.DateTimeFormat;
+  readonly weekdayFormat: Intl.DateTimeFormat;
+  readonly dateFormat: Intl.DateTimeFormat;
 };
 
-/** Cache of parsed schedules: there are few, and parsing costs more than evaluating. The oldest are evicted first. */
+/** Parsed schedules, because parsing takes longer than evaluating. The oldest are evicted first. */
 const cache = new Map<string, ParsedSchedule>();
 const MAX_CACHED_SCHEDULES = 256;
 
@@ -20,8 +20,8 @@ export const findScheduleProblem = (text: string): string | undefined => {
   if (!isZone(zone)) return `"${zone}" is not a known time zone`;
   if (fields.length !== 5) return "must have the five fields minute, hour, day of month, month and day of week";
   if (fields[2] !== "*" || fields[3] !== "*") return "the day of month and the month must be *";
-  const plain = /^[\d*,/-]+$/.test(`${fields[0]}${fields[1]}`) && /^[\da-z*,/-]+$/i.test(fields[4] ?? "");
-  if (!plain) return CRON_PROBLEM;
+  const hasPlainFields = /^[\d*,/-]+$/.test(`${fields[0]}${fields[1]}`) && /^[\da-z*,/-]+$/i.test(fields[4] ?? "");
+  if (!hasPlainFields) return CRON_PROBLEM;
   try {
     const cron = new Cron(fields.join(" "), { timezone: zone, paused: true });
     return cron.nextRun(new Date(0)) ? undefined : "never comes";
@@ -34,14 +34,14 @@ const CRON_PROBLEM = "is not a schedule such as CRON_TZ=Europe/Paris 30 9 * * 1-
 
 /**
  * Returns the first time after `after` that matches the schedule and falls on one of `days`, both in the schedule's zone, in milliseconds
- * since 1970; undefined if none exists. A time skipped by a clock change occurs right after the change; one that occurs twice is used
- * only the first time, unless the schedule matches every hour (rule TI-2).
+ * since 1970; undefined if there is none. A time that a clock change skips occurs right after the change. A time that occurs twice
+ * matches only once, unless the schedule matches every hour (rule TI-2).
  */
 export const findNextTime = (text: string, after: number, days: readonly string[] = WEEKDAYS): number | undefined => {
   const { cron, midnight } = parseSchedule(text);
   let at = cron.nextRun(new Date(after));
-  // Days that are not allowed are skipped whole; after a week of them, there is no match.
-  for (let left = 8; at && left > 0; left--) {
+  // Skips each day that is not allowed; after a week, there is no match.
+  for (let remainingDays = 8; at && remainingDays > 0; remainingDays--) {
     if (days.includes(toWeekday(text, at.getTime()))) return at.getTime();
     const day = midnight.nextRun(at);
     at = day && cron.nextRun(new Date(day.getTime() - 1000));
@@ -51,15 +51,15 @@ export const findNextTime = (text: string, after: number, days: readonly string[
 
 /** Returns the day of the week of a time in the schedule's zone. */
 export const toWeekday = (text: string, at: number): Weekday =>
-  parseSchedule(text).format.format(new Date(at)).toLowerCase() as Weekday;
+  parseSchedule(text).weekdayFormat.format(new Date(at)).toLowerCase() as Weekday;
 
 /** Returns the day of a time in the schedule's zone, in days since 1970-01-01. */
 export const toDayNumber = (text: string, at: number): number => {
-  const [month = 1, day = 1, year = 1970] = parseSchedule(text).date.format(new Date(at)).split("/").map(Number);
+  const [month = 1, day = 1, year = 1970] = parseSchedule(text).dateFormat.format(new Date(at)).split("/").map(Number);
   return Date.UTC(year, month - 1, day) / 86_400_000;
 };
 
-/** Returns the only time of day of a daily schedule, and its zone; undefined if it has several times, none, or only some days. */
+/** Returns the only time of day of a daily schedule, and its zone; undefined if it has several times of day, or not all days. */
 export const findDailyTime = (text: string): { hour: number; minute: number; zone: string } | undefined => {
   if (findScheduleProblem(text) !== undefined) return undefined;
   const { zone, fields } = splitZone(text);
@@ -69,14 +69,14 @@ export const findDailyTime = (text: string): { hour: number; minute: number; zon
 };
 
 const parseSchedule = (text: string): ParsedSchedule => {
-  const found = cache.get(text);
-  if (found) return found;
+  const cached = cache.get(text);
+  if (cached) return cached;
   const { zone, fields } = splitZone(text);
   const created = {
     cron: new Cron(fields.join(" "), { timezone: zone, paused: true }),
     midnight: new Cron("0 0 * * *", { timezone: zone, paused: true }),
-    format: new Intl.DateTimeFormat("en-US", { weekday: "long", timeZone: zone }),
-    date: new Intl.DateTimeFormat("en-US", { year: "numeric", month: "numeric", day: "numeric", timeZone: zone }),
+    weekdayFormat: new Intl.DateTimeFormat("en-US", { weekday: "long", timeZone: zone }),
+    dateFormat: new Intl.DateTimeFormat("en-US", { year: "numeric", month: "numeric", day: "numeric", timeZone: zone }),
   };
   cache.set(text, created);
   const [oldest] = cache.keys();
@@ -86,7 +86,7 @@ const parseSchedule = (text: string): ParsedSchedule => {
 
 const SCRIPT_CRON_HINT = "is not a schedule such as 0 9 * * 1-5, or with seconds first 0 0 9 * * 1-5";
 
-/** Returns why a script cannot have this cron text; undefined if it can. Five fields begin with the minute, six with the second. */
+/** Returns why this cron text is invalid for a script; undefined if it is valid. Five fields begin with the minute, six with the second. */
 export const findScriptCronProblem = (text: string): string | undefined => {
   try {
     const fields = text.trim().split(/\s+/).length;

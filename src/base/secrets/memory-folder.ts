@@ -1,5 +1,5 @@
-// The in-memory folder for a workspace's secret files and their digests. It is in memory so that no volume, snapshot or backup of the
-// workspace contains them, and they disappear with a container that is killed.
+// The in-memory folder for a workspace's secret files and their digests. They are in memory so that no volume, snapshot or backup of the
+// workspace contains them, and they disappear when a container is killed.
 import { lstatSync, mkdirSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { log } from "../log.ts";
@@ -8,11 +8,11 @@ import { log } from "../log.ts";
 const SHARED_MEMORY_PATH = "/dev/shm";
 const TMPFS = 0x01021994;
 
-/** Returns the folder of a workspace, whether or not it exists. The same path in each of its containers. */
+/** Returns the path of a workspace's folder, whether or not the folder exists. The path is the same in each container of the workspace. */
 export const getMemoryFolder = (workspace_id: string): string =>
   join(SHARED_MEMORY_PATH, `slipway-secrets-${workspace_id}`);
 
-/** Creates the folder. Returns false when the system has no such file system, or an existing folder is accessible to others. */
+/** Creates the folder. Returns false when the system has no memory file system, or an existing folder is accessible to others. */
 export const makeMemoryFolder = (folder: string): boolean => {
   try {
     if (statfsSync(SHARED_MEMORY_PATH).type !== TMPFS) return false;

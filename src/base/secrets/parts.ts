@@ -1,8 +1,8 @@
 // Lists the parts of a secret that are secrets on their own: the lines of a key, the values of a configuration file. Programs show them
-// without the rest: with line numbers, in diffs, by `head` or `grep`. Ordinary lines, which other texts contain too, are left out. Pure.
+// separately: with line numbers, in diffs, by `head` or `grep`. Ordinary lines, which other texts contain too, are left out. Pure.
 import { tryParseJson } from "../json/read.ts";
 
-/** Shorter parts could match by accident. */
+/** Shorter parts could match unrelated texts. */
 const MIN_PART_CHARS = 8;
 /** Maximum depth of values in JSON. */
 const MAX_DEPTH = 16;
@@ -15,9 +15,9 @@ const LINE_START = /^(?:(?:[-+*>;]|\/\/|export|set|setenv|ENV)\s+|#+\s*)+/;
 /** `name: value`, `name=value` or `"name": "value"`. */
 const NAMED_VALUE = /^["']?([\w.:/@-]*?[\w.@-])["']?\s*(?:=>?|:=?(?=\s|["'[{]|$))\s*(.*)$/s;
 const TAGGED_VALUE = /^<([\w:.-]+)(?:\s[^<>]*)?>([^<>]*)<\/[\w:.-]+>$/;
-/** A lone tag, the header of a section, the first line of a script, or punctuation. */
+/** A tag without content, the header of a section, the first line of a script, or punctuation. */
 const STRUCTURE = /^(?:<[^<>]*>|\[[^\]=]*\]|#!.*|\W*)$/;
-/** A line that is a comment in one of the usual languages. */
+/** A line that is a comment in a common language. */
 const COMMENT = /^(?:#|\/\/|;|--|\/?\*)/;
 /** Ends of names of passwords, whose values can be ordinary words. Names are in snake case. */
 const PASSWORD_NAME = /(?:password|passwd|passphrase|pwd|secret|(?:^|[^a-z])(?:pass|pin))$/;
@@ -44,7 +44,7 @@ const ORDINARY_RUN =
 /** Groups of letters and digits, as in recovery codes. */
 const CODE = /^[A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8})+$/;
 
-/** Returns the lines and values that must not be shown without the rest. Does not contain the secret itself. */
+/** Returns the lines and values of a secret that must be hidden on their own. Excludes the secret itself. */
 export const listSecretParts = (secret: string): string[] => {
   const found = new Set<string>();
   if (/^\s*[[{"]/.test(secret)) addJson(secret, found);
@@ -79,7 +79,7 @@ const addLines = (text: string, found: Set<string>): void => {
   }
 };
 
-/** `isOnly`: the others are comments or punctuation, so the line is the secret itself, such as a passphrase. */
+/** `isOnly`: all other lines are comments or punctuation, so this line is the secret itself, such as a passphrase. */
 const addLine = (line: string, isOnly: boolean, found: Set<string>): void => {
   const text = line.replace(LINE_START, "");
   if (STRUCTURE.test(line) || STRUCTURE.test(text)) return;
@@ -103,7 +103,7 @@ const addLine = (line: string, isOnly: boolean, found: Set<string>): void => {
     return;
   }
   addValue(name, value, found);
-  // The value is too short or too common to be hidden everywhere, but not with its name.
+  // A value that is too short or too common to be hidden everywhere is hidden together with its name.
   const isCommon = value.length < MIN_PART_CHARS || DEFAULT_PASSWORD.test(value);
   if (isCommon && text.length >= MIN_PART_CHARS && isNamedSecret(name, value)) found.add(text);
 };

@@ -1,6 +1,6 @@
 // Lists the encodings of a secret that a program's output may contain: plain, JSON, HCL, URL-encoded and base64. Pure.
 
-/** Bytes per line of base64 as wrapped by `base64` and PEM: 76 and 64 characters. */
+/** Bytes per line of wrapped base64: 76 characters for `base64`, 64 for PEM. */
 const BASE64_LINE_BYTES = [57, 48];
 
 /** Returns all encodings to search for, including the plain text; some may be identical. */
@@ -11,7 +11,7 @@ export const listEncodings = (secret: string): string[] => [
   ...listBase64Spellings(secret),
 ];
 
-/** Returns the secret as in JSON, in Go's JSON, which escapes three more characters, and in HCL strings. */
+/** Returns the secret as it appears in JSON, in Go's JSON, which escapes three more characters, and in HCL strings. */
 const listQuotedSpellings = (secret: string): string[] => {
   const json = JSON.stringify(secret).slice(1, -1);
   const go = json.replace(/[<>&]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
@@ -27,7 +27,7 @@ const UNENCODED_IN_URLS = [/%(?:24|26|2B|3D|3A|40)/g, /%(?:24|26|2B|3D|2C|3B)/g]
 const listUrlSpellings = (secret: string): string[] => {
   const usual = encodeURIComponent(secret.toWellFormed());
   const strict = usual.replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
-  const lax = UNENCODED_IN_URLS.map((kept) => strict.replace(kept, decodeURIComponent));
+  const lax = UNENCODED_IN_URLS.map((unencoded) => strict.replace(unencoded, decodeURIComponent));
   return [usual, strict, strict.replaceAll("%20", "+"), strict.replaceAll("%2F", "/"), ...lax].flatMap((one) => [
     one,
     one.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
@@ -42,15 +42,15 @@ const listUrlSpellings = (secret: string): string[] => {
 const listBase64Spellings = (secret: string): string[] => {
   const bytes = Buffer.from(secret);
   const shifted = [0, 1, 2].map((before) => encodeAtOffset(bytes, before));
-  const lines = BASE64_LINE_BYTES.filter((most) => bytes.length > most).flatMap((most) =>
-    Array.from({ length: Math.ceil(bytes.length / most) }, (_, at) =>
-      encodeAtOffset(bytes.subarray(at * most, (at + 1) * most), 0),
+  const lines = BASE64_LINE_BYTES.filter((lineBytes) => bytes.length > lineBytes).flatMap((lineBytes) =>
+    Array.from({ length: Math.ceil(bytes.length / lineBytes) }, (_, line) =>
+      encodeAtOffset(bytes.subarray(line * lineBytes, (line + 1) * lineBytes), 0),
     ),
   );
   return [...shifted, ...lines].flatMap((one) => [one, one.replaceAll("+", "-").replaceAll("/", "_")]);
 };
 
-/** Returns the characters that depend only on these bytes, with `before` bytes in front. */
+/** Returns the base64 characters that depend only on these bytes, if `before` bytes precede them. */
 const encodeAtOffset = (bytes: Uint8Array, before: number): string =>
   Buffer.concat([Buffer.alloc(before), bytes])
     .toString("base64")

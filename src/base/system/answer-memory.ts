@@ -1,5 +1,5 @@
-// The memory for answers of other programs to one call of a tool. Most answers are small; the rest of a large one is read once the memory for
-// it is available, and the other side waits (rule CH-54).
+// The memory for answers of other programs to one call of a tool. Most answers are small. The rest of a large answer is read when memory is
+// available for it; until then, the other program waits (rule CH-54).
 import type { Clock, Timer } from "../clock.ts";
 import type { MemoryHold, MemoryShare } from "./memory-share.ts";
 
@@ -7,12 +7,12 @@ import type { MemoryHold, MemoryShare } from "./memory-share.ts";
 export const LARGE_ANSWER_BYTES = 1024 * 1024;
 /** The largest answer that is read. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** A slower sender would keep memory from others. */
+/** Maximum time to read a large answer. A slower sender would keep memory from other calls. */
 const MAX_READ_MS = 60_000;
 
 /**
- * Resolves when the rest of a large answer can be read, with a function that says that it was. `onLate` is called if it was not after some
- * time.
+ * Resolves when the rest of a large answer can be read, with a function to call when it has been read. `onLate` is called if it takes too
+ * long.
  */
 export type ReserveMemory = (onLate: () => void) => Promise<() => void>;
 
@@ -51,7 +51,7 @@ export class AnswerMemory implements Disposable {
     return () => timer.cancel();
   };
 
-  /** Ends the call: nothing of its answers is in use anymore. */
+  /** Releases the memory when the call has ended and its answers are not in use anymore. */
   [Symbol.dispose](): void {
     this.#isOver = true;
     for (const timer of this.#timers) timer.cancel();

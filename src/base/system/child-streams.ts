@@ -3,8 +3,8 @@
 type Feedable = Bun.Subprocess<"pipe", "pipe" | "ignore", "pipe">;
 
 /**
- * Writes a stream to a program's input until it ends. If the stream fails, the program is killed, so that it never mistakes partial input
- * for complete input.
+ * Writes a stream to a program's input until it ends. If the stream fails, the program is killed, so that it never treats partial input
+ * as complete.
  */
 export const writeToChild = async (child: Feedable, stream: AsyncIterable<Uint8Array>): Promise<void> => {
   try {

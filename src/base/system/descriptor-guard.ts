@@ -8,10 +8,10 @@ import { countOpenFiles, getReserve, MAX_RESERVE, openFilesLimit } from "./open-
 import { resumeAccepting, stopAccepting } from "./same-port.ts";
 import { findTcpSockets, setBacklog, shutDownConnection, type TcpConnection } from "./tcp-sockets.ts";
 
-/** How often descriptors are counted: rarely while there is room, often when there is little. */
+/** How often descriptors are counted: rarely while many are free, often when few are. */
 const CALM_INTERVAL_MS = 200;
-const CLOSE_INTERVAL_MS = 20;
-/** The system's own limit, used by a server that may open many files. */
+const BUSY_INTERVAL_MS = 20;
+/** The runtime's own backlog, used by a server with a high limit of open files. */
 const BACKLOG = 512;
 const LOG_INTERVAL_MS = 60_000;
 
@@ -21,7 +21,8 @@ export type DescriptorGuardDeps = {
   /** Returns the remote ports of connections with requests in progress. */
   busyPorts(): ReadonlySet<number>;
   /**
-   * With TLS, bytes are sent before any request, so this holds the remote ports of connections that have sent one. Undefined without TLS.
+   * The remote ports of connections that have sent a request. Undefined without TLS, because then a connection that has ports bytes has
+   * sent a request.
    */
   readonly heardPorts: Set<number> | undefined;
 };
@@ -29,25 +30,25 @@ export type DescriptorGuardDeps = {
 export class DescriptorGuard implements Disposable {
   readonly #deps: DescriptorGuardDeps;
   readonly #limit: number;
-  readonly #reserve: number;
+  readonly #reserveCount: number;
   readonly #listener: number;
   #reserved: number[] = [];
   #isStopped = false;
   #timer: Timer | undefined;
-  #logged_at = Number.NEGATIVE_INFINITY;
-  #closed = 0;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  #closedCount = 0;
 
   private constructor(deps: DescriptorGuardDeps, limit: number, listener: number) {
     this.#deps = deps;
     this.#limit = limit;
-    this.#reserve = getReserve(limit);
+    this.#reserveCount = getReserve(limit);
     this.#listener = listener;
-    // One turn of the event loop accepts the whole backlog, so it must fit into the reserve.
-    setBacklog(listener, this.#reserve >= MAX_RESERVE ? BACKLOG : Math.max(8, Math.floor(this.#reserve / 2)));
+    // One turn of the event loop accepts the whole backlog, so the backlog must fit into the reserve.
+    setBacklog(listener, this.#reserveCount >= MAX_RESERVE ? BACKLOG : Math.max(8, Math.floor(this.#reserveCount / 2)));
     this.#tick();
   }
 
-  /** Returns undefined when the system does not report how many files are open, or to whom they belong. */
+  /** Returns undefined when the system does not report the limit of open files, or the sockets of this process. */
   static create(deps: DescriptorGuardDeps): DescriptorGuard | undefined {
     const limit = openFilesLimit();
     const { listener } = findTcpSockets(deps.port);
@@ -60,19 +61,19 @@ export class DescriptorGuard implements Disposable {
   }
 
   #tick(): void {
-    const room = this.#countFree();
-    if (!this.#isStopped && room <= this.#reserve / 4) this.#stopAccepting();
+    const freeCount = this.#countFree();
+    if (!this.#isStopped && freeCount <= this.#reserveCount / 4) this.#stopAccepting();
     if (this.#isStopped) this.#makeRoom();
-    const isClose = this.#isStopped || room < 8 * this.#reserve;
-    if (!isClose) this.#release();
+    const isNearLimit = this.#isStopped || freeCount < 8 * this.#reserveCount;
+    if (!isNearLimit) this.#release();
     else if (!this.#isStopped) this.#reserveDescriptors();
     // Uses the system clock, because connections arrive in real time even when tests replace the clock.
-    this.#timer = systemClock.after(isClose ? CLOSE_INTERVAL_MS : CALM_INTERVAL_MS, () => this.#tick());
+    this.#timer = systemClock.after(isNearLimit ? BUSY_INTERVAL_MS : CALM_INTERVAL_MS, () => this.#tick());
   }
 
   /** Returns the number of descriptors that connections can still use. */
   #countFree(): number {
-    return this.#limit - this.#reserve - (countOpenFiles() - this.#reserved.length);
+    return this.#limit - this.#reserveCount - (countOpenFiles() - this.#reserved.length);
   }
 
   #stopAccepting(): void {
@@ -83,11 +84,11 @@ export class DescriptorGuard implements Disposable {
 
   /** Accepts connections again once half of the reserve is free in addition to the reserve itself. */
   #makeRoom(): void {
-    const wanted = this.#reserve / 2;
-    if (this.#countFree() < wanted) this.#closed += this.#deps.server.closeIdleConnections();
-    if (this.#countFree() < wanted) this.#closed += this.#closeSilent();
+    const neededCount = this.#reserveCount / 2;
+    if (this.#countFree() < neededCount) this.#closedCount += this.#deps.server.closeIdleConnections();
+    if (this.#countFree() < neededCount) this.#closedCount += this.#closeSilent();
     this.#logThrottled();
-    if (this.#countFree() < wanted) return;
+    if (this.#countFree() < neededCount) return;
     this.#isStopped = false;
     resumeAccepting(this.#listener);
   }
@@ -98,31 +99,31 @@ export class DescriptorGuard implements Disposable {
     const { connections } = findTcpSockets(port);
     const busy = busyPorts();
     forgetClosed(heardPorts, connections);
-    const isUnheard = ({ peerPort, hasAnswered }: TcpConnection): boolean =>
+    const isSilent = ({ peerPort, hasAnswered }: TcpConnection): boolean =>
       !busy.has(peerPort) && !(heardPorts ? heardPorts.has(peerPort) : hasAnswered);
     const ended = connections
-      .filter(isUnheard)
+      .filter(isSilent)
       .sort((a, b) => b.idleMs - a.idleMs)
-      .slice(0, Math.max(this.#reserve, Math.ceil(connections.length / 2)));
+      .slice(0, Math.max(this.#reserveCount, Math.ceil(connections.length / 2)));
     for (const connection of ended) shutDownConnection(connection);
     return ended.length;
   }
 
   #logThrottled(): void {
     const now = systemClock.monotonic();
-    if (now - this.#logged_at < LOG_INTERVAL_MS) return;
+    if (now - this.#loggedAt < LOG_INTERVAL_MS) return;
     log("server").error(
       "file descriptors run out: new connections wait, and those without a request are closed. Raise LimitNOFILE of the service or `ulimit -n`",
-      { limit: this.#limit, connections_closed: this.#closed },
+      { limit: this.#limit, connections_closed: this.#closedCount },
     );
-    this.#logged_at = now;
-    this.#closed = 0;
+    this.#loggedAt = now;
+    this.#closedCount = 0;
   }
 
   /** Occupies the reserve, so that connections cannot use it. */
   #reserveDescriptors(): void {
     try {
-      while (this.#reserved.length < this.#reserve) this.#reserved.push(openSync("/dev/null", "r"));
+      while (this.#reserved.length < this.#reserveCount) this.#reserved.push(openSync("/dev/null", "r"));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EMFILE") throw error;
     }
@@ -133,8 +134,8 @@ export class DescriptorGuard implements Disposable {
   }
 }
 
-/** Forgets closed connections, whose ports may be reused. */
-const forgetClosed = (received: Set<number> | undefined, connections: readonly TcpConnection[]): void => {
+/** Removes the ports of closed connections, because new connections may use them. */
+const forgetClosed = (ports: Set<number> | undefined, connections: readonly TcpConnection[]): void => {
   const open = new Set(connections.map(({ peerPort }) => peerPort));
-  for (const port of received ?? []) if (!open.has(port)) received?.delete(port);
+  for (const port of ports ?? []) if (!open.has(port)) ports?.delete(port);
 };

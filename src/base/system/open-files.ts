@@ -5,7 +5,7 @@ const LIMITS_PATH = "/proc/self/limits";
 const DESCRIPTORS_PATH = "/proc/self/fd";
 /** Descriptors of a server without connections: databases, logs, Workers and event loops, with a margin. */
 const BASE_DESCRIPTORS = 32;
-/** Enough for any server. */
+/** A reserve of this size is enough for any server. */
 export const MAX_RESERVE = 256;
 
 /** Returns the limit of open files; undefined if the system does not report it. */
@@ -21,7 +21,7 @@ export const countOpenFiles = (): number => {
   return size > 0 ? size : countDescriptors();
 };
 
-/** Kernels before 6.2 have no count and must list the descriptors, which takes one descriptor itself. */
+/** Lists the descriptors, because kernels before 6.2 do not count them. The list needs a descriptor itself. */
 const countDescriptors = (): number => {
   try {
     return readdirSync(DESCRIPTORS_PATH).length - 1;

@@ -1,5 +1,5 @@
-// Reads files that programs of a workspace or its image may have replaced: by a pipe, on which reading would wait forever, by a device
-// without an end, or by a file that fills the memory.
+// Reads files that programs of a workspace or its image may have replaced by something else: a pipe, on which reading would wait forever, an
+// endless device, or a file that fills the memory.
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 
 const CHUNK_BYTES = 64 * 1024;
@@ -13,11 +13,11 @@ export const APPEND_FLAGS = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
 /** Returns the bytes of a regular file, following links. Throws for any other kind of file, and for more than `max` bytes. */
 export const readRegularFile = (path: string, max: number): Buffer => {
   // Opening some devices has an effect, so they are not opened at all.
-  if (!statSync(path).isFile()) throw notRegular(path);
-  // Does not wait if the path has become a pipe since.
+  if (!statSync(path).isFile()) throw createNotRegularError(path);
+  // With these flags, opening does not wait if the path has become a pipe since the check.
   const file = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   try {
-    if (!fstatSync(file).isFile()) throw notRegular(path);
+    if (!fstatSync(file).isFile()) throw createNotRegularError(path);
     const chunks: Buffer[] = [];
     for (let size = 0; ; ) {
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
@@ -41,4 +41,4 @@ export const readRegularText = (path: string, max = MAX_TEXT_BYTES): string | un
   }
 };
 
-const notRegular = (path: string): Error => new Error(`${path} is not a regular file`);
+const createNotRegularError = (path: string): Error => new Error(`${path} is not a regular file`);

@@ -9,22 +9,22 @@ const parseLine = (line: string): SystemUser | undefined => {
   return name === "" || uid === "" || gid === "" ? undefined : { name, uid: Number(uid), gid: Number(gid), shell };
 };
 
-/** The system's other sources read the password file again, and may ask the network. */
+/** Timeout of the lookup in the system's other sources, which may use the network. */
 const LOOKUP_TIMEOUT_MS = 5_000;
 
 /** Returns the text of the password file; empty if it is missing or no regular file. */
 export const readPasswordFile = (): string => readRegularText("/etc/passwd") ?? "";
 
-/** Returns the user with this name or number; undefined if none exists. */
+/** Returns the user with this name or number; undefined if there is none. */
 export const findSystemUser = (user: string | number): SystemUser | undefined => {
-  const isMeant = (one: SystemUser): boolean => (typeof user === "string" ? one.name : one.uid) === user;
+  const isRequested = (one: SystemUser): boolean => (typeof user === "string" ? one.name : one.uid) === user;
   const find = (text: string): SystemUser | undefined =>
     text
       .split("\n")
       .flatMap((line) => parseLine(line) ?? [])
-      .find(isMeant);
-  const known = find(readPasswordFile());
-  if (known || !Bun.which("getent")) return known;
+      .find(isRequested);
+  const local = find(readPasswordFile());
+  if (local || !Bun.which("getent")) return local;
   const lookup = { env: {}, timeout: LOOKUP_TIMEOUT_MS, killSignal: "SIGKILL" } as const;
   return find(Bun.spawnSync(["getent", "passwd", String(user)], lookup).stdout.toString());
 };

@@ -22,9 +22,9 @@ const SHUT_BOTH = 2;
 const MAX_DESCRIPTOR = 1_048_576;
 const FAMILIES: ReadonlySet<number> = new Set([2, 10]);
 /** Offsets in `struct tcp_info` (linux/tcp.h): the state, milliseconds since data arrived, and the bytes that the peer has acknowledged. */
-const STATE_AT = 0;
-const LAST_RECEIVED_AT = 52;
-const BYTES_ACKED_AT = 120;
+const STATE_OFFSET = 0;
+const LAST_RECEIVED_OFFSET = 52;
+const BYTES_ACKED_OFFSET = 120;
 const TCP_INFO_BYTES = 136;
 const ESTABLISHED = 1;
 const LISTENING = 10;
@@ -45,24 +45,24 @@ const loadSystem = () => {
   return library;
 };
 
-/** Finds the sockets of a port among all descriptors of this process. Opens no descriptor itself, so that it works when none is left. */
+/** Finds the sockets of a port among all descriptors of this process. Opens no descriptor itself, so that it works when no descriptor is free. */
 export const findTcpSockets = (port: number): TcpSockets => {
-  const c = loadSystem();
-  if (!c) return { listener: undefined, connections: [] };
+  const system = loadSystem();
+  if (!system) return { listener: undefined, connections: [] };
   let listener: number | undefined;
   const connections: TcpConnection[] = [];
-  let left = countOpenFiles();
-  for (let descriptor = 0; left > 0 && descriptor < MAX_DESCRIPTOR; descriptor++) {
-    if (c.fcntl(descriptor, F_GETFD) < 0) continue;
-    left--;
-    if (readPort(c.getsockname, descriptor) !== port) continue;
-    const info = readInfo(c, descriptor);
-    const state = info?.getUint8(STATE_AT);
+  let remaining = countOpenFiles();
+  for (let descriptor = 0; remaining > 0 && descriptor < MAX_DESCRIPTOR; descriptor++) {
+    if (system.fcntl(descriptor, F_GETFD) < 0) continue;
+    remaining--;
+    if (readPort(system.getsockname, descriptor) !== port) continue;
+    const info = readInfo(system, descriptor);
+    const state = info?.getUint8(STATE_OFFSET);
     if (state === LISTENING) listener = descriptor;
-    const peerPort = state === ESTABLISHED ? readPort(c.getpeername, descriptor) : undefined;
+    const peerPort = state === ESTABLISHED ? readPort(system.getpeername, descriptor) : undefined;
     if (!info || peerPort === undefined) continue;
-    const hasAnswered = info.getBigUint64(BYTES_ACKED_AT, true) > 0n;
-    connections.push({ descriptor, peerPort, hasAnswered, idleMs: info.getUint32(LAST_RECEIVED_AT, true) });
+    const hasAnswered = info.getBigUint64(BYTES_ACKED_OFFSET, true) > 0n;
+    connections.push({ descriptor, peerPort, hasAnswered, idleMs: info.getUint32(LAST_RECEIVED_OFFSET, true) });
   }
   return { listener, connections };
 };
@@ -78,10 +78,10 @@ export const setBacklog = (listener: number, connections: number): void =>
 type System = NonNullable<ReturnType<typeof loadSystem>>;
 
 /** Returns undefined for anything but a TCP socket over IP. */
-const readPort = (ask: System["getsockname"], descriptor: number): number | undefined => {
+const readPort = (getAddress: System["getsockname"], descriptor: number): number | undefined => {
   const address = new Uint8Array(28);
   const length = new Uint32Array([address.length]);
-  if (ask(descriptor, ptr(address), ptr(length)) !== 0) return undefined;
+  if (getAddress(descriptor, ptr(address), ptr(length)) !== 0) return undefined;
   const view = new DataView(address.buffer);
   return FAMILIES.has(view.getUint16(0, true)) ? view.getUint16(2) : undefined;
 };
@@ -89,6 +89,6 @@ const readPort = (ask: System["getsockname"], descriptor: number): number | unde
 const readInfo = ({ getsockopt }: System, descriptor: number): DataView | undefined => {
   const bytes = new Uint8Array(TCP_INFO_BYTES);
   const length = new Uint32Array([bytes.length]);
-  const failed = getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, ptr(bytes), ptr(length));
-  return failed === 0 && length[0] === TCP_INFO_BYTES ? new DataView(bytes.buffer) : undefined;
+  const status = getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, ptr(bytes), ptr(length));
+  return status === 0 && length[0] === TCP_INFO_BYTES ? new DataView(bytes.buffer) : undefined;
 };
