@@ -14,7 +14,7 @@ import { PACK, pack, withTwins } from "./web/files.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 // Started with `new Worker(new URL("./x.worker.ts", import.meta.url).href)`, which the bundler does not follow. Inside the binary, all code
-// is in one folder, so the entries must be there too: names without folders.
+// is in one folder, so the workers get names without folders.
 const WORKERS = [
   "db/engine/checkpoint.worker.ts",
   "db/engine/flush.worker.ts",
@@ -22,7 +22,7 @@ const WORKERS = [
   "src/domain/users/strength.worker.ts",
 ];
 
-/** How much longer than usual code runs before it is optimized, in a program that has just started. */
+/** Factor by which code runs longer than usual before it is optimized, in a program that has just started. */
 const START_JIT_POLICY = 100;
 
 /**
@@ -35,7 +35,7 @@ export const TARGETS = {
   "linux-musl-arm64": "bun-linux-arm64-musl",
   "darwin-amd64": "bun-darwin-x64",
   "darwin-arm64": "bun-darwin-arm64",
-  // Client only: a server does not run there.
+  // Client only: a server does not run on Windows.
   "windows-amd64": "bun-windows-x64-baseline",
 } as const;
 export type TargetSystem = keyof typeof TARGETS;
@@ -52,7 +52,7 @@ export interface BuildResult {
 
 export interface BuildOptions {
   outfile?: string;
-  /** Bun's name of the system, such as `bun-linux-arm64`; defaults to this one. */
+  /** Bun's name of the system, such as `bun-linux-arm64`; defaults to this system. */
   target?: string;
   /** The result of `packWeb`, to share it between several builds. */
   web?: string;
@@ -65,20 +65,20 @@ export const build = async (options: BuildOptions = {}): Promise<BuildResult> =>
   const outfile = resolve(ROOT, options.outfile ?? "dist/slipway");
   const workers = WORKERS.filter((file) => existsSync(join(ROOT, file)));
   const web = options.web ?? (await packWeb(dirname(outfile)));
-  // The bundler leaves the source map of each chunk next to the program, which already contains them.
+  // A temporary folder, because the bundler also writes the source map of each chunk, which the program already contains.
   const folder = mkdtempSync(`${outfile}.parts-`);
-  const created = join(folder, basename(outfile));
+  const builtFile = join(folder, basename(outfile));
   const image = join(folder, IMAGE);
   writeFileSync(image, makeImage());
   const command = [
     ...[process.execPath, "build", "--compile", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
-    // Bytecode: without it a start takes 110 ms more (300 ms of CPU instead of 190, test/bench).
+    // Without bytecode, a start takes 110 ms longer (300 ms of CPU time instead of 190, test/bench).
     ...["--bytecode", "--format=esm"],
-    // In chunks, so that a command loads only what it needs: as one chunk `--version` takes three times as long.
+    // In chunks, so that a command loads only the code that it needs. In one chunk, `--version` takes three times as long.
     "--splitting",
-    // A command that ends immediately gains nothing from optimized code. src/main.ts restores the normal policy for long-running ones.
+    // A command that ends immediately gains nothing from optimized code. src/main.ts restores the normal policy for long-running commands.
     `--compile-jit-policy=${START_JIT_POLICY}`,
-    ...["--sourcemap=inline", "--entry-naming=[name].[ext]", "--asset-naming=[name].[ext]", `--outfile=${created}`],
+    ...["--sourcemap=inline", "--entry-naming=[name].[ext]", "--asset-naming=[name].[ext]", `--outfile=${builtFile}`],
     `--tsconfig-override=${join(ROOT, "src/build.tsconfig.json")}`,
     ...["--define", `SLIPWAY_BUILD_VERSION=${JSON.stringify(VERSION)}`],
     ...["--define", `SLIPWAY_BUILD_COMMIT=${JSON.stringify(await readCommit())}`],
@@ -90,7 +90,7 @@ export const build = async (options: BuildOptions = {}): Promise<BuildResult> =>
     const child = Bun.spawn(command, { cwd: ROOT, stdout: "pipe", stderr: "pipe" });
     const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     if (code !== 0) throw new Error(`the build failed:\n${output}${errors}`);
-    renameSync(created, outfile);
+    renameSync(builtFile, outfile);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -99,7 +99,7 @@ export const build = async (options: BuildOptions = {}): Promise<BuildResult> =>
 };
 
 /**
- * Writes everything the browser loads, compressed as much as possible, as one file into `folder`. The program finds it inside itself by its
+ * Writes all files for the browser, compressed as much as possible, to one file in `folder`. The program finds this file in the binary by its
  * name.
  */
 export async function packWeb(folder: string): Promise<string> {
@@ -110,10 +110,10 @@ export async function packWeb(folder: string): Promise<string> {
   return file;
 }
 
-// The image is built from a copy without Git; there the commit is passed as an argument.
+// Docker builds from a copy without Git, and passes the commit as a variable.
 async function readCommit(): Promise<string> {
-  const given = process.env.BUILD_COMMIT;
-  if (given) return given;
+  const buildCommit = process.env.BUILD_COMMIT;
+  if (buildCommit) return buildCommit;
   try {
     const child = Bun.spawn(["git", "rev-parse", "HEAD"], { cwd: ROOT, stdout: "pipe", stderr: "ignore" });
     const text = await child.stdout.text();
@@ -128,11 +128,11 @@ if (import.meta.main) {
     options: { target: { type: "string" }, outfile: { type: "string" }, targets: { type: "boolean" } },
   });
   const systems = Object.keys(TARGETS) as TargetSystem[];
-  const wanted = values.targets
+  const builds = values.targets
     ? systems.map((system) => ({ target: TARGETS[system], outfile: `dist/${getProgramName(system)}` }))
     : [values];
-  for (const one of wanted) {
-    const { file, bytes } = await build(one);
+  for (const options of builds) {
+    const { file, bytes } = await build(options);
     process.stdout.write(`${file}  ${(bytes / 1024 / 1024).toFixed(1)} MiB\n`);
   }
 }

@@ -35,7 +35,7 @@ type ReadonlyBody<T> = T extends Bytes
       ? { readonly [Member in keyof T]: ReadonlyBody<T[Member]> }
       : T;
 
-/** The arguments after the path of a call without a body. Nothing is accepted if the server has no such call. */
+/** The arguments after the path of a call without a body. If the server has no such call, no arguments are accepted. */
 type OptionArgs<M extends Method, P extends string> = [CallFor<M, P>] extends [never]
   ? [unknownPath: never]
   : [options?: RequestOptions];
@@ -69,9 +69,9 @@ export class Client {
   async signIn(email: string, password: string, askCode?: () => Promise<string>): Promise<Client> {
     const login = this.post("/api/v2/users/login", { email, password });
     const { session_token } = await login.catch(async (error) => {
-      const needed = error instanceof ApiError ? (error.body as LoginRefused).second_factor : undefined;
-      if (!needed || !askCode) throw error;
-      const body = { challenge: needed.challenge, code: await askCode() };
+      const secondFactor = error instanceof ApiError ? (error.body as LoginRefused).second_factor : undefined;
+      if (!secondFactor || !askCode) throw error;
+      const body = { challenge: secondFactor.challenge, code: await askCode() };
       return this.post("/api/v2/users/login/second-factor", body);
     });
     return this.withToken(session_token);
@@ -90,27 +90,27 @@ export class Client {
   // The type of a literal path is that of its route: a wrong path, member or body is a compile error. For a path built at run time, a type
   // argument gives the expected type: `get<Workspace>(path)`.
 
-  get<P extends string>(path: P, ...given: OptionArgs<"GET", P>): Promise<AnswerOf<CallFor<"GET", P>>>;
+  get<P extends string>(path: P, ...args: OptionArgs<"GET", P>): Promise<AnswerOf<CallFor<"GET", P>>>;
   get<T = NoArgument>(path: PathFor<T>, options?: RequestOptions): Promise<NoInfer<T>>;
   get(path: string, options?: RequestOptions): Promise<unknown> {
     return this.#json("GET", path, undefined, options);
   }
-  post<P extends string>(path: P, ...given: CallArguments<"POST", P>): Promise<AnswerOf<CallFor<"POST", P>>>;
+  post<P extends string>(path: P, ...args: CallArguments<"POST", P>): Promise<AnswerOf<CallFor<"POST", P>>>;
   post<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
   post(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
     return this.#json("POST", path, body, options);
   }
-  put<P extends string>(path: P, ...given: CallArguments<"PUT", P>): Promise<AnswerOf<CallFor<"PUT", P>>>;
+  put<P extends string>(path: P, ...args: CallArguments<"PUT", P>): Promise<AnswerOf<CallFor<"PUT", P>>>;
   put<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
   put(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
     return this.#json("PUT", path, body, options);
   }
-  patch<P extends string>(path: P, ...given: CallArguments<"PATCH", P>): Promise<AnswerOf<CallFor<"PATCH", P>>>;
+  patch<P extends string>(path: P, ...args: CallArguments<"PATCH", P>): Promise<AnswerOf<CallFor<"PATCH", P>>>;
   patch<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
   patch(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
     return this.#json("PATCH", path, body, options);
   }
-  delete<P extends string>(path: P, ...given: CallArguments<"DELETE", P>): Promise<AnswerOf<CallFor<"DELETE", P>>>;
+  delete<P extends string>(path: P, ...args: CallArguments<"DELETE", P>): Promise<AnswerOf<CallFor<"DELETE", P>>>;
   delete<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
   delete(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
     return this.#json("DELETE", path, body, options);
@@ -118,14 +118,14 @@ export class Client {
 
   /** Returns the raw response, whatever its status. A body that is not text or bytes is sent as JSON. */
   fetch(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Response> {
-    const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+    const isRaw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
     const headers: Record<string, string> = { ...this.headers, ...options.headers };
-    if (body !== undefined && !raw) headers["content-type"] ??= "application/json";
+    if (body !== undefined && !isRaw) headers["content-type"] ??= "application/json";
     return fetch(new URL(path, this.url), {
       method,
       headers,
       redirect: "manual",
-      ...(body === undefined ? {} : { body: raw ? (body as Bun.BodyInit) : JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: isRaw ? (body as Bun.BodyInit) : JSON.stringify(body) }),
       ...(options.signal ? { signal: options.signal } : {}),
     });
   }
@@ -158,13 +158,13 @@ const parseErrorBody = (text: string, status: number): Generic => {
   return { message: `The server answered ${status}.`, detail: text.slice(0, 200) };
 };
 
-/** An open WebSocket: `for await` yields each message; the loop ends when it is closed, and `closed` has the reason. */
+/** An open WebSocket: `for await` yields each message. The loop ends when the WebSocket is closed, and `closed` has the reason. */
 export class ClientSocket implements AsyncIterable<string | Uint8Array>, Disposable {
   readonly opened: Promise<void>;
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly #socket: WebSocket;
   readonly #messages: (string | Uint8Array)[] = [];
-  #ended = false;
+  #hasEnded = false;
   #wake: (() => void) | undefined;
 
   constructor(socket: WebSocket) {
@@ -180,7 +180,7 @@ export class ClientSocket implements AsyncIterable<string | Uint8Array>, Disposa
     });
     this.closed = new Promise((resolve) => {
       socket.onclose = ({ code, reason }) => {
-        this.#ended = true;
+        this.#hasEnded = true;
         this.#wake?.();
         resolve({ code, reason });
       };
@@ -199,10 +199,10 @@ export class ClientSocket implements AsyncIterable<string | Uint8Array>, Disposa
     this.#socket.terminate();
   }
 
-  /** Returns the next message, or undefined when the socket has closed and no message is left. */
+  /** Returns the next message; undefined when the socket has closed and all messages were returned. */
   async next(): Promise<string | Uint8Array | undefined> {
     while (this.#messages.length === 0) {
-      if (this.#ended) return undefined;
+      if (this.#hasEnded) return undefined;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });

@@ -16,42 +16,43 @@ import { createProcessStreams } from "./cli/streams.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
 import { VERBS } from "./cli/verbs.ts";
 
-const LINGER_MS = 300;
+/** A verb that runs longer than this gets the normal JIT policy. */
+const SHORT_RUN_MS = 300;
 /** How long a stopping program waits for the reader of its output. */
 const STOP_TIMEOUT_MS = 1_000;
 
 const output = new Output(process.stdout);
 const errors = new Output(process.stderr, { mayDrop: true });
 const stopping = new AbortController();
-// If the event loop becomes empty while a verb still waits, that is a failure.
+// Used if the event loop becomes empty while a verb still waits.
 process.exitCode = EXIT.failed;
 listenForSignals();
 listenForCrashes();
-compileAsUsualLater();
+restoreJitPolicyLater();
 process.exit(await flush(await main(process.argv.slice(2))));
 
 async function main(argv: readonly string[]): Promise<number> {
   let call = "";
   try {
     const { globals, rest } = readGlobals(argv);
-    const [name = "help", ...own] = rest;
-    if (name === "help" || name === "--help" || name === "-h") return help(own[0], own.slice(1));
+    const [name = "help", ...verbArgs] = rest;
+    if (name === "help" || name === "--help" || name === "-h") return printHelp(verbArgs[0], verbArgs.slice(1));
     const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
     if (!verb) return reportUnknown(name);
     // Arguments after `--` belong to another program.
-    const ours = own.includes("--") ? own.slice(0, own.indexOf("--")) : own;
-    if (ours.includes("--help") || ours.includes("-h")) return help(verb.name, ours);
-    call = [verb.name, findSubVerb(verb.subcommands ?? [], own)?.word.name].filter(Boolean).join(" ");
+    const flags = verbArgs.includes("--") ? verbArgs.slice(0, verbArgs.indexOf("--")) : verbArgs;
+    if (flags.includes("--help") || flags.includes("-h")) return printHelp(verb.name, flags);
+    call = [verb.name, findSubVerb(verb.subcommands ?? [], verbArgs)?.word.name].filter(Boolean).join(" ");
     const { run } = await verb.load();
-    return await run(await verbInput(own, globals));
+    return await run(await createVerbInput(verbArgs, globals));
   } catch (error) {
     return await reportFailure(call, error);
   }
 }
 
-async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
+async function createVerbInput(argv: string[], globals: Globals): Promise<VerbInput> {
   const { url, token, configFolder, isVerbose } = globals;
-  // A copy: secrets are removed from the process's environment, but the verb still needs them.
+  // A copy, because secrets are removed from the process's environment while the verb still needs them.
   const env = { ...process.env, ...(url ? { SLIPWAY_URL: url } : {}), ...(token ? { SLIPWAY_TOKEN: token } : {}) };
   return {
     argv,
@@ -76,11 +77,11 @@ async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
   };
 }
 
-function help(name: string | undefined, argv: readonly string[]): number {
-  const isOfAll = name === "--all";
+function printHelp(name: string | undefined, argv: readonly string[]): number {
+  const showsAll = name === "--all";
   const verb = VERBS.find((one) => one.name === name);
-  if (name !== undefined && !verb && !isOfAll) return reportUnknown(name);
-  print(verb ? formatVerbHelp(verb, argv) : formatProgramHelp(VERBS, isOfAll));
+  if (name !== undefined && !verb && !showsAll) return reportUnknown(name);
+  print(verb ? formatVerbHelp(verb, argv) : formatProgramHelp(VERBS, showsAll));
   return EXIT.ok;
 }
 
@@ -98,8 +99,9 @@ async function reportFailure(verb: string, error: unknown): Promise<number> {
     return EXIT.usage;
   }
   if (stopping.signal.aborted) return EXIT.interrupted;
-  const { explainMachineError: machineReason } = await import("./cli/reason.ts");
-  const reason = machineReason(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
+  const { explainMachineError } = await import("./cli/reason.ts");
+  const reason =
+    explainMachineError(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
   printError(`${call}: ${reason}\n`);
   return EXIT.failed;
 }
@@ -113,18 +115,18 @@ function listenForSignals(): void {
   process.on("SIGTERM", listener);
 }
 
-// The compiled program delays further JIT compilation at its start (src/build.ts), which suits short-lived verbs. A verb that is still
-// running now runs longer, so the normal policy is restored.
-function compileAsUsualLater(): void {
-  systemClock.after(LINGER_MS, () => Bun.unsafe.setJITPolicy(1));
+// The compiled program delays JIT compilation at its start (src/build.ts), which makes short-lived verbs faster. Verbs that run longer need
+// the normal policy.
+function restoreJitPolicyLater(): void {
+  systemClock.after(SHORT_RUN_MS, () => Bun.unsafe.setJITPolicy(1));
 }
 
 // After an uncaught error the state is unreliable. Acknowledged writes are on disk, so the process stops and is restarted.
 function listenForCrashes(): void {
-  // The reader of the output may close it (`slipway help | head -1`), which must not stop a server. Output records the error.
+  // If the reader of the output closes it (`slipway help | head -1`), a server must not stop. `Output` records the error.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const exitOnCrash = (error: unknown): void => {
-    // Synchronous: nothing else may run in this process.
+    // Writes synchronously, because no other code may run in this process.
     const write = (text: string): void => void writeSync(process.stderr.fd, text);
     configureLogging({ level: "error", format: process.stderr.isTTY ? "text" : "json", write });
     log("process").error("stopped by an unhandled error", { error });
@@ -146,16 +148,16 @@ function printError(text: string): void {
 async function flush(code: number): Promise<number> {
   const flushed = Promise.all([output.flush(), errors.flush()]);
   const wasStopped = stopping.signal.aborted;
-  const stopped = new Promise<void>((done) => {
+  const stopTimeout = new Promise<void>((done) => {
     if (wasStopped) systemClock.after(STOP_TIMEOUT_MS, done);
     else stopping.signal.addEventListener("abort", () => done(), { once: true });
   });
-  await Promise.race([flushed, stopped]);
+  await Promise.race([flushed, stopTimeout]);
   if (stopping.signal.aborted && !wasStopped) return EXIT.interrupted;
   const { failure } = output;
   // A server that was asked to stop has succeeded even if its output was closed.
-  const isNoMatter = failure instanceof OutputClosedError && wasStopped;
-  if (failure === undefined || isNoMatter) return code;
+  const canIgnore = failure instanceof OutputClosedError && wasStopped;
+  if (failure === undefined || canIgnore) return code;
   if (!(failure instanceof OutputClosedError)) {
     printError(`slipway: standard output cannot be written: ${failure.message}\n`);
     await errors.flush();

@@ -43,11 +43,11 @@ import { isAppPath } from "./domain/applications/names.ts";
 const DRAIN_TIMEOUT_MS = 250;
 
 /**
- * Stops accepting connections: new ones are forwarded to the next node and wait for it. Requests on existing connections are still
- * answered, after which the connections end. `connections` resolves when the last one is closed. Returns undefined if there is no next
- * node; this one then reports that it is stopping, like a server without a cluster.
+ * Stops accepting connections. New connections are forwarded to the next node and wait for it. Requests on existing connections are still
+ * answered, after which the connections end. `connections` resolves when the last connection is closed. Returns undefined if there is no next
+ * node; this node then reports that it is stopping, like a server without a cluster.
  */
-const closeDoor = async (
+const stopAccepting = async (
   server: Server<never>,
   ctx: Context,
   { clock, standAside }: Membership,
@@ -69,33 +69,33 @@ export interface RunningServer {
 
 export interface ReadServer {
   readonly port: number;
-  /** Gives running reads a moment to finish. */
+  /** Stops the server, after a short time for running reads to finish. */
   stop(): Promise<void>;
 }
 
-/** A node's reads must end before it becomes active; clients can retry them. */
+/** How long a node that becomes active waits for its reads. Clients can retry them. */
 const READ_DRAIN_TIMEOUT_MS = 500;
 
 export type ServerOptions = {
-  /** Connections without traffic are closed after this. Tests shorten it. */
+  /** Connections without traffic are closed after this time. Tests shorten it. */
   idleTimeoutSeconds?: number;
   /** Also validates responses that handlers build themselves against their schemas; tests only. */
   checkAnswers?: boolean;
 };
 
 export type ReadServerOptions = Pick<ServerOptions, "checkAnswers"> & {
-  /** Authenticates requests that this node forwards to itself; all others are refused. */
+  /** Authenticates requests that this node forwards to itself. All other requests are rejected. */
   readonly takeNamed: TakeForwardedAddress;
   readonly counts?: OthersCounts;
-  /** Called before each request: learns of new writes, which decide whether cached responses are still valid. */
+  /** Called before each request. Checks for new writes, which invalidate cached responses. */
   ask(): Promise<void>;
 };
 
-/** The routes, and their declarations. */
+/** The routes and their declarations. */
 type RoutedApp = { readonly app: Pick<AnyElysia, "fetch">; readonly operations: Operations };
 
-type Handling = {
-  /** Creates the routes once: with the first request for one of them, or when the rest of the start is complete. */
+type RequestHandler = {
+  /** Returns the routes. They are created once: for the first request that needs them, or at the end of the start. */
   route(): Promise<RoutedApp>;
   /** Handles a request that has passed the connection limit. */
   readonly handle: (request: Request) => Promise<Response>;
@@ -103,14 +103,14 @@ type Handling = {
   allow(names: readonly string[]): void;
 };
 
-/** Builds the handling of requests: gate, caller, limits, route. */
+/** Returns the handler of requests: checks the gate, identifies the caller, applies limits, and calls the route. */
 const makeHandler = (
   ctx: Context,
   takeNamed: TakeForwardedAddress | undefined,
   options: Pick<ReadServerOptions, "checkAnswers" | "counts">,
-): Handling => {
+): RequestHandler => {
   let routed: RoutedApp | undefined;
-  const { promise: wanted, resolve: want } = Promise.withResolvers<void>();
+  const { promise: routesNeeded, resolve: requireRoutes } = Promise.withResolvers<void>();
   const makeRoutes = async (): Promise<RoutedApp> => {
     const { collectOperations, createApp } = await import("./api/app.ts");
     const app = createApp(ctx, (request, caller) => rates?.count(request, caller, operations));
@@ -118,11 +118,11 @@ const makeHandler = (
     routed = { app, operations };
     return routed;
   };
-  // Created in the context of the start, whichever request triggers it, so that their background work belongs to no request.
-  const routing = wanted.then(makeRoutes);
+  // Created in the async context of the start, so that background work of the routes does not belong to the request that needs them first.
+  const routes = routesNeeded.then(makeRoutes);
   const route = (): Promise<RoutedApp> => {
-    want();
-    return routing;
+    requireRoutes();
+    return routes;
   };
   let hosts: AllowedHosts = new Set();
   const answer = async (request: Request): Promise<Response> => {
@@ -136,7 +136,7 @@ const makeHandler = (
       const credential = findCredential(request, ctx.accessUrl);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
       // A liveness probe does not wait until the routes are created.
-      if (!routed && isAskedAlive(request)) return alive();
+      if (!routed && isLivenessProbe(request)) return alive();
       const { app, operations } = routed ?? (await route());
       if (isProbe(request)) return await app.fetch(request);
       checkDeclaredLength(request, operations);
@@ -144,11 +144,11 @@ const makeHandler = (
       return await ctx.requests.run(request, async () => {
         const identity = await identifySender(request, {
           clock: ctx.clock,
-          identify: async () => enforceScope(request, await identify(credential, request, who), operations),
+          identify: async () => enforceScope(request, await identify(credential, request, identifyDeps), operations),
         });
         rates?.count(request, identity, operations);
-        const behalf = { addresses: ctx.addresses, operations };
-        const response = await runOnBehalf(request, identity, behalf, () => app.fetch(request));
+        const originDeps = { addresses: ctx.addresses, operations };
+        const response = await runOnBehalf(request, identity, originDeps, () => app.fetch(request));
         if (options.checkAnswers)
           await checkAnswer(request, response, { operations, mismatches: ctx.requests.mismatches });
         const { pages } = ctx.requests;
@@ -160,7 +160,7 @@ const makeHandler = (
     }
   };
 
-  const who = {
+  const identifyDeps = {
     store: ctx.store,
     clock: ctx.clock,
     agents: new AgentTokens(ctx),
@@ -169,23 +169,23 @@ const makeHandler = (
     addresses: ctx.addresses,
     encryption: ctx.encryption,
   };
-  const apps = new AppProxy(ctx, who);
-  const gateway = new AiGateway(ctx, who, ctx.metrics);
+  const apps = new AppProxy(ctx, identifyDeps);
+  const gateway = new AiGateway(ctx, identifyDeps, ctx.metrics);
   const rates = RateLimits.create(ctx, options.counts ?? ctx.membership?.active?.counts);
   const handle = async (request: Request): Promise<Response> => {
-    const passedOnFor = takeNamed?.(request);
+    const forwardedClient = takeNamed?.(request);
     // No work has started, so the standby node can pass the request to the next one.
-    if (passedOnFor !== undefined && ctx.membership && (ctx.draining || isLapsed(ctx)))
+    if (forwardedClient !== undefined && ctx.membership && (ctx.draining || isLapsed(ctx)))
       return await ctx.membership.elsewhere(request, ctx.encryption);
-    if (passedOnFor !== undefined) ctx.requests.setPeer(request, passedOnFor);
+    if (forwardedClient !== undefined) ctx.requests.setPeer(request, forwardedClient);
     const id = getRequestId(request);
     const response = await (id !== undefined && tracing() ? runTraced(request, id, answer) : answer(request));
-    const shown = id ?? findMadeId(request);
-    if (shown !== undefined) response.headers.set("x-request-id", shown);
+    const responseId = id ?? findMadeId(request);
+    if (responseId !== undefined) response.headers.set("x-request-id", responseId);
     // A standby node forwards only one request on each connection, so the client must not reuse it. During a handover, clients must
     // reconnect, to reach the next node.
-    const isLast = passedOnFor !== undefined || ctx.handingOver;
-    if (isLast && !request.headers.has("upgrade")) response.headers.set("connection", "close");
+    const mustReconnect = forwardedClient !== undefined || ctx.handingOver;
+    if (mustReconnect && !request.headers.has("upgrade")) response.headers.set("connection", "close");
     return response;
   };
   return {
@@ -201,23 +201,24 @@ const makeHandler = (
 export const startServer = async (ctx: Context, options: ServerOptions = {}): Promise<RunningServer> => {
   const { host, port } = ctx.config.address;
   const tls = readTls(ctx.config, ctx.clock.now());
-  const short = tls && getAllowedHosts(ctx.config).find((name) => name.length < 3);
-  if (short) throw new TlsError(`the host ${short} is too short for https: use a name of three characters or more`);
+  const shortHost = tls && getAllowedHosts(ctx.config).find((name) => name.length < 3);
+  if (shortHost)
+    throw new TlsError(`the host ${shortHost} is too short for https: use a name of three characters or more`);
   const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
   const active = ctx.membership?.active;
   const { route, handle, allow } = makeHandler(ctx, active ? undefined : takeNamed, options);
-  const own = active && (await toShardHandler(ctx, { handle, ...(await route()) }));
-  const answer = countRequests(traceRequests(own?.handle ?? handle, isProbe), ctx.metrics);
+  const shardHandler = active && (await toShardHandler(ctx, { handle, ...(await route()) }));
+  const answer = countRequests(traceRequests(shardHandler?.handle ?? handle, isProbe), ctx.metrics);
   const heardPorts = tls && new Set<number>();
   const server: Server<never> = Bun.serve({
     hostname: active ? "127.0.0.1" : host.replace(/^\[|\]$/g, ""),
     port: active ? 0 : port,
     tls: tls && { cert: tls.cert, key: tls.key },
-    fetch: heardPorts ? withResponseCache(heardPorts, answer) : answer,
+    fetch: heardPorts ? recordSenders(heardPorts, answer) : answer,
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
-    // During a takeover, the standby node's listener stays open until this one listens; forwarding to the next node starts before this one
-    // closes.
+    // During a takeover, the standby node's listener stays open until this listener is open. Forwarding to the next node starts before this
+    // listener closes.
     reusePort: ctx.membership !== undefined && !active,
     // Bun's own error has no body. The routes check the size themselves and respond with the specified error.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
@@ -233,11 +234,15 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   });
   ctx.sockets.attach(server as never);
   ctx.requests.attach(server);
-  // With several active nodes another listener is in front, which counts its connections itself.
-  const guarded = { server, port: server.port as number, heardPorts };
-  const guard = active ? undefined : DescriptorGuard.create({ ...guarded, busyPorts: () => ctx.requests.peerPorts() });
+  // With several active nodes, another listener accepts the connections and counts them itself.
+  const guardDeps = { server, port: server.port as number, heardPorts };
+  const guard = active
+    ? undefined
+    : DescriptorGuard.create({ ...guardDeps, busyPorts: () => ctx.requests.peerPorts() });
   const shownPort =
-    active && own ? active.listen(server.port as number, ctx.encryption, own.shardOf) : (server.port as number);
+    active && shardHandler
+      ? active.listen(server.port as number, ctx.encryption, shardHandler.shardOf)
+      : (server.port as number);
   ctx.accessUrl = getAccessUrl(ctx.config, shownPort);
   allow(getAllowedHosts(ctx.config));
   const scrapes =
@@ -256,12 +261,12 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     metrics: scrapes?.url,
     url: toListeningUrl(tls ? "https" : "http", host, shownPort),
     async stop(reason) {
-      const closed = ctx.membership && ctx.cluster && (await closeDoor(server, ctx, ctx.membership));
+      const closed = ctx.membership && ctx.cluster && (await stopAccepting(server, ctx, ctx.membership));
       ctx.draining = true;
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
       await ctx.requests.drain();
-      // Opened by requests that were already running.
+      // Also ends those that running requests have opened since.
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
       await ctx.drain();
@@ -277,7 +282,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
 type Answer = (request: Request) => Promise<Response> | Response;
 
 /** Records which connections have sent a request, by their remote port. */
-const withResponseCache =
+const recordSenders =
   (ports: Set<number>, answer: Answer) =>
   (request: Request, server: Pick<Server<never>, "requestIP">): ReturnType<Answer> => {
     const port = server.requestIP(request)?.port;
@@ -286,15 +291,15 @@ const withResponseCache =
   };
 
 /**
- * With several active nodes: rejects requests for other nodes' shards, so that they are sent there. `shardOf` returns the shard of a
- * request; undefined if any node can handle it.
+ * For several active nodes: returns a handler that rejects requests for the shards of other nodes, so that they are sent to these nodes.
+ * `shardOf` returns the shard of a request; undefined if any node can handle it.
  */
 const toShardHandler = async (
   ctx: Context,
-  { operations, handle }: Pick<RoutedApp, "operations"> & Pick<Handling, "handle">,
-): Promise<Pick<Handling, "handle"> & { shardOf(request: Request): Promise<number | undefined> }> => {
+  { operations, handle }: Pick<RoutedApp, "operations"> & Pick<RequestHandler, "handle">,
+): Promise<Pick<RequestHandler, "handle"> & { shardOf(request: Request): Promise<number | undefined> }> => {
   const { membership, shardIndex: index, encryption, store, clock, config } = ctx;
-  if (!membership) throw new Error("a node that has shards knows what is of them");
+  if (!membership) throw new Error("a node with shards needs its cluster membership");
   const [{ ownRequests }, { Placement }] = await Promise.all([
     import("./api/http/placement/own-requests.ts"),
     import("./api/http/placement/placement.ts"),
@@ -304,7 +309,7 @@ const toShardHandler = async (
     placement,
     handle,
     isProbe,
-    // A node without peers reports its shutdown itself.
+    // Without handover, this node reports its shutdown itself.
     isClosed: () => (ctx.draining && ctx.handingOver) || isLapsed(ctx),
     takeNamed: membership.takerOfNames(encryption),
     elsewhere: (request, shard) => membership.elsewhere(request, encryption, shard),
@@ -319,13 +324,13 @@ const toShardHandler = async (
 };
 
 /**
- * Serves reads on a node that is not the active one, on a local port. Requests that it cannot answer get 421, so that they are sent to the
+ * Serves reads on a local port of a node that is not the active one. Requests that it cannot answer get 421, so that they are sent to the
  * active node. `ctx` comes from src/context/open-reads.ts.
  */
 export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadServerOptions): ReadServer => {
   const { route, handle, allow } = makeHandler(ctx, undefined, options);
   const tls = readTls(ctx.config, ctx.clock.now());
-  const isForActive = async (request: Request): Promise<boolean> => {
+  const needsActiveNode = async (request: Request): Promise<boolean> => {
     if (!request.headers.has("upgrade")) return false;
     const { operations } = await route();
     return !operations.find(request.method, getPath(request.url))?.declared.anywhere;
@@ -339,12 +344,12 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadSer
       const client = takeNamed(request);
       if (client === undefined) return new Response(null, { status: 403 });
       ctx.requests.setPeer(request, client);
-      const read = (await isForActive(request))
+      const read = (await needsActiveNode(request))
         ? undefined
         : await readLocally(() => ask().then(() => handle(request)));
-      const isAnswer = read !== undefined && read.status < 500;
-      if (!isAnswer) await read?.body?.cancel();
-      const response = isAnswer ? read : new Response(null, { status: MISDIRECTED });
+      const isAnswered = read !== undefined && read.status < 500;
+      if (!isAnswered) await read?.body?.cancel();
+      const response = isAnswered ? read : new Response(null, { status: MISDIRECTED });
       response.headers.set("connection", "close");
       return response;
     },
@@ -367,16 +372,16 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadSer
 /** Time for responses that are still being sent when a node closes. */
 const ANSWER_DRAIN_TIMEOUT_MS = 500;
 
-/** True if this node of a cluster could not renew its lease: another one may be active. */
+/** Returns whether this node of a cluster could not renew its lease. Another node may then be active. */
 const isLapsed = ({ cluster }: Context): boolean => cluster !== undefined && cluster.serves_ms <= 0;
 
-/** Health checks are answered even while the server is overloaded or stopping. */
+/** Returns whether this is a health check, which is answered even while the server is overloaded or stopping. */
 const isProbe = (request: Request): boolean => {
   const path = getPath(request.url);
   return path === "/healthz" || path === "/readyz";
 };
 
-const isAskedAlive = ({ method, url }: Request): boolean => method === "GET" && getPath(url) === "/healthz";
+const isLivenessProbe = ({ method, url }: Request): boolean => method === "GET" && getPath(url) === "/healthz";
 
 const toListeningUrl = (scheme: string, host: string, port: number): URL =>
   new URL(`${scheme}://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}/`);

@@ -15,7 +15,7 @@ export type ShippedPackage = {
   readonly license: string;
   /** SHA-512 of its archive, hex. */
   readonly sha512: string;
-  /** Its own dependencies. */
+  /** The package's dependencies. */
   readonly needs: readonly ShippedPackage[];
 };
 
@@ -29,28 +29,28 @@ export const listShippedPackages = (root = ROOT): ShippedPackage[] => {
   const packages = parseLock(root);
   const visit = (path: string): ShippedPackage[] => {
     const entry = packages[path];
-    const known = found.get(path);
-    if (!entry || known) return known ? [known] : [];
+    const visited = found.get(path);
+    if (!entry || visited) return visited ? [visited] : [];
     const [id, , { dependencies = {} }, integrity] = entry;
-    const at = id.lastIndexOf("@");
+    const index = id.lastIndexOf("@");
     const needs: ShippedPackage[] = [];
     const one: ShippedPackage = {
-      name: id.slice(0, at),
-      version: id.slice(at + 1),
+      name: id.slice(0, index),
+      version: id.slice(index + 1),
       license: findLicense(root, path),
       sha512: Buffer.from(integrity.replace(/^sha512-/, ""), "base64").toString("hex"),
       needs,
     };
-    // Added before its dependencies: two packages may depend on each other.
+    // Added before its dependencies, because two packages may depend on each other.
     found.set(path, one);
     for (const name of Object.keys(dependencies)) needs.push(...visit(findNearest(packages, path, name)));
     return [one];
   };
   for (const name of listDirectDependencies(root)) visit(name);
-  const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+  const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
   // The same version may occur at several positions.
-  const once = new Map([...found.values()].map((one) => [toPackageUrl(one), one]));
-  return [...once.values()].sort((a, b) => order(a.name, b.name) || order(a.version, b.version));
+  const byUrl = new Map([...found.values()].map((one) => [toPackageUrl(one), one]));
+  return [...byUrl.values()].sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
 };
 
 const parseLock = (root: string): Lock["packages"] => {
@@ -63,8 +63,8 @@ const listDirectDependencies = (root: string): string[] =>
 
 /** Resolves a dependency: below the package itself, otherwise below its parents, otherwise at the top. */
 const findNearest = (packages: Lock["packages"], path: string, name: string): string => {
-  for (let above = path; above !== ""; above = above.slice(0, Math.max(0, above.lastIndexOf("/")))) {
-    if (`${above}/${name}` in packages) return `${above}/${name}`;
+  for (let parent = path; parent !== ""; parent = parent.slice(0, Math.max(0, parent.lastIndexOf("/")))) {
+    if (`${parent}/${name}` in packages) return `${parent}/${name}`;
   }
   return name;
 };
@@ -78,8 +78,8 @@ const findLicense = (root: string, path: string): string => {
   const file = join(folder, "package.json");
   if (!existsSync(file)) return "UNKNOWN";
   const { license, licenses } = JSON.parse(readFileSync(file, "utf8")) as { license?: unknown; licenses?: unknown };
-  const message = license ?? (Array.isArray(licenses) ? licenses[0] : licenses);
-  return typeof message === "string" ? message : ((message as { type?: string } | undefined)?.type ?? "UNKNOWN");
+  const declared = license ?? (Array.isArray(licenses) ? licenses[0] : licenses);
+  return typeof declared === "string" ? declared : ((declared as { type?: string } | undefined)?.type ?? "UNKNOWN");
 };
 
 /** `@a/b/c` is `c` below `@a/b`. */

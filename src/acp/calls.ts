@@ -1,5 +1,5 @@
 // Maps a coding agent's tool calls to chat tool calls. A call that matches one of Slipway's own tools gets that tool's name and arguments,
-// so that rules, hooks, diffs and approvals recognize it. The agent's own tool names are never treated as ours. Pure.
+// so that rules, hooks, diffs and approvals recognize it. The agent's own tools never get the name of a Slipway tool. Pure.
 import type { ToolCallContent, ToolCallUpdate, ToolKind } from "./connection.ts";
 
 /** A call, merged from all of its updates. */
@@ -24,31 +24,31 @@ const EMPTY_CALL: Omit<AgentToolCall, "id"> = {
   raw_output: undefined,
 };
 
-/** Maximum size of a call's arguments and of its result. Larger ones are not readable and would slow everyone down. */
+/** Maximum size of a call's arguments and of its result. Larger values are not readable, and would slow down the server for everyone. */
 const MAX_VALUES = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
 /**
- * Maximum number of diffs, texts and files of a call. An edit that shows only some of its changes would mislead the person who approves it,
- * so none are kept.
+ * Maximum number of diffs, texts and files of a call. A call with more shows none of them: an edit with only some of its changes would mislead
+ * the person who approves it.
  */
 const MAX_ENTRIES = 500;
 const TOO_LARGE_NOTICE = { left_out: "This is too large to be shown." };
 
-/** True if a value from the agent is small enough to show, compare and store. */
+/** Returns whether a value from the agent is small enough to show, compare and store. */
 const isShowable = (value: unknown): boolean => countCharacters(value) !== undefined;
 
 /** Returns the number of characters in a value; undefined if it is too large to be shown. */
 const countCharacters = (value: unknown): number | undefined => {
   let [values, characters] = [0, 0];
-  const waiting: unknown[] = [value];
-  while (waiting.length > 0) {
-    const next = waiting.pop();
+  const pending: unknown[] = [value];
+  while (pending.length > 0) {
+    const next = pending.pop();
     values += 1;
     if (typeof next === "string") characters += next.length;
     if (typeof next === "object" && next !== null) {
       const inner = Array.isArray(next) ? next : Object.entries(next).flat();
-      if (values + waiting.length + inner.length > MAX_VALUES) return undefined;
-      for (const one of inner) waiting.push(one);
+      if (values + pending.length + inner.length > MAX_VALUES) return undefined;
+      for (const one of inner) pending.push(one);
     }
     if (values > MAX_VALUES || characters > MAX_CHARACTERS) return undefined;
   }
@@ -59,23 +59,23 @@ const countCharacters = (value: unknown): number | undefined => {
 export const measureCall = ({ title, content, raw_input, raw_output }: AgentToolCall): number =>
   [title, content, raw_input, raw_output].reduce<number>((sum, one) => sum + (countCharacters(one) ?? 0), 0);
 
-/** Returns whether everything in an update is small enough to be shown. Users are not asked to approve larger ones. */
+/** Returns whether everything in an update is small enough to be shown. Users are not asked to approve larger updates. */
 export const isShowableUpdate = ({ rawInput, content, locations }: ToolCallUpdate): boolean =>
-  isShort(content) && isShort(locations) && isShowable(pickShown(content)) && isShowable(rawInput);
+  hasFewEntries(content) && hasFewEntries(locations) && isShowable(pickShown(content)) && isShowable(rawInput);
 
-const isShort = (list: readonly unknown[] | null | undefined): boolean => (list?.length ?? 0) <= MAX_ENTRIES;
+const hasFewEntries = (list: readonly unknown[] | null | undefined): boolean => (list?.length ?? 0) <= MAX_ENTRIES;
 
-/** Pictures, sounds and files are not shown. */
+/** Returns the content that is shown: not images, audio and files. */
 const pickShown = (content: readonly ToolCallContent[] | null | undefined): readonly ToolCallContent[] =>
   (content ?? []).filter((one) => one.type !== "content" || one.content.type === "text");
 
 const keepIfShowable = (value: unknown): unknown => (isShowable(value) ? value : TOO_LARGE_NOTICE);
 
 /** Returns the call after an update. Fields that the update omits are unchanged. */
-export const applyUpdate = (known: AgentToolCall | undefined, update: ToolCallUpdate): AgentToolCall => {
-  const before = known ?? { id: update.toolCallId, ...EMPTY_CALL };
+export const applyUpdate = (previous: AgentToolCall | undefined, update: ToolCallUpdate): AgentToolCall => {
+  const before = previous ?? { id: update.toolCallId, ...EMPTY_CALL };
   const content = update.content && pickShown(update.content);
-  if (!isShort(update.content) || !isShort(update.locations) || !isShowable(content)) {
+  if (!hasFewEntries(update.content) || !hasFewEntries(update.locations) || !isShowable(content)) {
     const { content: _, locations: __, ...rest } = update;
     return applyUpdate({ ...before, content: [], paths: [] }, { ...rest, rawInput: TOO_LARGE_NOTICE });
   }
@@ -109,7 +109,7 @@ export const replacePaths = (call: AgentToolCall, paths: ReadonlyMap<string, str
 export const isOver = ({ status }: Pick<AgentToolCall, "status">): boolean =>
   status === "completed" || status === "failed";
 
-/** True if enough of the call is known to show it: agents may announce a call before its arguments are complete. */
+/** Returns whether the call can be shown. Agents may announce a call before its arguments are complete. */
 export const isDescribed = ({ status, raw_input, content }: AgentToolCall): boolean =>
   status !== "pending" || !isEmpty(raw_input) || content.length > 0;
 
@@ -119,7 +119,7 @@ export type ChatTool = { readonly tool_name: string; readonly args: Readonly<Rec
 export const toChatTool = (call: AgentToolCall): ChatTool => {
   const { kind, title } = call;
   const changes = listDiffs(call);
-  // A call of kind execute is a command, whatever else the agent attaches.
+  // A call of kind execute is a command, even if the agent attaches diffs.
   if (kind === "edit" || (changes.length > 0 && kind !== "execute")) return toEditTool(call, changes);
   if (kind === "execute") return { tool_name: "execute", args: parseCommand(call) };
   const path = findPath(call);
@@ -186,13 +186,13 @@ const listEditedFiles = (call: AgentToolCall): readonly string[] =>
 
 const findPath = ({ raw_input, paths }: AgentToolCall): string | undefined => {
   const { path, file_path, filePath, abs_path, absolute_path } = toObject(raw_input);
-  const named = [file_path, filePath, abs_path, absolute_path, path].find((one) => typeof one === "string");
-  return typeof named === "string" ? named : paths[0];
+  const argument = [file_path, filePath, abs_path, absolute_path, path].find((one) => typeof one === "string");
+  return typeof argument === "string" ? argument : paths[0];
 };
 
 const SHELL_FLAG = /^-[a-z]*c$/;
 
-/** Agents that send no arguments put the command into the title. */
+/** Returns the command of a call: from its arguments, or from its title if the agent sends no arguments. */
 const parseCommand = ({ raw_input, title }: AgentToolCall): Readonly<Record<string, unknown>> => {
   const { command, cmd, cwd, workdir } = toObject(raw_input);
   const commandValue = command ?? cmd;

@@ -34,7 +34,7 @@ export type {
   ToolKind,
 } from "@agentclientprotocol/sdk";
 
-type TerminalOf = { readonly sessionId: string; readonly terminalId: string };
+type TerminalId = { readonly sessionId: string; readonly terminalId: string };
 
 /** The agent's requests to its client. A rejection becomes the error of the response. */
 export type AgentRequests = {
@@ -44,11 +44,11 @@ export type AgentRequests = {
   writeFile(request: WriteTextFileRequest): Promise<void>;
   /** Runs a command and returns the ID of its terminal. */
   createTerminal(request: CreateTerminalRequest): Promise<string>;
-  terminalOutput(terminal: TerminalOf): Promise<TerminalOutputResponse>;
+  terminalOutput(terminal: TerminalId): Promise<TerminalOutputResponse>;
   /** Resolves when the command has ended. */
-  terminalExit(terminal: TerminalOf): Promise<TerminalExitStatus>;
+  terminalExit(terminal: TerminalId): Promise<TerminalExitStatus>;
   /** Kills the command. Its output can still be read. */
-  killTerminal(terminal: TerminalOf): Promise<void>;
+  killTerminal(terminal: TerminalId): Promise<void>;
 };
 
 /** The URL and the token of the agent's MCP server. */
@@ -59,10 +59,10 @@ export type SessionInfo = { readonly session_id: string; readonly options: reado
 /** The content that a prompt may contain in addition to text. */
 export type PromptCapabilities = { readonly images: boolean; readonly documents: boolean };
 
-/** Name of Slipway's MCP server, with which agents prefix its tools. */
+/** Name of Slipway's MCP server. Agents prefix the names of its tools with it. */
 const MCP_SERVER = "slipway";
 
-/** Long enough for a cold start on a busy machine. */
+/** Timeout of an answer, long enough for a cold start on a busy machine. */
 const ANSWER_TIMEOUT_MS = 180_000;
 
 /** Maximum size of a message from the agent. A larger one closes the connection. */
@@ -122,7 +122,7 @@ export class AcpConnection {
       clock,
       connection.agent.request("initialize", {
         protocolVersion: PROTOCOL_VERSION,
-        // The agent reads files directly, including ones that may not exist. Writes and commands follow the rules of the chat.
+        // The agent reads files itself, and may look for files that don't exist. Writes and commands are subject to the rules of the chat.
         clientCapabilities: { fs: { readTextFile: false, writeTextFile: true }, terminal: true },
         clientInfo: { name: "slipway", version },
       }),
@@ -143,7 +143,7 @@ export class AcpConnection {
     return opened;
   }
 
-  /** True if an earlier session can be loaded. */
+  /** Returns whether an earlier session can be loaded. */
   get canLoad(): boolean {
     return this.#info.agentCapabilities?.loadSession === true;
   }
@@ -153,41 +153,41 @@ export class AcpConnection {
     return { images: image === true, documents: embeddedContext === true };
   }
 
-  /** True if the agent supports MCP servers over HTTP. */
+  /** Returns whether the agent supports MCP servers over HTTP. */
   get canReachMcp(): boolean {
     return this.#info.agentCapabilities?.mcpCapabilities?.http === true;
   }
 
   async newSession(cwd: string, mcp: McpEndpoint | undefined): Promise<SessionInfo> {
-    const mcpServers = this.#servers(mcp);
-    const createdSession = await withAnswerTimeout(
+    const mcpServers = this.#toMcpServers(mcp);
+    const session = await withAnswerTimeout(
       this.#clock,
       this.#connection.agent.request("session/new", { cwd, mcpServers }),
     );
     return {
-      session_id: createdSession.sessionId,
-      options: readOptions(createdSession.modes, createdSession.configOptions),
+      session_id: session.sessionId,
+      options: readOptions(session.modes, session.configOptions),
     };
   }
 
   /** The agent replays the session as updates before this resolves. */
   async loadSession(session_id: string, cwd: string, mcp: McpEndpoint | undefined): Promise<SessionInfo> {
-    const requested = { sessionId: session_id, cwd, mcpServers: this.#servers(mcp) };
+    const request = { sessionId: session_id, cwd, mcpServers: this.#toMcpServers(mcp) };
     const answer: unknown = await withAnswerTimeout(
       this.#clock,
-      this.#connection.agent.request("session/load", requested),
+      this.#connection.agent.request("session/load", request),
     );
     const loaded = (answer ?? {}) as LoadSessionResponse;
     return { session_id, options: readOptions(loaded.modes, loaded.configOptions) };
   }
 
-  #servers(mcp: McpEndpoint | undefined): McpServer[] {
+  #toMcpServers(mcp: McpEndpoint | undefined): McpServer[] {
     if (mcp === undefined || !this.canReachMcp) return [];
     const headers = [{ name: "authorization", value: `Bearer ${mcp.token}` }];
     return [{ type: "http", name: MCP_SERVER, url: mcp.url, headers }];
   }
 
-  /** Sets an option of the session and returns all options, since one choice may change others. */
+  /** Sets an option of the session. Returns all options, because the choice may change other options. */
   async setOption(
     session_id: string,
     options: readonly SessionOption[],
@@ -199,8 +199,8 @@ export class AcpConnection {
       await withAnswerTimeout(this.#clock, agent.request("session/set_mode", { sessionId: session_id, modeId: value }));
       return selectChoice(options, id, value);
     }
-    const requested: SetSessionConfigOptionRequest = { sessionId: session_id, configId: id, value };
-    const answer: unknown = await withAnswerTimeout(this.#clock, agent.request("session/set_config_option", requested));
+    const request: SetSessionConfigOptionRequest = { sessionId: session_id, configId: id, value };
+    const answer: unknown = await withAnswerTimeout(this.#clock, agent.request("session/set_config_option", request));
     const { configOptions } = (answer ?? {}) as Partial<SetSessionConfigOptionResponse>;
     return applyConfig(selectChoice(options, id, value), configOptions);
   }
@@ -214,7 +214,7 @@ export class AcpConnection {
     return this.#connection.agent.notify("session/cancel", { sessionId: session_id });
   }
 
-  /** Says which limit a message of the agent exceeded, if the connection was closed for that. */
+  /** Describes the limit that a message of the agent exceeded; undefined if the connection was not closed for that. */
   get excess(): string | undefined {
     return this.#excess ?? this.#stdio.excess;
   }
@@ -230,15 +230,15 @@ export class AcpConnection {
 }
 
 const withAnswerTimeout = async <T>(clock: Clock, answer: Promise<T>): Promise<T> => {
-  const over = new AbortController();
+  const answered = new AbortController();
   try {
     return await Promise.race([
       answer,
-      pause(clock, ANSWER_TIMEOUT_MS, over.signal).then((): T => {
+      pause(clock, ANSWER_TIMEOUT_MS, answered.signal).then((): T => {
         throw new Error(`The agent did not answer within ${ANSWER_TIMEOUT_MS / 1_000} seconds.`);
       }),
     ]);
   } finally {
-    over.abort();
+    answered.abort();
   }
 };

@@ -57,7 +57,7 @@ export const PRESETS: readonly CodingAgent[] = [
       ...["-c", 'model_providers.slipway.base_url="$OPENAI_BASE_URL"'],
       ...["-c", 'model_providers.slipway.env_key="OPENAI_API_KEY"'],
       ...["-c", 'model_providers.slipway.wire_api="responses"'],
-      // It asks before each command that may change something. Its own sandbox requires programs that few images have.
+      // Codex asks before each command that may change something. Its sandbox is off, because it requires programs that few images have.
       ...["-c", 'approval_policy="untrusted"'],
       ...["-c", 'sandbox_mode="danger-full-access"'],
     ],
@@ -93,7 +93,7 @@ export const PRESETS: readonly CodingAgent[] = [
     display_name: "Gemini CLI",
     command: "gemini",
     arguments: ["--acp"],
-    // In an untrusted folder it ignores all MCP servers, including ours.
+    // In an untrusted folder, Gemini ignores all MCP servers, including Slipway's.
     variables: { GEMINI_CLI_NO_RELAUNCH: "1", GEMINI_CLI_TRUST_WORKSPACE: "true" },
     install_script: toNpmScript("gemini", "@google/gemini-cli@0.61.0"),
     dialect: "google",
@@ -108,8 +108,8 @@ export const PRESETS: readonly CodingAgent[] = [
 const findPreset = (name: string): CodingAgent | undefined => PRESETS.find((preset) => preset.name === name);
 
 /**
- * Returns the agent of this name: as stored by administrators, otherwise the preset. A changed preset keeps its locations of instructions and
- * skills, unless others were set.
+ * Returns the agent with this name: the one that administrators stored, or else the preset. A changed preset keeps the locations of
+ * instructions and skills, unless administrators set others.
  */
 export const resolveProfile = (name: string, stored: CodingAgent | undefined): CodingAgent | undefined => {
   const preset = findPreset(name);

@@ -1,13 +1,13 @@
-// The standard input and output of a coding agent in a workspace, as streams, and its requests to its MCP server. Bytes are read and
-// written by offset, so a request repeated after a broken connection neither loses nor duplicates any.
+// The standard input and output of a coding agent in a workspace, as streams, and the agent's requests to its MCP server. Bytes are read and
+// written by offset, so that a request can be repeated after a connection error without losing or duplicating bytes.
 import type { Clock } from "#base/clock.ts";
 import { JsonCost } from "#base/json/cost.ts";
 import { pause, restAfter } from "#base/retry.ts";
 import type { AgentProgramOutput, StartAgentProgram } from "#schema/agents/agent-program.ts";
 
 /**
- * Values of all lists and objects of a message. The limit on bytes is not enough: 28 MB of small list items take seconds of the event loop
- * to parse, check and compare. Genuine agents send some hundred; the arguments of a call are shown up to 20,000.
+ * Maximum number of values of a message. The limit on bytes is not enough: parsing, checking and comparing 28 MB of small list items takes
+ * seconds of the event loop. Real agents send a few hundred values; the arguments of a call are shown up to 20,000 values.
  */
 const MAX_MESSAGE_VALUES = 50_000;
 
@@ -52,26 +52,26 @@ type AnswerMcp = (message: string) => Promise<string>;
 const LONG_POLL_MS = 25_000;
 /** Maximum number of bytes processed per turn of the event loop, so that other work is not delayed. */
 const PIECE_BYTES = 64 * 1024;
-/** Output is read in batches, since programs write word by word. */
+/** Pause between reads of the output, because programs write word by word. */
 const POLL_INTERVAL_MS = 20;
 
 export class ProgramStdio {
   readonly #callDaemon: CallDaemon;
   readonly #clock: Clock;
   readonly #path: string;
-  readonly #over = new AbortController();
+  readonly #stopping = new AbortController();
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
   readonly #answerMcp: AnswerMcp;
   readonly #started = Promise.withResolvers<StartInfo>();
   readonly #ended = Promise.withResolvers<string>();
-  readonly #counter = new LineCost();
-  #sent = 0;
+  readonly #lineCost = new LineCost();
+  #sentBytes = 0;
   #onWritten: (() => void)[] = [];
   #excess: string | undefined;
 
-  private constructor(ask: CallDaemon, clock: Clock, id: string, answerMcp: AnswerMcp) {
-    this.#callDaemon = ask;
+  private constructor(callDaemon: CallDaemon, clock: Clock, id: string, answerMcp: AnswerMcp) {
+    this.#callDaemon = callDaemon;
     this.#answerMcp = answerMcp;
     this.#clock = clock;
     this.#path = `/coding-agents/${id}`;
@@ -80,22 +80,22 @@ export class ProgramStdio {
       start: (controller) => {
         void this.#read(controller);
       },
-      // The reader has closed the stream, so nothing may be added.
-      cancel: () => this.#over.abort(),
+      // Nothing may be added to the stream after its reader has closed it.
+      cancel: () => this.#stopping.abort(),
     });
     this.writable = new WritableStream<Uint8Array>({ write: (bytes) => this.#write(bytes) });
   }
 
   /** Starts the program; `started` resolves when it runs. Rejects if the workspace is unreachable, or once the signal fires. */
   static async start(
-    ask: CallDaemon,
+    callDaemon: CallDaemon,
     clock: Clock,
     json: StartAgentProgram,
     answerMcp: AnswerMcp,
     signal: AbortSignal,
   ): Promise<ProgramStdio> {
-    await ask({ method: "POST", path: "/coding-agents/start", json, patient: true, signal });
-    return new ProgramStdio(ask, clock, json.id, answerMcp);
+    await callDaemon({ method: "POST", path: "/coding-agents/start", json, patient: true, signal });
+    return new ProgramStdio(callDaemon, clock, json.id, answerMcp);
   }
 
   /** Resolves with the program's working folder once it runs. Rejects if it could not be installed or started. */
@@ -108,26 +108,26 @@ export class ProgramStdio {
     return this.#ended.promise;
   }
 
-  /** Resolves when the workspace has the next message that is written, or the program has ended. */
+  /** Resolves when the workspace has received the next message that is written, or when the program has ended. */
   waitUntilWritten(): Promise<void> {
     const written = new Promise<void>((resolve) => this.#onWritten.push(resolve));
     return Promise.race([written, this.#ended.promise.then(() => {})]);
   }
 
-  /** Says which limit a message of the program exceeded, if the program was ended for that. */
+  /** Describes the limit that a message of the program exceeded; undefined if the program was not ended for that. */
   get excess(): string | undefined {
     return this.#excess;
   }
 
-  /** Kills the program and its child processes. Does not wait: an unreachable workspace has no such program. */
+  /** Kills the program and its child processes. Does not wait for the workspace. */
   end(): void {
-    this.#over.abort();
+    this.#stopping.abort();
     void this.#callDaemon({ method: "POST", path: `${this.#path}/end`, json: {}, ends: true }).catch(() => {});
   }
 
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     const encoder = new TextEncoder();
-    const { signal } = this.#over;
+    const { signal } = this.#stopping;
     let after = 0;
     let state = "";
     let received = 0;
@@ -145,11 +145,11 @@ export class ProgramStdio {
         }
         const bytes = encoder.encode(answer.output);
         for (let from = 0; from < bytes.byteLength && !signal.aborted; from += PIECE_BYTES) {
-          const began = this.#clock.monotonic();
+          const startedAt = this.#clock.monotonic();
           const piece = bytes.subarray(from, from + PIECE_BYTES);
-          this.#counter.count(piece);
+          this.#lineCost.count(piece);
           controller.enqueue(piece);
-          await restAfter(this.#clock, began, signal);
+          await restAfter(this.#clock, startedAt, signal);
         }
         if (signal.aborted) break;
         if (answer.state === "ended" && answer.output === "") return this.#finish(controller, describeExit(answer));
@@ -167,20 +167,22 @@ export class ProgramStdio {
     const body = new TextEncoder().encode(await this.#answerMcp(message));
     const path = `${this.#path}/answer?number=${number}`;
     // A program that has ended does not wait for an answer.
-    await this.#callDaemon({ method: "POST", path, body, patient: true, signal: this.#over.signal }).catch(() => {});
+    await this.#callDaemon({ method: "POST", path, body, patient: true, signal: this.#stopping.signal }).catch(
+      () => {},
+    );
   }
 
   #finish(controller: ReadableStreamDefaultController<Uint8Array>, reason: string): void {
     this.#started.reject(new Error(reason));
     this.#ended.resolve(reason);
-    if (!this.#over.signal.aborted) controller.close();
+    if (!this.#stopping.signal.aborted) controller.close();
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
-    const path = `${this.#path}/input?at=${this.#sent}`;
-    this.#sent += bytes.byteLength;
+    const path = `${this.#path}/input?at=${this.#sentBytes}`;
+    this.#sentBytes += bytes.byteLength;
     const onWritten = this.#onWritten.splice(0);
-    await this.#callDaemon({ method: "POST", path, body: bytes, patient: true, signal: this.#over.signal });
+    await this.#callDaemon({ method: "POST", path, body: bytes, patient: true, signal: this.#stopping.signal });
     for (const written of onWritten) written();
   }
 }

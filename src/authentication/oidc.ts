@@ -1,5 +1,5 @@
-// Signs users in at one OpenID Connect provider: authorization code with PKCE, state and nonce, using `openid-client` with our own guarded
-// fetch. Errors have messages for users. A provider's responses are checked for their shape and not trusted further (rules OI-2, OI-3).
+// Signs users in at one OpenID Connect provider: authorization code with PKCE, state and nonce, using `openid-client` with a guarded `fetch`
+// from the caller. Errors have messages for users. A provider's responses are checked for their shape and not trusted further (rules OI-2, OI-3).
 
 import type { Configuration, CustomFetch, IDToken } from "openid-client";
 import type { Clock } from "#base/clock.ts";
@@ -12,7 +12,7 @@ import { OutboundError } from "#base/outbound.ts";
 export class OidcError extends Error {
   override readonly name = "OidcError";
   readonly kind: "denied" | "invalid" | "unavailable";
-  /** The protocol's error code, such as `invalid_grant`; empty if none exists. */
+  /** The protocol's error code, such as `invalid_grant`; empty if there is none. */
   readonly code: string;
 
   constructor(kind: OidcError["kind"], message: string, cause?: unknown, code = "") {
@@ -40,7 +40,7 @@ type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
 type Library = typeof import("openid-client");
 
 export const SCOPES: readonly string[] = ["openid", "email", "profile"];
-/** The provider's metadata is reloaded after this. */
+/** The provider's metadata is reloaded after this time. */
 const METADATA_TTL_MS = 3_600_000;
 const TIMEOUT_S = 10;
 
@@ -52,7 +52,7 @@ export class OidcClient {
   readonly setting: OidcSetting;
   readonly #clock: Clock;
   readonly #fetch: Fetch;
-  #known: { config: Promise<Configuration>; until: number } | undefined;
+  #cachedConfig: { config: Promise<Configuration>; until: number } | undefined;
 
   constructor(setting: OidcSetting, { clock, fetch }: { clock: Clock; fetch: Fetch }) {
     this.setting = setting;
@@ -109,7 +109,7 @@ export class OidcClient {
     });
   }
 
-  /** Returns the URL that ends the session at the provider and redirects back; undefined if the provider has none. */
+  /** Returns the URL that ends the session at the provider and redirects back; undefined if the provider has no such URL. */
   async toEndSessionUrl(id_token: string, back: URL): Promise<URL | undefined> {
     return this.#withErrors(async (library, config) => {
       if (!config.serverMetadata().end_session_endpoint) return undefined;
@@ -122,12 +122,12 @@ export class OidcClient {
   /** Most providers return the email address and groups only from the userinfo endpoint. */
   async #loadClaims(library: Library, config: Configuration, access_token: string, claims: Claims): Promise<Claims> {
     if (!config.serverMetadata().userinfo_endpoint) return claims;
-    const more = await library.fetchUserInfo(config, access_token, claims.sub);
-    return { ...more, ...claims };
+    const userInfo = await library.fetchUserInfo(config, access_token, claims.sub);
+    return { ...userInfo, ...claims };
   }
 
   async #withErrors<T>(work: (library: Library, config: Configuration) => Promise<T>): Promise<T> {
-    // Loaded with the first sign-in, so that it does not delay the start.
+    // Loaded with the first sign-in, so that the library does not delay the start.
     const library = await import("openid-client");
     try {
       return await work(library, await this.#loadConfiguration(library));
@@ -138,9 +138,9 @@ export class OidcClient {
 
   #loadConfiguration(library: Library): Promise<Configuration> {
     const now = this.#clock.monotonic();
-    if (this.#known && now < this.#known.until) return this.#known.config;
+    if (this.#cachedConfig && now < this.#cachedConfig.until) return this.#cachedConfig.config;
     const { issuer, client_id, client_secret } = this.setting;
-    const isPlain = issuer.startsWith("http:");
+    const isUnencrypted = issuer.startsWith("http:");
     const config = library.discovery(
       new URL(issuer),
       client_id,
@@ -150,20 +150,20 @@ export class OidcClient {
         [library.customFetch]: this.#send,
         timeout: TIMEOUT_S,
         // Required even with TLS: a proxy that terminates TLS could forge the identity.
-        execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
+        execute: [library.enableNonRepudiationChecks, ...(isUnencrypted ? [library.allowInsecureRequests] : [])],
       },
     );
-    const known = { config, until: now + METADATA_TTL_MS };
-    this.#known = known;
+    const cached = { config, until: now + METADATA_TTL_MS };
+    this.#cachedConfig = cached;
     config.catch(() => {
       // The next sign-in retries.
-      if (this.#known === known) this.#known = undefined;
+      if (this.#cachedConfig === cached) this.#cachedConfig = undefined;
     });
     return config;
   }
 
   readonly #send: CustomFetch = async (url, { body, headers, method, signal }) =>
-    countedAnswer(
+    checkCost(
       await this.#fetch(new URL(url), {
         headers,
         method,
@@ -178,9 +178,9 @@ export class OidcClient {
     if (error instanceof OidcError) return error;
     const cause = findRootCause(error);
     if (error instanceof library.AuthorizationResponseError) {
-      const output =
+      const detail =
         error.error === "access_denied" ? "You denied access." : `It responded with ${toErrorCode(error.error)}.`;
-      return new OidcError("denied", `${this.name} did not sign you in. ${output}`, error);
+      return new OidcError("denied", `${this.name} did not sign you in. ${detail}`, error);
     }
     if (error instanceof library.ResponseBodyError && error.status < 500) {
       return new OidcError(
@@ -205,16 +205,16 @@ const findRootCause = (error: unknown): unknown =>
     : error;
 
 /** Accepts only protocol error codes, not arbitrary text from a provider. */
-const toErrorCode = (word: unknown): string =>
-  typeof word === "string" && /^[\w.-]{1,64}$/.test(word) ? word : "an error";
+const toErrorCode = (code: unknown): string =>
+  typeof code === "string" && /^[\w.-]{1,64}$/.test(code) ? code : "an error";
 
-/** An answer. Those with the groups of a person are the largest. */
+/** Maximum size of an answer. Answers with a person's groups are the largest. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 /** A part of a token that is long enough to be expensive to parse. */
 const LONG_PART = /[\w-]{1024,}/g;
 
-/** Fails before the library parses an answer that is expensive to parse, or a token in it. */
-const countedAnswer = async (response: Response): Promise<Response> => {
+/** Returns the answer. Throws JsonProblem if the answer, or a token in it, is too expensive for the library to parse. */
+const checkCost = async (response: Response): Promise<Response> => {
   const bytes = await readBytes(response, MAX_ANSWER_BYTES);
   const parts = new TextDecoder().decode(bytes).match(LONG_PART) ?? [];
   for (const text of [bytes, ...parts.map((part) => Buffer.from(part, "base64url"))]) {

@@ -17,7 +17,7 @@ const generateCode = (): string => {
   return letters.replace(/(.{4})(?=.)/g, "$1-");
 };
 
-/** Returns the hash of a code regardless of its formatting; undefined if it cannot be one. */
+/** Returns the hash of a code regardless of its formatting; undefined if the text cannot be a code. */
 export const hashRecoveryCode = (typed: string): string | undefined => {
   const plain = typed.toLowerCase().replace(/[\s-]/g, "").replaceAll("o", "0").replace(/[il]/g, "1");
   return /^[0-9a-hjkmnp-tv-z]{16}$/.test(plain) ? sha256(`recovery ${plain}`) : undefined;

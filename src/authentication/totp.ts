@@ -1,10 +1,10 @@
-// Time-based one-time codes (RFC 6238, 4226): six digits, SHA-1, 30 seconds, as every authenticator app supports them. Pure; the database
+// Time-based one-time codes (RFC 6238, 4226): six digits, SHA-1, 30 seconds, which every authenticator app supports. Pure; the database
 // layer rejects reused codes (db/second-factors.ts).
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 const STEP_MS = 30_000;
 const DIGITS = 6;
-/** As long as the hash, as RFC 4226 recommends. */
+/** The length of the hash, which RFC 4226 recommends. */
 export const SECRET_BYTES = 20;
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -20,7 +20,7 @@ export const encodeBase32 = (bytes: Uint8Array): string => {
   return bits > 0 ? text + ALPHABET[(value << (5 - bits)) & 31] : text;
 };
 
-/** Decodes the output of `base32`. */
+/** Decodes the output of `encodeBase32`. */
 export const fromBase32 = (text: string): Uint8Array => {
   const bytes: number[] = [];
   let [bits, value] = [0, 0];
@@ -50,10 +50,10 @@ export const computeCode = (secret: string, step: number): string => {
 /** Returns the step of this code: the current, previous or next one, to allow for clock differences. Undefined if the code is wrong. */
 export const findStep = (secret: string, code: string, now: number): number | undefined => {
   if (!/^\d{6}$/.test(code)) return undefined;
-  const present = toStep(now);
-  const given = Buffer.from(code);
-  return [present, present - 1, present + 1].find((step) =>
-    timingSafeEqual(Buffer.from(computeCode(secret, step)), given),
+  const currentStep = toStep(now);
+  const enteredCode = Buffer.from(code);
+  return [currentStep, currentStep - 1, currentStep + 1].find((step) =>
+    timingSafeEqual(Buffer.from(computeCode(secret, step)), enteredCode),
   );
 };
 

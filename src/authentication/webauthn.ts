@@ -14,13 +14,13 @@ export type StoredPasskey = {
   readonly transports: readonly string[];
 };
 
-/** The relying party: a host name, and the only origin where its passkeys are used. */
+/** The relying party: a host name, and the only origin where its passkeys can be used. */
 export type Party = { readonly id: string; readonly origin: string };
 
 /** The options for a browser, and the challenge that its response must contain. */
 export type CeremonyOptions = { readonly options: Record<string, unknown>; readonly challenge: string };
 
-/** Returns undefined for IP addresses, and without HTTPS except on localhost, because browsers support no passkeys there. */
+/** Returns the relying party of a URL; undefined where browsers support no passkeys: at IP addresses, and without HTTPS except on localhost. */
 export const toParty = ({ hostname, origin, protocol }: URL): Party | undefined => {
   const isAddress = /^[\d.]+$/.test(hostname) || hostname.startsWith("[");
   return !isAddress && (protocol === "https:" || hostname === "localhost") ? { id: hostname, origin } : undefined;
@@ -30,16 +30,16 @@ const toTransports = (names: readonly string[]): AuthenticatorTransport[] => [
   ...(names as readonly AuthenticatorTransport[]),
 ];
 
-const toCredentialDescriptors = (known: readonly StoredPasskey[]) =>
-  known.map(({ credential_id, transports }) => ({ id: credential_id, transports: toTransports(transports) }));
+const toCredentialDescriptors = (passkeys: readonly StoredPasskey[]) =>
+  passkeys.map(({ credential_id, transports }) => ({ id: credential_id, transports: toTransports(transports) }));
 
 type PasskeyUser = { readonly id: string; readonly email: string; readonly name: string };
 
-/** Creates the options for registering a discoverable passkey, on a device that has none of these. */
+/** Creates the options for registering a discoverable passkey. Devices with one of the `existing` passkeys are excluded. */
 export const createRegistrationOptions = async (
   party: Party,
   user: PasskeyUser,
-  known: readonly StoredPasskey[],
+  existing: readonly StoredPasskey[],
 ): Promise<CeremonyOptions> => {
   const { generateRegistrationOptions } = await import("@simplewebauthn/server");
   const options = await generateRegistrationOptions({
@@ -49,7 +49,7 @@ export const createRegistrationOptions = async (
     userID: new TextEncoder().encode(user.id),
     userName: user.email,
     userDisplayName: user.name || user.email,
-    excludeCredentials: toCredentialDescriptors(known),
+    excludeCredentials: toCredentialDescriptors(existing),
     authenticatorSelection: { residentKey: "required", userVerification: "required" },
   });
   return { options: { ...options }, challenge: options.challenge };
@@ -88,13 +88,13 @@ export const verifyRegistration = async (
 /** Creates the options for signing in with one of these passkeys, or with any passkey for this server. */
 export const createAuthenticationOptions = async (
   party: Party,
-  known: readonly StoredPasskey[] = [],
+  passkeys: readonly StoredPasskey[] = [],
 ): Promise<CeremonyOptions> => {
   const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     userVerification: "required",
-    allowCredentials: toCredentialDescriptors(known),
+    allowCredentials: toCredentialDescriptors(passkeys),
   });
   return { options: { ...options }, challenge: options.challenge };
 };

@@ -19,7 +19,7 @@ export const registerProcessMetrics = (metrics: Metrics): void => {
   metrics.gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
   metrics.gauge(
     "process_start_time_seconds",
-    "When the server was startedAtSeconds, readDelays since 1970.",
+    "When the server was started, seconds since 1970.",
     () => startedAtSeconds,
   );
   if (existsSync(DESCRIPTORS_PATH)) {

@@ -96,9 +96,9 @@ export type ContextOptions = {
   /** Called by a service that cannot continue; src/main.ts exits with a non-zero code. */
   fatal?: (error: Error) => void;
   store?: Store;
-  /** External storage of uploads. */
+  /** The storage of uploads outside the data directory. */
   elsewhere?: SharedBlobs | undefined;
-  /** The shards of this node and of others; default: there is no other node. */
+  /** The shards of this node and of other nodes. By default, this is the only node. */
   shards?: Shards | undefined;
   /** The cluster membership, already joined. */
   membership?: Membership | undefined;
@@ -110,7 +110,7 @@ export type ContextOptions = {
   provisioners?: Provisioners;
   /** Alternative language models; tests only. */
   models?: LanguageModels;
-  /** The memory for model calls, overriding what the machine allows; tests only. */
+  /** The memory for model calls, instead of one computed from the machine's memory; tests only. */
   callMemory?: MemoryShare | undefined;
   /** The program and command that runs the daemon of local workspaces; default: this program. */
   daemon?: readonly string[] | undefined;
@@ -130,7 +130,7 @@ type Templates = ReturnType<typeof openTemplates>;
 
 export class Context implements ApiContext, AsyncDisposable {
   readonly config: Config;
-  /** Ends with the context. */
+  /** Its repeating timers end with the context. */
   readonly clock: EndingClock;
   readonly store: Store;
   /** The shards this node owns. */
@@ -211,9 +211,9 @@ export class Context implements ApiContext, AsyncDisposable {
   /** This node accepts no more connections, because another one is about to become active. */
   handingOver = false;
 
-  constructor(options: ContextOptions, opened: OpenedStore, encryption: Encryption, seen: Observability) {
-    const { store, membership, elsewhere: kept } = opened;
-    const { metrics, telemetry } = seen;
+  constructor(options: ContextOptions, opened: OpenedStore, encryption: Encryption, observability: Observability) {
+    const { store, membership, elsewhere: sharedBlobs } = opened;
+    const { metrics, telemetry } = observability;
     const { config, shards = membership?.active?.shards ?? ALL_SHARDS } = options;
     const clock = new EndingClock(options.clock ?? systemClock);
     const { topics } = this;
@@ -250,12 +250,12 @@ export class Context implements ApiContext, AsyncDisposable {
     this.agents = agents.agents;
     this.membership = membership;
     this.cluster = membership?.node;
-    this.blobs = new Blobs(config.data_dir, kept, shards !== ALL_SHARDS);
+    this.blobs = new Blobs(config.data_dir, sharedBlobs, shards !== ALL_SHARDS);
     this.backups = createScheduledBackups(config, clock);
     this.backupsByHand = createManualBackups(config, clock);
     this.workers = new Workers(clock);
     // All nodes of a cluster report the same ID.
-    const worker_id = kept && encryption.deriveUuid("built-in worker");
+    const worker_id = sharedBlobs && encryption.deriveUuid("built-in worker");
     const otherJobs = location.openJobs({ queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
     this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id, otherJobs);
     const repositories: RepositorySources = {
@@ -266,12 +266,12 @@ export class Context implements ApiContext, AsyncDisposable {
     this.provisioners = makeProvisioners({ ...options, repositories }, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
     const { tailnet, workers, jobs, provisioners, blobs } = this;
-    const later = {
+    const lazyDeps = {
       prebuilds: () => this.prebuilds,
       modelSettings: () => this.modelSettings,
       homeBackups: () => reportHomeBackups(this),
     };
-    this.health = new Health({ ...base, tailnet, workers, environment, ...later });
+    this.health = new Health({ ...base, tailnet, workers, environment, ...lazyDeps });
     const equip = (request: ProvisionRequest) => addTerraformWork(this, request);
     const equipBuild = async (request: ProvisionRequest) => {
       await checkStartNow(this, request);
@@ -342,8 +342,14 @@ export class Context implements ApiContext, AsyncDisposable {
     this.recordingRetention = new RecordingRetention({ store, clock });
     const toolServices = (scope: ToolServicesFor) => new ChatToolServices(this, scope);
     const recordsContents = config.hook_ledger_contents;
-    const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });
-    const hookService = openHooks({ config, clock, store, workspaces: declared });
+    const workspaceHooks = new WorkspaceHooks({
+      store,
+      clock,
+      agentHttp: this.agentHttp,
+      toolServices,
+      recordsContents,
+    });
+    const hookService = openHooks({ config, clock, store, workspaces: workspaceHooks });
     this.hooks = hookService.hooks;
     const {
       chats,
@@ -415,7 +421,7 @@ export class Context implements ApiContext, AsyncDisposable {
         this.tasks,
         this.usage,
         this.usage.folding,
-        // After the jobs have ended, which continue at the next first node.
+        // Only after the jobs have ended. They continue on the node that becomes the first one.
         {
           release: (isLeaving) => isLeaving(FIRST_SHARD) && workers.closeAll("another node has the workers now"),
         },
@@ -423,12 +429,12 @@ export class Context implements ApiContext, AsyncDisposable {
         this.jobs,
         { start: () => otherJobs?.start(), stop: () => otherJobs?.stop() },
         { stop: () => this.backupsByHand.stop() },
-        // Not awaited: their folder can be on a file system that hangs.
+        // Not awaited, because the backups' folder can be on a file system that hangs.
         { start: () => void this.backups.start(), stop: () => this.backups.stop() },
         { runsOn: "one node", release: () => this.readyTemplates.stop(), stop: () => this.readyTemplates.stop() },
-        ...[...provisioners.values()].map((one) => ({
-          start: () => one.followKills?.((kill) => void noteContainerKill(this, kill)),
-          stop: () => one.stop?.(),
+        ...[...provisioners.values()].map((provisioner) => ({
+          start: () => provisioner.followKills?.((kill) => void noteContainerKill(this, kill)),
+          stop: () => provisioner.stop?.(),
         })),
         {
           start: () => this.scheduler.start(),
@@ -441,7 +447,8 @@ export class Context implements ApiContext, AsyncDisposable {
   }
 
   /**
-   * Returns a new link to the setup page while there is no user yet. Only on the first node, because a new link invalidates earlier ones.
+   * Returns a new link to the setup page if there is no user yet. Undefined on all nodes but the first, because a new link invalidates earlier
+   * links.
    */
   async setupUrl(): Promise<string | undefined> {
     const { accounts, store, shards } = this;
@@ -453,22 +460,22 @@ export class Context implements ApiContext, AsyncDisposable {
     return url.href;
   }
 
-  /** Called before the server listens: sets up what each node needs, and on the first node what a fresh data directory lacks. */
+  /** Called before the server listens. Prepares this node; the first node also prepares a new database. */
   async prepare(): Promise<void> {
     if (this.shards.isFirst) await prepareFirst(this);
     // With other nodes, an upload without a row may still be in progress on one of them.
     await recoverBlobs(this.store, this.blobs, this.shards === ALL_SHARDS);
-    for (const one of this.provisioners.values()) await one.prepare?.();
+    for (const provisioner of this.provisioners.values()) await provisioner.prepare?.();
     if (this.shards !== ALL_SHARDS) receiveFromOtherNodes(this);
     await this.modelSettings.load();
     if (this.shards === ALL_SHARDS) await this.connections.recover();
   }
 
-  /** Called once the server listens and its URL is known: resumes interrupted work, and gives a fresh install its template. */
+  /** Called once the server listens and its URL is known. Resumes interrupted work, and creates the built-in templates. */
   async onListening(): Promise<void> {
     void deleteObsoleteStates(this);
     void deleteObsoleteModules(this);
-    // With several nodes, each one learns which shards it owns.
+    // With several nodes, each node gets its shards later (`adoptShards`).
     if (this.shards === ALL_SHARDS) {
       await endForbidden(this);
       await this.services.recover(ALL_ROWS);
@@ -477,28 +484,28 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.services.start();
   }
 
-  /** Takes over shards: work that their last node left continues here. Rejects when the database does not respond. */
+  /** Takes over shards, and continues work that their previous node did not finish. Rejects when the database does not respond. */
   adoptShards(shards: readonly number[]): Promise<void> {
     return adoptShards(this, shards);
   }
 
   /**
-   * Hands off shards (`shards` no longer contains them): their running work ends as on a shutdown, followers are asked to reconnect, and
-   * buffered data is written. Resolves when nothing of them is left here or the timeout has passed; after that, the database rejects their
-   * writes.
+   * Hands off shards that `this.shards` no longer contains. Their running work ends as on a shutdown, followers are asked to reconnect, and
+   * buffered data is written. Resolves when this node has no work of these shards, or after a timeout; after that, the database rejects writes
+   * to them.
    */
   releaseShards(shards: readonly number[]): Promise<void> {
     return releaseShards(this, shards);
   }
 
-  /** Rejects new messages and waits until every pending one is answered and on disk. */
+  /** Rejects new messages, and waits until every pending message is answered and on disk. */
   drain(): Promise<void> {
     return this.services.stop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.scheduler.stop();
-    for (const one of this.provisioners.values()) one.stop?.();
+    for (const provisioner of this.provisioners.values()) provisioner.stop?.();
     this.workers.stop();
     await this.dialer.network.close();
     await this.store.close();

@@ -62,7 +62,7 @@ export type Base = {
   readonly encryption: Encryption;
   /** The shards this node owns; all of them on a single server. */
   readonly shards: Shards;
-  /** Where actors, agents and jobs live. */
+  /** Reaches actors, agents and jobs on any node. */
   readonly location: Location;
   /** Returns the URL where people and workspaces reach the server; known once it listens. */
   readonly accessUrl: () => URL;
@@ -70,7 +70,7 @@ export type Base = {
 
 // Workspace agents and access to them: their actors, streams and requests into workspaces, the private network.
 
-/** Maximum idle agents kept in memory: loading one takes a tenth of a millisecond, keeping it a kilobyte or more. */
+/** Maximum idle agents kept in memory. Loading an agent takes 0.1 ms; keeping it takes a kilobyte or more. */
 const MAX_IDLE_AGENTS = 1_000;
 
 type AgentNeeds = Pick<Base, "config" | "clock" | "store" | "topics" | "location">;
@@ -125,8 +125,8 @@ export const openWorkspaces = (needs: WorkspaceNeeds) => {
   const { config, environment } = needs;
   const recovery_key = deriveRecoveryKey(encryption);
   const backups = HomeBackupStore.open({ config, clock, path: environment.PATH, recovery_key });
-  const own = () => findOwnRows(needs.shards);
-  const homeBackups = new HomeBackupKeeper({ ...needs, findOwnRows: own, workspaces: () => workspaces, backups });
+  const findRows = () => findOwnRows(needs.shards);
+  const homeBackups = new HomeBackupKeeper({ ...needs, findOwnRows: findRows, workspaces: () => workspaces, backups });
   const fetch: HomeBackupKeeper["fetch"] = (...args) => homeBackups.fetch(...args);
   const snapshots = new SnapshotRunner({
     clock,
@@ -206,7 +206,7 @@ export const openTemplates = (needs: TemplateNeeds) => {
   return { versions, dryRuns, imports, runs, services };
 };
 
-// Language models: configuration, metrics and costs. Each node has them in memory; their settings are written by one node.
+// Language models: configuration, metrics and costs. Each node keeps the models in memory; one node writes their settings.
 
 type ModelNeeds = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics" | "location"> & {
   readonly blobs: Blobs;
@@ -235,11 +235,10 @@ export const openModels = ({
     mayReach,
     attachments: (id) => readAttachment({ store, blobs }, id),
   });
-  const asked = models ?? configured;
-  const counted = metrics ? countModels(asked, metrics) : asked;
+  const usedModels = models ?? configured;
+  const counted = metrics ? countModels(usedModels, metrics) : usedModels;
   const traced = isTraced() ? traceModels(counted) : counted;
-  // A node that does not confirm in time learns of the change with the next event it receives, and reloads everything after a period
-  // without events.
+  // A node that does not confirm in time reloads the settings with the next event that it receives, or after a period without events.
   const onChanged = location.share("models", () => modelSettings.load());
   const modelSettings: ModelSettings = new ModelSettings({
     store,

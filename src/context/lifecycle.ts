@@ -14,13 +14,13 @@ import { prepareIdentity } from "#domain/users/first-user.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
 /** The part of the context (context.ts) that concerns shards. */
-type Owning = ApiContext & {
+type ShardContext = ApiContext & {
   readonly services: Services;
   readonly readyTemplates: ReadyTemplates;
   readonly shards: Shards;
 };
 
-/** Maximum time a shard has no owner while its work ends. */
+/** Maximum time to end the work of a shard, during which the shard has no owner. */
 const RELEASE_TIMEOUT_MS = 3_000;
 
 /** Prepares cluster-wide singletons before requests are answered. Called each time a node becomes the first one. */
@@ -32,14 +32,14 @@ export const prepareFirst = async ({
   encryption,
   ledger,
   shards,
-}: Owning): Promise<void> => {
+}: ShardContext): Promise<void> => {
   accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, config);
   await sealReadableVariables(store, encryption);
   await ledger.settleLost({ all: shards === ALL_SHARDS });
 };
 
-/** Ends what limits forbid but a crash may have left, in any shard. Called each time a node becomes the first one. */
-export const endForbidden = async (ctx: Owning): Promise<void> => {
+/** Ends everything in any shard that a limit forbids and a crash may have left. Called each time a node becomes the first one. */
+export const endForbidden = async (ctx: ShardContext): Promise<void> => {
   await lowerPortShares(ctx.store, ctx.workspaces);
   await revokeForbiddenShares(ctx.store, ctx.workspaces);
   await revokeForbiddenChatShares(ctx.store, ctx.chats);
@@ -47,21 +47,21 @@ export const endForbidden = async (ctx: Owning): Promise<void> => {
 };
 
 /** Takes over newly acquired shards. */
-export const adoptShards = async (ctx: Owning, shards: readonly number[]): Promise<void> => {
+export const adoptShards = async (ctx: ShardContext, shards: readonly number[]): Promise<void> => {
   const isFirst = shards.includes(FIRST_SHARD);
   if (isFirst) await prepareFirst(ctx);
   await ctx.connections.takeOver(shards);
   await ctx.services.recover(new OwnRows(shards));
   if (!isFirst) return;
   await endForbidden(ctx);
-  // Not awaited, because its imports can take some time.
+  // Not awaited, because the imports of templates can take some time.
   void ctx.readyTemplates
     .start()
     .catch((error) => log("templates").warn("could not create all ready templates: {error}", { error }));
 };
 
 /** Ends the work of shards that are about to be handed off. */
-export const releaseShards = async (ctx: Owning, shards: readonly number[]): Promise<void> => {
+export const releaseShards = async (ctx: ShardContext, shards: readonly number[]): Promise<void> => {
   const leaving = new Set(shards);
   const isLeaving: IsLeaving = (part) => leaving.has(part);
   const close = (): void => {
@@ -70,15 +70,18 @@ export const releaseShards = async (ctx: Owning, shards: readonly number[]): Pro
   };
   close();
   await finishesWithin(ctx.clock, RELEASE_TIMEOUT_MS, endWork(ctx, isLeaving));
-  // Closes what was opened by requests that were already in progress.
+  // Closes streams and sockets that requests in progress have opened since.
   close();
 };
 
-const endWork = async ({ requests, services, generations, jobs }: Owning, isLeaving: IsLeaving): Promise<void> => {
-  // Writes after this are rejected by the database once another node owns the shards.
+const endWork = async (
+  { requests, services, generations, jobs }: ShardContext,
+  isLeaving: IsLeaving,
+): Promise<void> => {
+  // After this, the database rejects writes once another node owns the shards.
   await Promise.all([requests.waitUntilDrained(isLeaving), services.release(isLeaving)]);
-  // Messages that were waiting may have started something.
+  // Messages that were waiting may have started generations or jobs.
   await Promise.all([generations.release(isLeaving), jobs.release(isLeaving)]);
-  // What runs on one node is idle by now; the next node starts it.
+  // Services that run on one node must be idle before the next node starts them.
   if (isLeaving(FIRST_SHARD)) await services.whenIdle();
 };

@@ -1,6 +1,6 @@
-// The context of a node that serves reads while another node is active. It has the database and pure code. Everything in the active node's
-// memory (actors, topics, queues, connections into workspaces) and all writes are missing: a request that uses them is forwarded
-// (src/base/network/local-reads.ts). Members must be listed below to be available, so nothing new is served here by mistake.
+// The context of a node that serves reads while another node is active. It has the database and pure code. It lacks the active node's memory
+// (actors, topics, queues, connections into workspaces) and all writes: a request that uses them is forwarded
+// (src/base/network/local-reads.ts). Only the members listed below are available, so that no new member is served here by mistake.
 import type { Events } from "#actors/runtime/events.ts";
 import type { JobQueue } from "#actors/runtime/job-queue.ts";
 import type { Tags } from "#actors/runtime/remote-queues.ts";
@@ -25,7 +25,7 @@ import { isForBuiltIn } from "#src/provisioners/external/tags.ts";
 import { Context } from "./context.ts";
 
 /** Members that are the same on every node. */
-const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses"]);
+const SAME_MEMBERS: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses"]);
 
 type Options = {
   readonly config: Config;
@@ -41,24 +41,24 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
     telemetry: undefined,
   });
   const reads: Context = Object.create(context);
-  const own: Readonly<Record<string, object>> = {
+  const available: Readonly<Record<string, object>> = {
     jobs: createReadQueue(context.jobs),
     location: { isHere: () => false, countArrivals: () => undefined } satisfies DomainContext["location"],
-    refused: NO_REFUSALS,
+    refused: FORWARDED_REJECTIONS,
     topics: createReadTopics(context.topics, listSharedEventKinds(config)),
-    // Only upgrade requests that declare it are served here (src/server.ts).
-    sockets: { upgrade: (...given) => leaveLocalRead(() => context.sockets.upgrade(...given)) } satisfies Pick<
+    // Only upgrade requests of routes that allow it are served here (src/server.ts).
+    sockets: { upgrade: (...args) => leaveLocalRead(() => context.sockets.upgrade(...args)) } satisfies Pick<
       Sockets,
       "upgrade"
     >,
   };
   for (const [name, value] of Object.entries(context)) {
-    if (HERE.has(name) || typeof value !== "object" || value === null || value instanceof URL) continue;
-    Object.defineProperty(reads, name, { value: forwardWhenUsed(value, own[name]), enumerable: true });
+    if (SAME_MEMBERS.has(name) || typeof value !== "object" || value === null || value instanceof URL) continue;
+    Object.defineProperty(reads, name, { value: forwardWhenUsed(value, available[name]), enumerable: true });
   }
   // Some settings and their sources differ between nodes; the active node's are shown.
   Object.defineProperty(reads, "sources", { value: forwardWhenUsed({}), enumerable: true });
-  // Actors and pages use the same value.
+  // Set after the server listens, and used by both contexts.
   Object.defineProperty(reads, "accessUrl", {
     get: () => context.accessUrl,
     set: (url: URL) => {
@@ -68,7 +68,7 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
   return reads;
 };
 
-/** What is known about the job queue without it: the built-in worker takes jobs with no special tags. */
+/** The part of the job queue that is the same on every node: the built-in worker takes jobs without special tags. */
 const createReadQueue = ({ worker }: JobQueue) => ({
   worker,
   workersVersion: 0,
@@ -88,21 +88,21 @@ const createReadTopics = (
 export const followActiveNode = (store: ReadStore, ctx: Pick<Context, "topics" | "config">): void =>
   store.listen(createEventReceiver(ctx.topics, listSharedEventKinds(ctx.config)));
 
-/** Rejected reads are not recorded; any other rejection needs an audit entry, which the active node writes. */
-const NO_REFUSALS: Pick<RejectedChanges, "note"> = {
+/** Rejected reads are not recorded. Any other rejection needs an audit entry, which the active node writes. */
+const FORWARDED_REJECTIONS: Pick<RejectedChanges, "note"> = {
   note(_request, _status, attemptOf) {
     if (attemptOf()) passToActiveNode();
   },
 };
 
 /**
- * Behaves normally while the routes are created, but forwards every request that uses it. `own` stays available. Methods are called on the
- * object itself, because a proxy cannot access private members.
+ * Returns a proxy that behaves like the object while the routes are created, and forwards every request that uses it. The members of
+ * `available` can be used. Methods are called on the object itself, because a proxy cannot access private members.
  */
-const forwardWhenUsed = <T extends object>(thing: T, own: object = {}): T =>
-  new Proxy(thing, {
+const forwardWhenUsed = <T extends object>(object: T, available: object = {}): T =>
+  new Proxy(object, {
     get(target, key) {
-      if (Object.hasOwn(own, key)) return Reflect.get(own, key);
+      if (Object.hasOwn(available, key)) return Reflect.get(available, key);
       if (isLocalRead()) passToActiveNode();
       const value: unknown = Reflect.get(target, key, target);
       if (typeof value === "function") return callOrForward(target, value);
@@ -114,5 +114,5 @@ const forwardWhenUsed = <T extends object>(thing: T, own: object = {}): T =>
 
 const callOrForward =
   (target: object, run: CallableFunction) =>
-  (...given: unknown[]): unknown =>
-    isLocalRead() ? passToActiveNode() : Reflect.apply(run as never, target, given);
+  (...args: unknown[]): unknown =>
+    isLocalRead() ? passToActiveNode() : Reflect.apply(run as never, target, args);

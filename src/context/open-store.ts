@@ -27,8 +27,8 @@ type Options = {
 /** Opens and migrates the database. `fatal` is called when data can no longer be written safely and the process must stop. */
 export const openStore = async ({ config, clock, fatal, membership }: Options): Promise<OpenedStore> => {
   const stop = (error: Error): void => {
-    const next = isDamage(error) ? `. The database is damaged. ${NEXT_STEP}` : "";
-    log("db").fatal(`the data can no longer be written safely; stopping${next}`, { error });
+    const advice = isDamage(error) ? `. The database is damaged. ${NEXT_STEP}` : "";
+    log("db").fatal(`data can no longer be written safely; stopping${advice}`, { error });
     fatal?.(error);
   };
   if (config.database_url === undefined) {
@@ -37,10 +37,10 @@ export const openStore = async ({ config, clock, fatal, membership }: Options): 
     return { store: openLocalStore({ directory, cacheMb, now: clock.now(), image, fatal: stop }) };
   }
   // Imported lazily, because a single server does not need it.
-  const { makeBucket: bucketOf, openSharedBlobs: keptElsewhere } = await import("#db/pg/uploads.ts");
-  const taken = membership ?? (await join({ config, clock, fatal: stop }));
-  const store = taken.node.openStore();
-  return { store, membership: taken, elsewhere: keptElsewhere(store, bucketOf(config, clock)) };
+  const { makeBucket, openSharedBlobs } = await import("#db/pg/uploads.ts");
+  const joined = membership ?? (await join({ config, clock, fatal: stop }));
+  const store = joined.node.openStore();
+  return { store, membership: joined, elsewhere: openSharedBlobs(store, makeBucket(config, clock)) };
 };
 
 const join = async (options: JoinOptions): Promise<Membership> =>

@@ -1,4 +1,4 @@
-// Opens the data directory and builds the server on it; used by `serve` and tests.
+// Opens the database and creates the server's context; used by `serve` and tests.
 import { type Clock, systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
@@ -28,12 +28,12 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
 };
 
 const openMetrics = async (clock: Clock): Promise<Metrics> => {
-  const [{ Metrics }, { registerProcessMetrics: presentProcess }] = await Promise.all([
+  const [{ Metrics }, { registerProcessMetrics }] = await Promise.all([
     import("#base/metrics.ts"),
     import("#base/process-figures.ts"),
   ]);
   const metrics = new Metrics(clock);
-  presentProcess(metrics);
+  registerProcessMetrics(metrics);
   return metrics;
 };
 
@@ -47,7 +47,7 @@ const openTraces = async (
   if (!endpoint || OTEL_SDK_DISABLED?.toLowerCase() === "true" || OTEL_TRACES_EXPORTER === "none") return undefined;
   if (OTEL_EXPORTER_OTLP_PROTOCOL === "grpc")
     log("server").warn(
-      "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but traces are sent over HTTP. Use the HTTP port, as a rule 4318",
+      "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but traces are sent over HTTP. Use the HTTP port, usually 4318",
     );
   const { openTelemetry } = await import("#src/telemetry/open.ts");
   return openTelemetry(endpoint, config, clock);

@@ -16,7 +16,7 @@ export class RepositoryError extends Error {
 export const tooManyFilesError = (): RepositoryError =>
   new RepositoryError("too_large", "The repository has too many files to be read here.");
 
-/** What git has said as it failed. */
+/** Thrown when git fails. The message is git's error output. */
 export class GitFailure extends Error {
   override readonly name = "GitFailure";
 }
@@ -44,10 +44,10 @@ export type BoundedGitOptions = {
   readonly signal: AbortSignal;
 };
 
-const MAX_ANSWER = 512 * 1024;
-const MAX_WORDS = 4_096;
+const MAX_OUTPUT_BYTES = 512 * 1024;
+const MAX_ERROR_BYTES = 4_096;
 const MIB = 1024 * 1024;
-/** For each process of git: a host can send a small pack with an object of gigabytes, which git allocates as a whole. */
+/** Limit for each process of git. A host can send a small pack with an object of gigabytes, which git would allocate as a whole. */
 const MAX_MEMORY_BYTES = Math.max(128 * MIB, Math.min(512 * MIB, shareOfMemory(1 / 16)));
 
 /** A credential helper, which reads user and password from its environment. */
@@ -63,26 +63,26 @@ export class BoundedGit {
   }
 
   /** Returns git's output. Rejects with GitFailure, with RepositoryError if the output is too large, or with the signal's reason. */
-  async readOutput(args: readonly string[], max = MAX_ANSWER): Promise<string> {
+  async readOutput(args: readonly string[], max = MAX_OUTPUT_BYTES): Promise<string> {
     const { max_bytes, signal } = this.#options;
     const child = this.#start(args);
-    const [out, words] = await Promise.all([
+    const [output, errors] = await Promise.all([
       collectOutput(child.stdout, max, () => endGroup(child.pid)),
-      collectOutput(child.stderr, MAX_WORDS),
+      collectOutput(child.stderr, MAX_ERROR_BYTES),
     ]);
     const code = await child.exited;
     signal.throwIfAborted();
-    if (out.isOver) throw tooManyFilesError();
-    if (code === 0) return out.text;
-    if (/out of memory|cannot allocate memory|mmap failed|unable to create .*thread/i.test(words.text)) {
+    if (output.isOver) throw tooManyFilesError();
+    if (code === 0) return output.text;
+    if (/out of memory|cannot allocate memory|mmap failed|unable to create .*thread/i.test(errors.text)) {
       const size = `${Math.floor(MAX_MEMORY_BYTES / MIB)} MiB`;
       throw new RepositoryError("too_large", `Git needs more than ${size} of memory to read the repository.`);
     }
-    if (child.signalCode === "SIGXFSZ" || /file size limit exceeded|file too large|signal 25/i.test(words.text)) {
+    if (child.signalCode === "SIGXFSZ" || /file size limit exceeded|file too large|signal 25/i.test(errors.text)) {
       const size = `${Math.floor(max_bytes / MIB)} MiB`;
       throw new RepositoryError("too_large", `The repository is larger than ${size}, even without its history.`);
     }
-    throw new GitFailure(words.text.trim());
+    throw new GitFailure(errors.text.trim());
   }
 
   /** Streams git's output. */
@@ -95,7 +95,7 @@ export class BoundedGit {
   #start(args: readonly string[]) {
     const { git, folder, max_bytes, signal } = this.#options;
     signal.throwIfAborted();
-    // The shell's limits are in blocks of 512 bytes for files, and in KiB for memory (systems without such a limit refuse it).
+    // The shell's limits are in blocks of 512 bytes for files, and in KiB for memory (ignored on systems without this limit).
     const limits = `ulimit -f ${Math.ceil(max_bytes / 512)}; ulimit -d ${Math.floor(MAX_MEMORY_BYTES / 1024)} 2>/dev/null`;
     const child = Bun.spawn(["/bin/sh", "-c", `${limits}; exec "$0" "$@"`, git, ...args], {
       cwd: folder,
@@ -103,7 +103,7 @@ export class BoundedGit {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
-      // A separate process group, because git's helpers may outlive it.
+      // A separate process group, because git's helper processes may outlive git.
       detached: true,
     });
     const end = (): void => endGroup(child.pid);
@@ -130,7 +130,7 @@ const buildEnvironment = ({
     ["core.attributesFile", "/dev/null"],
     ["protocol.version", "2"],
     ["gc.auto", "0"],
-    // Less memory than by default: large files are streamed, and one thread unpacks.
+    // Uses less memory than by default: large files are streamed, and only one thread unpacks.
     ["core.bigFileThreshold", "1m"],
     ["core.deltaBaseCacheLimit", "16m"],
     ["pack.threads", "1"],
@@ -154,26 +154,26 @@ const buildEnvironment = ({
     SLIPWAY_GIT_PASSWORD: credential?.password ?? "",
     ...Object.fromEntries(authorities.flatMap(([name, value]) => (value ? [[name, value]] : []))),
     GIT_CONFIG_COUNT: String(settings.length),
-    ...Object.fromEntries(settings.map(([key], at) => [`GIT_CONFIG_KEY_${at}`, key])),
-    ...Object.fromEntries(settings.map(([, value], at) => [`GIT_CONFIG_VALUE_${at}`, value])),
+    ...Object.fromEntries(settings.map(([key], i) => [`GIT_CONFIG_KEY_${i}`, key])),
+    ...Object.fromEntries(settings.map(([, value], i) => [`GIT_CONFIG_VALUE_${i}`, value])),
   };
 };
 
-/** Offers only this key and connects only to this address. The host's key is stored under its name at the first connection. */
+/** Returns a command that offers only this key and connects only to this address. The first connection stores the host's key by host name. */
 const buildSshCommand = (url: string, address: string, { key_file, known_hosts }: SshAccess): string => {
   const { hostname, port } = new URL(url);
-  const toFolderPath = (text: string): string => text.replaceAll("%", "%%");
+  const escapePercent = (text: string): string => text.replaceAll("%", "%%");
   const settings = {
     HostName: address,
     // In ssh's own format for hosts with a non-default port.
     HostKeyAlias: port === "" || port === "22" ? hostname : `[${hostname}]:${port}`,
     CheckHostIP: "no",
-    IdentityFile: toFolderPath(key_file),
+    IdentityFile: escapePercent(key_file),
     IdentitiesOnly: "yes",
     IdentityAgent: "none",
     BatchMode: "yes",
     ConnectTimeout: "15",
-    UserKnownHostsFile: toFolderPath(known_hosts),
+    UserKnownHostsFile: escapePercent(known_hosts),
     StrictHostKeyChecking: "accept-new",
     UpdateHostKeys: "no",
   };
@@ -195,7 +195,7 @@ const endGroup = (pid: number): void => {
 const collectOutput = async (
   stream: ReadableStream<Uint8Array>,
   max: number,
-  over: () => void = () => {},
+  onLimit: () => void = () => {},
 ): Promise<{ text: string; isOver: boolean }> => {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -203,7 +203,7 @@ const collectOutput = async (
     const before = size;
     size += chunk.byteLength;
     if (size <= max) chunks.push(chunk);
-    else if (before <= max) over();
+    else if (before <= max) onLimit();
   }
   return { text: Buffer.concat(chunks).toString("utf8"), isOver: size > max };
 };

@@ -14,8 +14,8 @@ const SCP_ADDRESS = /^(?:([\w.-]+)@)?(\w[\w.-]*):(?!\/\/)(\S+)$/;
 const SSH_URL = /^ssh:\/\/\w[\w.-]*@\w[\w.-]*(?::\d{1,5})?\/[\w.~/-]+$/;
 
 /**
- * Returns the web and SSH URLs for a pasted link; undefined if it is not a repository. An SSH link is used as the SSH URL; for others, the
- * default port is assumed.
+ * Returns the web and SSH URLs for a pasted link; undefined if it is not a repository. An SSH link is used as the SSH URL; for other
+ * links, the default port is assumed.
  */
 export const findDeployKeyLocation = (link: string): DeployKeyLocation | undefined => {
   const text = link.trim();

@@ -1,6 +1,6 @@
 // Downloads devcontainer features from registries (OCI distribution specification): a tag's manifest and its only layer, with an anonymous
-// token if the registry requires one. Signs in to registries for engines that pull images. Every request uses the guarded fetch for
-// user-provided URLs.
+// token if the registry requires one. Signs in to registries for engines that pull images. Every request goes through `outbound`,
+// because users provide the URLs.
 
 import { isIP } from "node:net";
 import { JsonProblem, readBytes, readJson } from "#base/json/read.ts";
@@ -8,14 +8,14 @@ import { UnknownEncoding } from "#base/network/plain-fetch.ts";
 import { type Outbound, OutboundError } from "#base/outbound.ts";
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
-const MAX_MANIFEST = 256 * 1024;
-/** Maximum size of an image's manifest: registries need not accept larger ones. */
-const MAX_PULL_MANIFEST = 4 * 1024 * 1024;
+const MAX_MANIFEST_BYTES = 256 * 1024;
+/** Maximum size of an image's manifest: registries may reject larger ones. */
+const MAX_PULL_MANIFEST_BYTES = 4 * 1024 * 1024;
 /** Maximum size of a feature. */
 export const MAX_FEATURE_BYTES = 32 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
 
-/** Registries with an address of their own for sign-in. An engine can reach them through a mirror where the server cannot. */
+/** Registries that name only their own addresses for sign-in. An engine may reach them through a mirror when the server cannot. */
 const KNOWN_REGISTRIES = new Set([
   "docker.io",
   "index.docker.io",
@@ -29,7 +29,7 @@ const KNOWN_REGISTRIES = new Set([
   "registry.k8s.io",
   "lscr.io",
 ]);
-/** For registries that require no token. */
+/** The token for registries that require none. */
 const NO_TOKEN = "none";
 
 type RegistryRequest = {
@@ -55,12 +55,12 @@ export class FeatureRegistry {
       const token = first.status === 401 ? await this.#fetchToken(first, { signal }) : undefined;
       const answer = token === undefined ? first : await this.#get(url, { token, signal });
       if (!answer.ok) throw new Error(`${url.host} answered with status ${answer.status}`);
-      const digest = findDigest(await readJson(answer, { maxBytes: MAX_MANIFEST }));
+      const digest = findDigest(await readJson(answer, { maxBytes: MAX_MANIFEST_BYTES }));
       const blob = await this.#get(new URL(`${base}/v2/${path}/blobs/${digest}`), { token, signal });
       if (!blob.ok) throw new Error(`${url.host} answered with status ${blob.status}`);
       const bytes = await readBytes(blob, MAX_FEATURE_BYTES);
-      const found = `sha256:${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}`;
-      if (found !== digest) throw new Error(`${url.host} sent content that doesn't match its digest`);
+      const actualDigest = `sha256:${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}`;
+      if (actualDigest !== digest) throw new Error(`${url.host} sent content that doesn't match its digest`);
       return bytes;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -70,9 +70,9 @@ export class FeatureRegistry {
   }
 
   /**
-   * Returns the token with which an engine pulls an image: with one, it calls no address that the registry names for sign-in, which could be
-   * on the engine's machine. Undefined for well-known registries. Rejects with an Error that has a message for users if the registry is at an
-   * address that may not be called, or names one, or if it answers what an engine must not read.
+   * Returns the token with which an engine pulls an image. An engine with a token does not call the sign-in address that a registry names,
+   * which could be on the engine's machine. Undefined for well-known registries. Rejects with an Error that has a message for users if the
+   * registry is at an address that is not allowed, names such an address, or sends a manifest that is too large.
    */
   async fetchPullToken(image: string, signal: AbortSignal): Promise<string | undefined> {
     const { host, path, version } = parseImage(image);
@@ -81,8 +81,8 @@ export class FeatureRegistry {
     // An engine could connect to a name that cannot be parsed here.
     if (path === "" || !urls.every((url) => URL.canParse(url)))
       throw new Error(`The image ${image} is not a reference to a registry.`);
-    // Only the engine checks certificates, because it can trust authorities that the server does not know. Nothing secret is sent here, and the
-    // engine sends the token to no one else.
+    // Certificates are checked only by the engine, which may trust authorities that the server does not know. Nothing secret is sent here, and
+    // the engine sends the token only to this registry.
     const request = { signal, tls: { rejectUnauthorized: false } };
     for (const text of urls) {
       try {
@@ -108,25 +108,26 @@ export class FeatureRegistry {
 
   /** Follows redirects, and sends a token only to the registry. */
   async #get(url: URL, { token, ...request }: RegistryRequest): Promise<Response> {
-    let at = url;
-    for (let left = MAX_REDIRECTS; ; left--) {
-      const isOwn = at.host === url.host;
+    let target = url;
+    for (let redirects = 0; ; redirects++) {
+      const isRegistry = target.host === url.host;
       const headers = {
         accept: `${MANIFEST}, */*`,
-        ...(token !== undefined && isOwn ? { authorization: `Bearer ${token}` } : {}),
+        ...(token !== undefined && isRegistry ? { authorization: `Bearer ${token}` } : {}),
       };
-      const answer = await this.#outbound.open(at, { ...request, headers });
+      const answer = await this.#outbound.open(target, { ...request, headers });
       const location = answer.headers.get("location");
       if (answer.status < 301 || answer.status > 308 || location === null) return answer;
       void answer.body?.cancel().catch(() => {});
-      if (left === 0 || !URL.canParse(location, at.href)) throw new Error(`${url.host} redirects too many times`);
-      at = new URL(location, at.href);
+      if (redirects === MAX_REDIRECTS || !URL.canParse(location, target.href))
+        throw new Error(`${url.host} redirects too many times`);
+      target = new URL(location, target.href);
     }
   }
 
-  async #fetchToken(refused: Response, request: Omit<RegistryRequest, "token">): Promise<string> {
-    void refused.body?.cancel().catch(() => {});
-    const header = refused.headers.get("www-authenticate") ?? "";
+  async #fetchToken(challenge: Response, request: Omit<RegistryRequest, "token">): Promise<string> {
+    void challenge.body?.cancel().catch(() => {});
+    const header = challenge.headers.get("www-authenticate") ?? "";
     const parts = Object.fromEntries([...header.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
     const { realm, service, scope } = parts;
     if (!/^bearer /i.test(header) || realm === undefined || !URL.canParse(realm))
@@ -136,13 +137,13 @@ export class FeatureRegistry {
     if (scope) url.searchParams.set("scope", scope);
     const answer = await this.#outbound.open(url, request);
     if (!answer.ok) throw new Error(`${url.host} gives no anonymous token (status ${answer.status})`);
-    const found = await readJson(answer, { maxBytes: MAX_MANIFEST }).catch((cause) => {
+    const json = await readJson(answer, { maxBytes: MAX_MANIFEST_BYTES }).catch((cause) => {
       throw new Error(`${url.host} gives no anonymous token`, { cause });
     });
-    const { token, access_token } = (found ?? {}) as Record<string, unknown>;
-    const given = token ?? access_token;
-    if (typeof given !== "string") throw new Error(`${url.host} gives no anonymous token`);
-    return given;
+    const { token, access_token } = (json ?? {}) as Record<string, unknown>;
+    const anonymousToken = token ?? access_token;
+    if (typeof anonymousToken !== "string") throw new Error(`${url.host} gives no anonymous token`);
+    return anonymousToken;
   }
 }
 
@@ -154,8 +155,8 @@ const parseReference = (id: string): { base: string; path: string; version: stri
     throw new Error(`The feature ${id} is not a reference to a registry.`);
   }
   const name = host.replace(/:\d+$/, "");
-  const isHere = name === "localhost" || (isIP(name) === 4 && name.startsWith("127."));
-  return { base: `${isHere ? "http" : "https"}://${host}`, path, version: digest ?? tag ?? "latest" };
+  const isLocal = name === "localhost" || (isIP(name) === 4 && name.startsWith("127."));
+  return { base: `${isLocal ? "http" : "https"}://${host}`, path, version: digest ?? tag ?? "latest" };
 };
 
 /** Parses an image as engines do. Without a host, it is on Docker Hub. */
@@ -166,24 +167,23 @@ const parseImage = (image: string): { host: string; path: string; version: strin
   return { host: hasHost ? first : "docker.io", path, version: digest ?? tag ?? "latest" };
 };
 
-/** Whether there was no answer. */
+/** Returns whether there was no answer. */
 const isUnreachable = (error: unknown): boolean =>
   error instanceof OutboundError && error.reason === "failed" && !(error.cause instanceof UnknownEncoding);
 
-/** Rejects if the answer is larger than an engine should read: engines keep a manifest, and what it unpacks to, in memory. */
+/** Rejects if the manifest is too large for engines, which keep a manifest, packed and unpacked, in memory. */
 const checkManifestSize = async (answer: Response, { host }: URL): Promise<void> => {
   try {
-    await readBytes(answer, MAX_PULL_MANIFEST);
+    await readBytes(answer, MAX_PULL_MANIFEST_BYTES);
   } catch (cause) {
-    const fault = cause instanceof JsonProblem ? cause.message : "cannot be read to its end.";
-    throw new Error(`the manifest from ${host} ${fault}`, { cause });
+    const problem = cause instanceof JsonProblem ? cause.message : "cannot be read to its end.";
+    throw new Error(`the manifest from ${host} ${problem}`, { cause });
   }
 };
 
 const findDigest = (manifest: unknown): string => {
   const { layers } = (manifest ?? {}) as { layers?: { digest?: unknown }[] };
   const digest = Array.isArray(layers) ? layers[0]?.digest : undefined;
-  if (typeof digest !== "string" || !/^sha256:[a-f0-9]{64}$/.test(digest))
-    throw new Error("its manifest names no layer");
+  if (typeof digest !== "string" || !/^sha256:[a-f0-9]{64}$/.test(digest)) throw new Error("the manifest has no layer");
   return digest;
 };

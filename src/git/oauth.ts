@@ -22,9 +22,9 @@ export class ProviderError extends Error {
 
 export type Tokens = {
   readonly access_token: string;
-  /** Empty if none exists. */
+  /** Empty if the provider sent none. */
   readonly refresh_token: string;
-  /** Seconds from now; undefined if it does not expire. */
+  /** Seconds from now; undefined if the token does not expire. */
   readonly expires_in: number | undefined;
   /** Additional fields of the token response. */
   readonly token_extra: Readonly<Record<string, unknown>>;
@@ -50,13 +50,13 @@ export type Validity = {
 };
 
 const ERROR_CODE = /^[\w.:-]{1,64}$/;
-const MAX_TOKEN = 16_384;
-const MAX_EXTRA = 16_384;
-const MAX_LIFE_S = 10 * 365 * 86_400;
+const MAX_TOKEN_LENGTH = 16_384;
+const MAX_EXTRA_LENGTH = 16_384;
+const MAX_LIFETIME_S = 10 * 365 * 86_400;
 
-/** Returns the URL to which the browser is sent. */
+/** Returns the provider's URL for the browser. */
 export const authorizeUrl = (provider: Provider, options: { redirect: URL; state: string; verifier: string }): URL => {
-  if (!provider.auth_url) throw new Error(`${provider.id} has no page to sign in on`);
+  if (!provider.auth_url) throw new Error(`${provider.id} has no sign-in page`);
   const url = new URL(provider.auth_url);
   const fields = {
     response_type: "code",
@@ -123,8 +123,8 @@ export class OAuthClient {
     if (answer?.status === 200) {
       return { state: "valid", account: parseAccount(answer), account_id: parseId(answer) };
     }
-    const isLimited = answer?.headers.get("x-ratelimit-remaining") === "0";
-    const isRefused = answer?.status === 401 || (answer?.status === 403 && !isLimited);
+    const isRateLimited = answer?.headers.get("x-ratelimit-remaining") === "0";
+    const isRefused = answer?.status === 401 || (answer?.status === 403 && !isRateLimited);
     return { state: isRefused ? "invalid" : "unknown", account: undefined };
   }
 
@@ -144,7 +144,10 @@ export class OAuthClient {
             },
             body: JSON.stringify({ access_token }),
           }
-        : toFormRequest({ token: access_token, token_type_hint: "access_token", ...parseSecret(provider) }, provider);
+        : toFormRequest(
+            { token: access_token, token_type_hint: "access_token", ...listClientFields(provider) },
+            provider,
+          );
     const { status } = await this.#send(url, request);
     // 404: the token no longer exists.
     if (status >= 200 && status < 300) return;
@@ -153,10 +156,10 @@ export class OAuthClient {
   }
 
   async #requestTokens(provider: Provider, fields: Record<string, string>): Promise<Tokens> {
-    const answer = await this.#post(provider.token_url, { ...fields, ...parseSecret(provider) }, provider);
+    const answer = await this.#post(provider.token_url, { ...fields, ...listClientFields(provider) }, provider);
     const { access_token, refresh_token = "", token_type: _, expires_in, ...token_extra } = parseFields(answer);
     if (!isToken(access_token) || (refresh_token !== "" && !isToken(refresh_token))) throw invalidResponse();
-    const isSmall = JSON.stringify(token_extra).length <= MAX_EXTRA;
+    const isSmall = JSON.stringify(token_extra).length <= MAX_EXTRA_LENGTH;
     return {
       access_token,
       refresh_token,
@@ -192,12 +195,12 @@ export class OAuthClient {
 const invalidResponse = (): ProviderError => new ProviderError("unavailable", "The provider's response is not valid.");
 
 const isToken = (value: unknown): value is string =>
-  typeof value === "string" && value.length <= MAX_TOKEN && /^[\x21-\x7e]+$/.test(value);
+  typeof value === "string" && value.length <= MAX_TOKEN_LENGTH && /^[\x21-\x7e]+$/.test(value);
 
 /** Parses a positive number of seconds, also from text; otherwise undefined. */
 const parseSeconds = (value: unknown): number | undefined => {
   const number = typeof value === "number" ? value : typeof value === "string" ? Number(value) : Number.NaN;
-  return number > 0 && number <= MAX_LIFE_S ? number : undefined;
+  return number > 0 && number <= MAX_LIFETIME_S ? number : undefined;
 };
 
 const parseFieldsLoosely = ({ text, headers }: OutboundAnswer): Record<string, unknown> => {
@@ -214,12 +217,12 @@ const parseFields = (answer: OutboundAnswer): Record<string, unknown> => {
   return fields;
 };
 
-const parseSecret = ({ credentials, client_id, client_secret }: Provider): Record<string, string> => {
+const listClientFields = ({ credentials, client_id, client_secret }: Provider): Record<string, string> => {
   if (client_secret === "") return { client_id };
   return credentials === "body" ? { client_id, client_secret } : {};
 };
 
-/** RFC 6749, 2.3.1: both parts are form-encoded first. */
+/** Form-encodes both parts first, as in RFC 6749, 2.3.1. */
 const toBasicAuth = ({ client_id, client_secret }: Provider): string => {
   const encoded = [client_id, client_secret].map((part) => new URLSearchParams({ "": part }).toString().slice(1));
   return `Basic ${Buffer.from(encoded.join(":")).toString("base64")}`;

@@ -7,7 +7,7 @@ export type Revocation = { readonly url: URL; readonly way: "github" | "standard
 
 export type Provider = {
   readonly id: string;
-  /** Tokens that were given at another place are not used; undefined for a provider that cannot change. */
+  /** Identifies the provider's endpoints. Tokens from another place are not used; undefined for a provider that cannot change. */
   readonly place?: string;
   readonly type: ProviderType;
   /** The host's base URL without a trailing slash; empty if not configured. */
@@ -95,35 +95,35 @@ const PROVIDER_DEFAULTS: Readonly<Record<ProviderType, ProviderDefaults>> = {
 };
 
 /** Completes the settings with the type's defaults. */
-export const toProvider = (given: ProviderSetting): Provider => {
-  const known = PROVIDER_DEFAULTS[given.type];
-  const base = (given.base_url ?? known.base).replace(/\/+$/, "");
-  const joinUrl = (own: string | undefined, path: string | undefined): URL | undefined => {
-    if (own !== undefined) return new URL(own);
+export const toProvider = (setting: ProviderSetting): Provider => {
+  const defaults = PROVIDER_DEFAULTS[setting.type];
+  const base = (setting.base_url ?? defaults.base).replace(/\/+$/, "");
+  const joinUrl = (override: string | undefined, path: string | undefined): URL | undefined => {
+    if (override !== undefined) return new URL(override);
     if (path === undefined) return undefined;
     return new URL(path.startsWith("/") ? base + path : path);
   };
-  const token_url = joinUrl(given.token_url, known.token);
-  if (!token_url) throw new Error(`the external-auth provider ${given.id} has no token_url`);
-  const github = given.type === "github" ? toGithubApi(given, base) : undefined;
+  const token_url = joinUrl(setting.token_url, defaults.token);
+  if (!token_url) throw new Error(`the external-auth provider ${setting.id} has no token_url`);
+  const github = setting.type === "github" ? toGithubApi(setting, base) : undefined;
   return {
-    id: given.id,
-    type: given.type,
+    id: setting.id,
+    type: setting.type,
     base_url: base,
-    client_id: given.client_id,
-    client_secret: given.client_secret ?? "",
-    auth_url: joinUrl(given.auth_url, known.auth),
+    client_id: setting.client_id,
+    client_secret: setting.client_secret ?? "",
+    auth_url: joinUrl(setting.auth_url, defaults.auth),
     token_url,
-    validate_url: joinUrl(given.validate_url, github ? `${github}/user` : known.validate),
-    revocation: findRevocation(given, github, joinUrl(given.revoke_url, known.revoke)),
-    device_code_url: joinUrl(given.device_code_url, known.device),
-    scopes: given.scopes ?? known.scopes,
-    pattern: findPattern(given, base),
-    display_name: given.display_name ?? (known.name || given.id),
-    display_icon: given.display_icon ?? "",
-    device_flow: given.device_flow ?? false,
-    no_refresh: given.no_refresh ?? false,
-    credentials: known.credentials,
+    validate_url: joinUrl(setting.validate_url, github ? `${github}/user` : defaults.validate),
+    revocation: findRevocation(setting, github, joinUrl(setting.revoke_url, defaults.revoke)),
+    device_code_url: joinUrl(setting.device_code_url, defaults.device),
+    scopes: setting.scopes ?? defaults.scopes,
+    pattern: findPattern(setting, base),
+    display_name: setting.display_name ?? (defaults.name || setting.id),
+    display_icon: setting.display_icon ?? "",
+    device_flow: setting.device_flow ?? false,
+    no_refresh: setting.no_refresh ?? false,
+    credentials: defaults.credentials,
   };
 };
 
@@ -136,8 +136,8 @@ const findRevocation = (
   url: URL | undefined,
 ): Revocation | undefined => {
   if (github === undefined) return url && { url, way: "standard" };
-  const own = `${github}/applications/${encodeURIComponent(given.client_id)}/token`;
-  return { url: url ?? new URL(own), way: "github" };
+  const apiUrl = `${github}/applications/${encodeURIComponent(given.client_id)}/token`;
+  return { url: url ?? new URL(apiUrl), way: "github" };
 };
 
 /** Returns the operator's pattern, or one for all URLs of the service's host. */
@@ -148,24 +148,24 @@ const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefin
   return new RegExp(`^(?:https?://)?(?:[^/@]*@)?${host.replaceAll(/[.[\]]/g, "\\$&")}(?:/.*)?$`, "i");
 };
 
-/** Part of no URL, so that a pattern that matches it says nothing about the host. */
+/** Not part of any URL: a pattern that also matches this in place of the host does not check the host. */
 const NO_HOST = "\0";
 
 /**
- * Returns whether a pattern covers an address without a user name; the scheme is optional. It must match the whole host from its beginning:
- * elsewhere, as in the path of another host or in front of a longer name, the same letters say nothing. A pattern may also name the beginning
- * of the path.
+ * Returns whether a pattern covers an address without a user name; the scheme is optional. The pattern must match the complete host: it does
+ * not cover the path of another host, or a longer host name. A pattern may also match the beginning of the path.
  */
 export const coversAddress = ({ source, flags }: RegExp, address: string): boolean => {
   const [, scheme = "", host = "", path = ""] = /^(https?:\/\/)?([^/?#]*)(.*)$/is.exec(address) ?? [];
   if (host === "") return false;
-  const whole = new RegExp(`^(?:${source})/?$`, flags);
+  const hostPattern = new RegExp(`^(?:${source})/?$`, flags);
   const prefixes = [...new Set([scheme, ""])];
-  if (prefixes.some((prefix) => whole.test(`${prefix}${host}`) || whole.test(`${prefix}${host}/`))) return true;
-  const beginning = new RegExp(`^(?:${source})`, flags);
+  if (prefixes.some((prefix) => hostPattern.test(`${prefix}${host}`) || hostPattern.test(`${prefix}${host}/`)))
+    return true;
+  const prefixPattern = new RegExp(`^(?:${source})`, flags);
   return prefixes.some((prefix) => {
-    const end = beginning.exec(`${prefix}${host}${path}`)?.[0].length ?? 0;
-    return end > prefix.length + host.length && !beginning.test(`${prefix}${NO_HOST}${path}`);
+    const end = prefixPattern.exec(`${prefix}${host}${path}`)?.[0].length ?? 0;
+    return end > prefix.length + host.length && !prefixPattern.test(`${prefix}${NO_HOST}${path}`);
   });
 };
 

@@ -1,6 +1,6 @@
-// Merge requests of GitLab, via the REST API, presented as pull requests (rules PR-2, PR-3). GitLab does not count lines, so they are
-// counted in the first pages of the diff.
-import { countIn, getObject, getText, getUrl, listIn } from "./json-fields.ts";
+// Merge requests of GitLab, via the REST API, presented as pull requests (rules PR-2, PR-3). GitLab does not report changed lines,
+// so the first pages of the diff are counted.
+import { getObject, getText, getUrl, toCount, toObjects } from "./json-fields.ts";
 import type { Pull, Pulls } from "./pull.ts";
 import { PullError, type PullHttp } from "./pulls-http.ts";
 
@@ -12,12 +12,12 @@ type Change = { readonly old_path: string; readonly new_path: string; readonly d
 
 export const createGitlabPulls = (http: PullHttp, project: string): Pulls => {
   const projectPath = `/projects/${encodeURIComponent(project)}`;
-  const listChanges = async (at: string): Promise<Change[]> => {
+  const listChanges = async (path: string): Promise<Change[]> => {
     const all: Change[] = [];
     for (let page = 1; page <= MAX_PAGES; page += 1) {
-      const some = parseChanges(await http.json(`${at}/diffs?per_page=${PAGE_SIZE}&page=${page}`));
-      all.push(...some);
-      if (some.length < PAGE_SIZE) break;
+      const changes = parseChanges(await http.json(`${path}/diffs?per_page=${PAGE_SIZE}&page=${page}`));
+      all.push(...changes);
+      if (changes.length < PAGE_SIZE) break;
     }
     return all;
   };
@@ -27,32 +27,32 @@ export const createGitlabPulls = (http: PullHttp, project: string): Pulls => {
       return http.get(
         "find",
         `${projectPath}/merge_requests?${query}`,
-        (json) => countIn(listIn(json)[0]?.iid) || undefined,
+        (json) => toCount(toObjects(json)[0]?.iid) || undefined,
       );
     },
     async read(number) {
-      const at = `${projectPath}/merge_requests/${number}`;
-      const { asked, ...pull } = await http.get("pull", at, mergeRequestIn);
-      const approvers = await http.get("approvals", `${at}/approvals`, (json) =>
-        listIn(getObject(json).approved_by).map(({ user }) => getText(getObject(user).username)),
+      const path = `${projectPath}/merge_requests/${number}`;
+      const { requested, ...pull } = await http.get("pull", path, parseMergeRequest);
+      const approvers = await http.get("approvals", `${path}/approvals`, (json) =>
+        toObjects(getObject(json).approved_by).map(({ user }) => getText(getObject(user).username)),
       );
-      const refusers = await http.get("reviewers", `${at}/reviewers`, (json) =>
-        listIn(json).flatMap(({ user, state }) =>
+      const rejecters = await http.get("reviewers", `${path}/reviewers`, (json) =>
+        toObjects(json).flatMap(({ user, state }) =>
           state === "requested_changes" ? [getText(getObject(user).username)] : [],
         ),
       );
-      const commits = await http.get("commits", `${at}/commits?per_page=${PAGE_SIZE}`, (json, headers) =>
-        Math.max(countIn(headers.get("x-total") ?? ""), listIn(json).length),
+      const commits = await http.get("commits", `${path}/commits?per_page=${PAGE_SIZE}`, (json, headers) =>
+        Math.max(toCount(headers.get("x-total") ?? ""), toObjects(json).length),
       );
-      const lines = await http.get("lines", `${at}/diffs?per_page=${PAGE_SIZE}&page=1`, (json) =>
+      const lines = await http.get("lines", `${path}/diffs?per_page=${PAGE_SIZE}&page=1`, (json) =>
         countLines(parseChanges(json)),
       );
-      const changes_requested = refusers.length > 0;
+      const changes_requested = rejecters.length > 0;
       return {
         ...pull,
         ...lines,
         commits,
-        reviewer_count: new Set([...asked, ...approvers, ...refusers]).size,
+        reviewer_count: new Set([...requested, ...approvers, ...rejecters]).size,
         approved: !changes_requested && approvers.length > 0,
         changes_requested,
       };
@@ -60,7 +60,7 @@ export const createGitlabPulls = (http: PullHttp, project: string): Pulls => {
     diff: async (number) => formatDiff(await listChanges(`${projectPath}/merge_requests/${number}`)),
     async branchDiff(branch) {
       const from = await http.get("project", projectPath, (json) => getText(getObject(json).default_branch));
-      if (from === "") throw new PullError("failed", "The git host names no default branch.");
+      if (from === "") throw new PullError("failed", "The git host reports no default branch.");
       const query = new URLSearchParams({ from, to: branch });
       const json = await http.json(`${projectPath}/repository/compare?${query}`);
       return formatDiff(parseChanges(getObject(json).diffs));
@@ -68,10 +68,10 @@ export const createGitlabPulls = (http: PullHttp, project: string): Pulls => {
   };
 };
 
-const mergeRequestIn = (json: unknown) => {
+const parseMergeRequest = (json: unknown) => {
   const request = getObject(json);
   const author = getObject(request.author);
-  const pr_number = countIn(request.iid);
+  const pr_number = toCount(request.iid);
   if (pr_number === 0) throw new PullError("failed", "The git host's response is not a merge request.");
   return {
     pr_number,
@@ -83,9 +83,9 @@ const mergeRequestIn = (json: unknown) => {
     author_avatar_url: getUrl(author.avatar_url),
     base_branch: getText(request.target_branch),
     head_branch: getText(request.source_branch),
-    changed_files: countIn(request.changes_count),
-    asked: listIn(request.reviewers).map(({ username }) => getText(username)),
-  } satisfies Partial<Pull> & { asked: string[] };
+    changed_files: toCount(request.changes_count),
+    requested: toObjects(request.reviewers).map(({ username }) => getText(username)),
+  } satisfies Partial<Pull> & { requested: string[] };
 };
 
 const parseChanges = (json: unknown): Change[] =>

@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { parseJson } from "#base/json/read.ts";
 import { type Outbound, type OutboundAnswer, OutboundError } from "#base/outbound.ts";
 
-/** The reason why there is no response. `until` (milliseconds since 1970): no earlier retry. */
+/** The reason why there is no response. Requests must not be retried before `until`, in milliseconds since 1970. */
 export class PullError extends Error {
   override readonly name = "PullError";
   readonly kind: "limited" | "denied" | "missing" | "failed";
@@ -31,7 +31,7 @@ export type PullHttpOptions = {
   /** Cached responses. */
   readonly kept?: CachedResponses;
   readonly signal?: AbortSignal;
-  /** Called when the host's rate limit blocks requests until then. */
+  /** Called when the host's rate limit blocks requests, until the given time. */
   readonly rest: (until: number) => void;
 };
 
@@ -54,22 +54,22 @@ export class PullHttp {
 
   /** Returns the result of `read` for the JSON response, or the cached one if it is unchanged. Throws PullError. */
   async get<T>(name: string, path: string, read: (json: unknown, headers: Headers) => T): Promise<T> {
-    const known = this.#options.kept?.[name];
-    const etag = known?.path === path ? known.etag : "";
+    const cached = this.#options.kept?.[name];
+    const etag = cached?.path === path ? cached.etag : "";
     const answer = await this.#request(path, { accept: this.#options.headers.accept ?? "application/json", etag });
-    if (answer.status === 304 && known) {
-      this.#kept[name] = known;
-      return known.value as T;
+    if (answer.status === 304 && cached) {
+      this.#kept[name] = cached;
+      return cached.value as T;
     }
-    const value = read(readAnswer(answer.text), answer.headers);
-    const mark = answer.headers.get("etag") ?? "";
-    if (mark !== "" && mark.length <= 512) this.#kept[name] = { path, etag: mark, value };
+    const value = read(parseAnswer(answer.text), answer.headers);
+    const newEtag = answer.headers.get("etag") ?? "";
+    if (newEtag !== "" && newEtag.length <= 512) this.#kept[name] = { path, etag: newEtag, value };
     return value;
   }
 
   /** Returns the JSON response without caching it. */
   async json(path: string): Promise<unknown> {
-    return readAnswer(await this.text(path, "application/json"));
+    return parseAnswer(await this.text(path, "application/json"));
   }
 
   /** Returns the raw body. */
@@ -92,7 +92,7 @@ export class PullHttp {
     }
     const now = this.#options.clock.now();
     if (answer.status === 200 || (answer.status === 304 && etag !== "")) {
-      if (numberIn(answer, REMAINING_HEADERS) === 0) rest(findResetTime(answer, now));
+      if (readNumber(answer, REMAINING_HEADERS) === 0) rest(findResetTime(answer, now));
       return answer;
     }
     const refusal = toPullError(answer, now);
@@ -101,7 +101,7 @@ export class PullHttp {
   }
 }
 
-const readAnswer = (text: string): unknown => {
+const parseAnswer = (text: string): unknown => {
   try {
     return parseJson(text);
   } catch (error) {
@@ -114,22 +114,22 @@ const RESET_HEADERS = ["x-ratelimit-reset", "ratelimit-reset"];
 
 const toPullError = (answer: OutboundAnswer, now: number): PullError => {
   const { status, text } = answer;
-  const isSpent =
-    numberIn(answer, REMAINING_HEADERS) === 0 || answer.headers.has("retry-after") || /rate limit/i.test(text);
-  if (status === 429 || (status === 403 && isSpent)) {
+  const isLimitReached =
+    readNumber(answer, REMAINING_HEADERS) === 0 || answer.headers.has("retry-after") || /rate limit/i.test(text);
+  if (status === 429 || (status === 403 && isLimitReached)) {
     return new PullError("limited", `The git host's rate limit is exceeded (${status}).`, findResetTime(answer, now));
   }
   if (status === 401 || status === 403) return new PullError("denied", `The git host denied access (${status}).`);
-  if (status === 404 || status === 410) return new PullError("missing", "The git host found nothing.");
+  if (status === 404 || status === 410) return new PullError("missing", "The git host did not find the resource.");
   return new PullError("failed", `The git host responded with status ${status}.`);
 };
 
 /** Returns when the rate limit ends, from the response or the default; at most a day from now. */
 const findResetTime = (answer: OutboundAnswer, now: number): number => {
   const after = answer.headers.get("retry-after");
-  const seconds = numberIn(answer, ["retry-after"]);
+  const seconds = readNumber(answer, ["retry-after"]);
   const date = after === null ? Number.NaN : Date.parse(after);
-  const reset = numberIn(answer, RESET_HEADERS);
+  const reset = readNumber(answer, RESET_HEADERS);
   const until =
     seconds !== undefined
       ? now + seconds * 1_000
@@ -141,7 +141,7 @@ const findResetTime = (answer: OutboundAnswer, now: number): number => {
   return Math.min(Math.max(until, now + 1_000), now + MAX_RATE_LIMIT_MS);
 };
 
-const numberIn = ({ headers }: OutboundAnswer, names: readonly string[]): number | undefined => {
+const readNumber = ({ headers }: OutboundAnswer, names: readonly string[]): number | undefined => {
   for (const name of names) {
     const text = headers.get(name);
     if (text !== null && /^\d{1,12}$/.test(text.trim())) return Number(text);

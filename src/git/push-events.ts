@@ -17,7 +17,7 @@ const PUSH_EVENTS = new Set(["push", "push hook", "repo:push", "repo:refs_change
 
 type Headers = { get(name: string): string | null };
 
-/** True if the sender knows the secret. */
+/** Returns whether the sender knows the secret. */
 export const isSigned = (headers: Headers, body: Uint8Array, secret: string): boolean => {
   const token = headers.get(TOKEN_HEADER);
   if (token !== null) return isEqual(token, secret);
@@ -27,13 +27,13 @@ export const isSigned = (headers: Headers, body: Uint8Array, secret: string): bo
   return isEqual(signature.replace(/^sha256=/, "").toLowerCase(), digest);
 };
 
-/** True for push events, and for events without a name. */
+/** Returns whether this is a push event, or an event without a name. */
 export const isPush = (headers: Headers): boolean => {
   const event = EVENT_HEADERS.map((name) => headers.get(name)).find((value) => value !== null);
   return event === undefined || event === null || PUSH_EVENTS.has(event.toLowerCase());
 };
 
-const isEqual = (given: string, wanted: string): boolean => {
-  const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
+const isEqual = (received: string, expected: string): boolean => {
+  const [a, b] = [Buffer.from(received), Buffer.from(expected)];
   return a.length === b.length && timingSafeEqual(a, b);
 };

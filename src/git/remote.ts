@@ -13,7 +13,7 @@ export const parseRemote = (address: string): Remote | undefined => {
   if (!URL.canParse(address)) return undefined;
   const url = new URL(address);
   if (!/^(?:https?|ssh|git):$/.test(url.protocol)) return undefined;
-  // The port of a web address is part of the host. The SSH port is unrelated to the web address.
+  // The port of a web address is part of the host. An SSH port is left out, because it is unrelated to the web address.
   return toRemote(url.protocol.startsWith("http") ? url.host : url.hostname, url.pathname);
 };
 

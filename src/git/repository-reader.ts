@@ -34,10 +34,10 @@ export type DeployKeyAccess = { readonly ssh_url: string; readonly private_key: 
 
 export type OpenRequest = {
   readonly url: string;
-  /** Tried in this order; the first existing one is used. */
+  /** The refs to try, in this order. The first one that exists is used. */
   readonly refs: readonly CandidateRef[];
   readonly credential?: GitCredential | undefined;
-  /** Reads over SSH with this key instead. */
+  /** Reads over SSH with this key, without `credential`. */
   readonly deploy_key?: DeployKeyAccess | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Fetches the contents of all files, for an archive. By default only requested files are fetched. */
@@ -46,7 +46,7 @@ export type OpenRequest = {
 
 const TIMEOUT_MS = 25_000;
 const MAX_BYTES = 128 * 1024 * 1024;
-const MAX_LISTING = 24 * 1024 * 1024;
+const MAX_LISTING_BYTES = 24 * 1024 * 1024;
 /** Maximum number of files. Processing their names blocks the event loop, for about 0.3 s at this limit. */
 const MAX_FILES = 200_000;
 const MAX_REDIRECTS = 3;
@@ -57,7 +57,7 @@ const QUERY = "/info/refs?service=git-upload-pack";
 
 export class RepositoryReader {
   readonly #options: ReaderOptions;
-  #isFresh = false;
+  #isRootEmptied = false;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
@@ -77,35 +77,45 @@ export class RepositoryReader {
     const { clock, root, env = {}, timeout_ms = TIMEOUT_MS, max_bytes = MAX_BYTES } = this.#options;
     const timeout = new AbortController();
     const host = new URL(url).host;
-    const limit = clock.after(timeout_ms, () =>
+    const timer = clock.after(timeout_ms, () =>
       timeout.abort(new RepositoryError("unreachable", `${host} took longer than ${timeout_ms / 1000} seconds.`)),
     );
-    const stop = AbortSignal.any([timeout.signal, ...(signal ? [signal] : [])]);
+    const stopSignal = AbortSignal.any([timeout.signal, ...(signal ? [signal] : [])]);
     let folder: string | undefined;
     try {
-      const found = deploy_key ? url : await this.#probeHost(url, credential, stop);
-      const remote = deploy_key?.ssh_url ?? found;
+      const webUrl = deploy_key ? url : await this.#probeHost(url, credential, stopSignal);
+      const remote = deploy_key?.ssh_url ?? webUrl;
       const address = await this.#resolveAddress(remote);
       folder = this.#makeFolder(root);
-      const shown = new URL(found).host === host ? credential : undefined;
+      const hostCredential = new URL(webUrl).host === host ? credential : undefined;
       const ssh = deploy_key && this.#prepareSsh(folder, deploy_key);
-      const gitOptions = { git, env, folder, url: remote, address, credential: shown, ssh, max_bytes, signal: stop };
-      const run = new BoundedGit(gitOptions);
-      const ref = await fetchFirstRef(run, remote, refs, isWhole);
-      const listed = await listCommit(run, host);
-      return new OpenRepository(run, { url: found, ref, ...listed }, { folder, limit });
+      const gitOptions = {
+        git,
+        env,
+        folder,
+        url: remote,
+        address,
+        credential: hostCredential,
+        ssh,
+        max_bytes,
+        signal: stopSignal,
+      };
+      const boundedGit = new BoundedGit(gitOptions);
+      const ref = await fetchFirstRef(boundedGit, remote, refs, isWhole);
+      const listed = await listCommit(boundedGit, host);
+      return new OpenRepository(boundedGit, { url: webUrl, ref, ...listed }, { folder, timer });
     } catch (error) {
-      limit.cancel();
+      timer.cancel();
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-      if (stop.aborted) throw stop.reason;
+      if (stopSignal.aborted) throw stopSignal.reason;
       throw error;
     }
   }
 
   #makeFolder(root: string): string {
-    // Copies left by a server that was killed.
-    if (!this.#isFresh) rmSync(root, { recursive: true, force: true });
-    this.#isFresh = true;
+    // Removes copies of a server that was killed.
+    if (!this.#isRootEmptied) rmSync(root, { recursive: true, force: true });
+    this.#isRootEmptied = true;
     mkdirSync(root, { recursive: true, mode: 0o700 });
     return mkdtempSync(join(root, "copy-"));
   }
@@ -113,26 +123,26 @@ export class RepositoryReader {
   #prepareSsh(folder: string, { private_key }: DeployKeyAccess): SshAccess {
     const key_file = join(folder, "deploy-key");
     writeFileSync(key_file, private_key, { mode: 0o600 });
-    // It outlives the copies. The path must be absolute, since git runs inside the copy.
+    // The known hosts outlive the copies. The paths must be absolute, because git runs inside a copy.
     return { key_file: resolve(key_file), known_hosts: resolve(dirname(this.#options.root), KNOWN_HOSTS) };
   }
 
-  /** Requests the repository from the host, follows a moved repository, and explains refusals in plain words. */
+  /** Requests the repository from the host, and returns its URL after redirects. Rejects with a RepositoryError for users. */
   async #probeHost(url: string, credential: GitCredential | undefined, signal: AbortSignal): Promise<string> {
-    let at = url;
+    let currentUrl = url;
     for (let redirects = 0; ; redirects++) {
-      const target = new URL(at + QUERY);
+      const target = new URL(currentUrl + QUERY);
       const { host } = target;
       const isSameHost = host === new URL(url).host;
       const answer = await this.#request(target, isSameHost ? credential : undefined, signal);
       void answer.body?.cancel().catch(() => {});
       const moved = parseRedirect(answer, target);
       if (moved === undefined) {
-        checkAnswer(answer, { host, url: at, hasCredential: credential !== undefined });
-        return at;
+        checkAnswer(answer, { host, url: currentUrl, hasCredential: credential !== undefined });
+        return currentUrl;
       }
       if (redirects >= MAX_REDIRECTS) throw new RepositoryError("unreachable", `${host} redirects too many times.`);
-      at = moved;
+      currentUrl = moved;
     }
   }
 
@@ -182,77 +192,81 @@ const parseRedirect = (answer: Response, from: URL): string | undefined => {
 type RepositoryAccess = { readonly host: string; readonly url: string; readonly hasCredential: boolean };
 
 const checkAnswer = ({ status, headers }: Response, { host, url, hasCredential }: RepositoryAccess): void => {
-  const what = new URL(url).pathname.replace(/^\//, "");
+  const repository = new URL(url).pathname.replace(/^\//, "");
   if (status === 401 || status === 403 || status === 404) {
     throw new RepositoryError(
       "missing",
       hasCredential
-        ? `${host} did not let your linked account read ${what} (status ${status}). Check that the account has access.`
-        : `${host} has no public repository ${what} (status ${status}). If it is private, link your account at ${host} first, or create a deploy key for it.`,
+        ? `${host} did not let your linked account read ${repository} (status ${status}). Check that the account has access.`
+        : `${host} has no public repository ${repository} (status ${status}). If it is private, link your account at ${host} first, or create a deploy key for it.`,
     );
   }
-  if (status !== 200) throw new RepositoryError("unreachable", `${host} answered with status ${status} for ${what}.`);
+  if (status !== 200)
+    throw new RepositoryError("unreachable", `${host} answered with status ${status} for ${repository}.`);
   if (headers.get("content-type")?.startsWith("application/x-git-upload-pack-advertisement")) return;
-  throw new RepositoryError("missing", `${host} does not serve a Git repository at ${what}.`);
+  throw new RepositoryError("missing", `${host} does not serve a Git repository at ${repository}.`);
 };
 
 const fetchFirstRef = async (
-  run: BoundedGit,
+  git: BoundedGit,
   url: string,
   refs: readonly CandidateRef[],
   isWhole: boolean,
 ): Promise<CandidateRef> => {
-  await run.readOutput(["init", "-q", "--bare", "--template=", "."]);
-  await run.readOutput(["config", "remote.origin.url", url]);
+  await git.readOutput(["init", "-q", "--bare", "--template=", "."]);
+  await git.readOutput(["config", "remote.origin.url", url]);
   const { host } = new URL(url);
   const filter = isWhole ? [] : ["--filter=blob:none"];
   for (const ref of refs) {
     try {
-      await run.readOutput(["fetch", "-q", "--depth=1", "--no-tags", ...filter, "origin", ref.ref]);
+      await git.readOutput(["fetch", "-q", "--depth=1", "--no-tags", ...filter, "origin", ref.ref]);
       return ref;
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       if (!/couldn't find remote ref|not our ref|no such remote ref|upload-pack: not our ref/i.test(error.message)) {
-        throw toSshError(url, error.message) ?? unreadableError(host, lastErrorLine(error.message));
+        throw toSshError(url, error.message) ?? createReadError(host, getLastErrorLine(error.message));
       }
     }
   }
   const [first] = refs;
-  const what = first?.kind === "default" ? "is empty" : `has no ${describeRef(first)}`;
-  throw new RepositoryError("missing", `The repository at ${host} ${what}.`);
+  const problem = first?.kind === "default" ? "is empty" : `has no ${describeRef(first)}`;
+  throw new RepositoryError("missing", `The repository at ${host} ${problem}.`);
 };
 
 /** Returns the fetched commit and the paths of its files. Rejects with RepositoryError, also when the host has sent invalid objects. */
-const listCommit = async (run: BoundedGit, host: string): Promise<Pick<FetchedRepository, "commit" | "files">> => {
+const listCommit = async (git: BoundedGit, host: string): Promise<Pick<FetchedRepository, "commit" | "files">> => {
   try {
-    const commit = (await run.readOutput(["rev-parse", "FETCH_HEAD^{commit}"])).trim();
-    const listing = await run.readOutput(["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit], MAX_LISTING);
+    const commit = (await git.readOutput(["rev-parse", "FETCH_HEAD^{commit}"])).trim();
+    const listing = await git.readOutput(
+      ["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit],
+      MAX_LISTING_BYTES,
+    );
     if (countNames(listing) > MAX_FILES) throw tooManyFilesError();
     return { commit, files: listing.split("\0").filter((path) => path !== "") };
   } catch (error) {
-    throw error instanceof GitFailure ? unreadableError(host, lastErrorLine(error.message)) : error;
+    throw error instanceof GitFailure ? createReadError(host, getLastErrorLine(error.message)) : error;
   }
 };
 
-const unreadableError = (host: string, reason: string): RepositoryError =>
+const createReadError = (host: string, reason: string): RepositoryError =>
   new RepositoryError("unreachable", `Git could not read the repository from ${host}: ${reason}`);
 
-/** Explains an SSH error in plain words; undefined for web URLs. */
-const toSshError = (url: string, words: string): RepositoryError | undefined => {
+/** Returns an SSH error as an error for users; undefined for web URLs. */
+const toSshError = (url: string, output: string): RepositoryError | undefined => {
   const { protocol, host, pathname } = new URL(url);
   if (protocol !== "ssh:") return undefined;
-  const what = pathname.replace(/^\/+|\.git$/g, "");
-  if (/Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(words)) {
+  const repository = pathname.replace(/^\/+|\.git$/g, "");
+  if (/Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(output)) {
     const text = `The SSH host key of ${host} has changed. If that is expected, ask an administrator to remove the host from the files named ${KNOWN_HOSTS} in the folder repositories of the data directory.`;
     return new RepositoryError("unreachable", text);
   }
-  if (/Permission denied|not found|not exist|does not appear to be a git|access denied|not permitted/i.test(words)) {
-    const text = `${host} did not let your deploy key read ${what}. Add the public key to the deploy keys of that repository, then try again.`;
+  if (/Permission denied|not found|not exist|does not appear to be a git|access denied|not permitted/i.test(output)) {
+    const text = `${host} did not let your deploy key read ${repository}. Add the public key to the deploy keys of that repository, then try again.`;
     return new RepositoryError("missing", text);
   }
   // Git's message after the SSH error is always the same.
-  const [first = ""] = words.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("Warning:"));
-  return unreadableError(host, lastErrorLine(first.replace(/^ssh: /, "").trim()));
+  const [first = ""] = output.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("Warning:"));
+  return createReadError(host, getLastErrorLine(first.replace(/^ssh: /, "").trim()));
 };
 
 const describeRef = (ref: CandidateRef | undefined): string => {
@@ -261,8 +275,8 @@ const describeRef = (ref: CandidateRef | undefined): string => {
   return `branch or tag ${ref?.ref.replace(/^refs\/(?:heads|tags)\//, "")}`;
 };
 
-const lastErrorLine = (words: string): string =>
-  (words.split("\n").findLast((line) => line.trim() !== "") ?? "no reason given")
+const getLastErrorLine = (output: string): string =>
+  (output.split("\n").findLast((line) => line.trim() !== "") ?? "no reason given")
     .replace(/^(?:fatal|error): /, "")
     .slice(0, 300);
 
@@ -287,19 +301,15 @@ export class OpenRepository implements Disposable {
   readonly commit: string;
   readonly files: readonly string[];
   readonly #git: BoundedGit;
-  readonly #clone: { readonly folder: string; readonly limit: Timer };
+  readonly #copy: { readonly folder: string; readonly timer: Timer };
 
-  constructor(
-    git: BoundedGit,
-    { url, ref, commit, files }: FetchedRepository,
-    clone: { folder: string; limit: Timer },
-  ) {
+  constructor(git: BoundedGit, { url, ref, commit, files }: FetchedRepository, copy: { folder: string; timer: Timer }) {
     this.#git = git;
     this.url = url;
     this.ref = ref;
     this.commit = commit;
     this.files = files;
-    this.#clone = clone;
+    this.#copy = copy;
   }
 
   /** Returns the text of a file; undefined if it is missing, binary or too large. Rejects with RepositoryError. */
@@ -311,15 +321,15 @@ export class OpenRepository implements Disposable {
     } catch (error) {
       if (error instanceof RepositoryError && error.kind === "too_large") return undefined;
       if (!(error instanceof GitFailure)) throw error;
-      const errorText = `${new URL(this.url).host} did not send the file ${path}: ${lastErrorLine(error.message)}`;
-      throw new RepositoryError("unreachable", errorText, { cause: error });
+      const message = `${new URL(this.url).host} did not send the file ${path}: ${getLastErrorLine(error.message)}`;
+      throw new RepositoryError("unreachable", message, { cause: error });
     }
   }
 
   /** Returns a tar of a folder by its Git object ID. Requires `isWhole`. */
   archive(tree: string): ReadableStream<Uint8Array> {
     // Includes files that the repository excludes from its releases.
-    const { folder } = this.#clone;
+    const { folder } = this.#copy;
     mkdirSync(join(folder, "info"), { recursive: true });
     writeFileSync(join(folder, "info", "attributes"), "* -export-ignore -export-subst\n");
     return this.#git.streamOutput(["archive", "--format=tar", tree]);
@@ -337,7 +347,7 @@ export class OpenRepository implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#clone.limit.cancel();
-    rmSync(this.#clone.folder, { recursive: true, force: true });
+    this.#copy.timer.cancel();
+    rmSync(this.#copy.folder, { recursive: true, force: true });
   }
 }

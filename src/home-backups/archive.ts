@@ -4,13 +4,13 @@ import { HomeBackupError } from "./error.ts";
 import type { Keys } from "./keys.ts";
 import type { BackupStorage } from "./storage.ts";
 
-// Splits a stream into content-defined chunks: an insertion or removal changes only the chunks around it, so that the next backup stores only these.
+// Splits a stream into content-defined chunks. An insertion or removal changes only the chunks around it, so the next backup stores only these.
 
 const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
 const MIN_CHUNK_BYTES = 512 * 1024;
-/** The window of the rolling hash in bytes, one for each of its bits. */
+/** The window of the rolling hash in bytes: as many as the hash has bits. */
 const WINDOW_BYTES = 32;
-/** A boundary requires this many zero bits: on average one per MiB. */
+/** Leaves 20 bits of the hash. A boundary requires that they are zero, which happens once per MiB on average. */
 const BOUNDARY_SHIFT = 32 - 20;
 
 /** `gear` has 256 random numbers, the same for all backups that share chunks. */
@@ -26,17 +26,17 @@ async function* splitChunks(
       const end = Math.min(bytes.length, from + MAX_CHUNK_BYTES - length);
       const earliest = from + MIN_CHUNK_BYTES - length;
       // No boundary before the minimum size, so hashing starts one window before it.
-      let at = Math.max(from, Math.min(end, earliest - WINDOW_BYTES));
-      let isCut = false;
-      while (at < end && !isCut) {
-        hash = ((hash << 1) + (gear[bytes[at] as number] as number)) | 0;
-        at += 1;
-        isCut = at >= earliest && hash >>> BOUNDARY_SHIFT === 0;
+      let cut = Math.max(from, Math.min(end, earliest - WINDOW_BYTES));
+      let isBoundary = false;
+      while (cut < end && !isBoundary) {
+        hash = ((hash << 1) + (gear[bytes[cut] as number] as number)) | 0;
+        cut += 1;
+        isBoundary = cut >= earliest && hash >>> BOUNDARY_SHIFT === 0;
       }
-      buffer.set(bytes.subarray(from, at), length);
-      length += at - from;
-      from = at;
-      if (!isCut && length < MAX_CHUNK_BYTES) continue;
+      buffer.set(bytes.subarray(from, cut), length);
+      length += cut - from;
+      from = cut;
+      if (!isBoundary && length < MAX_CHUNK_BYTES) continue;
       yield buffer.slice(0, length);
       length = 0;
       hash = 0;
@@ -47,7 +47,7 @@ async function* splitChunks(
 
 /** Maximum number of chunks in transfer, each of at most 4 MiB. */
 const MAX_TRANSFERS = 4;
-/** A chunk without a reference may belong to a backup that another node has just started. */
+/** Younger chunks are not deleted: a chunk without a reference may belong to a backup that another node has just started. */
 const MIN_AGE_MS = 24 * 3_600_000;
 
 const toName = (workspace_id: string, chunk: string): string => `${workspace_id}/chunks/${chunk.slice(0, 2)}/${chunk}`;
@@ -61,7 +61,7 @@ export class Archives {
     this.#keys = keys;
   }
 
-  /** Stores the chunks that are not in `known`, the chunks of an earlier backup. Throws HomeBackupError, and errors of the stream. */
+  /** Stores the chunks of the stream, except for those in `known`, which an earlier backup has stored. Throws HomeBackupError, and errors of the stream. */
   async write(
     workspace_id: string,
     stream: AsyncIterable<Uint8Array>,
@@ -69,7 +69,7 @@ export class Archives {
   ): Promise<{ readonly chunks: readonly string[]; readonly added_bytes: number }> {
     const chunks: string[] = [];
     const stored = new Set(known);
-    const sending = new Set<Promise<void>>();
+    const transfers = new Set<Promise<void>>();
     let added_bytes = 0;
     let failure: { readonly error: unknown } | undefined;
     const send = async (chunk: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> => {
@@ -84,17 +84,17 @@ export class Archives {
         chunks.push(chunk);
         if (stored.has(chunk)) continue;
         stored.add(chunk);
-        const one: Promise<void> = send(chunk, bytes)
+        const transfer: Promise<void> = send(chunk, bytes)
           .catch((error: unknown) => {
             failure ??= { error };
           })
-          .finally(() => sending.delete(one));
-        sending.add(one);
-        if (sending.size >= MAX_TRANSFERS) await Promise.race(sending);
+          .finally(() => transfers.delete(transfer));
+        transfers.add(transfer);
+        if (transfers.size >= MAX_TRANSFERS) await Promise.race(transfers);
         if (failure) break;
       }
     } finally {
-      await Promise.all(sending);
+      await Promise.all(transfers);
     }
     if (failure) throw failure.error;
     return { chunks, added_bytes };
@@ -102,17 +102,17 @@ export class Archives {
 
   /** Returns the content of these chunks, each verified against its name. Throws HomeBackupError. */
   async *read(workspace_id: string, chunks: readonly string[]): AsyncGenerator<Uint8Array> {
-    const coming: Promise<Uint8Array>[] = [];
+    const downloads: Promise<Uint8Array>[] = [];
     let next = 0;
     const fetchMore = (): void => {
-      while (coming.length < MAX_TRANSFERS && next < chunks.length) {
-        const one = this.#get(workspace_id, chunks[next++] as string);
-        // Awaited later, or never if another one fails first.
-        one.catch(() => {});
-        coming.push(one);
+      while (downloads.length < MAX_TRANSFERS && next < chunks.length) {
+        const download = this.#get(workspace_id, chunks[next++] as string);
+        // Awaited later, or never if another download fails first.
+        download.catch(() => {});
+        downloads.push(download);
       }
     };
-    for (fetchMore(); coming.length > 0; fetchMore()) yield await (coming.shift() as Promise<Uint8Array>);
+    for (fetchMore(); downloads.length > 0; fetchMore()) yield await (downloads.shift() as Promise<Uint8Array>);
   }
 
   /** Deletes the chunks of a workspace that none of its backups uses. */
@@ -127,10 +127,10 @@ export class Archives {
   async #get(workspace_id: string, chunk: string): Promise<Uint8Array> {
     const name = toName(workspace_id, chunk);
     const sealed = await this.#storage.get(name, 2 * MAX_CHUNK_BYTES);
-    if (!sealed) throw new HomeBackupError(`A part of it is missing (${name}).`, { isDamage: true });
+    if (!sealed) throw new HomeBackupError(`A part of the backup is missing (${name}).`, { isDamage: true });
     const bytes = await this.#keys.open(sealed, name, MAX_CHUNK_BYTES);
     if ((await this.#keys.name(bytes)) !== chunk) {
-      throw new HomeBackupError(`A part of it doesn't match its checksum (${name}).`, { isDamage: true });
+      throw new HomeBackupError(`A part of the backup doesn't match its checksum (${name}).`, { isDamage: true });
     }
     return bytes;
   }

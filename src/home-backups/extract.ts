@@ -13,24 +13,24 @@ const PRIVATE_MODE = 0o700;
 const SETUID_BITS = 0o6000;
 
 /**
- * Deletes devices and clears setuid and setgid bits: a container's root created them, and on this machine they would belong to the real
- * root. Does not follow links.
+ * Deletes devices and clears setuid and setgid bits. The root user of a container created them; on this machine, they would belong to the
+ * machine's root user. Does not follow links.
  */
 const removeDangerousFiles = async (folder: string): Promise<void> => {
   for (const { name } of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, name);
-    const found = await lstat(path);
-    if (found.isBlockDevice() || found.isCharacterDevice()) await rm(path);
-    else if (found.isDirectory()) await removeDangerousFiles(path);
-    else if (found.isFile() && (found.mode & SETUID_BITS) !== 0) await chmod(path, found.mode & 0o1777);
+    const file = await lstat(path);
+    if (file.isBlockDevice() || file.isCharacterDevice()) await rm(path);
+    else if (file.isDirectory()) await removeDangerousFiles(path);
+    else if (file.isFile() && (file.mode & SETUID_BITS) !== 0) await chmod(path, file.mode & 0o1777);
   }
 };
 
-/** Fills `folder`, which must be empty or missing, completely or not at all. Throws HomeBackupError. */
+/** Extracts the files to `folder`, which must be empty or missing. Extracts all files or none. Throws HomeBackupError. */
 export const extract = async (stream: AsyncIterable<Uint8Array>, folder: string): Promise<void> => {
-  const to = resolve(folder);
-  if (existsSync(to) && readdirSync(to).length > 0) throw new HomeBackupError(`${to} is not empty.`);
-  const part = `${to}.part`;
+  const target = resolve(folder);
+  if (existsSync(target) && readdirSync(target).length > 0) throw new HomeBackupError(`${target} is not empty.`);
+  const part = `${target}.part`;
   await rm(part, { recursive: true, force: true });
   await mkdir(part, { recursive: true, mode: PRIVATE_MODE });
   try {
@@ -40,18 +40,18 @@ export const extract = async (stream: AsyncIterable<Uint8Array>, folder: string)
       stdout: "ignore",
       stderr: "pipe",
     });
-    const words = new Response(child.stderr).text();
+    const errorOutput = new Response(child.stderr).text();
     await writeToChild(child, stream);
     const code = await child.exited;
     if (code !== 0) {
-      const why = (await words).trim().split("\n").at(-1)?.replace(/\.$/, "") || `exit status ${code}`;
-      throw new HomeBackupError(`The files could not be unpacked: ${why}.`);
+      const reason = (await errorOutput).trim().split("\n").at(-1)?.replace(/\.$/, "") || `exit status ${code}`;
+      throw new HomeBackupError(`The files could not be unpacked: ${reason}.`);
     }
     await removeDangerousFiles(part);
     // The original modes could expose files that the workspace had protected.
     await chmod(part, PRIVATE_MODE);
-    if (existsSync(to)) await rmdir(to);
-    await rename(part, to);
+    if (existsSync(target)) await rmdir(target);
+    await rename(part, target);
   } catch (error) {
     await rm(part, { recursive: true, force: true });
     throw error;

@@ -1,4 +1,4 @@
-// The keys of home backups, all derived from the recovery key, which is sufficient to open everything on any machine.
+// The keys of home backups. All are derived from the recovery key, which alone can decrypt the backups on any machine.
 import { hkdfSync } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
@@ -7,7 +7,7 @@ import { HomeBackupError } from "./error.ts";
 
 const SALT = "slipway home backups";
 const KEY_BYTES = 32;
-/** The fastest level: homes are mostly files that are already compressed or never compress well. */
+/** The fastest level, because most files in homes are compressed already or do not compress well. */
 const LEVEL = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 const compress = promisify(zstdCompress);
@@ -16,17 +16,17 @@ const decompress = promisify(zstdDecompress);
 export type Keys = {
   /** The password of restic's repositories. */
   readonly password: string;
-  /** Determines the chunk boundaries, so that chunk sizes reveal nothing. */
+  /** Determines the chunk boundaries. A secret, so that chunk sizes reveal nothing about the content. */
   readonly gear: Int32Array;
-  /** Names bytes by their content, without revealing it. */
+  /** Returns a name for the bytes that depends on their content and does not reveal it. */
   name(bytes: Uint8Array<ArrayBuffer>): Promise<string>;
-  /** Compresses and encrypts; decrypts only for the same `location`. */
+  /** Compresses and encrypts. The result can be decrypted only with the same `location`. */
   seal(bytes: Uint8Array, location: string): Promise<Uint8Array<ArrayBuffer>>;
   /** Decrypts at most `max` bytes. Throws HomeBackupError. */
   open(sealed: Uint8Array, location: string, max: number): Promise<Uint8Array<ArrayBuffer>>;
 };
 
-/** `recovery_key` as returned by parseRecoveryKey. */
+/** Derives the keys. `recovery_key` has the form that parseRecoveryKey returns. */
 export const deriveKeys = async (recovery_key: string): Promise<Keys> => {
   const deriveKey = (use: string, length: number): ArrayBuffer => hkdfSync("sha256", recovery_key, SALT, use, length);
   const aes = await crypto.subtle.importKey("raw", deriveKey("seal", KEY_BYTES), "AES-GCM", false, [
@@ -61,7 +61,10 @@ export const deriveKeys = async (recovery_key: string): Promise<Keys> => {
         );
         return new Uint8Array(await decompress(new Uint8Array(packed), { maxOutputLength: max }));
       } catch (cause) {
-        throw new HomeBackupError("It was altered, or encrypted with another recovery key.", { isDamage: true, cause });
+        throw new HomeBackupError("The backup was altered, or encrypted with another recovery key.", {
+          isDamage: true,
+          cause,
+        });
       }
     },
   };

@@ -1,4 +1,4 @@
-// The manifest of a home backup: one encrypted object, written last. Without it, the backup does not exist.
+// The manifest of a home backup: one encrypted object, written last. A backup without a manifest does not exist.
 import { isUuid } from "#base/ids.ts";
 import type { HomeBackupEngine } from "#schema/workspaces/home-backup.ts";
 import { HomeBackupError } from "./error.ts";
@@ -9,18 +9,18 @@ const FORMAT = 1;
 /** Maximum size of a manifest, enough for the chunk names of several terabytes. */
 const MAX_MANIFEST_BYTES = 512 * 1024 * 1024;
 
-/** The owner and workspace, for people on another machine. */
-export type HomeFacts = {
+/** The workspace and its owner, so that people on another machine can recognize the backup. */
+export type HomeDetails = {
   readonly workspace_id: string;
   readonly workspace_name: string;
   readonly owner_name: string;
-  /** The provisioner of the files, which can create snapshots from them. */
+  /** The provisioner of the workspace. It can create a snapshot from the files. */
   readonly provisioner: string;
   /** Names of Docker volumes, each a folder of the archive; empty for a home. */
   readonly volumes: readonly string[];
 };
 
-export type Manifest = HomeFacts & {
+export type Manifest = HomeDetails & {
   readonly id: string;
   /** Time of the snapshot, milliseconds since 1970. */
   readonly created_at: number;
@@ -28,9 +28,9 @@ export type Manifest = HomeFacts & {
   /** Size of the tar archive. */
   readonly bytes: number;
   readonly sha256: string;
-  /** Added bytes: before compression for restic, after it otherwise. */
+  /** Bytes that this backup added to the storage: before compression for restic, after compression for archives. */
   readonly added_bytes: number;
-  /** Names of its chunks in order. */
+  /** Names of the archive's chunks in order. */
   readonly chunks?: readonly string[];
   /** restic's own ID. */
   readonly restic_snapshot?: string;
@@ -38,7 +38,7 @@ export type Manifest = HomeFacts & {
 
 const toFolder = (workspace_id: string): string => `${workspace_id}/backups/`;
 
-/** Makes the backup visible. */
+/** Writes the manifest, which completes the backup. */
 export const writeManifest = async (storage: BackupStorage, keys: Keys, manifest: Manifest): Promise<void> => {
   const name = toFolder(manifest.workspace_id) + manifest.id;
   const text = JSON.stringify(Object.assign({ format: FORMAT }, manifest));
@@ -58,7 +58,7 @@ export const readManifest = async (
   const read = JSON.parse(new TextDecoder().decode(await keys.open(sealed, name, MAX_MANIFEST_BYTES))) as Manifest & {
     readonly format: number;
   };
-  if (read.format > FORMAT) throw new HomeBackupError("The backup was made by a newer Slipway.");
+  if (read.format > FORMAT) throw new HomeBackupError("The backup was created by a newer version of Slipway.");
   const { format: _, ...manifest } = read;
   return manifest;
 };

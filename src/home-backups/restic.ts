@@ -5,21 +5,21 @@ import { drain, writeToChild } from "#base/system/child-streams.ts";
 import { HomeBackupError } from "./error.ts";
 import type { BackupStorage } from "./storage.ts";
 
-/** The version in Debian 12. */
+/** The oldest supported version, which is in Debian 12. */
 const MIN_VERSION = [0, 14] as const;
 const FILE = "home.tar";
-const MAX_WORDS = 64 * 1024;
+const MAX_OUTPUT_CHARS = 64 * 1024;
 
 /** Returns the path of restic; undefined if it is not installed. */
-export const findRestic = (named: string | undefined, path: string | undefined): string | undefined =>
-  Bun.which(named ?? "restic", { PATH: path ?? "" }) ?? undefined;
+export const findRestic = (program: string | undefined, path: string | undefined): string | undefined =>
+  Bun.which(program ?? "restic", { PATH: path ?? "" }) ?? undefined;
 
 /** Returns restic's version. Throws HomeBackupError when the program cannot be used. */
 export const checkRestic = async (program: string): Promise<string> => {
-  const words = await new Response(spawn([program, "version"], {}).stdout).text();
-  const [, version = ""] = /^restic (\d+\.\d+\.\d+)/.exec(words) ?? [];
+  const output = await new Response(spawn([program, "version"], {}).stdout).text();
+  const [, version = ""] = /^restic (\d+\.\d+\.\d+)/.exec(output) ?? [];
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (version === "") throw new HomeBackupError(`${program} does not say that it is restic.`);
+  if (version === "") throw new HomeBackupError(`${program} is not restic.`);
   if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {
     throw new HomeBackupError(`restic ${version} is too old. Install version ${MIN_VERSION.join(".")} or newer.`);
   }
@@ -39,7 +39,7 @@ export class Restic {
     this.#path = path;
   }
 
-  /** Stores the stream as one snapshot. Throws HomeBackupError, and errors of the stream; no snapshot exists then. */
+  /** Stores the stream as one snapshot. If it fails, there is no snapshot. Throws HomeBackupError, and errors of the stream. */
   async write(
     workspace_id: string,
     id: string,
@@ -50,9 +50,9 @@ export class Restic {
     const stdin = ["--stdin", "--stdin-filename", FILE, "--host", "slipway", "--tag", id];
     const child = this.#spawn(workspace_id, ["backup", "--json", "--quiet", ...stdin], signal);
     const output = readEnd(child.stdout);
-    const words = readEnd(child.stderr);
+    const errorOutput = readEnd(child.stderr);
     await writeToChild(child, stream);
-    await this.#waitForExit(child, words, signal);
+    await this.#waitForExit(child, errorOutput, signal);
     for (const line of (await output).split("\n")) {
       if (!line.includes('"summary"')) continue;
       const { snapshot_id, data_added } = JSON.parse(line) as { snapshot_id: string; data_added: number };
@@ -64,12 +64,12 @@ export class Restic {
   /** Returns the content of a snapshot. Throws HomeBackupError, also at the end. */
   async *read(workspace_id: string, restic_snapshot: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const child = this.#spawn(workspace_id, ["dump", "--no-lock", restic_snapshot, FILE], signal);
-    const words = readEnd(child.stderr);
+    const errorOutput = readEnd(child.stderr);
     yield* drain(child);
-    await this.#waitForExit(child, words, signal, { isDamage: true });
+    await this.#waitForExit(child, errorOutput, signal, { isDamage: true });
   }
 
-  /** Deletes the snapshots that are not listed, and data that no snapshot uses. */
+  /** Deletes the snapshots that are not in `kept`, and data that no snapshot uses. */
   async prune(workspace_id: string, kept: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     if (!(await this.#exists(workspace_id))) return;
     if (kept.size === 0) {
@@ -79,8 +79,8 @@ export class Restic {
     await this.#run(workspace_id, ["unlock", "--quiet"], signal);
     const listed = await this.#run(workspace_id, ["snapshots", "--json"], signal);
     const isKept = (id: string): boolean => [...kept].some((one) => id.startsWith(one));
-    const gone = (JSON.parse(listed) as { id: string }[]).map(({ id }) => id).filter((id) => !isKept(id));
-    if (gone.length > 0) await this.#run(workspace_id, ["forget", "--quiet", "--prune", ...gone], signal);
+    const removed = (JSON.parse(listed) as { id: string }[]).map(({ id }) => id).filter((id) => !isKept(id));
+    if (removed.length > 0) await this.#run(workspace_id, ["forget", "--quiet", "--prune", ...removed], signal);
   }
 
   /** Creates the repository if it is missing, and removes stale locks. */
@@ -90,31 +90,31 @@ export class Restic {
   }
 
   async #exists(workspace_id: string): Promise<boolean> {
-    return (await this.#storage.get(`${toFolder(workspace_id)}config`, MAX_WORDS)) !== undefined;
+    return (await this.#storage.get(`${toFolder(workspace_id)}config`, MAX_OUTPUT_CHARS)) !== undefined;
   }
 
   async #run(workspace_id: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
     const child = this.#spawn(workspace_id, argv, signal);
     child.stdin.end();
-    const [output, words] = [new Response(child.stdout).text(), readEnd(child.stderr)];
-    await this.#waitForExit(child, words, signal);
+    const [output, errorOutput] = [new Response(child.stdout).text(), readEnd(child.stderr)];
+    await this.#waitForExit(child, errorOutput, signal);
     return output;
   }
 
   async #waitForExit(
     child: ReturnType<typeof spawn>,
-    words: Promise<string>,
+    errorOutput: Promise<string>,
     signal: AbortSignal,
     { isDamage = false } = {},
   ): Promise<void> {
-    const message = await words;
+    const message = await errorOutput;
     const code = await child.exited;
     signal.throwIfAborted();
     if (code === 0) return;
-    const isRefused = /wrong password|no key found/i.test(message);
-    const why = isRefused ? "the repository was encrypted with another recovery key" : getLastLine(message);
-    throw new HomeBackupError(`restic failed: ${why || `exit status ${code}`}.`, {
-      isDamage: isDamage && !isRefused && isBroken(message),
+    const hasWrongKey = /wrong password|no key found/i.test(message);
+    const reason = hasWrongKey ? "the repository was encrypted with another recovery key" : getLastLine(message);
+    throw new HomeBackupError(`restic failed: ${reason || `exit status ${code}`}.`, {
+      isDamage: isDamage && !hasWrongKey && isDataDamaged(message),
     });
   }
 
@@ -155,14 +155,15 @@ const spawn = (command: readonly string[], { env = {}, signal }: Options) => {
 const readEnd = async (stream: ReadableStream<Uint8Array>): Promise<string> => {
   let end = "";
   const decoder = new TextDecoder();
-  for await (const bytes of stream) end = (end + decoder.decode(bytes, { stream: true })).slice(-MAX_WORDS);
+  for await (const bytes of stream) end = (end + decoder.decode(bytes, { stream: true })).slice(-MAX_OUTPUT_CHARS);
   return end;
 };
 
-/** True if stored data is damaged rather than unreachable. */
-const isBroken = (words: string): boolean =>
+/** Returns whether restic's output says that stored data is damaged, not unreachable. */
+const isDataDamaged = (output: string): boolean =>
   /invalid data returned|ciphertext verification failed|does not match|not found in (the )?(index|repository)|no such file|does not exist|blob .* not found/i.test(
-    words,
+    output,
   );
 
-const getLastLine = (words: string): string => words.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";
+const getLastLine = (output: string): string =>
+  output.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";

@@ -11,20 +11,20 @@ import { HomeBackupError } from "./error.ts";
 
 type StoredObject = { readonly name: string; readonly modified_at: number };
 
-/** Every call throws HomeBackupError, with messages for operators. */
+/** Each method throws HomeBackupError, with messages for operators. */
 export interface BackupStorage {
-  /** Such as `s3://bucket/slipway-homes/` on Amazon: identifies the location, even after the settings change. */
+  /** Identifies the location, also after the settings have changed. On Amazon for example `s3://bucket/slipway-homes/`. */
   readonly url: string;
   put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** Returns undefined if it is missing. Throws for more than `max` bytes. */
+  /** Returns the object; undefined if it is missing. Throws if it has more than `max` bytes. */
   get(name: string, max: number): Promise<Uint8Array | undefined>;
-  /** Lists everything in a folder, whose name ends with a slash. */
+  /** Lists all objects in a folder. The folder's name ends with a slash. */
   list(folder: string): AsyncIterable<StoredObject>;
-  /** No error if it is missing. */
+  /** Removes an object. Does nothing if it is missing. */
   remove(name: string): Promise<void>;
   /** Writes, reads and deletes a test object. */
   check(): Promise<void>;
-  /** How restic addresses a folder of this location, and the variables with its credentials. */
+  /** The name of a folder of this location for restic, and the environment variables with the credentials. */
   readonly restic: { repository(folder: string): string; readonly env: Readonly<Record<string, string>> };
 }
 
@@ -39,7 +39,7 @@ type Settings = Pick<
   | "home_backup_s3_secret_key"
 >;
 
-/** Returns the configured location; undefined if none exists. */
+/** Returns the configured location; undefined if there is none. */
 export const openBackupStorage = (settings: Settings, clock: Clock): BackupStorage | undefined => {
   const { home_backup_dir, home_backup_s3_bucket: bucket } = settings;
   if (home_backup_dir !== undefined) return new FolderStorage(resolve(home_backup_dir));
@@ -84,9 +84,10 @@ class FolderStorage implements BackupStorage {
   get(name: string, max: number): Promise<Uint8Array | undefined> {
     return this.#withErrors(async () => {
       const path = join(this.#folder, name);
-      const found = await stat(path).catch(toUndefinedIfMissing);
-      if (!found) return undefined;
-      if (found.size > max) throw new HomeBackupError(`${path} is larger than a backup's.`, { isDamage: true });
+      const file = await stat(path).catch(toUndefinedIfMissing);
+      if (!file) return undefined;
+      if (file.size > max)
+        throw new HomeBackupError(`${path} is larger than any file of a backup.`, { isDamage: true });
       return readFile(path).catch(toUndefinedIfMissing);
     });
   }
@@ -100,8 +101,8 @@ class FolderStorage implements BackupStorage {
       const name = `${folder}${entry.name}`;
       if (entry.isDirectory()) yield* this.list(`${name}/`);
       else {
-        const found = await this.#withErrors(() => stat(join(this.#folder, name)).catch(toUndefinedIfMissing));
-        if (found) yield { name, modified_at: found.mtimeMs };
+        const file = await this.#withErrors(() => stat(join(this.#folder, name)).catch(toUndefinedIfMissing));
+        if (file) yield { name, modified_at: file.mtimeMs };
       }
     }
   }
@@ -135,8 +136,8 @@ class FolderStorage implements BackupStorage {
     } catch (error) {
       if (error instanceof HomeBackupError) throw error;
       const { code = "", message } = error as { code?: string; message: string };
-      const why = { ENOSPC: "there is no space left", EDQUOT: "its quota is used up" }[code] ?? message;
-      throw new HomeBackupError(`The folder ${this.#folder} cannot be used: ${why}.`, { cause: error });
+      const reason = { ENOSPC: "there is no space left", EDQUOT: "its quota is used up" }[code] ?? message;
+      throw new HomeBackupError(`The folder ${this.#folder} cannot be used: ${reason}.`, { cause: error });
     }
   }
 }
@@ -163,9 +164,9 @@ class BucketStorage implements BackupStorage {
     this.#bucket = new Bucket(settings, { clock });
     this.#prefix = prefix;
     this.url = endpoint === undefined ? `s3://${bucket}/${prefix}` : `${endpoint}/${bucket}/${prefix}`;
-    const at = endpoint ?? `https://s3.${region}.amazonaws.com`;
+    const host = endpoint ?? `https://s3.${region}.amazonaws.com`;
     this.restic = {
-      repository: (folder) => `s3:${at}/${bucket}/${prefix}${folder}`,
+      repository: (folder) => `s3:${host}/${bucket}/${prefix}${folder}`,
       env: { AWS_ACCESS_KEY_ID: access_key, AWS_SECRET_ACCESS_KEY: secret_key, AWS_DEFAULT_REGION: region },
     };
   }
@@ -196,13 +197,13 @@ class BucketStorage implements BackupStorage {
   }
 }
 
-/** Returns the storage's own error, with the names of its settings. */
+/** Converts errors of the bucket, with the names of the settings for home backups. */
 const withSettingNames = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work;
   } catch (error) {
     if (!(error instanceof BucketError)) throw error;
-    const words = error.message.replaceAll(/\bs3_/g, "home_backup_s3_");
-    throw new HomeBackupError(`${words.charAt(0).toUpperCase()}${words.slice(1)}.`, { cause: error });
+    const message = error.message.replaceAll(/\bs3_/g, "home_backup_s3_");
+    throw new HomeBackupError(`${message.charAt(0).toUpperCase()}${message.slice(1)}.`, { cause: error });
   }
 };

@@ -1,5 +1,5 @@
-// The store of home backups: writes, reads, verifies and deletes them, with either engine. A backup exists once its manifest does, and is verified
-// against the manifest whenever it is read.
+// The store of home backups: writes, reads, verifies and deletes them, with either engine. A backup exists when its manifest exists, and is verified
+// against the manifest each time it is read.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -12,7 +12,7 @@ import { Archives } from "./archive.ts";
 import { HomeBackupError } from "./error.ts";
 import { deriveKeys, type Keys } from "./keys.ts";
 import {
-  type HomeFacts,
+  type HomeDetails,
   listIds,
   listWorkspaces,
   type Manifest,
@@ -27,7 +27,7 @@ export type { Manifest };
 
 const RESTIC_MISSING = "restic is not installed. Install it, or set its path in home_backup_restic.";
 
-/** The recovery key of a server, unless its settings specify another. */
+/** Returns the recovery key of a server whose settings specify none. */
 export const deriveRecoveryKey = (encryption: Encryption): string => encryption.deriveUuid("home backups");
 
 type StoreDeps = {
@@ -35,11 +35,11 @@ type StoreDeps = {
   readonly clock: Clock;
   /** The PATH to search for restic. */
   readonly path: string | undefined;
-  /** The default secret for encryption. */
+  /** The recovery key if the settings specify none. */
   readonly recovery_key: string;
 };
 
-type NewBackup = HomeFacts & {
+type NewBackup = HomeDetails & {
   readonly id: string;
   readonly created_at: number;
   readonly stream: AsyncIterable<Uint8Array>;
@@ -67,8 +67,11 @@ export class HomeBackupStore {
   /** Returns undefined if no location is configured. */
   static open(deps: StoreDeps): HomeBackupStore | undefined {
     const storage = openBackupStorage(deps.config, deps.clock);
-    const { home_backup_recovery_key: given } = deps.config;
-    return storage && new HomeBackupStore(storage, (given && parseRecoveryKey(given)) ?? deps.recovery_key, deps);
+    const { home_backup_recovery_key: configuredKey } = deps.config;
+    return (
+      storage &&
+      new HomeBackupStore(storage, (configuredKey && parseRecoveryKey(configuredKey)) ?? deps.recovery_key, deps)
+    );
   }
 
   /** Returns the engine of the next backup. Throws HomeBackupError if the configured one is not available. */
@@ -82,25 +85,25 @@ export class HomeBackupStore {
     return "archive";
   }
 
-  /** Stores a backup that builds on `base`, the previous one. It exists completely when this resolves. */
-  async write({ stream, ...facts }: NewBackup, base: string | undefined, signal: AbortSignal): Promise<Manifest> {
+  /** Stores a backup, based on the previous backup `base`. The backup is complete when this resolves. */
+  async write({ stream, ...details }: NewBackup, base: string | undefined, signal: AbortSignal): Promise<Manifest> {
     const keys = await this.#keys;
     const engine = await this.chooseEngine();
-    const { workspace_id, id } = facts;
-    const passed = this.#measure(stream, signal);
+    const { workspace_id, id } = details;
+    const measured = this.#measure(stream, signal);
     const stored =
       engine === "restic"
-        ? await (await this.#openRestic()).write(workspace_id, id, passed.stream, signal)
+        ? await (await this.#openRestic()).write(workspace_id, id, measured.stream, signal)
         : await new Archives(this.storage, keys).write(
             workspace_id,
-            passed.stream,
+            measured.stream,
             await this.#loadChunks(workspace_id, base),
           );
     failpoint("home_backup_stored");
-    const manifest: Manifest = Object.assign({}, facts, stored, {
-      engine: engine,
-      bytes: passed.bytes(),
-      sha256: passed.sha256(),
+    const manifest: Manifest = Object.assign({}, details, stored, {
+      engine,
+      bytes: measured.bytes(),
+      sha256: measured.sha256(),
     });
     signal.throwIfAborted();
     await writeManifest(this.storage, keys, manifest);
@@ -122,9 +125,9 @@ export class HomeBackupStore {
       restic_snapshot !== undefined
         ? (await this.#openRestic()).read(workspace_id, restic_snapshot, signal)
         : new Archives(this.storage, await this.#keys).read(workspace_id, chunks ?? []);
-    const passed = this.#measure(stream, signal);
-    yield* passed.stream;
-    if (passed.bytes() !== bytes || passed.sha256() !== sha256) {
+    const measured = this.#measure(stream, signal);
+    yield* measured.stream;
+    if (measured.bytes() !== bytes || measured.sha256() !== sha256) {
       throw new HomeBackupError("The stored files don't match the backup's checksum.", {
         isDamage: true,
       });
@@ -136,28 +139,28 @@ export class HomeBackupStore {
     for await (const _ of this.read(await this.find(workspace_id, id), signal)) signal.throwIfAborted();
   }
 
-  /** Deletes backups of a workspace, and data that no other backup uses. May be repeated. */
+  /** Deletes backups of a workspace, and data that no other backup uses. Can be repeated. */
   async remove(workspace_id: string, ids: readonly string[], signal: AbortSignal): Promise<void> {
     const keys = await this.#keys;
     for (const id of ids) await removeManifest(this.storage, workspace_id, id);
     failpoint("home_backup_pruning");
-    const left = await listIds(this.storage, workspace_id);
+    const remaining = await listIds(this.storage, workspace_id);
     const chunks = new Set<string>();
     const snapshots = new Set<string>();
-    for (const id of left) {
+    for (const id of remaining) {
       signal.throwIfAborted();
       const manifest = await readManifest(this.storage, keys, workspace_id, id);
       for (const chunk of manifest?.chunks ?? []) chunks.add(chunk);
       if (manifest?.restic_snapshot) snapshots.add(manifest.restic_snapshot);
     }
     await new Archives(this.storage, keys).prune(workspace_id, chunks, this.#clock.now());
-    // Without restic its data stays until restic is available again; without any backup the folder is deleted in any case.
+    // If restic is not installed, its data is kept until it is installed again. A folder without backups is deleted without restic.
     if (this.#restic !== undefined || snapshots.size === 0) {
       await this.#makeRestic(this.#restic ?? "", keys).prune(workspace_id, snapshots, signal);
     }
   }
 
-  /** Returns all backups, or those of one workspace, newest first; for a machine that has only the location and the key. */
+  /** Returns all backups, or those of one workspace, newest first. Needs only the location and the key, so it works on any machine. */
   async list(workspace?: string): Promise<Manifest[]> {
     const keys = await this.#keys;
     const found: Manifest[] = [];
@@ -187,28 +190,29 @@ export class HomeBackupStore {
     return new Restic(program, this.storage, password, this.#path);
   }
 
-  /** Returns the same stream, limited to the configured rate and counted. */
+  /** Returns the same stream, limited to the configured rate, with its size and digest so far. */
   #measure(stream: AsyncIterable<Uint8Array>, signal: AbortSignal) {
-    const seen = { hasher: new Bun.CryptoHasher("sha256"), bytes: 0 };
+    const totals = { hasher: new Bun.CryptoHasher("sha256"), bytes: 0 };
     return {
-      stream: this.#limitAndCount(stream, seen, signal),
-      bytes: () => seen.bytes,
-      sha256: () => seen.hasher.digest("hex"),
+      stream: this.#limitAndCount(stream, totals, signal),
+      bytes: () => totals.bytes,
+      sha256: () => totals.hasher.digest("hex"),
     };
   }
 
   async *#limitAndCount(
     stream: AsyncIterable<Uint8Array>,
-    seen: { readonly hasher: Bun.CryptoHasher; bytes: number },
+    totals: { readonly hasher: Bun.CryptoHasher; bytes: number },
     signal: AbortSignal,
   ): AsyncGenerator<Uint8Array> {
-    const began = this.#clock.monotonic();
+    const startedAt = this.#clock.monotonic();
     for await (const piece of stream) {
       signal.throwIfAborted();
-      seen.hasher.update(piece);
-      seen.bytes += piece.length;
-      const ahead = this.#bytesPerMs === 0 ? 0 : seen.bytes / this.#bytesPerMs - (this.#clock.monotonic() - began);
-      if (ahead > 1) await pause(this.#clock, ahead, signal);
+      totals.hasher.update(piece);
+      totals.bytes += piece.length;
+      const aheadMs =
+        this.#bytesPerMs === 0 ? 0 : totals.bytes / this.#bytesPerMs - (this.#clock.monotonic() - startedAt);
+      if (aheadMs > 1) await pause(this.#clock, aheadMs, signal);
       yield piece;
     }
   }

@@ -1,5 +1,5 @@
-// Reads a consumer's answer: strictly, because what is misread here would be allowed. Pure. Throws `AnswerProblem`; nothing is ever cut to
-// fit or left out.
+// Parses a consumer's answer strictly, because a denial that is misread would become a permission. Pure. Throws `AnswerProblem`; never
+// truncates or ignores anything.
 import { JsonProblem, parseJson } from "#base/json/read.ts";
 import {
   AnswerProblem,
@@ -13,7 +13,7 @@ import { findRepeatedKey } from "./strict-json.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Parses the response. An empty body or object has no effect. */
+/** Parses the response. An empty body or object contains no decision. */
 export const parseAnswer = (event: HookEvent, bytes: Uint8Array): HookAnswer => {
   if (bytes.length === 0) return NO_DECISION;
   const members = parseObject(bytes);
@@ -29,8 +29,8 @@ const parseObject = (bytes: Uint8Array): Members => {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     const value = parseJson(text);
-    const twice = findRepeatedKey(text);
-    if (twice !== undefined) throw new AnswerProblem("an object has a key twice");
+    const duplicate = findRepeatedKey(text);
+    if (duplicate !== undefined) throw new AnswerProblem("an object has a duplicate key");
     if (isObject(value)) return value;
   } catch (error) {
     if (error instanceof AnswerProblem) throw error;
@@ -49,7 +49,7 @@ const parsePermission = (event: HookEvent, value: unknown): Permission => {
   const reason = "reason" in value ? { reason: readText(value, "reason") } : {};
   const hasOverride = "input_override" in value;
   if (value.decision === "deny") {
-    if (hasOverride) throw new AnswerProblem("what is denied has no other input");
+    if (hasOverride) throw new AnswerProblem("a denial cannot have an input_override");
     return { decision: "deny", ...reason };
   }
   if (value.decision !== "allow") throw new AnswerProblem("the decision is neither allow nor deny");

@@ -1,5 +1,5 @@
-// Limits the number of concurrent dispatches. User prompts may use only a part of the slots, so that running turns keep theirs. A dispatch
-// waits briefly for a slot, in order of arrival.
+// Limits the number of concurrent dispatches. User prompts may use only a part of the slots, so that some remain for running turns. A
+// dispatch waits briefly for a slot, in order of arrival.
 import type { Clock } from "#base/clock.ts";
 
 export type Pool = "prompt" | "turn";
@@ -21,7 +21,7 @@ export class Slots {
     this.#limits = limits;
   }
 
-  /** Returns a function that releases the slot; undefined if none became free in time. */
+  /** Returns a function that releases the slot; undefined if no slot became free in time. */
   acquire(pool: Pool): Promise<(() => void) | undefined> {
     if (this.#isFree(pool)) return Promise.resolve(this.#reserve(pool));
     return new Promise((resolve) => {
@@ -51,10 +51,10 @@ export class Slots {
 
   #reserve(pool: Pool): () => void {
     this.#used[pool] += 1;
-    let isTaken = true;
+    let isHeld = true;
     return () => {
-      if (!isTaken) return;
-      isTaken = false;
+      if (!isHeld) return;
+      isHeld = false;
       this.#used[pool] -= 1;
       for (const waiter of [...this.#waiters]) if (this.#isFree(waiter.pool)) waiter.acquire();
     };

@@ -1,5 +1,5 @@
 // Sends one request to the consumer and reads its response, within one deadline. A failed connection is retried with the same token; any
-// other error fails the dispatch. The URL is the administrator's own, so it is only checked against the setting.
+// other error fails the dispatch. The URL comes from the administrator, so its address is not checked.
 import type { Clock } from "#base/clock.ts";
 import { markSideEffect } from "#base/network/current-request.ts";
 import { parseAnswer } from "./answer.ts";
@@ -14,25 +14,25 @@ import {
 } from "./protocol.ts";
 import type { Dispatch } from "./sign.ts";
 
-/** Maximum size of a response: the limits of its members with every character escaped. */
+/** Maximum size of a response. Fits all members at their limits with every character escaped. */
 const MAX_BYTES = 2 * 1024 * 1024;
 
 export type Consumer = {
   readonly url: string;
-  /** The first one signs requests; responses may be signed with any. */
+  /** The first secret signs requests. Responses may be signed with any of them. */
   readonly secrets: readonly string[];
   readonly timeout_ms: number;
 };
 
 export type Exchange = { readonly answer: HookAnswer; readonly body: Uint8Array };
 
-/** The reason of a failed exchange. `cause` is for the server's log. */
+/** Thrown when an exchange fails. The message is for the server's log. */
 export class ExchangeError extends Error {
   override readonly name = "ExchangeError";
   readonly failure: FailureClass;
 
-  constructor(failure: FailureClass, words: string) {
-    super(words);
+  constructor(failure: FailureClass, message: string) {
+    super(message);
     this.failure = failure;
   }
 }
@@ -48,17 +48,17 @@ export const encodeBody = ({ event, meta, data, tool_input }: HookRequest, dispa
 
 type SentRequest = { readonly request: HookRequest; readonly dispatch_id: string; readonly body: Uint8Array };
 
-/** Throws `ExchangeError`, or the reason of `signal`. `issuer` is the deployment's ID. */
+/** Sends the request and returns the answer. Throws `ExchangeError`, or the reason of `signal`. `issuer` is the deployment's ID. */
 export const sendHookRequest = async (
   { clock, consumer, issuer }: { readonly clock: Clock; readonly consumer: Consumer; readonly issuer: string },
   { request: { event, meta, accepts = () => true }, dispatch_id, body }: SentRequest,
   signal?: AbortSignal,
 ): Promise<Exchange> => {
   markSideEffect();
-  const { checkSignature, signRequest: signed } = await import("./sign.ts");
+  const { checkSignature, signRequest } = await import("./sign.ts");
   const { url, secrets, timeout_ms } = consumer;
   const dispatch: Dispatch = { dispatch_id, event, subject: `slipway:chat:${meta.chat_id}`, audience: url };
-  const token = await signed(secrets[0] ?? "", dispatch, { issuer, body, now: clock.now() });
+  const token = await signRequest(secrets[0] ?? "", dispatch, { issuer, body, now: clock.now() });
   const headers = {
     authorization: `Bearer ${token}`,
     "content-type": "application/json",
@@ -69,9 +69,13 @@ export const sendHookRequest = async (
   };
   const timeout = new AbortController();
   const timer = clock.after(timeout_ms, () => timeout.abort());
-  const ends = signal ? AbortSignal.any([timeout.signal, signal]) : timeout.signal;
+  const stopSignal = signal ? AbortSignal.any([timeout.signal, signal]) : timeout.signal;
   try {
-    const response = await connect(url, { method: "POST", headers, body, redirect: "manual", signal: ends }, ends);
+    const response = await connect(
+      url,
+      { method: "POST", headers, body, redirect: "manual", signal: stopSignal },
+      stopSignal,
+    );
     const bytes = await readBytes(response);
     if (!response.ok) throw new ExchangeError("http_error", `the consumer answered ${response.status}`);
     const proof = { issuer, body: bytes, now: clock.now() };
@@ -80,7 +84,7 @@ export const sendHookRequest = async (
     });
     const answer = parseAnswer(event, bytes);
     const override = answer.permission?.decision === "allow" ? answer.permission.input_override : undefined;
-    if (override && !accepts(override)) throw new AnswerProblem("input_override means different things");
+    if (override && !accepts(override)) throw new AnswerProblem("the tool does not accept input_override");
     return { answer, body: bytes };
   } catch (error) {
     signal?.throwIfAborted();
@@ -93,14 +97,14 @@ export const sendHookRequest = async (
   }
 };
 
-/** Returns the response's head. Retries if the connection fails earlier. */
-const connect = async (url: string, init: RequestInit, ends: AbortSignal): Promise<Response> => {
+/** Returns the response once its headers have arrived. Retries once if the connection fails before. */
+const connect = async (url: string, init: RequestInit, stopSignal: AbortSignal): Promise<Response> => {
   // The signature covers the bytes as received, so a compressed response must not be decompressed. Bun's types lack this option.
   const raw = { ...init, decompress: false } as RequestInit;
   try {
     return await fetch(url, raw);
   } catch (error) {
-    if (ends.aborted) throw error;
+    if (stopSignal.aborted) throw error;
     return fetch(url, raw);
   }
 };

@@ -1,5 +1,5 @@
 // Lifecycle hooks: report to the deployment's consumer what chats are about to do and have done, and return its decisions. Called by
-// request handlers and turns, outside of every mailbox. Fails closed: without a valid response nothing continues (rules HK-1 to HK-9).
+// request handlers and turns, outside of every mailbox. Fails closed: without a valid response, the action is not performed (rules HK-1 to HK-9).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -50,7 +50,7 @@ export type HooksDeps = {
   readonly consumer: Consumer | undefined;
   /** The deployment's ID. */
   readonly issuer: () => Promise<string>;
-  /** Resolves when it is on disk. */
+  /** Resolves when the entry is on disk. */
   readonly record: (entry: DispatchRecord) => Promise<void>;
   readonly recordsContents: boolean;
   readonly slots?: SlotLimits;
@@ -70,7 +70,7 @@ export interface WorkspaceHooks {
 export class Hooks {
   readonly #deps: HooksDeps;
   readonly #slots: Slots;
-  readonly #open = new Set<Promise<unknown>>();
+  readonly #dispatches = new Set<Promise<unknown>>();
   /** Number of dispatches since the start, by `event result`. */
   readonly counts = new Map<string, number>();
 
@@ -83,12 +83,12 @@ export class Hooks {
     return this.#deps.mode;
   }
 
-  /** True if the consumer receives nothing. */
+  /** Returns whether no hook is called. */
   get isOff(): boolean {
     return this.mode === "off" && this.#deps.workspaces === undefined;
   }
 
-  /** True if any hook's decisions are applied. */
+  /** Returns whether any hook's decisions are applied. */
   get isEnforced(): boolean {
     return this.mode === "enforce" || this.#deps.workspaces !== undefined;
   }
@@ -99,7 +99,7 @@ export class Hooks {
   }
 
   /**
-   * Returns the decision of the hooks: first the workspace's, then the consumer's, which has the last word on what runs. A consumer that
+   * Returns the decision of the hooks: first the workspace's, then the consumer's, which takes precedence. The decision of a consumer that
    * only observes is ignored. Throws `HookFailure` if there is no valid response, and the reason of `signal` once the caller has stopped
    * waiting. A retry is a new dispatch.
    */
@@ -121,18 +121,18 @@ export class Hooks {
   }
 
   #track<T>(dispatch: Promise<T>): Promise<T> {
-    this.#open.add(dispatch);
-    const done = () => this.#open.delete(dispatch);
-    dispatch.then(done, done);
+    this.#dispatches.add(dispatch);
+    const removeDispatch = () => this.#dispatches.delete(dispatch);
+    dispatch.then(removeDispatch, removeDispatch);
     return dispatch;
   }
 
   /** Resolves when all running dispatches have ended, which takes no longer than the timeout of one. */
   async drain(): Promise<void> {
-    await Promise.allSettled(this.#open);
+    await Promise.allSettled(this.#dispatches);
   }
 
-  /** Records a decision that was made elsewhere. Throws `HookFailure` if it cannot be stored. */
+  /** Records a decision in the ledger. Throws `HookFailure` if it cannot be stored. */
   async record(entry: DispatchRecord): Promise<void> {
     const { event, result, id } = entry;
     const key = `${event} ${result}`;
@@ -150,9 +150,9 @@ export class Hooks {
     const dispatch_id = uuid();
     const { event, meta, data } = request;
     const created_at = clock.now();
-    const started = clock.monotonic();
+    const startedAt = clock.monotonic();
     const body = encodeBody(request, dispatch_id);
-    const end = (result: DispatchRecord["result"], answer: Uint8Array | null): Promise<void> =>
+    const recordResult = (result: DispatchRecord["result"], answer: Uint8Array | null): Promise<void> =>
       this.record({
         id: dispatch_id,
         event,
@@ -163,13 +163,13 @@ export class Hooks {
         source: "deployment",
         mode: this.mode === "observe" ? "observe" : "enforce",
         tool_name: typeof data.tool_name === "string" ? data.tool_name : null,
-        duration_ms: Math.round(clock.monotonic() - started),
+        duration_ms: Math.round(clock.monotonic() - startedAt),
         request: recordsContents ? decodeText(body) : null,
         response: recordsContents && answer ? decodeText(answer) : null,
       });
     try {
       const { answer, body: bytes } = await this.#exchange({ request, dispatch_id, body }, signal);
-      await end(toDecision(answer), bytes);
+      await recordResult(toDecision(answer), bytes);
       return answer;
     } catch (error) {
       if (error instanceof HookFailure) throw error;
@@ -180,7 +180,7 @@ export class Hooks {
         failure,
         error: error instanceof Error ? error.message : String(error),
       });
-      await end(failure, null);
+      await recordResult(failure, null);
       if (failure === "cancelled") throw error;
       throw new HookFailure(event, failure, dispatch_id);
     }
@@ -190,12 +190,12 @@ export class Hooks {
     const { clock, consumer, issuer } = this.#deps;
     if (!consumer) throw new ExchangeError("connection_failed", "no consumer is configured");
     const pool: Pool = sent.request.event === "user_prompt_submit" ? "prompt" : "turn";
-    const free = await this.#slots.acquire(pool);
-    if (!free) throw new ExchangeError("over_capacity", "too many concurrent dispatches");
+    const releaseSlot = await this.#slots.acquire(pool);
+    if (!releaseSlot) throw new ExchangeError("over_capacity", "too many concurrent dispatches");
     try {
       return await sendHookRequest({ clock, consumer, issuer: await issuer() }, sent, signal);
     } finally {
-      free();
+      releaseSlot();
     }
   }
 }

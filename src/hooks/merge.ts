@@ -1,4 +1,4 @@
-// Combines the decisions of several hooks about one event: each receives the event as the earlier hooks have changed it. Pure.
+// Combines the decisions of several hooks about one event: each hook receives the event with the changes of the earlier hooks. Pure.
 import type { HookAnswer, HookRequest } from "./protocol.ts";
 
 /** Returns the request with the input from a response. */
@@ -12,13 +12,13 @@ export const applyOverride = (request: HookRequest, { permission }: HookAnswer):
   return { ...request, data: { ...request.data, prompt: text, parts: [{ type: "text", text }, ...others] } };
 };
 
-/** Combines two responses. The later permission wins if there is one; texts are joined in order. */
-export const mergeAnswers = (first: HookAnswer, then: HookAnswer): HookAnswer => {
+/** Combines two responses. A later permission wins if it denies or changes something; texts are joined in order. */
+export const mergeAnswers = (first: HookAnswer, second: HookAnswer): HookAnswer => {
   const permission =
-    then.permission && hasChanges(then.permission) ? then.permission : (first.permission ?? then.permission);
-  const denial = then.denial ?? first.denial;
-  const model_context = joinTexts(first.model_context, then.model_context);
-  const user_message = joinTexts(first.user_message, then.user_message);
+    second.permission && hasChanges(second.permission) ? second.permission : (first.permission ?? second.permission);
+  const denial = second.denial ?? first.denial;
+  const model_context = joinTexts(first.model_context, second.model_context);
+  const user_message = joinTexts(first.user_message, second.user_message);
   return {
     ...(permission ? { permission } : {}),
     ...(denial === undefined ? {} : { denial }),
@@ -30,7 +30,7 @@ export const mergeAnswers = (first: HookAnswer, then: HookAnswer): HookAnswer =>
 const hasChanges = (permission: NonNullable<HookAnswer["permission"]>): boolean =>
   permission.decision === "deny" || permission.input_override !== undefined;
 
-const joinTexts = (...words: readonly (string | undefined)[]): string | undefined => {
-  const message = words.filter((one) => one !== undefined && one !== "");
-  return message.length === 0 ? undefined : message.join("\n\n");
+const joinTexts = (...texts: readonly (string | undefined)[]): string | undefined => {
+  const given = texts.filter((one) => one !== undefined && one !== "");
+  return given.length === 0 ? undefined : given.join("\n\n");
 };

@@ -46,7 +46,7 @@ export type FailureClass = (typeof FAILURES)[number];
 export const DECISIONS = ["none", "allow", "rewrite", "deny"] as const;
 export type HookDecision = (typeof DECISIONS)[number];
 
-/** The subject of the event. `parent_chat_id` and `root_chat_id` for sub-chats only; `turn_id` while a turn runs. */
+/** The subject of the event. Only sub-chats have `parent_chat_id` and `root_chat_id`; `turn_id` is set while a turn runs. */
 export type HookMeta = {
   readonly chat_id: string;
   readonly owner_id: string;
@@ -85,7 +85,7 @@ export type HookAnswer = {
 
 export const NO_DECISION: HookAnswer = {};
 
-/** A failed dispatch. Contains nothing of the consumer's address or response. */
+/** A failed dispatch. Contains no part of the consumer's address or response. */
 export class HookFailure extends Error {
   override readonly name = "HookFailure";
   readonly event: HookEvent;
@@ -105,7 +105,7 @@ export class HookDenied extends Error {
   override readonly name = "HookDenied";
 }
 
-/** Returns how callers see that a hook refused, or did not answer; undefined for other errors. */
+/** Returns the error for callers when a hook denied a prompt or did not answer; undefined for other errors. */
 export const asHookRefusal = (error: unknown): AppError | undefined => {
   if (error instanceof HookDenied) return new AppError("forbidden", error.message, { reason: "hook_denied" });
   if (!(error instanceof HookFailure)) return undefined;

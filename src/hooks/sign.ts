@@ -19,7 +19,7 @@ const BACKDATE_S = 30;
 
 const toKey = (secret: string): Uint8Array => new TextEncoder().encode(secret);
 
-/** `issuer` identifies the signer; `now` in milliseconds since 1970. */
+/** Returns the token of a request. `issuer` identifies the signer; `now` is in milliseconds since 1970. */
 export const signRequest = (
   secret: string,
   { dispatch_id, event, subject, audience }: Dispatch,
@@ -38,7 +38,7 @@ export const signRequest = (
     .sign(toKey(secret));
 };
 
-/** Throws `AnswerProblem` unless one of the secrets signed this response to this dispatch. `issuer` is ours: a response must not use it. */
+/** Throws `AnswerProblem` unless one of the secrets signed this response to this dispatch. A response must not have `issuer`, which is this deployment, as its own issuer. */
 export const checkSignature = async (
   token: string | null,
   secrets: readonly string[],
@@ -48,7 +48,7 @@ export const checkSignature = async (
   if (!token) throw new AnswerProblem("the answer is not signed");
   const claims = await verifyClaims(token, secrets, { subject, audience, currentDate: new Date(now) });
   const { jti, iss, iat, aud } = claims;
-  const ok =
+  const isValid =
     jti === dispatch_id &&
     claims.type === event &&
     aud === audience &&
@@ -57,16 +57,16 @@ export const checkSignature = async (
     iss !== issuer &&
     (iat ?? Number.POSITIVE_INFINITY) <= now / 1000 + BACKDATE_S &&
     claims.body_sha256 === sha256(body);
-  if (!ok) throw new AnswerProblem("the signature is for something else");
+  if (!isValid) throw new AnswerProblem("the signature is for another dispatch or body");
 };
 
 const verifyClaims = async (
   token: string,
   secrets: readonly string[],
-  wanted: { subject: string; audience: string; currentDate: Date },
+  expected: { subject: string; audience: string; currentDate: Date },
 ) => {
   for (const secret of secrets) {
-    const rules = { ...wanted, algorithms: ["HS256"], requiredClaims: ["iss", "iat", "nbf", "exp", "jti"] };
+    const rules = { ...expected, algorithms: ["HS256"], requiredClaims: ["iss", "iat", "nbf", "exp", "jti"] };
     const verified = await jwtVerify(token, toKey(secret), rules).catch(() => undefined);
     if (verified) return verified.payload;
   }

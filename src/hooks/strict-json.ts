@@ -1,7 +1,7 @@
-// Detects JSON texts that parsers interpret differently: they differ in which of two equal keys they keep, and in case sensitivity, so a
-// policy could see one path while another is opened. Pure.
+// Detects JSON texts that parsers interpret differently. Parsers differ in which of two equal keys they keep, and in case sensitivity, so a
+// policy could check one path while a tool opens another. Pure.
 
-/** Returns the first duplicate key of any object in the JSON text; undefined if none exists. The text must be valid JSON. */
+/** Returns the first duplicate key of any object in the JSON text; undefined if there is none. The text must be valid JSON. */
 export const findRepeatedKey = (text: string): string | undefined => {
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {
@@ -42,22 +42,22 @@ type Schema = {
   readonly anyOf?: readonly unknown[];
 };
 
-/** Returns a key that differs from one in the schema only in letter case; undefined if none exists. */
+/** Returns a key that differs from one in the schema only in letter case; undefined if there is none. */
 export const findMiscasedKey = (schema: unknown, value: unknown): string | undefined => {
   if (typeof schema !== "object" || schema === null || typeof value !== "object" || value === null) return undefined;
   const { properties = {}, items, anyOf = [] } = schema as Schema;
   if (Array.isArray(value)) return findFirst(value.map((one) => () => findMiscasedKey(items, one)));
-  const known = new Map(Object.keys(properties).map((name) => [name.toLowerCase(), name]));
+  const namesByLowerCase = new Map(Object.keys(properties).map((name) => [name.toLowerCase(), name]));
   const keys = Object.keys(value);
-  const wrong = keys.find((key) => (known.get(key.toLowerCase()) ?? key) !== key);
-  if (wrong !== undefined) return wrong;
-  const inner = keys.map((key) => () => findMiscasedKey(properties[key], (value as Record<string, unknown>)[key]));
-  return findFirst([...inner, ...anyOf.map((one) => () => findMiscasedKey(one, value))]);
+  const miscased = keys.find((key) => (namesByLowerCase.get(key.toLowerCase()) ?? key) !== key);
+  if (miscased !== undefined) return miscased;
+  const nested = keys.map((key) => () => findMiscasedKey(properties[key], (value as Record<string, unknown>)[key]));
+  return findFirst([...nested, ...anyOf.map((one) => () => findMiscasedKey(one, value))]);
 };
 
-const findFirst = (all: readonly (() => string | undefined)[]): string | undefined => {
-  for (const look of all) {
-    const found = look();
+const findFirst = (finders: readonly (() => string | undefined)[]): string | undefined => {
+  for (const find of finders) {
+    const found = find();
     if (found !== undefined) return found;
   }
   return undefined;

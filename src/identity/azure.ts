@@ -1,11 +1,11 @@
-// Verifies Azure instance identities: a signed PKCS#7 message with its content (facts/platform 8.3). The signer must have one of the
-// cloud's names and a chain to a trusted root. Weak digests, several signers and expired documents are rejected.
+// Verifies Azure instance identities: a signed PKCS#7 message with its content (facts/platform 8.3). The signer's certificate must have one
+// of the cloud's names and a chain to a trusted root. Weak digests, several signers and expired documents are rejected.
 
 import { X509Certificate } from "node:crypto";
 import { fromBER } from "asn1js";
 import { Certificate, ContentInfo, CryptoEngine, SignedData } from "pkijs";
 import { parseJson } from "#base/json/read.ts";
-import { decodeBase64, getText, IdentityError, type IdentityFiles, isTimely } from "./identity.ts";
+import { decodeBase64, getText, IdentityError, type IdentityFiles, isValidAt } from "./identity.ts";
 
 const SIGNER_NAMES = ["metadata.azure.com", "metadata.azure.us", "metadata.azure.cn", "metadata.microsoftazure.de"];
 const COMMON_NAME = "2.5.4.3";
@@ -13,7 +13,7 @@ const SIGNED_DATA = "1.2.840.113549.1.7.2";
 /** SHA-256, SHA-384, SHA-512. */
 const DIGESTS = ["2.16.840.1.101.3.4.2.1", "2.16.840.1.101.3.4.2.2", "2.16.840.1.101.3.4.2.3"];
 const MAX_CERTIFICATES = 8;
-// The cast is needed because the types of pkijs lag behind the platform's `Crypto` type. It does not use the newer members.
+// The cast is needed because the types of pkijs lag behind the platform's `Crypto` type. pkijs does not use the newer members.
 const engine = new CryptoEngine({ name: "platform", crypto: globalThis.crypto }) as unknown as NonNullable<
   Parameters<SignedData["verify"]>[1]
 >;
@@ -31,8 +31,8 @@ export const verifyAzureIdentity = async (files: IdentityFiles, signature: strin
   if (!hasSignerName(certificate))
     throw new IdentityError("the signer's certificate does not have a name of Azure's metadata service");
   const enclosed = (message.certificates ?? []).filter((one) => one instanceof Certificate).map(toX509);
-  // A real message contains two or three; an untrusted one must not make the search long.
-  if (enclosed.length > MAX_CERTIFICATES) throw new IdentityError("the message encloses too many certificates");
+  // A real message contains two or three certificates. The limit keeps the search short for a forged message.
+  if (enclosed.length > MAX_CERTIFICATES) throw new IdentityError("the message contains too many certificates");
   const roots = files.roots.list();
   const others = [...enclosed, ...files.intermediates.list()];
   if (!hasTrustedChain(toX509(certificate), { roots, others }, now)) {
@@ -68,8 +68,8 @@ const findSigner = async (message: SignedData): Promise<Certificate> => {
 };
 
 const hasSignerName = ({ subject }: Certificate): boolean => {
-  const [name, ...more] = subject.typesAndValues.filter(({ type }) => type === COMMON_NAME);
-  if (!name || more.length > 0) return false;
+  const [name, ...otherNames] = subject.typesAndValues.filter(({ type }) => type === COMMON_NAME);
+  if (!name || otherNames.length > 0) return false;
   const text = String(name.value.valueBlock.value).toLowerCase();
   return SIGNER_NAMES.some((one) => text === one || text.endsWith(`.${one}`));
 };
@@ -96,10 +96,10 @@ const parseExpiry = (document: unknown): number => {
   return at;
 };
 
-/** Longer than any real chain. */
-const MAX_CHAIN = 6;
+/** Maximum length of a chain, longer than any real one. */
+const MAX_CHAIN_LENGTH = 6;
 
-/** True if `leaf` is within its validity period and has a chain to one of the roots, through valid certificates that may sign others. */
+/** Returns whether `leaf` is valid now and has a chain to one of the roots, through valid certificates that may sign others. */
 const hasTrustedChain = (
   leaf: X509Certificate,
   { roots, others }: { roots: readonly X509Certificate[]; others: readonly X509Certificate[] },
@@ -107,9 +107,9 @@ const hasTrustedChain = (
 ): boolean => {
   const seen = new Set<string>();
   const isTrusted = (certificate: X509Certificate, depth: number): boolean => {
-    if (depth > MAX_CHAIN || seen.has(certificate.fingerprint256) || !isTimely(certificate, now)) return false;
+    if (depth > MAX_CHAIN_LENGTH || seen.has(certificate.fingerprint256) || !isValidAt(certificate, now)) return false;
     seen.add(certificate.fingerprint256);
-    if (roots.some((root) => isTimely(root, now) && isSignedBy(certificate, root))) return true;
+    if (roots.some((root) => isValidAt(root, now) && isSignedBy(certificate, root))) return true;
     return others.some((other) => isSignedBy(certificate, other) && isTrusted(other, depth + 1));
   };
   return isTrusted(leaf, 0);

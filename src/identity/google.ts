@@ -1,12 +1,12 @@
-// Verifies Google Cloud instance identities: a JSON Web Token signed with one of the cloud's keys, which are in files (facts/platform 8.3).
-// A machine gives such tokens to other services, too, so only one that was made for this server is accepted.
+// Verifies Google Cloud instance identities: a JSON Web Token signed with one of the cloud's keys, which are read from files (facts/platform 8.3).
+// A machine sends such tokens to other services too, so only tokens for this server are accepted.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { getText, IdentityError, type IdentityFiles } from "./identity.ts";
 
 const ISSUERS = ["https://accounts.google.com", "accounts.google.com"];
-/** The audience that agents ask for. */
+/** The audiences that agents request. */
 const AGENT_AUDIENCES = ["coder", "slipway"];
-/** The cloud's tokens are valid for an hour. */
+/** Maximum remaining validity of a token. The cloud's tokens are valid for an hour. */
 const MAX_LIFETIME_MS = 24 * 3_600_000;
 
 type Expected = {

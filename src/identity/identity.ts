@@ -6,12 +6,12 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 
-/** The identity is invalid; the message has the reason and may be shown. */
+/** Thrown for an invalid identity. The message has the reason and may be shown. */
 export class IdentityError extends Error {
   override readonly name = "IdentityError";
 }
 
-/** Files are reloaded after this, since clouds rotate their keys while a server runs. */
+/** Files are reloaded after this time, because clouds rotate their keys while a server runs. */
 const CACHE_TTL_MS = 60_000;
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
@@ -40,7 +40,7 @@ class Folder<T> {
   readonly #suffix: string;
   readonly #parse: (text: string) => T[];
   readonly #clock: Clock;
-  #known: { until: number; values: readonly T[] } | undefined;
+  #cached: { until: number; values: readonly T[] } | undefined;
 
   constructor(path: string | undefined, suffix: string, parse: (text: string) => T[], clock: Clock) {
     this.#path = path;
@@ -51,10 +51,10 @@ class Folder<T> {
 
   list(): readonly T[] {
     const now = this.#clock.monotonic();
-    if (this.#known && this.#known.until > now) return this.#known.values;
+    if (this.#cached && this.#cached.until > now) return this.#cached.values;
     const files = this.#path === undefined ? [] : listFiles(this.#path, this.#suffix);
     const values = files.flatMap((file) => this.#read(file));
-    this.#known = { until: now + CACHE_TTL_MS, values };
+    this.#cached = { until: now + CACHE_TTL_MS, values };
     return values;
   }
 
@@ -81,8 +81,8 @@ const listFiles = (folder: string, suffix: string): string[] => {
   }
 };
 
-/** True if `now` (milliseconds since 1970) is within the certificate's validity period. */
-export const isTimely = ({ validFrom, validTo }: X509Certificate, now: number): boolean =>
+/** Returns whether `now` (milliseconds since 1970) is within the certificate's validity period. */
+export const isValidAt = ({ validFrom, validTo }: X509Certificate, now: number): boolean =>
   Date.parse(validFrom) <= now && now <= Date.parse(validTo);
 
 /** Returns a text member of a parsed document. Throws `IdentityError` if it is missing. */

@@ -1,6 +1,6 @@
 // One connection to an MCP server, using the official client package, which is loaded with the first connection. Supports only tools;
-// limits time, list sizes and response sizes (rules MC-1 to MC-4). Used by the server for an organization's servers, and by the daemon for
-// a workspace's.
+// limits time, list sizes and response sizes (rules MC-1 to MC-4). Used by the server for an organization's MCP servers, and by the daemon
+// for a workspace's MCP servers.
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Client, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
@@ -22,13 +22,13 @@ const RELOAD_TIMEOUT_MS = 3_000;
 /** After this many consecutive calls without an answer, the connection is considered broken. */
 const MAX_SILENT_CALLS = 2;
 
-/** Timeouts of a call. `silence_ms`: without an answer or progress. `total_ms`: in total. */
+/** Timeouts of a call: `silence_ms` without an answer or progress, `total_ms` in total. */
 export type CallLimits = { readonly silence_ms: number; readonly total_ms: number };
 
 export type OpenOptions = {
   readonly signal?: AbortSignal;
   readonly connect_ms?: number;
-  /** The server's list of tools has changed; `getTools` returns the new one. */
+  /** Called when the server's list of tools has changed; `getTools` then returns the new list. */
   readonly onToolsChanged?: () => void;
   /** Removes secrets from the server's messages. */
   readonly hide?: Hide;
@@ -40,13 +40,13 @@ export class McpConnection {
   readonly #clock: Clock;
   readonly #hide: Hide;
   #tools: readonly StoredTool[];
-  #relisted: Promise<void> | undefined;
+  #reload: Promise<void> | undefined;
   #isStale = false;
   #isOpen = true;
-  #running = 0;
-  /** The memory of running calls, as far as their callers limit it. */
+  #runningCount = 0;
+  /** The memory of running calls, of callers that limit it. */
   readonly #memories: Set<AnswerMemory>;
-  #silent = 0;
+  #silentCalls = 0;
 
   private constructor(
     { clock, hide }: { readonly clock: Clock; readonly hide: Hide },
@@ -66,24 +66,24 @@ export class McpConnection {
     };
   }
 
-  /** Connects and loads the list of tools. Throws McpError and leaves nothing open then. */
+  /** Connects and loads the list of tools. If it fails, closes the connection and throws McpError. */
   static async open(
     clock: Clock,
     makeTransport: (findMemory: () => ReserveMemory) => Promise<Transport> | Transport,
     { signal, connect_ms = CONNECT_MS, onToolsChanged, hide = hideNothing }: OpenOptions = {},
   ): Promise<McpConnection> {
     const connectTimeout = new AbortController();
-    const limit = clock.after(connect_ms, () => connectTimeout.abort());
-    const ended = signal ? AbortSignal.any([connectTimeout.signal, signal]) : connectTimeout.signal;
-    const times = { timeout: connect_ms, signal: ended };
+    const timer = clock.after(connect_ms, () => connectTimeout.abort());
+    const stopSignal = signal ? AbortSignal.any([connectTimeout.signal, signal]) : connectTimeout.signal;
+    const requestOptions = { timeout: connect_ms, signal: stopSignal };
     const memories = new Set<AnswerMemory>();
     let client: Client | undefined;
     let transport: Transport | undefined;
     try {
       client = await makeClient();
       transport = limitServerRequests(await makeTransport(() => makeReserve(memories)));
-      await raceAbort(ended, client.connect(transport, times));
-      const tools = hide(await raceAbort(ended, listTools(client, times)));
+      await raceAbort(stopSignal, client.connect(transport, requestOptions));
+      const tools = hide(await raceAbort(stopSignal, listTools(client, requestOptions)));
       const connection = new McpConnection({ clock, hide }, client, transport, tools, memories);
       client.setNotificationHandler("notifications/tools/list_changed", () => {
         connection.#isStale = true;
@@ -97,7 +97,7 @@ export class McpConnection {
       void client?.close().catch(() => {});
       throw failure;
     } finally {
-      limit.cancel();
+      timer.cancel();
     }
   }
 
@@ -114,9 +114,9 @@ export class McpConnection {
   async getTools(): Promise<readonly StoredTool[]> {
     if (this.#isStale) {
       this.#isStale = false;
-      this.#relisted = this.#reloadTools();
+      this.#reload = this.#reloadTools();
     }
-    await this.#relisted;
+    await this.#reload;
     return this.#tools;
   }
 
@@ -124,10 +124,10 @@ export class McpConnection {
     try {
       this.#tools = this.#hide(await listTools(this.#client, { timeout: RELOAD_TIMEOUT_MS }));
     } catch {
-      // The next call reloads it.
+      // The next call of `getTools` tries again.
       this.#isStale = true;
     } finally {
-      this.#relisted = undefined;
+      this.#reload = undefined;
     }
   }
 
@@ -156,13 +156,13 @@ export class McpConnection {
     { silence_ms, total_ms }: CallLimits,
     memory: AnswerMemory | undefined,
   ): Promise<McpAnswer> {
-    const brokenOff = Promise.withResolvers<never>();
-    brokenOff.promise.catch(() => {});
-    this.#running += 1;
+    const streamEnded = Promise.withResolvers<never>();
+    streamEnded.promise.catch(() => {});
+    this.#runningCount += 1;
     if (memory) this.#memories.add(memory);
-    const began = this.#clock.monotonic();
+    const startedAt = this.#clock.monotonic();
     try {
-      const callRequest = sending.run(memory, () =>
+      const callRequest = callMemory.run(memory, () =>
         this.#client.callTool(
           { name, arguments: { ...args } },
           {
@@ -173,32 +173,33 @@ export class McpConnection {
             // Requests progress notifications.
             onprogress: () => {},
             onRequestStreamEnd: () =>
-              void this.#clock.after(STREAM_END_TIMEOUT_MS, () => brokenOff.reject(new McpError(BROKEN_OFF))),
+              void this.#clock.after(STREAM_END_TIMEOUT_MS, () => streamEnded.reject(new McpError(STREAM_ENDED))),
           },
         ),
       );
-      const answer = toAnswer(this.#hide(await raceAbort(signal, Promise.race([callRequest, brokenOff.promise]))));
-      this.#silent = 0;
+      const answer = toAnswer(this.#hide(await raceAbort(signal, Promise.race([callRequest, streamEnded.promise]))));
+      this.#silentCalls = 0;
       return answer;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      const took = this.#clock.monotonic() - began;
-      throw await this.#toFailure(error, took >= total_ms ? total_ms : silence_ms);
+      const durationMs = this.#clock.monotonic() - startedAt;
+      throw await this.#toFailure(error, durationMs >= total_ms ? total_ms : silence_ms);
     } finally {
-      this.#running -= 1;
+      this.#runningCount -= 1;
       if (memory) this.#memories.delete(memory);
       // Delayed, because closing drops unsent data, and the server should receive the cancellation.
-      if (!this.#isOpen && this.#running === 0) this.#clock.after(CLOSE_TIMEOUT_MS, () => void this.close());
+      if (!this.#isOpen && this.#runningCount === 0) this.#clock.after(CLOSE_TIMEOUT_MS, () => void this.close());
     }
   }
 
-  /** A connection whose calls fail is not considered open, whatever its transport reports. */
+  /** Converts an error, and marks the connection as closed when it is broken, even if its transport still reports it as open. */
   async #toFailure(error: unknown, limit_ms: number): Promise<McpError> {
-    const had = this.#transport.sessionId !== undefined;
-    const how = { hadSession: had, limit_ms, hide: this.#hide };
-    const failure = toMcpError(error, await waitForReason(this.#clock, this.#transport), how);
-    if (failure.kind === "silent") this.#silent += 1;
-    if (failure.kind === "lost" || failure.kind === "broken" || this.#silent >= MAX_SILENT_CALLS) this.#isOpen = false;
+    const hadSession = this.#transport.sessionId !== undefined;
+    const context = { hadSession, limit_ms, hide: this.#hide };
+    const failure = toMcpError(error, await waitForReason(this.#clock, this.#transport), context);
+    if (failure.kind === "silent") this.#silentCalls += 1;
+    if (failure.kind === "lost" || failure.kind === "broken" || this.#silentCalls >= MAX_SILENT_CALLS)
+      this.#isOpen = false;
     return failure;
   }
 
@@ -208,16 +209,19 @@ export class McpConnection {
   }
 }
 
-/** The memory of the call that a request is sent for. */
-const sending = new AsyncLocalStorage<AnswerMemory | undefined>();
+/** The memory of the call that the current request belongs to. */
+const callMemory = new AsyncLocalStorage<AnswerMemory | undefined>();
 
-/** Returns what waits for the memory of a large answer to this request: of its call, or of any, because a server can answer it elsewhere. */
+/**
+ * Returns a function that waits for the memory of a large answer. It uses the memory of the request's call, or of any running call, because a
+ * server can answer a request in the stream of another.
+ */
 const makeReserve = (memories: ReadonlySet<AnswerMemory>): ReserveMemory => {
-  const own = sending.getStore();
+  const own = callMemory.getStore();
   return async (onLate) => {
     const running = own && memories.has(own) ? [own] : [...memories].toReversed();
     const memory = running.find(({ isReserved }) => !isReserved) ?? running[0];
-    // It can have been interrupted, and the answer be that of another call.
+    // Fails if the call was interrupted. The answer can still be that of another call.
     const markRead = await memory?.reserve(onLate).catch(() => undefined);
     return markRead ?? (() => {});
   };
@@ -225,23 +229,23 @@ const makeReserve = (memories: ReadonlySet<AnswerMemory>): ReserveMemory => {
 
 /** How long a failed connection stays open for its last notification. */
 const CLOSE_TIMEOUT_MS = 250;
-/** The answer may still arrive after its stream ends. */
+/** After the end of its stream, an answer may still arrive within this time. */
 const STREAM_END_TIMEOUT_MS = 100;
-const BROKEN_OFF = "the connection broke off before it answered";
+const STREAM_ENDED = "the connection was closed before it answered";
 
 const makeClient = async (): Promise<Client> => {
   const { Client, ProtocolError } = await import("@modelcontextprotocol/client");
-  // The server's output schemas are not compiled and run here.
+  // With TRUST_ALL, output schemas of the server are not compiled or run here.
   const client = new Client(
     { name: "slipway", version: VERSION },
-    // Opens the stream of changes if the newer protocol requires one.
+    // `listChanged` opens the stream of changes if the newer protocol requires one.
     {
       capabilities: {},
       jsonSchemaValidator: TRUST_ALL,
       listChanged: { tools: { autoRefresh: false, onChanged: () => {} } },
     },
   );
-  // Servers that send requests for capabilities that were not offered get an error that their tools can show.
+  // A server can request a capability that was not offered. Its tools can show the error that it gets.
   client.fallbackRequestHandler = async ({ method }) => {
     if (method === "elicitation/create") return { action: "decline" };
     if (method === "sampling/createMessage")
@@ -254,13 +258,16 @@ const makeClient = async (): Promise<Client> => {
 const REFUSED = -1;
 const METHOD_NOT_FOUND = -32_601;
 
-/** Transports that know why they ended report it. */
-type Ending = { readonly reason?: () => Promise<string | undefined> };
+/** `reason` returns why the transport has ended, if it is known. */
+type WithReason = { readonly reason?: () => Promise<string | undefined> };
 
-/** A program that is about to end gets a moment to report why. */
+/** How long to wait until a program that ends has reported why. */
 const REASON_TIMEOUT_MS = 1_000;
 
-const waitForReason = async (clock: Clock, transport: (Transport & Ending) | undefined): Promise<string | undefined> =>
+const waitForReason = async (
+  clock: Clock,
+  transport: (Transport & WithReason) | undefined,
+): Promise<string | undefined> =>
   transport?.reason && Promise.race([transport.reason(), pause(clock, REASON_TIMEOUT_MS).then(() => undefined)]);
 
 const TRUST_ALL: jsonSchemaValidator = {
@@ -269,7 +276,7 @@ const TRUST_ALL: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
-/** Resolves with the work, or rejects with the signal's reason: some transports notice a signal late, and callers do not wait for them. */
+/** Resolves with the result of `work`, or rejects with the signal's reason without waiting for `work`. Some transports react late. */
 export const raceAbort = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(signal.reason);

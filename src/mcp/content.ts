@@ -3,14 +3,14 @@
 
 /** A file in a result; `data` in base64. */
 export type McpFile = { readonly media_type: string; readonly data: string };
-/** `is_error`: the tool reports a failure. `files`: undefined if none exist. */
+/** `is_error`: the tool reported a failure. `files`: undefined if there are none. */
 export type McpAnswer = {
   readonly result: Readonly<Record<string, unknown>>;
   readonly is_error: boolean;
   readonly files?: readonly McpFile[];
 };
 
-/** File types that models can be shown. */
+/** File types that models accept. */
 export const SUPPORTED_FILE_TYPES: readonly string[] = [
   "image/png",
   "image/jpeg",
@@ -52,11 +52,11 @@ export const toAnswer = (answer: {
   const { structuredContent } = answer;
   const files = listFiles(answer.content ?? []);
   // Servers repeat structured content as text, for clients that support only text.
-  const isRepeated = structuredContent === undefined || JSON.stringify(structuredContent) === output.trim();
+  const isRedundant = structuredContent === undefined || JSON.stringify(structuredContent) === output.trim();
   return {
     result: {
       ...(is_error ? { error: output || "The tool failed." } : { output }),
-      ...(isRepeated ? {} : { structured_content: structuredContent }),
+      ...(isRedundant ? {} : { structured_content: structuredContent }),
     },
     is_error,
     ...(files.length > 0 ? { files } : {}),
@@ -65,14 +65,14 @@ export const toAnswer = (answer: {
 
 const listFiles = (content: readonly unknown[]): McpFile[] => {
   const files: McpFile[] = [];
-  let left = MAX_BASE64_LENGTH;
+  let remainingLength = MAX_BASE64_LENGTH;
   for (const { type, data, mimeType, resource } of content as Block[]) {
-    const [bytes, media_type] = type === "resource" ? [resource?.blob, resource?.mimeType] : [data, mimeType];
-    if (typeof bytes !== "string" || typeof media_type !== "string" || !SUPPORTED_FILE_TYPES.includes(media_type))
+    const [base64, media_type] = type === "resource" ? [resource?.blob, resource?.mimeType] : [data, mimeType];
+    if (typeof base64 !== "string" || typeof media_type !== "string" || !SUPPORTED_FILE_TYPES.includes(media_type))
       continue;
-    left -= bytes.length;
-    if (left < 0 || files.length === MAX_FILES) break;
-    files.push({ media_type, data: bytes });
+    remainingLength -= base64.length;
+    if (remainingLength < 0 || files.length === MAX_FILES) break;
+    files.push({ media_type, data: base64 });
   }
   return files;
 };

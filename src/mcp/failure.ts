@@ -23,11 +23,11 @@ export class McpError extends Error {
   }
 }
 
-const MAX_WORDS = 500;
+const MAX_MESSAGE_LENGTH = 500;
 /** The specification's status for an expired session, and the one that some servers use instead. */
 const LOST_STATUSES: readonly unknown[] = [404, 410];
 /** Messages with which servers report an expired session in a 400 or 200 response. */
-const LOST_WORDS =
+const LOST_SESSION =
   /\bsession\b.{0,60}\b(not found|expired|invalid|unknown|missing|terminated|closed|not exist|required|gone)\b|\b(no|not|invalid|unknown|expired|missing|bad|without)\b.{0,30}\bsession\b|\bnot (yet )?initialized\b/i;
 
 type FailureContext = {
@@ -39,32 +39,32 @@ type FailureContext = {
   readonly limit_ms?: number;
 };
 
-/** `reason`: why a program has ended, if it has. */
-export const toMcpError = (error: unknown, reason: string | undefined, how: FailureContext = {}): McpError => {
-  // Before it is shortened: part of a secret would remain visible.
-  const toSafeText = (words: string): string => shorten((how.hide ?? hideNothing)(words));
+/** Converts an error. `reason`: why the MCP server's program has ended; undefined if it has not. */
+export const toMcpError = (error: unknown, reason: string | undefined, context: FailureContext = {}): McpError => {
+  // Secrets are removed before the text is shortened: a part of a secret would not be recognized.
+  const toSafeText = (message: string): string => shorten((context.hide ?? hideNothing)(message));
   if (reason !== undefined) return new McpError(toSafeText(reason));
   if (error instanceof McpError) return error;
-  const { status, text } = answerIn(error);
+  const { status, text } = readResponse(error);
   const code = getCode(error);
   const message = error instanceof Error ? error.message : String(error);
   if (status !== undefined) {
-    const isLost = LOST_STATUSES.includes(status) || (status === 400 && LOST_WORDS.test(text));
+    const isLost = LOST_STATUSES.includes(status) || (status === 400 && LOST_SESSION.test(text));
     const answerText = text === "" ? `it answered ${status}` : `it answered ${status}: ${text}`;
     return new McpError(toSafeText(answerText), { kind: isLost ? "lost" : "broken", status });
   }
-  if (code === "REQUEST_TIMEOUT" && how.limit_ms !== undefined) {
-    return new McpError(`it did not answer within ${how.limit_ms / 1_000} s`, { kind: "silent" });
+  if (code === "REQUEST_TIMEOUT" && context.limit_ms !== undefined) {
+    return new McpError(`it did not answer within ${context.limit_ms / 1_000} s`, { kind: "silent" });
   }
   if (typeof code === "number") {
-    const isLost = how.hadSession === true && LOST_WORDS.test(message);
+    const isLost = context.hadSession === true && LOST_SESSION.test(message);
     return new McpError(toSafeText(message), { kind: isLost ? "lost" : "refused" });
   }
-  return new McpError(toSafeText(NETWORK.find(([name]) => message.includes(name))?.[1] ?? message));
+  return new McpError(toSafeText(NETWORK_MESSAGES.find(([name]) => message.includes(name))?.[1] ?? message));
 };
 
 /** The runtime's network errors, with messages for users. */
-const NETWORK: readonly (readonly [name: string, words: string])[] = [
+const NETWORK_MESSAGES: readonly (readonly [name: string, message: string])[] = [
   ["ECONNREFUSED", "its address refuses connections; is it running?"],
   ["ENOTFOUND", "its host name is unknown"],
   ["ECONNRESET", "the connection was closed before it answered"],
@@ -80,10 +80,10 @@ const shorten = (text: string): string =>
     .replace(/(https?:\/\/[^\s?#"']+)[?#][^\s"']*/g, "$1")
     .replace(/\s+/g, " ")
     .trim()
-    .slice(0, MAX_WORDS);
+    .slice(0, MAX_MESSAGE_LENGTH);
 
-/** Returns the response of a server that did not speak MCP. */
-const answerIn = (error: unknown): { status: number | undefined; text: string } => {
+/** Returns the status and message of a response that is not MCP. */
+const readResponse = (error: unknown): { status: number | undefined; text: string } => {
   const { data } = (typeof error === "object" && error !== null ? error : {}) as { readonly data?: unknown };
   const { status, text } = (typeof data === "object" && data !== null ? data : {}) as {
     readonly status?: unknown;

@@ -1,17 +1,17 @@
-// Removes secrets that are sent to a server from its messages: some servers echo headers, and errors name the refused token. Members use
-// their organization's servers but must not see the keys. Pure.
+// Removes the secrets that are sent to an MCP server from its messages. Some servers echo headers, or name the refused token in an error.
+// Members use their organization's servers but must not see the keys. Pure.
 import { listEncodings } from "#base/secrets/spellings.ts";
 
 /** Returns the value without secrets in any of its texts, including member names. */
 export type Hide = <T>(value: T) => T;
 
 const HIDDEN = "[hidden]";
-/** Shorter secrets could match by accident. */
+/** Shorter secrets could match unrelated texts. */
 const MIN_SECRET_CHARS = 8;
 
 export const hideNothing: Hide = (value) => value;
 
-/** `headers`: those sent to the server. */
+/** Returns a function that removes the values of these headers, which are sent to the server. */
 export const hideHeaders = (headers: Readonly<Record<string, string>>): Hide => {
   const secrets = Object.values(headers).flatMap(toParts);
   const spellings = [...new Set(secrets.filter(({ length }) => length >= MIN_SECRET_CHARS).flatMap(listEncodings))]
@@ -29,7 +29,7 @@ export const hideHeaders = (headers: Readonly<Record<string, string>>): Hide => 
   return <T>(value: T): T => hideDeep(value) as T;
 };
 
-/** Returns the value, the part after its scheme, and the password of Basic. */
+/** Returns the value of a header, the part after the scheme, and for Basic the decoded pair and its password. */
 const toParts = (value: string): string[] => {
   const [, scheme = "", token = ""] = /^(\w+) +(\S+)$/.exec(value) ?? [];
   const pair = scheme.toLowerCase() === "basic" ? Buffer.from(token, "base64").toString() : "";

@@ -1,5 +1,5 @@
-// The HTTP transports of an MCP server. The caller chooses the `fetch`: the server's own is restricted to allowed networks (rule MC-7), a
-// workspace's is not.
+// The HTTP transports of an MCP server. The caller chooses the `fetch`: Slipway's server can reach only allowed networks (rule MC-7), a
+// workspace can reach any.
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
 import { counted } from "#base/json/counted-fetch.ts";
@@ -17,19 +17,19 @@ export type HttpTarget = {
   readonly fetch: Fetch;
 };
 
-/** Statuses that say nothing about the protocol. */
-const OTHER_REASONS: readonly number[] = [401, 402, 403, 407, 408, 425, 429, 451];
+/** Statuses with other reasons than the protocol. */
+const UNRELATED_STATUSES: readonly number[] = [401, 402, 403, 407, 408, 425, 429, 451];
 
 /**
  * Connects to the server. If it refuses the first message with a 4xx, the older protocol is tried, as the specification requires. Throws
  * McpError.
  */
-export const openHttp = async (clock: Clock, way: HttpTarget, options: OpenOptions = {}): Promise<McpConnection> => {
+export const openHttp = async (clock: Clock, target: HttpTarget, options: OpenOptions = {}): Promise<McpConnection> => {
   try {
-    return await McpConnection.open(clock, (findMemory) => createHttpTransport(clock, way, findMemory), options);
+    return await McpConnection.open(clock, (findMemory) => createHttpTransport(clock, target, findMemory), options);
   } catch (error) {
-    if (way.kind === "sse" || !(error instanceof McpError) || !isPossiblyOlder(error)) throw error;
-    const older: HttpTarget = { url: way.url, kind: "sse", headers: way.headers, fetch: way.fetch };
+    if (target.kind === "sse" || !(error instanceof McpError) || !mayUseOlderProtocol(error)) throw error;
+    const older: HttpTarget = { url: target.url, kind: "sse", headers: target.headers, fetch: target.fetch };
     return McpConnection.open(clock, (findMemory) => createHttpTransport(clock, older, findMemory), options).catch(
       () => {
         throw error;
@@ -38,13 +38,13 @@ export const openHttp = async (clock: Clock, way: HttpTarget, options: OpenOptio
   }
 };
 
-const isPossiblyOlder = ({ status = 0 }: McpError): boolean =>
-  status >= 400 && status < 500 && !OTHER_REASONS.includes(status);
+const mayUseOlderProtocol = ({ status = 0 }: McpError): boolean =>
+  status >= 400 && status < 500 && !UNRELATED_STATUSES.includes(status);
 
-/** Images and documents are large, and 16 MiB of small values would be five million. */
+/** Large enough for images and documents. The number of values is limited separately, because 16 MiB can hold five million. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Returns a fetch whose answers fail before they are expensive to parse. `reserve` waits for the memory of large ones. */
+/** Returns a fetch whose answers fail before they are expensive to parse. `reserve` waits for the memory of a large answer. */
 export const countedFetch =
   (clock: Clock, fetch: Fetch, reserve?: ReserveMemory): Fetch =>
   async (url, init) =>
@@ -54,7 +54,7 @@ export const countedFetch =
       fail: (problem) => new Error(`The answer of the server ${problem}`),
     });
 
-/** Redirects stay at the same origin or fail, so headers never reach another. */
+/** Redirects to another origin fail, so that headers are sent only to the server's own origin. */
 const createHttpTransport = async (
   clock: Clock,
   { url, kind, headers, fetch: open }: HttpTarget,
@@ -69,8 +69,8 @@ const createHttpTransport = async (
 };
 
 /**
- * In the older protocol the stream is the session. When it ends, the package opens another one, while messages to the old URL get no
- * answer: the connection is ended with its stream instead.
+ * Calls `onEnd` when an event stream ends. In the older protocol, the stream is the session: the package would open another stream, while
+ * messages to the old URL get no answer.
  */
 const watchSession =
   (fetch: Fetch, onEnd: () => void): Fetch =>
@@ -83,7 +83,7 @@ const watchSession =
     return new Response(readable, { status, headers });
   };
 
-/** Adds the request's ID to an error that lacks it (common for expired sessions); otherwise the call would wait for its timeout. */
+/** Adds the request's ID to errors without it, which are common for expired sessions. Without the ID, the call would time out. */
 const attributeErrors =
   (fetch: Fetch): Fetch =>
   async (url, init) => {
@@ -111,8 +111,8 @@ const getRequestId = (body: unknown): unknown => {
 const attributeError = (text: string, id: unknown): string => {
   try {
     const answer = parseJson(text) as { readonly error?: unknown; readonly id?: unknown };
-    const isStray = typeof answer.error === "object" && answer.error !== null && answer.id !== id;
-    if (!isStray) return text;
+    const isUnattributed = typeof answer.error === "object" && answer.error !== null && answer.id !== id;
+    if (!isUnattributed) return text;
     const { code, message } = answer.error as { readonly code?: unknown; readonly message?: unknown };
     const error = { code: typeof code === "number" ? code : -32_000, message: String(message ?? "unknown error") };
     return JSON.stringify({ jsonrpc: "2.0", id, error });

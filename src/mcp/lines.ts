@@ -25,7 +25,7 @@ export class LineTransport implements Transport {
   readonly #buffer = new LineBuffer();
   #isClosed = false;
   #hasFailed = false;
-  readonly #over = Promise.withResolvers<string | undefined>();
+  readonly #ended = Promise.withResolvers<string | undefined>();
 
   /** `start` starts the program; its output goes to `push`, its end to `onProgramEnd`. */
   constructor(start: (transport: LineTransport) => Promise<Program> | Program) {
@@ -48,7 +48,7 @@ export class LineTransport implements Transport {
 
   /** Returns why the program has ended, if known; undefined while it runs. */
   async reason(): Promise<string | undefined> {
-    return this.#isClosed || this.#hasFailed ? this.#over.promise : undefined;
+    return this.#isClosed || this.#hasFailed ? this.#ended.promise : undefined;
   }
 
   async close(): Promise<void> {
@@ -75,7 +75,7 @@ export class LineTransport implements Transport {
 
   /** `reason`: a message with the program's last output. */
   onProgramEnd(reason?: string): void {
-    this.#over.resolve(reason);
+    this.#ended.resolve(reason);
     this.#finish();
   }
 

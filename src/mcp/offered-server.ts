@@ -8,7 +8,7 @@ type OfferedTool = { readonly name: string; readonly description: string; readon
 type OfferedTools = {
   /** Returns the tools that can be called now. */
   list(): Promise<readonly OfferedTool[]>;
-  /** Never rejects; errors are results with `is_error`. */
+  /** Calls a tool. Never rejects: an error is a result with `is_error`. */
   call(name: string, args: unknown): Promise<{ readonly text: string; readonly is_error: boolean }>;
 };
 

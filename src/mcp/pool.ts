@@ -17,7 +17,7 @@ export type McpTarget = {
   readonly url: URL;
   readonly kind: "http" | "sse";
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns the target with a new token, for a server that refuses one before it expires; undefined if none exists. */
+  /** Returns the target with a new token, for a server that refuses one before it expires; undefined if there is none. */
   readonly renew?: () => Promise<McpTarget | undefined>;
 };
 
@@ -28,7 +28,7 @@ type Entry = {
   failed_at?: number;
   /** Number of consecutive failures. */
   failures: number;
-  /** A turn has waited for it until its timeout. */
+  /** Whether a turn has waited for the connection until its timeout. */
   is_late: boolean;
 };
 
@@ -37,8 +37,8 @@ const IDLE_MS = 5 * 60_000;
 /** Initial and maximum backoff after a failure. It doubles with every failure. */
 const MIN_BACKOFF_MS = 30_000;
 const MAX_BACKOFF_MS = 10 * 60_000;
-/** How long a step of a turn waits for a server, and for one that failed before. A late server is available to the next step. */
-const CONNECT_PATIENCE_MS = 3_000;
+/** How long a step of a turn waits for a server, and for a server that failed before. A late server is available to the next step. */
+const CONNECT_WAIT_MS = 3_000;
 const RECONNECT_WAIT_MS = 2_000;
 
 const computeBackoff = (failures: number): number =>
@@ -63,9 +63,9 @@ export class McpPool {
   connect(target: McpTarget): Promise<McpConnection> {
     const now = this.#clock.monotonic();
     let entry = this.#entries.get(target.key);
-    const isGone = entry?.connection?.isOpen === false;
-    const isForgiven = entry !== undefined && isFailed(entry) && !isBackingOff(entry, now);
-    if (!entry || isGone || isForgiven) entry = this.#open(target, entry?.failures ?? 0);
+    const isClosed = entry?.connection?.isOpen === false;
+    const canRetry = entry !== undefined && isFailed(entry) && !isBackingOff(entry, now);
+    if (!entry || isClosed || canRetry) entry = this.#open(target, entry?.failures ?? 0);
     entry.used_at = now;
     this.#entries.delete(target.key);
     this.#entries.set(target.key, entry);
@@ -75,13 +75,13 @@ export class McpPool {
   }
 
   /**
-   * Like `connect`, for a turn, which continues without a slow server: it waits once, and the connection is opened in the background for
-   * the next step. Throws McpError, or the signal's reason.
+   * Like `connect`, for a turn, which continues without a slow server. The first step waits for a limited time; the connection is then opened
+   * in the background for the next step. Throws McpError, or the signal's reason.
    */
   connectInTime(target: McpTarget, signal: AbortSignal): Promise<McpConnection> {
     return retryWithNextToken(
       async () => target,
-      async (to) => this.#connectInTime(await to(), signal),
+      async (loadTarget) => this.#connectInTime(await loadTarget(), signal),
     );
   }
 
@@ -91,16 +91,16 @@ export class McpPool {
     if (!entry || entry.connection || isFailed(entry)) return opened;
     opened.catch(() => {});
     if (entry.is_late) throw new McpError("it has not answered yet.");
-    const patience_ms = entry.failures > 0 ? RECONNECT_WAIT_MS : CONNECT_PATIENCE_MS;
-    const patienceOver = Promise.withResolvers<never>();
-    const limit = this.#clock.after(patience_ms, () => {
+    const wait_ms = entry.failures > 0 ? RECONNECT_WAIT_MS : CONNECT_WAIT_MS;
+    const timedOut = Promise.withResolvers<never>();
+    const timer = this.#clock.after(wait_ms, () => {
       entry.is_late = true;
-      patienceOver.reject(new McpError(`it did not answer within ${patience_ms / 1_000} s.`));
+      timedOut.reject(new McpError(`it did not answer within ${wait_ms / 1_000} s.`));
     });
     try {
-      return await raceAbort(signal, Promise.race([opened, patienceOver.promise]));
+      return await raceAbort(signal, Promise.race([opened, timedOut.promise]));
     } finally {
-      limit.cancel();
+      timer.cancel();
     }
   }
 
@@ -111,9 +111,9 @@ export class McpPool {
     args: Readonly<Record<string, unknown>>,
     { signal, limits, memory }: CallOptions,
   ): Promise<McpAnswer> {
-    const call = (to: () => Promise<McpTarget>) =>
+    const call = (loadTarget: () => Promise<McpTarget>) =>
       callWithRenewal(
-        async () => this.connect(await to()),
+        async () => this.connect(await loadTarget()),
         (connection) => connection.call(tool, args, signal, limits, memory),
       );
     return retryWithNextToken(target, call);
@@ -138,12 +138,12 @@ export class McpPool {
     return entry;
   }
 
-  /** Closes idle connections. Failures are remembered until their backoff has passed. */
+  /** Closes idle connections. Failed ones are kept until their backoff has passed. */
   sweep(): void {
     const now = this.#clock.monotonic();
     for (const [key, entry] of this.#entries) {
-      const kept_ms = isFailed(entry) ? Math.max(IDLE_MS, 2 * computeBackoff(entry.failures)) : IDLE_MS;
-      if (now - entry.used_at > kept_ms) this.#drop(key);
+      const keep_ms = isFailed(entry) ? Math.max(IDLE_MS, 2 * computeBackoff(entry.failures)) : IDLE_MS;
+      if (now - entry.used_at > keep_ms) this.#drop(key);
     }
   }
 
@@ -161,17 +161,17 @@ export class McpPool {
 
 const UNAUTHORIZED = 401;
 
-/** Runs the work, and retries with a new token if the server refuses this one. */
+/** Runs the work, and retries with a new token if the server refuses the current one. */
 const retryWithNextToken = async <T>(
   target: () => Promise<McpTarget>,
   work: (target: () => Promise<McpTarget>) => Promise<T>,
 ): Promise<T> => {
-  const used = await target();
+  const current = await target();
   try {
-    return await work(async () => used);
+    return await work(async () => current);
   } catch (error) {
     const isRefused = error instanceof McpError && error.status === UNAUTHORIZED;
-    const next = isRefused ? await used.renew?.() : undefined;
+    const next = isRefused ? await current.renew?.() : undefined;
     if (!next) throw error;
     return work(async () => next);
   }

@@ -1,9 +1,9 @@
-// Retries calls of an MCP server that may have forgotten the session: on a 404 the specification requires a new session and the same call
-// again, which the server has not run (rule MC-11).
+// Retries calls after an MCP server has forgotten the session. On a 404, which means that the server has not run the call, the specification
+// requires a new session and the same call (rule MC-11).
 import type { McpConnection } from "./connection.ts";
 import { McpError } from "./failure.ts";
 
-/** `connect` returns the open connection, or a new one. Throws the second error of `run`. */
+/** Runs the call, and again on a new connection if the session was lost. `connect` returns an open connection. Throws the last error. */
 export const callWithRenewal = async <T>(
   connect: () => Promise<McpConnection>,
   run: (connection: McpConnection) => Promise<T>,

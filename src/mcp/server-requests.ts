@@ -1,8 +1,8 @@
-// Limits how many requests of an MCP server, such as pings, are answered at a time (rule MC-17). Each answer is a message of its own, over HTTP
-// even a request of its own: one response full of pings would otherwise take the memory of the process and delay all other requests.
+// Limits how many requests of an MCP server, such as pings, are answered at a time (rule MC-17). Each answer is a separate message, over HTTP
+// a separate request. Without a limit, one response full of pings would use up the memory and delay all other requests.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 
-/** Answers that the server has not taken yet. */
+/** Maximum number of answers that the server has not received yet. */
 const MAX_ANSWERS = 64;
 const TOO_MANY = `it sent more than ${MAX_ANSWERS} requests at a time`;
 
@@ -26,7 +26,7 @@ export const limitServerRequests = (transport: Transport): Transport => {
     Object.assign(transport, { reason: async () => TOO_MANY });
     await transport.close();
   };
-  const dropLater =
+  const dropAfterRefusal =
     (receive: Transport["onmessage"]): Transport["onmessage"] =>
     (message: JSONRPCMessage, extra) =>
       isRefused ? undefined : receive?.(message, extra);
@@ -37,6 +37,6 @@ export const limitServerRequests = (transport: Transport): Transport => {
       return typeof value === "function" ? value.bind(target) : value;
     },
     set: (target, name, value) =>
-      Reflect.set(target, name, name === "onmessage" && value ? dropLater(value) : value, target),
+      Reflect.set(target, name, name === "onmessage" && value ? dropAfterRefusal(value) : value, target),
   });
 };

@@ -13,7 +13,7 @@ export class Mailer {
     this.#config = config;
   }
 
-  /** True if email is configured. */
+  /** Returns whether email is configured. */
   get isSetUp(): boolean {
     return this.#config.smtp_host !== undefined && this.#config.smtp_from !== undefined;
   }
@@ -37,7 +37,7 @@ export class Mailer {
       ...(smtp_username === undefined ? {} : { auth: { user: smtp_username, pass: smtp_password ?? "" } }),
     });
     try {
-      // An address object is always one recipient, whatever its text contains.
+      // An address object is always one recipient, even if its text contains commas.
       const recipient = { name: "", address: to };
       await transport.sendMail({ from: smtp_from, to: recipient, subject, text, messageId: `<${id}@slipway>` });
     } finally {

@@ -20,7 +20,7 @@ export const makeVapidKeys = (): VapidKeys => {
   return { public_key: point.toString("base64url"), private_key: privateKey.export({ format: "jwk" }).d ?? "" };
 };
 
-/** True if a message can be encrypted for these keys. */
+/** Returns whether a message can be encrypted for these keys. */
 export const isPushKeys = ({ p256dh, auth }: PushKeys): boolean => {
   try {
     const ecdh = createECDH(CURVE);
@@ -33,18 +33,22 @@ export const isPushKeys = ({ p256dh, auth }: PushKeys): boolean => {
 };
 
 /** The random parts of a message; set only by tests. */
-type Chance = { readonly salt: Uint8Array; readonly private_key: Uint8Array };
+type RandomParts = { readonly salt: Uint8Array; readonly private_key: Uint8Array };
 
 /** Returns the body for the push service. Throws if the keys are invalid. */
-export const encryptPush = (text: string, { p256dh, auth }: PushKeys, chance?: Chance): Uint8Array<ArrayBuffer> => {
+export const encryptPush = (
+  text: string,
+  { p256dh, auth }: PushKeys,
+  random?: RandomParts,
+): Uint8Array<ArrayBuffer> => {
   const ecdh = createECDH(CURVE);
-  if (chance) ecdh.setPrivateKey(chance.private_key);
+  if (random) ecdh.setPrivateKey(random.private_key);
   else ecdh.generateKeys();
-  const ours = ecdh.getPublicKey();
-  const theirs = Buffer.from(p256dh, "base64url");
-  const shared = ecdh.computeSecret(theirs);
-  const salt = chance?.salt ?? generateBytes(SALT_BYTES);
-  const info = Buffer.concat([Buffer.from("WebPush: info\0"), theirs, ours]);
+  const serverKey = ecdh.getPublicKey();
+  const browserKey = Buffer.from(p256dh, "base64url");
+  const shared = ecdh.computeSecret(browserKey);
+  const salt = random?.salt ?? generateBytes(SALT_BYTES);
+  const info = Buffer.concat([Buffer.from("WebPush: info\0"), browserKey, serverKey]);
   const secret = deriveBytes(shared, Buffer.from(auth, "base64url"), info, 32);
   const key = deriveBytes(secret, salt, "Content-Encoding: aes128gcm\0", 16);
   const nonce = deriveBytes(secret, salt, "Content-Encoding: nonce\0", 12);
@@ -58,7 +62,7 @@ export const encryptPush = (text: string, { p256dh, auth }: PushKeys, chance?: C
   ]);
   const size = Buffer.alloc(4);
   size.writeUInt32BE(RECORD_BYTES);
-  return new Uint8Array(Buffer.concat([salt, size, Buffer.of(ours.length), ours, sealed]));
+  return new Uint8Array(Buffer.concat([salt, size, Buffer.of(serverKey.length), serverKey, sealed]));
 };
 
 const deriveBytes = (secret: Uint8Array, salt: Uint8Array, info: string | Uint8Array, length: number): Buffer =>

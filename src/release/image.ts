@@ -12,7 +12,7 @@ const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const sat
 type Machine = (typeof MACHINES)[keyof typeof MACHINES];
 
 /** Same as in Dockerfile: certificates, and the programs that workspaces of the template `local` need. */
-const DEBIAN = [
+const BASE_PACKAGES = [
   "base-files",
   "bash",
   "coreutils",
@@ -27,17 +27,17 @@ const DEBIAN = [
   "sed",
   "tar",
 ];
-const TOOLS = ["ca-certificates", "git", "openssh-client", "tini"];
+const TOOL_PACKAGES = ["ca-certificates", "git", "openssh-client", "tini"];
 /** The machine's list of Debian repositories with their keys. */
-const SOURCES = "/etc/apt/sources.list.d/debian.sources";
-const USER = 10_001;
+const SOURCES_FILE = "/etc/apt/sources.list.d/debian.sources";
+const USER_ID = 10_001;
 const ACCOUNTS = {
   passwd: [
     "root:x:0:0:root:/root:/bin/bash",
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
-    `slipway:x:${USER}:${USER}::/data:/usr/sbin/nologin`,
+    `slipway:x:${USER_ID}:${USER_ID}::/data:/usr/sbin/nologin`,
   ],
-  group: ["root:x:0:", "tty:x:5:", "nogroup:x:65534:", `slipway:x:${USER}:`],
+  group: ["root:x:0:", "tty:x:5:", "nogroup:x:65534:", `slipway:x:${USER_ID}:`],
 };
 
 const MEDIA = {
@@ -50,43 +50,43 @@ const MEDIA = {
 type Blob = { mediaType: string; digest: string; size: number };
 type Layer = Blob & { diffId: string };
 
-/** Replacements for the first layer of Debian packages: a tar for each architecture. */
+/** A tar for each architecture, used as the first layer in place of Debian's packages. */
 export type Bases = Partial<Record<Machine, string>>;
 
 /** Builds `slipway-<version>-image.tar`. Returns its path. Throws UnavailableError without mmdebstrap or a list of Debian repositories. */
-export const makeImage = async (built: ReleaseInputs, bases: Bases = {}): Promise<string> => {
-  const layout = join(built.scratch, "image");
+export const makeImage = async (inputs: ReleaseInputs, bases: Bases = {}): Promise<string> => {
+  const layout = join(inputs.scratch, "image");
   mkdirSync(join(layout, "blobs/sha256"), { recursive: true });
   const manifests: object[] = [];
-  const loadable: object[] = [];
+  const dockerImages: object[] = [];
   for (const [system, architecture] of Object.entries(MACHINES)) {
-    const program = built.programs[system as TargetSystem];
+    const program = inputs.programs[system as TargetSystem];
     if (program === undefined) continue;
-    const base = bases[architecture] ?? (await buildDebianBase(built, architecture));
+    const base = bases[architecture] ?? (await buildDebianBase(inputs, architecture));
     const layers = [
       await addLayer(layout, base),
-      await addLayer(layout, await packOwnFiles(built, program, architecture)),
+      await addLayer(layout, await packOwnFiles(inputs, program, architecture)),
     ];
-    const config = await addJson(layout, MEDIA.config, toImageConfig(built, architecture, layers));
-    const parts = layers.map(({ diffId: _, ...blob }) => blob);
-    const manifest = { schemaVersion: 2, mediaType: MEDIA.manifest, config, layers: parts };
+    const config = await addJson(layout, MEDIA.config, toImageConfig(inputs, architecture, layers));
+    const layerBlobs = layers.map(({ diffId: _, ...blob }) => blob);
+    const manifest = { schemaVersion: 2, mediaType: MEDIA.manifest, config, layers: layerBlobs };
     const blob = await addJson(layout, MEDIA.manifest, manifest);
     manifests.push({ ...withPlatform(blob, architecture) });
-    loadable.push({
+    dockerImages.push({
       Config: toBlobPath(config),
-      RepoTags: listImageTags(built, loadable.length),
+      RepoTags: listImageTags(inputs, dockerImages.length),
       Layers: layers.map(toBlobPath),
     });
   }
   if (manifests.length === 0) throw new UnavailableError("no Linux program was built");
   const index = await addJson(layout, MEDIA.index, { schemaVersion: 2, mediaType: MEDIA.index, manifests });
-  const named = { ...index, annotations: { "org.opencontainers.image.ref.name": built.version } };
-  writeJson(join(layout, "index.json"), { schemaVersion: 2, mediaType: MEDIA.index, manifests: [named] });
+  const namedIndex = { ...index, annotations: { "org.opencontainers.image.ref.name": inputs.version } };
+  writeJson(join(layout, "index.json"), { schemaVersion: 2, mediaType: MEDIA.index, manifests: [namedIndex] });
   writeJson(join(layout, "oci-layout"), { imageLayoutVersion: "1.0.0" });
   // `docker load` of older engines reads this file and loads the first image in it.
-  writeJson(join(layout, "manifest.json"), loadable.slice(0, 1));
-  const file = join(built.out, `slipway-${built.version}-image.tar`);
-  await packFolder(layout, file, built.epoch);
+  writeJson(join(layout, "manifest.json"), dockerImages.slice(0, 1));
+  const file = join(inputs.out, `slipway-${inputs.version}-image.tar`);
+  await packFolder(layout, file, inputs.epoch);
   return file;
 };
 
@@ -97,25 +97,25 @@ const withPlatform = (blob: Blob, architecture: Machine) => ({
   platform: { architecture, os: "linux" },
 });
 
-/** Only the first image is tagged, because `docker load` loads that one. */
+/** Returns the tags of an image. Only the first image has one, because `docker load` loads that image. */
 const listImageTags = ({ version }: ReleaseInputs, index: number): string[] =>
   index === 0 ? [`slipway:${version}`] : [];
 
 /** Unpacks Debian's packages with mmdebstrap. Their scripts do not run, so the architecture may differ from this machine's. */
 const buildDebianBase = async ({ scratch, epoch, env }: ReleaseInputs, architecture: Machine): Promise<string> => {
-  if (!existsSync(SOURCES)) throw new UnavailableError(`there is no ${SOURCES}`);
-  const [, suite] = /^Suites: (\S+)/m.exec(await Bun.file(SOURCES).text()) ?? [];
-  if (suite === undefined) throw new UnavailableError(`${SOURCES} names no suite`);
+  if (!existsSync(SOURCES_FILE)) throw new UnavailableError(`there is no ${SOURCES_FILE}`);
+  const [, suite] = /^Suites: (\S+)/m.exec(await Bun.file(SOURCES_FILE).text()) ?? [];
+  if (suite === undefined) throw new UnavailableError(`${SOURCES_FILE} names no suite`);
   const tar = join(scratch, `debian-${architecture}.tar`);
   await runTool(
     [
       ...["mmdebstrap", "--quiet", "--variant=extract", `--architectures=${architecture}`],
-      `--include=${[...DEBIAN, ...TOOLS].join(",")}`,
+      `--include=${[...BASE_PACKAGES, ...TOOL_PACKAGES].join(",")}`,
       // Same as the installation script of ca-certificates.
       `--extract-hook=mkdir -p "$1/etc/ssl/certs" && cat "$1"/usr/share/ca-certificates/mozilla/*.crt > "$1/etc/ssl/certs/ca-certificates.crt"`,
       `--extract-hook=rm -rf "$1"/usr/share/doc "$1"/usr/share/man "$1"/usr/share/locale "$1"/var/lib/apt "$1"/var/cache`,
       "--skip=output/dev",
-      ...[suite, tar, SOURCES],
+      ...[suite, tar, SOURCES_FILE],
     ],
     { env: { ...env, SOURCE_DATE_EPOCH: String(epoch) } },
   );
@@ -123,8 +123,8 @@ const buildDebianBase = async ({ scratch, epoch, env }: ReleaseInputs, architect
 };
 
 /** Packs the program, its user and its data folder. */
-const packOwnFiles = async (built: ReleaseInputs, program: string, architecture: Machine): Promise<string> => {
-  const folder = join(built.scratch, `own-${architecture}`);
+const packOwnFiles = async (inputs: ReleaseInputs, program: string, architecture: Machine): Promise<string> => {
+  const folder = join(inputs.scratch, `own-${architecture}`);
   const addFile = (path: string, content: string): void => {
     mkdirSync(join(folder, path, ".."), { recursive: true });
     writeFileSync(join(folder, path), content);
@@ -132,18 +132,18 @@ const packOwnFiles = async (built: ReleaseInputs, program: string, architecture:
   addFile("etc/passwd", `${ACCOUNTS.passwd.join("\n")}\n`);
   addFile("etc/group", `${ACCOUNTS.group.join("\n")}\n`);
   addFile("usr/local/lib/slipway/installed-by", "image\n");
-  addFile("usr/share/doc/slipway/LICENSE", await Bun.file(join(built.root, "LICENSE")).text());
+  addFile("usr/share/doc/slipway/LICENSE", await Bun.file(join(inputs.root, "LICENSE")).text());
   copyFileSync(program, join(folder, "usr/local/lib/slipway/slipway"));
   mkdirSync(join(folder, "usr/local/bin"), { recursive: true });
   await runTool(["ln", "-s", "../lib/slipway/slipway", join(folder, "usr/local/bin/slipway")]);
   const tar = `${folder}.tar`;
-  await packFolder(folder, tar, built.epoch);
-  // The only folder that is not root's.
-  const data = join(built.scratch, `data-${architecture}`);
+  await packFolder(folder, tar, inputs.epoch);
+  // The data folder is the only one that root does not own.
+  const data = join(inputs.scratch, `data-${architecture}`);
   mkdirSync(join(data, "data"), { recursive: true, mode: 0o700 });
   await runTool([
-    ...["tar", "--append", `--file=${tar}`, `--directory=${data}`, `--mtime=@${built.epoch}`],
-    ...[`--owner=${USER}`, `--group=${USER}`, "--numeric-owner", "--mode=0700", "--format=posix"],
+    ...["tar", "--append", `--file=${tar}`, `--directory=${data}`, `--mtime=@${inputs.epoch}`],
+    ...[`--owner=${USER_ID}`, `--group=${USER_ID}`, "--numeric-owner", "--mode=0700", "--format=posix"],
     ...["--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime", "data"],
   ]);
   rmSync(folder, { recursive: true });
@@ -155,7 +155,7 @@ const toImageConfig = ({ version, epoch }: ReleaseInputs, architecture: Machine,
   architecture,
   os: "linux",
   config: {
-    User: `${USER}:${USER}`,
+    User: `${USER_ID}:${USER_ID}`,
     WorkingDir: "/data",
     Env: [
       "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -18,27 +18,27 @@ const PLATFORMS: Readonly<Record<TargetSystem, Platform>> = {
 };
 
 /** Builds the archives for `npm publish`. Returns their paths. */
-export const makeNpmPackages = async (created: ReleaseInputs): Promise<string[]> => {
-  const systems = Object.keys(created.programs) as TargetSystem[];
+export const makeNpmPackages = async (inputs: ReleaseInputs): Promise<string[]> => {
+  const systems = Object.keys(inputs.programs) as TargetSystem[];
   const files: string[] = [];
-  for (const system of systems) files.push(await packSystem(created, system));
-  files.push(await packLauncher(created, systems));
+  for (const system of systems) files.push(await packSystem(inputs, system));
+  files.push(await packLauncher(inputs, systems));
   return files;
 };
 
 const toPlatformSuffix = ({ os, cpu, libc }: Platform): string => `${os}-${cpu}${libc === "musl" ? "-musl" : ""}`;
 
-const packSystem = (created: ReleaseInputs, system: TargetSystem): Promise<string> => {
+const packSystem = (inputs: ReleaseInputs, system: TargetSystem): Promise<string> => {
   const platform = PLATFORMS[system];
   const suffix = toPlatformSuffix(platform);
   const { os, cpu, libc } = platform;
-  return packForNpm(created, `slipway-${suffix}`, (folder) => {
+  return packForNpm(inputs, `slipway-${suffix}`, (folder) => {
     mkdirSync(join(folder, "bin"));
     const file = join(folder, "bin", getProgramName(system).replace(system, "").replace("-", ""));
-    linkSync(created.programs[system] as string, file);
+    linkSync(inputs.programs[system] as string, file);
     writeFileSync(join(folder, "bin", "installed-by"), "npm\n");
     return {
-      ...describePackage(created, `@slipway/${suffix}`, `The Slipway binary for ${suffix}.`),
+      ...describePackage(inputs, `@slipway/${suffix}`, `The Slipway binary for ${suffix}.`),
       os: [os],
       cpu: [cpu],
       ...(libc === undefined ? {} : { libc: [libc] }),
@@ -46,18 +46,18 @@ const packSystem = (created: ReleaseInputs, system: TargetSystem): Promise<strin
   });
 };
 
-const packLauncher = (created: ReleaseInputs, systems: readonly TargetSystem[]): Promise<string> =>
-  packForNpm(created, "slipway", (folder) => {
+const packLauncher = (inputs: ReleaseInputs, systems: readonly TargetSystem[]): Promise<string> =>
+  packForNpm(inputs, "slipway", (folder) => {
     for (const name of ["slipway.mjs", "README.md"])
-      copyFileSync(join(created.root, "deploy/npm", name), join(folder, name));
+      copyFileSync(join(inputs.root, "deploy/npm", name), join(folder, name));
     chmodSync(join(folder, "slipway.mjs"), 0o755);
     const description = "Self-hosted control plane for remote development workspaces and AI coding-agent chats.";
     return {
-      ...describePackage(created, "slipway", description),
+      ...describePackage(inputs, "slipway", description),
       bin: { slipway: "slipway.mjs" },
       engines: { node: ">=20" },
       optionalDependencies: Object.fromEntries(
-        systems.map((system) => [`@slipway/${toPlatformSuffix(PLATFORMS[system])}`, created.version]),
+        systems.map((system) => [`@slipway/${toPlatformSuffix(PLATFORMS[system])}`, inputs.version]),
       ),
     };
   });
@@ -71,20 +71,20 @@ const describePackage = ({ version }: ReleaseInputs, name: string, description: 
 
 /** Packs `package/`, with the files that `fill` creates and its package.json, as `npm/<name>-<version>.tgz`. */
 export const packForNpm = async (
-  created: ReleaseInputs,
+  inputs: ReleaseInputs,
   name: string,
   fill: (folder: string) => object | Promise<object>,
 ): Promise<string> => {
-  const packageFolder = join(created.scratch, "npm", name);
+  const packageFolder = join(inputs.scratch, "npm", name);
   const folder = join(packageFolder, "package");
   mkdirSync(folder, { recursive: true });
   const manifest = await fill(folder);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
-  copyFileSync(join(created.root, "LICENSE"), join(folder, "LICENSE"));
+  copyFileSync(join(inputs.root, "LICENSE"), join(folder, "LICENSE"));
   const tar = `${packageFolder}.tar`;
-  await packFolder(packageFolder, tar, created.epoch);
-  mkdirSync(join(created.out, "npm"), { recursive: true });
-  const file = join(created.out, "npm", `${name}-${created.version}.tgz`);
+  await packFolder(packageFolder, tar, inputs.epoch);
+  mkdirSync(join(inputs.out, "npm"), { recursive: true });
+  const file = join(inputs.out, "npm", `${name}-${inputs.version}.tgz`);
   await gzipFile(tar, file);
   rmSync(tar);
   return file;

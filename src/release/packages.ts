@@ -18,17 +18,17 @@ export type PackageOptions = {
 
 /** Builds a `.deb` and an `.rpm` for each Linux program with glibc. Returns their paths. Throws UnavailableError without nfpm. */
 export const makePackages = async (
-  created: ReleaseInputs,
+  inputs: ReleaseInputs,
   unit: string,
   { kinds = KINDS, compression = "zstd" }: PackageOptions = {},
 ): Promise<string[]> => {
-  const { root, out, scratch, version, epoch, env } = created;
+  const { root, out, scratch, version, epoch, env } = inputs;
   const files: string[] = [];
   const folder = join(scratch, "packages");
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "slipway.service"), unit);
   for (const [system, arch] of Object.entries(MACHINES)) {
-    const program = created.programs[system as TargetSystem];
+    const program = inputs.programs[system as TargetSystem];
     if (program === undefined) continue;
     for (const kind of kinds) {
       writeFileSync(join(folder, `installed-by-${kind}`), `${kind}\n`);

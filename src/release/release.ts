@@ -48,53 +48,55 @@ export type ReleaseOptions = {
 
 /** Builds a release in `out`, which is emptied first. Returns true if everything that was requested by name was built. */
 export const makeRelease = async (options: ReleaseOptions): Promise<boolean> => {
-  const { out, version, epoch, env, url, key, printLine: say } = options;
+  const { out, version, epoch, env, url, key, printLine } = options;
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   const scratch = mkdtempSync(join(dirname(out), ".release-"));
   const publicKey = key === undefined ? "" : printPublicKey(key);
   let isComplete = true;
-  const reportMissing = (what: string, isAskedFor: boolean, error: unknown): void => {
-    if (isAskedFor) isComplete = false;
-    say(`${isAskedFor ? "failed" : "left out"}: ${what}: ${error instanceof Error ? error.message : String(error)}`);
+  const reportMissing = (what: string, isRequested: boolean, error: unknown): void => {
+    if (isRequested) isComplete = false;
+    printLine(
+      `${isRequested ? "failed" : "left out"}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
+    );
   };
   try {
-    const about = { root: ROOT, out, scratch, version, epoch, env, publicKey, url };
+    const baseInputs = { root: ROOT, out, scratch, version, epoch, env, publicKey, url };
     const needsPrograms = options.only?.some((part) => !PARTS_WITHOUT_PROGRAM.includes(part)) ?? true;
-    const none = needsPrograms ? undefined : {};
+    const noPrograms = needsPrograms ? undefined : {};
     const programs =
       options.programs ??
-      none ??
+      noPrograms ??
       (await buildPrograms(
         options,
         join(out, ".."),
         [publicKey, ...(options.trust ?? [])].join(" ").trim(),
         reportMissing,
       ));
-    const created: ReleaseInputs = { ...about, programs };
+    const inputs: ReleaseInputs = { ...baseInputs, programs };
     for (const part of PARTS.filter((one) => options.only?.includes(one) ?? true)) {
       try {
-        for (const file of await BUILDERS[part](created, options)) say(relative(out, file));
+        for (const file of await BUILDERS[part](inputs, options)) printLine(relative(out, file));
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
         reportMissing(part, options.only !== undefined, error);
       }
     }
-    await describeRelease(created, key);
+    await describeRelease(inputs, key);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
   return isComplete;
 };
 
-type Missing = (what: string, isAskedFor: boolean, error: unknown) => void;
+type ReportMissing = (what: string, isRequested: boolean, error: unknown) => void;
 
-/** Builds the program of each system whose runtime this machine can get. */
+/** Builds the program for each system whose runtime can be downloaded. */
 const buildPrograms = async (
   { targets, env }: ReleaseOptions,
   folder: string,
   releaseKey: string,
-  missing: Missing,
+  reportMissing: ReportMissing,
 ): Promise<ReleaseInputs["programs"]> => {
   const web = await packWeb(folder);
   const programs: Partial<Record<TargetSystem, string>> = {};
@@ -104,76 +106,75 @@ const buildPrograms = async (
       await build({ outfile, target: TARGETS[system], web, releaseKey });
       programs[system] = outfile;
     } catch (error) {
-      // If the runtime of another system is missing, the rest continues. An error in the source affects all of them.
+      // If the runtime of one system is missing, the other systems are built. An error in the source affects all systems.
       if (Object.keys(programs).length === 0 && env.CI === undefined && targets === undefined) throw error;
-      missing(system, targets !== undefined, error);
+      reportMissing(system, targets !== undefined, error);
     }
   }
   return programs;
 };
 
-const BUILDERS: Readonly<Record<ReleasePart, (created: ReleaseInputs, options: ReleaseOptions) => Promise<string[]>>> =
-  {
-    async programs(created) {
-      const files: string[] = [];
-      for (const [system, program] of Object.entries(created.programs)) {
-        const file = join(created.out, toReleaseFileName(system));
-        await gzipFile(program, file);
-        files.push(file);
-      }
-      const bom = join(created.out, `slipway-${created.version}.cdx.json`);
-      writeFileSync(bom, `${JSON.stringify(toBillOfMaterials(), undefined, 2)}\n`);
-      return [...files, bom];
-    },
-    async packages(created) {
-      const unit = [
-        process.execPath,
-        "--no-env-file",
-        join(ROOT, "src/main.ts"),
-        "systemd",
-        "--program",
-        "/usr/bin/slipway",
-      ];
-      const text = await runTool(unit, { env: { PATH: created.env.PATH } });
-      return makePackages(created, text.replace(/^# \/etc\/systemd\/.*\n/, ""));
-    },
-    npm: makeNpmPackages,
-    async clients(created) {
-      const document = await readDocument(created);
-      return [await makeTypeScriptClient(created, document), makePythonClient(created, document)];
-    },
-    image: async (created, { bases }) => [await makeImage(created, bases)],
-    async chart(created) {
-      const folder = join(created.scratch, "chart");
-      cpSync(join(ROOT, "deploy/helm"), folder, { recursive: true });
-      const chart = join(folder, "slipway/Chart.yaml");
-      const text = readFileSync(chart, "utf8").replace(/^(version|appVersion): .*/gm, `$1: ${created.version}`);
-      writeFileSync(chart, text);
-      mkdirSync(join(created.out, "helm"), { recursive: true });
-      const file = join(created.out, "helm", `slipway-${created.version}.tgz`);
-      await packFolder(folder, `${folder}.tar`, created.epoch);
-      await gzipFile(`${folder}.tar`, file);
-      return [file];
-    },
-    async scripts(created) {
-      const install = join(created.out, "install.sh");
-      const script = readFileSync(join(ROOT, "deploy/install.sh"), "utf8");
-      writeFileSync(install, fillTemplate(script, { URL: created.url ?? "", PUBLIC_KEY: created.publicKey }), {
-        mode: 0o755,
-      });
-      if (created.url === undefined) return [install];
-      const formula = join(created.out, "slipway.rb");
-      const template = readFileSync(join(ROOT, "deploy/homebrew/slipway.rb"), "utf8");
-      const values: Record<string, string> = { URL: created.url, VERSION: created.version };
-      for (const [, name = ""] of template.matchAll(/@SHA256:([^@]+)@/g)) {
-        const file = join(created.out, name);
-        if (!(await Bun.file(file).exists())) throw new UnavailableError(`the formula of Homebrew needs ${name}`);
-        values[`SHA256:${name}`] = await hashFile(file);
-      }
-      writeFileSync(formula, fillTemplate(template, values));
-      return [install, formula];
-    },
-  };
+const BUILDERS: Readonly<Record<ReleasePart, (inputs: ReleaseInputs, options: ReleaseOptions) => Promise<string[]>>> = {
+  async programs(inputs) {
+    const files: string[] = [];
+    for (const [system, program] of Object.entries(inputs.programs)) {
+      const file = join(inputs.out, toReleaseFileName(system));
+      await gzipFile(program, file);
+      files.push(file);
+    }
+    const bom = join(inputs.out, `slipway-${inputs.version}.cdx.json`);
+    writeFileSync(bom, `${JSON.stringify(toBillOfMaterials(), undefined, 2)}\n`);
+    return [...files, bom];
+  },
+  async packages(inputs) {
+    const command = [
+      process.execPath,
+      "--no-env-file",
+      join(ROOT, "src/main.ts"),
+      "systemd",
+      "--program",
+      "/usr/bin/slipway",
+    ];
+    const unit = await runTool(command, { env: { PATH: inputs.env.PATH } });
+    return makePackages(inputs, unit.replace(/^# \/etc\/systemd\/.*\n/, ""));
+  },
+  npm: makeNpmPackages,
+  async clients(inputs) {
+    const document = await readDocument(inputs);
+    return [await makeTypeScriptClient(inputs, document), makePythonClient(inputs, document)];
+  },
+  image: async (inputs, { bases }) => [await makeImage(inputs, bases)],
+  async chart(inputs) {
+    const folder = join(inputs.scratch, "chart");
+    cpSync(join(ROOT, "deploy/helm"), folder, { recursive: true });
+    const chart = join(folder, "slipway/Chart.yaml");
+    const text = readFileSync(chart, "utf8").replace(/^(version|appVersion): .*/gm, `$1: ${inputs.version}`);
+    writeFileSync(chart, text);
+    mkdirSync(join(inputs.out, "helm"), { recursive: true });
+    const file = join(inputs.out, "helm", `slipway-${inputs.version}.tgz`);
+    await packFolder(folder, `${folder}.tar`, inputs.epoch);
+    await gzipFile(`${folder}.tar`, file);
+    return [file];
+  },
+  async scripts(inputs) {
+    const install = join(inputs.out, "install.sh");
+    const script = readFileSync(join(ROOT, "deploy/install.sh"), "utf8");
+    writeFileSync(install, fillTemplate(script, { URL: inputs.url ?? "", PUBLIC_KEY: inputs.publicKey }), {
+      mode: 0o755,
+    });
+    if (inputs.url === undefined) return [install];
+    const formula = join(inputs.out, "slipway.rb");
+    const template = readFileSync(join(ROOT, "deploy/homebrew/slipway.rb"), "utf8");
+    const values: Record<string, string> = { URL: inputs.url, VERSION: inputs.version };
+    for (const [, name = ""] of template.matchAll(/@SHA256:([^@]+)@/g)) {
+      const file = join(inputs.out, name);
+      if (!(await Bun.file(file).exists())) throw new UnavailableError(`the Homebrew formula needs ${name}`);
+      values[`SHA256:${name}`] = await hashFile(file);
+    }
+    writeFileSync(formula, fillTemplate(template, values));
+    return [install, formula];
+  },
+};
 
 const fillTemplate = (template: string, values: Readonly<Record<string, string>>): string =>
   template.replace(/@([A-Z0-9_]+(?::[^@\s]+)?)@/g, (whole, name: string) => values[name] ?? whole);
@@ -209,14 +210,14 @@ const isSystem = (name: string): name is TargetSystem => name in TARGETS;
 
 const parseParts = (text: string): ReleasePart[] => {
   const names = text.split(",");
-  const wrong = names.find((name) => !isPart(name));
-  if (wrong !== undefined) throw new Error(`--only: "${wrong}" is none of ${PARTS.join(", ")}`);
+  const unknown = names.find((name) => !isPart(name));
+  if (unknown !== undefined) throw new Error(`--only: "${unknown}" is not one of ${PARTS.join(", ")}`);
   return names.filter(isPart);
 };
 
 const parseSystems = (names: readonly string[]): TargetSystem[] => {
-  const wrong = names.find((name) => !isSystem(name));
-  if (wrong !== undefined) throw new Error(`--target: "${wrong}" is none of ${Object.keys(TARGETS).join(", ")}`);
+  const unknown = names.find((name) => !isSystem(name));
+  if (unknown !== undefined) throw new Error(`--target: "${unknown}" is not one of ${Object.keys(TARGETS).join(", ")}`);
   return names.filter(isSystem);
 };
 
@@ -229,7 +230,7 @@ const getKeyLine = (text: string): string => {
 /** The command-line entry point. Returns the exit code. */
 const main = async (
   env: Readonly<Record<string, string | undefined>>,
-  say: (line: string) => void,
+  printLine: (line: string) => void,
 ): Promise<number> => {
   const { values } = parseArgs({
     options: {
@@ -247,7 +248,7 @@ const main = async (
   const file = values.key ?? join(env.XDG_CONFIG_HOME ?? join(homedir(), ".config"), "slipway/release.key");
   const opened = values.unsigned ? undefined : openSigningKey(file, env.SLIPWAY_RELEASE_KEY_PASSWORD);
   if (opened?.isNew)
-    say(`Made the key ${file}. Keep it, and keep it secret: programs of this release trust no other one.`);
+    printLine(`Created the key ${file}. Keep it secret and back it up: programs of this release trust only this key.`);
   const trust = values.trust.map((path) => getKeyLine(readFileSync(path, "utf8")));
   const epoch = env.SOURCE_DATE_EPOCH === undefined ? await readCommitTime() : Number(env.SOURCE_DATE_EPOCH);
   const out = resolve(values.out);
@@ -262,9 +263,9 @@ const main = async (
     url,
     epoch,
     env,
-    printLine: say,
+    printLine,
   });
-  say(`${out}: Slipway ${VERSION}, ${opened ? `signed with ${printPublicKey(opened.key)}` : "not signed"}`);
+  printLine(`${out}: Slipway ${VERSION}, ${opened ? `signed with ${printPublicKey(opened.key)}` : "not signed"}`);
   return isComplete ? 0 : 1;
 };
 

@@ -1,5 +1,5 @@
-// The secret key that signs releases, in minisign's file format. It is generated once and kept by the release manager. Keys from `minisign
-// -G`, with or without a password, can be read.
+// The secret key that signs releases, in minisign's file format. It is generated once and kept by the release manager. Keys that `minisign
+// -G` created, with or without a password, can be read too.
 import { generateKeyPairSync, scryptSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -8,10 +8,10 @@ import { derivePublicKey, printPublicKey, SignatureError, type SigningKey } from
 const ID_BYTES = 8;
 const SEED_BYTES = 32;
 /** Offsets of the file's parts: algorithms, salt, password limits, then the encrypted part. */
-const OFFSETS = { kdf: 2, salt: 6, operations: 38, memory: 46, hidden: 54 } as const;
+const OFFSETS = { kdf: 2, salt: 6, operations: 38, memory: 46, secret: 54 } as const;
 const SECRET_BYTES = 158;
-const HIDDEN_BYTES = SECRET_BYTES - OFFSETS.hidden;
-const PLAIN = "\0\0";
+const SECRET_PART_BYTES = SECRET_BYTES - OFFSETS.secret;
+const UNENCRYPTED = "\0\0";
 const SCRYPT_BLOCK = 8;
 
 /** Reads a secret key. Throws SignatureError if the file is invalid, or the password is wrong or missing. */
@@ -20,19 +20,19 @@ export const readSigningKey = (text: string, password: string | undefined): Sign
   if (bytes.length !== SECRET_BYTES || bytes.toString("latin1", 0, 2) !== "Ed") {
     throw new SignatureError("expected a secret key of minisign");
   }
-  const hidden =
-    bytes.toString("latin1", OFFSETS.kdf, OFFSETS.kdf + 2) === PLAIN
-      ? bytes.subarray(OFFSETS.hidden)
+  const secret =
+    bytes.toString("latin1", OFFSETS.kdf, OFFSETS.kdf + 2) === UNENCRYPTED
+      ? bytes.subarray(OFFSETS.secret)
       : decryptKey(bytes, password);
-  const [id, seed] = [hidden.subarray(0, ID_BYTES), hidden.subarray(ID_BYTES, ID_BYTES + SEED_BYTES)];
+  const [id, seed] = [secret.subarray(0, ID_BYTES), secret.subarray(ID_BYTES, ID_BYTES + SEED_BYTES)];
   const publicKey = derivePublicKey(seed);
-  if (!publicKey.equals(hidden.subarray(ID_BYTES + SEED_BYTES, ID_BYTES + 2 * SEED_BYTES))) {
+  if (!publicKey.equals(secret.subarray(ID_BYTES + SEED_BYTES, ID_BYTES + 2 * SEED_BYTES))) {
     throw new SignatureError("the password of the release key is wrong, or the key is damaged");
   }
   return { id, seed, publicKey };
 };
 
-/** Reads the key from this file; generates it if missing, together with the public key next to it. */
+/** Reads the key from this file. If the file is missing, generates the key, and the public key in a file next to it. */
 export const openSigningKey = (file: string, password: string | undefined): { key: SigningKey; isNew: boolean } => {
   if (existsSync(file)) return { key: readSigningKey(readFileSync(file, "utf8"), password), isNew: false };
   const key = generateSigningKey();
@@ -52,11 +52,11 @@ export const generateSigningKey = (): SigningKey => {
 };
 
 const printSigningKey = ({ id, seed, publicKey }: SigningKey): string => {
-  const head = Buffer.alloc(OFFSETS.hidden);
-  head.write(`Ed${PLAIN}B2`, "latin1");
-  const hidden = Buffer.concat([id, seed, publicKey]);
-  const checksum = new Bun.CryptoHasher("blake2b256").update("Ed").update(hidden).digest() as Buffer;
-  return `untrusted comment: minisign secret key of releases\n${Buffer.concat([head, hidden, checksum]).toString("base64")}\n`;
+  const head = Buffer.alloc(OFFSETS.secret);
+  head.write(`Ed${UNENCRYPTED}B2`, "latin1");
+  const secret = Buffer.concat([id, seed, publicKey]);
+  const checksum = new Bun.CryptoHasher("blake2b256").update("Ed").update(secret).digest() as Buffer;
+  return `untrusted comment: minisign secret key of releases\n${Buffer.concat([head, secret, checksum]).toString("base64")}\n`;
 };
 
 const decryptKey = (bytes: Buffer, password: string | undefined): Buffer => {
@@ -66,22 +66,22 @@ const decryptKey = (bytes: Buffer, password: string | undefined): Buffer => {
     Number(bytes.readBigUInt64LE(OFFSETS.operations)),
     Number(bytes.readBigUInt64LE(OFFSETS.memory)),
   );
-  const pad = scryptSync(password, bytes.subarray(OFFSETS.salt, OFFSETS.operations), HIDDEN_BYTES, {
+  const pad = scryptSync(password, bytes.subarray(OFFSETS.salt, OFFSETS.operations), SECRET_PART_BYTES, {
     N: cost,
     r: SCRYPT_BLOCK,
     p: parallel,
     maxmem: 2 * 128 * cost * SCRYPT_BLOCK,
   });
-  return Buffer.from(bytes.subarray(OFFSETS.hidden).map((byte, i) => byte ^ (pad[i] as number)));
+  return Buffer.from(bytes.subarray(OFFSETS.secret).map((byte, i) => byte ^ (pad[i] as number)));
 };
 
-/** Converts limits for operations and memory like libsodium. */
+/** Converts limits for operations and memory to the parameters of scrypt, as libsodium does. */
 const toScryptCost = (operations: number, memory: number): { cost: number; parallel: number } => {
   const limit = Math.max(operations, 32_768);
-  const isByOperations = limit < memory / 32;
-  const largest = isByOperations ? limit / (SCRYPT_BLOCK * 4) : memory / (SCRYPT_BLOCK * 128);
+  const isLimitedByOperations = limit < memory / 32;
+  const maxCost = isLimitedByOperations ? limit / (SCRYPT_BLOCK * 4) : memory / (SCRYPT_BLOCK * 128);
   let cost = 2;
-  while (cost <= largest / 2) cost *= 2;
-  const parallel = isByOperations ? 1 : Math.max(1, Math.floor(limit / 4 / cost / SCRYPT_BLOCK));
+  while (cost <= maxCost / 2) cost *= 2;
+  const parallel = isLimitedByOperations ? 1 : Math.max(1, Math.floor(limit / 4 / cost / SCRYPT_BLOCK));
   return { cost, parallel };
 };

@@ -40,18 +40,18 @@ const formatContainer = (image: string): string => `    type: docker_container
       volumes:
         - { name: home, path: /home }
 `;
-const PROVISIONER = /^provisioner: local$/m;
-const TYPE = /^ {4}type: local_process\n/m;
+const PROVISIONER_LINE = /^provisioner: local$/m;
+const TYPE_LINE = /^ {4}type: local_process\n/m;
 
 /** Throws if the manifest does not have the expected layout. */
 const toContainerManifest = (manifest: string, image: string): string => {
-  for (const line of [PROVISIONER, TYPE]) {
+  for (const line of [PROVISIONER_LINE, TYPE_LINE]) {
     if (!line.test(manifest)) throw new Error(`the template has no line ${line.source}`);
   }
-  return manifest.replace(PROVISIONER, "provisioner: docker").replace(TYPE, formatContainer(image));
+  return manifest.replace(PROVISIONER_LINE, "provisioner: docker").replace(TYPE_LINE, formatContainer(image));
 };
 
-/** The templates that a new installation creates; each name is also its example_id and its provisioner. */
+/** The templates that a new installation creates. Each name is also the example_id and the provisioner. */
 export const LOCAL = "local";
 export const DOCKER = "docker";
 
@@ -59,15 +59,15 @@ export type Example = {
   readonly display_name: string;
   readonly description: string;
   readonly icon: string;
-  /** The provisioner of its workspaces. */
+  /** The provisioner of the template's workspaces. */
   readonly provisioner: "local" | "docker" | "terraform";
-  /** The same for variants that differ only in their provisioner. */
+  /** Variants that differ only in their provisioner have the same kind. */
   readonly kind: string;
   readonly markdown: string;
   readonly archive: () => Uint8Array;
 };
 
-// Deterministic, so that the same content is stored as one file.
+/** Returns a zip archive. The same files always give the same bytes, so that they are stored once. */
 export const makeArchive = (files: Readonly<Record<string, string>>): Uint8Array =>
   zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])), {
     mtime: new Date(1980, 0, 1),
@@ -80,33 +80,33 @@ type Sources = { readonly readme: string; readonly manifest: string };
 
 /** Same as in the template "docker": Debian with git, curl, sudo, zsh, and a non-root user. */
 const DEBIAN = "mcr.microsoft.com/devcontainers/base:2.1.13-trixie";
-/** The same with Python. */
+/** The same image with Python. */
 const DEBIAN_WITH_PYTHON = "mcr.microsoft.com/devcontainers/python:3.13-bookworm";
 
 const createExample = (
-  about: ExampleInfo,
+  info: ExampleInfo,
   kind: string,
   provisioner: Example["provisioner"],
   { readme, manifest }: Sources,
 ): Example => {
-  const { display_name, description, icon } = about;
+  const { display_name, description, icon } = info;
   const name = provisioner === "terraform" ? "main.tf" : "template.yaml";
   const archive = (): Uint8Array => makeArchive({ [name]: manifest, "README.md": readme });
   return { display_name, description, icon, provisioner, kind, markdown: readme, archive };
 };
 
-/** Two variants: processes on the server's machine, and a container. */
+/** Returns two variants of an example: with processes on the server's machine, and with a container. */
 const createVariants = (
   id: string,
-  about: ExampleInfo,
+  info: ExampleInfo,
   { readme, manifest }: Sources,
   image = DEBIAN,
 ): [string, Example][] => [
-  [id, createExample(about, id, "local", { readme, manifest })],
+  [id, createExample(info, id, "local", { readme, manifest })],
   [
     `${id}-docker`,
     createExample(
-      { display_name: `${about.display_name} in Docker`, description: about.description, icon: about.icon },
+      { display_name: `${info.display_name} in Docker`, description: info.description, icon: info.icon },
       id,
       "docker",
       { readme, manifest: toContainerManifest(manifest, image) },
@@ -114,7 +114,7 @@ const createVariants = (
   ],
 ];
 
-/** By example_id, in display order. The archives are zip files. */
+/** The examples by example_id, in display order. */
 export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ...createVariants(
     "code-server",

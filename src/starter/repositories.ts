@@ -11,7 +11,7 @@ type RepositoryTemplate = Pick<Example, "display_name" | "description" | "icon" 
   readonly name: string;
 };
 
-/** By required provisioner: the template's name and files. */
+/** The templates by their provisioner. */
 export const REPOSITORY_TEMPLATES: ReadonlyMap<string, RepositoryTemplate> = new Map([
   [
     "docker",

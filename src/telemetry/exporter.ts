@@ -1,14 +1,15 @@
-// Exports spans to the collector: a bounded number is queued or in flight, and dropped ones are counted. Nothing waits for a collector.
+// Exports spans to the collector. A limited number of spans is queued or in flight; further spans are dropped and counted. No work waits for
+// the collector.
 import { type ExportResult, ExportResultCode } from "@opentelemetry/core";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from "@opentelemetry/sdk-trace";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { SpanCounts } from "#base/spans.ts";
 
-/** Maximum number of spans that are queued or in flight, about 2 MB; more are dropped. */
-const MAX_WAITING = 2_048;
-/** Spans per export: serializing them takes about a millisecond. */
-const BATCH = 256;
+/** Maximum number of spans that are queued or in flight, about 2 MB. Further spans are dropped. */
+const MAX_PENDING = 2_048;
+/** Maximum number of spans per export. Serializing them takes about a millisecond. */
+const BATCH_SIZE = 256;
 const SEND_DELAY_MS = 1_000;
 const LOG_INTERVAL_MS = 60_000;
 
@@ -17,8 +18,8 @@ export class CountedSpans implements SpanProcessor {
   readonly #clock: Clock;
   readonly #endpoint: string;
   readonly #processor: BatchSpanProcessor;
-  #waiting = 0;
-  #logged_at = Number.NEGATIVE_INFINITY;
+  #pendingCount = 0;
+  #loggedAt = Number.NEGATIVE_INFINITY;
   #isFailing = false;
 
   constructor(exporter: SpanExporter, endpoint: URL, clock: Clock) {
@@ -28,14 +29,14 @@ export class CountedSpans implements SpanProcessor {
       exporter: {
         export: (spans, done) =>
           exporter.export(spans, (result) => {
-            this.#onExported(spans.length, result);
-            // Otherwise the processor would write to OpenTelemetry's own log, which is not read.
+            this.#countExported(spans.length, result);
+            // After a failure, the processor would write to OpenTelemetry's log, which is not shown anywhere.
             done({ code: ExportResultCode.SUCCESS });
           }),
         shutdown: () => exporter.shutdown(),
       },
-      maxQueueSize: MAX_WAITING,
-      maxExportBatchSize: BATCH,
+      maxQueueSize: MAX_PENDING,
+      maxExportBatchSize: BATCH_SIZE,
       scheduledDelayMillis: SEND_DELAY_MS,
     });
   }
@@ -43,11 +44,11 @@ export class CountedSpans implements SpanProcessor {
   onStart(): void {}
 
   onEnd(span: ReadableSpan): void {
-    if (this.#waiting >= MAX_WAITING) {
+    if (this.#pendingCount >= MAX_PENDING) {
       this.counts.buffer_full += 1;
       return;
     }
-    this.#waiting += 1;
+    this.#pendingCount += 1;
     this.#processor.onEnd(span);
   }
 
@@ -59,20 +60,20 @@ export class CountedSpans implements SpanProcessor {
     return this.#processor.shutdown();
   }
 
-  #onExported(count: number, { code, error }: ExportResult): void {
-    this.#waiting -= count;
+  #countExported(count: number, { code, error }: ExportResult): void {
+    this.#pendingCount -= count;
     if (code === ExportResultCode.SUCCESS) {
       this.counts.exported += count;
-      if (this.#isFailing) log("server").info("the collector takes spans again", { collector: this.#endpoint });
+      if (this.#isFailing) log("server").info("the collector accepts spans again", { collector: this.#endpoint });
       this.#isFailing = false;
       return;
     }
     this.counts.export_failed += count;
     this.#isFailing = true;
     const now = this.#clock.monotonic();
-    if (now - this.#logged_at < LOG_INTERVAL_MS) return;
-    this.#logged_at = now;
-    log("server").warn("the collector does not take spans: {reason}", {
+    if (now - this.#loggedAt < LOG_INTERVAL_MS) return;
+    this.#loggedAt = now;
+    log("server").warn("the collector does not accept spans: {reason}", {
       collector: this.#endpoint,
       reason: error?.message || "no answer",
       dropped: this.counts.export_failed + this.counts.buffer_full,

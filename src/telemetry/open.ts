@@ -12,9 +12,9 @@ import { CountedSpans } from "./exporter.ts";
 import { OtlpTracer } from "./otlp-span.ts";
 
 /** How long a shutdown waits for the collector to accept the last spans. */
-const LAST_SPANS_MS = 2_000;
+const SHUTDOWN_TIMEOUT_MS = 2_000;
 /** Timeout of an export, including its retries. */
-const EXPORT_MS = 10_000;
+const EXPORT_TIMEOUT_MS = 10_000;
 
 type TraceConfig = Pick<Config, "otlp_headers" | "otlp_service_name" | "otlp_sample_percent">;
 
@@ -23,7 +23,7 @@ export const openTelemetry = (endpoint: URL, config: TraceConfig, clock: Clock):
   const { otlp_headers: headers = {}, otlp_service_name: name = "slipway", otlp_sample_percent: percent } = config;
   const url = `${endpoint.href.replace(/\/$/, "")}/v1/traces`;
   const spans = new CountedSpans(
-    new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: EXPORT_MS, concurrencyLimit: 2 }),
+    new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: EXPORT_TIMEOUT_MS, concurrencyLimit: 2 }),
     endpoint,
     clock,
   );
@@ -45,7 +45,7 @@ export const openTelemetry = (endpoint: URL, config: TraceConfig, clock: Clock):
       setTracer(undefined);
       await finishesWithin(
         clock,
-        LAST_SPANS_MS,
+        SHUTDOWN_TIMEOUT_MS,
         provider.shutdown().catch(() => {}),
       );
     },

@@ -23,22 +23,27 @@ export class OtlpTracer implements Tracer {
   }
 
   begin({ name, kind = "internal", attributes = {}, began }: SpanOptions, parent: Span | undefined, link?: Span): Span {
-    const to = link instanceof OtlpSpan ? trace.getSpanContext(link.context) : undefined;
-    const options = { kind: KINDS[kind], attributes, links: to ? [{ context: to }] : [], root: parent === undefined };
-    const since = began === undefined ? {} : { startTime: began };
-    const within = parent instanceof OtlpSpan ? parent.context : ROOT_CONTEXT;
-    const span = this.#tracer.startSpan(name, { ...options, ...since }, within);
-    return new OtlpSpan(trace.setSpan(within, span), kind === "server");
+    const linkedContext = link instanceof OtlpSpan ? trace.getSpanContext(link.context) : undefined;
+    const options = {
+      kind: KINDS[kind],
+      attributes,
+      links: linkedContext ? [{ context: linkedContext }] : [],
+      root: parent === undefined,
+    };
+    const start = began === undefined ? {} : { startTime: began };
+    const parentContext = parent instanceof OtlpSpan ? parent.context : ROOT_CONTEXT;
+    const span = this.#tracer.startSpan(name, { ...options, ...start }, parentContext);
+    return new OtlpSpan(trace.setSpan(parentContext, span), kind === "server");
   }
 
   adopt(headers: TraceHeaders): Span | undefined {
-    const found = w3c.extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
-    return found === ROOT_CONTEXT ? undefined : new OtlpSpan(found, true);
+    const context = w3c.extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
+    return context === ROOT_CONTEXT ? undefined : new OtlpSpan(context, true);
   }
 }
 
 class OtlpSpan implements Span {
-  /** OpenTelemetry's context: the span, and the state received from its caller. */
+  /** OpenTelemetry's context: the span, and the trace state of its caller. */
   readonly context: Context;
   readonly isRequest: boolean;
   isOver = false;

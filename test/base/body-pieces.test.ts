@@ -1,4 +1,4 @@
-// Bodies that come in small pieces.
+// Bodies that arrive in small pieces, or slowly.
 import { expect, test } from "bun:test";
 import { ProgressWatch, paceBody } from "#base/network/body-pieces.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -10,27 +10,27 @@ async function* makePieces(count: number, size: number): AsyncGenerator<Uint8Arr
 
 test("[AX-6] small chunks are handled 64 at a time, larger ones as they arrive", async () => {
   const clock = new ManualClock();
-  let taken = 0;
+  let pieceCount = 0;
   const countPieces = async (size: number): Promise<void> => {
-    for await (const _ of paceBody(clock, makePieces(130, size))) taken += 1;
+    for await (const _ of paceBody(clock, makePieces(130, size))) pieceCount += 1;
   };
   await countPieces(1_024);
-  expect(taken).toBe(130);
-  taken = 0;
+  expect(pieceCount).toBe(130);
+  pieceCount = 0;
   const slow = countPieces(1);
   for (const count of [64, 128]) {
-    await until(() => taken === count);
+    await until(() => pieceCount === count);
     clock.advance(20);
   }
   await slow;
-  expect(taken).toBe(130);
+  expect(pieceCount).toBe(130);
 });
 
-test("[AX-27] a body is slow if the server waits for its sender and gets less than a kilobyte each second, not if its reader is busy", async () => {
+test("[AX-27] a body is slow if its sender sends less than a kilobyte per second, and not if its reader is busy", async () => {
   const clock = new ManualClock();
-  let slow = 0;
+  let slowCount = 0;
   const progress = new ProgressWatch(clock, () => {
-    slow += 1;
+    slowCount += 1;
   });
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
@@ -40,32 +40,32 @@ test("[AX-27] a body is slow if the server waits for its sender and gets less th
     expect(value?.byteLength).toBe(bytes);
   };
   await send(40_000);
-  let waiting = reader.next();
+  let pendingRead = reader.next();
   clock.advance(30_000);
-  expect(slow).toBe(0);
+  expect(slowCount).toBe(0);
   clock.advance(30_000);
-  expect(slow).toBe(1);
+  expect(slowCount).toBe(1);
   await writer.write(new Uint8Array(1));
-  await waiting;
-  // Its reader has a piece and takes no further one.
+  await pendingRead;
+  // The reader has a piece and does not read the next one.
   clock.advance(30_000);
   clock.advance(30_000);
-  expect(slow).toBe(1);
-  for (const [bytes, found] of [
+  expect(slowCount).toBe(1);
+  for (const [bytes, expected] of [
     [1, 2],
     [31_000, 2],
   ] as const) {
-    waiting = reader.next();
+    pendingRead = reader.next();
     clock.advance(29_000);
     await writer.write(new Uint8Array(bytes));
-    await waiting;
+    await pendingRead;
     clock.advance(1_000);
-    expect(slow).toBe(found);
+    expect(slowCount).toBe(expected);
   }
   progress.stop();
-  waiting = reader.next();
+  pendingRead = reader.next();
   clock.advance(60_000);
-  expect(slow).toBe(2);
+  expect(slowCount).toBe(2);
   await writer.close();
-  expect((await waiting).done).toBe(true);
+  expect((await pendingRead).done).toBe(true);
 });

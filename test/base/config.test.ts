@@ -32,7 +32,7 @@ const fromFiles = (files: Record<string, string>) => (path: string) => {
   return content;
 };
 
-const refusal = (run: () => unknown): string => {
+const getRefusal = (run: () => unknown): string => {
   try {
     run();
   } catch (error) {
@@ -42,7 +42,7 @@ const refusal = (run: () => unknown): string => {
   throw new Error("was not refused");
 };
 
-describe("where a value comes from", () => {
+describe("the source of a value", () => {
   const files = { "s.yaml": "log_level: trace\nprovisioner_slots: 7\nallowed_hosts: [one.example, '[::1]']\n" };
 
   test("[CF-2] a flag overrides the environment, the environment the file, the file the default", () => {
@@ -61,7 +61,7 @@ describe("where a value comes from", () => {
     expect(config.allowed_hosts).toEqual(["one.example", "[::1]"]);
   });
 
-  test("[CF-2] of a repeated flag the last one applies; an empty variable is treated as unset", () => {
+  test("[CF-2] the last one of a repeated flag applies; an empty variable is treated as unset", () => {
     expect(load(["--log-level=warn", "--log-level", "error"]).config.log_level.level).toBe("error");
     expect(load([], { SLIPWAY_LOG_LEVEL: "" }).sources.log_level.from).toBe("default");
   });
@@ -70,12 +70,14 @@ describe("where a value comes from", () => {
     const { log_level } = load(["--log-level", "warn,http=debug, db=trace"]).config;
     expect(log_level).toEqual({ level: "warn", areas: { http: "debug", db: "trace" } });
     expect(load(["--log-level", "trace=debug"]).config.log_level.level).toBe("info");
-    expect(refusal(() => load(["--log-level", "htpp=debug"]))).toContain("there is no area htpp. Did you mean http?");
+    expect(getRefusal(() => load(["--log-level", "htpp=debug"]))).toContain(
+      "there is no area htpp. Did you mean http?",
+    );
     for (const wrong of ["loud", "info,warn", "http=", "=debug", "http=debug=info"])
-      refusal(() => load(["--log-level", wrong]));
+      getRefusal(() => load(["--log-level", wrong]));
   });
 
-  test("[CF-2] a switch may stand alone or carry its value", () => {
+  test("[CF-2] a switch can be given with or without a value", () => {
     const key = "allow_local_provisioner_off_loopback";
     expect(load([toFlag(key)]).config[key]).toBe(true);
     expect(load([`${toFlag(key)}=false`]).config[key]).toBe(false);
@@ -83,10 +85,10 @@ describe("where a value comes from", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("refused settings", () => {
   test("[CF-3] an unknown flag, variable or file key is refused with its source and a suggestion", () => {
     const files = { "s.yaml": "adress: x:1\nconfig: other.yaml\n" };
-    const message = refusal(() =>
+    const message = getRefusal(() =>
       load(["--datadir", "x", "--config=s.yaml", "leftover"], { SLIPWAY_LOGLEVEL: "info", OTHER: "1" }, files),
     );
     expect(message).toContain("--datadir (command line): unknown setting. Did you mean --data-dir?");
@@ -98,7 +100,7 @@ describe("what is refused", () => {
   });
 
   test("[CF-4] a malformed value is refused with its source and the accepted form, even if it is overridden", () => {
-    const message = refusal(() =>
+    const message = getRefusal(() =>
       load(["--address=7080", "--log-level=info"], { SLIPWAY_LOG_LEVEL: "loud", SLIPWAY_SHUTDOWN_TIMEOUT: "5" }),
     );
     expect(message).toContain("--address (command line): expected host:port");
@@ -107,31 +109,37 @@ describe("what is refused", () => {
     expect(message).toContain("SLIPWAY_SHUTDOWN_TIMEOUT (environment): expected a duration such as");
   });
 
-  test("[CF-4] a flag without its value", () => {
-    expect(refusal(() => load(["--address", "--data-dir", "x"]))).toContain(
+  test("[CF-4] a flag without its value is refused", () => {
+    expect(getRefusal(() => load(["--address", "--data-dir", "x"]))).toContain(
       "--address (command line): expected host:port",
     );
-    expect(refusal(() => load(["--address"]))).toContain("--address (command line): expected host:port");
+    expect(getRefusal(() => load(["--address"]))).toContain("--address (command line): expected host:port");
   });
 
-  test("[CF-4] a file that is missing, not YAML, not a mapping, or has a value of the wrong shape", () => {
-    expect(refusal(() => load(["--config", "gone.yaml"]))).toContain("--config (command line): cannot be read");
-    expect(refusal(() => load(["--config", "a"], {}, { a: "x: [1" }))).toContain("config (a): not valid YAML");
-    expect(refusal(() => load(["--config", "a"], {}, { a: "- 1" }))).toContain("expected a YAML mapping");
-    expect(refusal(() => load(["--config", "a"], {}, { a: "data_dir: {x: 1}" }))).toContain(
+  test("[CF-4] a file that is missing, not YAML, not a mapping, or has a value of the wrong type is refused", () => {
+    expect(getRefusal(() => load(["--config", "gone.yaml"]))).toContain("--config (command line): cannot be read");
+    expect(getRefusal(() => load(["--config", "a"], {}, { a: "x: [1" }))).toContain("config (a): not valid YAML");
+    expect(getRefusal(() => load(["--config", "a"], {}, { a: "- 1" }))).toContain("expected a YAML mapping");
+    expect(getRefusal(() => load(["--config", "a"], {}, { a: "data_dir: {x: 1}" }))).toContain(
       "data_dir (a): expected a path",
     );
-    expect(refusal(() => load(["--config", "a"], {}, { a: "data_dir:" }))).toContain("data_dir (a): expected a path");
+    expect(getRefusal(() => load(["--config", "a"], {}, { a: "data_dir:" }))).toContain(
+      "data_dir (a): expected a path",
+    );
     expect(load(["--config", "a"], {}, { a: "" }).config.data_dir).toBe("./data");
     const twice = "data_dir: a\naddress: localhost:1\ndata_dir : b\n";
-    expect(refusal(() => load(["--config", "a"], {}, { a: twice }))).toContain("data_dir (a): is set more than once");
+    expect(getRefusal(() => load(["--config", "a"], {}, { a: twice }))).toContain(
+      "data_dir (a): is set more than once",
+    );
   });
 
   test("[CF-5] the first user needs all three settings, and an error never quotes a secret", () => {
-    const message = refusal(() => load([], { SLIPWAY_ADMIN_PASSWORD: "hunter2", SLIPWAY_ADMIN_EMAIL: "a@b.example" }));
+    const message = getRefusal(() =>
+      load([], { SLIPWAY_ADMIN_PASSWORD: "hunter2", SLIPWAY_ADMIN_EMAIL: "a@b.example" }),
+    );
     expect(message).toContain("SLIPWAY_ADMIN_USERNAME (not given)");
     expect(message).not.toContain("hunter2");
-    expect(refusal(() => load([], { SLIPWAY_ADMIN_PASSWORD: "hunter2\nx" }))).not.toContain("hunter2");
+    expect(getRefusal(() => load([], { SLIPWAY_ADMIN_PASSWORD: "hunter2\nx" }))).not.toContain("hunter2");
   });
 
   // biome-ignore format: a table of cases
@@ -164,12 +172,12 @@ describe("what is refused", () => {
     ["allow_local_provisioner_off_loopback", "yes"], ["data_dir", " "],
   ];
   test.each(refused)("[CF-4] %s refuses %j", (key, text) => {
-    const message = refusal(() => load([], { [`SLIPWAY_${key.toUpperCase()}`]: text }));
+    const message = getRefusal(() => load([], { [`SLIPWAY_${key.toUpperCase()}`]: text }));
     expect(message).toContain(`SLIPWAY_${key.toUpperCase()} (environment): expected`);
   });
 });
 
-describe("what is generated from the table", () => {
+describe("texts generated from the table", () => {
   test("[CF-1] help and example name every setting", () => {
     const help = formatSettingsHelp(SERVER_SETTINGS);
     const example = formatExampleFile(SERVER_SETTINGS);
@@ -188,9 +196,9 @@ describe("what is generated from the table", () => {
       .split("\n")
       .map((line) => (/^#[a-z_]+: (?!"")/.test(line) ? line.slice(1) : line))
       .join("\n");
-    const taken = load(["--config=e"], {}, { e: withDefaults });
-    expect(taken.config).toEqual({ ...plain, config: "e" });
-    expect(taken.sources.address.from).toBe("file");
+    const loaded = load(["--config=e"], {}, { e: withDefaults });
+    expect(loaded.config).toEqual({ ...plain, config: "e" });
+    expect(loaded.sources.address.from).toBe("file");
   });
 
   test("[CF-5] a listing shows values and sources, and hides secrets", () => {
@@ -209,14 +217,14 @@ describe("what is generated from the table", () => {
   });
 });
 
-describe("what the settings determine", () => {
-  test("[CF-2] another program's variable applies if ours is not set", () => {
-    const theirs = { DOCKER_HOST: "tcp://docker:2375" };
-    expect(load([], theirs).config.docker_host).toBe("tcp://docker:2375");
-    expect(load([], { ...theirs, SLIPWAY_DOCKER_HOST: "unix:///own.sock" }).config.docker_host).toBe(
+describe("values derived from settings", () => {
+  test("[CF-2] another program's variable applies if Slipway's is not set", () => {
+    const otherVariables = { DOCKER_HOST: "tcp://docker:2375" };
+    expect(load([], otherVariables).config.docker_host).toBe("tcp://docker:2375");
+    expect(load([], { ...otherVariables, SLIPWAY_DOCKER_HOST: "unix:///own.sock" }).config.docker_host).toBe(
       "unix:///own.sock",
     );
-    expect(load(["--docker-host=unix:///flag.sock"], theirs).config.docker_host).toBe("unix:///flag.sock");
+    expect(load(["--docker-host=unix:///flag.sock"], otherVariables).config.docker_host).toBe("unix:///flag.sock");
     expect(load([], { DOCKER_HOST: "" }).config.docker_host).toBeUndefined();
   });
 
@@ -230,7 +238,7 @@ describe("what the settings determine", () => {
     }
   });
 
-  test("[CF-18] containers of this machine cannot reach a server on loopback, unless a setting leads there", () => {
+  test("[CF-18] containers of this machine cannot reach a server on loopback, unless a setting names another address", () => {
     const findAccessProblem = (argv: string[]): string | undefined =>
       findContainerAccessProblem(load(argv).config, "linux");
     expect(findAccessProblem([])).toMatch(
@@ -239,13 +247,13 @@ describe("what the settings determine", () => {
     expect(findAccessProblem(["--address", "0.0.0.0:7080"])).toBeUndefined();
     expect(findAccessProblem(["--docker-access-url", "http://172.17.0.1:7080"])).toBeUndefined();
     expect(findAccessProblem(["--access-url", "https://slipway.example.com"])).toBeUndefined();
-    // A proxy on this machine, which may listen for containers.
+    // The URL of a proxy on this machine, which containers may be able to reach.
     expect(findAccessProblem(["--access-url", "http://127.0.0.1:8080"])).toBeUndefined();
     expect(findAccessProblem(["--address", "127.0.0.1:8080", "--access-url", "http://localhost:8080"])).toBeDefined();
     expect(findContainerAccessProblem(load([]).config, "darwin")).toBeUndefined();
   });
 
-  test("[CF-7] without an access URL it is the address on which the server listens", () => {
+  test("[CF-7] the default access URL is the address on which the server listens", () => {
     expect(getAccessUrl(load(["--address=127.0.0.1:0"]).config, 4711).href).toBe("http://127.0.0.1:4711/");
     expect(getAccessUrl(load(["--address=0.0.0.0:80"]).config, 80).href).toBe("http://127.0.0.1/");
     expect(getAccessUrl(load(["--address=[::]:81"]).config, 81).href).toBe("http://[::1]:81/");
@@ -270,20 +278,22 @@ describe("what the settings determine", () => {
 
 describe("secrets from files", () => {
   const files = fromFiles({ "/run/pw": "correct-horse\n", "/s.yaml": "admin_password_file: /run/pw\n" });
-  const rest = ["--admin-email=a@b.c", "--admin-username=a"];
-  const secret = (argv: string[], env: Record<string, string> = {}) =>
-    loadConfig({ argv: [...rest, ...argv], env, readFile: files });
+  const otherFlags = ["--admin-email=a@b.c", "--admin-username=a"];
+  const loadWithSecret = (argv: string[], env: Record<string, string> = {}) =>
+    loadConfig({ argv: [...otherFlags, ...argv], env, readFile: files });
 
   test("[CF-16] variable, flag and key of the settings file name the file, with their usual order", () => {
     for (const loaded of [
-      secret([], { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw" }),
-      secret(["--admin-password-file=/run/pw"], { SLIPWAY_ADMIN_PASSWORD: "weaker" }),
-      secret(["--config=/s.yaml"]),
+      loadWithSecret([], { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw" }),
+      loadWithSecret(["--admin-password-file=/run/pw"], { SLIPWAY_ADMIN_PASSWORD: "weaker" }),
+      loadWithSecret(["--config=/s.yaml"]),
     ]) {
       expect(loaded.config.admin_password).toBe("correct-horse");
     }
-    expect(secret(["--config=/s.yaml"], { SLIPWAY_ADMIN_PASSWORD: "stronger" }).config.admin_password).toBe("stronger");
-    expect(secret([], { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw" }).sources.admin_password).toEqual({
+    expect(loadWithSecret(["--config=/s.yaml"], { SLIPWAY_ADMIN_PASSWORD: "stronger" }).config.admin_password).toBe(
+      "stronger",
+    );
+    expect(loadWithSecret([], { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw" }).sources.admin_password).toEqual({
       from: "env",
       name: "SLIPWAY_ADMIN_PASSWORD_FILE",
     });
@@ -292,12 +302,12 @@ describe("secrets from files", () => {
     expect(formatSettingsMarkdown()).toContain("`SLIPWAY_ADMIN_PASSWORD_FILE`");
   });
 
-  test("[CF-16] setting both in one place, a missing file, and a file for a setting that is not secret are refused", () => {
+  test("[CF-16] a secret with both settings in one place, a missing file, and a file for a setting that is not secret are refused", () => {
     const both = { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw", SLIPWAY_ADMIN_PASSWORD: "x-secret-x" };
-    expect(refusal(() => secret([], both))).toContain("SLIPWAY_ADMIN_PASSWORD is also set");
-    expect(refusal(() => secret([], both))).not.toContain("x-secret-x");
-    expect(refusal(() => secret(["--admin-password-file=/nowhere"]))).toContain("cannot be read");
-    expect(refusal(() => secret(["--admin-email-file=/run/pw"]))).toContain("unknown setting");
+    expect(getRefusal(() => loadWithSecret([], both))).toContain("SLIPWAY_ADMIN_PASSWORD is also set");
+    expect(getRefusal(() => loadWithSecret([], both))).not.toContain("x-secret-x");
+    expect(getRefusal(() => loadWithSecret(["--admin-password-file=/nowhere"]))).toContain("cannot be read");
+    expect(getRefusal(() => loadWithSecret(["--admin-email-file=/run/pw"]))).toContain("unknown setting");
   });
 });
 
@@ -310,7 +320,7 @@ describe("whether only this machine uses the server", () => {
     expect(isLocalOnly("--access-url=http://[::1]:7080", "--allowed-hosts=localhost,host.docker.internal")).toBe(true);
   });
 
-  test("[CF-15] ends with the first sign of other users, and the message names the responsible settings", () => {
+  test("[CF-15] does not apply once one setting suggests other users, and the message names the setting", () => {
     const signs: [string, string][] = [
       ["--address=0.0.0.0:7080", "address is 0.0.0.0:7080"],
       ["--address=127.example.com:7080", "address is 127.example.com:7080"],
@@ -329,24 +339,24 @@ describe("whether only this machine uses the server", () => {
 });
 
 describe("the daemon's settings", () => {
-  const daemon = (argv: string[], env: Record<string, string>, files: Record<string, string> = {}) =>
+  const loadDaemon = (argv: string[], env: Record<string, string>, files: Record<string, string> = {}) =>
     loadDaemonConfig({ argv, env, readFile: fromFiles(files) });
   const url = { SLIPWAY_AGENT_URL: "http://127.0.0.1:7080" };
 
   test("[CF-2] come from flags and SLIPWAY_AGENT_ variables, the token also from a file", () => {
-    expect(daemon([], { ...url, SLIPWAY_AGENT_TOKEN: "t1" })).toMatchObject({
+    expect(loadDaemon([], { ...url, SLIPWAY_AGENT_TOKEN: "t1" })).toMatchObject({
       url: new URL("http://127.0.0.1:7080"),
       token: "t1",
     });
-    expect(daemon(["--token-file=f"], url, { f: "t2\n" }).token).toBe("t2");
-    expect(daemon(["--token=t3", "--token-file=f"], url, { f: "t2\n" }).token).toBe("t3");
+    expect(loadDaemon(["--token-file=f"], url, { f: "t2\n" }).token).toBe("t2");
+    expect(loadDaemon(["--token=t3", "--token-file=f"], url, { f: "t2\n" }).token).toBe("t3");
   });
 
   test("[CF-3] must be complete and known", () => {
-    expect(refusal(() => daemon([], url))).toContain("--token or SLIPWAY_AGENT_TOKEN (not given)");
-    expect(refusal(() => daemon(["--token=t"], {}))).toContain("--url or SLIPWAY_AGENT_URL (not given)");
-    expect(refusal(() => daemon(["--token-file=f"], url))).toContain("cannot be read");
-    expect(refusal(() => daemon([], { ...url, SLIPWAY_AGENT_TOKN: "t" }))).toContain(
+    expect(getRefusal(() => loadDaemon([], url))).toContain("--token or SLIPWAY_AGENT_TOKEN (not given)");
+    expect(getRefusal(() => loadDaemon(["--token=t"], {}))).toContain("--url or SLIPWAY_AGENT_URL (not given)");
+    expect(getRefusal(() => loadDaemon(["--token-file=f"], url))).toContain("cannot be read");
+    expect(getRefusal(() => loadDaemon([], { ...url, SLIPWAY_AGENT_TOKN: "t" }))).toContain(
       "Did you mean SLIPWAY_AGENT_TOKEN?",
     );
     expect(load([], { ...url, SLIPWAY_AGENT_TOKEN: "t" }).config.data_dir).toBe("./data");
@@ -354,18 +364,18 @@ describe("the daemon's settings", () => {
 });
 
 describe("the settings of an external worker", () => {
-  const worker = (argv: string[], env: Record<string, string> = {}, files: Record<string, string> = {}) =>
+  const loadWorker = (argv: string[], env: Record<string, string> = {}, files: Record<string, string> = {}) =>
     loadWorkerConfig({ argv, env, readFile: fromFiles(files) });
   const url = "--url=http://127.0.0.1:7080";
 
   test("[CF-2] come from flags and SLIPWAY_WORKER_ variables, the key also from a file", () => {
-    expect(worker([url, "--key-file=f"], {}, { f: "k1\n" }).key).toBe("k1");
+    expect(loadWorker([url, "--key-file=f"], {}, { f: "k1\n" }).key).toBe("k1");
     const env = {
       SLIPWAY_WORKER_KEY: "k2",
       SLIPWAY_WORKER_TAGS: "a=1,b=2",
       SLIPWAY_WORKER_PROVISIONERS: "docker,echo",
     };
-    expect(worker([url, "--slots=4"], env)).toMatchObject({
+    expect(loadWorker([url, "--slots=4"], env)).toMatchObject({
       key: "k2",
       slots: 4,
       tags: ["a=1", "b=2"],
@@ -377,21 +387,23 @@ describe("the settings of an external worker", () => {
   });
 
   test("[CF-4] must be complete and well-formed", () => {
-    expect(refusal(() => worker([url]))).toContain("--key or SLIPWAY_WORKER_KEY (not given)");
-    expect(refusal(() => worker(["--key=k"]))).toContain("--url or SLIPWAY_WORKER_URL (not given)");
-    expect(refusal(() => worker([url, "--key=k", "--tags=a"]))).toContain("name=value pairs");
-    expect(refusal(() => worker([url, "--key=k", "--provisioners=external"]))).toContain(
+    expect(getRefusal(() => loadWorker([url]))).toContain("--key or SLIPWAY_WORKER_KEY (not given)");
+    expect(getRefusal(() => loadWorker(["--key=k"]))).toContain("--url or SLIPWAY_WORKER_URL (not given)");
+    expect(getRefusal(() => loadWorker([url, "--key=k", "--tags=a"]))).toContain("name=value pairs");
+    expect(getRefusal(() => loadWorker([url, "--key=k", "--provisioners=external"]))).toContain(
       "local, docker, terraform and echo",
     );
-    expect(refusal(() => worker([url, "--key-file=gone"]))).toContain("--key-file (gone): cannot be read");
+    expect(getRefusal(() => loadWorker([url, "--key-file=gone"]))).toContain("--key-file (gone): cannot be read");
   });
 
   test("[TF-23] a Terraform worker refuses plain http to another machine unless a setting allows it", () => {
-    const away = ["--url=http://slipway.example.com", "--key=k"];
-    expect(refusal(() => worker([...away, "--provisioners=local,terraform"]))).toContain("would be sent unencrypted");
-    expect(worker([...away, "--provisioners=terraform", "--insecure"]).insecure).toBe(true);
-    expect(worker([...away, "--provisioners=local"]).insecure).toBe(false);
+    const remoteUrl = ["--url=http://slipway.example.com", "--key=k"];
+    expect(getRefusal(() => loadWorker([...remoteUrl, "--provisioners=local,terraform"]))).toContain(
+      "would be sent unencrypted",
+    );
+    expect(loadWorker([...remoteUrl, "--provisioners=terraform", "--insecure"]).insecure).toBe(true);
+    expect(loadWorker([...remoteUrl, "--provisioners=local"]).insecure).toBe(false);
     for (const good of ["--url=https://slipway.example.com", "--url=http://localhost:7080", url])
-      expect(worker([good, "--key=k", "--provisioners=terraform"]).provisioners).toEqual(["terraform"]);
+      expect(loadWorker([good, "--key=k", "--provisioners=terraform"]).provisioners).toEqual(["terraform"]);
   });
 });

@@ -1,4 +1,4 @@
-// Schedules in time zones: rejected ones, and their next times, also at daylight saving changes.
+// Schedules in time zones: valid and invalid ones, and the next times, also across daylight saving changes.
 import { describe, expect, test } from "bun:test";
 import { findNextTime, findScheduleProblem } from "#base/schedule/cron.ts";
 import { WEEKDAYS } from "#base/schedule/weekdays.ts";
@@ -35,8 +35,8 @@ describe("[TI-1] the schedule format", () => {
     ["CRON_TZ=+02:00 30 9 * * 1", "time zone"],
     ["CRON_TZ= 30 9 * * 1", "time zone"],
     ["TZ=UTC 30 9 * * 1", "five fields"],
-  ])("%p is refused: %s", (text, why) => {
-    expect(findScheduleProblem(text)).toContain(why);
+  ])("%p is refused: %s", (text, reason) => {
+    expect(findScheduleProblem(text)).toContain(reason);
   });
 });
 

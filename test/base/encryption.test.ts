@@ -1,13 +1,13 @@
-// Encrypted values: what can be decrypted, what cannot, and the key file.
+// Encrypted values, when they can be decrypted, and the key file.
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { Encryption, openEncryption, UnsealError } from "#base/encryption.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-const key = (fill: number) => new Uint8Array(32).fill(fill);
+const makeKey = (fill: number) => new Uint8Array(32).fill(fill);
 
 describe("sealing", () => {
-  const encryption = new Encryption(key(1));
+  const encryption = new Encryption(makeKey(1));
 
   test("[GK-5] encrypted data decrypts in the same context, and no two ciphertexts are alike", () => {
     for (const secret of ["", "a", "ü".repeat(10_000), "line\nline\n"]) {
@@ -18,10 +18,10 @@ describe("sealing", () => {
     }
   });
 
-  test("[GK-5] another place, another key, and any altered bit are refused", () => {
+  test("[GK-5] values are not decrypted in another context, with another key, or with any altered bit", () => {
     const sealed = encryption.seal("secret", "x:1");
     expect(() => encryption.open(sealed, "x:2")).toThrow(UnsealError);
-    expect(() => new Encryption(key(2)).open(sealed, "x:1")).toThrow(/another key/);
+    expect(() => new Encryption(makeKey(2)).open(sealed, "x:1")).toThrow(/another key/);
     const [version, name, body = ""] = sealed.split(".");
     const bytes = Buffer.from(body, "base64url");
     for (let bit = 0; bit < bytes.length * 8; bit++) {
@@ -49,7 +49,7 @@ describe("the key file", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("[GK-5] a damaged one stops the start and is unchanged", () => {
+  test("[GK-5] a damaged key file stops the start and is not changed", () => {
     using directory = tempDirectory();
     const file = `${directory.path}/encryption.key`;
     writeFileSync(file, "abc");

@@ -1,4 +1,4 @@
-// The log: the format of a line and what is omitted.
+// The format of log lines, and the lines that are not written.
 import { afterEach, expect, test } from "bun:test";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
 
@@ -12,7 +12,7 @@ afterEach(() => {
   lines = [];
 });
 
-test("[CF-10] JSON: one object per line, and a property cannot pose as the level", () => {
+test("[CF-10] JSON: one object per line, and a property cannot replace the level", () => {
   configureLogging({ level: "info", format: "json", write });
   log("db").warn("opened {path}", { path: "/x\n", level: "fake", bytes: new Uint8Array(3), big: 7n });
   expect(lines).toHaveLength(1);
@@ -28,7 +28,7 @@ test("[CF-10] JSON: an error shows its name, message, stack and cause", () => {
   expect(error.stack).toContain("log.test.ts");
 });
 
-test("[CF-10] text: a line for people, control characters from outside replaced", () => {
+test("[CF-10] text: one line for people, with control characters from outside replaced", () => {
   configureLogging({ level: "debug", format: "text", write });
   log("agent").debug("connected", { name: "a b\u001b[2J", id: "x1" });
   expect(lines[0]).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z DEBUG agent: connected name="a b\S+" id=x1\n$/);
@@ -37,10 +37,10 @@ test("[CF-10] text: a line for people, control characters from outside replaced"
   expect(lines[1]).toEndWith("reordered \ufffd and a line\ufffdbreak\n");
 });
 
-test("[CF-10] nothing below the level, nothing at all before it is configured", () => {
-  log("db").error("into the void");
+test("[CF-10] lines below the level, and lines before the log is configured, are not written", () => {
+  log("db").error("before the configuration");
   configureLogging({ level: "warn", format: "text", write });
-  log("db").info("too quiet");
-  log("db").warning("heard");
-  expect(lines.map((line) => line.includes("heard"))).toEqual([true]);
+  log("db").info("below the level");
+  log("db").warning("written");
+  expect(lines.map((line) => line.includes("written"))).toEqual([true]);
 });

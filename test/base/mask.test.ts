@@ -1,4 +1,4 @@
-// Secrets in the encodings in which programs print them.
+// Secrets are masked in all encodings in which programs print them.
 import { expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { Mask } from "#base/secrets/mask.ts";
@@ -14,7 +14,7 @@ const makeMask = (...secrets: string[]): Mask => {
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-test("[TF-11] a secret is hidden in JSON, in HCL, in URLs and in base64, at any position in the encoded text", () => {
+test("[TF-11] a secret is masked in JSON, in HCL, in URLs and in base64, at any position in the encoded text", () => {
   const mask = makeMask(ODD);
   const goJson = JSON.stringify(ODD).replace(/[<>&]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
   const query = encodeURIComponent(ODD).replaceAll("%20", "+");
@@ -34,18 +34,18 @@ test("[TF-11] a secret is hidden in JSON, in HCL, in URLs and in base64, at any 
     "(hidden)",
   );
   for (const before of ["", "u", "us", "usr", "name:"]) {
-    for (const behind of ["", "\n", "!!", ":more"]) {
-      for (const encoded of [base64(before + ODD + behind), Buffer.from(before + ODD + behind).toString("base64url")]) {
+    for (const after of ["", "\n", "!!", ":more"]) {
+      for (const encoded of [base64(before + ODD + after), Buffer.from(before + ODD + after).toString("base64url")]) {
         const hidden = mask.hide(`token=${encoded}`);
         expect(hidden).toContain("(hidden)");
-        // The bits shared with neighbors at the boundaries reveal less than a byte of it.
-        expect(hidden.length).toBeLessThanOrEqual("token=(hidden)".length + base64(`${before}${behind}`).length + 6);
+        // The characters at the edges, which share bits with their neighbors, reveal less than a byte of the secret.
+        expect(hidden.length).toBeLessThanOrEqual("token=(hidden)".length + base64(`${before}${after}`).length + 6);
       }
     }
   }
 });
 
-test("[TF-11] a multi-line key is hidden line by line, as one JSON string, and in wrapped base64", () => {
+test("[TF-11] a multi-line key is masked line by line, as one JSON string, and in wrapped base64", () => {
   const { privateKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
@@ -56,13 +56,13 @@ test("[TF-11] a multi-line key is hidden line by line, as one JSON string, and i
   expect(mask.hide(JSON.stringify(privateKey))).toMatch(/^"\(hidden\)(?:\\n)?"$/);
   for (const width of [76, 64]) {
     for (const line of base64(privateKey).match(new RegExp(`.{1,${width}}`, "g")) ?? []) {
-      const left = mask.hide(line).replaceAll("(hidden)", "");
-      if (line.length > 8) expect(left.length).toBeLessThan(5);
+      const visible = mask.hide(line).replaceAll("(hidden)", "");
+      if (line.length > 8) expect(visible.length).toBeLessThan(5);
     }
   }
 });
 
-test("[TF-11] overlapping secrets are hidden completely, and ordinary text is unchanged", () => {
+test("[TF-11] overlapping secrets are masked completely, and ordinary text is unchanged", () => {
   const mask = makeMask("abcdefgh", "efghijkl", "abc");
   expect(mask.hide("x abcdefghijkl y abc")).toBe("x (hidden) y abc");
   expect(mask.hide("abcdefgh abcdefgh")).toBe("(hidden) (hidden)");

@@ -1,13 +1,14 @@
+// The share of the memory for large pieces of work: the order in which waiting pieces start.
 import { expect, test } from "bun:test";
 import { MemoryShare } from "#base/system/memory-share.ts";
 
 const LIMITS = { total: 1_024, each: 512 };
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
-/** Takes memory from the share, and notes in `log` when it is available. */
-const makeTakes = (share: MemoryShare) => {
+/** Returns a function that takes memory from the share, and the log of the taken memory. */
+const makeTake = (share: MemoryShare) => {
   const log: string[] = [];
-  const take = async (holder: string, bytes: number, signal = never) => {
+  const take = async (holder: string, bytes: number, signal = neverAborted) => {
     const hold = await share.take(holder, bytes, signal);
     log.push(`${holder} ${bytes}`);
     return hold;
@@ -15,29 +16,29 @@ const makeTakes = (share: MemoryShare) => {
   return { log, take };
 };
 
-test("[CH-54] large pieces wait in turns by person, and one person has half of the share", async () => {
+test("[CH-54] of the large pieces that wait, those of people with less memory start first, and one person gets at most half of the share", async () => {
   const share = new MemoryShare(LIMITS);
-  const { log, take } = makeTakes(share);
+  const { log, take } = makeTake(share);
   const first = await take("ann", 400);
-  const rest = [take("ann", 300), take("ann", 301), take("bob", 500), take("cat", 200), take("bob", 100)];
-  await rest[2];
-  // Ann's second piece is above her half, and Cat's is next: hers fits only when Ann's first has ended.
+  const pieces = [take("ann", 300), take("ann", 301), take("bob", 500), take("cat", 200), take("bob", 100)];
+  await pieces[2];
+  // Ann's second piece exceeds her half. Cat's piece is next, and fits only after Ann's first piece has ended.
   expect(log).toEqual(["ann 400", "bob 500"]);
   expect(share.waiting).toBe(4);
   first.release();
   first.release();
-  await Promise.all([rest[0], rest[3]]);
+  await Promise.all([pieces[0], pieces[3]]);
   expect(log.slice(2)).toEqual(["ann 300", "cat 200"]);
   expect([share.waiting, share.used]).toEqual([2, 1_000]);
-  (await rest[0])?.release();
-  (await rest[2])?.release();
-  for (const one of await Promise.all(rest)) one.release();
+  (await pieces[0])?.release();
+  (await pieces[2])?.release();
+  for (const one of await Promise.all(pieces)) one.release();
   expect(share.used).toBe(0);
 });
 
-test("[CH-54] no large piece overtakes another that waits, and small ones don't wait for them", async () => {
+test("[CH-54] no large piece overtakes a large piece that waits, and small pieces don't wait for large ones", async () => {
   const share = new MemoryShare(LIMITS);
-  const { log, take } = makeTakes(share);
+  const { log, take } = makeTake(share);
   const ann = await take("ann", 500);
   const bob = take("bob", 510);
   await bob;
@@ -50,9 +51,9 @@ test("[CH-54] no large piece overtakes another that waits, and small ones don't 
   expect(share.waiting).toBe(0);
 });
 
-test("[CH-54] small pieces give way to a large one that waits", async () => {
+test("[CH-54] small pieces do not use the memory that a waiting large piece needs", async () => {
   const share = new MemoryShare({ total: 1_024, each: 1_024 });
-  const { take } = makeTakes(share);
+  const { take } = makeTake(share);
   const small = await Promise.all(Array.from({ length: 128 }, () => take("ann", 8)));
   const large = take("bob", 1_000);
   const later = take("cat", 8);
@@ -62,9 +63,9 @@ test("[CH-54] small pieces give way to a large one that waits", async () => {
   expect(share.used).toBe(15 * 8 + 8 + 1_000);
 });
 
-test("[CH-54] a piece that is larger than the share runs without other large ones", async () => {
+test("[CH-54] a piece that is larger than the share runs without other large pieces", async () => {
   const share = new MemoryShare(LIMITS);
-  const { log, take } = makeTakes(share);
+  const { log, take } = makeTake(share);
   const ann = await take("ann", 100);
   const bob = take("bob", 5_000);
   const cat = take("cat", 100);
@@ -76,20 +77,20 @@ test("[CH-54] a piece that is larger than the share runs without other large one
   expect(share.used).toBe(400);
 });
 
-test("[CH-54] who stops waiting leaves the line, and what two keep is free when both have released it", async () => {
+test("[CH-54] an aborted wait no longer blocks others, and memory with two holds is free when both are released", async () => {
   const share = new MemoryShare(LIMITS);
   const stop = new AbortController();
-  const ann = await share.take("ann", 512, never);
+  const ann = await share.take("ann", 512, neverAborted);
   const waiting = share.take("ann", 100, stop.signal);
-  const next = share.take("ann", 50, never);
+  const next = share.take("ann", 50, neverAborted);
   stop.abort(new Error("stopped"));
   expect(await waiting.catch((error: Error) => error.message)).toBe("stopped");
-  const kept = ann.keep();
+  const secondHold = ann.keep();
   ann.release();
   expect([share.waiting, share.used]).toEqual([1, 512]);
-  kept.release();
+  secondHold.release();
   (await next).release();
-  kept.resize(100);
+  secondHold.resize(100);
   expect([share.waiting, share.used]).toEqual([0, 0]);
   await expect(share.take("ann", 1, stop.signal)).rejects.toThrow("stopped");
 });

@@ -3,9 +3,9 @@
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
 
-const door = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"], resolve: async () => ["127.0.0.1"] });
+const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"], resolve: async () => ["127.0.0.1"] });
 for (const url of Bun.argv.slice(2)) {
-  const output = await door.fetch(new URL(url)).then(
+  const output = await outbound.fetch(new URL(url)).then(
     ({ text }) => text,
     (error: Error) => error.message,
   );

@@ -1,4 +1,4 @@
-// The outbound HTTP client: what it refuses to call, and that a listener on this machine then never sees a connection.
+// The outbound HTTP client: the addresses that it refuses to call, without any connection to a listener on this machine.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
@@ -42,8 +42,8 @@ const names: Record<string, readonly string[]> = {
 };
 const resolve: Resolve = async (name) => names[name] ?? ["127.0.0.1"];
 const outbound = (allowed: string[] = [], more = {}) => new Outbound({ clock: systemClock, allowed, resolve, ...more });
-const outcome = (door: Outbound, url: string): Promise<string> =>
-  door.fetch(new URL(url)).then(
+const fetchOutcome = (client: Outbound, url: string): Promise<string> =>
+  client.fetch(new URL(url)).then(
     ({ text }) => text,
     (error: unknown) => {
       if (!(error instanceof OutboundError)) throw error;
@@ -87,7 +87,7 @@ describe("[EA-1] non-public addresses are not called", () => {
     "http://metadata.example/",
     "http://odd.example:PORT/",
   ])("%s", async (url) => {
-    expect(await outcome(outbound(), url.replace("PORT", String(port)))).toBe("refused");
+    expect(await fetchOutcome(outbound(), url.replace("PORT", String(port)))).toBe("refused");
     expect(connections).toBe(0);
   });
 
@@ -98,26 +98,26 @@ describe("[EA-1] non-public addresses are not called", () => {
     "data:text/plain,x",
     "javascript:alert(1)",
   ])("%s", async (url) => {
-    expect(await outcome(outbound(["127.0.0.0/8"]), url.replace("PORT", String(port)))).toBe("refused");
+    expect(await fetchOutcome(outbound(["127.0.0.0/8"]), url.replace("PORT", String(port)))).toBe("refused");
     expect(connections).toBe(0);
   });
 });
 
-test("[EA-1] networks in the setting are called, others are not", async () => {
-  expect(await outcome(outbound(["127.0.0.0/8"]), `http://inside.example:${port}/`)).toBe("hello");
-  expect(await outcome(outbound(["127.0.0.1"]), `http://[::ffff:127.0.0.1]:${port}/`)).not.toBe("refused");
-  expect(await outcome(outbound(["10.0.0.0/8", "::1"]), `http://inside.example:${port}/`)).toBe("refused");
-  expect(await outcome(outbound(["127.0.0.0/8"]), "http://lan.example/")).toBe("refused");
-  expect(await outcome(outbound(), "http://nowhere.example/")).toBe("failed");
+test("[EA-1] addresses in networks of the setting are called, others are not", async () => {
+  expect(await fetchOutcome(outbound(["127.0.0.0/8"]), `http://inside.example:${port}/`)).toBe("hello");
+  expect(await fetchOutcome(outbound(["127.0.0.1"]), `http://[::ffff:127.0.0.1]:${port}/`)).not.toBe("refused");
+  expect(await fetchOutcome(outbound(["10.0.0.0/8", "::1"]), `http://inside.example:${port}/`)).toBe("refused");
+  expect(await fetchOutcome(outbound(["127.0.0.0/8"]), "http://lan.example/")).toBe("refused");
+  expect(await fetchOutcome(outbound(), "http://nowhere.example/")).toBe("failed");
 });
 
 test("[EA-2] a name that resolves differently after the check reaches only the checked address", async () => {
-  let looks = 0;
-  // The first lookup is refused; the second one's address would be called.
-  const rebinding: Resolve = async () => (looks++ === 0 ? ["127.0.0.2"] : ["127.0.0.1"]);
-  const door = outbound(["127.0.0.0/8"], { resolve: rebinding });
-  expect(await outcome(door, `http://changing.example:${port}/`)).toBe("failed");
-  expect([looks, connections]).toEqual([1, 0]);
+  let lookups = 0;
+  // The address of the first lookup refuses connections. The address of a second lookup would be called.
+  const rebinding: Resolve = async () => (lookups++ === 0 ? ["127.0.0.2"] : ["127.0.0.1"]);
+  const client = outbound(["127.0.0.0/8"], { resolve: rebinding });
+  expect(await fetchOutcome(client, `http://changing.example:${port}/`)).toBe("failed");
+  expect([lookups, connections]).toEqual([1, 0]);
 });
 
 test("[EA-2] redirects are not followed, and the host's own name is sent", async () => {
@@ -126,26 +126,30 @@ test("[EA-2] redirects are not followed, and the host's own name is sent", async
   expect([status, headers.get("location"), connections]).toEqual([302, `http://127.0.0.1:${port}/elsewhere`, 1]);
 });
 
-test("[EA-3] a response is read up to a limit, silence times out, and a caller may cancel", async () => {
+test("[EA-3] responses have a maximum size and a timeout, and callers can cancel requests", async () => {
   answer = toResponse("x".repeat(2000));
-  expect(await outcome(outbound(["127.0.0.0/8"], { max_bytes: 1999 }), `http://127.0.0.1:${port}/`)).toBe("failed");
-  expect(await outcome(outbound(["127.0.0.0/8"], { max_bytes: 2000 }), `http://127.0.0.1:${port}/`)).toHaveLength(2000);
+  expect(await fetchOutcome(outbound(["127.0.0.0/8"], { max_bytes: 1999 }), `http://127.0.0.1:${port}/`)).toBe(
+    "failed",
+  );
+  expect(await fetchOutcome(outbound(["127.0.0.0/8"], { max_bytes: 2000 }), `http://127.0.0.1:${port}/`)).toHaveLength(
+    2000,
+  );
   // Announces more than it sends, and keeps the connection open.
   const silent = createServer(
     (socket) => void socket.on("error", () => {}).write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx"),
   );
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(silent.address() as { port: number }).port}/`;
-  expect(await outcome(outbound(["127.0.0.0/8"], { timeout_ms: 50 }), url)).toBe("failed");
+  expect(await fetchOutcome(outbound(["127.0.0.0/8"], { timeout_ms: 50 }), url)).toBe("failed");
   const neverResolves: Resolve = () => new Promise(() => {});
-  expect(await outcome(outbound([], { resolve: neverResolves, timeout_ms: 50 }), "http://slow.example/")).toBe(
+  expect(await fetchOutcome(outbound([], { resolve: neverResolves, timeout_ms: 50 }), "http://slow.example/")).toBe(
     "failed",
   );
-  const impatient = new AbortController();
+  const caller = new AbortController();
   const request = outbound(["127.0.0.0/8"])
-    .fetch(new URL(url), { signal: impatient.signal })
+    .fetch(new URL(url), { signal: caller.signal })
     .catch((error: unknown) => error);
-  impatient.abort();
+  caller.abort();
   expect(await request).toBeInstanceOf(OutboundError);
   silent.close();
 });
@@ -186,9 +190,9 @@ testNeeding(
       stdout: "pipe",
       stderr: "inherit",
     });
-    const [right, wrong] = (await child.stdout.text()).split("\n");
-    expect(right).toBe("hello git.example.com");
-    expect(wrong).toContain("ERR_TLS_CERT_ALTNAME_INVALID");
+    const [validHost, otherHost] = (await child.stdout.text()).split("\n");
+    expect(validHost).toBe("hello git.example.com");
+    expect(otherHost).toContain("ERR_TLS_CERT_ALTNAME_INVALID");
   },
 );
 
@@ -201,35 +205,35 @@ describe("[EA-3] compressed answers", () => {
     "gzip bomb": new Uint8Array(gzipSync(bomb, { level: 1 })),
     "br bomb": new Uint8Array(brotliCompressSync(bomb, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })),
   };
-  const served = Bun.serve({
+  const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: ({ url, headers }) => {
-      const [coding = "", status = "200"] = new URL(url).pathname.slice(1).split("/");
-      if (coding === "asked") return new Response(headers.get("accept-encoding"));
-      const name = decodeURIComponent(coding);
+      const [encoding = "", status = "200"] = new URL(url).pathname.slice(1).split("/");
+      if (encoding === "asked") return new Response(headers.get("accept-encoding"));
+      const name = decodeURIComponent(encoding);
       return new Response(bodies[name], {
         status: Number(status),
         headers: { "content-encoding": name.split(" ")[0] as string },
       });
     },
   });
-  afterAll(() => void served.stop(true));
-  const door = outbound(["127.0.0.0/8"]);
-  const at = (path: string): string => `${served.url}${path}`;
+  afterAll(() => void server.stop(true));
+  const client = outbound(["127.0.0.0/8"]);
+  const urlFor = (path: string): string => `${server.url}${path}`;
 
-  test("none is requested; gzip and deflate are unpacked, and other codings fail", async () => {
-    expect(await outcome(door, at("asked"))).toBe("identity");
-    expect(await outcome(door, at("gzip"))).toBe("hello");
-    expect(await outcome(door, at("deflate"))).toBe("hello");
-    expect(await outcome(door, at("br"))).toBe("failed");
+  test("compression is not requested; gzip and deflate are unpacked, and other encodings fail", async () => {
+    expect(await fetchOutcome(client, urlFor("asked"))).toBe("identity");
+    expect(await fetchOutcome(client, urlFor("gzip"))).toBe("hello");
+    expect(await fetchOutcome(client, urlFor("deflate"))).toBe("hello");
+    expect(await fetchOutcome(client, urlFor("br"))).toBe("failed");
   });
 
-  test("one that unpacks to half a gigabyte fails at the limit, read or unread", async () => {
+  test("an answer that unpacks to half a gigabyte fails at the limit, or stays packed if it is not read", async () => {
     const before = process.memoryUsage.rss();
     for (const path of ["gzip%20bomb", "gzip%20bomb/500", "br%20bomb", "br%20bomb/500"])
-      expect([path, await outcome(door, at(path))]).toEqual([path, "failed"]);
-    const unread = await door.open(new URL(at("gzip%20bomb/500")));
+      expect([path, await fetchOutcome(client, urlFor(path))]).toEqual([path, "failed"]);
+    const unread = await client.open(new URL(urlFor("gzip%20bomb/500")));
     expect(unread.status).toBe(500);
     await unread.body?.cancel();
     expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);

@@ -1,4 +1,4 @@
-// JSON from outside: what is too expensive to parse is refused in words, by each client of a service.
+// JSON from outside: each client of a service refuses answers that are too expensive to parse, with an explanation.
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { JsonCost } from "#base/json/cost.ts";
@@ -20,10 +20,10 @@ import { parseState, TERRAFORM_LIMITS } from "#src/provisioners/terraform/state-
 import { parseStateSecrets } from "#src/provisioners/terraform/state-secrets.ts";
 import { parseAgentTokens } from "#src/provisioners/terraform/state-tokens.ts";
 
-/** A text of 300 KB that would be a hundred thousand lists. */
+/** A text of 300 KB with a hundred thousand lists. */
 const MANY = `[${"[],".repeat(100_001)}0]`;
 const TOO_MANY = "has more than 100000 values.";
-const message = (work: Promise<unknown>): Promise<string> =>
+const getErrorMessage = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "no error",
     (error: Error) => error.message,
@@ -41,7 +41,7 @@ const service = Bun.serve({
 afterAll(() => service.stop(true));
 const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
 
-test("[HT-48] values are counted across chunks, and characters inside of strings are not counted", () => {
+test("[HT-48] values are counted across chunks, without characters inside strings", () => {
   const bytes = new TextEncoder().encode('{"a\\\\":"x\\",\\"[","b":[1,2,{"c":"\\\\"},[3]]}');
   const find = (maxValues: number, cut: number): string | undefined => {
     const cost = new JsonCost({ maxValues });
@@ -83,15 +83,15 @@ test("[HT-48] a body is not read beyond its limit", async () => {
     },
     { highWaterMark: 0 },
   );
-  expect(await message(readJson({ body }, { maxBytes: 5_000 }))).toBe("is larger than 5000 bytes.");
+  expect(await getErrorMessage(readJson({ body }, { maxBytes: 5_000 }))).toBe("is larger than 5000 bytes.");
   expect([pulled, isCanceled]).toEqual([6, true]);
   expect(() => parseJson("{")).toThrow("is not JSON.");
 });
 
 test("[HT-48] oversized responses of a git host, an account provider and an identity provider are refused", async () => {
   const http = new PullHttp({ outbound, clock: systemClock, api: service.url.origin, headers: {}, rest: () => {} });
-  expect(await message(http.get("pull", "/pulls", (json) => json))).toBe(`The git host's response ${TOO_MANY}`);
-  expect(await message(http.json("/pulls"))).toBe(`The git host's response ${TOO_MANY}`);
+  expect(await getErrorMessage(http.get("pull", "/pulls", (json) => json))).toBe(`The git host's response ${TOO_MANY}`);
+  expect(await getErrorMessage(http.json("/pulls"))).toBe(`The git host's response ${TOO_MANY}`);
   const provider = {
     id: "git",
     token_url: service.url,
@@ -101,11 +101,11 @@ test("[HT-48] oversized responses of a git host, an account provider and an iden
     credentials: "body",
   };
   const tokens = new OAuthClient(outbound).refresh(provider as never, "r");
-  expect(await message(tokens)).toBe("The provider's response is not valid.");
+  expect(await getErrorMessage(tokens)).toBe("The provider's response is not valid.");
   const setting = { id: "acme", issuer: service.url.origin, client_id: "c" };
   const fetch = (url: URL, init: RequestInit): Promise<Response> => outbound.open(url, init);
   const sign = new OidcClient(setting as never, { clock: systemClock, fetch });
-  expect(await message(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
+  expect(await getErrorMessage(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
 });
 
 test("[HT-48] a token with too many values is refused", async () => {
@@ -115,7 +115,7 @@ test("[HT-48] a token with too many values is refused", async () => {
     clock: systemClock,
     fetch,
   });
-  expect(await message(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
+  expect(await getErrorMessage(sign.begin("http://localhost/back"))).toBe(`The response of acme ${TOO_MANY}`);
 });
 
 test("[HT-48] a model server's oversized response or event fails the call", async () => {
@@ -139,8 +139,8 @@ test("[HT-48] a model server's oversized response or event fails the call", asyn
       for await (const part of stream) if (part.type === "error") throw part.error;
     };
     const error: unknown = await read().catch((reason: unknown) => reason);
-    const { kind: problem, message: words } = toModelError(error, target);
-    expect([kind, problem, words]).toEqual([kind, "config", `Its answer ${TOO_MANY}`]);
+    const { kind: problem, getErrorMessage: explanation } = toModelError(error, target);
+    expect([kind, problem, explanation]).toEqual([kind, "config", `Its answer ${TOO_MANY}`]);
   }
 });
 
@@ -150,10 +150,12 @@ test("[HT-48] a Docker Engine's oversized response is refused", async () => {
   using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(large) });
   expect(await engine.json("list images", "GET", "/images/json")).toHaveLength(100_002);
   const hostile = new Engine(`tcp://${other.hostname}:${other.port}`, systemClock);
-  const words = "The Docker Engine could not list images: its answer has more than 500000 values.";
-  expect(await message(hostile.json("list images", "GET", "/images/json"))).toBe(words);
+  const expected = "The Docker Engine could not list images: its answer has more than 500000 values.";
+  expect(await getErrorMessage(hostile.json("list images", "GET", "/images/json"))).toBe(expected);
   const bytes = hostile.bytes("read a file", "/archive", {}, 1_000);
-  expect(await message(bytes)).toBe("The Docker Engine could not read a file: its answer is larger than 1000 bytes.");
+  expect(await getErrorMessage(bytes)).toBe(
+    "The Docker Engine could not read a file: its answer is larger than 1000 bytes.",
+  );
 });
 
 test("[HT-48] a worker's messages and a pushed state with too many values are refused", () => {
@@ -163,7 +165,7 @@ test("[HT-48] a worker's messages and a pushed state with too many values are re
   expect(() => parseImport(large)).toThrow("The worker returned an invalid template.");
   const state = `{"version":4,"lineage":"l","serial":1,"resources":[],"outputs":[${"0,".repeat(2_000_001)}0]}`;
   expect(findStateProblem(state)).toBe("must be a Terraform state, which is a JSON object");
-  // It is not taken for an empty one, whose workspace could be deleted.
+  // A state that is too large is not treated as empty: the workspace of an empty state can be deleted.
   expect(isBare(state)).toBe(false);
   for (const read of [parseState, parseSerial, parseStateSecrets, parseAgentTokens])
     expect(() => read(state)).toThrow("The state has more than 2000000 values. Split the workspace's template");

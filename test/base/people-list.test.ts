@@ -5,7 +5,7 @@ import { readPeople } from "#base/people-list.ts";
 const read = (text: string): string[] =>
   readPeople(text).people.map(({ email, name }) => (name ? `${name}: ${email}` : email));
 
-test("[IV-8] addresses separated by commas, semicolons, spaces and lines are found, each once", () => {
+test("[IV-8] addresses separated by commas, semicolons, spaces and lines are found; each address once", () => {
   expect(read("ada@example.com, bob@example.com;eve@example.com")).toEqual([
     "ada@example.com",
     "bob@example.com",
@@ -30,7 +30,7 @@ test("[IV-8] names are parsed from address books and CSV, in either order and wi
   expect(read('email\tfirst\tlast\nada@example.com\t"Ada"\tLovelace')).toEqual(["Ada Lovelace: ada@example.com"]);
 });
 
-test("[IV-8] lines without an address are named, and none is invented", () => {
+test("[IV-8] lines without an address are reported, and no address is invented", () => {
   expect(readPeople("ada@example.com\nbob at example.com\na\u202e@example.com")).toEqual({
     people: [{ email: "ada@example.com", name: "" }],
     unreadable: ["bob at example.com", "a\u202e@example.com"],

@@ -1,4 +1,4 @@
-// The search language of `q`, piece by piece, and other things people type.
+// The search language of `q`, and how it handles arbitrary input.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { AppError } from "#base/errors.ts";

@@ -1,4 +1,4 @@
-// Stems and words of searches: known pairs of the published English stemmer, and how a text is split.
+// Search words: known stems of the published English stemmer, and how a text is split into words.
 import { expect, test } from "bun:test";
 import { stemWord } from "#base/stemmer.ts";
 import { listStems, splitWords } from "#base/words.ts";
@@ -21,7 +21,7 @@ test("[FS-2] words are reduced to the stems of the published algorithm", () => {
   expect(stemWord("v2s")).toBe("v2s");
 });
 
-test("[FS-2] a text is lowercase letters and digits; stop words are dropped; endless words and texts are truncated", () => {
+test("[FS-2] a text is lowercase letters and digits; stop words are dropped; very long words and texts are truncated", () => {
   expect(splitWords('The "Über-Test" of my_function(x1)!')).toEqual([
     "the",
     "über",

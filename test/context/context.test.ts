@@ -21,12 +21,12 @@ const countSnapshots = query(build.select({ id: context_snapshots.id }).from(con
 
 /** Writes the file atomically. */
 const writeHomeFile = (path: string, text: string): void => {
-  const at = join(world.home, path);
-  mkdirSync(dirname(at), { recursive: true });
-  writeFileSync(`${at}.new`, text);
-  renameSync(`${at}.new`, at);
+  const file = join(world.home, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(`${file}.new`, text);
+  renameSync(`${file}.new`, file);
 };
-const skill = (name: string, description: string): string =>
+const formatSkill = (name: string, description: string): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\nDo it well.\n`;
 
 const read = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
@@ -37,7 +37,7 @@ const getSystemPrompt = ({
   request: { messages: readonly { content: readonly { text?: string }[] }[] };
 }): string => request.messages[0]?.content[0]?.text ?? "";
 
-/** Returns the chat once it matches; the daemon reports changes when it has seen them. */
+/** Returns the chat once it matches. The daemon reports changes with a delay. */
 const waitForChat = (id: string, isMatch: (chat: Chat) => boolean): Promise<Chat> =>
   until(async () => {
     const chat = await read(id);
@@ -56,7 +56,7 @@ const listSources = ({ context }: Chat): string[] =>
 
 test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its pinned context until it is pinned again, and its owner is notified when the workspace's context changes", async () => {
   writeHomeFile("AGENTS.md", "Always greet.");
-  writeHomeFile("skills/deploy/SKILL.md", skill("deploy", "how we deploy"));
+  writeHomeFile("skills/deploy/SKILL.md", formatSkill("deploy", "how we deploy"));
   writeHomeFile("skills/deploy/steps/one.md", "First.");
   using watch = await world.owner.socket("/api/v2/chats/watch");
   const { id, call } = await openChat(world);
@@ -90,7 +90,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
     expect(event.chat.context).toMatchObject({ dirty: true, resources: [] });
     break;
   }
-  // A changed MCP configuration does not mark the context as dirty, and it is clean again once the files are as they were when it was pinned.
+  // A changed MCP configuration does not mark the context as dirty, and the context is clean again when the files equal the pinned files.
   writeHomeFile(".mcp.json", "{}");
   rmSync(join(world.home, "CLAUDE.md"));
   const clean = await waitForChat(id, ({ context }) => context?.dirty === false);
@@ -109,25 +109,25 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
     ["read_skill", { name: "nothing" }],
   );
   expect(results).toEqual([
-    { name: "deploy", body: skill("deploy", "how we deploy"), files: ["steps/one.md"] },
+    { name: "deploy", body: formatSkill("deploy", "how we deploy"), files: ["steps/one.md"] },
     { content: "First.", file_size: 6, truncated: false },
     { error: "Validation failed. path leads out of the skill's folder" },
     { error: 'There is no skill "nothing".' },
   ]);
   const system = getSystemPrompt(next);
   const order = ["Slipway", "bound to a workspace", "Always greet.", "Never shout.", "- deploy: how we deploy"];
-  const places = order.map((words) => system.indexOf(words));
-  expect(places).toEqual([...places].sort((a, b) => a - b));
-  expect(places[0]).toBeGreaterThanOrEqual(0);
+  const positions = order.map((words) => system.indexOf(words));
+  expect(positions).toEqual([...positions].sort((a, b) => a - b));
+  expect(positions[0]).toBeGreaterThanOrEqual(0);
   next.finish("stop");
 
-  // A resource's own error is reported; errors derived from its content are not.
+  // The errors of resources that cannot be used are reported.
   writeHomeFile("skills/bad/SKILL.md", "no front matter");
   writeHomeFile(".cursorrules", "x".repeat(65_537));
   await waitForChat(id, ({ context }) => context?.dirty === true);
   await pinUntil(id, (sources) => sources.length >= 6);
-  const wrong = (await read(id)).context?.resources.filter(({ error }) => error !== "");
-  expect(wrong).toEqual([
+  const withErrors = (await read(id)).context?.resources.filter(({ error }) => error !== "");
+  expect(withErrors).toEqual([
     {
       kind: "instruction_file",
       status: "ok",
@@ -145,7 +145,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   ]);
   rmSync(join(world.home, "skills/bad"), { recursive: true });
   rmSync(join(world.home, ".cursorrules"));
-  // The next test starts when the daemon has seen this.
+  // Waits until the daemon has reported the removal, before the next test.
   await pinUntil(id, (sources) => sources.length <= 4);
 });
 
@@ -190,7 +190,7 @@ test("[CX-8] users who have lost access to a workspace receive no new data from 
   await share({});
 });
 
-test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have a qualified name if the workspace has the same one", async () => {
+test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have a qualified name if the workspace has a skill of the same name", async () => {
   const path = "/api/v2/users/me/skills";
   const write = (body: object) => world.owner.fetch("POST", path, body);
   const created = (await (
@@ -198,8 +198,8 @@ test("[CX-11] [CX-13] personal skills are in every chat of their owner, and have
   ).json()) as UserSkill;
   await write({ name: "review", description: "how I\nreview", content: "Look." });
   expect((await write({ name: "review", description: "x", content: "y" })).status).toBe(409);
-  for (const wrong of [{ name: "A b" }, { description: " " }, { content: "" }, { content: "x".repeat(65_537) }]) {
-    expect((await write({ name: "n", description: "d", content: "c", ...wrong })).status).toBe(400);
+  for (const invalid of [{ name: "A b" }, { description: " " }, { content: "" }, { content: "x".repeat(65_537) }]) {
+    expect((await write({ name: "n", description: "d", content: "c", ...invalid })).status).toBe(400);
   }
   const listed = await world.owner.get<UserSkill[]>("/api/experimental/users/me/skills");
   expect(listed.map(({ name, content }) => [name, content])).toEqual([

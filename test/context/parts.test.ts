@@ -11,15 +11,15 @@ import { listMessages, openChat, openToolWorld } from "../tools/world.ts";
 const world = await forFile(openToolWorld());
 
 const writeHomeFile = (path: string, text: string): void => {
-  const at = join(world.home, path);
-  mkdirSync(dirname(at), { recursive: true });
-  writeFileSync(`${at}.new`, text);
-  renameSync(`${at}.new`, at);
+  const file = join(world.home, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(`${file}.new`, text);
+  renameSync(`${file}.new`, file);
 };
 const listContextMessages = (messages: readonly ChatMessage[]): ChatMessage[] =>
   messages.filter(({ content }) => content.some(({ type }) => type === "context-file" || type === "skill"));
 
-test("[CX-2] [CX-14] a chat's history names its instruction files and skills, once, and again when they change; a file above 64 KiB is truncated and marked", async () => {
+test("[CX-2] [CX-14] a chat's history lists its instruction files and skills once, and again when they change; a file above 64 KiB is truncated and marked", async () => {
   writeHomeFile("AGENTS.md", "Always greet.");
   writeHomeFile("CLAUDE.md", `Long words. ${"x".repeat(65_536)}`);
   writeHomeFile("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: how we deploy\n---\nDo it well.\n");
@@ -70,16 +70,16 @@ test("[CX-2] [CX-14] a chat's history names its instruction files and skills, on
   const plain = listContextMessages(((await response.json()) as MessagePage).messages)[0];
   expect(plain?.content[0]?.context_file_agent_id as unknown).toBe(agent_id);
 
-  // An unchanged file is not repeated; a changed one is.
-  const known = listContextMessages(await listMessages(world.owner, id)).length;
+  // Unchanged files are not repeated; changed files are.
+  const messageCount = listContextMessages(await listMessages(world.owner, id)).length;
   await sendMessage(world, id, "go on");
   (await world.models.next()).say("yes").finish();
   await waitUntilIdle();
-  expect(listContextMessages(await listMessages(world.owner, id))).toHaveLength(known);
+  expect(listContextMessages(await listMessages(world.owner, id))).toHaveLength(messageCount);
   writeHomeFile("AGENTS.md", "Never greet.");
   await refreshUntil((chat) => chat.context?.resources[0]?.size_bytes === 12);
   await sendMessage(world, id, "once more");
   (await world.models.next()).say("yes").finish();
   await waitUntilIdle();
-  expect(listContextMessages(await listMessages(world.owner, id))).toHaveLength(known + 1);
+  expect(listContextMessages(await listMessages(world.owner, id))).toHaveLength(messageCount + 1);
 });

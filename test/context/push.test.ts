@@ -14,7 +14,7 @@ const file = (source: string, content: Uint8Array = Buffer.from("x")) => ({
   body: { case: "instructionFile" as const, value: { content } },
 });
 
-test("[CX-6] a daemon's first push and newer versions are accepted, older ones are not; a push beyond the limits is refused and changes nothing", async () => {
+test("[CX-6] a daemon's first push and newer versions are accepted, older versions are not; a push beyond the limits is refused and changes nothing", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const { store } = getContext(server);
@@ -41,7 +41,7 @@ test("[CX-6] a daemon's first push and newer versions are accepted, older ones a
     { kind: "instruction_file", status: "ok", source: "/e", size_bytes: 1, error: "", body: "x", truncated: true },
     { kind: "instruction_file", status: "oversize", source: "/f", size_bytes: 0, error: "" },
   ]);
-  // A model gets the beginning and a note that there is more.
+  // A model gets the beginning of a truncated file, and a note that the file continues.
   expect(formatContext(snapshot?.resources ?? []).instructions).toEndWith(
     `<instructions file="/e">\nx\n</instructions>\n\n/e continues beyond this: read it with read_file when you need it.\n\n/f is too long to include: read it with read_file when you need it.`,
   );

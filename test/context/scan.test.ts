@@ -1,5 +1,5 @@
-// The daemon's scan of instructions, skills and MCP configs on a real disk: what it finds, how it handles large files and outside links,
-// and how it reports changes.
+// The daemon's scan of instructions, skills and MCP configs on a real disk: the files that it finds, how it handles large files and links
+// to other folders, and how it reports changes.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,18 +15,18 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const writeHomeFile = (path: string, text: string | Uint8Array): string => {
-  const at = join(home, path);
-  mkdirSync(dirname(at), { recursive: true });
-  writeFileSync(at, text);
-  return at;
+  const file = join(home, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
 };
-const skill = (name: string, description = "when asked"): string =>
+const formatSkill = (name: string, description = "when asked"): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\nDo it.\n`;
 const scan = async (extra: string[] = []) =>
   scanContext(await findContextRoots({ directory: join(home, "work"), home, extra }));
 const listResources = async (extra: string[] = []): Promise<string[]> =>
   (await scan(extra)).resources.map(({ kind, status, source }) => `${kind} ${status} ${source.slice(home.length + 1)}`);
-const failure = (work: Promise<unknown>): Promise<string> =>
+const getFailure = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "",
     (error: Error & { validations?: { detail: string }[] }) => error.validations?.[0]?.detail ?? error.message,
@@ -37,14 +37,14 @@ test("[CX-1] every root is searched for instructions, skills and MCP configs; a 
   symlinkSync("AGENTS.md", join(home, "work/CLAUDE.md"));
   writeHomeFile("work/deep/AGENTS.md", "not at the top");
   writeHomeFile("work/.mcp.json", '{"mcpServers":{}}');
-  for (const at of ["skills", ".agents/skills", ".claude/skills", ".codex/skills"]) {
-    const name = `in-${at.replaceAll(/\W/g, "")}`;
-    writeHomeFile(`work/${at}/${name}/SKILL.md`, skill(name));
+  for (const folder of ["skills", ".agents/skills", ".claude/skills", ".codex/skills"]) {
+    const name = `in-${folder.replaceAll(/\W/g, "")}`;
+    writeHomeFile(`work/${folder}/${name}/SKILL.md`, formatSkill(name));
   }
   symlinkSync("../.agents/skills/in-agentsskills", join(home, "work/.claude/skills/same"));
   writeHomeFile(".slipway/.cursorrules", "rules");
-  writeHomeFile(".slipway/skills/mine/SKILL.md", skill("mine"));
-  writeHomeFile(".claude/plugins/cache/market/plugin/1.0/skills/plugged/SKILL.md", skill("plugged"));
+  writeHomeFile(".slipway/skills/mine/SKILL.md", formatSkill("mine"));
+  writeHomeFile(".claude/plugins/cache/market/plugin/1.0/skills/plugged/SKILL.md", formatSkill("plugged"));
   writeHomeFile("more/AGENTS.md", "more");
   expect(await listResources([join(home, "more"), join(home, "absent")])).toEqual([
     "instruction_file ok work/AGENTS.md",
@@ -60,24 +60,24 @@ test("[CX-1] every root is searched for instructions, skills and MCP configs; a 
   ]);
 });
 
-test("[CX-2] long instructions are truncated, other long files dropped; beyond 2 MiB files are left out, and beyond 500 counted", async () => {
+test("[CX-2] long instructions are truncated, other long files dropped; files beyond 2 MiB in total are left out, and files beyond 500 are only counted", async () => {
   writeHomeFile("work/AGENTS.md", "x".repeat(LIMITS.file));
   writeHomeFile("work/CLAUDE.md", `${"x".repeat(LIMITS.file - 1)}é and more`);
   symlinkSync("CLAUDE.md", join(home, "work/.cursorrules"));
   writeHomeFile("work/.mcp.json", "no json");
-  writeHomeFile("work/skills/long/SKILL.md", skill("long") + "x".repeat(LIMITS.file));
+  writeHomeFile("work/skills/long/SKILL.md", formatSkill("long") + "x".repeat(LIMITS.file));
   const [exact, long, config, skillful] = (await scan()).resources;
   expect(exact).toMatchObject({ status: "ok", size_bytes: LIMITS.file });
   const size_bytes = LIMITS.file + 10;
   expect(long).toMatchObject({ status: "oversize", size_bytes, error: `has ${size_bytes} bytes, more than 65536` });
-  // No partial character.
+  // The character at the limit is left out.
   expect(long?.body).toBe("x".repeat(LIMITS.file - 1));
   expect([skillful?.status, skillful?.body]).toEqual(["oversize", undefined]);
   rmSync(join(home, "work/skills"), { recursive: true });
   expect(config).toMatchObject({ status: "invalid", error: "is not JSON" });
   for (let i = 0; i < 505; i++) {
     const name = `s${String(i).padStart(3, "0")}`;
-    writeHomeFile(`work/skills/${name}/SKILL.md`, skill(name) + (i < 40 ? "x".repeat(60_000) : ""));
+    writeHomeFile(`work/skills/${name}/SKILL.md`, formatSkill(name) + (i < 40 ? "x".repeat(60_000) : ""));
   }
   const { resources, error } = await scan();
   expect(resources).toHaveLength(LIMITS.count);
@@ -87,22 +87,24 @@ test("[CX-2] long instructions are truncated, other long files dropped; beyond 2
   expect(total).toBeLessThanOrEqual(LIMITS.total);
 });
 
-test("[CX-3] a skill needs front matter with its folder's name and a description; a second one with the name is left out", async () => {
-  expect(parseSkillHead(skill("good-one"), "good-one")).toEqual({ name: "good-one", description: "when asked" });
-  expect(parseSkillHead(skill("a", ">\n  two\n  lines").replaceAll("\n", "\r\n"), "a")).toMatchObject({ name: "a" });
+test("[CX-3] a skill needs front matter with its folder's name and a description; a second skill with the same name is left out", async () => {
+  expect(parseSkillHead(formatSkill("good-one"), "good-one")).toEqual({ name: "good-one", description: "when asked" });
+  expect(parseSkillHead(formatSkill("a", ">\n  two\n  lines").replaceAll("\n", "\r\n"), "a")).toMatchObject({
+    name: "a",
+  });
   const problems = [
     ["no front matter", "x"],
     ["---\nname: [\n---\n", "x"],
     ["---\n- a\n---\n", "x"],
-    [skill("Bad Name"), "Bad Name"],
-    [skill("one"), "two"],
+    [formatSkill("Bad Name"), "Bad Name"],
+    [formatSkill("one"), "two"],
     ["---\nname: x\n---\n", "x"],
     ["---\nname: x\ndescription: 3\n---\n", "x"],
   ] as const;
   for (const [text, folder] of problems) expect(parseSkillHead(text, folder)).toHaveProperty("problem");
-  writeHomeFile("work/skills/twice/SKILL.md", skill("twice"));
-  writeHomeFile("work/.claude/skills/twice/SKILL.md", skill("twice", "again"));
-  writeHomeFile("work/skills/other/SKILL.md", skill("elsewhere"));
+  writeHomeFile("work/skills/twice/SKILL.md", formatSkill("twice"));
+  writeHomeFile("work/.claude/skills/twice/SKILL.md", formatSkill("twice", "again"));
+  writeHomeFile("work/skills/other/SKILL.md", formatSkill("elsewhere"));
   expect(await listResources()).toEqual([
     "skill invalid work/skills/other",
     "skill ok work/skills/twice",
@@ -110,7 +112,7 @@ test("[CX-3] a skill needs front matter with its folder's name and a description
   ]);
 });
 
-test("[CX-4] paths that lead out of their root are left out, and special files block nothing", async () => {
+test("[CX-4] paths that lead out of their root are left out, and special files do not block the scan", async () => {
   const secret = writeHomeFile("secret/key", "secret");
   mkdirSync(join(home, "work/skills/leak"), { recursive: true });
   symlinkSync(secret, join(home, "work/AGENTS.md"));
@@ -127,8 +129,8 @@ test("[CX-4] paths that lead out of their root are left out, and special files b
   ]);
 });
 
-test("[CX-12] a skill's files are limited to its folder, whatever paths and links say, and to 512 KiB each", async () => {
-  const folder = dirname(writeHomeFile("work/skills/s/SKILL.md", skill("s")));
+test("[CX-12] only files in a skill's folder can be read, despite paths and links to other folders, up to 512 KiB each", async () => {
+  const folder = dirname(writeHomeFile("work/skills/s/SKILL.md", formatSkill("s")));
   writeHomeFile("work/skills/s/docs/a.md", "inside");
   writeHomeFile("work/skills/s/long.txt", "é".repeat(300_000));
   writeHomeFile("work/skills/s/binary", "a\0b");
@@ -148,11 +150,11 @@ test("[CX-12] a skill's files are limited to its folder, whatever paths and link
     secret.replace("/", "../../../../../../../../"),
     "docs/../../sibling/x.md",
   ]) {
-    expect([path, await failure(readSkillFile(folder, path))]).toEqual([path, "leads out of the skill's folder"]);
+    expect([path, await getFailure(readSkillFile(folder, path))]).toEqual([path, "leads out of the skill's folder"]);
   }
-  expect(await failure(readSkillFile(folder, "binary"))).toBe("is not a text file");
-  expect(await failure(readSkillFile(folder, "docs"))).toBe("is not a regular file");
-  expect(await failure(readSkillFile(folder, "absent"))).toBe("There is no such file in the skill.");
+  expect(await getFailure(readSkillFile(folder, "binary"))).toBe("is not a text file");
+  expect(await getFailure(readSkillFile(folder, "docs"))).toBe("is not a regular file");
+  expect(await getFailure(readSkillFile(folder, "absent"))).toBe("There is no such file in the skill.");
 });
 
 test("[CX-15] lines that import a file are replaced by its text, inside the folder and within limits", async () => {
@@ -180,7 +182,7 @@ test("[CX-15] lines that import a file are replaced by its text, inside the fold
     ].join("\n"),
   );
   expect([found?.status, found?.error]).toEqual(["ok", "@../outside.md leads out of its folder"]);
-  // Imported files are watched, and what exceeds the limit is left out.
+  // Imported files are watched, and imports beyond the limit are left out.
   expect((await scan()).watched).toContain(join(home, "work/docs/deep"));
   writeHomeFile("work/docs/more.md", "x".repeat(LIMITS.file));
   const [large] = (await scan()).resources;

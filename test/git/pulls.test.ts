@@ -40,17 +40,17 @@ const open = (
   });
   return { http, pulls: kind.pulls(http, "team/repo") };
 };
-const failure = async (work: Promise<unknown>): Promise<PullError> => {
+const getFailure = async (work: Promise<unknown>): Promise<PullError> => {
   const error = await work.then(
     () => undefined,
     (caught: unknown) => caught,
   );
-  if (!(error instanceof PullError)) throw new Error(`no refusal: ${error}`);
+  if (!(error instanceof PullError)) throw new Error(`not refused: ${error}`);
   return error;
 };
 
-const G = "/api/v3/repos/team/repo";
-const FIND = `${G}/pulls?head=team%3Afix&state=all&sort=created&direction=desc&per_page=1`;
+const REPOSITORY = "/api/v3/repos/team/repo";
+const FIND = `${REPOSITORY}/pulls?head=team%3Afix&state=all&sort=created&direction=desc&per_page=1`;
 const review = (login: string, state: string) => ({ user: { login }, state });
 
 test("[PR-1] a remote is parsed to a host and a project in every notation; other text is not", () => {
@@ -81,8 +81,8 @@ test("[PR-1] a remote is parsed to a host and a project in every notation; other
 
 test("[PR-2] GitHub: finds the newest pull request of a branch, its state, and its reviewers' last verdicts", async () => {
   host.json(FIND, [{ number: 7 }]);
-  host.json(`${G}/pulls/7`, createGithubPull(host.url));
-  host.json(`${G}/pulls/7/reviews?per_page=100`, [
+  host.json(`${REPOSITORY}/pulls/7`, createGithubPull(host.url));
+  host.json(`${REPOSITORY}/pulls/7/reviews?per_page=100`, [
     review("bob", "CHANGES_REQUESTED"),
     review("bob", "COMMENTED"),
     review("dan", "APPROVED"),
@@ -90,25 +90,28 @@ test("[PR-2] GitHub: finds the newest pull request of a branch, its state, and i
   ]);
   const { http, pulls } = open("github");
   expect(await pulls.find("fix")).toBe(7);
-  const seen = await pulls.read(7);
-  expect(seen).toMatchObject({
+  const pull = await pulls.read(7);
+  expect(pull).toMatchObject({
     pr_number: 7,
     pr_state: "open",
     pr_title: "Fix the Frobnicator",
     additions: 3,
     commits: 1,
   });
-  expect(seen).toMatchObject({ reviewer_count: 3, approved: false, changes_requested: true, author_login: "ann" });
+  expect(pull).toMatchObject({ reviewer_count: 3, approved: false, changes_requested: true, author_login: "ann" });
   // A repeated request sends the response's ETag, and the answer comes from the cache.
   const again = open("github", { kept: http.kept });
-  expect([await again.pulls.find("fix"), await again.pulls.read(7)]).toEqual([7, seen]);
+  expect([await again.pulls.find("fix"), await again.pulls.read(7)]).toEqual([7, pull]);
   expect(host.requests.slice(3).every((line) => line.startsWith("304 "))).toBe(true);
   expect(again.http.kept).toEqual(http.kept);
   host.json(
-    `${G}/pulls/7`,
+    `${REPOSITORY}/pulls/7`,
     createGithubPull(host.url, { state: "closed", merged: true, html_url: "javascript:alert(1)" }),
   );
-  host.json(`${G}/pulls/7/reviews?per_page=100`, [review("bob", "CHANGES_REQUESTED"), review("bob", "APPROVED")]);
+  host.json(`${REPOSITORY}/pulls/7/reviews?per_page=100`, [
+    review("bob", "CHANGES_REQUESTED"),
+    review("bob", "APPROVED"),
+  ]);
   expect(await open("github", { kept: http.kept }).pulls.read(7)).toMatchObject({
     pr_state: "merged",
     url: "",
@@ -116,19 +119,19 @@ test("[PR-2] GitHub: finds the newest pull request of a branch, its state, and i
   });
   host.json(FIND, []);
   expect(await pulls.find("fix")).toBeUndefined();
-  host.answers.set(`application/vnd.github.diff ${G}/pulls/7`, { text: "diff --git a/x b/x\n" });
+  host.answers.set(`application/vnd.github.diff ${REPOSITORY}/pulls/7`, { text: "diff --git a/x b/x\n" });
   expect(await pulls.diff(7)).toBe("diff --git a/x b/x\n");
-  host.json(G, { default_branch: "main" });
-  host.answers.set(`${G}/compare/main...fix`, { text: "diff of the branch" });
+  host.json(REPOSITORY, { default_branch: "main" });
+  host.answers.set(`${REPOSITORY}/compare/main...fix`, { text: "diff of the branch" });
   expect(await pulls.branchDiff("fix")).toBe("diff of the branch");
   expect([...host.tokens]).toEqual(["Bearer secret"]);
 });
 
-test("[PR-2] GitLab: finds the same for merge requests, with counted lines and an assembled diff", async () => {
-  const P = "/api/v4/projects/team%2Frepo";
-  const M = `${P}/merge_requests/3`;
-  host.json(`${P}/merge_requests?source_branch=fix&order_by=created_at&sort=desc&per_page=1`, [{ iid: 3 }]);
-  host.json(M, {
+test("[PR-2] GitLab: finds a merge request, its state and reviewers, counts its lines, and assembles its diff", async () => {
+  const PROJECT = "/api/v4/projects/team%2Frepo";
+  const MERGE_REQUEST = `${PROJECT}/merge_requests/3`;
+  host.json(`${PROJECT}/merge_requests?source_branch=fix&order_by=created_at&sort=desc&per_page=1`, [{ iid: 3 }]);
+  host.json(MERGE_REQUEST, {
     iid: 3,
     state: "opened",
     draft: true,
@@ -140,14 +143,14 @@ test("[PR-2] GitLab: finds the same for merge requests, with counted lines and a
     changes_count: "2",
     reviewers: [{ username: "bob" }],
   });
-  host.json(`${M}/approvals`, { approved_by: [{ user: { username: "dan" } }] });
-  host.json(`${M}/reviewers`, [{ user: { username: "bob" }, state: "reviewed" }]);
-  host.json(`${M}/commits?per_page=100`, [{}], { "x-total": "4" });
+  host.json(`${MERGE_REQUEST}/approvals`, { approved_by: [{ user: { username: "dan" } }] });
+  host.json(`${MERGE_REQUEST}/reviewers`, [{ user: { username: "bob" }, state: "reviewed" }]);
+  host.json(`${MERGE_REQUEST}/commits?per_page=100`, [{}], { "x-total": "4" });
   const changes = [
     { old_path: "a", new_path: "a", diff: "@@ -1 +1,2 @@\n-one\n+two\n+three\n" },
     { old_path: "b", new_path: "c", diff: "" },
   ];
-  host.json(`${M}/diffs?per_page=100&page=1`, changes);
+  host.json(`${MERGE_REQUEST}/diffs?per_page=100&page=1`, changes);
   const { pulls } = open("gitlab");
   expect(await pulls.find("fix")).toBe(3);
   expect(await pulls.read(3)).toEqual({
@@ -173,11 +176,11 @@ test("[PR-2] GitLab: finds the same for merge requests, with counted lines and a
   );
 });
 
-test("[PR-3] a rate-limited host is not called until the time that it names; other refusals are classified; private addresses are not called", async () => {
+test("[PR-3] a rate-limited host is not called until the time that it names; other errors are classified; private addresses are not called", async () => {
   const { pulls } = open("github");
   const findAfterResponse = (status: number, headers: Record<string, string>, text = "") => {
     host.refuse = () => new Response(text, { status, headers });
-    return failure(pulls.find("fix"));
+    return getFailure(pulls.find("fix"));
   };
   expect(await findAfterResponse(429, { "retry-after": "90" })).toMatchObject({ kind: "limited", until: NOW + 90_000 });
   const reset = String(NOW / 1_000 + 300);
@@ -198,7 +201,7 @@ test("[PR-3] a rate-limited host is not called until the time that it names; oth
   expect(await pulls.find("fix")).toBeUndefined();
   expect(restTimes.at(-1)).toBe(NOW + 300_000);
   const requested = host.requests.length;
-  expect(await failure(open("github", { allowed: [] }).pulls.find("fix"))).toMatchObject({
+  expect(await getFailure(open("github", { allowed: [] }).pulls.find("fix"))).toMatchObject({
     kind: "failed",
     message: expect.stringContaining("not a public address"),
   });

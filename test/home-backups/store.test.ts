@@ -1,4 +1,4 @@
-// The store of home backups alone: genuine restic, a genuine S3 server, real files.
+// The store of home backups without a server: real restic, a real S3 server, real files.
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ const open = (settings: Record<string, string>, recovery_key = KEY): HomeBackupS
   const env = { SLIPWAY_BACKUP_RATE_MB: "0", ...settings };
   const { config } = loadConfig({ argv: [], env, readFile: () => "" });
   const store = HomeBackupStore.open({ config, clock: systemClock, path: Bun.env.PATH, recovery_key });
-  if (!store) throw new Error("no place is set");
+  if (!store) throw new Error("no location is set");
   return store;
 };
 
@@ -32,7 +32,7 @@ async function* pack(folder: string): AsyncGenerator<Uint8Array> {
   yield* child.stdout as AsyncIterable<Uint8Array>;
 }
 
-async function* failing(folder: string): AsyncGenerator<Uint8Array> {
+async function* packAndFail(folder: string): AsyncGenerator<Uint8Array> {
   yield* pack(folder);
   throw new Error("the disk has failed");
 }
@@ -59,13 +59,13 @@ const write = (
     signal,
   );
 
-/** Returns all files below a folder with their content. */
+/** Returns the paths of all files below a folder. */
 const listFiles = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((one) =>
     one.isFile() ? [join(one.parentPath, one.name)] : [],
   );
 
-const drill = async (settings: Record<string, string>, location: string): Promise<void> => {
+const checkRestore = async (settings: Record<string, string>, location: string): Promise<void> => {
   using home = tempDirectory();
   using second = tempDirectory();
   makeOddTree(home.path);
@@ -76,12 +76,12 @@ const drill = async (settings: Record<string, string>, location: string): Promis
   expect(first.bytes).toBeGreaterThan(3_000_000);
   expect(next.added_bytes).toBeLessThan(first.added_bytes + 1_500_000);
 
-  const elsewhere = open(settings);
-  const [newest, older] = await elsewhere.list();
+  const otherMachine = open(settings);
+  const [newest, older] = await otherMachine.list();
   expect([newest?.id, older?.id]).toEqual([next.id, first.id]);
   if (!newest) throw new Error("nothing is listed");
   const to = join(second.path, "restored");
-  await extract(elsewhere.read(newest, signal), to);
+  await extract(otherMachine.read(newest, signal), to);
   expect(describeTree(to)).toEqual(describeTree(home.path));
   expect(statSync(join(to, "sparse")).blocks).toBeLessThan(1_000);
 
@@ -122,31 +122,31 @@ testNeeding(
   },
 );
 
-const WAYS: readonly { readonly engine: string; readonly needed: readonly Need[] }[] = [
+const ENGINES: readonly { readonly engine: string; readonly needed: readonly Need[] }[] = [
   { engine: "restic", needed: [needs.restic] },
   { engine: "archive", needed: [] },
 ];
 
-for (const { engine, needed } of WAYS) {
+for (const { engine, needed } of ENGINES) {
   const settings = { SLIPWAY_HOME_BACKUP_ENGINE: engine };
   testNeeding(
     [...needed, needs.versitygw],
     `[HB-1][HB-2][HB-3][HB-7] a backup made by ${engine} is restored from S3 on a second machine with equal checksums`,
     async () => {
       await using server = await startS3Server();
-      await drill({ ...server.settings, ...settings }, server.folder);
+      await checkRestore({ ...server.settings, ...settings }, server.folder);
     },
   );
 
   testNeeding(
     needed,
-    `[HB-4][HB-5] a backup by ${engine} that ends early does not count; an altered one is detected, and nothing of it is restored`,
+    `[HB-4][HB-5] a backup by ${engine} that ends early does not exist; an altered backup is detected, and none of its files are restored`,
     async () => {
       using temp = tempDirectory();
       using home = tempDirectory();
       makeOddTree(home.path);
       const store = open({ SLIPWAY_HOME_BACKUP_DIR: temp.path, ...settings });
-      await expect(write(store, failing(home.path))).rejects.toThrow("the disk has failed");
+      await expect(write(store, packAndFail(home.path))).rejects.toThrow("the disk has failed");
       expect(await store.list()).toEqual([]);
       const created = await write(store, pack(home.path));
       const largest = listFiles(temp.path).toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? "";
@@ -169,10 +169,10 @@ for (const { engine, needed } of WAYS) {
 
 test("[HB-1][HB-2][HB-3][HB-7] a backup without restic is restored from a folder", async () => {
   using temp = tempDirectory();
-  await drill({ SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" }, temp.path);
+  await checkRestore({ SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" }, temp.path);
 });
 
-test("[HB-2][HB-4] an unchanged home adds almost no data, one inserted byte little, and no backup is based on a damaged one", async () => {
+test("[HB-2][HB-4] an unchanged home adds almost no data, an inserted byte adds little, and no backup is based on a damaged one", async () => {
   using temp = tempDirectory();
   using home = tempDirectory();
   const parts = Array.from({ length: 256 }, () => crypto.getRandomValues(new Uint8Array(65_536)));
@@ -180,16 +180,16 @@ test("[HB-2][HB-4] an unchanged home adds almost no data, one inserted byte litt
   const store = open({ SLIPWAY_HOME_BACKUP_DIR: temp.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
   const first = await write(store, pack(home.path));
   expect(first.bytes).toBeGreaterThan(16_000_000);
-  const same = await write(store, pack(home.path), first.id);
-  expect(same.added_bytes).toBe(0);
+  const unchanged = await write(store, pack(home.path), first.id);
+  expect(unchanged.added_bytes).toBe(0);
   writeFileSync(join(home.path, "data"), Buffer.concat([Buffer.from("x"), ...parts]));
-  const shifted = await write(store, pack(home.path), same.id);
+  const shifted = await write(store, pack(home.path), unchanged.id);
   expect(shifted.added_bytes).toBeLessThan(first.added_bytes / 2);
-  const whole = await write(store, pack(home.path));
-  expect(whole.added_bytes).toBeGreaterThan(first.added_bytes / 2);
+  const withoutBase = await write(store, pack(home.path));
+  expect(withoutBase.added_bytes).toBeGreaterThan(first.added_bytes / 2);
 });
 
-test("[HB-6] a refusing or slow bucket is explained with its settings, and a transient error is retried", async () => {
+test("[HB-6] errors of the bucket are explained with the names of the settings, and a transient error is retried", async () => {
   await using server = startObjectStore();
   using home = tempDirectory();
   makeOddTree(home.path);
@@ -216,7 +216,7 @@ test("[HB-6] a refusing or slow bucket is explained with its settings, and a tra
 
 testNeeding(
   [needs.root],
-  "[HB-5][HB-6] a full folder is explained, and the partial data does not count as a backup",
+  "[HB-5][HB-6] a full folder is explained, and partial data is not listed as a backup",
   async () => {
     using parent = tempDirectory();
     using home = tempDirectory();
@@ -263,26 +263,28 @@ test("[HB-8] contradictory settings, and a program that is not restic, are refus
     "not installed",
   );
   await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/bin/true" }).chooseEngine()).rejects.toThrow(
-    "does not say",
+    "is not restic",
   );
 });
 
 const DAY = 86_400_000;
 
-test("[HB-7] the newest of each configured day and week are kept, and the newest complete one", () => {
+test("[HB-7] the newest of each configured day and week are kept, and the newest undamaged backup", () => {
   const now = Date.UTC(2026, 0, 31, 12);
-  const backups = Array.from({ length: 60 }, (_, at) => ({
-    id: `${at}`,
-    created_at: now - (at * DAY) / 2,
+  const backups = Array.from({ length: 60 }, (_, i) => ({
+    id: `${i}`,
+    created_at: now - (i * DAY) / 2,
     isDamaged: false,
   }));
-  const gone = new Set(chooseOutdated(backups, { daily: 3, weekly: 2 }));
-  // Saturday: noon of three days, and the last one of the Sunday before.
+  const outdated = new Set(chooseOutdated(backups, { daily: 3, weekly: 2 }));
+  // The day is a Saturday. Keeps the noon backups of three days, and the last backup of the Sunday before.
   expect(
-    backups.filter(({ id }) => !gone.has(id)).map(({ created_at }) => new Date(created_at).toISOString().slice(0, 13)),
+    backups
+      .filter(({ id }) => !outdated.has(id))
+      .map(({ created_at }) => new Date(created_at).toISOString().slice(0, 13)),
   ).toEqual(["2026-01-31T12", "2026-01-30T12", "2026-01-29T12", "2026-01-25T12"]);
-  const damaged = backups.map((one, at) => ({ ...one, isDamaged: at < 3 }));
-  const left = damaged.filter(({ id }) => !new Set(chooseOutdated(damaged, { daily: 1, weekly: 0 })).has(id));
-  expect(left.map(({ id }) => id)).toEqual(["0", "1", "2", "3"]);
+  const damaged = backups.map((one, i) => ({ ...one, isDamaged: i < 3 }));
+  const kept = damaged.filter(({ id }) => !new Set(chooseOutdated(damaged, { daily: 1, weekly: 0 })).has(id));
+  expect(kept.map(({ id }) => id)).toEqual(["0", "1", "2", "3"]);
   expect(chooseOutdated([{ id: "only", created_at: 0, isDamaged: true }], { daily: 1, weekly: 0 })).toEqual([]);
 });

@@ -17,7 +17,7 @@ const findFreePort = (): Promise<number> =>
     });
   });
 
-const reference = async (): Promise<string> => {
+const readReference = async (): Promise<string> => {
   const text = await Bun.file(join(import.meta.dir, "../../docs/hooks.md")).text();
   return /```python\n([\s\S]*?)```/.exec(text)?.[1] ?? "";
 };
@@ -29,7 +29,7 @@ testNeeding(
     using directory = tempDirectory();
     const port = await findFreePort();
     const url = `http://127.0.0.1:${port}/hooks`;
-    await Bun.write(join(directory.path, "consumer.py"), await reference());
+    await Bun.write(join(directory.path, "consumer.py"), await readReference());
     const child = Bun.spawn([needs.python3.file, join(directory.path, "consumer.py"), String(port)], {
       env: { HOOK_URL: url, HOOK_SECRETS: SECRET },
       stdout: "ignore",
@@ -52,13 +52,13 @@ testNeeding(
         ...[403, { message: "Do not paste keys into chats.", kind: "hook_denied" }],
       ]);
       expect((await loadHistory(world.owner, chat.id)).join()).not.toContain("sk-0123");
-      const doctor = (secret: string) =>
+      const runDoctor = (secret: string) =>
         runVerb([
           ...["doctor", "--json", "--data-dir", join(directory.path, "none"), "--address", "127.0.0.1:0"],
           ...["--hook-url", url, "--hook-secret", secret],
         ]);
-      expect((await doctor(SECRET)).printed).toContain("the consumer responds");
-      expect((await doctor("another-secret-of-more-than-32-bytes")).printed).toContain(
+      expect((await runDoctor(SECRET)).printed).toContain("the consumer responds");
+      expect((await runDoctor("another-secret-of-more-than-32-bytes")).printed).toContain(
         "http_error: the consumer answered 401",
       );
     } finally {

@@ -13,12 +13,13 @@ const SHORT_CONTEXT = { context_limit: 1_000, compression_threshold: 50 };
 
 type PromptMessage = { role: string; content: unknown; tool_calls?: { function: { arguments: string } }[] };
 const stringifyBody = (call: ModelCall): string => JSON.stringify(call.body);
-const rolesIn = (call: ModelCall): string => (call.body.messages as PromptMessage[]).map(({ role }) => role).join(" ");
+const listRoles = (call: ModelCall): string =>
+  (call.body.messages as PromptMessage[]).map(({ role }) => role).join(" ");
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 
 testNeeding(
   python,
-  "[HK-1] [HK-2] [HK-6] [HK-7] [HK-10] [HK-12] a consumer gets every event of a chat, correctly signed, and controls each",
+  "[HK-1] [HK-2] [HK-6] [HK-7] [HK-10] [HK-12] a consumer gets every event of a chat, correctly signed, and can control each",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openModelWorld({ env: consumer.env({ SLIPWAY_CHAT_DEBUG_LOGGING: "true" }) });
@@ -63,8 +64,8 @@ testNeeding(
       )
       .end();
     const second = await world.upstream.next();
-    // The model does not learn that its call was changed; hook messages between call and result come after the result.
-    expect(rolesIn(second)).toBe("system user assistant tool user");
+    // The model does not see that its call was changed. Hook messages between a call and its result are moved after the result.
+    expect(listRoles(second)).toBe("system user assistant tool user");
     expect(stringifyBody(second)).toMatch(/CTX-PRE[\s\S]*CTX-POST/);
     second.say({ text: "Here they are." }, { finish: "stop", usage: { input: 600, output: 5 } }).end();
     await follower.until(isWaiting);
@@ -76,7 +77,7 @@ testNeeding(
     await sendMessage(world, chat.id, "and now?");
     const summary = await world.upstream.next();
     expect(stringifyBody(summary)).toContain("HEED-THIS");
-    // Summaries are shown to people: they must not contain anything meant only for the model.
+    // Summaries are shown to people, so they must not contain text that is only for the model.
     expect(stringifyBody(summary)).not.toMatch(/CTX-/);
     summary.say({ text: "SUMMARY" }, { finish: "stop", usage: { input: 50, output: 5 } }).end();
     const third = await world.upstream.next();
@@ -120,12 +121,12 @@ testNeeding(
     ]);
     const proposed = shown.flatMap(({ content }) => content).find(({ type }) => type === "tool-call");
     expect(proposed).toMatchObject({ args: { query: "chosen" }, hook_rewritten: true });
-    await cannotProbe(world, chat.id, shown, follower);
+    await checkHidden(world, chat.id, shown, follower);
   },
 );
 
-/** Checks that hook messages meant only for the model appear nowhere else, as if their rows did not exist. */
-const cannotProbe = async (
+/** Checks that hook messages for the model appear nowhere else: requests treat their rows as missing. */
+const checkHidden = async (
   world: Awaited<ReturnType<typeof openModelWorld>>,
   id: string,
   shown: readonly ChatMessage[],

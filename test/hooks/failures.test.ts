@@ -1,4 +1,4 @@
-// Consumers that are unreachable, slow, wrong, or whose responses cannot be trusted: the action in question does not happen.
+// Consumers that are unreachable or slow, or send responses that are invalid or not trusted: the action is not performed.
 import { expect } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -30,7 +30,8 @@ const tryCreate = async (world: ChatWorld, text = "hello"): Promise<Refusal> => 
   return { status: answer.status, body: (await answer.json()) as Refusal["body"] };
 };
 
-const admin = (world: ChatWorld): Promise<Client> => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+const signInAdmin = (world: ChatWorld): Promise<Client> =>
+  new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
 
 const FAILURES: readonly [string, Omit<Rule, "event">][] = [
   ["http_error", { how: "status", status: 500, answer: {} }],
@@ -65,7 +66,7 @@ const FAILURES: readonly [string, Omit<Rule, "event">][] = [
 
 testNeeding(
   python,
-  "[HK-4] [HK-5] [HK-8] [HK-14] every invalid response refuses the prompt with 502, its class and nothing from the consumer",
+  "[HK-4] [HK-5] [HK-8] [HK-14] after an invalid response, the prompt is refused with 502 and the class of the failure, and without any data of the consumer",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env({ SLIPWAY_HOOK_TIMEOUT: "700ms" }) });
@@ -77,11 +78,11 @@ testNeeding(
       expect(body.detail).toMatch(new RegExp(`^user_prompt_submit : ${failure} \\([0-9a-f-]{36}\\)$`));
       expect(JSON.stringify(body)).not.toContain("127.0.0.1");
     }
-    // A response that was valid once is not valid for another request.
+    // A valid response is not accepted for another request.
     await consumer.rule({ event: "user_prompt_submit", how: "replayed", answer: {} });
     expect((await tryCreate(world)).body.detail).toContain("signature_invalid");
     expect(await world.owner.get<Chat[]>("/api/v2/chats")).toEqual(before);
-    const { dispatches } = await (await admin(world)).get<Dispatches>(
+    const { dispatches } = await (await signInAdmin(world)).get<Dispatches>(
       "/api/v2/hooks/dispatches?limit=200&event=user_prompt_submit",
     );
     expect(dispatches.map(({ result }) => result).reverse()).toEqual([
@@ -131,7 +132,7 @@ testNeeding(
     await world.owner.patch(`/api/v2/chats/${chat.id}`, { archived: true });
     expect((await world.owner.fetch("POST", path, { content: toTextContent("x") })).status).toBe(409);
     expect((await consumer.listReceived()).length).toBe(requested);
-    const { audit_logs } = await (await admin(world)).get<{
+    const { audit_logs } = await (await signInAdmin(world)).get<{
       audit_logs: { status_code: number; additional_fields: object }[];
     }>("/api/v2/audit?q=resource_type:chat&limit=200");
     expect(
@@ -146,7 +147,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-9] a turn whose hook fails ends in an error that names event, class and dispatch, and a new message continues",
+  "[HK-9] a turn whose hook fails ends in an error with the event, the class and the dispatch; after a new message, the chat continues",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
@@ -159,12 +160,12 @@ testNeeding(
       const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
       expect(last_error?.kind).toBe("hook_dispatch_failed");
       expect(last_error?.detail).toMatch(new RegExp(`^${event} : signature_invalid \\([0-9a-f-]{36}\\)$`));
-      const history = await loadHistory(world.owner, chat.id);
+      const historyAtError = await loadHistory(world.owner, chat.id);
       await consumer.rule();
       await sendMessage(world, chat.id, "go on");
       (await world.models.next()).say("Back.").finish();
-      await follower.until(({ status, history: now }) => status === "waiting" && now.includes("assistant: Back."));
-      return history;
+      await follower.until(({ status, history }) => status === "waiting" && history.includes("assistant: Back."));
+      return historyAtError;
     };
     expect(await failAtHook("session_start", () => {})).toEqual(["user: hello"]);
     const callTool = (call: Awaited<ReturnType<typeof world.models.next>>) =>
@@ -179,7 +180,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-7] [HK-13] a denied call is answered with the policy's reason, and ambiguous ones are refused before the hook",
+  "[HK-7] [HK-13] a denied call is answered with the policy's reason, and ambiguous calls are refused before the hook is called",
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
@@ -259,21 +260,21 @@ testNeeding(
     expect(await loadHistory(world.owner, chat.id)).toEqual([
       ...["user: hello", "assistant: tool-call", "tool: tool-result", "system: noted"],
     ]);
-    // A hook that has failed is not asked about the remaining results.
+    // After a failure, the hook is not called for the remaining results.
     const ids = Array.from({ length: 20 }, (_, index) => `many-${index}`);
     for (const id of ids) next.callTool(id, "look", {});
     next.finish("tool_calls");
     await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "requires_action");
     const results = ids.map((tool_call_id) => ({ tool_call_id, output: null }));
     const answerAll = () => world.owner.fetch("POST", `/api/v2/chats/${chat.id}/tool-results`, { results });
-    const countAsked = async () => (await consumer.listReceived("post_tool_use")).length;
-    const before = await countAsked();
+    const countHookCalls = async () => (await consumer.listReceived("post_tool_use")).length;
+    const before = await countHookCalls();
     await consumer.rule({ event: "post_tool_use", how: "status", status: 500 });
     expect((await answerAll()).status).toBe(502);
     await consumer.rule({ event: "post_tool_use", answer: {} });
     expect((await answerAll()).status).toBe(204);
     await world.models.next();
-    expect((await countAsked()) - before).toBeLessThanOrEqual(8 + ids.length);
+    expect((await countHookCalls()) - before).toBeLessThanOrEqual(8 + ids.length);
   },
 );
 
@@ -312,7 +313,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-15] observing hooks see everything, delay and change nothing, and their decisions are recorded",
+  "[HK-15] hooks in mode observe receive all events, delay and change nothing, and their decisions are recorded",
   async () => {
     await using consumer = await Consumer.start();
     const env = consumer.env({ SLIPWAY_HOOK_MODE: "observe", SLIPWAY_HOOK_LEDGER_CONTENTS: "true" });
@@ -328,7 +329,7 @@ testNeeding(
     await follower.until(({ status }) => status === "waiting");
     expect(await loadHistory(world.owner, chat.id)).toEqual(["user: hello", "assistant: Hi."]);
     await world.server.context?.hooks.drain();
-    const owner = await admin(world);
+    const owner = await signInAdmin(world);
     const page = (query: string) => owner.get<Dispatches>(`/api/v2/hooks/dispatches?${query}`);
     const { dispatches } = await page(`chat_id=${chat.id}`);
     const results = Object.fromEntries(dispatches.map(({ event, result }) => [event, result]));
@@ -348,7 +349,7 @@ testNeeding(
 
 testNeeding(
   python,
-  "[HK-3] during a secret rotation responses signed with either are valid; with the old one alone they are not",
+  "[HK-3] during a secret rotation, responses signed with either secret are valid; after it, the old secret is not",
   async () => {
     await using consumer = await Consumer.start([OLD_SECRET]);
     const env = { SLIPWAY_HOOK_URL: consumer.url, SLIPWAY_HOOK_SECRET: OLD_SECRET };
@@ -357,7 +358,7 @@ testNeeding(
       expect((await tryCreate(world)).status).toBe(201);
     }
     {
-      // The consumer knows both and responds with the one the request was signed with.
+      // The consumer knows both secrets, and signs responses with the secret that signed the request.
       await using both = await Consumer.start([OLD_SECRET, SECRET]);
       await using world = await openChatWorld({ env: both.env({ SLIPWAY_HOOK_PREVIOUS_SECRET: OLD_SECRET }) });
       expect((await tryCreate(world)).status).toBe(201);
@@ -368,28 +369,24 @@ testNeeding(
   },
 );
 
-testNeeding(
-  python,
-  "[HK-11] the model gets the owner's own prompt as the hook has seen it, and none that it has not seen",
-  async () => {
-    await using consumer = await Consumer.start();
-    await using world = await openChatWorld({ env: consumer.env() });
-    const setPrompt = (custom_prompt: string) =>
-      world.owner.fetch("PUT", "/api/v2/chats/config/user-prompt", { custom_prompt });
-    await setPrompt("SEEN-PROMPT");
-    const chat = await createChat(world, "hello");
-    const first = await world.models.next();
-    await setPrompt("LATER-PROMPT");
-    first.callTool("c1", "list_templates", {}).finish("tool_calls");
-    const second = await world.models.next();
-    const system = JSON.stringify(second.request.messages[0]);
-    expect(system).toContain("SEEN-PROMPT");
-    expect(system).not.toContain("LATER-PROMPT");
-    await sendMessage(world, chat.id, "queued");
-    second.say("Done.").finish();
-    expect(JSON.stringify((await world.models.next()).request.messages[0])).toContain("LATER-PROMPT");
-    expect(
-      (await consumer.listReceived("user_prompt_submit")).map(({ request }) => request.data.custom_prompt),
-    ).toEqual([...["SEEN-PROMPT", "LATER-PROMPT"]]);
-  },
-);
+testNeeding(python, "[HK-11] the model gets only the owner's own prompt that the hook has seen", async () => {
+  await using consumer = await Consumer.start();
+  await using world = await openChatWorld({ env: consumer.env() });
+  const setPrompt = (custom_prompt: string) =>
+    world.owner.fetch("PUT", "/api/v2/chats/config/user-prompt", { custom_prompt });
+  await setPrompt("SEEN-PROMPT");
+  const chat = await createChat(world, "hello");
+  const first = await world.models.next();
+  await setPrompt("LATER-PROMPT");
+  first.callTool("c1", "list_templates", {}).finish("tool_calls");
+  const second = await world.models.next();
+  const system = JSON.stringify(second.request.messages[0]);
+  expect(system).toContain("SEEN-PROMPT");
+  expect(system).not.toContain("LATER-PROMPT");
+  await sendMessage(world, chat.id, "queued");
+  second.say("Done.").finish();
+  expect(JSON.stringify((await world.models.next()).request.messages[0])).toContain("LATER-PROMPT");
+  expect((await consumer.listReceived("user_prompt_submit")).map(({ request }) => request.data.custom_prompt)).toEqual([
+    ...["SEEN-PROMPT", "LATER-PROMPT"],
+  ]);
+});

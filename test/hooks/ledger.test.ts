@@ -1,4 +1,4 @@
-// Expiry in the ledger of lifecycle hooks.
+// How long the ledger of lifecycle hooks keeps dispatches and their contents.
 import { expect } from "bun:test";
 import { HookLedger } from "#actors/hooks/ledger.ts";
 import { Client } from "#src/client.ts";
@@ -24,24 +24,24 @@ testNeeding(
     (await world.models.next()).say("Fine.").finish();
     using follower = await Follower.open(world.owner, chat.id);
     await follower.until(({ status }) => status === "waiting");
-    const page = async () =>
+    const listDispatches = async () =>
       (await owner.get<Dispatches>(`/api/v2/hooks/dispatches?chat_id=${chat.id}`)).dispatches.map(
         ({ event, request }) => [event, request?.includes("something private") ?? false],
       );
-    expect(await page()).toEqual([
+    expect(await listDispatches()).toEqual([
       ["stop", false],
       ["session_start", false],
       ["user_prompt_submit", true],
     ]);
     await world.owner.patch(`/api/v2/chats/${chat.id}`, { archived: true });
     expect((await world.owner.fetch("DELETE", `/api/v2/chats/${chat.id}`)).status).toBe(204);
-    expect((await page()).map(([, isThere]) => isThere)).toEqual([false, false, false]);
+    expect((await listDispatches()).map(([, hasContent]) => hasContent)).toEqual([false, false, false]);
     const { store } = getContext(world.server);
     const clock = new ManualClock(Date.now() + 86_400_000 - 60_000);
     const ledger = new HookLedger({ store, clock, days: 1 });
     clock.advance(600_000);
     ledger.sweep();
     await ledger.whenIdle();
-    expect(await page()).toEqual([]);
+    expect(await listDispatches()).toEqual([]);
   },
 );

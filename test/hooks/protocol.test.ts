@@ -1,4 +1,4 @@
-// The pure parts of lifecycle hooks: strict JSON, positions, and how proposals and rows are processed.
+// The pure parts of lifecycle hooks: strict JSON, positions, and the conversion of proposals and rows.
 import { expect, test } from "bun:test";
 import { moveBehindResults } from "#actors/chat/hooks/effects.ts";
 import { toProposedInput } from "#actors/chat/hooks/proposals.ts";
@@ -8,7 +8,7 @@ import { Slots } from "#src/hooks/dispatch-slots.ts";
 import { findMiscasedKey, findRepeatedKey } from "#src/hooks/strict-json.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-test("[HK-13] a repeated key of an object is found at any depth and in any notation; text that looks like a key is not one", () => {
+test("[HK-13] a repeated key of an object is found at any depth and in any notation; text that looks like a key is ignored", () => {
   expect(findRepeatedKey('{"a":1,"b":{"a":1}}')).toBeUndefined();
   expect(findRepeatedKey('{"a":"\\"a\\":","b":["a","a",{"a":1},{"a":2}]}')).toBeUndefined();
   expect(findRepeatedKey('{"a":1,"a" : 2}')).toBe("a");
@@ -21,7 +21,7 @@ test("[HK-13] a repeated key of an object is found at any depth and in any notat
   expect(findMiscasedKey(schema, { files: [{ name: 1 }, { NAME: 1 }] })).toBe("NAME");
 });
 
-test("[HK-2] the hook gets the model's own bytes if they equal what is run, and the repaired arguments otherwise", () => {
+test("[HK-2] the hook gets the model's own bytes if the arguments were not repaired, and the repaired arguments otherwise", () => {
   const propose = (args: unknown, raw?: string) =>
     toProposedInput("list_templates", { properties: { query: {} } }, { args, raw });
   expect(propose({ query: "a" }, '{ "query":"a" }')).toEqual({ tool_input: '{ "query":"a" }' });
@@ -36,7 +36,7 @@ test("[HK-2] the hook gets the model's own bytes if they equal what is run, and 
   expect(toProposedInput("theirs", {}, { args: { q: 2 }, raw: '{"q":1,"q":2}' })).toEqual({ tool_input: '{"q":2}' });
 });
 
-test("[HK-5] limits are exact, and a permission is accepted only for events that have something to permit", () => {
+test("[HK-5] limits are exact, and a permission is accepted only for events that can be permitted", () => {
   const read = (event: Parameters<typeof parseAnswer>[0], value: unknown) =>
     parseAnswer(event, new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)));
   expect(read("stop", "")).toEqual({});
@@ -53,26 +53,26 @@ test("[HK-5] limits are exact, and a permission is accepted only for events that
   expect(() => read("pre_tool_use", { permission: { decision: "allow", input_override: longer } })).toThrow("too long");
 });
 
-test("[HK-4] 256 dispatches run concurrently, 192 of them for prompts; others wait 250 ms in order, then are refused", async () => {
+test("[HK-4] 256 dispatches run concurrently, 192 of them for prompts; further ones wait in order for up to 250 ms, and are then refused", async () => {
   const clock = new ManualClock();
   const slots = new Slots(clock);
   const acquireSlots = async (count: number, pool: "prompt" | "turn") =>
     Promise.all(Array.from({ length: count }, () => slots.acquire(pool)));
   const prompts = await acquireSlots(192, "prompt");
-  const late = slots.acquire("prompt");
+  const waitingPrompt = slots.acquire("prompt");
   const turns = await acquireSlots(64, "turn");
-  expect([...prompts, ...turns].every((free) => free !== undefined)).toBe(true);
+  expect([...prompts, ...turns].every((release) => release !== undefined)).toBe(true);
   expect(slots.size).toBe(256);
-  const waiting = slots.acquire("turn");
+  const waitingTurn = slots.acquire("turn");
   turns[0]?.();
   turns[0]?.();
-  expect(await waiting).toBeDefined();
+  expect(await waitingTurn).toBeDefined();
   expect(slots.size).toBe(256);
   prompts[0]?.();
-  expect(await late).toBeDefined();
-  const none = slots.acquire("turn");
+  expect(await waitingPrompt).toBeDefined();
+  const timedOut = slots.acquire("turn");
   clock.advance(250);
-  expect(await none).toBeUndefined();
+  expect(await timedOut).toBeUndefined();
 });
 
 test("[HK-6] hook context between calls and results is moved after the results, and keeps its position elsewhere", () => {

@@ -24,14 +24,18 @@ const writeHooks = ({ home }: ToolWorld, text: string): void => {
   writeFileSync(join(home, "hooks.new"), text);
   renameSync(join(home, "hooks.new"), join(home, ".slipway", "hooks.json"));
 };
-const declare = (at: ToolWorld, ...hooks: Entry[]): void => writeHooks(at, JSON.stringify({ version: 1, hooks }));
-/** A command that always returns this answer. */
+const declare = (toolWorld: ToolWorld, ...hooks: Entry[]): void =>
+  writeHooks(toolWorld, JSON.stringify({ version: 1, hooks }));
+/** Returns a command that prints this answer. */
 const makeAnswerCommand = (answer: unknown): string => `cat > /dev/null; printf '%s' '${JSON.stringify(answer)}'`;
-const deny = (reason: string) => makeAnswerCommand({ permission: { decision: "deny", reason } });
-const admin = ({ server }: ToolWorld) => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-const listDispatches = async (at: ToolWorld, chat_id: string): Promise<HookDispatch[]> =>
-  (await (await admin(at)).get<{ dispatches: HookDispatch[] }>(`/api/v2/hooks/dispatches?chat_id=${chat_id}`))
-    .dispatches;
+const makeDenyCommand = (reason: string) => makeAnswerCommand({ permission: { decision: "deny", reason } });
+const signInAdmin = ({ server }: ToolWorld) => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+const listDispatches = async (toolWorld: ToolWorld, chat_id: string): Promise<HookDispatch[]> =>
+  (
+    await (
+      await signInAdmin(toolWorld)
+    ).get<{ dispatches: HookDispatch[] }>(`/api/v2/hooks/dispatches?chat_id=${chat_id}`)
+  ).dispatches;
 const readAt = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
 test("[HK-19] without the administrator's setting no hook of a workspace runs", async () => {
@@ -47,13 +51,13 @@ test("[HK-19] without the administrator's setting no hook of a workspace runs", 
 
 test("[HK-19] [HK-20] [HK-21] each event reaches its declared programs, with the request on standard input, and their answers control the chat", async () => {
   const log = join(world.home, "events");
-  const tell = `cat >> ${log}; echo >> ${log}`;
+  const recordCommand = `cat >> ${log}; echo >> ${log}`;
   const events = ["user_prompt_submit", "session_start", "post_tool_use", "stop", "pre_compact", "post_compact"];
   declare(
     world,
-    ...events.map((event) => ({ name: `tell ${event}`, event, command: tell })),
+    ...events.map((event) => ({ name: `record ${event}`, event, command: recordCommand })),
     { name: "environment", event: "session_start", command: `env > ${join(world.home, "environment")}` },
-    { name: "tell pre", event: "pre_tool_use", command: tell },
+    { name: "record pre", event: "pre_tool_use", command: recordCommand },
     {
       name: "polite",
       event: "user_prompt_submit",
@@ -69,7 +73,7 @@ test("[HK-19] [HK-20] [HK-21] each event reaches its declared programs, with the
       matcher: "execute",
       command: makeAnswerCommand({ permission: { decision: "allow", input_override: { command: "echo chosen" } } }),
     },
-    { name: "no lists", event: "pre_tool_use", matcher: "list_templates", command: deny("Not here.") },
+    { name: "no lists", event: "pre_tool_use", matcher: "list_templates", command: makeDenyCommand("Not here.") },
     { name: "after", event: "post_tool_use", command: makeAnswerCommand({ model_context: "CTX-POST" }) },
   );
   const { id, call } = await openChat(world);
@@ -105,15 +109,15 @@ test("[HK-19] [HK-20] [HK-21] each event reaches its declared programs, with the
   ]);
   expect(seen[0]).toMatchObject({ meta: { chat_id: id, schema_version: 1 }, data: { prompt: "go" } });
   expect(seen[2]?.data).toEqual({ tool_use_id: "call-0", tool_name: "execute", tool_input: { command: "echo asked" } });
-  // Nothing of the daemon's environment is passed on, in particular its token.
+  // The daemon's environment, which contains its token, is not passed on.
   const environment = readAt(join(world.home, "environment"));
   expect(environment).toMatch(/^SLIPWAY_HOOK_NAME=environment$/m);
   expect(environment).not.toMatch(/canary-of-the-daemon|TOKEN/);
 
-  const kept = await listDispatches(world, id);
-  expect(kept.every(({ source, mode }) => source === "workspace" && mode === "enforce")).toBe(true);
+  const dispatches = await listDispatches(world, id);
+  expect(dispatches.every(({ source, mode }) => source === "workspace" && mode === "enforce")).toBe(true);
   expect(
-    kept
+    dispatches
       .filter(({ result }) => result !== "none")
       .map(({ event, result, tool_name }) => [event, result, tool_name])
       .reverse(),
@@ -123,7 +127,7 @@ test("[HK-19] [HK-20] [HK-21] each event reaches its declared programs, with the
     ["pre_tool_use", "deny", "list_templates"],
   ]);
   type Entries = { audit_logs: { status_code: number; additional_fields: Record<string, unknown> }[] };
-  const audit = await (await admin(world)).get<Entries>(`/api/v2/audit?q=resource_id:${id}&limit=50`);
+  const audit = await (await signInAdmin(world)).get<Entries>(`/api/v2/audit?q=resource_id:${id}&limit=50`);
   const entries = audit.audit_logs.flatMap(({ additional_fields: more, status_code }) =>
     more.hook_source === "workspace" ? [[more.hook_event, more.hook_result, status_code]] : [],
   );
@@ -131,11 +135,11 @@ test("[HK-19] [HK-20] [HK-21] each event reaches its declared programs, with the
 });
 
 const FAILING: [string, Omit<Entry, "name" | "event">, string, RegExp][] = [
-  ["ends badly", { command: "exit 3" }, "program_failed", /exited with code 3/],
-  ["is not there", { command: "no-such-program-here" }, "program_failed", /exited with code 127/],
-  ["is late", { command: "echo $$ > ~/late; trap '' TERM; sleep 30", timeout: 0.3 }, "timeout", /in time/],
+  ["fails", { command: "exit 3" }, "program_failed", /exited with code 3/],
+  ["is missing", { command: "no-such-program-here" }, "program_failed", /exited with code 127/],
+  ["is too slow", { command: "echo $$ > ~/late; trap '' TERM; sleep 30", timeout: 0.3 }, "timeout", /in time/],
   ["writes too much", { command: "head -c 70000 /dev/zero; sleep 30" }, "protocol_error", /64 KiB/],
-  ["says no JSON", { command: "echo yes" }, "protocol_error", /not JSON/],
+  ["prints no JSON", { command: "echo yes" }, "protocol_error", /not JSON/],
   ["has an unknown member", { command: makeAnswerCommand({ allowed: true }) }, "protocol_error", /unknown member/],
   [
     "permits without an input",
@@ -144,19 +148,19 @@ const FAILING: [string, Omit<Entry, "name" | "event">, string, RegExp][] = [
     /input_override/,
   ],
 ];
-for (const [what, entry, failure, words] of FAILING) {
-  test(`[HK-20] [HK-21] a hook that ${what} denies the call`, async () => {
+for (const [fault, entry, failure, message] of FAILING) {
+  test(`[HK-20] [HK-21] a hook that ${fault} denies the call`, async () => {
     declare(world, { name: "bad", event: "pre_tool_use", ...entry });
     const mark = join(world.home, "must-not-run");
     const { id, call } = await openChat(world);
     const { results, next } = await callTools(world, call, ["execute", { command: `touch ${mark}` }]);
     expect(results[0]?.error).toMatch(/The hook "bad" of the workspace failed/);
-    expect(results[0]?.error).toMatch(words);
+    expect(results[0]?.error).toMatch(message);
     expect(existsSync(mark)).toBe(false);
     expect(await listDispatches(world, id)).toMatchObject([
       { event: "pre_tool_use", result: failure, tool_name: "execute" },
     ]);
-    // The chat continues: the model may try something else, and people may fix the file.
+    // The chat continues: the model can try something else, and people can fix the file.
     rmSync(join(world.home, ".slipway", "hooks.json"));
     const again = await callTools(world, next, ["execute", { command: "echo repaired" }]);
     expect(again.results).toMatchObject([{ output: "repaired\n" }]);
@@ -164,7 +168,7 @@ for (const [what, entry, failure, words] of FAILING) {
   });
 }
 
-test("[TO-21] secrets are masked in what a hook of the workspace says, and not in the arguments that it sets", async () => {
+test("[TO-21] secrets are masked in the texts of a workspace's hook, and not in the arguments that it sets", async () => {
   const secret = "HookSecret-aaaa1111";
   await world.owner.post("/api/v2/users/me/secrets", { name: "hook", value: `${secret}\nSecondLine-bbbb2222` });
   const input_override = { command: `echo ${secret} | wc -c` };
@@ -181,7 +185,7 @@ test("[TO-21] secrets are masked in what a hook of the workspace says, and not i
       matcher: "execute",
       command: makeAnswerCommand({ permission: { decision: "allow", input_override } }),
     },
-    { name: "no lists", event: "pre_tool_use", matcher: "list_templates", command: deny(`Not ${secret}.`) },
+    { name: "no lists", event: "pre_tool_use", matcher: "list_templates", command: makeDenyCommand(`Not ${secret}.`) },
   );
   const { id, call } = await openChat(world);
   expect(call.prompt).toContain("key [hidden]");
@@ -193,7 +197,7 @@ test("[TO-21] secrets are masked in what a hook of the workspace says, and not i
   expect(JSON.stringify(content)).not.toContain(secret);
 });
 
-test("[HK-20] processes that a hook has started end with it, even if they ignore signals", async () => {
+test("[HK-20] processes that a hook has started end with the hook, even if they ignore signals", async () => {
   const mark = join(world.home, "started");
   const command = `trap '' TERM; (sleep 60 & echo $! > ${mark}.child); echo $$ > ${mark}; sleep 60`;
   declare(world, { name: "stays", event: "pre_tool_use", timeout: 0.3, command });
@@ -202,7 +206,7 @@ test("[HK-20] processes that a hook has started end with it, even if they ignore
   const [parent, child] = [mark, `${mark}.child`].map((path) => Number(readAt(path)));
   expect([Number(parent) > 0, Number(child) > 0]).toEqual([true, true]);
   await until(() => !isAlive(Number(parent)) && !isAlive(Number(child)));
-  // A hook that ends in time also leaves nothing behind.
+  // The processes of a hook that ends in time are ended too.
   declare(world, { name: "forks", event: "pre_tool_use", command: `sleep 60 > /dev/null & echo $! > ${mark}` });
   const after = await callTools(world, next, ["list_templates"]);
   expect(after.results[0]?.error).toBeUndefined();
@@ -235,7 +239,7 @@ test("[HK-21] an unreadable hooks file denies every call and every prompt, with 
   rmSync(join(world.home, ".slipway", "hooks.json"));
 });
 
-test("[HK-21] if there is nothing to deny, people are notified of a failing hook, and the turn continues", async () => {
+test("[HK-21] for events that cannot be denied, people are notified of a failing hook, and the turn continues", async () => {
   declare(world, { name: "odd", event: "session_start", command: "exit 1" });
   const { id, call } = await openChat(world);
   call.finish("stop");
@@ -247,7 +251,7 @@ test("[HK-21] if there is nothing to deny, people are notified of a failing hook
 
 test("[HK-21] while the agent is disconnected, calls that need the workspace are denied, and calls that start it are not", async () => {
   await using alone = await openToolWorld({ env: HOOKS_ALLOWED });
-  declare(alone, { name: "all", event: "pre_tool_use", command: deny("Never.") });
+  declare(alone, { name: "all", event: "pre_tool_use", command: makeDenyCommand("Never.") });
   const { call } = await openChat(alone);
   const denied = await callTools(alone, call, ["list_templates"]);
   expect(denied.results[0]?.error).toContain("Never.");
@@ -262,7 +266,7 @@ test("[HK-21] while the agent is disconnected, calls that need the workspace are
 
 testNeeding(
   [needs.python3],
-  "[HK-22] the deployment's consumer decides last: it gets the input as the workspace's hooks have changed it",
+  "[HK-22] the deployment's consumer decides last: it gets the input with the changes of the workspace's hooks",
   async () => {
     await using consumer = await Consumer.start();
     await using both = await openToolWorld({ env: { ...HOOKS_ALLOWED, ...consumer.env() } });

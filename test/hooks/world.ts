@@ -5,7 +5,7 @@ import { needs } from "#test/support/needs.ts";
 export const SECRET = "the-secret-of-the-hooks-of-32-bytes-or-more";
 export const OLD_SECRET = "the-secret-before-that-of-32-bytes-or-more";
 
-/** How a faulty answer is given: see consumer.py. */
+/** How the consumer answers incorrectly (consumer.py). */
 export type FaultMode =
   | "reset"
   | "slow"
@@ -20,9 +20,9 @@ export type FaultMode =
 
 export type Rule = {
   readonly event: string;
-  /** The tool it applies to; every one if absent. */
+  /** The tool that the rule applies to; all tools if absent. */
   readonly tool?: string;
-  /** How often; always if absent. */
+  /** How often the rule applies; always if absent. */
   readonly times?: number;
   readonly answer?: unknown;
   readonly raw?: string;
@@ -51,7 +51,7 @@ export class Consumer implements AsyncDisposable {
     this.#child = child;
   }
 
-  /** `port` 0 chooses any. */
+  /** Starts a consumer. With port 0, on any free port. */
   static async start(secrets: readonly string[] = [SECRET], port = 0): Promise<Consumer> {
     const child = Bun.spawn([needs.python3.file, join(import.meta.dir, "consumer.py"), String(port)], {
       env: { HOOK_SECRETS: secrets.join(",") },
@@ -64,12 +64,12 @@ export class Consumer implements AsyncDisposable {
     return new Consumer(Number(new TextDecoder().decode(value)), child);
   }
 
-  /** Returns the settings of a server that calls it. */
+  /** Returns the settings of a server that calls this consumer. */
   env(more: Record<string, string> = {}): Record<string, string> {
     return { SLIPWAY_HOOK_URL: this.url, SLIPWAY_HOOK_SECRET: SECRET, ...more };
   }
 
-  /** Sets its rules; anything else gets an empty answer with a valid signature. */
+  /** Sets the rules. Other requests get an empty answer with a valid signature. */
   async rule(...rules: readonly Rule[]): Promise<void> {
     await fetch(new URL("/control", this.url), { method: "POST", body: JSON.stringify(rules) });
   }

@@ -74,7 +74,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
     ["forced__echo", { a: 1 }],
     ["chosen__echo", {}],
   );
-  // Calls of tools that the chat does not have are answered first.
+  // Calls of tools that the chat does not have are answered before all others.
   expect(results).toMatchObject([
     { error: 'There is no tool "chosen__echo".' },
     { output: "3" },
@@ -88,7 +88,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
   const countNaming = (uuid: string) =>
     parts.filter(({ mcp_server_config_id: id }) => Bun.deepEquals(id, { uuid, valid: true })).length;
   expect([countNaming(chosen.id), countNaming(forced.id)]).toEqual([6, 2]);
-  // A client with the upstream names gets the plain ID, also live.
+  // An upstream client gets the plain ID, also in the stream.
   const nextParts = async () =>
     (await live.json<ChatEvent[]>()).flatMap((event) =>
       event.type === "message_part" ? [event.message_part.part] : [],
@@ -98,7 +98,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
     if (named !== undefined) expect(named).toBe(chosen.id);
   }
 
-  // In plan mode, only approved servers are available; by default, a chat starts with the usual ones.
+  // In plan mode, only approved servers are available; by default, a chat starts with the servers that are on by default.
   await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
   const planning = await callTools(world, next, ["read_file", { path: "nothing" }]);
   expect(listToolNames(planning.next, "chosen")).toEqual([]);
@@ -113,7 +113,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
   expect(listToolNames(none.call, "usual")).toEqual([]);
   none.call.finish("stop");
 
-  // Disabled or unknown servers cannot be selected; the chat keeps its current ones.
+  // Disabled or unknown servers cannot be selected; a chat keeps its current servers.
   await admin.patch(`${base}/${chosen.id}`, { enabled: false });
   const input = { content: [{ type: "text", text: "hi" }], mcp_server_ids: [chosen.id] };
   expect(await getRejectionStatus(world.owner.post(`/api/v2/chats/${none.id}/messages`, input))).toBe(400);
@@ -168,7 +168,7 @@ test("[MC-8] secrets are write-only and never sent to another origin; invalid va
   expect(await getRejectionStatus(add("sealed"))).toBe(409);
 });
 
-test("[MC-8] a key that a server repeats in an answer or an error is hidden", async () => {
+test("[MC-8] a key that a server repeats in an answer or an error is masked", async () => {
   const key = "canary-key-778899";
   const keyed = await add("keyed", { auth_type: "api_key", api_key: key, api_key_header: "X-Key" });
   const named = await add("named", {
@@ -195,7 +195,7 @@ test("[MC-8] a key that a server repeats in an answer or an error is hidden", as
   expect(JSON.stringify([answers, (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings])).not.toContain(key);
 });
 
-test("[MC-9] with OAuth, each user has their own token, renewed when it is due; the server is left out until they sign in", async () => {
+test("[MC-9] with OAuth, each user has their own token, refreshed before it expires; the server is left out until they sign in", async () => {
   let issued = 0;
   const requests: string[] = [];
   const authority = Bun.serve({
@@ -219,10 +219,10 @@ test("[MC-9] with OAuth, each user has their own token, renewed when it is due; 
   expect((await world.owner.get<Chat>(`/api/v2/chats/${before.id}`)).warnings[0]).toContain("must sign in to it first");
 
   const { url } = await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {});
-  const sent = new URL(url).searchParams;
-  expect(Object.fromEntries(sent)).toMatchObject({ client_id: "c", scope: "use", code_challenge_method: "S256" });
-  const back = new URL(sent.get("redirect_uri") ?? "");
-  const query = new URLSearchParams({ code: "code-1", state: sent.get("state") ?? "" });
+  const parameters = new URL(url).searchParams;
+  expect(Object.fromEntries(parameters)).toMatchObject({ client_id: "c", scope: "use", code_challenge_method: "S256" });
+  const back = new URL(parameters.get("redirect_uri") ?? "");
+  const query = new URLSearchParams({ code: "code-1", state: parameters.get("state") ?? "" });
   expect((await admin.fetch("GET", `${back.pathname}?${query}`)).status).toBe(400);
   const done = await world.owner.fetch("GET", `${back.pathname}?${query}`);
   expect([done.status, await done.text()]).toEqual([200, expect.stringContaining("You are signed in at signed.")]);
@@ -232,7 +232,7 @@ test("[MC-9] with OAuth, each user has their own token, renewed when it is due; 
   const after = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
   expect(listToolNames(after.call, "signed")).toContain("signed__add");
   after.call.finish("stop");
-  // It expires within a minute, so it was renewed immediately.
+  // The token expires within a minute, so it was refreshed immediately.
   expect(host.seen.at(-1)?.get("authorization")).toMatch(/^Bearer token-[2-9]/);
   expect(requests.some((text) => text.includes("refresh_token=again-1"))).toBe(true);
   await world.owner.delete(`${path}/oauth2`);
@@ -240,7 +240,7 @@ test("[MC-9] with OAuth, each user has their own token, renewed when it is due; 
 
   const again = new URL((await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {})).url).searchParams;
   const calls = requests.length;
-  // The second is another tenant's of the same origin.
+  // The second change is to another tenant of the same origin.
   for (const change of [
     { token_url: `http://localhost:${authority.port}/token` },
     { token_url: `${at}/other/token` },
@@ -273,7 +273,7 @@ test("[MC-8] a call that started before a server moved does not use tokens for i
   expect(await links.live(user_id, after)).toMatchObject({ access_token: "a" });
   expect(await links.renew(user_id, before, "refused")).toBeUndefined();
   expect(await links.live(user_id, before)).toBeUndefined();
-  // An expired token is not refreshed there either.
+  // An expired token is not refreshed at the old URL either.
   await links.put(user_id, after, { ...tokens, expires_in: 1 });
   expect(await links.live(user_id, before)).toBeUndefined();
 });
@@ -306,7 +306,7 @@ test("[MC-9] a token that the server refuses early is refreshed once, and the ca
   const { call } = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
   expect(listToolNames(call, "early")).toContain("early__add");
   expect(requests.at(-1)).toContain("refresh_token=next-1");
-  // And in the middle of a chat.
+  // The same happens in the middle of a chat.
   refused = "Bearer early-2";
   const { results, next } = await callTools(world, call, ["early__add", { a: 1, b: 2 }]);
   expect(results).toMatchObject([{ output: "3" }]);
@@ -314,7 +314,7 @@ test("[MC-9] a token that the server refuses early is refreshed once, and the ca
   next.finish("stop");
 });
 
-test("[MC-6] servers declared by a workspace run there, are reported with their tools, and called; their processes end with them", async () => {
+test("[MC-6] servers declared by a workspace run there, are reported with their tools, and can be called; their processes end when they are no longer declared", async () => {
   const program = { command: process.execPath, args: [join(import.meta.dir, "support.ts")] };
   const writeMcpConfig = (mcpServers: object): void => {
     const path = join(world.home, ".mcp.json");
@@ -375,9 +375,9 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
   ]);
   expect(servers[2]?.tools?.[0]).toEqual({ name: "add", description: "The tool add." });
 
-  // It dies and is restarted for the next call; once it is no longer declared, it ends.
+  // A server that was killed is restarted for the next call. It ends once it is no longer declared.
   process.kill(pid, "SIGKILL");
-  // A call in progress when it dies fails; the next one finds it restarted.
+  // A call that was in progress fails; the next call restarts the server.
   let again = await callTools(world, next, ["local__pid", {}]);
   if (again.results[0]?.error !== undefined) again = await callTools(world, again.next, ["local__pid", {}]);
   const second = Number(String(again.results[0]?.output).split(" ")[0]);

@@ -18,10 +18,10 @@ const makeFetch = (allowed: string[]): Fetch => {
   const outbound = new Outbound({ clock: systemClock, allowed, max_bytes: 1_000_000 });
   return (url, init) => outbound.open(new URL(url), init);
 };
-const door = makeFetch(["127.0.0.0/8"]);
+const localFetch = makeFetch(["127.0.0.0/8"]);
 const LIMITS = { silence_ms: 60_000, total_ms: 600_000 };
 const neverAborted = new AbortController().signal;
-const failure = (work: Promise<unknown>): Promise<string> =>
+const getFailure = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "",
     (error: Error) => error.message,
@@ -32,9 +32,9 @@ test("[MC-8] a server's repeated secrets are redacted, in answers, lists and err
   const key = "MCPCANARY-778899";
   const headers = { authorization: `Bearer ${key}`, "x-other": `Basic ${btoa("me:horse-battery")}` };
   const target = { key: "one", url: new URL("/mcp", host.url), kind: "http", headers } as const;
-  const pool = new McpPool({ clock: systemClock, fetch: door });
-  const call = (to: McpTarget, args: object) =>
-    pool.call(async () => to, "echo", { ...args }, { signal: neverAborted, limits: LIMITS });
+  const pool = new McpPool({ clock: systemClock, fetch: localFetch });
+  const call = (server: McpTarget, args: object) =>
+    pool.call(async () => server, "echo", { ...args }, { signal: neverAborted, limits: LIMITS });
   const echoed = await call(target, { a: `${key}, ${btoa(key)} and horse-battery`, [key]: 1 });
   expect(JSON.stringify(echoed)).not.toMatch(new RegExp(`${key}|${btoa(key)}|battery`));
   expect(JSON.stringify(echoed)).toContain("[hidden]");
@@ -42,18 +42,18 @@ test("[MC-8] a server's repeated secrets are redacted, in answers, lists and err
   const cut = `${"x".repeat(478)} ${key}`;
   const refuseFetch: Fetch = async () => Response.json({ error: { message: cut } }, { status: 403 });
   const refusing = new McpPool({ clock: systemClock, fetch: refuseFetch });
-  expect(await failure(refusing.connect(target))).toEndWith("x [hid");
+  expect(await getFailure(refusing.connect(target))).toEndWith("x [hid");
   await refusing.stop();
 });
 
-test("[MC-3] both HTTP transports list and call tools; non-text results are named, and a tool's failure is reported as one", async () => {
+test("[MC-3] both HTTP transports list and call tools; results other than text are described, and a tool's failure is reported as an error", async () => {
   await using host = startMcpHost();
   for (const [kind, path] of [
     ["http", "/mcp"],
     ["sse", "/sse"],
   ] as const) {
     const headers = { "x-key": "secret" };
-    const connection = await openHttp(systemClock, { url: new URL(path, host.url), kind, headers, fetch: door });
+    const connection = await openHttp(systemClock, { url: new URL(path, host.url), kind, headers, fetch: localFetch });
     expect(connection.tools.map(({ name }) => name)).toContain("add");
     expect(await connection.call("add", { a: 1, b: 2 }, neverAborted, LIMITS)).toEqual({
       result: { output: "3" },
@@ -91,22 +91,22 @@ test("[MC-3] both HTTP transports list and call tools; non-text results are name
   });
 });
 
-test("[MC-7] an address that is not public is refused unless its network is allowed, and a redirect to elsewhere is not followed", async () => {
+test("[MC-7] an address that is not public is refused unless its network is allowed, and a redirect to another origin is not followed", async () => {
   await using host = startMcpHost();
   await using other = startMcpHost();
   const open = (fetch: Fetch) =>
     openHttp(systemClock, { url: new URL("/mcp", host.url), kind: "http", headers: { authorization: "k" }, fetch });
-  expect(await failure(open(makeFetch([])))).toContain("not a public address");
+  expect(await getFailure(open(makeFetch([])))).toContain("not a public address");
   expect(host.seen).toEqual([]);
   host.refuse = () => Response.redirect(`${other.url}/mcp`, 307);
-  expect(await failure(open(door))).not.toBe("");
+  expect(await getFailure(open(localFetch))).not.toBe("");
   expect(other.seen).toEqual([]);
 });
 
-test("[MC-4] connections are shared; a failed server is not retried for 30 s, and a silent one is given up after 30 s", async () => {
+test("[MC-4] connections are shared; a failed server is not retried for 30 s, and connecting to a silent server fails after 30 s", async () => {
   await using host = startMcpHost();
   const clock = new ManualClock();
-  const pool = new McpPool({ clock, fetch: door });
+  const pool = new McpPool({ clock, fetch: localFetch });
   const target = { key: "a", url: new URL("/mcp", host.url), kind: "http" as const, headers: {} };
   const first = await pool.connect(target);
   expect(await pool.connect(target)).toBe(first);
@@ -118,23 +118,23 @@ test("[MC-4] connections are shared; a failed server is not retried for 30 s, an
   expect(await pool.connect(target)).not.toBe(second);
   host.refuse = () => new Response("no", { status: 500 });
   const broken = { ...target, key: "b" };
-  expect(await failure(pool.connect(broken))).not.toBe("");
+  expect(await getFailure(pool.connect(broken))).not.toBe("");
   const requested = host.seen.length;
-  expect(await failure(pool.connect(broken))).not.toBe("");
+  expect(await getFailure(pool.connect(broken))).not.toBe("");
   expect(host.seen.length).toBe(requested);
   host.refuse = undefined;
   clock.advance(30_001);
   expect((await pool.connect(broken)).isOpen).toBe(true);
   const silent = Promise.withResolvers<Response>();
-  const dumb = new McpPool({ clock, fetch: () => silent.promise });
-  const given = failure(dumb.connect(target));
+  const silentPool = new McpPool({ clock, fetch: () => silent.promise });
+  const given = getFailure(silentPool.connect(target));
   clock.advance(CONNECT_MS + 1);
   expect(await given).toBe("did not answer within 30 s");
   await pool.stop();
-  expect(await failure(pool.connect({ ...target, key: "c" }))).toBe("The server stops.");
+  expect(await getFailure(pool.connect({ ...target, key: "c" }))).toBe("The server stops.");
 });
 
-test("[MC-16] an answer with too many values is rejected, in an event stream per event", async () => {
+test("[MC-16] an answer, or an event of a stream, with too many values is rejected", async () => {
   const readAnswer = (type: string, ...pieces: string[]): Promise<string> => {
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -147,7 +147,7 @@ test("[MC-16] an answer with too many values is rejected, in an event stream per
   };
   const makeList = (count: number): string => `[${"{},".repeat(count)}0]`;
   expect(await readAnswer("application/json", makeList(50_000))).toHaveLength(150_003);
-  expect(await failure(readAnswer("application/json", makeList(60_000), makeList(60_000)))).toContain(
+  expect(await getFailure(readAnswer("application/json", makeList(60_000), makeList(60_000)))).toContain(
     "more than 100000 values",
   );
   const events = `id: 1\r\ndata: {}\r\n\r\n: ping\n\ndata: [1,\ndata: 2]\n\ndata: last`;
@@ -160,7 +160,7 @@ test("[MC-16] an answer with too many values is rejected, in an event stream per
   );
   for (const end of ["\n", "\r\n"]) {
     const long = [`data: ${makeList(60_000)}`, end, `data: ${makeList(60_000)}`, end, end];
-    expect(await failure(readAnswer("text/event-stream", ...long))).toContain("more than 100000 values");
+    expect(await getFailure(readAnswer("text/event-stream", ...long))).toContain("more than 100000 values");
   }
 });
 
@@ -183,7 +183,7 @@ test("[MC-16] events that take long to parse are followed by a pause, so that an
   expect(pauses).toEqual([20]);
 });
 
-test("[MC-2] tool names start with the server's and are valid for every provider; allow and deny lists select tools", () => {
+test("[MC-2] tool names start with the server's name and are valid for every provider; allow and deny lists select tools", () => {
   expect(toOfferedName("git", "list issues")).toBe("git__list_issues");
   const long = toOfferedName("server", "x".repeat(100));
   expect(long).toHaveLength(64);
@@ -193,7 +193,7 @@ test("[MC-2] tool names start with the server's and are valid for every provider
   expect(isAllowed("a", ["a"], ["a"])).toBe(false);
 });
 
-test("[MC-17] a server whose response is full of pings is disconnected, before each has been answered", async () => {
+test("[MC-17] a server whose response is full of pings is disconnected before all of them are answered", async () => {
   await using host = startMcpHost();
   const ping = `data: ${JSON.stringify({ jsonrpc: "2.0", id: "p", method: "ping" })}\n\n`;
   let answers = 0;
@@ -203,12 +203,12 @@ test("[MC-17] a server whose response is full of pings is disconnected, before e
       answers += 1;
       return new Promise(() => {});
     }
-    if (!body.includes("tools/call")) return door(url, init);
+    if (!body.includes("tools/call")) return localFetch(url, init);
     return Promise.resolve(new Response(ping.repeat(5_000), { headers: { "content-type": "text/event-stream" } }));
   };
   const target = { url: new URL("/mcp", host.url), kind: "http", headers: {}, fetch } as const;
   const connection = await openHttp(systemClock, target);
-  expect(await failure(connection.call("echo", {}, neverAborted, LIMITS))).toBe(
+  expect(await getFailure(connection.call("echo", {}, neverAborted, LIMITS))).toBe(
     "it sent more than 64 requests at a time",
   );
   expect([answers, connection.isOpen]).toEqual([64, false]);

@@ -18,11 +18,12 @@ import { callTools, openChat, openToolWorld } from "../tools/world.ts";
 
 const PATH = process.env.PATH ?? "";
 const neverAborted = new AbortController().signal;
-const program = (name: string): string => join(needs.mcpServers.file, name);
+const getProgramPath = (name: string): string => join(needs.mcpServers.file, name);
 const [NPM, PYPI] = ["node_modules/.bin", "python/bin"];
 
 /**
- * Servers that a workspace declares, by name. Each writes its process ID to `NAME.pid` in the folder and waits for the file `gate` there.
+ * Opens the servers that a workspace declares, by name. Each writes its process ID to `NAME.pid` in the folder, and then waits for the file
+ * `gate` in the folder.
  */
 const openServers = (folder: string, commands: Record<string, readonly string[]>) => {
   const script = 'echo $$ > "$0"; while [ ! -e gate ]; do sleep 0.05; done; exec "$@"';
@@ -37,11 +38,11 @@ const openServers = (folder: string, commands: Record<string, readonly string[]>
   mcp.use([{ folder, text: JSON.stringify({ mcpServers }) }]);
   const find = (name: string) => mcp.resources.find(({ source }) => source === name);
   return {
-    /** Resolves when each of them has this status. */
-    all: (status: string) =>
+    /** Resolves when each server has this status. */
+    waitForAll: (status: string) =>
       until(() => Object.keys(commands).every((name) => find(name)?.status === status), { patience: 90_000 }),
-    errorOf: (name: string) => find(name)?.error,
-    toolsOf: (name: string) => (find(name)?.tools ?? []).map((tool) => tool.name),
+    getError: (name: string) => find(name)?.error,
+    listTools: (name: string) => (find(name)?.tools ?? []).map((tool) => tool.name),
     call: (name: string, tool: string, args: object, silence_ms = 60_000) =>
       mcp.call(name, tool, { ...args }, neverAborted, { silence_ms, total_ms: 600_000 }),
     kill: (name: string) => process.kill(Number(readFileSync(join(folder, `${name}.pid`), "utf8")), "SIGKILL"),
@@ -50,7 +51,7 @@ const openServers = (folder: string, commands: Record<string, readonly string[]>
   };
 };
 
-/** A page that responds when the gate is open. */
+/** Serves a page. Its path /slow responds when the gate resolves. */
 const startPage = (gate: Promise<void>) =>
   Bun.serve({
     port: 0,
@@ -75,20 +76,20 @@ testNeeding(
     const page = startPage(gate.promise);
     await using _ = { [Symbol.asyncDispose]: () => page.stop(true) };
     using servers = openServers(folder, {
-      everything: [program(`${NPM}/mcp-server-everything`)],
-      files: [program(`${NPM}/mcp-server-filesystem`), repository],
-      memory: ["env", `MEMORY_FILE_PATH=${folder}/memory.jsonl`, program(`${NPM}/mcp-server-memory`)],
-      git: [program(`${PYPI}/mcp-server-git`), "--repository", repository],
-      fetch: [program(`${PYPI}/mcp-server-fetch`), "--ignore-robots-txt", "--allow-private-ips"],
+      everything: [getProgramPath(`${NPM}/mcp-server-everything`)],
+      files: [getProgramPath(`${NPM}/mcp-server-filesystem`), repository],
+      memory: ["env", `MEMORY_FILE_PATH=${folder}/memory.jsonl`, getProgramPath(`${NPM}/mcp-server-memory`)],
+      git: [getProgramPath(`${PYPI}/mcp-server-git`), "--repository", repository],
+      fetch: [getProgramPath(`${PYPI}/mcp-server-fetch`), "--ignore-robots-txt", "--allow-private-ips"],
     });
-    await until(() => servers.errorOf("git") === "it is starting" && servers.errorOf("memory") === "it is starting");
+    await until(() => servers.getError("git") === "it is starting" && servers.getError("memory") === "it is starting");
     servers.open();
-    await servers.all("ok");
+    await servers.waitForAll("ok");
 
     const url = `http://127.0.0.1:${page.port}`;
     const entity = { name: "Ada", entityType: "person", observations: ["likes engines"] };
     await servers.call("memory", "create_entities", { entities: [entity] });
-    const calls: readonly (readonly [server: string, tool: string, args: object, words: string])[] = [
+    const calls: readonly (readonly [server: string, tool: string, args: object, expected: string])[] = [
       ["everything", "get-sum", { a: 2, b: 3 }, "5"],
       ["files", "read_text_file", { path: join(repository, "notes.txt") }, "some notes"],
       ["memory", "read_graph", {}, "likes engines"],
@@ -99,21 +100,22 @@ testNeeding(
       const answers = await Promise.all(
         calls.map(([server, tool, args]) =>
           servers.call(server, tool, args).catch((error: Error) => {
-            // The call reached the program in its last moment.
+            // The call reached the program just before it was killed.
             expect(error.message).toContain("ended with code 137");
             return servers.call(server, tool, args);
           }),
         ),
       );
-      for (const [at, [server, tool, , words]] of calls.entries()) {
-        expect(servers.toolsOf(server)).toContain(`${server}__${tool}`);
-        expect([round, server, answers[at]?.is_error]).toEqual([round, server, false]);
-        expect(JSON.stringify(answers[at]?.result)).toContain(words);
+      for (const [i, [server, tool, , expected]] of calls.entries()) {
+        expect(servers.listTools(server)).toContain(`${server}__${tool}`);
+        expect([round, server, answers[i]?.is_error]).toEqual([round, server, false]);
+        expect(JSON.stringify(answers[i]?.result)).toContain(expected);
       }
       if (round === "first") for (const [server] of calls) servers.kill(server);
     }
 
-    // Steps of half a second keep a call of three alive; one that is silent for longer is ended, and so is a page that does not load.
+    // Progress every half second keeps a call of three seconds alive. A call without progress, and one for a page that does not load, are
+    // ended.
     const callLongOperation = (duration: number, steps: number) =>
       servers.call("everything", "trigger-long-running-operation", { duration, steps }, 2_000);
     const silent = callLongOperation(60, 1).catch((error: Error) => error.message);
@@ -129,7 +131,7 @@ testNeeding(
   },
 );
 
-/** Accepts connections immediately, and responds once the given file exists. */
+/** A server that accepts connections immediately, and responds once the given file exists. */
 const FASTMCP = `
 import asyncio, os, socket, sys, time, uvicorn
 from fastmcp import Context, FastMCP
@@ -149,7 +151,7 @@ while not os.path.exists(sys.argv[2]):
 uvicorn.Server(uvicorn.Config(server.http_app())).run(sockets=[listening])
 `;
 
-/** A server on its own port that can be killed and restarted there. */
+/** A server that can be killed, and restarted on the same port. */
 const makeHost = (command: (port: number) => readonly string[]) => {
   const port = findFreePort();
   let child: Bun.Subprocess | undefined;
@@ -185,11 +187,11 @@ testNeeding(
     using temp = tempDirectory();
     const gate = join(temp.path, "gate");
     await using world = await openToolWorld({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } });
-    const everything = program(`${NPM}/mcp-server-everything`);
+    const everything = getProgramPath(`${NPM}/mcp-server-everything`);
     await using http = makeHost(() => [everything, "streamableHttp"]);
     await using old = makeHost(() => [everything, "sse"]);
-    await using fast = makeHost((port) => [program(`${PYPI}/python`), "-c", FASTMCP, String(port), gate]);
-    const hosts = [http, old, fast];
+    await using late = makeHost((port) => [getProgramPath(`${PYPI}/python`), "-c", FASTMCP, String(port), gate]);
+    const hosts = [http, old, late];
     await Promise.all(hosts.map((host) => host.start()));
 
     const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
@@ -198,7 +200,7 @@ testNeeding(
       admin.post<McpServerConfig>(base, { slug, url, transport, availability: "force_on" });
     await add("everything", `http://127.0.0.1:${http.port}/mcp`);
     await add("old", `http://127.0.0.1:${old.port}/sse`, "sse");
-    await add("fast", `http://127.0.0.1:${fast.port}/mcp`);
+    await add("fast", `http://127.0.0.1:${late.port}/mcp`);
 
     const { id, call } = await openChat(world);
     const listServers = ({ request }: typeof call) => new Set(request.tools.map(({ name }) => name.split("__")[0]));

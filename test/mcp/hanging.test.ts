@@ -1,4 +1,4 @@
-// Unresponsive MCP servers in an organization's chats, and addresses that may not be called.
+// Unresponsive MCP servers in an organization's chats, and addresses that are not allowed.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
@@ -10,7 +10,7 @@ import { startMcpHost } from "./support.ts";
 type World = Awaited<ReturnType<typeof openChatWorld>>;
 
 const signInAdmin = (world: World) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
-const serversPath = (world: World) => `/api/v2/organizations/${world.organization_id}/mcp-servers`;
+const getServersPath = (world: World) => `/api/v2/organizations/${world.organization_id}/mcp-servers`;
 const findWarnings = ({ events }: Follower): string[] | undefined =>
   events
     .flatMap((event) => (event.type === "status" && event.status.warnings ? [[...event.status.warnings]] : []))
@@ -21,7 +21,7 @@ const startHanging = () => {
   const host = startMcpHost();
   let isHanging = true;
   const inner = host.url;
-  let requested = 0;
+  let requestCount = 0;
   const waiting: { readonly count: number; readonly arrived: () => void }[] = [];
   const held = Promise.withResolvers<void>();
   const front = Bun.serve({
@@ -29,8 +29,8 @@ const startHanging = () => {
     hostname: "127.0.0.1",
     idleTimeout: 0,
     async fetch(request) {
-      requested += 1;
-      for (const { count, arrived } of waiting) if (requested >= count) arrived();
+      requestCount += 1;
+      for (const { count, arrived } of waiting) if (requestCount >= count) arrived();
       if (isHanging) await held.promise;
       const { method, headers } = request;
       const body = method === "POST" ? await request.text() : undefined;
@@ -40,19 +40,20 @@ const startHanging = () => {
   return {
     url: `http://127.0.0.1:${front.port}/mcp`,
     get requestCount() {
-      return requested;
+      return requestCount;
     },
     /** Resolves when this many requests have arrived. */
     waitForRequests: (count: number): Promise<void> =>
       new Promise((resolve) => {
-        if (requested >= count) resolve();
+        if (requestCount >= count) resolve();
         else waiting.push({ count, arrived: resolve });
       }),
+    /** Answers new requests. */
     answer: () => {
       isHanging = false;
     },
-    /** Also answers the held requests. */
-    letGo: () => {
+    /** Answers new requests, and those that wait. */
+    release: () => {
       isHanging = false;
       held.resolve();
     },
@@ -63,16 +64,16 @@ const startHanging = () => {
   };
 };
 
-test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried with growing delays, and the stream reports it", async () => {
+test("[MC-4] [MC-5] a hanging server delays only one turn, is retried with growing delays, and is reported in the stream", async () => {
   const clock = new ManualClock();
   await using world = await openChatWorld({ clock });
   await using hanging = startHanging();
   await using quick = startMcpHost();
   const admin = await signInAdmin(world);
-  await admin.post(serversPath(world), { slug: "quick", url: `${quick.url}/mcp`, availability: "force_on" });
+  await admin.post(getServersPath(world), { slug: "quick", url: `${quick.url}/mcp`, availability: "force_on" });
   await createChat(world, "connects to the quick one");
   (await world.models.next()).finish("stop");
-  await admin.post(serversPath(world), { slug: "slow", url: hanging.url, availability: "force_on" });
+  await admin.post(getServersPath(world), { slug: "slow", url: hanging.url, availability: "force_on" });
   const chat = await createChat(world, "one");
   using follower = await Follower.open(world.owner, chat.id);
   const nextToolServers = async () => {
@@ -98,7 +99,7 @@ test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried wi
   await late.until((one) => findWarnings(one) !== undefined);
   expect(findWarnings(late)).toEqual(leftOut);
 
-  // A connection is still being made: the next turn does not wait at all, nor does one directly after that has failed.
+  // The next turn does not wait while the connection is still being opened, or directly after it has failed.
   await sendAndAwaitTurn("two");
   expect(await nextToolServers()).toEqual(["quick"]);
   clock.advance(27_001);
@@ -110,7 +111,7 @@ test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried wi
   expect(await nextToolServers()).toEqual(["quick"]);
   expect(hanging.requestCount).toBe(requested);
 
-  // Retried after half a minute, it is waited for two seconds; then the pause is a minute.
+  // After half a minute, the server is retried, and the turn waits for two seconds. The next retry is a minute later.
   clock.advance(2_000);
   await sendAndAwaitTurn("five");
   await clock.timerIn(2_000);
@@ -137,10 +138,10 @@ test("[MC-4] a server that is late for a turn's first step is available for its 
   await using hanging = startHanging();
   await using other = startHanging();
   const admin = await signInAdmin(world);
-  await admin.post(serversPath(world), { slug: "slow", url: hanging.url, availability: "force_on" });
-  await admin.post(serversPath(world), { slug: "never", url: other.url, availability: "force_on" });
+  await admin.post(getServersPath(world), { slug: "slow", url: hanging.url, availability: "force_on" });
+  await admin.post(getServersPath(world), { slug: "never", url: other.url, availability: "force_on" });
   await createChat(world, "one");
-  // Both are waited for in parallel.
+  // The turn waits for both servers at the same time.
   await clock.timerIn(3_000);
   await Promise.all([hanging.waitForRequests(1), other.waitForRequests(1)]);
   clock.advance(3_000);
@@ -148,7 +149,7 @@ test("[MC-4] a server that is late for a turn's first step is available for its 
   const listSlowTools = ({ request }: typeof first) =>
     request.tools.map(({ name }) => name).filter((name) => /^(slow|never)__/.test(name));
   expect(listSlowTools(first)).toEqual([]);
-  hanging.letGo();
+  hanging.release();
   let step = first;
   for (let number = 1; listSlowTools(step).length === 0; number += 1) {
     step.callTool(`call-${number}`, "list_templates").finish("tool_calls");
@@ -163,14 +164,14 @@ test("[MC-7] while only this machine uses the server, its MCP servers may be on 
   await using world = await openChatWorld();
   await using host = startMcpHost();
   const admin = await signInAdmin(world);
-  await admin.post(serversPath(world), { slug: "near", url: `${host.url}/mcp`, availability: "force_on" });
+  await admin.post(getServersPath(world), { slug: "near", url: `${host.url}/mcp`, availability: "force_on" });
   await createChat(world, "hello");
   const call = await world.models.next();
   expect(call.request.tools.map(({ name }) => name)).toContain("near__add");
   call.finish("stop");
 });
 
-const PRIVATE = [
+const PRIVATE_URLS = [
   ...["http://10.1.2.3/", "http://172.16.0.1/", "http://172.31.9.9/mcp", "http://192.168.1.1/", "http://100.64.0.1/"],
   ...["http://[fd00::1]/", "http://[::ffff:10.1.2.3]/", "http://0x0a010203/"],
 ];
@@ -179,12 +180,12 @@ test("[MC-7] [MC-10] on servers that others use, a private address is refused wh
   await using world = await openChatWorld({ env: { SLIPWAY_ACCESS_URL: "https://slipway.example" } });
   await using alone = await openChatWorld();
   const admin = await signInAdmin(world);
-  const path = serversPath(world);
-  const add = async (client: Client, at: string, slug: string, url: string, more: object = {}) => {
-    const response = await client.fetch("POST", at, { slug, url, ...more });
+  const path = getServersPath(world);
+  const add = async (client: Client, path: string, slug: string, url: string, more: object = {}) => {
+    const response = await client.fetch("POST", path, { slug, url, ...more });
     return [response.status, (await response.text()).match(/"field":"([^"]*)"/)?.[1]];
   };
-  for (const url of ["http://127.0.0.1:9/mcp", "http://localhost:9/mcp", "http://[::1]/", ...PRIVATE]) {
+  for (const url of ["http://127.0.0.1:9/mcp", "http://localhost:9/mcp", "http://[::1]/", ...PRIVATE_URLS]) {
     expect([url, ...(await add(admin, path, "near", url))]).toEqual([url, 400, "url"]);
   }
   const oauth2 = {
@@ -196,7 +197,7 @@ test("[MC-7] [MC-10] on servers that others use, a private address is refused wh
   const signed = { auth_type: "oauth2", oauth2 };
   expect(await add(admin, path, "signed", "https://mcp.invalid/", signed)).toEqual([400, "oauth2.token_url"]);
   const metadata = "http://169.254.169.254/latest";
-  expect(await add(await signInAdmin(alone), serversPath(alone), "metadata", metadata)).toEqual([400, "url"]);
+  expect(await add(await signInAdmin(alone), getServersPath(alone), "metadata", metadata)).toEqual([400, "url"]);
 
   const { id } = await admin.post<{ id: string }>(path, { slug: "far", url: "https://mcp.invalid/mcp" });
   const moved = await admin.fetch("PATCH", `${path}/${id}`, { url: "http://127.0.0.1:9/mcp" });

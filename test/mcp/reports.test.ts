@@ -1,4 +1,4 @@
-// Situations with MCP servers reported publicly by people who host coding agents. Each names its report.
+// Problems with MCP servers that people have reported publicly. Each title names its reports.
 import { expect, test } from "bun:test";
 import { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { systemClock } from "#base/clock.ts";
@@ -13,9 +13,9 @@ type OddServer = {
 
 const LIMITS = { silence_ms: 10_000, total_ms: 10_000 };
 const neverAborted = new AbortController().signal;
-const tool = (name: string, more: object = {}): object => ({ name, inputSchema: { type: "object" }, ...more });
+const makeTool = (name: string, more: object = {}): object => ({ name, inputSchema: { type: "object" }, ...more });
 
-/** A server that lists and returns this, and a pool that calls it. */
+/** Starts a server with these pages and this answer, and a pool that calls it. */
 const openOdd = ({ page, answer = { content: [] } }: OddServer) => {
   const requests: (string | undefined)[] = [];
   const makeServer = (): Server => {
@@ -41,7 +41,7 @@ const openOdd = ({ page, answer = { content: [] } }: OddServer) => {
   const target = { key: url.href, url, kind: "http" as const, headers: {} };
   return {
     requests,
-    names: async () => (await pool.connect(target)).tools.map(({ name }) => name),
+    listNames: async () => (await pool.connect(target)).tools.map(({ name }) => name),
     call: () => pool.call(async () => target, "get", {}, { signal: neverAborted, limits: LIMITS }),
     async [Symbol.asyncDispose]() {
       await pool.stop();
@@ -52,43 +52,45 @@ const openOdd = ({ page, answer = { content: [] } }: OddServer) => {
 
 test("[MC-3] vercel/ai#19240, github/copilot-cli#4006: tools beyond the first page are listed", async () => {
   await using odd = openOdd({
-    page: (cursor) => (cursor === undefined ? { tools: [tool("a")], nextCursor: "2" } : { tools: [tool("b")] }),
+    page: (cursor) => (cursor === undefined ? { tools: [makeTool("a")], nextCursor: "2" } : { tools: [makeTool("b")] }),
   });
-  expect(await odd.names()).toEqual(["a", "b"]);
+  expect(await odd.listNames()).toEqual(["a", "b"]);
 });
 
 test("[MC-15] DeusData/codebase-memory-mcp#1247: a cursor that leads back to the same page ends the list, without duplicates", async () => {
-  await using stuck = openOdd({ page: () => ({ tools: [tool("a"), tool("b")], nextCursor: "same" }) });
-  expect(await stuck.names()).toEqual(["a", "b"]);
+  await using stuck = openOdd({ page: () => ({ tools: [makeTool("a"), makeTool("b")], nextCursor: "same" }) });
+  expect(await stuck.listNames()).toEqual(["a", "b"]);
   await using turning = openOdd({
-    page: (cursor) => ({ tools: [tool("a"), tool("b")], nextCursor: cursor === "x" ? "y" : "x" }),
+    page: (cursor) => ({ tools: [makeTool("a"), makeTool("b")], nextCursor: cursor === "x" ? "y" : "x" }),
   });
-  expect(await turning.names()).toEqual(["a", "b"]);
+  expect(await turning.listNames()).toEqual(["a", "b"]);
   expect(turning.requests.length).toBeLessThan(5);
 });
 
-const listed = {
+const toolWithSchema = {
   page: () => ({
-    tools: [tool("get", { outputSchema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] } })],
+    tools: [
+      makeTool("get", { outputSchema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] } }),
+    ],
   }),
 };
 
 test("[MC-3] cyanheads/obsidian-mcp-server#108: structured content that does not match the tool's schema is accepted", async () => {
   const content = [{ type: "text", text: "three" }];
-  await using odd = openOdd({ ...listed, answer: { content, structuredContent: { other: 3 } } });
+  await using odd = openOdd({ ...toolWithSchema, answer: { content, structuredContent: { other: 3 } } });
   const { is_error, result } = await odd.call();
   expect([is_error, result.output]).toEqual([false, "three"]);
 });
 
 test("[MC-3] czlonkowski/n8n-mcp#343: an answer without the structured content that the schema requires is accepted", async () => {
-  await using odd = openOdd({ ...listed, answer: { content: [{ type: "text", text: "three" }] } });
+  await using odd = openOdd({ ...toolWithSchema, answer: { content: [{ type: "text", text: "three" }] } });
   const { is_error, result } = await odd.call();
   expect([is_error, result.output]).toEqual([false, "three"]);
 });
 
 test("[MC-3] cyanheads/git-mcp-server#40, HexSleeves/tailscale-mcp#101: the text of a failure is shown, whatever its structured content is", async () => {
   const content = [{ type: "text", text: "rejected: non-fast-forward" }];
-  await using odd = openOdd({ ...listed, answer: { isError: true, content, structuredContent: { code: 1 } } });
+  await using odd = openOdd({ ...toolWithSchema, answer: { isError: true, content, structuredContent: { code: 1 } } });
   const { is_error, result } = await odd.call();
   expect([is_error, result.error]).toEqual([true, "rejected: non-fast-forward"]);
 });

@@ -1,5 +1,5 @@
-// A real MCP server with sessions, as most are run: it can forget them, be stopped and restarted at its address, and has tools that are
-// slow, change the list of tools, and ask the client. For tests of how calls survive that.
+// A real MCP server with sessions. It can forget its sessions, and be stopped and restarted at its address. Its tools are slow, change the list
+// of tools, or send requests to the client. For tests of calls in these situations.
 import { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 
 const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
@@ -67,15 +67,15 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
 
   const fetch = async (request: Request): Promise<Response> => {
     const id = request.headers.get("mcp-session-id");
-    const known = sessions.get(id ?? "");
-    if (known) return known.transport.handleRequest(request);
+    const session = sessions.get(id ?? "");
+    if (session) return session.transport.handleRequest(request);
     if (id !== null) return toRefusal(refusal);
     const server = makeServer();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
-      onsessioninitialized: (session) => {
+      onsessioninitialized: (sessionId) => {
         started += 1;
-        sessions.set(session, { transport, server });
+        sessions.set(sessionId, { transport, server });
       },
     });
     await server.connect(transport);
@@ -107,10 +107,10 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
 
 type RequestSender = { send(request: { method: string; params: object }): Promise<unknown> };
 
-/** Returns the client's response to requests for features it never offered. */
-const collectAnswers = async (asks: unknown): Promise<string> => {
+/** Returns the client's answers to requests for features that it has not offered. */
+const collectAnswers = async (sender: unknown): Promise<string> => {
   const send = (method: string, params: object): Promise<string> =>
-    (asks as RequestSender).send({ method, params }).then(
+    (sender as RequestSender).send({ method, params }).then(
       (answer) => JSON.stringify(answer),
       (error: Error) => error.message,
     );

@@ -1,4 +1,4 @@
-// Calls of MCP servers that restart, forget sessions, are slow or ask back, with real servers with sessions.
+// Calls of real MCP servers with sessions that restart, forget their sessions, are slow, or send requests to the client.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Fetch } from "#src/mcp/fetch.ts";
@@ -16,8 +16,8 @@ const getErrorMessage = (work: Promise<unknown>): Promise<string> =>
   );
 
 /** A pool, and calls of one server in it. */
-const openPool = (url: string, kind: "http" | "sse" = "http", asking: Fetch = fetch) => {
-  const pool = new McpPool({ clock: systemClock, fetch: asking });
+const openPool = (url: string, kind: "http" | "sse" = "http", poolFetch: Fetch = fetch) => {
+  const pool = new McpPool({ clock: systemClock, fetch: poolFetch });
   const target = { key: url, url: new URL(url), kind, headers: {} };
   const call = (tool: string, { signal = neverAborted, limits = LIMITS } = {}) =>
     pool.call(async () => target, tool, {}, { signal, limits });
@@ -25,7 +25,7 @@ const openPool = (url: string, kind: "http" | "sse" = "http", asking: Fetch = fe
 };
 
 for (const refusal of ["404", "400", "200"] satisfies Refusal[]) {
-  test(`[MC-11] a server that has forgotten the session and answers ${refusal} gets a new session, and the same call again`, async () => {
+  test(`[MC-11] a server that has forgotten the session and answers ${refusal} gets the same call again in a new session`, async () => {
     await using host = startSessionHost({ refusal });
     await using opened = openPool(host.url);
     expect((await opened.call("hello")).result).toEqual({ output: "hello 1" });
@@ -43,15 +43,15 @@ test("[MC-11] a server that was down is reconnected by the next call, and an int
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   await opened.call("hello");
-  const began = performance.now();
+  const startedAt = performance.now();
   expect(await getErrorMessage(opened.call("die"))).not.toBe("");
-  expect(performance.now() - began).toBeLessThan(10_000);
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
   host.forget();
   host.start();
   expect((await opened.call("hello")).result).toEqual({ output: "hello 2" });
 });
 
-test("[MC-12] progress keeps a call alive, silence ends it, a limit ends it in any case, and the server is notified of every end", async () => {
+test("[MC-12] progress keeps a call alive, a call without progress is ended, a call that exceeds the total limit is ended too, and the server is notified", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const slow = await opened.call("slow", { limits: { silence_ms: 900, total_ms: 60_000 } });
@@ -73,7 +73,7 @@ test("[MC-12] progress keeps a call alive, silence ends it, a limit ends it in a
   await until(() => host.cancelled.length > canceled);
 });
 
-test("[MC-13] a changed list of tools is reread for the next step", async () => {
+test("[MC-13] a changed list of tools is reloaded for the next step", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const listNames = async () =>
@@ -83,7 +83,7 @@ test("[MC-13] a changed list of tools is reread for the next step", async () => 
   await until(async () => (await listNames()).includes("late"));
 });
 
-test("[MC-14] a server that requests what was never offered is refused with an explanation", async () => {
+test("[MC-14] requests for features that were not offered are refused with an explanation", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
   const { result } = await opened.call("ask");

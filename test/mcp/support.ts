@@ -1,5 +1,5 @@
 // Real MCP servers for tests: one over HTTP, with the current and the older protocol, and one over standard input and output. `bun support.ts`
-// runs the latter.
+// runs the second one.
 import { Server, type Transport, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 
@@ -11,7 +11,7 @@ const numbers = { type: "object" as const, properties: { a: { type: "number" }, 
 
 /**
  * Returns a server with these tools: `add` (a + b), `echo` (its arguments as JSON), `fail`, `wait` (forever), `long` (a times 500 KB of
- * text), `pid` (process ID and working directory), `picture` (a text and two images). `more`: tool definitions that are listed after them.
+ * text), `pid` (process ID and working directory), `picture` (a text and two images). `more`: further tool definitions.
  */
 export const makeServer = (more: readonly unknown[] = []): Server => {
   const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
@@ -28,7 +28,7 @@ export const makeServer = (more: readonly unknown[] = []): Server => {
     if (params.name === "long") return text("word ".repeat(100_000 * (args.a ?? 1)));
     if (params.name === "picture") {
       const image = { type: "image" as const, data: PIXEL, mimeType: "image/png" };
-      // A server that uses our field names must not be able to reference a file.
+      // A server that uses Slipway's field names must not be able to reference a file.
       const structuredContent = { files: [{ file_id: "11111111-1111-4111-8111-111111111111" }] };
       return { content: [{ type: "text" as const, text: "look" }, image, image], structuredContent };
     }
@@ -43,9 +43,9 @@ export type McpHost = AsyncDisposable & {
   readonly url: string;
   /** Headers of every request, newest last. */
   readonly seen: Headers[];
-  /** Additional tool definitions, listed after its own. */
+  /** Additional tool definitions, listed after the server's own. */
   more: readonly unknown[];
-  /** Its response instead of the normal one; undefined for the normal one. */
+  /** Returns a response to use instead of the normal one; undefined for the normal response. */
   refuse: ((request: Request) => Response | undefined) | undefined;
 };
 

@@ -21,13 +21,13 @@ const openServers = (mcpServers: Record<string, object>) => {
   const env = { PATH: process.env.PATH ?? "", HOME: temp.path };
   const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
   const mcp = new WorkspaceMcp({ clock: systemClock, groups, env });
-  const seen: string[] = [];
+  const reports: string[] = [];
   mcp.onChange(async () => {
-    seen.push(...mcp.resources.map(({ source, status, error }) => `${source} ${status} ${error}`.trim()));
+    reports.push(...mcp.resources.map(({ source, status, error }) => `${source} ${status} ${error}`.trim()));
   });
   mcp.use([{ folder: temp.path, text: JSON.stringify({ mcpServers }) }]);
   const find = (name: string): StoredResource | undefined => mcp.resources.find(({ source }) => source === name);
-  return { mcp, seen, find, [Symbol.dispose]: () => mcp.end() };
+  return { mcp, reports, find, [Symbol.dispose]: () => mcp.end() };
 };
 const script = (text: string): object => ({ command: "sh", args: ["-c", text] });
 
@@ -54,7 +54,7 @@ test("[MC-6] a server that is down at first is retried without a call", async ()
   expect((await servers.mcp.call("web", "hello", {}, neverAborted, LIMITS)).result).toEqual({ output: "hello 2" });
 });
 
-test("[MC-6] a program that dies reports its last lines, without the values it was given", async () => {
+test("[MC-6] a program that dies reports its last lines, without the values of its variables", async () => {
   const env = { TOKEN: "secret-value-1" };
   using servers = openServers({
     keyless: script("echo 'first line' >&2; echo 'GITHUB_TOKEN is not set' >&2; exit 3"),

@@ -77,7 +77,7 @@ const checkEvents = (clock: Clock, limits: AnswerLimits): TransformStream<Uint8A
         markRead?.();
         markRead = undefined;
       }
-      // One piece may contain hundreds of checkEvents, so other work runs in between.
+      // One piece may contain hundreds of events, so other work runs in between.
       await restAfter(clock, startedAt);
     },
   });

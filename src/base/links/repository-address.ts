@@ -42,7 +42,7 @@ export const parseRepositoryAddress = (text: string): RepositoryAddress | undefi
   return parseWebLink(url, parts);
 };
 
-/** The error for a link with a password or token, which would be stored and target to others with access to the workspace. */
+/** The error for a link with a password or token, which would be stored and shown to others with access to the workspace. */
 export const CREDENTIALS_PROBLEM =
   "must not hold a password or token: link your account at the host, or create a deploy key for the repository";
 

@@ -3,8 +3,8 @@
 /** Messages that say what to change, by the store's error code or status. */
 const MESSAGES: Readonly<Record<string, string>> = {
   NoSuchBucket: "there is no such bucket",
-  InvalidAccessKeyId: "the store does not know s3_access_key",
-  XAdminUserNotFound: "the store does not know s3_access_key",
+  InvalidAccessKeyId: "s3_access_key is not known there",
+  XAdminUserNotFound: "s3_access_key is not known there",
   SignatureDoesNotMatch: "s3_secret_key does not belong to s3_access_key, or s3_region is not the region of the bucket",
   AuthorizationHeaderMalformed: "s3_region is not the region of the bucket",
   AuthorizationQueryParametersError: "s3_region is not the region of the bucket",

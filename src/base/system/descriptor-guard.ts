@@ -21,7 +21,7 @@ export type DescriptorGuardDeps = {
   /** Returns the remote ports of connections with requests in progress. */
   busyPorts(): ReadonlySet<number>;
   /**
-   * The remote ports of connections that have sent a request. Undefined without TLS, because then a connection that has ports bytes has
+   * The remote ports of connections that have sent a request. Undefined without TLS, because then a connection that has received bytes has
    * sent a request.
    */
   readonly heardPorts: Set<number> | undefined;

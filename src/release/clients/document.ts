@@ -51,7 +51,7 @@ export type Operation = {
   readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body: { readonly type: string; readonly schema: Schema; readonly isRequired: boolean } | undefined;
-  /** The body of a successful response; undefined if it has none. */
+  /** The body of a successful response; undefined if the response has none. */
   readonly answer: { readonly type: string; readonly schema: Schema } | undefined;
   /** The schema of each event of a stream. */
   readonly sends: Schema | undefined;
@@ -104,8 +104,8 @@ const readAddress = async (output: ReadableStream<Uint8Array>): Promise<string |
 export const listOperations = ({ paths }: OpenApi): Operation[] =>
   Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item)
-      .filter(([, described]) => !isWebSocket(described))
-      .map(([method, described]) => toOperation(method, path, described)),
+      .filter(([, operation]) => !isWebSocket(operation))
+      .map(([method, operation]) => toOperation(method, path, operation)),
   );
 
 const isWebSocket = ({ responses }: OperationDescription): boolean =>
@@ -113,8 +113,8 @@ const isWebSocket = ({ responses }: OperationDescription): boolean =>
     ({ description = "", content }, i) => i > 0 || (content === undefined && description.includes("WebSocket")),
   );
 
-const toOperation = (method: string, path: string, described: OperationDescription): Operation => {
-  const { operationId, summary, description = "", parameters = [], requestBody, responses } = described;
+const toOperation = (method: string, path: string, operation: OperationDescription): Operation => {
+  const { operationId, summary, description = "", parameters = [], requestBody, responses } = operation;
   const [success] = Object.entries(responses).filter(([status]) => status.startsWith("2"));
   const answer = getFirstContent(success?.[1].content);
   const body = getFirstContent(requestBody?.content);
@@ -127,7 +127,7 @@ const toOperation = (method: string, path: string, described: OperationDescripti
     parameters: parameters.filter(({ name }) => name !== IDEMPOTENCY_KEY_HEADER),
     body: body && { ...body, isRequired: requestBody?.required === true },
     answer,
-    sends: answer?.type === EVENT_STREAM_TYPE ? described["x-sends"] : undefined,
+    sends: answer?.type === EVENT_STREAM_TYPE ? operation["x-sends"] : undefined,
     hasKey: parameters.some(({ name }) => name === IDEMPOTENCY_KEY_HEADER),
   };
 };

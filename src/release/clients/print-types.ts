@@ -14,12 +14,12 @@ plugin({
 const { default: typescript } = await import("typescript-5");
 const { default: toTypes, astToString } = await import("openapi-typescript");
 
-/** Bytes are Blobs in requests and responses; a string would be treated as text. */
+/** The type of bytes in requests and responses. As a string, they would be treated as text. */
 const blob = typescript.factory.createTypeReferenceNode("Blob");
 const [, , file = ""] = process.argv;
 const nodes = await toTypes(await Bun.file(file).json(), {
   transform: ({ format }) => (format === "binary" ? blob : undefined),
 });
-// The client calls operations by name, so the same types by path would only double the size.
+// Omits the types by path, which would double the size: the client calls operations by name.
 const printed = nodes.filter((node) => !(typescript.isInterfaceDeclaration(node) && node.name.text === "paths"));
 process.stdout.write(`// Printed from the OpenAPI document.\n${astToString(printed)}`);

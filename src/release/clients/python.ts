@@ -9,23 +9,26 @@ import { getReference, listOperations, type OpenApi, type Operation, type Parame
 const PACKAGE = "slipway_client";
 
 /** Writes `python/slipway_client-<version>-py3-none-any.whl`. Returns its path. */
-export const makePythonClient = (created: ReleaseInputs, document: OpenApi): string => {
-  const source = join(created.root, "deploy/clients/python");
+export const makePythonClient = (inputs: ReleaseInputs, document: OpenApi): string => {
+  const source = join(inputs.root, "deploy/clients/python");
   const files = new Map<string, string>();
   for (const name of readdirSync(join(source, PACKAGE)).sort()) {
     if (/\.(py|typed)$/.test(name)) files.set(`${PACKAGE}/${name}`, readFileSync(join(source, PACKAGE, name), "utf8"));
   }
   files.set(`${PACKAGE}/schema.py`, printSchema(document));
   files.set(`${PACKAGE}/operations.py`, printOperations(document));
-  const about = `${PACKAGE}-${created.version}.dist-info`;
-  files.set(`${about}/METADATA`, formatMetadata(created.version, readFileSync(join(source, "README.md"), "utf8")));
-  files.set(`${about}/WHEEL`, "Wheel-Version: 1.0\nGenerator: slipway\nRoot-Is-Purelib: true\nTag: py3-none-any\n");
-  files.set(`${about}/licenses/LICENSE`, readFileSync(join(created.root, "LICENSE"), "utf8"));
-  files.set(`${about}/RECORD`, record(files, `${about}/RECORD`));
-  mkdirSync(join(created.out, "python"), { recursive: true });
-  const wheel = join(created.out, "python", `${PACKAGE}-${created.version}-py3-none-any.whl`);
-  // Zip files contain local times, so UTC is used: the same input gives the same bytes in every time zone.
-  const [year = 1980, month = 1, day = 1] = new Date(created.epoch * 1000)
+  const infoFolder = `${PACKAGE}-${inputs.version}.dist-info`;
+  files.set(`${infoFolder}/METADATA`, formatMetadata(inputs.version, readFileSync(join(source, "README.md"), "utf8")));
+  files.set(
+    `${infoFolder}/WHEEL`,
+    "Wheel-Version: 1.0\nGenerator: slipway\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+  );
+  files.set(`${infoFolder}/licenses/LICENSE`, readFileSync(join(inputs.root, "LICENSE"), "utf8"));
+  files.set(`${infoFolder}/RECORD`, formatRecord(files, `${infoFolder}/RECORD`));
+  mkdirSync(join(inputs.out, "python"), { recursive: true });
+  const wheel = join(inputs.out, "python", `${PACKAGE}-${inputs.version}-py3-none-any.whl`);
+  // Zip files contain local times. With the date in UTC, the same input gives the same bytes in every time zone.
+  const [year = 1980, month = 1, day = 1] = new Date(inputs.epoch * 1000)
     .toISOString()
     .slice(0, 10)
     .split("-")
@@ -51,14 +54,14 @@ const formatMetadata = (version: string, readme: string): string =>
     readme,
   ].join("\n");
 
-/** Returns the list of all files with their digests; its own entry has none. */
-const record = (files: ReadonlyMap<string, string>, itself: string): string => {
+/** Returns the list of all files with their digests. The entry of the list itself has no digest. */
+const formatRecord = (files: ReadonlyMap<string, string>, recordPath: string): string => {
   const lines = [...files].map(([name, text]) => {
     const bytes = new TextEncoder().encode(text);
     const digest = new Bun.CryptoHasher("sha256").update(bytes).digest("base64url").replace(/=+$/, "");
     return `${name},sha256=${digest},${bytes.length}`;
   });
-  return `${[...lines, `${itself},,`].join("\n")}\n`;
+  return `${[...lines, `${recordPath},,`].join("\n")}\n`;
 };
 
 const printSchema = ({ components: { schemas } }: OpenApi): string => {
@@ -75,7 +78,7 @@ const printSchema = ({ components: { schemas } }: OpenApi): string => {
     "",
     "",
     ...classes.map(([name, schema]) => `${printClass(name, schema)}\n\n`),
-    // Annotations in a class may refer to later names; the value of an alias may not.
+    // Aliases come after the classes: annotations may refer to later names, the values of aliases may not.
     ...[...values, ...unions].map(([name, schema]) => `${name}: TypeAlias = ${formatType(schema)}`),
     "",
   ].join("\n");
@@ -90,7 +93,12 @@ const printClass = (name: string, { description, properties = {}, required = [] 
   return [`class ${name}(TypedDict):`, ...(lines.length > 0 ? lines : ["    pass"])].join("\n");
 };
 
-const PLAIN: Readonly<Record<string, string>> = { string: "str", integer: "int", number: "float", boolean: "bool" };
+const PRIMITIVE_TYPES: Readonly<Record<string, string>> = {
+  string: "str",
+  integer: "int",
+  number: "float",
+  boolean: "bool",
+};
 
 type Naming = (name: string) => string;
 const keepName: Naming = (name) => name;
@@ -113,7 +121,7 @@ const formatBareType = (schema: Schema, naming: Naming): string => {
     const values = schema.additionalProperties;
     return `dict[str, ${typeof values === "object" ? inner(values) : "Any"}]`;
   }
-  return PLAIN[schema.type ?? ""] ?? "Any";
+  return PRIMITIVE_TYPES[schema.type ?? ""] ?? "Any";
 };
 
 const formatValue = (value: unknown): string =>
@@ -135,7 +143,7 @@ const printOperations = (document: OpenApi): string => {
     "",
     "@dataclass(frozen=True)",
     "class Operation:",
-    '    """Where an operation is. ``body`` is the content type of what it takes; with ``has_key`` it recognizes a repeated request."""',
+    '    """The address of an operation. ``body``: the content type of the request. ``has_key``: the server recognizes a repeated request."""',
     "",
     "    method: str",
     "    path: str",
@@ -185,7 +193,7 @@ const printMethod = (operation: Operation): string => {
     ...(body && body.type !== "application/json" ? [`content_type: str = ${JSON.stringify(body.type)}`] : []),
     ...(hasKey ? ["idempotency_key: str | None = None"] : []),
   ];
-  const words = [
+  const pythonParameters = [
     "self",
     ...inPath.map((one) => `${toSnakeCase(one.name)}: str`),
     ...(keywords.length > 0 ? ["*", ...keywords] : []),
@@ -205,15 +213,15 @@ const printMethod = (operation: Operation): string => {
     ...(body && body.type !== "application/json" ? ['"Content-Type": content_type'] : []),
     ...(hasKey ? ['"Idempotency-Key": idempotency_key'] : []),
   ];
-  const given = [
+  const pythonArguments = [
     ...[`Operation(${fields})`, formatDictionary(inPath), formatDictionary(inQuery)],
     ...(sends ? [] : [body ? "body" : "None"]),
     ...(headers.length > 0 ? [`{${headers.join(", ")}}`] : []),
   ];
   return [
-    `    def ${toSnakeCase(name)}(${words.join(", ")}) -> ${type}:`,
+    `    def ${toSnakeCase(name)}(${pythonParameters.join(", ")}) -> ${type}:`,
     ...formatDocstring([`${summary}.`, description].filter(Boolean).join("\n\n"), 8),
-    `        return self._${sends ? "stream" : "call"}(${given.join(", ")})`,
+    `        return self._${sends ? "stream" : "call"}(${pythonArguments.join(", ")})`,
   ].join("\n");
 };
 

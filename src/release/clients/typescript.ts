@@ -8,23 +8,23 @@ import { runTool } from "../tools.ts";
 import { getReference, listOperations, type OpenApi, type Schema } from "./document.ts";
 
 /** Writes `npm/slipway-client-<version>.tgz`. Returns its path. */
-export const makeTypeScriptClient = (created: ReleaseInputs, document: OpenApi): Promise<string> =>
-  packForNpm(created, "slipway-client", async (folder) => {
-    const source = join(created.root, "deploy/clients/typescript");
-    const build = join(created.scratch, "typescript-client");
+export const makeTypeScriptClient = (inputs: ReleaseInputs, document: OpenApi): Promise<string> =>
+  packForNpm(inputs, "slipway-client", async (folder) => {
+    const source = join(inputs.root, "deploy/clients/typescript");
+    const build = join(inputs.scratch, "typescript-client");
     cpSync(source, build, { recursive: true });
-    const types = await printTypes(created, document);
+    const types = await printTypes(inputs, document);
     writeFileSync(join(build, "src/schema.d.ts"), types);
     writeFileSync(join(build, "src/operations.ts"), printOperations(document));
     writeFileSync(join(build, "package.json"), '{ "type": "module" }');
-    await runTool([process.execPath, join(created.root, "node_modules/typescript/bin/tsc"), "-p", build]);
+    await runTool([process.execPath, join(inputs.root, "node_modules/typescript/bin/tsc"), "-p", build]);
     cpSync(join(build, "dist"), join(folder, "dist"), { recursive: true });
     writeFileSync(join(folder, "dist/schema.d.ts"), types);
     for (const name of ["README.md", "example.mjs"]) copyFileSync(join(source, name), join(folder, name));
     rmSync(build, { recursive: true });
     return {
       name: "@slipway/client",
-      version: created.version,
+      version: inputs.version,
       description: "Client of the API of a Slipway server.",
       license: "Apache-2.0",
       type: "module",
@@ -60,7 +60,7 @@ const printOperations = (document: OpenApi): string => {
   return [
     "// Printed from the OpenAPI document.",
     'import type { components } from "./schema.js";',
-    "/** What each event of a stream holds. */",
+    "/** The type of the events of each stream. */",
     "export interface Streams {",
     ...streams,
     "}",
