@@ -139,7 +139,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     "node",
     {
       display_name: "Node.js",
-      description: "Node.js and npm, with a preview of what you run.",
+      description: "Node.js and npm, with a preview of your server.",
       icon: "/icon/nodejs.svg",
     },
     { readme: nodeReadme, manifest: nodeManifest },
@@ -148,7 +148,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     "python",
     {
       display_name: "Python",
-      description: "A Python environment, with a preview of what you run.",
+      description: "A Python environment, with a preview of your server.",
       icon: "/icon/python.svg",
     },
     { readme: pythonReadme, manifest: pythonManifest },
@@ -158,7 +158,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     "go",
     {
       display_name: "Go",
-      description: "The Go toolchain, with a preview of what you run.",
+      description: "The Go toolchain, with a preview of your server.",
       icon: "/icon/go.svg",
     },
     { readme: goReadme, manifest: goManifest },
@@ -167,7 +167,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     "rust",
     {
       display_name: "Rust",
-      description: "Rust and Cargo, with a preview of what you run.",
+      description: "Rust and Cargo, with a preview of your server.",
       icon: "/icon/rust.svg",
     },
     { readme: rustReadme, manifest: rustManifest },
@@ -190,7 +190,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     createExample(
       {
         display_name: "Local",
-        description: "A process on the server's own machine, in a folder of its own.",
+        description: "A process on the server's machine, in its own folder.",
         icon: "/icon/terminal.svg",
       },
       LOCAL,
@@ -203,7 +203,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     createExample(
       {
         display_name: "Docker",
-        description: "A Debian container with git and a home that is kept while it is stopped.",
+        description: "A Debian container with git and a persistent home.",
         icon: "/icon/docker.svg",
       },
       DOCKER,
@@ -215,7 +215,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     "blank",
     {
       display_name: "Blank",
-      description: "A terminal and nothing else: the beginning of a template of your own.",
+      description: "Only a terminal, as the start of your own template.",
       icon: "/icon/file.svg",
     },
     { readme: blankReadme, manifest: blankManifest },
@@ -225,7 +225,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     createExample(
       {
         display_name: "Docker with Terraform",
-        description: "A container and a volume for its home, made by Terraform.",
+        description: "A container with a home volume, created by Terraform.",
         icon: "/icon/docker.svg",
       },
       "terraform-docker",
@@ -264,7 +264,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     createExample(
       {
         display_name: "Google Cloud",
-        description: "A virtual machine of Google Cloud with a disk that stays.",
+        description: "A Google Cloud virtual machine with a persistent disk.",
         icon: "/icon/gcp.svg",
       },
       "terraform-google",

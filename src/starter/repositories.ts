@@ -18,7 +18,7 @@ export const REPOSITORY_TEMPLATES: ReadonlyMap<string, RepositoryTemplate> = new
     {
       name: "repository",
       display_name: "Repository",
-      description: "A clone of a Git repository, in a container of the image that it asks for.",
+      description: "A clone of a Git repository, in a container with the image that it specifies.",
       icon: ICON,
       archive: () => makeArchive({ "template.yaml": dockerManifest, "README.md": dockerReadme }),
     },
@@ -28,7 +28,7 @@ export const REPOSITORY_TEMPLATES: ReadonlyMap<string, RepositoryTemplate> = new
     {
       name: "repository-local",
       display_name: "Repository (no container)",
-      description: "A clone of a Git repository, in a folder on the server's own machine.",
+      description: "A clone of a Git repository, in a folder on the server's machine.",
       icon: ICON,
       archive: () => makeArchive({ "template.yaml": localManifest, "README.md": localReadme }),
     },

@@ -19,7 +19,7 @@ variable "region" {
 }
 
 variable "subnet_id" {
-  description = "The subnet for the machines. Empty: one of the default network."
+  description = "The subnet for the machines. If empty, a subnet of the default network."
   type        = string
   default     = ""
 }
@@ -78,7 +78,7 @@ data "aws_ami" "debian" {
 
 locals {
   name = "slipway-${data.coder_workspace_owner.me.name}-${data.coder_workspace.me.name}"
-  # Runs at each boot, as the user "admin" that Debian's images have.
+  # Runs at each boot. The agent runs as "admin", the default user of Debian's images.
   user_data = <<-EOT
     Content-Type: multipart/mixed; boundary="//"
     MIME-Version: 1.0
@@ -147,7 +147,7 @@ resource "aws_instance" "workspace" {
     "slipway:owner" = data.coder_workspace_owner.me.name
   }
   lifecycle {
-    # A newer image must not replace a machine that somebody works on.
+    # A newer image must not replace the machine of an existing workspace.
     ignore_changes = [ami]
   }
 }

@@ -1,4 +1,4 @@
-# A container on a Docker Engine with a home volume that outlives it. The engine is the one that DOCKER_HOST names, or the local one.
+# A container on a Docker Engine with a home volume that outlives it. The provider uses the engine in DOCKER_HOST, or the local one.
 terraform {
   required_providers {
     coder = {
@@ -13,7 +13,7 @@ terraform {
 }
 
 variable "docker_host" {
-  description = "Address of the Docker Engine, such as unix:///var/run/docker.sock. Empty: the provider's default."
+  description = "Address of the Docker Engine, such as unix:///var/run/docker.sock. If empty, the provider's default."
   type        = string
   default     = ""
 }
@@ -56,7 +56,7 @@ data "coder_parameter" "memory" {
 
 locals {
   name = "slipway-${data.coder_workspace.me.id}"
-  # Inside of the container the server is not at a loopback address.
+  # Inside the container, loopback addresses do not lead to the server.
   init_script = replace(coder_agent.main.init_script, "/localhost|127\\.0\\.0\\.1/", "host.docker.internal")
 }
 

@@ -13,7 +13,7 @@ terraform {
 }
 
 variable "project" {
-  description = "The project's id."
+  description = "The ID of the project."
   type        = string
 }
 
@@ -103,7 +103,7 @@ resource "google_compute_disk" "root" {
   size  = tonumber(data.coder_parameter.disk.value)
   image = "debian-cloud/debian-13"
   lifecycle {
-    # A newer image must not replace a disk that somebody works on.
+    # A newer image must not replace the disk of an existing workspace.
     ignore_changes = [name, image]
   }
 }
@@ -124,7 +124,7 @@ resource "google_compute_instance" "workspace" {
   shielded_instance_config {
     enable_secure_boot = true
   }
-  # Runs at each boot as root, and the agent as a user of its own.
+  # Runs at each boot as root. The agent runs as the user slipway.
   metadata_startup_script = <<-EOT
     #!/bin/sh
     id slipway >/dev/null 2>&1 || useradd --create-home --shell /bin/bash slipway

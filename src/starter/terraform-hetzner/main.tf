@@ -1,5 +1,5 @@
-# A virtual machine of Hetzner Cloud with a volume for homes. Stopping the workspace removes the machine, which costs money also while it
-# is switched off, and keeps the volume.
+# A virtual machine of Hetzner Cloud with a volume for homes. Stopping the workspace removes the machine, which would cost money even
+# while it is switched off, and keeps the volume.
 terraform {
   required_providers {
     coder = {
@@ -14,7 +14,7 @@ terraform {
 }
 
 variable "hcloud_token" {
-  description = "An API token of the project, with the right to read and write."
+  description = "An API token of the project with read and write access."
   type        = string
   sensitive   = true
 }

@@ -13,13 +13,13 @@ terraform {
 }
 
 variable "namespace" {
-  description = "The namespace for workspaces. It has to exist."
+  description = "The namespace for workspaces. It must exist."
   type        = string
   default     = "slipway-workspaces"
 }
 
 variable "kubeconfig" {
-  description = "Path of a kubeconfig on the server's machine. Empty: the service account of the server's own pod."
+  description = "Path of a kubeconfig on the server's machine. If empty, the service account of the server's pod."
   type        = string
   default     = ""
 }
@@ -108,7 +108,7 @@ resource "kubernetes_persistent_volume_claim_v1" "home" {
     namespace = var.namespace
     labels    = local.labels
   }
-  # The volume may only be made once a pod uses it.
+  # Some clusters create the volume only when a pod uses it.
   wait_until_bound = false
   spec {
     access_modes = ["ReadWriteOnce"]
