@@ -139,7 +139,7 @@ test("[HT-48] a model server's oversized response or event fails the call", asyn
       for await (const part of stream) if (part.type === "error") throw part.error;
     };
     const error: unknown = await read().catch((reason: unknown) => reason);
-    const { kind: problem, getErrorMessage: explanation } = toModelError(error, target);
+    const { kind: problem, message: explanation } = toModelError(error, target);
     expect([kind, problem, explanation]).toEqual([kind, "config", `Its answer ${TOO_MANY}`]);
   }
 });
