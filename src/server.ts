@@ -266,7 +266,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
       await ctx.requests.drain();
-      // Also ends those that running requests have opened since.
+      // Also ends streams that running requests have opened since.
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
       await ctx.drain();

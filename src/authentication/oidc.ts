@@ -12,7 +12,7 @@ import { OutboundError } from "#base/outbound.ts";
 export class OidcError extends Error {
   override readonly name = "OidcError";
   readonly kind: "denied" | "invalid" | "unavailable";
-  /** The protocol's error code, such as `invalid_grant`; empty if there is none. */
+  /** The protocol's error code, such as `invalid_grant`; empty if the response has no code. */
   readonly code: string;
 
   constructor(kind: OidcError["kind"], message: string, cause?: unknown, code = "") {

@@ -191,8 +191,8 @@ const isOwnUrl = ({ hostname, port, protocol }: URL, { address }: Config): boole
 export const listensOnLoopback = (config: Config): boolean => isLoopback(config.address.host);
 
 /**
- * Returns the settings that suggest people on other machines use the server, as text such as `access_url is https://s.example`; empty if
- * there are none. A reverse proxy connects from loopback, so the bound address alone does not show such use.
+ * Returns the settings that suggest people on other machines use the server, as text such as `access_url is https://s.example`. Empty if
+ * no setting suggests it. A reverse proxy connects from loopback, so the bound address alone does not show such use.
  */
 export const listSharedUseSettings = (config: Config): string[] => {
   const { access_url, wildcard_access_url: wildcard, trusted_proxies, allowed_hosts = [] } = config;

@@ -21,7 +21,7 @@ export type Pull = {
 
 /** One project at a host. All methods throw PullError. */
 export interface Pulls {
-  /** Returns the newest pull request from this branch; undefined if there is none. */
+  /** Returns the newest pull request from this branch; undefined if the branch has no pull request. */
   find(branch: string): Promise<number | undefined>;
   read(number: number): Promise<Pull>;
   /** Returns the unified diff of a pull request. */

@@ -39,7 +39,7 @@ type Settings = Pick<
   | "home_backup_s3_secret_key"
 >;
 
-/** Returns the configured location; undefined if there is none. */
+/** Returns the configured location; undefined if the settings name no location. */
 export const openBackupStorage = (settings: Settings, clock: Clock): BackupStorage | undefined => {
   const { home_backup_dir, home_backup_s3_bucket: bucket } = settings;
   if (home_backup_dir !== undefined) return new FolderStorage(resolve(home_backup_dir));

@@ -1,7 +1,7 @@
 // Detects JSON texts that parsers interpret differently. Parsers differ in which of two equal keys they keep, and in case sensitivity, so a
 // policy could check one path while a tool opens another. Pure.
 
-/** Returns the first duplicate key of any object in the JSON text; undefined if there is none. The text must be valid JSON. */
+/** Returns the first duplicate key of any object in the JSON text; undefined if all keys are unique. The text must be valid JSON. */
 export const findRepeatedKey = (text: string): string | undefined => {
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {
@@ -42,7 +42,7 @@ type Schema = {
   readonly anyOf?: readonly unknown[];
 };
 
-/** Returns a key that differs from one in the schema only in letter case; undefined if there is none. */
+/** Returns a key that differs from one in the schema only in letter case; undefined if all keys match. */
 export const findMiscasedKey = (schema: unknown, value: unknown): string | undefined => {
   if (typeof schema !== "object" || schema === null || typeof value !== "object" || value === null) return undefined;
   const { properties = {}, items, anyOf = [] } = schema as Schema;

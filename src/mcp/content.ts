@@ -3,7 +3,7 @@
 
 /** A file in a result; `data` in base64. */
 export type McpFile = { readonly media_type: string; readonly data: string };
-/** `is_error`: the tool reported a failure. `files`: undefined if there are none. */
+/** `is_error`: the tool reported a failure. `files`: undefined if the result has no files. */
 export type McpAnswer = {
   readonly result: Readonly<Record<string, unknown>>;
   readonly is_error: boolean;

@@ -17,7 +17,7 @@ export type McpTarget = {
   readonly url: URL;
   readonly kind: "http" | "sse";
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns the target with a new token, for a server that refuses one before it expires; undefined if there is none. */
+  /** Returns the target with a new token, for a server that refuses one before it expires; undefined if there is no new token. */
   readonly renew?: () => Promise<McpTarget | undefined>;
 };
 

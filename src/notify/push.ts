@@ -33,13 +33,13 @@ export const isPushKeys = ({ p256dh, auth }: PushKeys): boolean => {
 };
 
 /** The random parts of a message; set only by tests. */
-type RandomParts = { readonly salt: Uint8Array; readonly private_key: Uint8Array };
+type PushRandomness = { readonly salt: Uint8Array; readonly private_key: Uint8Array };
 
 /** Returns the body for the push service. Throws if the keys are invalid. */
 export const encryptPush = (
   text: string,
   { p256dh, auth }: PushKeys,
-  random?: RandomParts,
+  random?: PushRandomness,
 ): Uint8Array<ArrayBuffer> => {
   const ecdh = createECDH(CURVE);
   if (random) ecdh.setPrivateKey(random.private_key);

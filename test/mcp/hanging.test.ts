@@ -52,7 +52,7 @@ const startHanging = () => {
     answer: () => {
       isHanging = false;
     },
-    /** Answers new requests, and those that wait. */
+    /** Answers new and waiting requests. */
     release: () => {
       isHanging = false;
       held.resolve();

@@ -26,7 +26,7 @@ type BucketFailure = { readonly status?: number; readonly code?: string; readonl
 export class BucketError extends Error {
   override readonly name = "BucketError";
   readonly status: number | undefined;
-  /** The error code of the store or the network; empty if there is none. */
+  /** The error code of the store or the network; empty if the error has no code. */
   readonly code: string;
   /** True when a retry may succeed. */
   readonly isPassing: boolean;

@@ -13,7 +13,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
   EPROTO: "it does not speak TLS",
 };
 
-/** Returns an explanation of a network error; if there is none, the error's own message, or its code if the message is empty. */
+/** Returns an explanation of a network error. For unknown codes, returns the error's own message, or the code if the message is empty. */
 export const describeNetworkError = (error: unknown): string => {
   const { code, message } = (typeof error === "object" && error !== null ? error : { message: error }) as {
     readonly code?: unknown;

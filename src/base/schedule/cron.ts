@@ -34,7 +34,7 @@ const CRON_PROBLEM = "is not a schedule such as CRON_TZ=Europe/Paris 30 9 * * 1-
 
 /**
  * Returns the first time after `after` that matches the schedule and falls on one of `days`, both in the schedule's zone, in milliseconds
- * since 1970; undefined if there is none. A time that a clock change skips occurs right after the change. A time that occurs twice
+ * since 1970; undefined if no time matches. A time that a clock change skips occurs right after the change. A time that occurs twice
  * matches only once, unless the schedule matches every hour (rule TI-2).
  */
 export const findNextTime = (text: string, after: number, days: readonly string[] = WEEKDAYS): number | undefined => {

@@ -15,7 +15,7 @@ type Node = {
   readonly from: number;
   readonly to: number;
   readonly depth: number;
-  /** Node of the longest proper suffix of these characters with which another known text begins; undefined if there is none. */
+  /** Node of the longest proper suffix of these characters with which another known text begins; undefined if no suffix does. */
   readonly suffix: Node | undefined;
   /** Length of the longest known text that is a suffix of these characters, or 0. */
   readonly foundLength: number;
@@ -62,7 +62,7 @@ export class TextFinder {
     return found;
   }
 
-  /** Returns the first position from which the text is an incomplete known text; the text's length if there is none. */
+  /** Returns the first position from which the text is an incomplete known text; the text's length if no end is incomplete. */
   findOpenStart(text: string): number {
     let node = this.#walk(text, Math.max(0, text.length - this.#maxLength + 1), () => {});
     while (node && !this.#hasContinuation(node)) node = node.suffix;
@@ -163,7 +163,7 @@ export class TextFinder {
     return to - from > 1 || (this.#texts[from]?.length ?? 0) > depth;
   }
 
-  /** Returns the first index from `from` to before `to` whose text fulfills `isAfter`, as all later texts do; `to` if there is none. */
+  /** Returns the first index from `from` to before `to` whose text fulfills `isAfter`, as all later texts do; `to` if no text does. */
   #findFirst(from: number, to: number, isAfter: (text: string) => boolean): number {
     let low = from;
     let high = to;

@@ -15,7 +15,7 @@ const LOOKUP_TIMEOUT_MS = 5_000;
 /** Returns the text of the password file; empty if it is missing or no regular file. */
 export const readPasswordFile = (): string => readRegularText("/etc/passwd") ?? "";
 
-/** Returns the user with this name or number; undefined if there is none. */
+/** Returns the user with this name or number; undefined if the system has no such user. */
 export const findSystemUser = (user: string | number): SystemUser | undefined => {
   const isRequested = (one: SystemUser): boolean => (typeof user === "string" ? one.name : one.uid) === user;
   const find = (text: string): SystemUser | undefined =>
