@@ -99,8 +99,8 @@ export const build = async (options: BuildOptions = {}): Promise<BuildResult> =>
 };
 
 /**
- * Writes all files for the browser, compressed as much as possible, to one file in `folder`. The program finds this file in the binary by its
- * name.
+ * Writes all files for the browser, compressed as much as possible, to one file in `folder`. The program finds this file in the binary by
+ * its name.
  */
 export async function packWeb(folder: string): Promise<string> {
   const files = await Promise.all((await buildWeb()).map((file) => withTwins(file, "best")));

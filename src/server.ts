@@ -44,8 +44,8 @@ const DRAIN_TIMEOUT_MS = 250;
 
 /**
  * Stops accepting connections. New connections are forwarded to the next node and wait for it. Requests on existing connections are still
- * answered, after which the connections end. `connections` resolves when the last connection is closed. Returns undefined if there is no next
- * node; this node then reports that it is stopping, like a server without a cluster.
+ * answered, after which the connections end. `connections` resolves when the last connection is closed. Returns undefined if there is no
+ * next node; this node then reports that it is stopping, like a server without a cluster.
  */
 const stopAccepting = async (
   server: Server<never>,

@@ -28,8 +28,8 @@ const EMPTY_CALL: Omit<AgentToolCall, "id"> = {
 const MAX_VALUES = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
 /**
- * Maximum number of diffs, texts and files of a call. A call with more shows none of them: an edit with only some of its changes would mislead
- * the person who approves it.
+ * Maximum number of diffs, texts and files of a call. A call with more shows none of them: an edit with only some of its changes would
+ * mislead the person who approves it.
  */
 const MAX_ENTRIES = 500;
 const TOO_LARGE_NOTICE = { left_out: "This is too large to be shown." };

@@ -34,7 +34,10 @@ export const readOptions = (
   return [mode, ...others.filter((one) => !isModeOption(one))].slice(0, MAX_OPTIONS);
 };
 
-/** Returns the options after a configuration change by the agent. Modes in the older form are kept. Without a configuration, the options are unchanged. */
+/**
+ * Returns the options after a configuration change by the agent. Modes in the older form are kept. Without a configuration, the options are
+ * unchanged.
+ */
 export const applyConfig = (
   options: readonly SessionOption[],
   config: readonly SessionConfigOption[] | null | undefined,

@@ -1,5 +1,5 @@
-// The standard input and output of a coding agent in a workspace, as streams, and the agent's requests to its MCP server. Bytes are read and
-// written by offset, so that a request can be repeated after a connection error without losing or duplicating bytes.
+// The standard input and output of a coding agent in a workspace, as streams, and the agent's requests to its MCP server. Bytes are read
+// and written by offset, so that a request can be repeated after a connection error without losing or duplicating bytes.
 import type { Clock } from "#base/clock.ts";
 import { JsonCost } from "#base/json/cost.ts";
 import { pause, restAfter } from "#base/retry.ts";

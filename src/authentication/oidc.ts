@@ -1,5 +1,6 @@
-// Signs users in at one OpenID Connect provider: authorization code with PKCE, state and nonce, using `openid-client` with a guarded `fetch`
-// from the caller. Errors have messages for users. A provider's responses are checked for their shape and not trusted further (rules OI-2, OI-3).
+// Signs users in at one OpenID Connect provider: authorization code with PKCE, state and nonce, using `openid-client` with a guarded
+// `fetch` from the caller. Errors have messages for users. A provider's responses are checked for their shape and not trusted further
+// (rules OI-2, OI-3).
 
 import type { Configuration, CustomFetch, IDToken } from "openid-client";
 import type { Clock } from "#base/clock.ts";

@@ -20,7 +20,9 @@ export type Party = { readonly id: string; readonly origin: string };
 /** The options for a browser, and the challenge that its response must contain. */
 export type CeremonyOptions = { readonly options: Record<string, unknown>; readonly challenge: string };
 
-/** Returns the relying party of a URL; undefined where browsers support no passkeys: at IP addresses, and without HTTPS except on localhost. */
+/**
+ * Returns the relying party of a URL; undefined where browsers support no passkeys: at IP addresses, and without HTTPS except on localhost.
+ */
 export const toParty = ({ hostname, origin, protocol }: URL): Party | undefined => {
   const isAddress = /^[\d.]+$/.test(hostname) || hostname.startsWith("[");
   return !isAddress && (protocol === "https:" || hostname === "localhost") ? { id: hostname, origin } : undefined;

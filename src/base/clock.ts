@@ -33,8 +33,8 @@ export const systemClock: Clock = {
 const NO_TIMER: Timer = { cancel() {} };
 
 /**
- * A clock for something that ends, such as a server. Disposing it cancels its repeating timers. The runtime would otherwise keep each of these
- * timers, and every object that its function uses, until the process exits.
+ * A clock for something that ends, such as a server. Disposing it cancels its repeating timers. The runtime would otherwise keep each of
+ * these timers, and every object that its function uses, until the process exits.
  */
 export class EndingClock implements Clock, Disposable {
   readonly #clock: Clock;
@@ -86,7 +86,9 @@ export const toRfc3339 = (ms: number): string => new Date(ms).toISOString();
 export const toOptionalRfc3339 = (ms: number | null | undefined): string | undefined =>
   ms === null || ms === undefined ? undefined : toRfc3339(ms);
 
-/** Keeps the process alive until the returned timer is canceled; a clock's timers do not. For programs that only wait for other programs. */
+/**
+ * Keeps the process alive until the returned timer is canceled; a clock's timers do not. For programs that only wait for other programs.
+ */
 export const keepProcessAlive = (): Timer => {
   const timer = setInterval(() => {}, 2 ** 30);
   return { cancel: () => clearInterval(timer) };

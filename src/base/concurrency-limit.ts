@@ -68,7 +68,8 @@ type Waiter = { readonly holder: string; readonly start: () => void };
 
 /**
  * Limits how much expensive work runs at the same time, for everyone and for each holder, such as a person. Further work waits. A free slot
- * goes to the holder with the fewest slots, or of several, to the one that has waited longest, so that no holder delays the others for long.
+ * goes to the holder with the fewest slots, or of several, to the one that has waited longest, so that no holder delays the others for
+ * long.
  */
 export class FairSlots {
   readonly #clock: Clock;

@@ -3,7 +3,10 @@ import { HIDDEN } from "./hidden-characters.ts";
 
 export const MAX_EMAIL_LENGTH = 254;
 
-/** Includes joiners, because an address that differs only in them looks identical. The other characters would end the address in a mail header. */
+/**
+ * Includes joiners, because an address that differs only in them looks identical. The other characters would end the address in a mail
+ * header.
+ */
 const EXCLUDED_CHARACTERS = `\\s${HIDDEN}\\u200c\\u200d\\ufe00-\\ufe0f@<>()\\[\\]\\\\,;:"`;
 
 /**

@@ -64,7 +64,7 @@ export const PREBUILD_FAILPOINTS = ["prebuild_begun", "prebuild_built", "prebuil
 
 /**
  * Failpoints of a trial: trial requested, prompt delivered to a chat, check started, check ended, files of the chosen way copied, restore
- * started, files restored, chat moved, fork deleted; its test reads this list.
+ * started, files restored, chat moved to the workspace, fork deleted; its test reads this list.
  */
 export const TRIAL_FAILPOINTS = [
   ...(["trial_asked", "trial_delivered", "trial_checking", "trial_checked", "trial_copied"] as const),

@@ -24,8 +24,8 @@ const LONG_WORK_MS = 5;
 const MAX_REST_MS = 1_000;
 
 /**
- * Waits for the next turn of the event loop. After long work, pauses for twice the duration of the work, so that repeated work takes at most
- * a third of the loop. `startedAt`: when the work started, on the monotonic clock.
+ * Waits for the next turn of the event loop. After long work, pauses for twice the duration of the work, so that repeated work takes at
+ * most a third of the loop. `startedAt`: when the work started, on the monotonic clock.
  */
 export const restAfter = async (clock: Clock, startedAt: number, signal?: AbortSignal): Promise<void> => {
   await nextTurn();

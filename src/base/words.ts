@@ -1,5 +1,5 @@
-// Splits text into search words: letters and digits in lower case. For chats, the words are reduced to stems, without English stop words. Used by the
-// index and by searches, so that both agree. Pure.
+// Splits text into search words: letters and digits in lower case. For chats, the words are reduced to stems, without English stop words.
+// Used by the index and by searches, so that both agree. Pure.
 import { stemWord } from "./stemmer.ts";
 
 /** Words too common to search for. */

@@ -447,8 +447,8 @@ export class Context implements ApiContext, AsyncDisposable {
   }
 
   /**
-   * Returns a new link to the setup page if there is no user yet. Undefined on all nodes but the first, because a new link invalidates earlier
-   * links.
+   * Returns a new link to the setup page if there is no user yet. Undefined on all nodes but the first, because a new link invalidates
+   * earlier links.
    */
   async setupUrl(): Promise<string | undefined> {
     const { accounts, store, shards } = this;
@@ -491,8 +491,8 @@ export class Context implements ApiContext, AsyncDisposable {
 
   /**
    * Hands off shards that `this.shards` no longer contains. Their running work ends as on a shutdown, followers are asked to reconnect, and
-   * buffered data is written. Resolves when this node has no work of these shards, or after a timeout; after that, the database rejects writes
-   * to them.
+   * buffered data is written. Resolves when this node has no work of these shards, or after a timeout; after that, the database rejects
+   * writes to them.
    */
   releaseShards(shards: readonly number[]): Promise<void> {
     return releaseShards(this, shards);

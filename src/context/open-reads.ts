@@ -1,5 +1,5 @@
-// The context of a node that serves reads while another node is active. It has the database and pure code. It lacks the active node's memory
-// (actors, topics, queues, connections into workspaces) and all writes: a request that uses them is forwarded
+// The context of a node that serves reads while another node is active. It has the database and pure code. It lacks the active node's
+// memory (actors, topics, queues, connections into workspaces) and all writes: a request that uses them is forwarded
 // (src/base/network/local-reads.ts). Only the members listed below are available, so that no new member is served here by mistake.
 import type { Events } from "#actors/runtime/events.ts";
 import type { JobQueue } from "#actors/runtime/job-queue.ts";

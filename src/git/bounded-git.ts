@@ -159,7 +159,9 @@ const buildEnvironment = ({
   };
 };
 
-/** Returns a command that offers only this key and connects only to this address. The first connection stores the host's key by host name. */
+/**
+ * Returns a command that offers only this key and connects only to this address. The first connection stores the host's key by host name.
+ */
 const buildSshCommand = (url: string, address: string, { key_file, known_hosts }: SshAccess): string => {
   const { hostname, port } = new URL(url);
   const escapePercent = (text: string): string => text.replaceAll("%", "%%");

@@ -81,8 +81,8 @@ export class FeatureRegistry {
     // An engine could connect to a name that cannot be parsed here.
     if (path === "" || !urls.every((url) => URL.canParse(url)))
       throw new Error(`The image ${image} is not a reference to a registry.`);
-    // Certificates are checked only by the engine, which may trust authorities that the server does not know. Nothing secret is sent here, and
-    // the engine sends the token only to this registry.
+    // Certificates are checked only by the engine, which may trust authorities that the server does not know. Nothing secret is sent here,
+    // and the engine sends the token only to this registry.
     const request = { signal, tls: { rejectUnauthorized: false } };
     for (const text of urls) {
       try {

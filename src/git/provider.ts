@@ -152,8 +152,8 @@ const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefin
 const NO_HOST = "\0";
 
 /**
- * Returns whether a pattern covers an address without a user name; the scheme is optional. The pattern must match the complete host: it does
- * not cover the path of another host, or a longer host name. A pattern may also match the beginning of the path.
+ * Returns whether a pattern covers an address without a user name; the scheme is optional. The pattern must match the complete host: it
+ * does not cover the path of another host, or a longer host name. A pattern may also match the beginning of the path.
  */
 export const coversAddress = ({ source, flags }: RegExp, address: string): boolean => {
   const [, scheme = "", host = "", path = ""] = /^(https?:\/\/)?([^/?#]*)(.*)$/is.exec(address) ?? [];

@@ -4,7 +4,8 @@ import { HomeBackupError } from "./error.ts";
 import type { Keys } from "./keys.ts";
 import type { BackupStorage } from "./storage.ts";
 
-// Splits a stream into content-defined chunks. An insertion or removal changes only the chunks around it, so the next backup stores only these.
+// Splits a stream into content-defined chunks. An insertion or removal changes only the chunks around it, so the next backup stores only
+// these.
 
 const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
 const MIN_CHUNK_BYTES = 512 * 1024;
@@ -61,7 +62,10 @@ export class Archives {
     this.#keys = keys;
   }
 
-  /** Stores the chunks of the stream, except for those in `known`, which an earlier backup has stored. Throws HomeBackupError, and errors of the stream. */
+  /**
+   * Stores the chunks of the stream, except for those in `known`, which an earlier backup has stored. Throws HomeBackupError, and errors of
+   * the stream.
+   */
   async write(
     workspace_id: string,
     stream: AsyncIterable<Uint8Array>,

@@ -1,5 +1,5 @@
-// The store of home backups: writes, reads, verifies and deletes them, with either engine. A backup exists when its manifest exists, and is verified
-// against the manifest each time it is read.
+// The store of home backups: writes, reads, verifies and deletes them, with either engine. A backup exists when its manifest exists, and is
+// verified against the manifest each time it is read.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";

@@ -1,5 +1,6 @@
 // Lifecycle hooks: report to the deployment's consumer what chats are about to do and have done, and return its decisions. Called by
-// request handlers and turns, outside of every mailbox. Fails closed: without a valid response, the action is not performed (rules HK-1 to HK-9).
+// request handlers and turns, outside of every mailbox. Fails closed: without a valid response, the action is not performed (rules HK-1 to
+// HK-9).
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";

@@ -38,7 +38,10 @@ export const signRequest = (
     .sign(toKey(secret));
 };
 
-/** Throws `AnswerProblem` unless one of the secrets signed this response to this dispatch. A response must not have `issuer`, which is this deployment, as its own issuer. */
+/**
+ * Throws `AnswerProblem` unless one of the secrets signed this response to this dispatch. A response must not have `issuer`, which is this
+ * deployment, as its own issuer.
+ */
 export const checkSignature = async (
   token: string | null,
   secrets: readonly string[],

@@ -1,5 +1,5 @@
-// Verifies Google Cloud instance identities: a JSON Web Token signed with one of the cloud's keys, which are read from files (facts/platform 8.3).
-// A machine sends such tokens to other services too, so only tokens for this server are accepted.
+// Verifies Google Cloud instance identities: a JSON Web Token signed with one of the cloud's keys, which are read from files
+// (facts/platform 8.3). A machine sends such tokens to other services too, so only tokens for this server are accepted.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { getText, IdentityError, type IdentityFiles } from "./identity.ts";
 

@@ -213,8 +213,8 @@ export class McpConnection {
 const callMemory = new AsyncLocalStorage<AnswerMemory | undefined>();
 
 /**
- * Returns a function that waits for the memory of a large answer. It uses the memory of the request's call, or of any running call, because a
- * server can answer a request in the stream of another.
+ * Returns a function that waits for the memory of a large answer. It uses the memory of the request's call, or of any running call, because
+ * a server can answer a request in the stream of another.
  */
 const makeReserve = (memories: ReadonlySet<AnswerMemory>): ReserveMemory => {
   const own = callMemory.getStore();

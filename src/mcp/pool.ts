@@ -75,8 +75,8 @@ export class McpPool {
   }
 
   /**
-   * Like `connect`, for a turn, which continues without a slow server. The first step waits for a limited time; the connection is then opened
-   * in the background for the next step. Throws McpError, or the signal's reason.
+   * Like `connect`, for a turn, which continues without a slow server. The first step waits for a limited time; the connection is then
+   * opened in the background for the next step. Throws McpError, or the signal's reason.
    */
   connectInTime(target: McpTarget, signal: AbortSignal): Promise<McpConnection> {
     return retryWithNextToken(

@@ -1,5 +1,5 @@
-// Retries calls after an MCP server has forgotten the session. On a 404, which means that the server has not run the call, the specification
-// requires a new session and the same call (rule MC-11).
+// Retries calls after an MCP server has forgotten the session. On a 404, which means that the server has not run the call, the
+// specification requires a new session and the same call (rule MC-11).
 import type { McpConnection } from "./connection.ts";
 import { McpError } from "./failure.ts";
 

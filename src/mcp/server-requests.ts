@@ -1,5 +1,5 @@
-// Limits how many requests of an MCP server, such as pings, are answered at a time (rule MC-17). Each answer is a separate message, over HTTP
-// a separate request. Without a limit, one response full of pings would use up the memory and delay all other requests.
+// Limits how many requests of an MCP server, such as pings, are answered at a time (rule MC-17). Each answer is a separate message, over
+// HTTP a separate request. Without a limit, one response full of pings would use up the memory and delay all other requests.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 
 /** Maximum number of answers that the server has not received yet. */

@@ -1,5 +1,5 @@
-// Lists the tools of an MCP server. Each tool is checked separately, so that an invalid definition affects only that tool. Schemas are adapted
-// for models when requests are built (rule MC-15). Limits pages, tools and sizes.
+// Lists the tools of an MCP server. Each tool is checked separately, so that an invalid definition affects only that tool. Schemas are
+// adapted for models when requests are built (rule MC-15). Limits pages, tools and sizes.
 import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 

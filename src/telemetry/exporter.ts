@@ -1,5 +1,5 @@
-// Exports spans to the collector. A limited number of spans is queued or in flight; further spans are dropped and counted. No work waits for
-// the collector.
+// Exports spans to the collector. A limited number of spans is queued or in flight; further spans are dropped and counted. No work waits
+// for the collector.
 import { type ExportResult, ExportResultCode } from "@opentelemetry/core";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from "@opentelemetry/sdk-trace";
 import type { Clock } from "#base/clock.ts";

@@ -1,5 +1,5 @@
-# A consumer of lifecycle hooks written from docs/hooks.md alone, with Python's standard library. A test steers it: POST /control sets what is
-# answered to which event, GET /seen lists what came. It checks every claim of every request and reports what is wrong with it.
+# A consumer of lifecycle hooks, written only from docs/hooks.md with Python's standard library. Tests control it: POST /control sets the
+# answers to events, GET /seen lists the received requests. It checks every claim of every request and reports the problems.
 import base64
 import hashlib
 import hmac
@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 SECRETS = [one.encode() for one in os.environ["HOOK_SECRETS"].split(",")]
 rules = []
 seen = []
-kept = {}
+first_answers = {}
 
 
 def b64(data):
@@ -29,35 +29,35 @@ def mac(secret, text):
     return hmac.new(secret, text.encode(), hashlib.sha256).digest()
 
 
-def problems(url, headers, body):
+def check(url, headers, body):
     found = []
     try:
         head, claims, signature = headers["authorization"].removeprefix("Bearer ").split(".")
         secret = next((s for s in SECRETS if hmac.compare_digest(mac(s, head + "." + claims), unb64(signature))), None)
-        said, request, now = json.loads(unb64(claims)), json.loads(body), time.time()
+        request_claims, request, now = json.loads(unb64(claims)), json.loads(body), time.time()
         checks = {
             "signature": secret is not None,
             "alg": json.loads(unb64(head)).get("alg") == "HS256",
-            "aud": said.get("aud") == url,
-            "times": said["nbf"] <= now < said["exp"] and said["iat"] <= now + 1,
-            "hash": said.get("body_sha256") == hashlib.sha256(body).hexdigest(),
-            "jti": said.get("jti") == request["meta"]["dispatch_id"],
-            "type": said.get("type") == request["type"] == headers["service-hook-event"],
-            "sub": said.get("sub") == "slipway:chat:" + request["meta"]["chat_id"],
-            "iss": bool(said.get("iss")),
+            "aud": request_claims.get("aud") == url,
+            "times": request_claims["nbf"] <= now < request_claims["exp"] and request_claims["iat"] <= now + 1,
+            "hash": request_claims.get("body_sha256") == hashlib.sha256(body).hexdigest(),
+            "jti": request_claims.get("jti") == request["meta"]["dispatch_id"],
+            "type": request_claims.get("type") == request["type"] == headers["service-hook-event"],
+            "sub": request_claims.get("sub") == "slipway:chat:" + request["meta"]["chat_id"],
+            "iss": bool(request_claims.get("iss")),
             "version": request["meta"]["schema_version"] == 1,
             "encoding": headers["accept-encoding"] == "identity",
             "members": set(request) == {"type", "meta", "data"},
         }
-        found += [name for name, good in checks.items() if not good]
-        return found, secret, said, request
+        found += [name for name, is_valid in checks.items() if not is_valid]
+        return found, secret, request_claims, request
     except Exception as error:
         return [repr(error)], None, {}, {}
 
 
-def sign(secret, said, body, **other):
+def sign(secret, request_claims, body, **other):
     now = int(time.time())
-    claims = {key: said[key] for key in ("jti", "type", "sub", "aud")}
+    claims = {key: request_claims[key] for key in ("jti", "type", "sub", "aud")}
     claims.update({"iss": "test-policy", "iat": now, "nbf": now - 30, "exp": now + 120})
     claims["body_sha256"] = hashlib.sha256(body).hexdigest()
     claims.update(other)
@@ -86,9 +86,9 @@ class Consumer(BaseHTTPRequestHandler):
             rules[:] = json.loads(body)
             return self.reply(200, b"{}")
         url = "http://%s%s" % (self.headers["host"], self.path)
-        wrong, secret, said, request = problems(url, self.headers, body)
+        problems, secret, request_claims, request = check(url, self.headers, body)
         event = request.get("type")
-        entry = {"event": event, "problems": wrong, "request": request, "body": body.decode()}
+        entry = {"event": event, "problems": problems, "request": request, "body": body.decode()}
         entry["authorization"] = self.headers["authorization"]
         seen.append(entry)
         tool = request.get("data", {}).get("tool_name")
@@ -96,7 +96,7 @@ class Consumer(BaseHTTPRequestHandler):
         if "times" in rule:
             rule["times"] -= 1
         answer = rule.get("raw", json.dumps(rule["answer"]) if "answer" in rule else "").encode()
-        how = rule.get("how", "well")
+        how = rule.get("how", "correctly")
         if how == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
@@ -107,20 +107,20 @@ class Consumer(BaseHTTPRequestHandler):
             return self.reply(rule["status"], answer)
         if how == "unsigned":
             return self.reply(200, answer)
-        signature = sign(secret or b"", said, answer)
+        signature = sign(secret or b"", request_claims, answer)
         if how == "wrongly signed":
-            signature = sign(b"another secret of more than 32 bytes", said, answer)
+            signature = sign(b"another secret of more than 32 bytes", request_claims, answer)
         if how == "other body":
-            signature = sign(secret, said, answer + b" ")
+            signature = sign(secret, request_claims, answer + b" ")
         if how == "expired":
-            signature = sign(secret, said, answer, exp=int(time.time()) - 1)
+            signature = sign(secret, request_claims, answer, exp=int(time.time()) - 1)
         if how == "reflected":
             signature = self.headers["authorization"].removeprefix("Bearer ")
         if how == "other event":
-            signature = sign(secret, said, answer, type="stop" if event != "stop" else "pre_compact")
-        if how == "replayed" and event in kept:
-            answer, signature = kept[event]
-        kept.setdefault(event, (answer, signature))
+            signature = sign(secret, request_claims, answer, type="stop" if event != "stop" else "pre_compact")
+        if how == "replayed" and event in first_answers:
+            answer, signature = first_answers[event]
+        first_answers.setdefault(event, (answer, signature))
         self.reply(rule.get("status", 200), answer, [("service-hook-signature", signature)])
 
 

@@ -1,5 +1,5 @@
-// A real MCP server with sessions. It can forget its sessions, and be stopped and restarted at its address. Its tools are slow, change the list
-// of tools, or send requests to the client. For tests of calls in these situations.
+// A real MCP server with sessions. It can forget its sessions, and be stopped and restarted at its address. Its tools are slow, change the
+// list of tools, or send requests to the client. For tests of calls in these situations.
 import { Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 
 const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });

@@ -1,6 +1,6 @@
-// Decides from the bytes of a JSON text whether it is too expensive to parse. JSON.parse is fast for long strings, but millions of small values take
-// seconds of the event loop and gigabytes of memory, and a value with a hundred thousand levels cannot be serialized again. Applied to
-// everything that comes from outside: requests (rule HT-6), answers, streams and messages (rule HT-48).
+// Decides from the bytes of a JSON text whether it is too expensive to parse. JSON.parse is fast for long strings, but millions of small
+// values take seconds of the event loop and gigabytes of memory, and a value with a hundred thousand levels cannot be serialized again.
+// Applied to everything that comes from outside: requests (rule HT-6), answers, streams and messages (rule HT-48).
 
 /** Shorter texts are never expensive, whatever they contain. */
 export const CHEAP_BYTES = 1024;
@@ -10,7 +10,9 @@ export const MAX_MEMBERS = 10_000;
 export const MAX_VALUES = 100_000;
 /** Maximum nesting depth. */
 export const MAX_DEPTH = 1_000;
-/** Maximum mean nesting depth of a text with the maximum number of values. Error messages print an invalid body with that much indentation. */
+/**
+ * Maximum mean nesting depth of a text with the maximum number of values. Error messages print an invalid body with that much indentation.
+ */
 const MAX_MEAN_DEPTH = 20;
 
 /** Limits other than `MAX_VALUES` and `MAX_MEMBERS`. Commas and opening brackets are counted, each up to `maxValues`. */

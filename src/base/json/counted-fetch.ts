@@ -1,5 +1,5 @@
-// Limits the answers that a library reads and parses itself. The library accepts no other parser, so its `fetch` fails before the library can
-// parse an expensive answer. A body is checked as a whole, an event stream event by event.
+// Limits the answers that a library reads and parses itself. The library accepts no other parser, so its `fetch` fails before the library
+// can parse an expensive answer. A body is checked as a whole, an event stream event by event.
 
 import type { Clock } from "../clock.ts";
 import { restAfter } from "../retry.ts";

@@ -1,5 +1,5 @@
-// Counts the values in the bytes of each event of an event stream. The parser that reads the stream joins the data lines of an event, so all
-// lines of an event count together.
+// Counts the values in the bytes of each event of an event stream. The parser that reads the stream joins the data lines of an event, so
+// all lines of an event count together.
 import { JsonCost, type JsonLimits } from "./cost.ts";
 
 const NEWLINE = 10;

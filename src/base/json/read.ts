@@ -1,5 +1,5 @@
-// Parses JSON from outside: answers of services, messages of workers and agents, texts of people. The bytes are limited while they are read,
-// and the values are counted before they are parsed (rule HT-48). `JSON.parse` is only for text that this server has written itself.
+// Parses JSON from outside: answers of services, messages of workers and agents, texts of people. The bytes are limited while they are
+// read, and the values are counted before they are parsed (rule HT-48). `JSON.parse` is only for text that this server has written itself.
 export type { JsonLimits } from "./cost.ts";
 
 import { CHEAP_BYTES, type JsonLimits, tooCostly } from "./cost.ts";

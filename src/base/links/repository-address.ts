@@ -11,7 +11,10 @@ export type RepositoryAddress = {
   readonly pull_request?: number;
   /** A folder in the repository. */
   readonly path?: string;
-  /** A branch, possibly followed by a folder: `feature/x/docs`. Only the host knows where the branch ends. Used instead of `branch` and `path`. */
+  /**
+   * A branch, possibly followed by a folder: `feature/x/docs`. Only the host knows where the branch ends. Used instead of `branch` and
+   * `path`.
+   */
   readonly branch_and_path?: string;
 };
 
@@ -84,8 +87,8 @@ const parseWebLink = (url: URL, parts: readonly string[]): RepositoryAddress | u
   const [, , page] = parts;
   if (page !== undefined && !parts.some((part) => part.endsWith(".git"))) {
     const target = parsePage(parts.slice(2), url.hostname);
-    // A known page without a code reference, such as an issue or a list, also belongs to a repository with a two-part path. Any other link may
-    // be a GitLab project in nested groups.
+    // A known page without a code reference, such as an issue or a list, also belongs to a repository with a two-part path. Any other link
+    // may be a GitLab project in nested groups.
     if (Object.keys(target).length > 0 || PAGES.has(page))
       return toRepositoryAddress(origin, parts.slice(0, 2), target);
   }

@@ -25,8 +25,8 @@ const SMALL_BYTES = 512;
 const PAUSE_MS = 20;
 
 /**
- * Yields the same body. Pauses after many small pieces in a row, and yields to other work after larger ones. `onEnd` is called when the body
- * has ended or its reader has stopped.
+ * Yields the same body. Pauses after many small pieces in a row, and yields to other work after larger ones. `onEnd` is called when the
+ * body has ended or its reader has stopped.
  */
 export async function* paceBody(
   clock: Clock,

@@ -1,6 +1,6 @@
-// The request that the current code runs for, when several nodes are active. Writes of a request are rejected once another node owns its rows
-// (docs/spec/cluster-nodes.md). The request is known in its handler and in everything that the handler awaits; actors, and work that a handler
-// does not await, have none. Neither has a single server.
+// The request that the current code runs for, when several nodes are active. Writes of a request are rejected once another node owns its
+// rows (docs/spec/cluster-nodes.md). The request is known in its handler and in everything that the handler awaits; actors, and work that a
+// handler does not await, have none. Neither has a single server.
 import { AsyncLocalStorage } from "node:async_hooks";
 
 const current = new AsyncLocalStorage<TrackedRequest | undefined>();
@@ -82,7 +82,10 @@ export const getCurrentRequest = (): TrackedRequest | undefined => {
   return request?.isOver ? undefined : request;
 };
 
-/** Runs work that continues after the response or is shared with other requests, so that its writes are not rejected with those of the request. */
+/**
+ * Runs work that continues after the response or is shared with other requests, so that its writes are not rejected with those of the
+ * request.
+ */
 export const runOutsideRequest = <T>(work: () => T): T =>
   current.getStore() === undefined ? work() : current.run(undefined, work);
 

@@ -1,5 +1,5 @@
-// `fetch` for servers that are not trusted. The runtime unpacks a compressed answer completely, even if it is never read, so two kilobytes could
-// fill the memory. Here no compression is requested, and an answer that is compressed anyway is unpacked while it is read.
+// `fetch` for servers that are not trusted. The runtime unpacks a compressed answer completely, even if it is never read, so two kilobytes
+// could fill the memory. Here no compression is requested, and an answer that is compressed anyway is unpacked while it is read.
 
 /** Thrown for an answer with a content encoding that was not requested and can't be unpacked while it is read. */
 export class UnknownEncoding extends Error {

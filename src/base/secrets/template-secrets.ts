@@ -1,7 +1,7 @@
-// Protects the values of sensitive variables and the secrets of a workspace's owner that a template inserted into its texts. Texts that only
-// the agent needs (environment, scripts) are encrypted; the others (such as apps, metadata and folders) are shown to everyone who can see the
-// workspace, so secrets in them are replaced permanently. Texts without secrets are stored in plain form, so that reading them costs nothing. Pure except for
-// the random nonces.
+// Protects the values of sensitive variables and the secrets of a workspace's owner that a template inserted into its texts. Texts that
+// only the agent needs (environment, scripts) are encrypted; the others (such as apps, metadata and folders) are shown to everyone who can
+// see the workspace, so secrets in them are replaced permanently. Texts without secrets are stored in plain form, so that reading them
+// costs nothing. Pure except for the random nonces.
 import type { Encryption } from "../encryption.ts";
 import { HIDDEN_TEXT, Mask } from "./mask.ts";
 
@@ -32,8 +32,8 @@ export class BuildSecrets {
 }
 
 /**
- * Encrypts texts of one agent: those with a secret, or all. A text that looks encrypted is encrypted again, so that a caller cannot make the
- * server decrypt a text that it did not encrypt.
+ * Encrypts texts of one agent: those with a secret, or all. A text that looks encrypted is encrypted again, so that a caller cannot make
+ * the server decrypt a text that it did not encrypt.
  */
 export const sealSecretTexts =
   (encryption: Encryption, agent_id: string, secrets: BuildSecrets | "all"): TextChange =>

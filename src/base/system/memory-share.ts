@@ -1,5 +1,5 @@
-// A share of the memory for large pieces of work whose size is known before they start, such as the bodies of model calls. Pieces that do not
-// fit wait, and are started fairly by person (rule CH-54).
+// A share of the memory for large pieces of work whose size is known before they start, such as the bodies of model calls. Pieces that do
+// not fit wait, and are started fairly by person (rule CH-54).
 import { GarbageCollection, shareOfMemory } from "./memory.ts";
 
 const MIB = 1024 * 1024;
@@ -70,9 +70,9 @@ export class MemoryHold implements Disposable {
 }
 
 /**
- * Of the large pieces that wait, the piece of the holder with the least memory starts next, or of several, the one that has waited longest. No
- * other large piece overtakes it, because it could then wait forever. Small pieces wait only for each other. A piece that is larger than the
- * share runs without other large pieces.
+ * Of the large pieces that wait, the piece of the holder with the least memory starts next, or of several, the one that has waited longest.
+ * No other large piece overtakes it, because it could then wait forever. Small pieces wait only for each other. A piece that is larger than
+ * the share runs without other large pieces.
  */
 export class MemoryShare {
   readonly #limits: ShareLimits;

@@ -1,5 +1,5 @@
-// Reads files that programs of a workspace or its image may have replaced by something else: a pipe, on which reading would wait forever, an
-// endless device, or a file that fills the memory.
+// Reads files that programs of a workspace or its image may have replaced by something else: a pipe, on which reading would wait forever,
+// an endless device, or a file that fills the memory.
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 
 const CHUNK_BYTES = 64 * 1024;

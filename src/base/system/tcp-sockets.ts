@@ -45,7 +45,10 @@ const loadSystem = () => {
   return library;
 };
 
-/** Finds the sockets of a port among all descriptors of this process. Opens no descriptor itself, so that it works when no descriptor is free. */
+/**
+ * Finds the sockets of a port among all descriptors of this process. Opens no descriptor itself, so that it works when no descriptor is
+ * free.
+ */
 export const findTcpSockets = (port: number): TcpSockets => {
   const system = loadSystem();
   if (!system) return { listener: undefined, connections: [] };
