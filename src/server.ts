@@ -344,12 +344,12 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadSer
       const client = takeNamed(request);
       if (client === undefined) return new Response(null, { status: 403 });
       ctx.requests.setPeer(request, client);
-      const read = (await needsActiveNode(request))
+      const localResponse = (await needsActiveNode(request))
         ? undefined
         : await readLocally(() => ask().then(() => handle(request)));
-      const isAnswered = read !== undefined && read.status < 500;
-      if (!isAnswered) await read?.body?.cancel();
-      const response = isAnswered ? read : new Response(null, { status: MISDIRECTED });
+      const isAnswered = localResponse !== undefined && localResponse.status < 500;
+      if (!isAnswered) await localResponse?.body?.cancel();
+      const response = isAnswered ? localResponse : new Response(null, { status: MISDIRECTED });
       response.headers.set("connection", "close");
       return response;
     },

@@ -25,16 +25,16 @@ type PackageDependencies = { readonly dependencies?: Record<string, string> };
 
 /** Returns the production dependencies of package.json and their dependencies, by name. Development dependencies are excluded. */
 export const listShippedPackages = (root = ROOT): ShippedPackage[] => {
-  const found = new Map<string, ShippedPackage>();
+  const packagesByPath = new Map<string, ShippedPackage>();
   const packages = parseLock(root);
   const visit = (path: string): ShippedPackage[] => {
     const entry = packages[path];
-    const visited = found.get(path);
+    const visited = packagesByPath.get(path);
     if (!entry || visited) return visited ? [visited] : [];
     const [id, , { dependencies = {} }, integrity] = entry;
     const index = id.lastIndexOf("@");
     const needs: ShippedPackage[] = [];
-    const one: ShippedPackage = {
+    const shipped: ShippedPackage = {
       name: id.slice(0, index),
       version: id.slice(index + 1),
       license: findLicense(root, path),
@@ -42,14 +42,14 @@ export const listShippedPackages = (root = ROOT): ShippedPackage[] => {
       needs,
     };
     // Added before its dependencies, because two packages may depend on each other.
-    found.set(path, one);
+    packagesByPath.set(path, shipped);
     for (const name of Object.keys(dependencies)) needs.push(...visit(findNearest(packages, path, name)));
-    return [one];
+    return [shipped];
   };
   for (const name of listDirectDependencies(root)) visit(name);
   const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
   // The same version may occur at several positions.
-  const byUrl = new Map([...found.values()].map((one) => [toPackageUrl(one), one]));
+  const byUrl = new Map([...packagesByPath.values()].map((one) => [toPackageUrl(one), one]));
   return [...byUrl.values()].sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
 };
 

@@ -39,20 +39,20 @@ const isShowable = (value: unknown): boolean => countCharacters(value) !== undef
 
 /** Returns the number of characters in a value; undefined if it is too large to be shown. */
 const countCharacters = (value: unknown): number | undefined => {
-  let [values, characters] = [0, 0];
+  let [valueCount, characterCount] = [0, 0];
   const pending: unknown[] = [value];
   while (pending.length > 0) {
     const next = pending.pop();
-    values += 1;
-    if (typeof next === "string") characters += next.length;
+    valueCount += 1;
+    if (typeof next === "string") characterCount += next.length;
     if (typeof next === "object" && next !== null) {
-      const inner = Array.isArray(next) ? next : Object.entries(next).flat();
-      if (values + pending.length + inner.length > MAX_VALUES) return undefined;
-      for (const one of inner) pending.push(one);
+      const members = Array.isArray(next) ? next : Object.entries(next).flat();
+      if (valueCount + pending.length + members.length > MAX_VALUES) return undefined;
+      for (const member of members) pending.push(member);
     }
-    if (values > MAX_VALUES || characters > MAX_CHARACTERS) return undefined;
+    if (valueCount > MAX_VALUES || characterCount > MAX_CHARACTERS) return undefined;
   }
-  return characters;
+  return characterCount;
 };
 
 /** Returns the number of characters of a call that are shown and stored. */

@@ -135,12 +135,12 @@ export class AcpConnection {
     if (auth_method !== "" && (info.authMethods ?? []).some(({ id }) => id === auth_method)) {
       await withAnswerTimeout(clock, connection.agent.request("authenticate", { methodId: auth_method }));
     }
-    const opened = new AcpConnection(connection, stdio, clock, info);
+    const acpConnection = new AcpConnection(connection, stdio, clock, info);
     connection.signal.addEventListener("abort", () => {
       const { reason } = connection.signal;
-      if (reason instanceof Error && reason.name === "MessageTooLargeError") opened.#excess = TOO_LONG_MESSAGE;
+      if (reason instanceof Error && reason.name === "MessageTooLargeError") acpConnection.#excess = TOO_LONG_MESSAGE;
     });
-    return opened;
+    return acpConnection;
   }
 
   /** Returns whether an earlier session can be loaded. */
@@ -177,8 +177,8 @@ export class AcpConnection {
       this.#clock,
       this.#connection.agent.request("session/load", request),
     );
-    const loaded = (answer ?? {}) as LoadSessionResponse;
-    return { session_id, options: readOptions(loaded.modes, loaded.configOptions) };
+    const session = (answer ?? {}) as LoadSessionResponse;
+    return { session_id, options: readOptions(session.modes, session.configOptions) };
   }
 
   #toMcpServers(mcp: McpEndpoint | undefined): McpServer[] {

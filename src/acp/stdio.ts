@@ -21,13 +21,13 @@ class LineCost {
 
   /** Counts the next bytes of the stream. Throws `TooCostlyError` when a line is too expensive to parse. */
   count(bytes: Uint8Array): void {
-    for (let from = 0; from < bytes.length; ) {
-      const end = bytes.indexOf(NEWLINE, from);
-      const problem = this.#cost.count(bytes.subarray(from, end < 0 ? bytes.length : end));
+    for (let start = 0; start < bytes.length; ) {
+      const end = bytes.indexOf(NEWLINE, start);
+      const problem = this.#cost.count(bytes.subarray(start, end < 0 ? bytes.length : end));
       if (problem !== undefined) throw new TooCostlyError(`It sent a message that ${problem}`);
       if (end < 0) return;
       this.#cost.reset();
-      from = end + 1;
+      start = end + 1;
     }
   }
 }
@@ -144,9 +144,9 @@ export class ProgramStdio {
           void this.#answer(number, message);
         }
         const bytes = encoder.encode(answer.output);
-        for (let from = 0; from < bytes.byteLength && !signal.aborted; from += PIECE_BYTES) {
+        for (let start = 0; start < bytes.byteLength && !signal.aborted; start += PIECE_BYTES) {
           const startedAt = this.#clock.monotonic();
-          const piece = bytes.subarray(from, from + PIECE_BYTES);
+          const piece = bytes.subarray(start, start + PIECE_BYTES);
           this.#lineCost.count(piece);
           controller.enqueue(piece);
           await restAfter(this.#clock, startedAt, signal);

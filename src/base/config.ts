@@ -233,26 +233,29 @@ function checkTls({ tls_cert_file, tls_key_file }: Config): Problem[] {
 /** Rejects partial settings, because an operator who sets one of them expects uploads to be stored in the bucket. */
 function checkStorage(config: Config): Problem[] {
   const keys = ["s3_bucket", "s3_access_key", "s3_secret_key"] as const;
-  const given = [...keys, "s3_endpoint" as const].filter((key) => config[key] !== undefined);
-  const missing = given.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
+  const setKeys = [...keys, "s3_endpoint" as const].filter((key) => config[key] !== undefined);
+  const missing = setKeys.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
   const detail = `object storage for uploads needs all of ${keys.join(", ")}`;
   const problems: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
-  if (given.length === 0 || config.database_url !== undefined) return problems;
+  if (setKeys.length === 0 || config.database_url !== undefined) return problems;
   const single = "a single server stores uploads in its data directory; remove s3_bucket, or set database_url";
-  return [...problems, { name: toVariableName(given[0] ?? "s3_bucket"), from: "without database_url", detail: single }];
+  return [
+    ...problems,
+    { name: toVariableName(setKeys[0] ?? "s3_bucket"), from: "without database_url", detail: single },
+  ];
 }
 
 /** Rejects partial settings, because an operator who sets one of them expects home backups. */
 function checkHomeBackups(config: Config): Problem[] {
   const keys = ["home_backup_s3_bucket", "home_backup_s3_access_key", "home_backup_s3_secret_key"] as const;
-  const given = [...keys, "home_backup_s3_endpoint" as const].filter((key) => config[key] !== undefined);
-  const missing = given.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
+  const setKeys = [...keys, "home_backup_s3_endpoint" as const].filter((key) => config[key] !== undefined);
+  const missing = setKeys.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
   const detail = `home backups in object storage need all of ${keys.join(", ")}`;
   const problems: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
-  const addProblem = (key: string, from: string, why: string): unknown =>
-    problems.push({ name: toVariableName(key), from, detail: why });
+  const addProblem = (key: string, from: string, problem: string): unknown =>
+    problems.push({ name: toVariableName(key), from, detail: problem });
   const { home_backup_dir, home_backup_interval, home_backup_recovery_key, home_backup_engine } = config;
-  if (home_backup_dir !== undefined && given.length > 0) {
+  if (home_backup_dir !== undefined && setKeys.length > 0) {
     addProblem(
       "home_backup_dir",
       "alongside home_backup_s3_bucket",
@@ -266,7 +269,7 @@ function checkHomeBackups(config: Config): Problem[] {
       "nodes have folders of their own: set home_backup_s3_bucket",
     );
   }
-  if (home_backup_interval !== undefined && home_backup_dir === undefined && given.length === 0) {
+  if (home_backup_interval !== undefined && home_backup_dir === undefined && setKeys.length === 0) {
     addProblem("home_backup_interval", "alone", "it needs home_backup_dir or home_backup_s3_bucket");
   }
   if (home_backup_recovery_key !== undefined && parseRecoveryKey(home_backup_recovery_key) === undefined) {

@@ -28,21 +28,21 @@ const parsePerson = (cell: string): ListedPerson | undefined => {
 const readLine = (line: string): PeopleList => {
   const cells = splitCells(line);
   const people = cells.flatMap((cell) => parsePerson(cell) ?? []);
-  const rest = cells.filter((cell) => !parsePerson(cell));
+  const otherCells = cells.filter((cell) => !parsePerson(cell));
   const [only] = people;
   if (!only && !line.includes("<")) {
     // Addresses separated by whitespace.
     const words = line.split(/[\s,;]+/);
-    const found = words.flatMap((word) => parsePerson(word) ?? []);
+    const named = words.flatMap((word) => parsePerson(word) ?? []);
     const isMistyped = (word: string): boolean => word.includes("@") && !parsePerson(word);
-    return { people: found, unreadable: found.length === 0 ? [] : words.filter(isMistyped) };
+    return { people: named, unreadable: named.length === 0 ? [] : words.filter(isMistyped) };
   }
   // In a line with several addresses, other cells are not names.
-  if (people.length !== 1 || !only || only.name !== "") return { people, unreadable: only ? rest : [] };
-  const name = rest.filter((cell) => !cell.includes("@")).join(" ");
+  if (people.length !== 1 || !only || only.name !== "") return { people, unreadable: only ? otherCells : [] };
+  const name = otherCells.filter((cell) => !cell.includes("@")).join(" ");
   return {
     people: [{ email: only.email, name: name.slice(0, MAX_NAME_LENGTH) }],
-    unreadable: rest.filter((cell) => cell.includes("@")),
+    unreadable: otherCells.filter((cell) => cell.includes("@")),
   };
 };
 
@@ -52,14 +52,17 @@ export const readPeople = (text: string): PeopleList => {
     .split(/\r\n|[\r\n]/, MAX_LINES)
     .map((line) => line.trim())
     .filter((line) => line !== "");
-  const found = new Map<string, ListedPerson>();
+  const peopleByEmail = new Map<string, ListedPerson>();
   const unreadable: string[] = [];
   for (const [index, line] of lines.entries()) {
     const { people, unreadable: parts } = readLine(line);
     unreadable.push(...parts);
-    for (const one of people) if (!found.has(toEmailKey(one.email))) found.set(toEmailKey(one.email), one);
+    for (const person of people) {
+      const key = toEmailKey(person.email);
+      if (!peopleByEmail.has(key)) peopleByEmail.set(key, person);
+    }
     const isHeading = index === 0 && lines.length > 1 && /mail/i.test(line);
     if (people.length === 0 && !isHeading) unreadable.push(line);
   }
-  return { people: [...found.values()], unreadable };
+  return { people: [...peopleByEmail.values()], unreadable };
 };

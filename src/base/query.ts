@@ -25,10 +25,10 @@ export class SearchQuery {
     const { words, areQuotesClosed } = splitQuery(text.toLowerCase());
     if (!areQuotesClosed) this.addProblem("q", "A quote is not closed.");
     const terms: Term[] = [];
-    const free: string[] = [];
+    const freeWords: string[] = [];
     for (const word of words) {
       const colon = word.colons[0];
-      if (colon === undefined) free.push(word.text);
+      if (colon === undefined) freeWords.push(word.text);
       else if (colon === 0) this.addProblem("q", `"${word.text}" begins with a colon.`);
       else if (colon === word.text.length - 1 && !word.isQuoted)
         this.addProblem("q", `"${word.text}" ends with a colon.`);
@@ -40,7 +40,7 @@ export class SearchQuery {
       }
     }
     this.#terms = terms;
-    this.free = free.join(" ").trim();
+    this.free = freeWords.join(" ").trim();
   }
 
   /** Returns whether the search has the key, with any value. */
@@ -98,8 +98,8 @@ export class SearchQuery {
   time(key: string): number | undefined {
     const [term] = this.#listSingle(key);
     if (term === undefined) return undefined;
-    const at = TIME.test(term.value) ? Date.parse(term.value.toUpperCase()) : Number.NaN;
-    if (!Number.isNaN(at)) return at;
+    const time = TIME.test(term.value) ? Date.parse(term.value.toUpperCase()) : Number.NaN;
+    if (!Number.isNaN(time)) return time;
     this.addProblem(key, `"${term.value}" is not a time such as 2026-01-31T12:00:00Z.`);
     return undefined;
   }
@@ -129,8 +129,8 @@ export class SearchQuery {
   /** Throws 400 with one validation per mistake, including keys that were never read. */
   requireValid(message: string): void {
     const unknown = this.#terms.map((term) => term.key).filter((key) => !this.#readKeys.has(key));
-    const known = [...this.#readKeys].join(", ");
-    for (const key of new Set(unknown)) this.addProblem(key, `This key is unknown. Known keys are ${known}.`);
+    const knownKeys = [...this.#readKeys].join(", ");
+    for (const key of new Set(unknown)) this.addProblem(key, `This key is unknown. Known keys are ${knownKeys}.`);
     if (this.#problems.length > 0) throw invalid(message, this.#problems);
   }
 

@@ -71,11 +71,11 @@ const stripTense = (word: string, r1: number): string => {
   if (eed) return eed.index >= r1 ? `${word.slice(0, eed.index)}ee` : word;
   const tense = /(ed|ing)(ly)?$/.exec(word);
   if (!tense) return word;
-  const rest = word.slice(0, tense.index);
-  if (!/[aeiouy]/.test(rest)) return word;
-  if (/(at|bl|iz)$/.test(rest)) return `${rest}e`;
-  if (DOUBLE_CONSONANT.test(rest)) return rest.slice(0, -1);
-  return rest.length <= r1 && SHORT_SYLLABLE.test(rest) ? `${rest}e` : rest;
+  const stem = word.slice(0, tense.index);
+  if (!/[aeiouy]/.test(stem)) return word;
+  if (/(at|bl|iz)$/.test(stem)) return `${stem}e`;
+  if (DOUBLE_CONSONANT.test(stem)) return stem.slice(0, -1);
+  return stem.length <= r1 && SHORT_SYLLABLE.test(stem) ? `${stem}e` : stem;
 };
 
 /** Applies the rule with the longest matching suffix, if the suffix is in the region of the rule and follows the required letters. */
@@ -84,19 +84,19 @@ const applySuffixRules = (
   rules: readonly (readonly [string, string])[],
   getRegion: (ending: string) => number,
 ): string => {
-  const found = rules.find(([ending]) => word.endsWith(ending));
-  if (!found) return word;
-  const [ending, replacement] = found;
-  const rest = word.slice(0, -ending.length);
-  if (rest.length < getRegion(ending) || CONDITIONAL_SUFFIXES[ending]?.test(rest) === false) return word;
-  return rest + replacement;
+  const rule = rules.find(([ending]) => word.endsWith(ending));
+  if (!rule) return word;
+  const [ending, replacement] = rule;
+  const stem = word.slice(0, -ending.length);
+  if (stem.length < getRegion(ending) || CONDITIONAL_SUFFIXES[ending]?.test(stem) === false) return word;
+  return stem + replacement;
 };
 
 const stripFinalLetter = (word: string, r1: number, r2: number): string => {
-  const rest = word.slice(0, -1);
+  const stem = word.slice(0, -1);
   if (word.endsWith("e")) {
-    const isRemoved = rest.length >= r2 || (rest.length >= r1 && !SHORT_SYLLABLE.test(rest));
-    return isRemoved ? rest : word;
+    const isRemoved = stem.length >= r2 || (stem.length >= r1 && !SHORT_SYLLABLE.test(stem));
+    return isRemoved ? stem : word;
   }
-  return word.endsWith("ll") && rest.length >= r2 ? rest : word;
+  return word.endsWith("ll") && stem.length >= r2 ? stem : word;
 };

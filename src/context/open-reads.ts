@@ -35,8 +35,8 @@ type Options = {
 };
 
 export const openReads = ({ config, clock, store, encryption }: Options): Context => {
-  const opened = { store, elsewhere: new DatabaseBlobs(store) };
-  const context = new Context({ config, clock, shards: NO_SHARDS }, opened, encryption, {
+  const database = { store, elsewhere: new DatabaseBlobs(store) };
+  const context = new Context({ config, clock, shards: NO_SHARDS }, database, encryption, {
     metrics: undefined,
     telemetry: undefined,
   });

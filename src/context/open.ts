@@ -11,13 +11,13 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
   const { config, clock = systemClock, fatal } = options;
   // Imported only if metrics are enabled, because the library adds 27 ms to startup.
   const metrics = config.metrics_address ? await openMetrics(clock) : undefined;
-  const opened = options.store
+  const database = options.store
     ? { store: options.store, elsewhere: options.elsewhere, membership: options.membership }
     : await openStore({ config, clock, fatal, membership: options.membership });
   const { data_dir: directory, encryption_key: digits } = config;
-  const encryption = await openKey(opened.store, { directory, digits, shared: opened.membership !== undefined });
+  const encryption = await openKey(database.store, { directory, digits, shared: database.membership !== undefined });
   const telemetry = await openTraces(options, clock);
-  const context = new Context(options, opened, encryption, { metrics, telemetry });
+  const context = new Context(options, database, encryption, { metrics, telemetry });
   try {
     await context.prepare();
     return context;

@@ -51,9 +51,9 @@ export class FeatureRegistry {
     const { base, path, version } = parseReference(id);
     try {
       const url = new URL(`${base}/v2/${path}/manifests/${version}`);
-      const first = await this.#get(url, { token: undefined, signal });
-      const token = first.status === 401 ? await this.#fetchToken(first, { signal }) : undefined;
-      const answer = token === undefined ? first : await this.#get(url, { token, signal });
+      const firstAnswer = await this.#get(url, { token: undefined, signal });
+      const token = firstAnswer.status === 401 ? await this.#fetchToken(firstAnswer, { signal }) : undefined;
+      const answer = token === undefined ? firstAnswer : await this.#get(url, { token, signal });
       if (!answer.ok) throw new Error(`${url.host} answered with status ${answer.status}`);
       const digest = findDigest(await readJson(answer, { maxBytes: MAX_MANIFEST_BYTES }));
       const blob = await this.#get(new URL(`${base}/v2/${path}/blobs/${digest}`), { token, signal });
@@ -87,12 +87,12 @@ export class FeatureRegistry {
     for (const text of urls) {
       try {
         const url = new URL(text);
-        const first = await this.#get(url, { ...request, token: undefined });
-        if (first.status !== 401) {
-          await checkManifestSize(first, url);
+        const firstAnswer = await this.#get(url, { ...request, token: undefined });
+        if (firstAnswer.status !== 401) {
+          await checkManifestSize(firstAnswer, url);
           return NO_TOKEN;
         }
-        const token = await this.#fetchToken(first, request);
+        const token = await this.#fetchToken(firstAnswer, request);
         await checkManifestSize(await this.#get(url, { ...request, token }), url);
         return token;
       } catch (error) {

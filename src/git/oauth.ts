@@ -248,8 +248,8 @@ const parseId = (answer: OutboundAnswer): number | undefined => {
 const parseAccount = (answer: OutboundAnswer): Account | undefined => {
   const fields = parseFieldsLoosely(answer);
   const toText = (...names: string[]): string => {
-    const found = names.map((name) => fields[name]).find((value) => typeof value === "string" && value !== "");
-    return typeof found === "string" ? found.slice(0, 256) : "";
+    const text = names.map((name) => fields[name]).find((value) => typeof value === "string" && value !== "");
+    return typeof text === "string" ? text.slice(0, 256) : "";
   };
   const login = toText("login", "username", "preferred_username", "nickname");
   const page = toText("html_url", "web_url", "profile");

@@ -177,16 +177,16 @@ const toAuthorization = (credential: GitCredential | undefined): Record<string, 
 const parseRedirect = (answer: Response, from: URL): string | undefined => {
   const location = answer.headers.get("location");
   if (answer.status < 301 || answer.status > 308 || answer.status === 304 || location === null) return undefined;
-  const to = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
-  const isSafe = to && (to.protocol === "https:" || to.protocol === from.protocol);
+  const target = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
+  const isSafe = target && (target.protocol === "https:" || target.protocol === from.protocol);
   // Hosts redirect to a sign-in page if they require authentication.
-  if (!isSafe || !to.pathname.endsWith("/info/refs")) {
+  if (!isSafe || !target.pathname.endsWith("/info/refs")) {
     throw new RepositoryError(
       "missing",
       `${from.host} has no repository at ${from.pathname.slice(0, -"/info/refs".length)}, or shows it only to people who have signed in.`,
     );
   }
-  return `${to.origin}${to.pathname.slice(0, -"/info/refs".length)}`;
+  return `${target.origin}${target.pathname.slice(0, -"/info/refs".length)}`;
 };
 
 type RepositoryAccess = { readonly host: string; readonly url: string; readonly hasCredential: boolean };

@@ -23,20 +23,20 @@ async function* splitChunks(
   let length = 0;
   let hash = 0;
   for await (const bytes of stream) {
-    for (let from = 0; from < bytes.length; ) {
-      const end = Math.min(bytes.length, from + MAX_CHUNK_BYTES - length);
-      const earliest = from + MIN_CHUNK_BYTES - length;
+    for (let start = 0; start < bytes.length; ) {
+      const end = Math.min(bytes.length, start + MAX_CHUNK_BYTES - length);
+      const earliest = start + MIN_CHUNK_BYTES - length;
       // No boundary before the minimum size, so hashing starts one window before it.
-      let cut = Math.max(from, Math.min(end, earliest - WINDOW_BYTES));
+      let cut = Math.max(start, Math.min(end, earliest - WINDOW_BYTES));
       let isBoundary = false;
       while (cut < end && !isBoundary) {
         hash = ((hash << 1) + (gear[bytes[cut] as number] as number)) | 0;
         cut += 1;
         isBoundary = cut >= earliest && hash >>> BOUNDARY_SHIFT === 0;
       }
-      buffer.set(bytes.subarray(from, cut), length);
-      length += cut - from;
-      from = cut;
+      buffer.set(bytes.subarray(start, cut), length);
+      length += cut - start;
+      start = cut;
       if (!isBoundary && length < MAX_CHUNK_BYTES) continue;
       yield buffer.slice(0, length);
       length = 0;

@@ -55,11 +55,11 @@ export const readManifest = async (
   const name = toFolder(workspace_id) + id;
   const sealed = await storage.get(name, MAX_MANIFEST_BYTES);
   if (!sealed) return undefined;
-  const read = JSON.parse(new TextDecoder().decode(await keys.open(sealed, name, MAX_MANIFEST_BYTES))) as Manifest & {
+  const parsed = JSON.parse(new TextDecoder().decode(await keys.open(sealed, name, MAX_MANIFEST_BYTES))) as Manifest & {
     readonly format: number;
   };
-  if (read.format > FORMAT) throw new HomeBackupError("The backup was created by a newer version of Slipway.");
-  const { format: _, ...manifest } = read;
+  if (parsed.format > FORMAT) throw new HomeBackupError("The backup was created by a newer version of Slipway.");
+  const { format: _, ...manifest } = parsed;
   return manifest;
 };
 
@@ -78,10 +78,10 @@ export const listIds = async (storage: BackupStorage, workspace_id: string): Pro
 
 /** Returns the workspaces that have backups. */
 export const listWorkspaces = async (storage: BackupStorage): Promise<string[]> => {
-  const found = new Set<string>();
+  const workspaceIds = new Set<string>();
   for await (const { name } of storage.list("")) {
     const [workspace_id = "", kind] = name.split("/");
-    if (kind === "backups" && isUuid(workspace_id)) found.add(workspace_id);
+    if (kind === "backups" && isUuid(workspace_id)) workspaceIds.add(workspace_id);
   }
-  return [...found];
+  return [...workspaceIds];
 };

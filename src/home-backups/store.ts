@@ -113,8 +113,8 @@ export class HomeBackupStore {
 
   /** Returns the manifest of a backup. Throws HomeBackupError if it is missing. */
   async find(workspace_id: string, id: string): Promise<Manifest> {
-    const found = await readManifest(this.storage, await this.#keys, workspace_id, id);
-    if (found) return found;
+    const manifest = await readManifest(this.storage, await this.#keys, workspace_id, id);
+    if (manifest) return manifest;
     throw new HomeBackupError(`The backup is missing from ${this.storage.url}.`, { isDamage: true });
   }
 
@@ -163,22 +163,22 @@ export class HomeBackupStore {
   /** Returns all backups, or those of one workspace, newest first. Needs only the location and the key, so it works on any machine. */
   async list(workspace?: string): Promise<Manifest[]> {
     const keys = await this.#keys;
-    const found: Manifest[] = [];
+    const manifests: Manifest[] = [];
     for (const workspace_id of workspace !== undefined && isUuid(workspace)
       ? [workspace]
       : await listWorkspaces(this.storage)) {
       for (const id of await listIds(this.storage, workspace_id)) {
         const manifest = await readManifest(this.storage, keys, workspace_id, id);
-        if (manifest) found.push(manifest);
+        if (manifest) manifests.push(manifest);
       }
     }
-    return found.sort((a, b) => b.created_at - a.created_at);
+    return manifests.sort((a, b) => b.created_at - a.created_at);
   }
 
   async #loadChunks(workspace_id: string, base: string | undefined): Promise<readonly string[]> {
-    const found =
+    const manifest =
       base === undefined ? undefined : await readManifest(this.storage, await this.#keys, workspace_id, base);
-    return found?.chunks ?? [];
+    return manifest?.chunks ?? [];
   }
 
   async #openRestic(): Promise<Restic> {

@@ -8,8 +8,8 @@ export const applyOverride = (request: HookRequest, { permission }: HookAnswer):
   if (request.event === "pre_tool_use") return { ...request, tool_input: JSON.stringify(override) };
   const text = String(override.prompt);
   const { parts } = request.data;
-  const others = Array.isArray(parts) ? parts.filter(({ type }) => type !== "text") : [];
-  return { ...request, data: { ...request.data, prompt: text, parts: [{ type: "text", text }, ...others] } };
+  const otherParts = Array.isArray(parts) ? parts.filter(({ type }) => type !== "text") : [];
+  return { ...request, data: { ...request.data, prompt: text, parts: [{ type: "text", text }, ...otherParts] } };
 };
 
 /** Combines two responses. A later permission wins if it denies or changes something; texts are joined in order. */
@@ -31,6 +31,6 @@ const hasChanges = (permission: NonNullable<HookAnswer["permission"]>): boolean 
   permission.decision === "deny" || permission.input_override !== undefined;
 
 const joinTexts = (...texts: readonly (string | undefined)[]): string | undefined => {
-  const given = texts.filter((one) => one !== undefined && one !== "");
-  return given.length === 0 ? undefined : given.join("\n\n");
+  const nonEmptyTexts = texts.filter((text) => text !== undefined && text !== "");
+  return nonEmptyTexts.length === 0 ? undefined : nonEmptyTexts.join("\n\n");
 };

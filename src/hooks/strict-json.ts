@@ -3,21 +3,22 @@
 
 /** Returns the first duplicate key of any object in the JSON text; undefined if all keys are unique. The text must be valid JSON. */
 export const findRepeatedKey = (text: string): string | undefined => {
-  const open: (Set<string> | undefined)[] = [];
-  for (let at = 0; at < text.length; at += 1) {
-    const letter = text[at];
-    if (letter === "{") open.push(new Set());
-    else if (letter === "[") open.push(undefined);
-    else if (letter === "}" || letter === "]") open.pop();
-    else if (letter === '"') {
-      const end = findStringEnd(text, at);
-      const keys = open.at(-1);
+  // The keys of each open object; undefined for an open list.
+  const openKeys: (Set<string> | undefined)[] = [];
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index];
+    if (character === "{") openKeys.push(new Set());
+    else if (character === "[") openKeys.push(undefined);
+    else if (character === "}" || character === "]") openKeys.pop();
+    else if (character === '"') {
+      const end = findStringEnd(text, index);
+      const keys = openKeys.at(-1);
       if (keys && isKey(text, end)) {
-        const key = JSON.parse(text.slice(at, end)) as string;
+        const key = JSON.parse(text.slice(index, end)) as string;
         if (keys.has(key)) return key;
         keys.add(key);
       }
-      at = end - 1;
+      index = end - 1;
     }
   }
   return undefined;
@@ -25,15 +26,15 @@ export const findRepeatedKey = (text: string): string | undefined => {
 
 /** Returns the position after the closing quote of the string at `from`. */
 const findStringEnd = (text: string, from: number): number => {
-  let at = from + 1;
-  while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
-  return at + 1;
+  let index = from + 1;
+  while (index < text.length && text[index] !== '"') index += text[index] === "\\" ? 2 : 1;
+  return index + 1;
 };
 
 const isKey = (text: string, end: number): boolean => {
-  let at = end;
-  while (at < text.length && (text[at] ?? "").trim() === "") at += 1;
-  return text[at] === ":";
+  let index = end;
+  while (index < text.length && (text[index] ?? "").trim() === "") index += 1;
+  return text[index] === ":";
 };
 
 type Schema = {
@@ -57,8 +58,8 @@ export const findMiscasedKey = (schema: unknown, value: unknown): string | undef
 
 const findFirst = (finders: readonly (() => string | undefined)[]): string | undefined => {
   for (const find of finders) {
-    const found = find();
-    if (found !== undefined) return found;
+    const key = find();
+    if (key !== undefined) return key;
   }
   return undefined;
 };

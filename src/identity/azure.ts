@@ -91,9 +91,9 @@ const parseExpiry = (document: unknown): number => {
   const text = getText(document, "timeStamp", "expiresOn");
   const match = /^(\d\d)\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)$/.exec(text);
   const [, month, day, year, time, hours, minutes] = match ?? [];
-  const at = Date.parse(`20${year}-${month}-${day}T${time}${hours === "-00" ? "+00" : hours}:${minutes}`);
-  if (Number.isNaN(at)) throw new IdentityError("the time of the document cannot be read");
-  return at;
+  const expiresAt = Date.parse(`20${year}-${month}-${day}T${time}${hours === "-00" ? "+00" : hours}:${minutes}`);
+  if (Number.isNaN(expiresAt)) throw new IdentityError("the time of the document cannot be read");
+  return expiresAt;
 };
 
 /** Maximum length of a chain, longer than any real one. */
@@ -105,10 +105,11 @@ const hasTrustedChain = (
   { roots, others }: { roots: readonly X509Certificate[]; others: readonly X509Certificate[] },
   now: number,
 ): boolean => {
-  const seen = new Set<string>();
+  const visited = new Set<string>();
   const isTrusted = (certificate: X509Certificate, depth: number): boolean => {
-    if (depth > MAX_CHAIN_LENGTH || seen.has(certificate.fingerprint256) || !isValidAt(certificate, now)) return false;
-    seen.add(certificate.fingerprint256);
+    if (depth > MAX_CHAIN_LENGTH || visited.has(certificate.fingerprint256) || !isValidAt(certificate, now))
+      return false;
+    visited.add(certificate.fingerprint256);
     if (roots.some((root) => isValidAt(root, now) && isSignedBy(certificate, root))) return true;
     return others.some((other) => isSignedBy(certificate, other) && isTrusted(other, depth + 1));
   };

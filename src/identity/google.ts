@@ -21,8 +21,8 @@ export const verifyGoogleIdentity = async (
   token: string,
   { now, accessUrl }: Expected,
 ): Promise<string> => {
-  const sets = files.keySets.list() as JSONWebKeySet[];
-  if (sets.length === 0) throw new IdentityError("this server trusts no key of that cloud");
+  const keySets = files.keySets.list() as JSONWebKeySet[];
+  if (keySets.length === 0) throw new IdentityError("this server trusts no key of that cloud");
   const options = {
     algorithms: ["RS256", "ES256"],
     requiredClaims: ["exp"],
@@ -30,9 +30,9 @@ export const verifyGoogleIdentity = async (
     issuer: ISSUERS,
     audience: [...AGENT_AUDIENCES, accessUrl.href, accessUrl.origin],
   };
-  const verify = async (set: JSONWebKeySet) => jwtVerify(token, createLocalJWKSet(set), options);
-  for (const set of sets) {
-    const verified = await verify(set).catch(() => undefined);
+  const verify = async (keySet: JSONWebKeySet) => jwtVerify(token, createLocalJWKSet(keySet), options);
+  for (const keySet of keySets) {
+    const verified = await verify(keySet).catch(() => undefined);
     const { exp = 0 } = verified?.payload ?? {};
     if (verified && exp * 1000 <= now + MAX_LIFETIME_MS)
       return getText(verified.payload, "google", "compute_engine", "instance_id");

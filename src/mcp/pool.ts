@@ -171,9 +171,9 @@ const retryWithNextToken = async <T>(
     return await work(async () => current);
   } catch (error) {
     const isRefused = error instanceof McpError && error.status === UNAUTHORIZED;
-    const next = isRefused ? await current.renew?.() : undefined;
-    if (!next) throw error;
-    return work(async () => next);
+    const renewed = isRefused ? await current.renew?.() : undefined;
+    if (!renewed) throw error;
+    return work(async () => renewed);
   }
 };
 

@@ -37,9 +37,9 @@ export interface SettingRow {
 export const describeSettings = <T extends SettingsTable>(table: T, loaded: LoadedSettings<T>): SettingRow[] =>
   Object.entries(table).map(([key, one]) => {
     const value = loaded.config[key];
-    const shown = value === undefined ? null : one.secret ? HIDDEN : redactPasswords(one.kind.print(value));
+    const shownValue = value === undefined ? null : one.secret ? HIDDEN : redactPasswords(one.kind.print(value));
     const source = loaded.sources[key];
-    return { key, value: shown, from: source?.from ?? "default", name: source?.name ?? "default" };
+    return { key, value: shownValue, from: source?.from ?? "default", name: source?.name ?? "default" };
   });
 
 const redactPasswords = (text: string): string => text.replace(/(:\/\/[^\s/:@]*:)[^\s/]+@/g, `$1${HIDDEN}@`);

@@ -63,9 +63,9 @@ export const checkRegistry = (settings: DockerValues, prefix?: string): Problem[
     repository_registry_password: password,
   } = settings;
   const detail = "a registry with sign-in needs repository_registry, repository_registry_user and its password";
-  const given = { repository_registry: name, repository_registry_user: user, repository_registry_password: password };
+  const needed = { repository_registry: name, repository_registry_user: user, repository_registry_password: password };
   if (user === undefined && password === undefined) return [];
-  return Object.entries(given)
+  return Object.entries(needed)
     .filter(([, value]) => value === undefined)
     .map(([key]) => ({ name: toVariableName(key, prefix), from: "not given", detail }));
 };

@@ -53,26 +53,33 @@ const isPattern = (value: unknown): boolean => {
 /** Returns what is wrong with an entry. Never includes values, because one of them is a secret. */
 const findMistake = (entry: unknown): string | undefined => {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) return "must be a mapping";
-  const one = entry as Record<string, unknown>;
-  const unknown = Object.keys(one).find((key) => !KNOWN_KEYS.has(key));
+  const fields = entry as Record<string, unknown>;
+  const unknown = Object.keys(fields).find((key) => !KNOWN_KEYS.has(key));
   if (unknown !== undefined) return `has no key ${unknown}`;
-  if (!isText(one.id) || !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(one.id)) return "needs an id of a-z, 0-9, _ and -";
-  if (!PROVIDER_TYPES.some((type) => type === one.type)) return `needs a type: ${PROVIDER_TYPES.join(", ")}`;
-  if (!isText(one.client_id)) return "needs a client_id";
-  for (const key of URLS) if (one[key] !== undefined && !isUrl(one[key])) return `${key} must be an http or https URL`;
-  for (const key of TEXTS) if (one[key] !== undefined && !isText(one[key])) return `${key} must be text`;
+  if (!isText(fields.id) || !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(fields.id)) return "needs an id of a-z, 0-9, _ and -";
+  if (!PROVIDER_TYPES.some((type) => type === fields.type)) return `needs a type: ${PROVIDER_TYPES.join(", ")}`;
+  if (!isText(fields.client_id)) return "needs a client_id";
+  for (const key of URLS)
+    if (fields[key] !== undefined && !isUrl(fields[key])) return `${key} must be an http or https URL`;
+  for (const key of TEXTS) if (fields[key] !== undefined && !isText(fields[key])) return `${key} must be text`;
   for (const key of FLAGS)
-    if (one[key] !== undefined && typeof one[key] !== "boolean") return `${key} must be true or false`;
-  if (one.regex !== undefined && !isPattern(one.regex)) return "regex must be a regular expression";
-  if (one.scopes !== undefined && !(Array.isArray(one.scopes) && one.scopes.every(isText)))
+    if (fields[key] !== undefined && typeof fields[key] !== "boolean") return `${key} must be true or false`;
+  if (fields.regex !== undefined && !isPattern(fields.regex)) return "regex must be a regular expression";
+  if (fields.scopes !== undefined && !(Array.isArray(fields.scopes) && fields.scopes.every(isText)))
     return "scopes must be a list of strings";
-  if (one.type === "generic") {
-    const needed = one.device_flow === true ? ["device_code_url", "token_url"] : ["auth_url", "token_url"];
-    const missing = needed.find((key) => one[key] === undefined);
+  if (fields.type === "generic") {
+    const needed = fields.device_flow === true ? ["device_code_url", "token_url"] : ["auth_url", "token_url"];
+    const missing = needed.find((key) => fields[key] === undefined);
     if (missing !== undefined) return `of type generic needs ${missing}`;
   }
-  if (one.type === "bitbucket-server" && one.base_url === undefined) return "of type bitbucket-server needs base_url";
-  if (one.device_flow === true && one.device_code_url === undefined && one.type !== "github" && one.type !== "gitlab") {
+  if (fields.type === "bitbucket-server" && fields.base_url === undefined)
+    return "of type bitbucket-server needs base_url";
+  if (
+    fields.device_flow === true &&
+    fields.device_code_url === undefined &&
+    fields.type !== "github" &&
+    fields.type !== "gitlab"
+  ) {
     return "with device_flow needs device_code_url";
   }
   return undefined;

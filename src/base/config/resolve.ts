@@ -44,16 +44,16 @@ export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: In
   const problems = readings.flatMap((reading) => reading.problems);
   const values: Record<string, unknown> = {};
   const sources: Record<string, Source> = {};
-  for (const [key, one] of Object.entries(table)) {
-    values[key] = one.default;
+  for (const [key, setting] of Object.entries(table)) {
+    values[key] = setting.default;
     sources[key] = { from: "default", name: "default" };
     // Lowest precedence first; every value is validated, even if a source with higher precedence overrides it.
     for (const reading of readings.toReversed()) {
-      for (const given of reading.given.filter((candidate) => candidate.key === key)) {
-        const value = given.text === undefined ? undefined : one.kind.parse(given.text);
-        if (value === undefined) problems.push(describeMalformed(given, one));
+      for (const raw of reading.given.filter((candidate) => candidate.key === key)) {
+        const value = raw.text === undefined ? undefined : setting.kind.parse(raw.text);
+        if (value === undefined) problems.push(describeMalformed(raw, setting));
         values[key] = value;
-        sources[key] = { from: given.from, name: given.from === "file" ? given.source : given.name };
+        sources[key] = { from: raw.from, name: raw.from === "file" ? raw.source : raw.name };
       }
     }
   }
@@ -67,7 +67,7 @@ export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: In
 function readConfigFile(table: SettingsTable, readings: readonly ReadResult[], input: Input): ReadResult {
   const empty: ReadResult = { given: [], problems: [] };
   if (table.config === undefined) return empty;
-  const configFile = readings.map((reading) => reading.given.findLast((given) => given.key === "config")).find(Boolean);
+  const configFile = readings.map((reading) => reading.given.findLast((raw) => raw.key === "config")).find(Boolean);
   if (configFile?.text === undefined) return empty;
   try {
     return readSettingsFile(table, configFile.text, input.readFile(configFile.text));
@@ -80,12 +80,12 @@ function readConfigFile(table: SettingsTable, readings: readonly ReadResult[], i
   }
 }
 
-function describeMalformed(given: RawSetting, one: Setting<unknown>): Problem {
-  const mistake = given.text === undefined ? undefined : one.kind.mistake?.(given.text);
-  const givenText = one.secret || given.text === undefined ? "" : `, got ${JSON.stringify(given.text)}`;
+function describeMalformed(raw: RawSetting, setting: Setting<unknown>): Problem {
+  const mistake = raw.text === undefined ? undefined : setting.kind.mistake?.(raw.text);
+  const givenText = setting.secret || raw.text === undefined ? "" : `, got ${JSON.stringify(raw.text)}`;
   return {
-    name: given.name,
-    from: given.source,
-    detail: `expected ${one.kind.accepts}${givenText}${mistake ? `; ${mistake}` : ""}. Default: ${formatDefault(one)}.`,
+    name: raw.name,
+    from: raw.source,
+    detail: `expected ${setting.kind.accepts}${givenText}${mistake ? `; ${mistake}` : ""}. Default: ${formatDefault(setting)}.`,
   };
 }

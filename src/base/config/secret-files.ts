@@ -49,13 +49,14 @@ export const readSecretFiles = (
 ): ReadResult => {
   const keysByFileKey = new Map(listSecretKeys(table).map((key) => [toFileKey(key), key]));
   const result: ReadResult = { given: [], problems: [...problems] };
-  for (const one of given) {
-    const key = keysByFileKey.get(one.key);
-    if (key === undefined) result.given.push(one);
+  for (const setting of given) {
+    const key = keysByFileKey.get(setting.key);
+    if (key === undefined) result.given.push(setting);
     else {
       const other = given.find((candidate) => candidate.key === key);
-      if (other) result.problems.push({ ...toProblemSource(one), detail: `${other.name} is also set; set only one` });
-      else readSecretFile(one, key, readFile, result);
+      if (other)
+        result.problems.push({ ...toProblemSource(setting), detail: `${other.name} is also set; set only one` });
+      else readSecretFile(setting, key, readFile, result);
     }
   }
   return result;

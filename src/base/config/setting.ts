@@ -29,13 +29,16 @@ export type Values<T extends SettingsTable> = {
 };
 
 /** Returns a setting that always has a value. */
-export const setting = <T>(kind: Kind<T>, fallback: T, rest: SettingDescription): Setting<T> =>
+export const setting = <T>(kind: Kind<T>, fallback: T, description: SettingDescription): Setting<T> =>
   // T never includes undefined: every kind parses to a value.
-  ({ ...rest, kind: kind as Kind<Exclude<T, undefined>>, default: fallback });
+  ({ ...description, kind: kind as Kind<Exclude<T, undefined>>, default: fallback });
 
 /** Returns an optional setting; `absent` describes what happens without it. */
-export const optional = <T>(kind: Kind<T>, rest: SettingDescription & { absent: string }): Setting<T | undefined> => ({
-  ...rest,
+export const optional = <T>(
+  kind: Kind<T>,
+  description: SettingDescription & { absent: string },
+): Setting<T | undefined> => ({
+  ...description,
   kind: kind as Kind<Exclude<T, undefined>>,
   default: undefined,
 });
@@ -47,5 +50,5 @@ export const toFlag = (key: string): string => `--${key.replaceAll("_", "-")}`;
 export const toVariableName = (key: string, prefix = "SLIPWAY_"): string => prefix + key.toUpperCase();
 
 /** Returns the default as text, for listings. */
-export const formatDefault = (one: Setting<unknown>): string =>
-  one.default === undefined ? (one.absent ?? "none") : one.kind.print(one.default) || "none";
+export const formatDefault = (row: Setting<unknown>): string =>
+  row.default === undefined ? (row.absent ?? "none") : row.kind.print(row.default) || "none";

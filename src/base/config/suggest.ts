@@ -13,17 +13,20 @@ const SETTING_ALIASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns the known name closest to `name`, if at most a third of its letters differ. */
-export const findNearest = (name: string, known: readonly string[]): string | undefined => {
-  const ranked = known.map((one) => ({ one, distance: computeEditDistance(name.toLowerCase(), one.toLowerCase()) }));
+export const findNearest = (name: string, knownNames: readonly string[]): string | undefined => {
+  const ranked = knownNames.map((knownName) => ({
+    knownName,
+    distance: computeEditDistance(name.toLowerCase(), knownName.toLowerCase()),
+  }));
   const best = ranked
-    .filter(({ one, distance }) => distance <= Math.ceil(name.length / 3) && hasSimilarWords(name, one))
+    .filter(({ knownName, distance }) => distance <= Math.ceil(name.length / 3) && hasSimilarWords(name, knownName))
     .sort((a, b) => a.distance - b.distance)[0];
-  return best?.one;
+  return best?.knownName;
 };
 
 /** Returns ` Did you mean X?`, or an empty string. */
-export const suggestName = (name: string, known: readonly string[]): string => {
-  const best = findNearest(name, known);
+export const suggestName = (name: string, knownNames: readonly string[]): string => {
+  const best = findNearest(name, knownNames);
   return best === undefined ? "" : ` Did you mean ${best}?`;
 };
 
@@ -35,9 +38,9 @@ export const suggestSetting = (
 ): string => {
   const normalize = (text: string): string => text.toLowerCase().replaceAll("-", "_").replace(/^_+/, "");
   const prefix = normalize(write("")).replace(/_+$/, "");
-  const own = normalize(name).replace(new RegExp(`^${prefix}_`), "");
-  const meant = keys.find((key) => SETTING_ALIASES[key]?.includes(own)) ?? findNearest(own, keys);
-  return meant === undefined ? "" : ` Did you mean ${write(meant)}?`;
+  const key = normalize(name).replace(new RegExp(`^${prefix}_`), "");
+  const best = keys.find((candidate) => SETTING_ALIASES[candidate]?.includes(key)) ?? findNearest(key, keys);
+  return best === undefined ? "" : ` Did you mean ${write(best)}?`;
 };
 
 /** Names with the same number of words match only if each pair of words is similar: `http_address` is not a misspelled `node_address`. */
@@ -51,12 +54,12 @@ const hasSimilarWords = (a: string, b: string): boolean => {
 export function computeEditDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
+    const nextRow = [i];
     for (let j = 1; j <= b.length; j++) {
       const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      nextRow.push(Math.min(replace, (row[j] ?? 0) + 1, (nextRow[j - 1] ?? 0) + 1));
     }
-    row = next;
+    row = nextRow;
   }
   return row[b.length] ?? 0;
 }

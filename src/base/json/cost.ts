@@ -34,13 +34,13 @@ export class JsonCost {
   /** Maximum sum of the nesting depths of all values. */
   readonly #maxDepthSum: number;
   /** Member counts of the enclosing objects. */
-  #outerMembers: number[] = [];
-  #openLists = 0;
-  #members = 0;
-  /** Values after the first one of a list or object. */
-  #commas = 0;
+  #outerMemberCounts: number[] = [];
+  #openListCount = 0;
+  #memberCount = 0;
+  /** Each comma stands for a value after the first one of a list or object. */
+  #commaCount = 0;
   /** Lists and objects. */
-  #containers = 0;
+  #containerCount = 0;
   #depthSum = 0;
   #isInString = false;
   /** The last piece ended inside a string, with a backslash that escapes the next byte. */
@@ -54,11 +54,11 @@ export class JsonCost {
 
   /** Starts over for the next text. */
   reset(): void {
-    this.#outerMembers = [];
-    this.#openLists = 0;
-    this.#members = 0;
-    this.#commas = 0;
-    this.#containers = 0;
+    this.#outerMemberCounts = [];
+    this.#openListCount = 0;
+    this.#memberCount = 0;
+    this.#commaCount = 0;
+    this.#containerCount = 0;
     this.#depthSum = 0;
     this.endString();
   }
@@ -70,39 +70,40 @@ export class JsonCost {
   }
 
   /** Counts the next bytes. Returns the problem as the end of "The answer ..."; undefined if none. The text may be invalid JSON. */
-  count(text: Uint8Array): string | undefined {
-    const end = text.length;
+  count(bytes: Uint8Array): string | undefined {
+    const end = bytes.length;
     if (end === 0) return undefined;
-    for (let i = this.#isInString ? this.#findClosingQuote(text, 0) + 1 : 0; i < end; i++) {
-      switch (text[i]) {
+    for (let i = this.#isInString ? this.#findClosingQuote(bytes, 0) + 1 : 0; i < end; i++) {
+      switch (bytes[i]) {
         case QUOTE:
-          i = this.#findClosingQuote(text, i + 1);
+          i = this.#findClosingQuote(bytes, i + 1);
           break;
         case COMMA:
-          if (++this.#commas > this.#maxValues) return this.#describeTooManyValues();
+          if (++this.#commaCount > this.#maxValues) return this.#describeTooManyValues();
           this.#depthSum += this.#depth;
           break;
         case COLON:
-          if (++this.#members > this.#maxMembers) return `has an object with more than ${this.#maxMembers} members.`;
+          if (++this.#memberCount > this.#maxMembers)
+            return `has an object with more than ${this.#maxMembers} members.`;
           break;
         case OPEN_OBJECT:
-          this.#outerMembers.push(this.#members);
-          this.#members = 0;
-          if (++this.#containers > this.#maxValues) return this.#describeTooManyValues();
+          this.#outerMemberCounts.push(this.#memberCount);
+          this.#memberCount = 0;
+          if (++this.#containerCount > this.#maxValues) return this.#describeTooManyValues();
           this.#depthSum += this.#depth;
           if (this.#depth > MAX_DEPTH) return TOO_DEEP;
           break;
         case CLOSE_OBJECT:
-          this.#members = this.#outerMembers.pop() ?? 0;
+          this.#memberCount = this.#outerMemberCounts.pop() ?? 0;
           break;
         case OPEN_LIST:
-          this.#openLists++;
-          if (++this.#containers > this.#maxValues) return this.#describeTooManyValues();
+          this.#openListCount++;
+          if (++this.#containerCount > this.#maxValues) return this.#describeTooManyValues();
           this.#depthSum += this.#depth;
           if (this.#depth > MAX_DEPTH) return TOO_DEEP;
           break;
         case CLOSE_LIST:
-          if (this.#openLists > 0) this.#openLists--;
+          if (this.#openListCount > 0) this.#openListCount--;
       }
       if (this.#depthSum > this.#maxDepthSum) return TOO_NESTED;
     }
@@ -110,35 +111,35 @@ export class JsonCost {
   }
 
   get #depth(): number {
-    return this.#outerMembers.length + this.#openLists;
+    return this.#outerMemberCounts.length + this.#openListCount;
   }
 
   #describeTooManyValues(): string {
     return `has more than ${this.#maxValues} values.`;
   }
 
-  /** Returns the position of the quote that ends the string whose text continues at `from`; the length if it ends in a later piece. */
-  #findClosingQuote(text: Uint8Array, from: number): number {
-    const begin = this.#isEscaped ? from + 1 : from;
+  /** Returns the position of the quote that ends the string that continues at `from`; the length if it ends in a later piece. */
+  #findClosingQuote(bytes: Uint8Array, from: number): number {
+    const start = this.#isEscaped ? from + 1 : from;
     this.endString();
-    for (let at = text.indexOf(QUOTE, begin); at >= 0; at = text.indexOf(QUOTE, at + 1)) {
-      if (!isEscapedAt(text, at, begin)) return at;
+    for (let index = bytes.indexOf(QUOTE, start); index >= 0; index = bytes.indexOf(QUOTE, index + 1)) {
+      if (!isEscapedAt(bytes, index, start)) return index;
     }
     this.#isInString = true;
-    this.#isEscaped = isEscapedAt(text, text.length, begin);
-    return text.length;
+    this.#isEscaped = isEscapedAt(bytes, bytes.length, start);
+    return bytes.length;
   }
 }
 
-const isEscapedAt = (text: Uint8Array, at: number, from: number): boolean => {
-  let backslashes = 0;
-  while (at - 1 - backslashes >= from && text[at - 1 - backslashes] === BACKSLASH) backslashes++;
-  return backslashes % 2 === 1;
+const isEscapedAt = (bytes: Uint8Array, index: number, from: number): boolean => {
+  let backslashCount = 0;
+  while (index - 1 - backslashCount >= from && bytes[index - 1 - backslashCount] === BACKSLASH) backslashCount++;
+  return backslashCount % 2 === 1;
 };
 
 /** Returns the problem of a complete text as the end of "The request body ..." or "The answer ..."; undefined if none. */
-export const tooCostly = (text: Uint8Array, limits?: JsonLimits): string | undefined =>
-  text.length < CHEAP_BYTES ? undefined : new JsonCost(limits).count(text);
+export const tooCostly = (bytes: Uint8Array, limits?: JsonLimits): string | undefined =>
+  bytes.length < CHEAP_BYTES ? undefined : new JsonCost(limits).count(bytes);
 
 const TOO_NESTED = "has too many values that are nested deep.";
 const TOO_DEEP = `is nested more than ${MAX_DEPTH} deep.`;

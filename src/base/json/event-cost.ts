@@ -34,19 +34,19 @@ export class EventCost {
   /** Counts the next bytes. Returns the problem as the end of "The answer ..."; undefined if none. */
   count(piece: Uint8Array): string | undefined {
     this.#largest = this.#bytes;
-    for (let from = 0; from < piece.length; ) {
-      const to = findLineEnd(piece, from);
-      if (to > from) {
+    for (let start = 0; start < piece.length; ) {
+      const end = findLineEnd(piece, start);
+      if (end > start) {
         this.#isLineEmpty = false;
-        this.#bytes += to - from;
+        this.#bytes += end - start;
         this.#largest = Math.max(this.#largest, this.#bytes);
         if (this.#bytes > this.#maxBytes) return `has an event with more than ${this.#maxBytes} bytes.`;
-        const problem = this.#cost.count(piece.subarray(from, to));
+        const problem = this.#cost.count(piece.subarray(start, end));
         if (problem !== undefined) return problem;
-        this.#lastByte = piece[to - 1] as number;
+        this.#lastByte = piece[end - 1] as number;
       }
-      if (to < piece.length) this.#endLine(piece[to] as number);
-      from = to + 1;
+      if (end < piece.length) this.#endLine(piece[end] as number);
+      start = end + 1;
     }
     return undefined;
   }
@@ -64,7 +64,8 @@ export class EventCost {
   }
 }
 
-const findLineEnd = (piece: Uint8Array, from: number): number => {
-  for (let at = from; at < piece.length; at++) if (piece[at] === NEWLINE || piece[at] === CARRIAGE_RETURN) return at;
+const findLineEnd = (piece: Uint8Array, start: number): number => {
+  for (let index = start; index < piece.length; index++)
+    if (piece[index] === NEWLINE || piece[index] === CARRIAGE_RETURN) return index;
   return piece.length;
 };

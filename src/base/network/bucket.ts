@@ -67,8 +67,8 @@ export class Bucket {
     await this.#withRetry(async () => {
       const body = size > 0 ? { body: Bun.file(path).stream() } : {};
       await this.#call("PUT", object, { headers, ...body, ms: this.#answer_ms + size / MIN_BYTES_PER_MS });
-      const found = await this.#loadSize(object);
-      if (found !== size) throw new BucketError(this.name, { code: "ObjectIsNotThere", isPassing: true });
+      const storedSize = await this.#loadSize(object);
+      if (storedSize !== size) throw new BucketError(this.name, { code: "ObjectIsNotThere", isPassing: true });
     });
   }
 
@@ -104,9 +104,9 @@ export class Bucket {
   /** Returns the bytes of an object; undefined if it does not exist. Throws BucketError, also for an object with more than `max` bytes. */
   getBytes(object: string, max: number): Promise<Uint8Array | undefined> {
     return this.#withRetry(async () => {
-      const opened = await this.#open("GET", object, {}).catch(toUndefinedIfMissing);
-      if (!opened) return undefined;
-      const { response, stopTimer, extend } = opened;
+      const download = await this.#open("GET", object, {}).catch(toUndefinedIfMissing);
+      if (!download) return undefined;
+      const { response, stopTimer, extend } = download;
       try {
         const pieces: Uint8Array[] = [];
         let length = 0;
@@ -173,10 +173,10 @@ export class Bucket {
       const body = new Blob([text]).stream();
       await this.#call("PUT", object, { body, headers: { "content-length": String(text.length) } });
       const { response, stopTimer } = await this.#open("GET", object, {});
-      const read = await readStart(response, 2 * text.length)
+      const storedText = await readStart(response, 2 * text.length)
         .catch((error: unknown) => Promise.reject(this.#toBucketError(error)))
         .finally(stopTimer);
-      if (read !== text) throw new BucketError(this.name, { code: "OtherBytes", isPassing: true });
+      if (storedText !== text) throw new BucketError(this.name, { code: "OtherBytes", isPassing: true });
     });
     await this.remove(object);
   }
@@ -214,8 +214,8 @@ export class Bucket {
       timer = this.#clock.after(ms, onTimeout);
     };
     try {
-      const sent = { method, headers, redirect: "manual" as const, signal: timeout.signal, ...(body ? { body } : {}) };
-      const response = await fetch(url, sent);
+      const init = { method, headers, redirect: "manual" as const, signal: timeout.signal, ...(body ? { body } : {}) };
+      const response = await fetch(url, init);
       if (response.ok) return { response, stopTimer, extend };
       const text = method === "HEAD" ? "" : await readStart(response, 4096);
       const [, code = ""] = /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(text) ?? [];

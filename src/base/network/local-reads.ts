@@ -20,8 +20,8 @@ export class PassedOn extends Error {
 
 /** Marks the current request and throws. */
 export const passToActiveNode = (): never => {
-  const read = localReads.getStore();
-  if (read) read.isPassedOn = true;
+  const localRead = localReads.getStore();
+  if (localRead) localRead.isPassedOn = true;
   throw new PassedOn();
 };
 
@@ -40,7 +40,7 @@ export const requireActiveNode = (): void => {
 
 /** Returns the result of `answer`; undefined when only the active node can provide it. */
 export const readLocally = async <T>(answer: () => Promise<T>): Promise<T | undefined> => {
-  const read: LocalRead = { isPassedOn: false };
-  const response = await localReads.run(read, answer);
-  return read.isPassedOn ? undefined : response;
+  const localRead: LocalRead = { isPassedOn: false };
+  const response = await localReads.run(localRead, answer);
+  return localRead.isPassedOn ? undefined : response;
 };

@@ -39,12 +39,12 @@ const CRON_PROBLEM = "is not a schedule such as CRON_TZ=Europe/Paris 30 9 * * 1-
  */
 export const findNextTime = (text: string, after: number, days: readonly string[] = WEEKDAYS): number | undefined => {
   const { cron, midnight } = parseSchedule(text);
-  let at = cron.nextRun(new Date(after));
+  let match = cron.nextRun(new Date(after));
   // Skips each day that is not allowed; after a week, there is no match.
-  for (let remainingDays = 8; at && remainingDays > 0; remainingDays--) {
-    if (days.includes(toWeekday(text, at.getTime()))) return at.getTime();
-    const day = midnight.nextRun(at);
-    at = day && cron.nextRun(new Date(day.getTime() - 1000));
+  for (let remainingDays = 8; match && remainingDays > 0; remainingDays--) {
+    if (days.includes(toWeekday(text, match.getTime()))) return match.getTime();
+    const day = midnight.nextRun(match);
+    match = day && cron.nextRun(new Date(day.getTime() - 1000));
   }
   return undefined;
 };

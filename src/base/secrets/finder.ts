@@ -55,11 +55,11 @@ export class TextFinder {
 
   /** Returns the longest known text that ends at each position, in order of the positions; the spans may overlap. */
   findAll(text: string): Span[] {
-    const found: Span[] = [];
+    const spans: Span[] = [];
     this.#walk(text, 0, (node, to) => {
-      if (node.foundLength > 0) found.push({ from: to - node.foundLength, to });
+      if (node.foundLength > 0) spans.push({ from: to - node.foundLength, to });
     });
-    return found;
+    return spans;
   }
 
   /** Returns the first position from which the text is an incomplete known text; the text's length if no end is incomplete. */
@@ -67,10 +67,10 @@ export class TextFinder {
     let node = this.#walk(text, Math.max(0, text.length - this.#maxLength + 1), () => {});
     while (node && !this.#hasContinuation(node)) node = node.suffix;
     if (node) return text.length - node.depth;
-    for (let at = Math.max(0, text.length - MIN_FOUND_CHARS + 1); at < text.length; at++) {
-      const tail = text.slice(at);
-      const known = this.#texts[this.#findFirst(0, this.#texts.length, (one) => one >= tail)];
-      if (known?.startsWith(tail)) return at;
+    for (let index = Math.max(0, text.length - MIN_FOUND_CHARS + 1); index < text.length; index++) {
+      const tail = text.slice(index);
+      const candidate = this.#texts[this.#findFirst(0, this.#texts.length, (knownText) => knownText >= tail)];
+      if (candidate?.startsWith(tail)) return index;
     }
     return text.length;
   }
@@ -79,36 +79,36 @@ export class TextFinder {
   #walk(text: string, start: number, visit: (node: Node, to: number) => void): Node | undefined {
     let node: Node | undefined;
     // Without a node: the position where a known text could begin. With a node: the position after the node's characters.
-    let at = start;
+    let index = start;
     for (;;) {
       if (!node) {
         const last = text.length - MIN_FOUND_CHARS;
-        while (at <= last && !node) node = this.#findHead(text, at++);
+        while (index <= last && !node) node = this.#findHead(text, index++);
         if (!node) return undefined;
-        at += MIN_FOUND_CHARS - 1;
+        index += MIN_FOUND_CHARS - 1;
       } else {
-        if (at === text.length) return node;
-        node = this.#findNode(node, text.charCodeAt(at));
-        at++;
+        if (index === text.length) return node;
+        node = this.#findNode(node, text.charCodeAt(index));
+        index++;
         // Another text can begin among the last characters that were compared.
-        if (!node) at -= MIN_FOUND_CHARS;
+        if (!node) index -= MIN_FOUND_CHARS;
       }
-      if (node) visit(node, at);
+      if (node) visit(node, index);
     }
   }
 
-  #findHead(text: string, at: number): Node | undefined {
+  #findHead(text: string, index: number): Node | undefined {
     this.#stepCount++;
-    return this.#headHashes[hashHead(text, at)] === 1
-      ? this.#byHead.get(text.slice(at, at + MIN_FOUND_CHARS))
+    return this.#headHashes[hashHead(text, index)] === 1
+      ? this.#byHead.get(text.slice(index, index + MIN_FOUND_CHARS))
       : undefined;
   }
 
   /** Returns the node of the longest suffix of the characters of `node` and one more character. */
   #findNode(node: Node, code: number): Node | undefined {
-    for (let one: Node | undefined = node; one; one = one.suffix) {
+    for (let suffix: Node | undefined = node; suffix; suffix = suffix.suffix) {
       this.#stepCount++;
-      const next = this.#findNext(one, code);
+      const next = this.#findNext(suffix, code);
       if (next) return next;
     }
     return undefined;
@@ -122,23 +122,27 @@ export class TextFinder {
     // The nodes of the suffixes must be created first. There can be thousands, so this is a loop.
     const missing = [{ node, range }];
     let suffix: Node | undefined;
-    for (let one = node.suffix; one && !suffix; one = one.suffix) {
-      suffix = one.next?.get(code);
-      const inner = suffix ? undefined : this.#findRange(one, code);
-      if (inner) missing.push({ node: one, range: inner });
+    for (let shorter = node.suffix; shorter && !suffix; shorter = shorter.suffix) {
+      suffix = shorter.next?.get(code);
+      const shorterRange = suffix ? undefined : this.#findRange(shorter, code);
+      if (shorterRange) missing.push({ node: shorter, range: shorterRange });
     }
     const end = node.depth + 1;
     suffix ??= this.#byHead.get((this.#texts[range.from] as string).slice(end - MIN_FOUND_CHARS, end));
-    for (const one of missing.reverse()) suffix = this.#addNext(one.node, code, one.range, suffix);
+    for (const parent of missing.reverse()) suffix = this.#addNext(parent.node, code, parent.range, suffix);
     return suffix;
   }
 
   /** Returns which known texts continue with this character. */
   #findRange({ from: first, to: last, depth }: Node, code: number): Span | undefined {
     this.#stepCount++;
-    const from = this.#findFirst(first, last, (one) => one.length > depth && one.charCodeAt(depth) >= code);
+    const from = this.#findFirst(
+      first,
+      last,
+      (knownText) => knownText.length > depth && knownText.charCodeAt(depth) >= code,
+    );
     if (from === last || this.#texts[from]?.charCodeAt(depth) !== code) return undefined;
-    return { from, to: this.#findFirst(from, last, (one) => one.charCodeAt(depth) > code) };
+    return { from, to: this.#findFirst(from, last, (knownText) => knownText.charCodeAt(depth) > code) };
   }
 
   #addNext(node: Node, code: number, { from, to }: Span, suffix: Node | undefined): Node {
@@ -176,8 +180,8 @@ export class TextFinder {
   }
 }
 
-const hashHead = (text: string, at: number): number => {
+const hashHead = (text: string, index: number): number => {
   let number = 0;
-  for (let i = 0; i < MIN_FOUND_CHARS; i++) number = (Math.imul(number, 31) + text.charCodeAt(at + i)) >>> 0;
+  for (let i = 0; i < MIN_FOUND_CHARS; i++) number = (Math.imul(number, 31) + text.charCodeAt(index + i)) >>> 0;
   return (number ^ (number >>> 16)) & (TABLE_SIZE - 1);
 };

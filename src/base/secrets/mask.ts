@@ -24,8 +24,8 @@ export class Mask {
       if (secret === undefined || this.#added.has(secret)) continue;
       this.#added.add(secret);
       const lines = secret.split(/\r?\n/).map((line) => line.trim());
-      for (const one of new Set([secret.trim(), ...lines])) {
-        if (one.length >= MIN_SECRET_CHARS) for (const encoding of listEncodings(one)) this.#addEncoding(encoding);
+      for (const part of new Set([secret.trim(), ...lines])) {
+        if (part.length >= MIN_SECRET_CHARS) for (const encoding of listEncodings(part)) this.#addEncoding(encoding);
       }
     }
   }
@@ -47,30 +47,30 @@ export class Mask {
   hide(text: string): string {
     let masked = "";
     let maskedUntil = 0;
-    for (let at = 0; at + MIN_SECRET_CHARS <= text.length; at++) {
-      const head = hashHead(text, at);
+    for (let index = 0; index + MIN_SECRET_CHARS <= text.length; index++) {
+      const head = hashHead(text, index);
       if (this.#headHashes[head] !== 1) continue;
-      let end = this.#findEnd(text, at, head);
+      let end = this.#findEnd(text, index, head);
       if (end === undefined) continue;
-      for (let inner = at + 1; inner < end && inner + MIN_SECRET_CHARS <= text.length; inner++) {
+      for (let inner = index + 1; inner < end && inner + MIN_SECRET_CHARS <= text.length; inner++) {
         end = Math.max(end, this.#findEnd(text, inner, hashHead(text, inner)) ?? 0);
       }
-      masked += text.slice(maskedUntil, at) + HIDDEN_TEXT;
+      masked += text.slice(maskedUntil, index) + HIDDEN_TEXT;
       maskedUntil = end;
-      at = end - 1;
+      index = end - 1;
     }
     return maskedUntil === 0 ? text : masked + text.slice(maskedUntil);
   }
 
-  /** Returns the end of the longest secret that starts at `at`. */
-  #findEnd(text: string, at: number, head: number): number | undefined {
-    const found = this.#byHead.get(head)?.find((one) => text.startsWith(one, at));
-    return found === undefined ? undefined : at + found.length;
+  /** Returns the end of the longest secret that starts at `index`. */
+  #findEnd(text: string, index: number, head: number): number | undefined {
+    const longest = this.#byHead.get(head)?.find((one) => text.startsWith(one, index));
+    return longest === undefined ? undefined : index + longest.length;
   }
 }
 
-const hashHead = (text: string, at: number): number => {
-  let number = 0;
-  for (let i = 0; i < HEAD_CHARS; i++) number = (Math.imul(number, 31) + text.charCodeAt(at + i)) >>> 0;
-  return (number ^ (number >>> 16)) & (TABLE_SIZE - 1);
+const hashHead = (text: string, index: number): number => {
+  let hash = 0;
+  for (let i = 0; i < HEAD_CHARS; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(index + i)) >>> 0;
+  return (hash ^ (hash >>> 16)) & (TABLE_SIZE - 1);
 };

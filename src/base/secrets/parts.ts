@@ -46,18 +46,18 @@ const CODE = /^[A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8})+$/;
 
 /** Returns the lines and values of a secret that must be hidden on their own. Excludes the secret itself. */
 export const listSecretParts = (secret: string): string[] => {
-  const found = new Set<string>();
-  if (/^\s*[[{"]/.test(secret)) addJson(secret, found);
-  addLines(secret, found);
-  found.delete(secret);
-  return [...found];
+  const parts = new Set<string>();
+  if (/^\s*[[{"]/.test(secret)) addJson(secret, parts);
+  addLines(secret, parts);
+  parts.delete(secret);
+  return [...parts];
 };
 
-const addJson = (text: string, found: Set<string>): void => {
+const addJson = (text: string, parts: Set<string>): void => {
   const addTexts = (value: unknown, name: string, depth: number): void => {
     if (typeof value === "string") {
-      addValue(name, value, found);
-      addLines(value, found);
+      addValue(name, value, parts);
+      addLines(value, parts);
     }
     if (typeof value !== "object" || value === null || depth === MAX_DEPTH) return;
     const isList = Array.isArray(value);
@@ -66,7 +66,7 @@ const addJson = (text: string, found: Set<string>): void => {
   addTexts(tryParseJson(text), "", 0);
 };
 
-const addLines = (text: string, found: Set<string>): void => {
+const addLines = (text: string, parts: Set<string>): void => {
   const lines = text.split(LINE_END).map((line) => line.trim());
   if (lines.length === 1) return;
   const contents = lines.filter((line) => !STRUCTURE.test(line) && !COMMENT.test(line) && !PEM_BORDER.test(line));
@@ -74,13 +74,13 @@ const addLines = (text: string, found: Set<string>): void => {
   for (const line of lines) {
     const border = PEM_BORDER.exec(line)?.[1];
     if (border !== undefined) isKey = border === "BEGIN";
-    else if (!isKey) addLine(line, contents.length === 1, found);
-    else if (line.length >= MIN_PART_CHARS) found.add(line);
+    else if (!isKey) addLine(line, contents.length === 1, parts);
+    else if (line.length >= MIN_PART_CHARS) parts.add(line);
   }
 };
 
 /** `isOnly`: all other lines are comments or punctuation, so this line is the secret itself, such as a passphrase. */
-const addLine = (line: string, isOnly: boolean, found: Set<string>): void => {
+const addLine = (line: string, isOnly: boolean, parts: Set<string>): void => {
   const text = line.replace(LINE_START, "");
   if (STRUCTURE.test(line) || STRUCTURE.test(text)) return;
   const isComment = COMMENT.test(line);
@@ -90,28 +90,28 @@ const addLine = (line: string, isOnly: boolean, found: Set<string>): void => {
     const isSecret = isComment
       ? isOpaque(text) && !/\s/.test(text)
       : isOpaque(text) || (isOnly && !PLAIN_URL.test(text));
-    if (isSecret && text.length >= MIN_PART_CHARS) found.add(text);
-    addRuns(text, found);
+    if (isSecret && text.length >= MIN_PART_CHARS) parts.add(text);
+    addRuns(text, parts);
     const password = NETRC_PASSWORD.exec(text)?.[1];
-    if (password !== undefined) addValue("password", password, found);
+    if (password !== undefined) addValue("password", password, parts);
     return;
   }
   const value = unquote(rest);
   // A sentence in a comment can look like a name and a value.
   if (isComment && /\s/.test(value)) {
-    addRuns(value, found);
+    addRuns(value, parts);
     return;
   }
-  addValue(name, value, found);
+  addValue(name, value, parts);
   // A value that is too short or too common to be hidden everywhere is hidden together with its name.
   const isCommon = value.length < MIN_PART_CHARS || DEFAULT_PASSWORD.test(value);
-  if (isCommon && text.length >= MIN_PART_CHARS && isNamedSecret(name, value)) found.add(text);
+  if (isCommon && text.length >= MIN_PART_CHARS && isNamedSecret(name, value)) parts.add(text);
 };
 
-const addValue = (name: string, value: string, found: Set<string>): void => {
+const addValue = (name: string, value: string, parts: Set<string>): void => {
   if (value.length < MIN_PART_CHARS || LINE_END.test(value)) return;
-  if (isOpaque(value) || (isNamedSecret(name, value) && !DEFAULT_PASSWORD.test(value))) found.add(value);
-  addRuns(value, found);
+  if (isOpaque(value) || (isNamedSecret(name, value) && !DEFAULT_PASSWORD.test(value))) parts.add(value);
+  addRuns(value, parts);
 };
 
 /** Returns whether the value is a secret because of its name. */
@@ -123,9 +123,9 @@ const isNamedSecret = (name: string, value: string): boolean => {
 };
 
 /** Adds the words of a line that look like secrets, such as the password of a URL. */
-const addRuns = (text: string, found: Set<string>): void => {
+const addRuns = (text: string, parts: Set<string>): void => {
   const separator = text.includes("://") ? /[\s:,;"'|@/?&=]+/ : /[\s:,;"'|]+/;
-  for (const run of text.split(separator)) if (run.length >= MIN_PART_CHARS && isOpaque(run)) found.add(run);
+  for (const run of text.split(separator)) if (run.length >= MIN_PART_CHARS && isOpaque(run)) parts.add(run);
 };
 
 /** Returns the value without its quotes, and without a comma or comment after them. */

@@ -175,11 +175,11 @@ export class MemoryShare {
     return small + large;
   }
 
-  #addBytes(holder: string, isSmall: boolean, by: number): void {
+  #addBytes(holder: string, isSmall: boolean, bytes: number): void {
     const kind = isSmall ? "small" : "large";
     const held = this.#getHeld(holder);
-    held[kind] += by;
-    this.#total[kind] += by;
+    held[kind] += bytes;
+    this.#total[kind] += bytes;
     if (held.small + held.large === 0) this.#holders.delete(holder);
     else this.#holders.set(holder, held);
   }
