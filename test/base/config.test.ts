@@ -73,8 +73,8 @@ describe("the source of a value", () => {
     expect(getRefusal(() => load(["--log-level", "htpp=debug"]))).toContain(
       "there is no area htpp. Did you mean http?",
     );
-    for (const wrong of ["loud", "info,warn", "http=", "=debug", "http=debug=info"])
-      getRefusal(() => load(["--log-level", wrong]));
+    for (const level of ["loud", "info,warn", "http=", "=debug", "http=debug=info"])
+      getRefusal(() => load(["--log-level", level]));
   });
 
   test("[CF-2] a switch can be given with or without a value", () => {
@@ -303,9 +303,9 @@ describe("secrets from files", () => {
   });
 
   test("[CF-16] a secret with both settings in one place, a missing file, and a file for a setting that is not secret are refused", () => {
-    const both = { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw", SLIPWAY_ADMIN_PASSWORD: "x-secret-x" };
-    expect(getRefusal(() => loadWithSecret([], both))).toContain("SLIPWAY_ADMIN_PASSWORD is also set");
-    expect(getRefusal(() => loadWithSecret([], both))).not.toContain("x-secret-x");
+    const bothVariables = { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw", SLIPWAY_ADMIN_PASSWORD: "x-secret-x" };
+    expect(getRefusal(() => loadWithSecret([], bothVariables))).toContain("SLIPWAY_ADMIN_PASSWORD is also set");
+    expect(getRefusal(() => loadWithSecret([], bothVariables))).not.toContain("x-secret-x");
     expect(getRefusal(() => loadWithSecret(["--admin-password-file=/nowhere"]))).toContain("cannot be read");
     expect(getRefusal(() => loadWithSecret(["--admin-email-file=/run/pw"]))).toContain("unknown setting");
   });
@@ -403,7 +403,7 @@ describe("the settings of an external worker", () => {
     );
     expect(loadWorker([...remoteUrl, "--provisioners=terraform", "--insecure"]).insecure).toBe(true);
     expect(loadWorker([...remoteUrl, "--provisioners=local"]).insecure).toBe(false);
-    for (const good of ["--url=https://slipway.example.com", "--url=http://localhost:7080", url])
-      expect(loadWorker([good, "--key=k", "--provisioners=terraform"]).provisioners).toEqual(["terraform"]);
+    for (const urlFlag of ["--url=https://slipway.example.com", "--url=http://localhost:7080", url])
+      expect(loadWorker([urlFlag, "--key=k", "--provisioners=terraform"]).provisioners).toEqual(["terraform"]);
   });
 });

@@ -42,10 +42,10 @@ describe("[TI-1] the schedule format", () => {
 
 const listNextTimes = (text: string, from: string, count: number, days?: string[]): string[] => {
   const times: string[] = [];
-  let at = Date.parse(from);
+  let time = Date.parse(from);
   for (let i = 0; i < count; i++) {
-    at = findNextTime(text, at, days) ?? Number.NaN;
-    times.push(new Date(at).toISOString().slice(0, 16));
+    time = findNextTime(text, time, days) ?? Number.NaN;
+    times.push(new Date(time).toISOString().slice(0, 16));
   }
   return times;
 };

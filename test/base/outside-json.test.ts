@@ -167,16 +167,16 @@ test("[HT-48] a worker's messages and a pushed state with too many values are re
   expect(findStateProblem(state)).toBe("must be a Terraform state, which is a JSON object");
   // A state that is too large is not treated as empty: the workspace of an empty state can be deleted.
   expect(isBare(state)).toBe(false);
-  for (const read of [parseState, parseSerial, parseStateSecrets, parseAgentTokens])
-    expect(() => read(state)).toThrow("The state has more than 2000000 values. Split the workspace's template");
+  for (const parse of [parseState, parseSerial, parseStateSecrets, parseAgentTokens])
+    expect(() => parse(state)).toThrow("The state has more than 2000000 values. Split the workspace's template");
   expect([isBare("no JSON"), isBare("{}"), isBare(null)]).toEqual([true, true, true]);
 });
 
 test("[HT-48] a plan of ten thousand resources and a state of sixteen megabytes are read", () => {
-  const attributes = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`name_${at}`, `value ${at}`]));
+  const attributes = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`name_${index}`, `value ${index}`]));
   const change = { actions: ["create"], before: null, after: attributes, after_unknown: attributes };
-  const one = { mode: "managed", type: "null_resource", name: "one", values: attributes, change };
-  const resources = Array.from({ length: 10_000 }, () => one);
+  const resource = { mode: "managed", type: "null_resource", name: "one", values: attributes, change };
+  const resources = Array.from({ length: 10_000 }, () => resource);
   const plan = JSON.stringify({ planned_values: { root_module: { child_modules: [{ resources }] } } });
   expect(parseJson(plan, TERRAFORM_LIMITS)).toBeObject();
   const instances = [{ schema_version: 0, attributes: { ...attributes, tags: [1, 2, 3] } }];

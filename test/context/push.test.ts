@@ -45,13 +45,13 @@ test("[CX-6] a daemon's first push and newer versions are accepted, older versio
   expect(formatContext(snapshot?.resources ?? []).instructions).toEndWith(
     `<instructions file="/e">\nx\n</instructions>\n\n/e continues beyond this: read it with read_file when you need it.\n\n/f is too long to include: read it with read_file when you need it.`,
   );
-  const refused = [
+  const invalidResources = [
     Array.from({ length: 1_001 }, (_, i) => file(`/${i}`)),
     [file("/big", new Uint8Array(256 * 1024 + 1))],
     [{ ...file("/odd"), status: 9 }],
     [{ source: "/none", status: 1 }],
   ];
-  for (const resources of refused) {
+  for (const resources of invalidResources) {
     const answer = await push(9, false, resources).catch(() => "refused");
     expect(answer).toBe("refused");
   }
@@ -96,8 +96,8 @@ test("[TO-21] secrets of the workspace's owner are masked in what its agent push
   });
   const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
   const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
-  const shown = JSON.stringify(snapshot);
-  for (const secret of [...secrets, seeded.agent_token]) expect(shown).not.toContain(secret);
+  const stored = JSON.stringify(snapshot);
+  for (const secret of [...secrets, seeded.agent_token]) expect(stored).not.toContain(secret);
   expect(snapshot).toMatchObject({
     error: "broken by [hidden]",
     resources: [

@@ -80,10 +80,10 @@ const checkRestore = async (settings: Record<string, string>, location: string):
   const [newest, older] = await otherMachine.list();
   expect([newest?.id, older?.id]).toEqual([next.id, first.id]);
   if (!newest) throw new Error("nothing is listed");
-  const to = join(second.path, "restored");
-  await extract(otherMachine.read(newest, signal), to);
-  expect(describeTree(to)).toEqual(describeTree(home.path));
-  expect(statSync(join(to, "sparse")).blocks).toBeLessThan(1_000);
+  const restoredFolder = join(second.path, "restored");
+  await extract(otherMachine.read(newest, signal), restoredFolder);
+  expect(describeTree(restoredFolder)).toEqual(describeTree(home.path));
+  expect(statSync(join(restoredFolder, "sparse")).blocks).toBeLessThan(1_000);
 
   // Neither contents nor names are readable in the repository.
   for (const file of listFiles(location)) {
@@ -115,10 +115,12 @@ testNeeding(
     writeFileSync(join(home.path, "in/run"), "#!/bin/sh\n");
     chmodSync(join(home.path, "in/run"), 0o6755);
     chmodSync(home.path, 0o755);
-    const to = join(second.path, "restored");
-    await extract(pack(home.path), to);
-    expect(readdirSync(join(to, "in"))).toEqual(["run"]);
-    expect([to, join(to, "in/run")].map((path) => statSync(path).mode & 0o7777)).toEqual([0o700, 0o755]);
+    const restoredFolder = join(second.path, "restored");
+    await extract(pack(home.path), restoredFolder);
+    expect(readdirSync(join(restoredFolder, "in"))).toEqual(["run"]);
+    expect([restoredFolder, join(restoredFolder, "in/run")].map((path) => statSync(path).mode & 0o7777)).toEqual([
+      0o700, 0o755,
+    ]);
   },
 );
 
@@ -148,7 +150,7 @@ for (const { engine, needed } of ENGINES) {
       const store = open({ SLIPWAY_HOME_BACKUP_DIR: temp.path, ...settings });
       await expect(write(store, packAndFail(home.path))).rejects.toThrow("the disk has failed");
       expect(await store.list()).toEqual([]);
-      const created = await write(store, pack(home.path));
+      const backup = await write(store, pack(home.path));
       const largest = listFiles(temp.path).toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? "";
       const altered = readFileSync(largest);
       altered.writeUInt8(altered.readUInt8(1_000) ^ 1, 1_000);
@@ -157,12 +159,12 @@ for (const { engine, needed } of ENGINES) {
       const damages = engine === "restic" ? [altered] : [undefined, altered];
       for (const damage of damages) {
         if (damage) writeFileSync(largest, damage, { mode: 0o600 });
-        const error = await store.verify(WORKSPACE, created.id, signal).catch((one: unknown) => one);
+        const error = await store.verify(WORKSPACE, backup.id, signal).catch((one: unknown) => one);
         expect(error).toMatchObject({ name: "HomeBackupError", isDamage: true });
       }
-      const to = join(home.path, "restored");
-      await expect(extract(store.read(created, signal), to)).rejects.toThrow();
-      expect(existsSync(to) || existsSync(`${to}.part`)).toBe(false);
+      const restoredFolder = join(home.path, "restored");
+      await expect(extract(store.read(backup, signal), restoredFolder)).rejects.toThrow();
+      expect(existsSync(restoredFolder) || existsSync(`${restoredFolder}.part`)).toBe(false);
     },
   );
 }
@@ -210,8 +212,8 @@ test("[HB-6] errors of the bucket are explained with the names of the settings, 
   server.inject((request) =>
     request.method !== "PUT" || failures++ > 2 ? undefined : server.refused(503, "SlowDown"),
   );
-  const created = await write(store, pack(home.path));
-  await store.verify(WORKSPACE, created.id, signal);
+  const backup = await write(store, pack(home.path));
+  await store.verify(WORKSPACE, backup.id, signal);
 });
 
 testNeeding(

@@ -162,9 +162,9 @@ const checkHidden = async (
     (one) => !visible.has(one),
   );
   expect(hidden.length).toBeGreaterThan(4);
-  for (const one of hidden) {
-    expect(await edit(one)).toEqual(unknown);
-    expect((await owner.fetch("POST", `${path}/fork`, { message_id: one })).status).toBe(404);
+  for (const hiddenId of hidden) {
+    expect(await edit(hiddenId)).toEqual(unknown);
+    expect((await owner.fetch("POST", `${path}/fork`, { message_id: hiddenId })).status).toBe(404);
   }
 };
 

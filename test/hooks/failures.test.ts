@@ -335,8 +335,8 @@ testNeeding(
     const results = Object.fromEntries(dispatches.map(({ event, result }) => [event, result]));
     expect(results).toEqual({ user_prompt_submit: "deny", session_start: "timeout", stop: "none" });
     expect(dispatches.find(({ event }) => event === "user_prompt_submit")?.request).toContain('"prompt":"hello"');
-    const one = await page("limit=1");
-    expect(one).toMatchObject({ has_more: true, dispatches: [{ id: dispatches[0]?.id }] });
+    const firstPage = await page("limit=1");
+    expect(firstPage).toMatchObject({ has_more: true, dispatches: [{ id: dispatches[0]?.id }] });
     expect((await page(`limit=2&after_id=${dispatches[0]?.id}`)).dispatches.map(({ id }) => id)).toEqual(
       dispatches.slice(1).map(({ id }) => id),
     );

@@ -119,7 +119,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the listed tools of its chosen and forced 
   expect(await getRejectionStatus(world.owner.post(`/api/v2/chats/${none.id}/messages`, input))).toBe(400);
   await world.owner.post(`/api/v2/chats/${id}/messages`, input);
   (await world.models.next()).finish("stop");
-  for (const one of [broken.id, forced.id]) await admin.delete(`${base}/${one}`);
+  for (const serverId of [broken.id, forced.id]) await admin.delete(`${base}/${serverId}`);
 });
 
 test("[MC-13] a tool that a server adds during a turn is offered to the model in the same turn and in later chats", async () => {
@@ -208,8 +208,13 @@ test("[MC-9] with OAuth, each user has their own token, refreshed before it expi
     },
   });
   await using _ = { [Symbol.asyncDispose]: () => authority.stop(true) };
-  const at = `http://127.0.0.1:${authority.port}`;
-  const oauth2 = { client_id: "c", auth_url: `${at}/in`, token_url: `${at}/token`, scopes: ["use"] };
+  const authorityUrl = `http://127.0.0.1:${authority.port}`;
+  const oauth2 = {
+    client_id: "c",
+    auth_url: `${authorityUrl}/in`,
+    token_url: `${authorityUrl}/token`,
+    scopes: ["use"],
+  };
   const server = await add("signed", { auth_type: "oauth2", oauth2, oauth2_client_secret: "shh" });
   const path = `${base}/${server.id}`;
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
@@ -221,11 +226,14 @@ test("[MC-9] with OAuth, each user has their own token, refreshed before it expi
   const { url } = await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {});
   const parameters = new URL(url).searchParams;
   expect(Object.fromEntries(parameters)).toMatchObject({ client_id: "c", scope: "use", code_challenge_method: "S256" });
-  const back = new URL(parameters.get("redirect_uri") ?? "");
+  const redirectUrl = new URL(parameters.get("redirect_uri") ?? "");
   const query = new URLSearchParams({ code: "code-1", state: parameters.get("state") ?? "" });
-  expect((await admin.fetch("GET", `${back.pathname}?${query}`)).status).toBe(400);
-  const done = await world.owner.fetch("GET", `${back.pathname}?${query}`);
-  expect([done.status, await done.text()]).toEqual([200, expect.stringContaining("You are signed in at signed.")]);
+  expect((await admin.fetch("GET", `${redirectUrl.pathname}?${query}`)).status).toBe(400);
+  const completion = await world.owner.fetch("GET", `${redirectUrl.pathname}?${query}`);
+  expect([completion.status, await completion.text()]).toEqual([
+    200,
+    expect.stringContaining("You are signed in at signed."),
+  ]);
   expect(requests[0]).toContain("client_secret=shh");
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: true });
   expect(await admin.get(path)).toMatchObject({ auth_connected: false });
@@ -238,22 +246,29 @@ test("[MC-9] with OAuth, each user has their own token, refreshed before it expi
   await world.owner.delete(`${path}/oauth2`);
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
 
-  const again = new URL((await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {})).url).searchParams;
-  const calls = requests.length;
+  const secondParameters = new URL((await world.owner.post<{ url: string }>(`${path}/oauth2/start`, {})).url)
+    .searchParams;
+  const requestCount = requests.length;
   // The second change is to another tenant of the same origin.
   for (const change of [
     { token_url: `http://localhost:${authority.port}/token` },
-    { token_url: `${at}/other/token` },
+    { token_url: `${authorityUrl}/other/token` },
     { client_id: "other" },
   ]) {
     const secret = await admin.patch(path, { oauth2, oauth2_client_secret: "shh" });
     expect(secret).toMatchObject({ has_secret: true });
     expect(await admin.patch(path, { oauth2: { ...oauth2, scopes: [] } })).toMatchObject({ has_secret: true });
     expect(await admin.patch(path, { oauth2: { ...oauth2, ...change } })).toMatchObject({ has_secret: false });
-    const late = await world.owner.fetch("GET", `${back.pathname}?code=code-2&state=${again.get("state")}`);
-    expect([late.status, await late.text()]).toEqual([400, expect.stringContaining("have changed since")]);
+    const lateResponse = await world.owner.fetch(
+      "GET",
+      `${redirectUrl.pathname}?code=code-2&state=${secondParameters.get("state")}`,
+    );
+    expect([lateResponse.status, await lateResponse.text()]).toEqual([
+      400,
+      expect.stringContaining("have changed since"),
+    ]);
   }
-  expect(requests).toHaveLength(calls);
+  expect(requests).toHaveLength(requestCount);
 });
 
 test("[MC-8] a call that started before a server moved does not use tokens for its new URL", async () => {
@@ -292,22 +307,22 @@ test("[MC-9] a token that the server refuses early is refreshed once, and the ca
   });
   await using _ = { [Symbol.asyncDispose]: () => authority.stop(true) };
   await using strict = startMcpHost();
-  let refused = "Bearer early-1";
+  let refusedHeader = "Bearer early-1";
   strict.refuse = ({ headers }) =>
-    headers.get("authorization") === refused ? new Response("", { status: 401 }) : undefined;
-  const at = `http://127.0.0.1:${authority.port}`;
-  const oauth2 = { client_id: "c", auth_url: `${at}/in`, token_url: `${at}/token`, scopes: [] };
-  const more = { url: `${strict.url}/mcp`, auth_type: "oauth2", oauth2, oauth2_client_secret: "shh" };
-  const server = await add("early", more);
+    headers.get("authorization") === refusedHeader ? new Response("", { status: 401 }) : undefined;
+  const authorityUrl = `http://127.0.0.1:${authority.port}`;
+  const oauth2 = { client_id: "c", auth_url: `${authorityUrl}/in`, token_url: `${authorityUrl}/token`, scopes: [] };
+  const settings = { url: `${strict.url}/mcp`, auth_type: "oauth2", oauth2, oauth2_client_secret: "shh" };
+  const server = await add("early", settings);
   const { url } = await world.owner.post<{ url: string }>(`${base}/${server.id}/oauth2/start`, {});
-  const sent = new URL(url).searchParams;
-  const back = new URL(sent.get("redirect_uri") ?? "");
-  await world.owner.fetch("GET", `${back.pathname}?code=1&state=${sent.get("state")}`);
+  const parameters = new URL(url).searchParams;
+  const redirectUrl = new URL(parameters.get("redirect_uri") ?? "");
+  await world.owner.fetch("GET", `${redirectUrl.pathname}?code=1&state=${parameters.get("state")}`);
   const { call } = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
   expect(listToolNames(call, "early")).toContain("early__add");
   expect(requests.at(-1)).toContain("refresh_token=next-1");
   // The same happens in the middle of a chat.
-  refused = "Bearer early-2";
+  refusedHeader = "Bearer early-2";
   const { results, next } = await callTools(world, call, ["early__add", { a: 1, b: 2 }]);
   expect(results).toMatchObject([{ output: "3" }]);
   expect(requests.at(-1)).toContain("refresh_token=next-2");
@@ -342,10 +357,10 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
     }
   };
   // The organization's server names are reserved, even if the chat has not selected them.
-  const taken =
+  const takenWarning =
     'The MCP server "Owned" of the workspace is not available: your organization has a server of this name.';
   const { id, call } = await openChatWhen(
-    (names, warnings) => names.includes("local__add") && names.includes("web__add") && warnings.includes(taken),
+    (names, warnings) => names.includes("local__add") && names.includes("web__add") && warnings.includes(takenWarning),
   );
   expect(call.request.tools.filter(({ name }) => /^owned__/i.test(name))).toEqual([]);
   const { results, next } = await callTools(
@@ -402,11 +417,11 @@ test("[MC-3] [DT-5] images from a server's tool become files of the chat and are
   expect(new Set(files.map(({ file_id }) => file_id)).size).toBe(2);
   const picture = await world.owner.fetch("GET", `/api/v2/chats/files/${files[1]?.file_id}`);
   expect(Buffer.from(await picture.arrayBuffer()).toString("base64")).toBe(PIXEL);
-  const given = next.request.messages.at(-1)?.content[0];
-  expect(given).toMatchObject({ is_media: true, result: { output: expect.stringContaining("look"), files } });
+  const lastPart = next.request.messages.at(-1)?.content[0];
+  expect(lastPart).toMatchObject({ is_media: true, result: { output: expect.stringContaining("look"), files } });
   next.say("I see.").finish();
-  const kept = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
-  expect((kept.files ?? []).map(({ name }) => name).sort()).toEqual([
+  const chat = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  expect((chat.files ?? []).map(({ name }) => name).sort()).toEqual([
     "painter__picture-1.png",
     "painter__picture-2.png",
   ]);

@@ -126,8 +126,8 @@ const toRefusal = (refusal: Refusal): Response => {
   const error = { code: -32_001, message: "Session not found" };
   if (refusal === "404") return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
   if (refusal === "400") {
-    const bad = { code: -32_000, message: "Bad Request: No valid session ID provided" };
-    return Response.json({ jsonrpc: "2.0", error: bad, id: null }, { status: 400 });
+    const badRequest = { code: -32_000, message: "Bad Request: No valid session ID provided" };
+    return Response.json({ jsonrpc: "2.0", error: badRequest, id: null }, { status: 400 });
   }
   return Response.json({ jsonrpc: "2.0", error, id: null });
 };

@@ -52,7 +52,7 @@ export type McpHost = AsyncDisposable & {
 /** `/mcp` uses streamable HTTP, `/sse` the older protocol. */
 export const startMcpHost = (): McpHost => {
   const seen: Headers[] = [];
-  const old = new Map<string, OldTransport>();
+  const oldTransports = new Map<string, OldTransport>();
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -64,12 +64,12 @@ export const startMcpHost = (): McpHost => {
       const { pathname, searchParams } = new URL(request.url);
       if (pathname === "/sse") {
         const transport = new OldTransport();
-        old.set(transport.sessionId, transport);
+        oldTransports.set(transport.sessionId, transport);
         await makeServer(host.more).connect(transport);
         return transport.stream();
       }
       if (pathname === "/messages") {
-        old.get(searchParams.get("session") ?? "")?.onmessage?.((await request.json()) as never);
+        oldTransports.get(searchParams.get("session") ?? "")?.onmessage?.((await request.json()) as never);
         return new Response("", { status: 202 });
       }
       const transport = new WebStandardStreamableHTTPServerTransport({});
