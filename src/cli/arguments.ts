@@ -27,7 +27,7 @@ export type Arguments<Values extends string = never, Lists extends string = neve
   list: Record<Lists, readonly string[]>;
   has: Record<Switches | "json", boolean>;
   /** The arguments after `--`; undefined without one. */
-  behind: readonly string[] | undefined;
+  afterDashes: readonly string[] | undefined;
 };
 
 /** Parses arguments of a shape. `--json`, `--output`, `--url` and `--token` belong to every shape. Throws UsageError. */
@@ -39,16 +39,16 @@ export const readArguments = <
   argv: readonly string[],
   shape: Shape<Values, Lists, Switches> = {},
 ): Arguments<Values, Lists, Switches> => {
-  const valued: readonly string[] = [...(shape.values ?? []), ...CONNECTION, "output"];
-  const listed: readonly string[] = shape.lists ?? [];
-  const switches: readonly string[] = [...(shape.switches ?? []), "json"];
+  const valueNames: readonly string[] = [...(shape.values ?? []), ...CONNECTION, "output"];
+  const listNames: readonly string[] = shape.lists ?? [];
+  const switchNames: readonly string[] = [...(shape.switches ?? []), "json"];
   const short: Readonly<Record<string, string>> = shape.short ?? {};
-  const end = argv.indexOf("--");
-  const ownArguments = end < 0 ? argv : argv.slice(0, end);
+  const separatorIndex = argv.indexOf("--");
+  const ownArguments = separatorIndex < 0 ? argv : argv.slice(0, separatorIndex);
   const words: string[] = [];
   const value: Record<string, string> = {};
-  const list: Record<string, string[]> = Object.fromEntries(listed.map((name) => [name, []]));
-  const has: Record<string, boolean> = Object.fromEntries(switches.map((name) => [name, false]));
+  const list: Record<string, string[]> = Object.fromEntries(listNames.map((name) => [name, []]));
+  const has: Record<string, boolean> = Object.fromEntries(switchNames.map((name) => [name, false]));
   for (let i = 0; i < ownArguments.length; i++) {
     const argument = ownArguments[i] as string;
     // A lone hyphen is a word that means standard input.
@@ -59,35 +59,44 @@ export const readArguments = <
     const equals = argument.indexOf("=");
     const flag = equals < 0 ? argument : argument.slice(0, equals);
     const name = /^-\w$/.test(flag) ? (short[flag.slice(1)] ?? "") : flag.replace(/^--/, "");
-    if (switches.includes(name)) {
+    if (switchNames.includes(name)) {
       if (equals >= 0) throw usageError(flag, "takes no value");
       has[name] = true;
       continue;
     }
-    if (!valued.includes(name) && !listed.includes(name)) {
-      throw usageError(flag, `unknown option.${suggestName(flag, [...valued, ...listed, ...switches].map(toFlag))}`);
+    if (!valueNames.includes(name) && !listNames.includes(name)) {
+      throw usageError(
+        flag,
+        `unknown option.${suggestName(flag, [...valueNames, ...listNames, ...switchNames].map(toFlag))}`,
+      );
     }
-    const given = equals < 0 ? ownArguments[++i] : argument.slice(equals + 1);
-    if (given === undefined || given === "") throw usageError(flag, "expected a value");
-    if (listed.includes(name)) list[name]?.push(given);
+    const text = equals < 0 ? ownArguments[++i] : argument.slice(equals + 1);
+    if (text === undefined || text === "") throw usageError(flag, "expected a value");
+    if (listNames.includes(name)) list[name]?.push(text);
     else if (value[name] !== undefined) throw usageError(flag, "given twice");
-    else value[name] = given;
+    else value[name] = text;
   }
   if (value.output !== undefined) has.json = isJson(value.output, has.json === true);
-  const behind = end < 0 ? undefined : argv.slice(end + 1);
+  const afterDashes = separatorIndex < 0 ? undefined : argv.slice(separatorIndex + 1);
   type Result = Arguments<Values, Lists, Switches>;
   // By the checks above, the records contain exactly the names of the shape.
-  return { words, value: value as Result["value"], list: list as Result["list"], has: has as Result["has"], behind };
+  return {
+    words,
+    value: value as Result["value"],
+    list: list as Result["list"],
+    has: has as Result["has"],
+    afterDashes,
+  };
 };
 
 /** Throws UsageError if there are any words. */
-export const requireNoWords = ([more]: readonly string[]): void => {
-  if (more !== undefined) throw usageError(more, "unexpected argument");
+export const requireNoWords = ([first]: readonly string[]): void => {
+  if (first !== undefined) throw usageError(first, "unexpected argument");
 };
 
 /** Parses `name=value` pairs into the API's form. Throws UsageError for an invalid pair. */
-export const parsePairs = (flag: string, given: readonly string[]): { name: string; value: string }[] =>
-  given.map((pair) => {
+export const parsePairs = (flag: string, pairs: readonly string[]): { name: string; value: string }[] =>
+  pairs.map((pair) => {
     const equals = pair.indexOf("=");
     if (equals < 1) throw usageError(flag, `expected NAME=VALUE, got ${JSON.stringify(pair)}`);
     return { name: pair.slice(0, equals), value: pair.slice(equals + 1) };

@@ -7,7 +7,7 @@ export class PromptDeclined extends VerbFailure {}
 
 const RETURN_KEYS = ["\r", "\n"];
 const CTRL_C = "\u0003";
-const END = "\u0004";
+const CTRL_D = "\u0004";
 const ERASE_KEYS = ["\u007f", "\b"];
 const CTRL_U = "\u0015";
 
@@ -29,9 +29,9 @@ export class Prompter implements AsyncDisposable {
   async promptLine(question: string): Promise<string> {
     this.#show(question);
     while (!this.#typed.includes("\n")) await this.#readMore();
-    const at = this.#typed.indexOf("\n");
-    const line = this.#typed.slice(0, at);
-    this.#typed = this.#typed.slice(at + 1);
+    const lineEnd = this.#typed.indexOf("\n");
+    const line = this.#typed.slice(0, lineEnd);
+    this.#typed = this.#typed.slice(lineEnd + 1);
     return line.trim();
   }
 
@@ -45,7 +45,7 @@ export class Prompter implements AsyncDisposable {
       const [key = ""] = this.#typed;
       this.#typed = this.#typed.slice(key.length);
       if (RETURN_KEYS.includes(key)) break;
-      if (key === CTRL_C || (key === END && secret === "")) {
+      if (key === CTRL_C || (key === CTRL_D && secret === "")) {
         this.#show("\r\n");
         throw new PromptDeclined("stopped");
       }

@@ -21,24 +21,24 @@ const SWITCHES = ["--verbose", "-v"];
 /** Parses the global flags at the beginning of the arguments. Throws UsageError. */
 export const readGlobals = (argv: readonly string[]): { globals: Globals; rest: readonly string[] } => {
   const headers: string[] = [];
-  const given = new Map<string, string>();
+  const values = new Map<string, string>();
   let isVerbose = false;
-  let at = 0;
-  for (; at < argv.length; at++) {
-    const argument = argv[at] as string;
+  let index = 0;
+  for (; index < argv.length; index++) {
+    const argument = argv[index] as string;
     const equals = argument.indexOf("=");
     const flag = equals < 0 ? argument : argument.slice(0, equals);
     if (SWITCHES.includes(argument)) isVerbose = true;
     else if (VALUE_FLAGS.includes(flag)) {
-      const value = equals < 0 ? argv[++at] : argument.slice(equals + 1);
+      const value = equals < 0 ? argv[++index] : argument.slice(equals + 1);
       if (value === undefined || value === "") throw usageError(flag, "expected a value");
       if (flag === "--header") headers.push(value);
-      else given.set(flag, value);
-    } else if (isOfProgram(argument) || !argument.startsWith("-")) break;
+      else values.set(flag, value);
+    } else if (isProgramFlag(argument) || !argument.startsWith("-")) break;
     else throw usageError(flag, `unknown option.${suggestName(flag, [...VALUE_FLAGS, ...SWITCHES])}`);
   }
   const [configFolder, url, token, headerCommand] = ["--global-config", "--url", "--token", "--header-command"].map(
-    (flag) => given.get(flag),
+    (flag) => values.get(flag),
   );
   const globals = {
     headers,
@@ -48,18 +48,18 @@ export const readGlobals = (argv: readonly string[]): { globals: Globals; rest: 
     ...(token === undefined ? {} : { token }),
     ...(headerCommand === undefined ? {} : { headerCommand }),
   };
-  return { globals, rest: argv.slice(at) };
+  return { globals, rest: argv.slice(index) };
 };
 
 /** Flags that act as commands. */
-const isOfProgram = (argument: string): boolean => ["--help", "-h", "--version"].includes(argument);
+const isProgramFlag = (argument: string): boolean => ["--help", "-h", "--version"].includes(argument);
 
 /** Returns the headers from the flags and from the command's output. Throws UsageError for an invalid header or a failing command. */
 export const loadHeaders = async ({ headers, headerCommand, url }: Globals, env: VerbInput["env"]) => {
-  const printed =
+  const commandLines =
     headerCommand === undefined ? [] : await runHeaderCommand(headerCommand, { ...env, CODER_URL: url ?? "" });
   const flags = headers.map((line) => parseHeader("--header", line));
-  return Object.fromEntries([...flags, ...printed.map((line) => parseHeader("--header-command", line))]);
+  return Object.fromEntries([...flags, ...commandLines.map((line) => parseHeader("--header-command", line))]);
 };
 
 const parseHeader = (flag: string, line: string): readonly [name: string, value: string] => {

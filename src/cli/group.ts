@@ -50,8 +50,8 @@ const isSingleWord = (argv: readonly string[]): boolean =>
 
 const toUnknownVerbError = (verb: string, subcommands: readonly SubVerb[], argv: readonly string[]): UsageError => {
   const [first = ""] = argv;
-  const below = subcommands.filter(({ name }) => name.startsWith(`${first} `));
-  const names = (below.length > 0 ? below : subcommands).map(({ name }) => name);
-  const given = argv.slice(0, below.length > 0 ? 2 : 1).join(" ");
+  const nested = subcommands.filter(({ name }) => name.startsWith(`${first} `));
+  const names = (nested.length > 0 ? nested : subcommands).map(({ name }) => name);
+  const given = argv.slice(0, nested.length > 0 ? 2 : 1).join(" ");
   return usageError(given || verb, `expected one of ${names.join(", ")}.${suggestName(given, names)}`);
 };

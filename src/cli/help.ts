@@ -3,7 +3,7 @@ import { suggestName } from "#base/config/suggest.ts";
 import { findSubVerb } from "./group.ts";
 import { AREAS, type Area, type SubVerb, type Verb } from "./verb.ts";
 
-const EXAMPLES: readonly (readonly [line: string, what: string])[] = [
+const EXAMPLES: readonly (readonly [line: string, purpose: string])[] = [
   ["slipway serve", "Run a server on this machine"],
   ["slipway login https://slipway.example.com", "Sign in to a server"],
   ["slipway create dev", "Create a workspace"],
@@ -46,7 +46,7 @@ export const formatProgramHelp = (verbs: readonly Verb[], all = false): string =
     "Slipway: remote development workspaces and AI coding-agent chats, in one program.",
     "",
     "Examples:",
-    ...EXAMPLES.map(([line, what]) => `  ${line.padEnd(column)}  ${what}`),
+    ...EXAMPLES.map(([line, purpose]) => `  ${line.padEnd(column)}  ${purpose}`),
     "",
     "Usage: slipway COMMAND [arguments]",
     "",
@@ -59,14 +59,14 @@ export const formatProgramHelp = (verbs: readonly Verb[], all = false): string =
 
 /** Returns the help of one verb, or of the subcommand that `argv` begins with. */
 export const formatVerbHelp = (verb: Verb, argv: readonly string[] = []): string => {
-  const word = findSubVerb(verb.subcommands ?? [], argv)?.word;
-  const words = word ? [] : (verb.subcommands ?? []).map(formatEntry);
-  const usage = word ? formatUsage(word) : verb.usage;
+  const subcommand = findSubVerb(verb.subcommands ?? [], argv)?.word;
+  const entries = subcommand ? [] : (verb.subcommands ?? []).map(formatEntry);
+  const usage = subcommand ? formatUsage(subcommand) : verb.usage;
   return [
     `Usage: slipway ${verb.name} ${usage}`,
     "",
-    word?.help ?? verb.help,
-    ...(words.length > 0 ? ["", ...words] : []),
+    subcommand?.help ?? verb.help,
+    ...(entries.length > 0 ? ["", ...entries] : []),
     ...(verb.details ? ["", verb.details()] : []),
   ].join("\n");
 };
@@ -74,14 +74,14 @@ export const formatVerbHelp = (verb: Verb, argv: readonly string[] = []): string
 /** Returns the error for an unknown command, with the closest match. */
 export const formatUnknownVerb = (verbs: readonly Verb[], name: string): string => {
   const replacement = ALIASES[name];
-  const within = verbs
+  const parents = verbs
     .filter(({ subcommands }) => subcommands?.some((word) => word.name === name))
     .map((verb) => verb.name);
   const hint =
     replacement !== undefined
       ? ` Use ${replacement}.`
-      : within.length > 0
-        ? ` Did you mean ${within.map((verb) => `\`slipway ${verb} ${name}\``).join(", or ")}?`
+      : parents.length > 0
+        ? ` Did you mean ${parents.map((verb) => `\`slipway ${verb} ${name}\``).join(", or ")}?`
         : suggestName(
             name,
             verbs.map((verb) => verb.name),
@@ -92,4 +92,4 @@ export const formatUnknownVerb = (verbs: readonly Verb[], name: string): string 
 /** Returns a subcommand with its arguments, as typed after its command. */
 export const formatUsage = ({ name, usage }: Pick<SubVerb, "name" | "usage">): string => `${name} ${usage}`.trimEnd();
 
-const formatEntry = (word: SubVerb): string => `  ${formatUsage(word)}\n      ${word.help}`;
+const formatEntry = (subcommand: SubVerb): string => `  ${formatUsage(subcommand)}\n      ${subcommand.help}`;

@@ -10,7 +10,7 @@ import type { VerbInput } from "./verb.ts";
 const MAX_SHOWN_CHOICES = 20;
 
 /** True if a user can be prompted. */
-export const canAsk = ({ streams }: Pick<VerbInput, "streams">): boolean => streams?.inputIsTerminal === true;
+export const canPrompt = ({ streams }: Pick<VerbInput, "streams">): boolean => streams?.inputIsTerminal === true;
 
 /**
  * Returns the only word of a command, or undefined if it is missing and can be prompted for. Throws UsageError if it is missing and no
@@ -23,7 +23,7 @@ export const takeOneWord = (
 ): string | undefined => {
   const [word, more] = words;
   if (more !== undefined) throw usageError(more, "unexpected argument");
-  if (word === undefined && !canAsk(input)) throw usageError("argument", `expected ${expected}`);
+  if (word === undefined && !canPrompt(input)) throw usageError("argument", `expected ${expected}`);
   return word;
 };
 
@@ -35,27 +35,29 @@ export const promptIfMissing = async (
   choices: () => Promise<readonly string[]> = async () => [],
 ): Promise<string> => {
   if (word !== undefined) return word;
-  const known = await choices().catch(() => []);
-  const list = known.slice(0, MAX_SHOWN_CHOICES).map(toPlainLine).join(", ");
-  const more = known.length > MAX_SHOWN_CHOICES ? ", ..." : "";
+  const knownChoices = await choices().catch(() => []);
+  const list = knownChoices.slice(0, MAX_SHOWN_CHOICES).map(toPlainLine).join(", ");
+  const more = knownChoices.length > MAX_SHOWN_CHOICES ? ", ..." : "";
   await using prompter = new Prompter(getStreams(input), input.printError);
-  const answer = await prompter.promptLine(known.length > 0 ? `${question} (${list}${more}): ` : `${question}: `);
+  const answer = await prompter.promptLine(
+    knownChoices.length > 0 ? `${question} (${list}${more}): ` : `${question}: `,
+  );
   if (answer === "") throw new VerbFailure("nothing was typed");
   return answer;
 };
 
 /**
- * Asks the user to type the name of what is to be deleted, unless `--yes` was given. Throws UsageError, or VerbFailure for another name.
+ * Asks the user to type the name of the thing that the command deletes, unless `--yes` was given. Throws UsageError, or VerbFailure for another name.
  */
-export const confirmByName = async (input: VerbInput, name: string, what: string): Promise<void> => {
+export const confirmByName = async (input: VerbInput, name: string, consequence: string): Promise<void> => {
   await using prompter = new Prompter(getStreams(input), input.printError);
-  const typed = await prompter.promptLine(`${what} Type its name: `);
+  const typed = await prompter.promptLine(`${consequence} Type its name: `);
   if (typed !== name) throw new VerbFailure("the name doesn't match, so nothing was deleted");
 };
 
 /** Throws UsageError without `--yes` if there is no terminal for a confirmation. `what` as in "nothing was deleted". */
 export const requireConfirmable = (input: VerbInput, yes: boolean, what = "deleted"): void => {
-  if (yes || canAsk(input)) return;
+  if (yes || canPrompt(input)) return;
   const sentence = `nothing was ${what}: without a terminal, pass --yes to confirm`;
   throw new UsageError([{ name: "--yes", from: "command line", detail: "is missing" }], sentence);
 };

@@ -33,10 +33,10 @@ export const takeOptions = <const Names extends string>(
   return { words, options, rest };
 };
 
-/** Throws UsageError for an option that `what` does not use, because the user expects it to have an effect. */
-export const rejectOthers = (options: object, what: string, taken: readonly string[]): void => {
-  const other = Object.keys(options).find((name) => !taken.includes(name));
-  if (other !== undefined) throw usageError(`--${other}`, `\`${what}\` does not accept it`);
+/** Throws UsageError for an option that the command does not use, because the user expects it to have an effect. */
+export const rejectOtherOptions = (options: object, command: string, accepted: readonly string[]): void => {
+  const other = Object.keys(options).find((name) => !accepted.includes(name));
+  if (other !== undefined) throw usageError(`--${other}`, `\`${command}\` does not accept it`);
 };
 
 /** Returns the only word of a command. Throws UsageError with `expected` if none exists or more than one. */

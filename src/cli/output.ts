@@ -8,24 +8,24 @@ export class OutputClosedError extends Error {
 
 /** The target of an output; in the program, the process's own streams. */
 export type Sink = {
-  write(data: Uint8Array | string, taken: (error?: Error | null) => void): unknown;
+  write(data: Uint8Array | string, done: (error?: Error | null) => void): unknown;
 };
 
 /** Maximum number of buffered bytes for a stalled reader, if dropping is allowed. */
-const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 
 export class Output {
   readonly #sink: Sink;
   readonly #dropsAbove: number;
-  #waiting = 0;
-  #dropped = 0;
+  #pendingBytes = 0;
+  #droppedCount = 0;
   #failure: Error | undefined;
   readonly #onIdle: (() => void)[] = [];
 
   /** `mayDrop`: drops text for a stalled reader instead of filling the memory, as a server's log must. */
   constructor(sink: Sink, { mayDrop = false }: { mayDrop?: boolean } = {}) {
     this.#sink = sink;
-    this.#dropsAbove = mayDrop ? MAX_WAITING_BYTES : Number.POSITIVE_INFINITY;
+    this.#dropsAbove = mayDrop ? MAX_PENDING_BYTES : Number.POSITIVE_INFINITY;
   }
 
   /** The first write error, or undefined. */
@@ -36,7 +36,7 @@ export class Output {
   /** Writes bytes. Resolves when they were written. Rejects with OutputClosedError, or with the system's error. */
   write(data: Uint8Array | string): Promise<void> {
     const length = typeof data === "string" ? Buffer.byteLength(data) : data.byteLength;
-    this.#waiting += length;
+    this.#pendingBytes += length;
     return new Promise((resolve, reject) => {
       this.#sink.write(data, (error) => {
         if (error) this.#failure ??= isClosedPipe(error) ? new OutputClosedError("the output was closed") : error;
@@ -47,11 +47,11 @@ export class Output {
     });
   }
 
-  /** Writes text without waiting; `flushed` waits for it. */
+  /** Writes text without waiting; `flush` waits for it. */
   print(text: string): void {
     if (this.#failure) return;
-    if (this.#waiting > this.#dropsAbove) {
-      this.#dropped += 1;
+    if (this.#pendingBytes > this.#dropsAbove) {
+      this.#droppedCount += 1;
       return;
     }
     // The error is kept in `failure`.
@@ -60,16 +60,16 @@ export class Output {
 
   /** Resolves when all pending writes have succeeded or failed. */
   async flush(): Promise<void> {
-    if (this.#waiting > 0) await new Promise<void>((done) => this.#onIdle.push(done));
+    if (this.#pendingBytes > 0) await new Promise<void>((done) => this.#onIdle.push(done));
   }
 
   #onWritten(length: number): void {
-    this.#waiting -= length;
-    if (this.#waiting > 0) return;
-    const dropped = this.#dropped;
-    this.#dropped = 0;
-    if (dropped > 0) this.print(`(${dropped} messages were dropped: the output was not read)\n`);
-    if (this.#waiting === 0) for (const done of this.#onIdle.splice(0)) done();
+    this.#pendingBytes -= length;
+    if (this.#pendingBytes > 0) return;
+    const droppedCount = this.#droppedCount;
+    this.#droppedCount = 0;
+    if (droppedCount > 0) this.print(`(${droppedCount} messages were dropped: the output was not read)\n`);
+    if (this.#pendingBytes === 0) for (const done of this.#onIdle.splice(0)) done();
   }
 }
 

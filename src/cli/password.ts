@@ -4,18 +4,18 @@ import { keySecret } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { VerbInput } from "./verb.ts";
 
-export type Password = { password: string; made: boolean };
+export type Password = { password: string; isGenerated: boolean };
 
 /** Throws UsageError if the file cannot be read. */
 export const readPassword = (file: string | undefined, { readFile }: VerbInput): Password => {
-  if (file === undefined) return { password: keySecret(), made: true };
-  const password = read(file, readFile).replace(/\r?\n$/, "");
+  if (file === undefined) return { password: keySecret(), isGenerated: true };
+  const password = readPasswordFile(file, readFile).replace(/\r?\n$/, "");
   // Such a password could not be typed into the sign-in page.
   if (/[\r\n]/.test(password)) throw usageError("--password-file", `${file} holds more than one line`);
-  return { password, made: false };
+  return { password, isGenerated: false };
 };
 
-const read = (file: string, readFile: VerbInput["readFile"]): string => {
+const readPasswordFile = (file: string, readFile: VerbInput["readFile"]): string => {
   try {
     return readFile(file);
   } catch (error) {

@@ -5,13 +5,13 @@ import { toPlainLine } from "./text.ts";
 import type { VerbInput } from "./verb.ts";
 
 const FRAMES = [..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"];
-const FRAME_MS = 100;
+const FRAME_INTERVAL_MS = 100;
 
 type Input = Pick<VerbInput, "printError" | "isTerminal" | "clock" | "env" | "streams">;
 
 export class Progress implements Disposable {
   readonly #input: Input;
-  readonly #moves: boolean;
+  readonly #isAnimated: boolean;
   readonly #startedAt: number;
   #timer: Timer | undefined;
   #text = "";
@@ -21,7 +21,7 @@ export class Progress implements Disposable {
 
   constructor(input: Input) {
     this.#input = input;
-    this.#moves = input.isTerminal && input.env.TERM !== "dumb";
+    this.#isAnimated = input.isTerminal && input.env.TERM !== "dumb";
     this.#startedAt = input.clock.monotonic();
   }
 
@@ -30,9 +30,9 @@ export class Progress implements Disposable {
     if (text === this.#text) return;
     this.#text = text;
     this.#detail = "";
-    if (!this.#moves) this.#input.printError(`${text}\n`);
+    if (!this.#isAnimated) this.#input.printError(`${text}\n`);
     else {
-      this.#timer ??= this.#input.clock.every(FRAME_MS, () => this.#draw());
+      this.#timer ??= this.#input.clock.every(FRAME_INTERVAL_MS, () => this.#draw());
       this.#draw();
     }
   }
@@ -53,7 +53,7 @@ export class Progress implements Disposable {
   [Symbol.dispose](): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#moves && this.#text !== "") this.#input.printError("\r\u001b[K");
+    if (this.#isAnimated && this.#text !== "") this.#input.printError("\r\u001b[K");
     this.#text = "";
   }
 

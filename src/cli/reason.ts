@@ -14,12 +14,13 @@ import { MetricsAddressError } from "#src/api/metrics/listen.ts";
 /** Returns why `serve` cannot start; undefined for a bug. */
 export function explainReason(error: unknown, config: Config): string | undefined {
   const code = getCode(error);
-  const at = address.print(config.address);
-  if (code === "EADDRINUSE") return `${at} is in use by another program; choose another with --address`;
-  if (code === "EADDRNOTAVAIL") return `${at} is not an address of this machine; choose another with --address`;
+  const listenAddress = address.print(config.address);
+  if (code === "EADDRINUSE") return `${listenAddress} is in use by another program; choose another with --address`;
+  if (code === "EADDRNOTAVAIL")
+    return `${listenAddress} is not an address of this machine; choose another with --address`;
   const reason = explainMachineError(error);
-  const isOfFolder = FILE_ERRORS.has(code) || findDatabaseError(error) !== undefined;
-  return reason && isOfFolder ? `${reason} (data directory ${config.data_dir})` : reason;
+  const concernsFolder = FILE_ERRORS.has(code) || findDatabaseError(error) !== undefined;
+  return reason && concernsFolder ? `${reason} (data directory ${config.data_dir})` : reason;
 }
 
 /** Explains an error of the disk, a file or the database; undefined for a bug, which keeps its stack. */
@@ -29,10 +30,10 @@ export const explainMachineError = (error: unknown): string | undefined => {
   // An unreachable database has no more specific error.
   if (error instanceof CommitError && (error.reason === "overloaded" || error.reason === "unreachable"))
     return error.message;
-  const refused = findDatabaseError(error);
-  if (refused === undefined) return undefined;
-  const next = isDamage(refused) ? `. ${NEXT_STEP}` : "";
-  return `the database cannot be used: ${refused.message}${next}`;
+  const databaseError = findDatabaseError(error);
+  if (databaseError === undefined) return undefined;
+  const hint = isDamage(databaseError) ? `. ${NEXT_STEP}` : "";
+  return `the database cannot be used: ${databaseError.message}${hint}`;
 };
 
 const EXPLAINED_ERRORS = [
@@ -51,6 +52,7 @@ const getCode = (error: unknown): string => (error instanceof Error && "code" in
 /** Returns SQLite's error about the disk or the file, which is the cause of a failed write. */
 const findDatabaseError = (error: unknown): Error | undefined => {
   if (!(error instanceof Error)) return undefined;
-  const ours = "code" in error && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY|CORRUPT|NOTADB)/.test(String(error.code));
-  return ours ? error : findDatabaseError(error.cause);
+  const isDatabaseError =
+    "code" in error && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY|CORRUPT|NOTADB)/.test(String(error.code));
+  return isDatabaseError ? error : findDatabaseError(error.cause);
 };

@@ -2,19 +2,19 @@
 import type { Clock } from "#base/clock.ts";
 
 // A terminal sends Ctrl-C to every process of the job, and npm forwards it: that is one signal, not two.
-const SAME_SIGNAL_MS = 300;
+const SAME_SIGNAL_WINDOW_MS = 300;
 
 /** Returns the listener for SIGINT and SIGTERM. Calls `stop` for the first signal and `end` for a second Ctrl-C. */
 export const createSignalListener = (
   clock: Clock,
-  act: { stop(signal: string): void; end(): void },
+  handlers: { stop(signal: string): void; end(): void },
 ): ((signal: string) => void) => {
-  let first: number | undefined;
+  let firstAt: number | undefined;
   return (signal) => {
     const now = clock.monotonic();
-    if (first === undefined) {
-      first = now;
-      act.stop(signal);
-    } else if (signal === "SIGINT" && now - first > SAME_SIGNAL_MS) act.end();
+    if (firstAt === undefined) {
+      firstAt = now;
+      handlers.stop(signal);
+    } else if (signal === "SIGINT" && now - firstAt > SAME_SIGNAL_WINDOW_MS) handlers.end();
   };
 };

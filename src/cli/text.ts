@@ -4,13 +4,13 @@ import { escapeHidden } from "#base/visible-text.ts";
 /** Returns one line without control characters and escape sequences. */
 export const toPlainLine = (text: string): string => toPlainLines(text).replaceAll("\n", " ");
 
-/** Keeps several lines. Characters that change the direction of text are shown as codes. */
+/** Like `toPlainLine`, but keeps line breaks. Characters that change the direction of text are shown as codes. */
 export const toPlainLines = (text: string): string =>
   escapeHidden(
     Bun.stripANSI(text)
       .replaceAll(/\r\n?/g, "\n")
       .replaceAll("\t", "    ")
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are removed
       .replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, ""),
   );
 
@@ -27,8 +27,8 @@ export const formatRelative = (at: string, now: number): string => {
         : size < 172_800
           ? [Math.round(size / 3600), "hour"]
           : [Math.round(size / 86_400), "day"];
-  const words = `${count} ${unit}${count === 1 ? "" : "s"}`;
-  return seconds < 0 ? `${words} ago` : `in ${words}`;
+  const span = `${count} ${unit}${count === 1 ? "" : "s"}`;
+  return seconds < 0 ? `${span} ago` : `in ${span}`;
 };
 
 /** Formats `8 hours`, `1 hour 30 minutes`. */

@@ -14,7 +14,7 @@ export class TypedLines {
   readonly #decoder = new TextDecoder();
   #typed = "";
   #isReading = false;
-  #isOver = false;
+  #isEnded = false;
   #wake: () => void = () => {};
 
   constructor(streams: Streams, clock: Clock, show: (text: string) => void) {
@@ -24,7 +24,7 @@ export class TypedLines {
   }
 
   /** Returns the next line; undefined at the end of input, or as soon as the question is withdrawn. */
-  async line(question: string, withdrawn: AbortSignal): Promise<string | undefined> {
+  async readLine(question: string, withdrawn: AbortSignal): Promise<string | undefined> {
     this.#streams.forget();
     // Reading must not begin earlier, because the system stops a background program that reads from a terminal.
     if (!this.#isReading) void this.#read();
@@ -38,7 +38,7 @@ export class TypedLines {
       while (!withdrawn.aborted) {
         const end = this.#typed.indexOf("\n");
         if (end >= 0) return this.#takeLine(end);
-        if (this.#isOver) return undefined;
+        if (this.#isEnded) return undefined;
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
@@ -65,7 +65,7 @@ export class TypedLines {
     } catch {
       // The terminal no longer exists.
     }
-    this.#isOver = true;
+    this.#isEnded = true;
     this.#wake();
   }
 }

@@ -8,13 +8,13 @@ import { toPlainLine } from "./text.ts";
  * the command that shows them.
  */
 export const toUnknownNameError = async (
-  what: string,
+  kind: string,
   name: string,
   names: () => readonly string[] | Promise<readonly string[]>,
   list: string,
 ): Promise<VerbFailure> => {
-  const known = await Promise.resolve(names()).catch(() => []);
+  const knownNames = await Promise.resolve(names()).catch(() => []);
   return new VerbFailure(
-    `there is no ${what} ${toPlainLine(name)}.${toPlainLine(suggestName(name, known))} \`${list}\` lists them.`,
+    `there is no ${kind} ${toPlainLine(name)}.${toPlainLine(suggestName(name, knownNames))} \`${list}\` lists them.`,
   );
 };

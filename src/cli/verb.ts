@@ -93,9 +93,9 @@ export interface Verb {
 }
 
 /** Removes a switch of the verb itself, such as `--json`, from the arguments. */
-export const takeSwitch = (argv: readonly string[], name: string): { given: boolean; rest: string[] } => {
+export const takeSwitch = (argv: readonly string[], name: string): { isGiven: boolean; rest: string[] } => {
   const rest = argv.filter((argument) => argument !== name);
-  return { given: rest.length < argv.length, rest };
+  return { isGiven: rest.length < argv.length, rest };
 };
 
 /** Returns the first argument if it is not a flag: the target of the verb. */

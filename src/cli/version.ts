@@ -6,7 +6,7 @@ import { EXIT, type RunVerb } from "./verb.ts";
 export const run: RunVerb = async ({ argv, print }) => {
   const { words, has } = readArguments(argv);
   requireNoWords(words);
-  const facts = { version: WIRE_VERSION, slipway: VERSION, commit: COMMIT, bun: Bun.version };
-  print(has.json ? JSON.stringify(facts) : `Slipway v${VERSION}${COMMIT ? ` (${COMMIT.slice(0, 12)})` : ""}`);
+  const versions = { version: WIRE_VERSION, slipway: VERSION, commit: COMMIT, bun: Bun.version };
+  print(has.json ? JSON.stringify(versions) : `Slipway v${VERSION}${COMMIT ? ` (${COMMIT.slice(0, 12)})` : ""}`);
   return EXIT.ok;
 };

@@ -1,10 +1,10 @@
-// Limits of what a model's server may send at a time. The providers' packages parse answers themselves, without any limit.
+// Limits on the size of answers from a model's server. The providers' packages parse answers themselves, without any limit.
 import type { Clock } from "#base/clock.ts";
 import { type AnswerLimits, counted } from "#base/json/counted-fetch.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { ModelError } from "./model.ts";
 
-/** For an answer, and for each event of a stream. The largest real ones contain an image. */
+/** The limits for an answer, and for each event of a stream. The largest real answers contain an image. */
 export const ANSWER_LIMITS: AnswerLimits = {
   maxBytes: 32 * 1024 * 1024,
   fail: (problem) => new ModelError("config", `Its answer ${problem}`),

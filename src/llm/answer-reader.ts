@@ -4,7 +4,7 @@ import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Bypass } from "./bypass.ts";
 import type { ModelEvent } from "./model.ts";
 
-type Read = { readonly part: LanguageModelV4StreamPart | undefined } | { readonly error: unknown };
+type ReadResult = { readonly part: LanguageModelV4StreamPart | undefined } | { readonly error: unknown };
 type WordEvents = { readonly words: readonly ModelEvent[] };
 
 /** One instance per response. */
@@ -13,23 +13,23 @@ export class AnswerReader {
   readonly #bypass: Bypass | undefined;
   /** The package has been asked for its next part. */
   #isRequested = false;
-  #read: Read | undefined;
+  #pendingRead: ReadResult | undefined;
 
   constructor(stream: ReadableStream<LanguageModelV4StreamPart>, bypass: Bypass | undefined) {
     this.#parts = stream.getReader();
     this.#bypass = bypass;
   }
 
-  /** Throws the package's errors, and when no more data arrives. */
+  /** Returns the next part or text. Throws the package's errors, and an error if the stream ends early. */
   async next(): Promise<LanguageModelV4StreamPart | WordEvents> {
     const bypass = this.#bypass;
     for (;;) {
       // Bypassed text was sent before anything that the package may have read by now.
       const textEvents = bypass?.drain() ?? [];
       if (textEvents.length > 0) return { words: textEvents };
-      const read = this.#read;
+      const read = this.#pendingRead;
       if (read) {
-        this.#read = undefined;
+        this.#pendingRead = undefined;
         this.#isRequested = false;
         return requirePart(read);
       }
@@ -42,8 +42,8 @@ export class AnswerReader {
   #requestPart(): void {
     if (this.#isRequested) return;
     this.#isRequested = true;
-    const onRead = (read: Read): void => {
-      this.#read = read;
+    const onRead = (read: ReadResult): void => {
+      this.#pendingRead = read;
       this.#bypass?.wake();
     };
     this.#parts.read().then(
@@ -53,7 +53,7 @@ export class AnswerReader {
   }
 }
 
-const requirePart = (read: Read): LanguageModelV4StreamPart => {
+const requirePart = (read: ReadResult): LanguageModelV4StreamPart => {
   if ("error" in read) throw read.error;
   if (read.part === undefined) throw new Error("The stream ended early.");
   return read.part;

@@ -11,7 +11,7 @@ export const removeRepetitions = (texts: readonly string[]): string => {
   const unique: string[] = [];
   for (const text of texts) {
     for (const one of splitError(text)) {
-      if (!unique.some((before) => before.toLowerCase().includes(one.toLowerCase()))) unique.push(one);
+      if (!unique.some((earlier) => earlier.toLowerCase().includes(one.toLowerCase()))) unique.push(one);
     }
   }
   return unique.join(" ");
@@ -46,7 +46,7 @@ type CallContext = { readonly provider: ConfiguredProvider; readonly key: string
 /** Returns the part of a failure that callers may see. */
 export const toModelError = (error: unknown, { provider, key, now }: CallContext): ModelError => {
   if (error instanceof ModelError) return error;
-  // The packages wrap what reading a response throws.
+  // The packages wrap errors from reading a response.
   if (error instanceof Error && error.cause instanceof ModelError) return error.cause;
   const { status, headers, words, detail } = findSignals(error);
   const ended_early = /without a finish reason/.test(words);

@@ -16,13 +16,13 @@ type ModelCapabilities = { readonly useResponses: boolean; readonly unsupported:
 export const toInitialForm = (kind: ProviderKind, { useResponses, unsupported }: ModelCapabilities): RequestForm => {
   const isChatApi = kind === "openai-compat" || (kind === "openai" && !useResponses);
   const thoughts = kind === "openai-compat" ? "tools" : isChatApi ? "none" : "signed";
-  const lacks = new Set(unsupported);
+  const unsupportedFeatures = new Set(unsupported);
   return {
-    pictures: lacks.has("images") ? "none" : isChatApi ? "behind" : "inside",
-    documents: !lacks.has("documents") && !lacks.has("images"),
+    pictures: unsupportedFeatures.has("images") ? "none" : isChatApi ? "behind" : "inside",
+    documents: !unsupportedFeatures.has("documents") && !unsupportedFeatures.has("images"),
     thoughts,
     signatures: true,
-    unsupported: lacks,
+    unsupported: unsupportedFeatures,
   };
 };
 
@@ -34,10 +34,10 @@ export type Refusal = {
   /** The optional features that the request contained. */
   readonly sent: ReadonlySet<ModelFeature>;
 };
-/** `isForGood`: the model will never accept it. `feature`: the limitation that is stored in the model's settings. */
+/** `isPermanent`: the model will never accept it. `feature`: the limitation that is stored in the model's settings. */
 export type Fallback = {
   readonly change: Partial<RequestForm>;
-  readonly isForGood: boolean;
+  readonly isPermanent: boolean;
   readonly feature?: ModelFeature;
 };
 
@@ -73,48 +73,48 @@ const FEATURE_PATTERNS: readonly (readonly [ModelFeature, RegExp])[] = [
 ];
 
 /** Returns how to retry after this rejection; undefined if it was about something else. */
-export const findFallback = (manner: RequestForm, refusal: Refusal): Fallback | undefined => {
+export const findFallback = (form: RequestForm, refusal: Refusal): Fallback | undefined => {
   const { status, words, sent } = refusal;
   if (!REFUSAL_STATUSES.has(status)) return undefined;
-  const fallback = findReasoningFallback(manner, refusal) ?? findFileFallback(manner, refusal);
+  const fallback = findReasoningFallback(form, refusal) ?? findFileFallback(form, refusal);
   if (fallback) return fallback;
   // The history contains incomplete thinking blocks. This request omits thinking; the next may use it again.
   if (sent.has("reasoning_effort") && /thinking.{0,20}block|expected .?thinking/i.test(words)) {
-    return { change: { unsupported: new Set([...manner.unsupported, "reasoning_effort"]) }, isForGood: false };
+    return { change: { unsupported: new Set([...form.unsupported, "reasoning_effort"]) }, isPermanent: false };
   }
   const found = FEATURE_PATTERNS.find(([feature, pattern]) => sent.has(feature) && pattern.test(words));
-  return found && dropFeature(manner, found[0]);
+  return found && dropFeature(form, found[0]);
 };
 
-const dropFeature = (manner: RequestForm, feature: ModelFeature, change: Partial<RequestForm> = {}): Fallback => ({
-  change: { ...change, unsupported: new Set([...manner.unsupported, feature]) },
-  isForGood: true,
+const dropFeature = (form: RequestForm, feature: ModelFeature, change: Partial<RequestForm> = {}): Fallback => ({
+  change: { ...change, unsupported: new Set([...form.unsupported, feature]) },
+  isPermanent: true,
   feature,
 });
 
 /** Handles thinking blocks that the server requires unchanged or not at all, and blocks signed by another model. */
-const findReasoningFallback = (manner: RequestForm, { status, words }: Refusal): Fallback | undefined => {
-  if (/reasoning_content/i.test(words) && manner.thoughts !== "signed") {
+const findReasoningFallback = (form: RequestForm, { status, words }: Refusal): Fallback | undefined => {
+  if (/reasoning_content/i.test(words) && form.thoughts !== "signed") {
     const isRefused = /unsupported|not (support|permitted|allowed)|unknown|unexpected/i.test(words);
-    const isOwed = !isRefused && /missing|must be|passed back|required/i.test(words);
-    const thoughts = isOwed ? "all_tools" : "none";
-    if (manner.thoughts !== thoughts) return { change: { thoughts }, isForGood: true };
+    const isRequired = !isRefused && /missing|must be|passed back|required/i.test(words);
+    const thoughts = isRequired ? "all_tools" : "none";
+    if (form.thoughts !== thoughts) return { change: { thoughts }, isPermanent: true };
   }
-  const isForeign =
+  const isSignedByOtherModel =
     status === 400 && /signature|encrypted[_ ]content|redacted_thinking|thinking.{0,20}block/i.test(words);
-  return isForeign && manner.signatures ? { change: { signatures: false }, isForGood: false } : undefined;
+  return isSignedByOtherModel && form.signatures ? { change: { signatures: false }, isPermanent: false } : undefined;
 };
 
-const findFileFallback = (manner: RequestForm, { words, prompt }: Refusal): Fallback | undefined => {
+const findFileFallback = (form: RequestForm, { words, prompt }: Refusal): Fallback | undefined => {
   const types = listMediaTypes(prompt);
-  const isForGood = LACKS_SUPPORT.test(words);
+  const isPermanent = LACKS_SUPPORT.test(words);
   if (types.some(isDocument) && /\bfile\b|file_data|pdf|document/i.test(words) && !/image/i.test(words)) {
     const change = { documents: false };
-    return isForGood ? dropFeature(manner, "documents", change) : { change, isForGood };
+    return isPermanent ? dropFeature(form, "documents", change) : { change, isPermanent };
   }
   if (types.length > 0 && /image|picture|vision|multi-?modal|mmproj|media|content (part|type)/i.test(words)) {
     const change = { pictures: "none", documents: false } as const;
-    return isForGood ? dropFeature(manner, "images", change) : { change, isForGood };
+    return isPermanent ? dropFeature(form, "images", change) : { change, isPermanent };
   }
   return undefined;
 };

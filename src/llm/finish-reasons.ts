@@ -52,7 +52,7 @@ const REASONS: Readonly<Record<Reason, readonly string[]>> = {
   incomplete: [],
 };
 
-const BY_WORD: ReadonlyMap<string, Reason> = new Map(
+const REASON_BY_NAME: ReadonlyMap<string, Reason> = new Map(
   Object.entries(REASONS).flatMap(([reason, words]) => words.map((word): [string, Reason] => [word, reason as Reason])),
 );
 
@@ -67,9 +67,9 @@ export const toFinish = ({ unified, raw }: LanguageModelV4FinishReason): Extract
 };
 
 const toReason = (unified: LanguageModelV4FinishReason["unified"], raw: string | undefined): Reason => {
-  const known = raw === undefined ? undefined : BY_WORD.get(raw);
-  if (known === "stop" && unified === "tool-calls") return "tool_calls";
-  if (known !== undefined) return known;
+  const mapped = raw === undefined ? undefined : REASON_BY_NAME.get(raw);
+  if (mapped === "stop" && unified === "tool-calls") return "tool_calls";
+  if (mapped !== undefined) return mapped;
   const isUnknown = raw !== undefined && (unified === "other" || unified === "error");
   if (isUnknown) return "incomplete";
   switch (unified) {

@@ -22,13 +22,13 @@ export type ToolDefinition = {
 
 /** The user and purpose of a model call, for accounting. */
 export type Payer = { readonly user_id: string; readonly chat_key: number; readonly kind: CallKind };
-/** A chat's answers, and the secondary calls. */
+/** `chat_turn` is an answer of a chat; the others are secondary calls. */
 export type CallKind = "chat_turn" | "title_generation" | "quickgen" | "compaction";
 
 /** Memory that is held for a request. */
 export type RequestMemory = {
   readonly hold: MemoryHold;
-  /** The part that is still needed once the provider has the request, which is without the attachments. */
+  /** The part that is still needed once the provider has the request: all of it except the attachments. */
   readonly text_bytes: number;
 };
 

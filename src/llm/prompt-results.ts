@@ -33,10 +33,10 @@ export const findNewestFiles = (messages: readonly PromptMessage[]): ReadonlyMap
   return new Map(all.map(({ part }) => [part, all.filter((one) => one.part === part).map(({ id }) => id)]));
 };
 
-/** Where files come from, and how much of them one request takes. */
+/** Loads files, and limits how many bytes of them one request contains. */
 export type FileSource = { readonly attachments: Attachments; readonly budget: AttachmentBudget };
 
-/** A result with the files that are shown. */
+/** A result, and the files that are sent with it. */
 export type Answer = { readonly part: ResultPart; readonly shown: readonly ScaledPicture[] };
 
 export const loadAnswers = async (
@@ -51,7 +51,7 @@ export const loadAnswers = async (
     for (const id of newest.get(one) ?? []) {
       const file = budget.isSpent ? undefined : await attachments(id);
       const scaled = file && (await scaleToFit(id, file));
-      // One that the model does not accept is replaced by a note later.
+      // A file that the model does not accept is replaced by a note later.
       if (scaled && (!acceptsType(form, scaled.file.media_type) || budget.take(scaled.file))) shown.push(scaled);
     }
     answers.push({ part: toPart(one), shown });
@@ -68,7 +68,7 @@ const toPart = ({ tool_call_id = "", tool_name = "", result = null, is_error }: 
   return { type: "tool-result", toolCallId: tool_call_id, toolName: tool_name, output };
 };
 
-/** `inside`: the API accepts images in results. `none`: the model accepts no images and gets a note instead. */
+/** `inside`: the API accepts images in results. `behind`: images follow in a user message. `none`: the model accepts no images and gets a note. */
 export type Pictures = "inside" | "behind" | "none";
 
 type Form = { readonly pictures: Pictures; readonly documents: boolean };
@@ -79,43 +79,43 @@ export const acceptsType = ({ pictures, documents }: Form, media_type: string): 
 
 /** Adds the results of one step to the prompt in one message, directly followed by their images. */
 export const addAnswers = (prompt: LanguageModelV4Prompt, all: readonly Answer[], form: Form): void => {
-  const answers = all.map(({ part, shown }): Answer & { isLess: boolean } => {
-    const taken = shown.filter(({ file }) => acceptsType(form, file.media_type));
-    return { part, shown: taken, isLess: taken.length < shown.length };
+  const answers = all.map(({ part, shown }): Answer & { omitsFiles: boolean } => {
+    const accepted = shown.filter(({ file }) => acceptsType(form, file.media_type));
+    return { part, shown: accepted, omitsFiles: accepted.length < shown.length };
   });
   const isInside = form.pictures === "inside";
-  const content = answers.map(({ part, shown, isLess }): ToolPart => {
-    if (shown.length > 0 && isInside) return toFileParts(part, shown);
-    return isLess ? toWordParts(part, [UNSEEN_NOTE]) : part;
+  const content = answers.map(({ part, shown, omitsFiles }): ToolPart => {
+    if (shown.length > 0 && isInside) return toFilePart(part, shown);
+    return omitsFiles ? toTextPart(part, [UNSEEN_NOTE]) : part;
   });
   const attachedParts = isInside ? [] : answers.flatMap(toAttachedParts);
   const last = prompt.at(-1);
-  const before = last?.role === "user" ? prompt.at(-2) : last;
+  const previous = last?.role === "user" ? prompt.at(-2) : last;
   // Results of one step arrive in separate messages; images of earlier results follow after all of them.
-  if (before?.role === "tool" && (last === before || isOurs.has(last as Role<"user">))) {
-    before.content.push(...content);
+  if (previous?.role === "tool" && (last === previous || imageMessages.has(last as Role<"user">))) {
+    previous.content.push(...content);
     if (attachedParts.length === 0) return;
     if (last?.role === "user") last.content.push(...attachedParts);
-    else pushBehind(prompt, attachedParts);
+    else pushImages(prompt, attachedParts);
     return;
   }
   prompt.push({ role: "tool", content });
-  if (attachedParts.length > 0) pushBehind(prompt, attachedParts);
+  if (attachedParts.length > 0) pushImages(prompt, attachedParts);
 };
 
 /** Messages that contain only images of results. */
-const isOurs = new WeakSet<LanguageModelV4Message>();
+const imageMessages = new WeakSet<LanguageModelV4Message>();
 
-const pushBehind = (prompt: LanguageModelV4Prompt, content: UserPart[]): void => {
+const pushImages = (prompt: LanguageModelV4Prompt, content: UserPart[]): void => {
   const message: Role<"user"> = { role: "user", content };
-  isOurs.add(message);
+  imageMessages.add(message);
   prompt.push(message);
 };
 
-/** A user message directly after such images is merged with them: some models refuse two in a row. */
+/** Adds a user message. It is merged with images of results directly before it, because some models refuse two user messages in a row. */
 export const addUser = (prompt: LanguageModelV4Prompt, content: UserPart[]): void => {
   const last = prompt.at(-1);
-  if (last?.role === "user" && isOurs.has(last)) last.content.push(...content);
+  if (last?.role === "user" && imageMessages.has(last)) last.content.push(...content);
   else prompt.push({ role: "user", content });
 };
 
@@ -129,7 +129,7 @@ const toAttachedParts = ({ part, shown }: Answer): UserPart[] =>
   ]);
 
 /** Returns the result as text, with its files. */
-const toFileParts = (part: ResultPart, shown: readonly ScaledPicture[]): ToolPart => ({
+const toFilePart = (part: ResultPart, shown: readonly ScaledPicture[]): ToolPart => ({
   ...part,
   output: {
     type: "content",
@@ -148,9 +148,9 @@ const toFileParts = (part: ResultPart, shown: readonly ScaledPicture[]): ToolPar
   },
 });
 
-const toWordParts = (part: ResultPart, words: readonly string[]): ToolPart => ({
+const toTextPart = (part: ResultPart, notes: readonly string[]): ToolPart => ({
   ...part,
-  output: { type: "text", value: [formatResult(part), ...words].join("\n") },
+  output: { type: "text", value: [formatResult(part), ...notes].join("\n") },
 });
 
 const formatResult = ({ output }: ResultPart): string => JSON.stringify("value" in output ? output.value : null);

@@ -89,7 +89,7 @@ const startCall = async (call: Call, request: ModelRequest, signal: AbortSignal)
       const next = findFallback(form, { ...findSignals(error), prompt: options.prompt, sent });
       if (!next || remainingTries === 0 || signal.aborted) throw error;
       form = { ...form, ...next.change };
-      if (next.isForGood) lastingForm = { ...lastingForm, ...next.change };
+      if (next.isPermanent) lastingForm = { ...lastingForm, ...next.change };
       if (next.feature) refusedFeatures.push(next.feature);
     }
   }

@@ -24,17 +24,17 @@ export const makeAuthority = async (folder: string) => {
     cert: authority.cert,
     /** Signs a certificate; returns the paths of its two files. */
     async sign(name: string, names: string): Promise<{ cert: string; key: string }> {
-      const [cert, key, requested] = ["pem", "key", "csr"].map((end) => join(folder, `${name}.${end}`)) as [
+      const [cert, key, requestFile] = ["pem", "key", "csr"].map((end) => join(folder, `${name}.${end}`)) as [
         string,
         string,
         string,
       ];
       const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-      await openssl(["req", ...curve, "-keyout", key, "-out", requested, "-subj", `/CN=${name}`]);
+      await openssl(["req", ...curve, "-keyout", key, "-out", requestFile, "-subj", `/CN=${name}`]);
       const extensions = join(folder, `${name}.ext`);
       await Bun.write(extensions, `subjectAltName=${names}\n`);
-      const by = ["-CA", authority.cert, "-CAkey", authority.key, "-CAcreateserial", "-days", "30"];
-      await openssl(["x509", "-req", "-in", requested, ...by, "-extfile", extensions, "-out", cert]);
+      const signOptions = ["-CA", authority.cert, "-CAkey", authority.key, "-CAcreateserial", "-days", "30"];
+      await openssl(["x509", "-req", "-in", requestFile, ...signOptions, "-extfile", extensions, "-out", cert]);
       return { cert, key };
     },
   };

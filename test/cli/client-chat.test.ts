@@ -1,9 +1,9 @@
-// `slipway chat`: the demo model's answers as a person sees them, in a pipe, and after a broken connection.
+// `slipway chat`: the demo model's answers on a terminal, in a pipe, and after a broken connection.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { ChatPrinter } from "#src/cli/client/chat/printer.ts";
-import { MarkReader, parseMarks } from "#src/cli/client/workspaces/shell-command.ts";
+import { createMarks, MarkReader } from "#src/cli/client/workspaces/shell-command.ts";
 import { EscapeKeys } from "#src/cli/client/workspaces/shell-keys.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -12,7 +12,7 @@ import { CuttableProxy, openClientWorld, readToken, signInAs } from "./client-wo
 const world = await forFile(openClientWorld());
 await signInAs(world);
 
-test("[CV-12] the answer streams to standard output, the rest separately; a chat continues, is listed and watched", async () => {
+test("[CV-12] the answer is streamed to standard output, everything else to standard error; chats are continued, listed and watched", async () => {
   const first = await world.run(["chat", "new", "think:", "about", "it"]);
   expect(first).toMatchObject({ code: 0, out: "That is what I have thought about.\n" });
   expect(first.err).toMatch(/^Chat [0-9a-f-]{36}\nabout it$/m);
@@ -56,9 +56,9 @@ test("[CV-21] a chat's owner compacts and clears its history, by command or by m
   expect(await world.run(["chat", "compact"])).toMatchObject({ code: 2 });
 });
 
-test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connection is reopened, nothing twice", async () => {
+test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connection is reopened without repeating output", async () => {
   const admin = new Client(world.server.url, readToken(world));
-  using way = new CuttableProxy(world.server.url);
+  using proxy = new CuttableProxy(world.server.url);
   const phrase = "one two three four five six seven eight";
   const child = world.spawn(["chat", "new", "hang:", "begun"]);
   let err = "";
@@ -73,7 +73,7 @@ test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connecti
   const { status } = await admin.get<Chat>(`/api/v2/chats/${id}`);
   expect(["interrupting", "waiting"]).toContain(status);
 
-  const chat = ["--url", way.url, "--token", readToken(world)];
+  const chat = ["--url", proxy.url, "--token", readToken(world)];
   const slow = world.spawn(["chat", "new", `slow: ${phrase}`, ...chat]);
   let out = "";
   let wasCut = false;
@@ -81,23 +81,23 @@ test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connecti
     out += decoder.decode(chunk, { stream: true });
     if (wasCut) continue;
     wasCut = true;
-    way.cut();
+    proxy.cut();
   }
   expect([await slow.exited, out]).toEqual([0, `${phrase}\n`]);
 });
 
-test("[CV-12] pieces and whole messages are printed once, escape sequences from other users never, and a restarted step is announced", () => {
+test("[CV-12] streamed parts and complete messages are printed once, escape sequences are removed, and a restarted step is announced", () => {
   let out = "";
   let notes = "";
   const printer = new ChatPrinter({
-    say(text) {
+    writeAnswer(text) {
       out += text;
     },
-    printNote(text) {
+    writeNote(text) {
       notes += text;
     },
     showsUsers: false,
-    isColoured: false,
+    isColored: false,
   });
   const base = { chat_id: "c" } as const;
   const makePartEvent = (generation_attempt: number, seq: number, part: object): ChatEvent =>
@@ -106,17 +106,17 @@ test("[CV-12] pieces and whole messages are printed once, escape sequences from 
       type: "message_part",
       message_part: { history_version: 1, generation_attempt, seq, role: "assistant", part },
     }) as ChatEvent;
-  const message = (id: number, role: string, content: object[]): ChatEvent =>
+  const makeMessage = (id: number, role: string, content: object[]): ChatEvent =>
     ({ ...base, type: "message", message: { id, chat_id: "c", created_at: "", role, content } }) as ChatEvent;
   const call = { type: "tool-call", tool_call_id: "t", tool_name: "execute", args: { command: "ls" } };
   printer.show(makePartEvent(1, 1, { type: "text", text: "lost" }));
   printer.show(makePartEvent(2, 1, { type: "text", text: "\u001b]0;evil\u0007Look" }));
   printer.show(makePartEvent(2, 2, call));
-  printer.show(message(1, "assistant", [{ type: "text", text: "\u001b]0;evil\u0007Look here" }, call]));
+  printer.show(makeMessage(1, "assistant", [{ type: "text", text: "\u001b]0;evil\u0007Look here" }, call]));
   printer.show(makePartEvent(2, 3, { type: "tool-result", tool_call_id: "t", result_delta: "file\n" }));
   const result = { type: "tool-result", tool_call_id: "t", tool_name: "execute", result: { exit_code: 0 } };
-  printer.show(message(2, "tool", [result]));
-  printer.show(message(2, "tool", [result]));
+  printer.show(makeMessage(2, "tool", [result]));
+  printer.show(makeMessage(2, "tool", [result]));
   expect(out).toBe("lostLook here\n");
   expect(notes).toBe("\n[starting over]\n\n▸ execute ls\nfile\n◂ done\n");
 });
@@ -125,24 +125,24 @@ test("[CV-9][CV-10] keys and markers are distinguished from lookalikes, however 
   const keys = new EscapeKeys();
   const pressed = ["a~", ".\r", "~", "~x\r~y\r", "~", "."].map((typed) => keys.press(typed));
   expect(pressed.map(({ data }) => data).join("")).toBe("a~.\r~x\r~y\r");
-  expect(pressed.at(-1)?.isEnd).toBe(true);
-  const marks = parseMarks("00000000-0000-4000-8000-000000000001");
+  expect(pressed.at(-1)?.disconnects).toBe(true);
+  const marks = createMarks("00000000-0000-4000-8000-000000000001");
   const bytes = new TextEncoder().encode(
-    `a\u001e${marks.ready}b\u001e0000${marks.taken}\u00e9${marks.exit}x${marks.exit}255${marks.end}c${marks.exit}1`,
+    `a\u001e${marks.ready}b\u001e0000${marks.consumed}\u00e9${marks.exit}x${marks.exit}255${marks.end}c${marks.exit}1`,
   );
   for (const size of [1, 2, 7, 100, 1_000]) {
     const reader = new MarkReader(marks);
-    const found = { output: [] as number[], ready: 0, taken: 0, exit: -1 };
-    for (let at = 0; at < bytes.byteLength; at += size) {
-      const { output, isReady, taken, exit } = reader.read(bytes.subarray(at, at + size));
-      found.output.push(...output);
-      found.ready += Number(isReady);
-      found.taken += taken;
-      found.exit = exit ?? found.exit;
+    const total = { output: [] as number[], ready: 0, consumedCount: 0, exit: -1 };
+    for (let offset = 0; offset < bytes.byteLength; offset += size) {
+      const { output, isReady, consumedCount, exit } = reader.read(bytes.subarray(offset, offset + size));
+      total.output.push(...output);
+      total.ready += Number(isReady);
+      total.consumedCount += consumedCount;
+      total.exit = exit ?? total.exit;
     }
-    found.output.push(...reader.rest());
-    const text = new TextDecoder().decode(new Uint8Array(found.output));
-    expect([size, text, found.ready, found.taken, found.exit]).toEqual([
+    total.output.push(...reader.takeHeld());
+    const text = new TextDecoder().decode(new Uint8Array(total.output));
+    expect([size, text, total.ready, total.consumedCount, total.exit]).toEqual([
       size,
       `a\u001eb\u001e0000\u00e9${marks.exit}xc${marks.exit}1`,
       ...[1, 1, 255],

@@ -21,7 +21,7 @@ const apps = [
 ];
 const agents = [{ name: "main", os: "linux", arch: "amd64", apps }];
 await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main", agents }] } as never, { name: "fine" });
-// Its agent exists only in the store and never connects.
+// The workspace's agent exists only in the store and never connects.
 await world.runOk(["workspaces", "create", "dev", "--template", "fine", "--no-wait"]);
 await until(async () => (await world.run(["open", "vscode", "dev", "--print"])).code === 0, {
   what: "the build of dev to have an agent",
@@ -48,12 +48,12 @@ test("[CV-26] each editor gets its own link with server, owner, workspace, agent
   expect(await runOk("open jetbrains dev /srv --print")).toMatch(
     /^jetbrains-gateway:\/\/connect#type=coder&url=http%3A.*&owner=admin&workspace=dev&agent=main&folder=%2Fsrv\n$/,
   );
-  const { link: keyed } = JSON.parse(await runOk("open vscode dev --with-token --json")) as { link: string };
-  const token = new URL(keyed).searchParams.get("token") ?? "";
+  const { link: linkWithKey } = JSON.parse(await runOk("open vscode dev --with-token --json")) as { link: string };
+  const token = new URL(linkWithKey).searchParams.get("token") ?? "";
   expect(await new Client(world.server.url, token).get("/api/v2/users/me")).toMatchObject({ username: "admin" });
 });
 
-test("[CV-26] an app opens at its host on this machine or at its own address; one that would read this machine's files is refused", async () => {
+test("[CV-26] an app opens at its host on this machine or at its own address; an app that would read local files is refused", async () => {
   await runOk("open app dev web");
   expect(readOpened()).toBe(`http://web--main--dev--admin.apps.localhost:${world.server.url.port}/`);
   await runOk("open app dev docs");
@@ -80,10 +80,10 @@ test("[CV-26] an app that starts an unknown program opens only after the link wa
     ["no", 1, "vscode://file/srv"],
     ["yes", 0, "steam://run/1"],
   ] as const) {
-    await using requested = world.runOnTerminal("slipway open app dev steam");
-    await requested.until("with the link steam://run/1. Open it? (yes/no): ");
-    requested.type(`${answer}\n`);
-    expect([await requested.exited, readOpened()]).toEqual([code, opened]);
+    await using terminal = world.runOnTerminal("slipway open app dev steam");
+    await terminal.until("with the link steam://run/1. Open it? (yes/no): ");
+    terminal.type(`${answer}\n`);
+    expect([await terminal.exited, readOpened()]).toEqual([code, opened]);
   }
   await runOk("open app dev docs");
   await runOk("open app dev steam --yes");
@@ -93,7 +93,7 @@ test("[CV-26] an app that starts an unknown program opens only after the link wa
 test("[CV-26] if no program handles links, the link is printed, without a key", async () => {
   const failing = `#!/bin/sh\nexit 3\n`;
   for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), failing, { mode: 0o755 });
-  const left = await run("open vscode dev --with-token");
-  expect(left.err).toContain("open this URL yourself:\nvscode://");
-  expect([left.code, left.err.includes("token=")]).toEqual([1, false]);
+  const failed = await run("open vscode dev --with-token");
+  expect(failed.err).toContain("open this URL yourself:\nvscode://");
+  expect([failed.code, failed.err.includes("token=")]).toEqual([1, false]);
 });

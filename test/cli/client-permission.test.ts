@@ -1,4 +1,4 @@
-// `slipway chat` when calls need approval: asked on a terminal, decided by an option, reported in a pipe.
+// Calls of `slipway chat` that need approval: it prompts on a terminal, follows an option, and only reports them in a pipe.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
@@ -18,7 +18,7 @@ await world.runOk(["workspaces", "shell", "dev", "--", "true"]);
 
 const QUESTION = "v = never: ";
 const parseId = (shown: string): string => /[0-9a-f-]{36}/.exec(shown)?.[0] ?? "";
-/** Reads a program's output: `until` resolves as soon as it contains the text, `ended` with all of it. */
+/** Reads a program's output. `until` resolves as soon as the output contains the text, `ended` with the complete output. */
 const listen = (output: ReadableStream<Uint8Array>) => {
   let received = "";
   const ended = (async () => {
@@ -26,15 +26,18 @@ const listen = (output: ReadableStream<Uint8Array>) => {
     for await (const chunk of output) received += decoder.decode(chunk, { stream: true });
     return received;
   })();
-  return { ended, until: (words: string) => until(() => received.includes(words) && received) };
+  return { ended, until: (text: string) => until(() => received.includes(text) && received) };
 };
-const newChat = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
+const newChatArgs = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
 const listRules = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
 
 test("[CV-15] a terminal shows the whole command and asks to allow it once, always or never; earlier input is not an answer", async () => {
-  const say = ['tool: execute {"command":"echo fi\'\'rst"}', 'tool: execute {"command":"echo se\'\'cond \\"$HOME\\""}'];
-  await using terminal = world.runOnTerminal(`slipway chat new --workspace dev "$SAY"`, { SAY: say.join("\n") });
-  // Typed before anything is asked.
+  const prompts = [
+    'tool: execute {"command":"echo fi\'\'rst"}',
+    'tool: execute {"command":"echo se\'\'cond \\"$HOME\\""}',
+  ];
+  await using terminal = world.runOnTerminal(`slipway chat new --workspace dev "$SAY"`, { SAY: prompts.join("\n") });
+  // This is typed before the first question.
   terminal.type("y\r");
   const first = await terminal.until(QUESTION);
   expect(first).toContain("The model asks to use execute:\r\n    $ echo fi''rst\r\n");
@@ -58,7 +61,7 @@ test("[CV-15] a terminal shows the whole command and asks to allow it once, alwa
   expect(await terminal.exited).toBe(0);
   expect((await listRules(id))[0]).toEqual({ tool: "execute", command: "echo", action: "allow" });
 
-  // The same chat: remembered, then denied permanently.
+  // The same chat remembers this rule, and a rule that denies a command.
   await using again = world.runOnTerminal(`slipway chat send ${id} 'run: rm -rf nothing'`);
   await again.until(QUESTION);
   again.type("v\r");
@@ -70,7 +73,7 @@ test("[CV-15] a terminal shows the whole command and asks to allow it once, alwa
 });
 
 test("[CV-16] in a pipe the request is printed as a line, and the command waits until the request is answered on another terminal or by --permissions", async () => {
-  const waiting = world.spawn(newChat("run: echo al''lowed"));
+  const waiting = world.spawn(newChatArgs("run: echo al''lowed"));
   const listener = listen(waiting.stderr);
   const requested = await listener.until("on a terminal answers it)]\n");
   expect(requested).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
@@ -90,9 +93,9 @@ test("[CV-16] in a pipe the request is printed as a line, and the command waits 
   expect([await waiting.exited, await listener.ended]).toEqual([0, expect.stringContaining("\nallowed\n")]);
 
   const [denied, json, wrong] = await Promise.all([
-    world.run(newChat("--permissions", "deny", "run: echo de''nied")),
-    world.run(newChat("--json", "--permissions", "allow", "run: echo js''on")),
-    world.run(newChat("--permissions", "maybe", "hello")),
+    world.run(newChatArgs("--permissions", "deny", "run: echo de''nied")),
+    world.run(newChatArgs("--json", "--permissions", "allow", "run: echo js''on")),
+    world.run(newChatArgs("--permissions", "maybe", "hello")),
   ]);
   expect([denied.code, denied.err]).toEqual([0, expect.stringContaining("[denied: execute echo de''nied]\n")]);
   expect(denied.err).not.toContain("\ndenied\n");
@@ -108,7 +111,7 @@ test("[CV-16] in a pipe the request is printed as a line, and the command waits 
 });
 
 test("[CV-17] a request of a sub-chat names its agent, also for followers that connect later", async () => {
-  const waiting = world.spawn(newChat("agent: run: echo fr''om an agent"));
+  const waiting = world.spawn(newChatArgs("agent: run: echo fr''om an agent"));
   const listener = listen(waiting.stderr);
   const requested = await listener.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
   await using terminal = world.runOnTerminal(`slipway chat watch ${parseId(requested)} --until-idle`);

@@ -8,7 +8,7 @@ const world = await forFile(openDevWorld());
 /** A shell's prompt. */
 const PROMPT = /[#$%>] $/;
 
-const shell = (...args: string[]): string[] => ["workspaces", "shell", ...args];
+const shellArgs = (...args: string[]): string[] => ["workspaces", "shell", ...args];
 
 test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is passed on, and the local terminal is restored", async () => {
   await using terminal = world.runOnTerminal(
@@ -21,7 +21,7 @@ test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is pass
   terminal.type("until [ \"$(stty size)\" = '30 100' ]; do :; done; echo re''sized\r");
   await terminal.until("resized\r\n");
   await terminal.until(PROMPT);
-  // Once it has printed this, it is in the foreground.
+  // Once the program has printed this, it is in the foreground.
   terminal.type("sh -c 'echo rea\"\"dy; exec cat'\r");
   await terminal.until("ready\r\n");
   terminal.type("\u0003");
@@ -33,7 +33,7 @@ test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is pass
 });
 
 test("[CV-34] connections are listed and searched, and the retention is shown and set", async () => {
-  await world.runOk(shell("dev", "--", "true"));
+  await world.runOk(shellArgs("dev", "--", "true"));
   const listed = await world.runOk([
     "connections",
     "list",
@@ -55,7 +55,7 @@ test("[CV-34] connections are listed and searched, and the retention is shown an
   expect(wrong.map(({ code }) => code)).toEqual([2, 2]);
 });
 
-test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with its screen, as does a lost connection", async () => {
+test("[CV-9] ~. leaves a terminal running; --reconnect restores it with its screen, also after a lost connection", async () => {
   let id = "";
   {
     await using terminal = world.runOnTerminal("slipway workspaces shell dev.main");
@@ -63,16 +63,16 @@ test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with it
     terminal.type("kept=some''thing; echo first-$kept\r");
     await terminal.until("first-something\r\n");
     terminal.type("~.");
-    const farewell = await terminal.until(/--reconnect \S+`/);
-    id = /--reconnect ([0-9a-f-]{36})/.exec(farewell)?.[1] ?? "";
+    const message = await terminal.until(/--reconnect \S+`/);
+    id = /--reconnect ([0-9a-f-]{36})/.exec(message)?.[1] ?? "";
     expect(await terminal.exited).toBe(0);
   }
-  // This time through a connection that breaks.
-  using way = new CuttableProxy(world.server.url);
-  const env = { SLIPWAY_URL: way.url, SLIPWAY_TOKEN: readToken(world) };
+  // The connection of the second terminal can be cut.
+  using proxy = new CuttableProxy(world.server.url);
+  const env = { SLIPWAY_URL: proxy.url, SLIPWAY_TOKEN: readToken(world) };
   await using terminal = world.runOnTerminal(`slipway workspaces shell dev --reconnect ${id}`, env);
   await terminal.until("first-something");
-  way.cut();
+  proxy.cut();
   await terminal.until("Connection lost");
   await terminal.until("first-something");
   terminal.type("\recho still-$kept\r");
@@ -85,23 +85,25 @@ test("[CV-10] in a pipe a command gets the input byte for byte, its output is pa
   const bytes = crypto.getRandomValues(new Uint8Array(200_000));
   const hash = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   const [piped, script, quoted, early] = await Promise.all([
-    world.run(shell("dev", "--", "tee", "copy", "|", "sha256sum"), { stdin: bytes }),
-    world.run(shell("dev"), { stdin: "printf 'a\\tb\\n\\036'\nexit 3\n" }),
-    world.run(shell("dev", "--", `printf '%s|' "it's" '$HOME'; echo lost >&2; exit 5`)),
-    world.run(shell("dev", "--", "head -c 3"), { stdin: "abcdef".repeat(100_000) }),
+    world.run(shellArgs("dev", "--", "tee", "copy", "|", "sha256sum"), { stdin: bytes }),
+    world.run(shellArgs("dev"), { stdin: "printf 'a\\tb\\n\\036'\nexit 3\n" }),
+    world.run(shellArgs("dev", "--", `printf '%s|' "it's" '$HOME'; echo lost >&2; exit 5`)),
+    world.run(shellArgs("dev", "--", "head -c 3"), { stdin: "abcdef".repeat(100_000) }),
   ]);
   expect(piped).toMatchObject({ code: 0, out: `${hash}  -\n` });
   expect(script).toMatchObject({ code: 3, out: "a\tb\n\u001e" });
   expect(quoted).toMatchObject({ code: 5, out: "it's|$HOME|lost\n" });
   expect(early).toMatchObject({ code: 0, out: "abc" });
-  expect((await world.run(shell("dev", "--reconnect", crypto.randomUUID()), { stdin: "x" })).err).toContain("terminal");
+  expect((await world.run(shellArgs("dev", "--reconnect", crypto.randomUUID()), { stdin: "x" })).err).toContain(
+    "terminal",
+  );
 });
 
-test("[CV-11] a stopped workspace is started first; an unknown agent is named", async () => {
+test("[CV-11] a stopped workspace is started first; the error for an unknown agent names the existing ones", async () => {
   await world.runOk(["workspaces", "stop", "dev"]);
-  const started = await world.run(shell("dev", "--", "echo", "here"));
+  const started = await world.run(shellArgs("dev", "--", "echo", "here"));
   expect(started).toMatchObject({ code: 0, out: "here\n", err: expect.stringContaining("starting dev") });
-  expect(await world.run(shell("dev.second", "--", "true"))).toMatchObject({
+  expect(await world.run(shellArgs("dev.second", "--", "true"))).toMatchObject({
     code: 1,
     err: "slipway workspaces shell: dev has no agent second; it has main\n",
   });

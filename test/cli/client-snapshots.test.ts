@@ -18,33 +18,33 @@ const test = testSingleServer("local");
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
 test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` create, list, restore and delete, by name or ID prefix", async () => {
-  using depot = tempDirectory();
-  const settings = { SLIPWAY_HOME_BACKUP_DIR: depot.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
+  using backupFolder = tempDirectory();
+  const settings = { SLIPWAY_HOME_BACKUP_DIR: backupFolder.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
   await using world = await openClientWorld({ env: settings });
   await signInAs(world);
   const admin = new Client(world.server.url, readToken(world));
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);
-  const kept = join(world.server.directory, "workspaces", id, "home", "kept");
+  const file = join(world.server.directory, "workspaces", id, "home", "kept");
   const run = (...words: string[]) => world.run(["snapshots", ...words]);
   const runOk = (...words: string[]) => world.runOk(["snapshots", ...words]);
   expect(await runOk("list", "dev")).toBe("No snapshots.\n");
-  writeFileSync(kept, "first");
+  writeFileSync(file, "first");
   expect(await runOk("create", "dev", "--name", "before")).toMatch(/^Snapshot [0-9a-f]{8} is ready\.\n$/);
   expect(await runOk("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +before +ready +20\S+ +[\d.]+ (?:Ki)?B\n$/);
-  writeFileSync(kept, "second");
+  writeFileSync(file, "second");
   expect(await run("restore", "dev", "none", "--yes")).toMatchObject({
     code: 1,
     err: expect.stringContaining("dev has no snapshot none. `slipway snapshots list dev` lists them."),
   });
   expect(await run("restore", "dev", "before")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
-  expect(readFileSync(kept, "utf8")).toBe("second");
+  expect(readFileSync(file, "utf8")).toBe("second");
   expect(await runOk("restore", "dev", "before", "--yes")).toContain("dev is running.");
-  expect(readFileSync(kept, "utf8")).toBe("first");
+  expect(readFileSync(file, "utf8")).toBe("first");
   const { snapshots } = JSON.parse(await runOk("list", "dev", "--json")) as Snapshots;
-  const [begins = ""] = snapshots.map((one) => one.id.slice(0, 6));
-  expect(await run("delete", "dev", begins)).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
-  expect(await runOk("delete", "dev", begins, "--yes")).toMatch(/is deleted\.\n$/);
+  const [idPrefix = ""] = snapshots.map((one) => one.id.slice(0, 6));
+  expect(await run("delete", "dev", idPrefix)).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+  expect(await runOk("delete", "dev", idPrefix, "--yes")).toMatch(/is deleted\.\n$/);
   await until(async () => (await runOk("list", "dev")) === "No snapshots.\n");
 
   const runBackups = (...words: string[]) => world.runOk(["home-backups", ...words]);
@@ -52,16 +52,16 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   expect(await runBackups("create", "dev")).toMatch(
     /^Backup [0-9a-f]{8} is in .+: [\d.]+ (?:[KM]i)?B, of which [\d.]+ (?:[KM]i)?B new\.\n$/,
   );
-  writeFileSync(kept, "third");
+  writeFileSync(file, "third");
   expect(await runBackups("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +ready +20\S+ /);
   expect(await runBackups("restore", "dev", "--yes")).toContain("dev is running.");
-  expect(readFileSync(kept, "utf8")).toBe("first");
+  expect(readFileSync(file, "utf8")).toBe("first");
   expect(await runOk("list", "dev")).toMatch(/Before the restore/);
   expect(await runBackups("restore", "dev", "--as", "dev-again")).toBe(
     "dev-again is ready. Start it with: slipway start dev-again\n",
   );
 
-  // Another machine, which has only the folder and the key.
+  // On another machine, only the folder and the key are needed.
   const recovery_key = (await runBackups("key", "--data-dir", world.server.directory)).trim();
   expect(recovery_key).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   const env = { ...settings, SLIPWAY_HOME_BACKUP_RECOVERY_KEY: recovery_key };
@@ -78,20 +78,20 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
     code: 1,
     err: expect.stringContaining("is not empty"),
   });
-  const other = { ...settings, SLIPWAY_HOME_BACKUP_RECOVERY_KEY: "0".repeat(32) };
-  expect(await world.run(["home-backups", "search"], { env: other })).toMatchObject({
+  const wrongKey = { ...settings, SLIPWAY_HOME_BACKUP_RECOVERY_KEY: "0".repeat(32) };
+  expect(await world.run(["home-backups", "search"], { env: wrongKey })).toMatchObject({
     code: 1,
     err: expect.stringContaining("another recovery key"),
   });
-  // A server backup references them.
+  // A server backup references the home backups.
   const [created = ""] = (await world.runOk(["backup", "of-server", "--data-dir", world.server.directory])).split("  ");
   const manifest = JSON.parse(readFileSync(join(world.home, created, "manifest.json"), "utf8"));
-  expect(manifest.homes).toMatchObject([{ location: depot.path, workspaces: 1, backups: 1 }]);
+  expect(manifest.homes).toMatchObject([{ location: backupFolder.path, workspaces: 1, backups: 1 }]);
   const [backup] = (JSON.parse(await runBackups("list", "dev", "--json")) as HomeBackups).backups;
-  const start = backup?.id.slice(0, 6) ?? "";
-  const unasked = await world.run(["home-backups", "delete", "dev", start]);
-  expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
-  expect(await runBackups("delete", "dev", start, "--yes")).toMatch(/is deleted\.\n$/);
+  const backupPrefix = backup?.id.slice(0, 6) ?? "";
+  const unconfirmed = await world.run(["home-backups", "delete", "dev", backupPrefix]);
+  expect(unconfirmed).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+  expect(await runBackups("delete", "dev", backupPrefix, "--yes")).toMatch(/is deleted\.\n$/);
   await until(async () => (await runBackups("list", "dev")) === "No home backups.\n");
 });
 
@@ -101,8 +101,8 @@ test("[CV-46] `slipway fork` creates workspaces with copies of the files, and re
   const admin = new Client(world.server.url, readToken(world));
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);
-  const home = (one: string): string => join(world.server.directory, "workspaces", one, "home", "kept");
-  writeFileSync(home(id), "of dev");
+  const toPath = (workspace: string): string => join(world.server.directory, "workspaces", workspace, "home", "kept");
+  writeFileSync(toPath(id), "of dev");
   expect(await world.runOk(["fork", "dev", "--count", "2"])).toBe(
     "dev-fork is ready. Start it with: slipway start dev-fork\ndev-fork-2 is ready. Start it with: slipway start dev-fork-2\n",
   );
@@ -110,7 +110,7 @@ test("[CV-46] `slipway fork` creates workspaces with copies of the files, and re
     await world.runOk(["fork", "dev", "--name", "other", "--start", "--no-chats", "--json"]),
   ) as Fork;
   expect(created.copies).toMatchObject([{ name: "other", status: "ready", chats: [] }]);
-  expect(readFileSync(home(created.copies[0]?.workspace_id ?? ""), "utf8")).toBe("of dev");
+  expect(readFileSync(toPath(created.copies[0]?.workspace_id ?? ""), "utf8")).toBe("of dev");
   expect(await world.runOk(["ls", "--json"])).toContain('"running"');
   expect(await world.run(["fork", "dev", "--name", "other"])).toMatchObject({
     code: 1,
@@ -128,8 +128,8 @@ test("[CV-44] a deleted workspace is in `slipway trash list`, and is restored by
   const admin = new Client(world.server.url, readToken(world));
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);
-  const kept = join(world.server.directory, "workspaces", id, "home", "kept");
-  writeFileSync(kept, "mine");
+  const file = join(world.server.directory, "workspaces", id, "home", "kept");
+  writeFileSync(file, "mine");
   const runOk = (line: string) => world.runOk(line.split(" "));
   expect(await runOk("trash list")).toBe("The trash is empty.\n");
   await runOk("workspaces delete dev --yes");
@@ -141,7 +141,7 @@ test("[CV-44] a deleted workspace is in `slipway trash list`, and is restored by
   expect(await runOk("workspaces restore dev --as again")).toContain(
     "again is restored. Start it with: slipway start again",
   );
-  expect(readFileSync(kept, "utf8")).toBe("mine");
+  expect(readFileSync(file, "utf8")).toBe("mine");
   await runOk("workspaces delete again --yes --permanent");
   expect(await runOk("trash list")).toBe("The trash is empty.\n");
 });

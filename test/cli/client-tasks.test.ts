@@ -29,7 +29,7 @@ test("[CV-29] a task is created from words or a pipe, listed, shown, paused, res
   const task = JSON.parse(await runOk("tasks status page --json")) as Task;
   expect(task).toMatchObject({ initial_prompt: "Fix the page.\nIt is slow.", name: "page" });
   expect(await runOk(`tasks status ${task.id}`)).toMatch(/^Task {10}page .*\nTitle {9}Fix the page\.\n/);
-  expect(await runOk("tasks list")).toMatch(/^TASK +STATUS +CHANGED +WHAT\npage /);
+  expect(await runOk("tasks list")).toMatch(/^TASK +STATUS +CHANGED +MESSAGE\npage /);
   expect(await runOk("tasks logs page")).toBe("No messages yet.\n");
   expect(await run("tasks send page Hello")).toMatchObject({
     code: 1,
@@ -111,7 +111,7 @@ test("[CV-31] groups are created, filled, edited and deleted, and given access t
   expect(await run("groups members makers")).toMatchObject({ code: 1, err: expect.stringContaining("no group") });
 });
 
-test("[CV-45] budgets are set, listed, replaced and removed by the names of what they limit", async () => {
+test("[CV-45] budgets are set, listed, replaced and removed by their scope and its name", async () => {
   expect(await runOk("budgets set everyone --amount 500")).toBe("The monthly budget of everyone is $500.00.\n");
   expect(await runOk("budgets set everyone --amount 20.50")).toBe("The monthly budget of everyone is $20.50.\n");
   expect(await runOk("budgets set organization default --amount 90000 --unit tokens --per day")).toMatch(

@@ -16,7 +16,7 @@ const admin = new Client(world.server.url, readToken(world));
 const splitWords = (line: string): string[] => line.split(" ");
 const run = (line: string) => world.run(splitWords(line));
 const runOk = (line: string) => world.runOk(splitWords(line));
-const template = (name: string): Promise<Template> => admin.get(`/api/v2/organizations/default/templates/${name}`);
+const loadTemplate = (name: string): Promise<Template> => admin.get(`/api/v2/organizations/default/templates/${name}`);
 
 test("[CV-25] `templates init` creates a folder from an example, `push` uploads it, and `pull` restores every file", async () => {
   expect(await runOk("templates init mine")).toContain("holds template.yaml, README.md. `slipway templates push mine`");
@@ -57,10 +57,10 @@ test("[CV-25] versions are listed, promoted, archived and restored; the active v
     err: expect.stringContaining("active"),
   });
   expect(await runOk("templates promote versioned v2")).toBe("v2 of versioned is the active version.\n");
-  const { active_version_id } = await template("versioned");
+  const { active_version_id } = await loadTemplate("versioned");
   expect(JSON.parse(await runOk("templates archive versioned v1 --json"))).toMatchObject({ archived: true });
-  const left = JSON.parse(await runOk("templates versions versioned --json")) as TemplateVersion[];
-  expect(left.map(({ id }) => id)).toEqual([active_version_id]);
+  const versions = JSON.parse(await runOk("templates versions versioned --json")) as TemplateVersion[];
+  expect(versions.map(({ id }) => id)).toEqual([active_version_id]);
   expect(await runOk("templates versions versioned --archived")).toMatch(/\nv1 +succeeded, archived /);
   expect(await runOk("templates unarchive versioned v1")).toBe("v1 of versioned is unarchived.\n");
   expect((await runOk("templates versions versioned")).split("\n")).toHaveLength(4);
@@ -83,7 +83,7 @@ test("[CV-25] a template is renamed, deprecated, and deleted after confirmation"
     ],
     ...["--port-sharing", "public"],
   ]);
-  expect(await template("changing")).toMatchObject({
+  expect(await loadTemplate("changing")).toMatchObject({
     display_name: "Changed one",
     default_ttl_ms: 28_800_000,
     time_til_dormant_ms: 2_592_000_000,
@@ -99,9 +99,9 @@ test("[CV-25] a template is renamed, deprecated, and deleted after confirmation"
   });
   await admin.put<unknown>("/api/v2/ai/agents/mine", TEST_AGENT);
   await runOk("templates edit changing --default-agent mine");
-  expect(await template("changing")).toMatchObject({ default_coding_agent: "mine", display_name: "Changed one" });
+  expect(await loadTemplate("changing")).toMatchObject({ default_coding_agent: "mine", display_name: "Changed one" });
   await runOk("templates edit changing --name changed --ttl off --undeprecate --default-agent none");
-  expect(await template("changed")).toMatchObject({
+  expect(await loadTemplate("changed")).toMatchObject({
     default_ttl_ms: 0,
     default_coding_agent: "",
     deprecated: false,

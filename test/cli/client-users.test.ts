@@ -19,8 +19,8 @@ const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unkn
 const runOk = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unknown, ...infer R] ? R : never) =>
   world.runOk(splitWords(line), ...rest);
 
-/** Returns the status of a call with a token: 200, or the error. */
-const statusWith = async (token: string, path = "/api/v2/users/me"): Promise<number> =>
+/** Returns the HTTP status of a request with a token. */
+const fetchStatus = async (token: string, path = "/api/v2/users/me"): Promise<number> =>
   (await admin.withToken(token).fetch("GET", path)).status;
 
 describe("users", () => {
@@ -39,7 +39,7 @@ describe("users", () => {
     expect(JSON.parse(await runOk("users show grace@example.com --output json"))).toMatchObject({ username: "grace" });
     expect(await runOk("users show grace")).toContain("Sign-in        password\nRoles          auditor\n");
     expect(await runOk("users suspend grace")).toBe("grace is suspended.\n");
-    expect(await statusWith(session)).toBe(401);
+    expect(await fetchStatus(session)).toBe(401);
     expect(
       (JSON.parse(await runOk("users list status:suspended --json")) as User[]).map((one) => one.username),
     ).toEqual(["grace"]);
@@ -108,7 +108,7 @@ describe("users", () => {
     const { token: session = "" } = await admin.withToken(undefined).signIn("paul@example.com", created.password);
     const output = await runOk("users reset-password paul");
     const password = /New password: (\S+)\n/.exec(output)?.[1] ?? "";
-    expect([await statusWith(session), password === created.password]).toEqual([401, false]);
+    expect([await fetchStatus(session), password === created.password]).toEqual([401, false]);
     expect((await admin.withToken(undefined).signIn("paul@example.com", password)).token).toBeString();
     expect(await runOk("users show paul --json")).not.toContain(password);
     const own = await run("users reset-password admin");
@@ -117,7 +117,7 @@ describe("users", () => {
     expect(await run("users reset-factors paul")).toMatchObject({ code: 1, err: expect.stringContaining("factor") });
   });
 
-  test("[CV-18] a missing argument is prompted for on a terminal, with the available names, and is 2 without one", async () => {
+  test("[CV-18] a missing argument is prompted for on a terminal, with the available names; without a terminal the exit code is 2", async () => {
     const withoutTerminal = await Promise.all(
       ["users show", "users create", "users create x", "tokens show"].map((line) => run(line)),
     );
@@ -141,16 +141,16 @@ describe("tokens", () => {
   test("[CV-20] a token is valid for its scopes and networks, is changed, and is invalid once removed", async () => {
     const token = (await runOk("tokens create ci --lifetime 24h --scope workspace:read --address 127.0.0.0/8")).trim();
     expect(await runOk("tokens list")).toMatch(/ci .* never +in \d/);
-    expect(await statusWith(token, "/api/v2/workspaces")).toBe(200);
-    expect(await statusWith(token, "/api/v2/users")).toBe(403);
+    expect(await fetchStatus(token, "/api/v2/workspaces")).toBe(200);
+    expect(await fetchStatus(token, "/api/v2/users")).toBe(403);
     const [listed] = JSON.parse(await runOk("tokens list --json")) as ApiKey[];
     expect(listed).toMatchObject({ token_name: "ci", scopes: ["workspace:read"], lifetime_seconds: 86_400 });
     expect(await runOk("tokens list")).toMatch(/\n\w{10} +ci +workspace:read +127\.0\.0\.0\/8 +/);
     expect(await runOk("tokens show ci")).toContain("Scopes     workspace:read\nNetworks   127.0.0.0/8\n");
     expect(await runOk("tokens change ci --scope user:read --scope workspace:read")).toContain("user:read");
-    expect(await statusWith(token, "/api/v2/users")).toBe(200);
+    expect(await fetchStatus(token, "/api/v2/users")).toBe(200);
     await runOk("tokens change ci --address 203.0.113.0/24");
-    expect(await statusWith(token, "/api/v2/workspaces")).toBe(403);
+    expect(await fetchStatus(token, "/api/v2/workspaces")).toBe(403);
     expect(await runOk("tokens remove ci")).toBe("The token ci is revoked.\n");
     expect(await run("tokens show ci")).toMatchObject({
       code: 1,
@@ -159,7 +159,7 @@ describe("tokens", () => {
     expect((await runOk("tokens scopes")).split("\n")).toContain("workspace:read");
   });
 
-  test("[CV-20] an owner creates and removes a service account's tokens; an invalid one is refused and creates none", async () => {
+  test("[CV-20] an owner creates and removes a service account's tokens; an invalid request creates none", async () => {
     expect(await runOk("users create robot --service-account")).toBe("Created robot.\n");
     const token = (await runOk("tokens create deploy --user robot")).trim();
     expect(await admin.withToken(token).get<User>("/api/v2/users/me")).toMatchObject({ username: "robot", email: "" });
@@ -179,7 +179,7 @@ describe("tokens", () => {
       /token_name[\s\S]*lifetime[\s\S]*scopes?[\s\S]*allowed_addresses/,
     );
     await runOk("tokens remove deploy --user robot");
-    expect(await statusWith(token)).toBe(401);
+    expect(await fetchStatus(token)).toBe(401);
     expect(await runOk("tokens list")).not.toContain("deploy");
   });
 

@@ -20,11 +20,11 @@ for (const name of ["one", "two"]) await world.runOk(["workspaces", "create", na
 const splitWords = (line: string): string[] => line.split(" ");
 const run = (line: string) => world.run(splitWords(line));
 const runOk = (line: string) => world.runOk(splitWords(line));
-const workspace = (name: string): Promise<Workspace> => admin.get(`/api/v2/users/me/workspace/${name}`);
+const loadWorkspace = (name: string): Promise<Workspace> => admin.get(`/api/v2/users/me/workspace/${name}`);
 
 describe("a workspace", () => {
   test("[CV-23] a restart stops and starts the workspace, or only starts it if it is stopped", async () => {
-    const { id } = await workspace("one");
+    const { id } = await loadWorkspace("one");
     expect(await runOk("workspaces restart one")).toBe("one is running.\n");
     await runOk("workspaces stop one");
     const ended = JSON.parse(await runOk("workspaces restart one --json")) as Workspace;
@@ -37,10 +37,10 @@ describe("a workspace", () => {
     expect(await runOk("workspaces rename two second")).toBe("Renamed two to second.\n");
     expect(await run("workspaces rename second one")).toMatchObject({ code: 1, err: expect.stringContaining("name") });
     expect(await runOk("workspaces favorite second")).toBe("second is a favorite.\n");
-    expect((await workspace("second")).favorite).toBe(true);
+    expect((await loadWorkspace("second")).favorite).toBe(true);
     expect((await runOk("workspaces list")).split("\n")[1]).toStartWith("second ");
     expect(await runOk("workspaces unfavorite second")).toBe("second is not a favorite.\n");
-    expect((await workspace("second")).favorite).toBe(false);
+    expect((await loadWorkspace("second")).favorite).toBe(false);
   });
 
   test("[CV-23] its schedule is entered in common notations, shown, and removed", async () => {
@@ -49,10 +49,10 @@ describe("a workspace", () => {
     );
     expect(await runOk("schedule stop one 8h")).toContain("Stops       8 hours after each start\n");
     await runOk("workspaces restart one");
-    const soon = Date.now() + 3 * 3_600_000;
+    const expectedDeadline = Date.now() + 3 * 3_600_000;
     expect(await runOk("schedule extend one 3h")).toContain("Next stop   in 3 hours");
-    const { deadline } = (await workspace("one")).latest_build;
-    expect(Math.abs(Date.parse(deadline ?? "") - soon)).toBeLessThan(120_000);
+    const { deadline } = (await loadWorkspace("one")).latest_build;
+    expect(Math.abs(Date.parse(deadline ?? "") - expectedDeadline)).toBeLessThan(120_000);
     expect(JSON.parse(await runOk("schedule show one --json"))).toMatchObject({ ttl_ms: 28_800_000 });
     await runOk("schedule start one off");
     expect(await runOk("schedule stop one off")).toMatch(/Starts +off\n[\s\S]*Stops +off\n/);
@@ -63,32 +63,33 @@ describe("a workspace", () => {
     );
     expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
     expect(await run("schedule start one 9:30 Mon-Fri Nowhere/Land")).toMatchObject({ code: 1 });
-    expect((await workspace("one")).autostart_schedule).toBeUndefined();
+    expect((await loadWorkspace("one")).autostart_schedule).toBeUndefined();
   });
 
   test("[CV-23] times of day are parsed in different local notations", () => {
-    const read = (line: string): string => parseSchedule(splitWords(line), "UTC");
-    expect(read("9")).toBe("CRON_TZ=UTC 0 9 * * *");
-    expect(read("9:30PM")).toBe("CRON_TZ=UTC 30 21 * * *");
-    expect(read("12:15am Sat,Sun")).toBe("CRON_TZ=UTC 15 0 * * 0,6");
+    const parseLine = (line: string): string => parseSchedule(splitWords(line), "UTC");
+    expect(parseLine("9")).toBe("CRON_TZ=UTC 0 9 * * *");
+    expect(parseLine("9:30PM")).toBe("CRON_TZ=UTC 30 21 * * *");
+    expect(parseLine("12:15am Sat,Sun")).toBe("CRON_TZ=UTC 15 0 * * 0,6");
     // Days that wrap around the end of the week.
-    expect(read("3:51 Mon-Sun")).toBe("CRON_TZ=UTC 51 3 * * *");
-    expect(read("3:51 Sun-Sat")).toBe("CRON_TZ=UTC 51 3 * * *");
-    expect(read("3:51 Fri-Mon")).toBe("CRON_TZ=UTC 51 3 * * 0,1,5,6");
-    expect(read("3:51 Sat-Wed,Fri")).toBe("CRON_TZ=UTC 51 3 * * 0-3,5,6");
-    expect(() => read("9 Mon-Fry")).toThrow('"Fry" is not a day');
-    expect(() => read("9 Mon-Tue-Wed")).toThrow("more than two days");
-    expect(read("7:05 Monday-Thursday,sat America/New_York")).toBe("CRON_TZ=America/New_York 5 7 * * 1-4,6");
-    expect(read("7:05 Asia/Tokyo")).toBe("CRON_TZ=Asia/Tokyo 5 7 * * *");
+    expect(parseLine("3:51 Mon-Sun")).toBe("CRON_TZ=UTC 51 3 * * *");
+    expect(parseLine("3:51 Sun-Sat")).toBe("CRON_TZ=UTC 51 3 * * *");
+    expect(parseLine("3:51 Fri-Mon")).toBe("CRON_TZ=UTC 51 3 * * 0,1,5,6");
+    expect(parseLine("3:51 Sat-Wed,Fri")).toBe("CRON_TZ=UTC 51 3 * * 0-3,5,6");
+    expect(() => parseLine("9 Mon-Fry")).toThrow('"Fry" is not a day');
+    expect(() => parseLine("9 Mon-Tue-Wed")).toThrow("more than two days");
+    expect(parseLine("7:05 Monday-Thursday,sat America/New_York")).toBe("CRON_TZ=America/New_York 5 7 * * 1-4,6");
+    expect(parseLine("7:05 Asia/Tokyo")).toBe("CRON_TZ=Asia/Tokyo 5 7 * * *");
     expect(parseSchedule(["CRON_TZ=UTC 0 7 * * 1"], "Asia/Tokyo")).toBe("CRON_TZ=UTC 0 7 * * 1");
-    for (const bad of ["", "9:60", "0am", "13pm", "9 Mon UTC more", "soon"]) expect(() => read(bad)).toThrow();
+    for (const invalid of ["", "9:60", "0am", "13pm", "9 Mon UTC more", "soon"])
+      expect(() => parseLine(invalid)).toThrow();
   });
 
   test("[CV-24] it is shared with users and everyone, who then see it, and unshared again", async () => {
     const account = { email: "sam@example.com", username: "sam", password: ADMIN.password };
     await admin.post("/api/v2/users", account);
     const sam = await admin.withToken(undefined).signIn(account.email, account.password);
-    const { id } = await workspace("one");
+    const { id } = await loadWorkspace("one");
     const fetchStatus = async (): Promise<number> => (await sam.fetch("GET", `/api/v2/workspaces/${id}`)).status;
     expect([await runOk("share status one"), await fetchStatus()]).toEqual(["Not shared.\n", 404]);
     expect(await runOk("share add one --user sam@example.com --role admin")).toMatch(/\nsam +user +admin\n/);

@@ -71,8 +71,8 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
     server,
     home,
     run,
-    async runOk(args, given) {
-      const { code, out, err } = await run(args, given);
+    async runOk(args, options) {
+      const { code, out, err } = await run(args, options);
       if (code !== 0) throw new Error(`slipway ${args.join(" ")}: ${code} ${err}`);
       return out;
     },
@@ -108,9 +108,9 @@ export const openDevWorld = async (): Promise<ClientWorld> => {
 const runOnTerminal = (command: string[], cwd: string, env: Record<string, string>): TerminalProgram => {
   const decoder = new TextDecoder();
   let shown = "";
-  let read = 0;
+  let readLength = 0;
   let wake: () => void = () => {};
-  let isOver = false;
+  let hasEnded = false;
   const child = Bun.spawn(command, {
     cwd,
     env,
@@ -125,7 +125,7 @@ const runOnTerminal = (command: string[], cwd: string, env: Record<string, strin
         wake();
       },
       exit() {
-        isOver = true;
+        hasEnded = true;
         wake();
       },
     },
@@ -135,14 +135,14 @@ const runOnTerminal = (command: string[], cwd: string, env: Record<string, strin
     shown: () => shown,
     async until(text) {
       for (;;) {
-        const fresh = shown.slice(read);
-        const found = typeof text === "string" ? fresh.indexOf(text) : fresh.search(text);
+        const unread = shown.slice(readLength);
+        const found = typeof text === "string" ? unread.indexOf(text) : unread.search(text);
         if (found >= 0) {
-          const length = typeof text === "string" ? text.length : (text.exec(fresh)?.[0].length ?? 0);
-          read += found + length;
-          return fresh;
+          const length = typeof text === "string" ? text.length : (text.exec(unread)?.[0].length ?? 0);
+          readLength += found + length;
+          return unread;
         }
-        if (isOver) throw new Error(`the terminal has closed without ${text}: ${JSON.stringify(fresh.slice(-300))}`);
+        if (hasEnded) throw new Error(`the terminal has closed without ${text}: ${JSON.stringify(unread.slice(-300))}`);
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -166,22 +166,22 @@ export const readToken = ({ home }: ClientWorld): string =>
 export class CuttableProxy implements Disposable {
   readonly url: string;
   readonly #listener: Server;
-  readonly #open = new Set<Socket>();
+  readonly #sockets = new Set<Socket>();
 
-  constructor(to: URL) {
-    this.#listener = createServer((near) => {
-      const target = connect(Number(to.port), to.hostname);
-      for (const one of [near, target]) {
-        this.#open.add(one);
-        one.on("error", () => {}).on("close", () => this.#open.delete(one));
+  constructor(target: URL) {
+    this.#listener = createServer((client) => {
+      const server = connect(Number(target.port), target.hostname);
+      for (const socket of [client, server]) {
+        this.#sockets.add(socket);
+        socket.on("error", () => {}).on("close", () => this.#sockets.delete(socket));
       }
-      near.pipe(target).pipe(near);
+      client.pipe(server).pipe(client);
     }).listen(0, "127.0.0.1");
     this.url = `http://127.0.0.1:${(this.#listener.address() as { port: number }).port}`;
   }
 
   cut(): void {
-    for (const one of this.#open) one.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   [Symbol.dispose](): void {

@@ -11,12 +11,12 @@ import { ADMIN } from "#test/support/server.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { type ClientWorld, CuttableProxy, openClientWorld, readToken, signInAs } from "./client-world.ts";
 
-// Containers are said to reach the server, so that builds are not refused before they begin.
+// With this setting, the server assumes that containers can reach it, and does not refuse builds before they begin.
 const env = { SLIPWAY_DOCKER_ACCESS_URL: "http://host.docker.internal" };
 const world = await forFile(openClientWorld({ env }));
 await signInAs(world);
 const admin = new Client(world.server.url, readToken(world));
-// Without agents: nothing could connect.
+// The templates have no agents, because none would connect.
 const manifest = { ...ECHO, resources: [{ name: "main" }] };
 const logs = ["one \u001b]0;evil\u0007line", "two"];
 await seedTemplate(world.server, { ...manifest, echo: { logs } }, { name: "fine" });
@@ -30,7 +30,7 @@ const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unkn
   world.run(splitWords(line), ...rest);
 
 describe("signing in", () => {
-  test("[CV-1] asks for email and password without echoing it, stores the session for its user alone, and ends it", async () => {
+  test("[CV-1] prompts for email and password without echoing the password, stores the session readable only by its user, and signs out", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg") };
     const file = join(world.home, "xdg", "slipway", "session.json");
     await using terminal = world.runOnTerminal(`umask 0; slipway login ${world.server.url.origin}`, env);
@@ -52,7 +52,7 @@ describe("signing in", () => {
     expect((await run("logout", { env })).out).toBe("Not signed in.\n");
   });
 
-  test("[CV-1] a second factor code is prompted for, or given", async () => {
+  test("[CV-1] a second factor's code is prompted for, or passed with --code", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg-code") };
     const account = { email: "cora@example.com", username: "cora", password: ADMIN.password };
     await admin.post("/api/v2/users", account);
@@ -81,7 +81,7 @@ describe("signing in", () => {
     expect(without.err).toContain("A second factor is required.");
   });
 
-  test("[CV-1] a token is read from a pipe, and an API token survives the sign-out; secrets are not arguments", async () => {
+  test("[CV-1] a token is read from a pipe, and an API token survives the sign-out; secrets as arguments are refused", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg2") };
     const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
     const login = `login ${world.server.url.origin}`;
@@ -106,21 +106,21 @@ describe("signing in", () => {
   });
 
   test("[CV-2] a flag overrides the environment, which overrides the session; a session is sent only to its own server", async () => {
-    using way = new CuttableProxy(world.server.url);
+    using proxy = new CuttableProxy(world.server.url);
     const SLIPWAY_TOKEN = readToken(world);
     const [elsewhere, given, flag, inWorkspace] = await Promise.all([
-      run("whoami", { env: { SLIPWAY_URL: way.url } }),
-      run("whoami --json", { env: { SLIPWAY_URL: way.url, SLIPWAY_TOKEN } }),
+      run("whoami", { env: { SLIPWAY_URL: proxy.url } }),
+      run("whoami --json", { env: { SLIPWAY_URL: proxy.url, SLIPWAY_TOKEN } }),
       run(`whoami --url ${world.server.url.origin} --json`, { env: { SLIPWAY_URL: "http://127.0.0.1:1" } }),
       run("whoami", { env: { SLIPWAY_WORKSPACE_NAME: "dev", SLIPWAY_AGENT_TOKEN: "x", SLIPWAY_DATA_DIR: "/x" } }),
     ]);
-    expect(elsewhere).toMatchObject({ code: 1, err: expect.stringContaining(`not signed in to ${way.url}`) });
-    expect(JSON.parse(given.out)).toMatchObject({ url: `${way.url}/`, username: "admin" });
+    expect(elsewhere).toMatchObject({ code: 1, err: expect.stringContaining(`not signed in to ${proxy.url}`) });
+    expect(JSON.parse(given.out)).toMatchObject({ url: `${proxy.url}/`, username: "admin" });
     expect(JSON.parse(flag.out)).toMatchObject({ url: world.server.url.href });
     expect(inWorkspace.code).toBe(0);
   });
 
-  test("[CV-3] an error is a sentence and exit code 1, wrong usage is 2 with a suggestion", async () => {
+  test("[CV-3] an error is a sentence with exit code 1, and wrong usage has exit code 2 and a suggestion", async () => {
     const page = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<html>") });
     const [away, other, word, option, extra, damaged] = await Promise.all([
       run("workspaces list --url http://127.0.0.1:1 --token x"),
@@ -186,7 +186,7 @@ describe("workspaces", () => {
     expect(await terminal.exited).toBe(0);
   });
 
-  test("[CV-6] a container that cannot be removed is deleted with --orphan, which the failed delete names", async () => {
+  test("[CV-6] a workspace whose container cannot be removed is deleted with --orphan, which the error of the failed delete suggests", async () => {
     expect(await run("workspaces create boxed --template boxes")).toMatchObject({ code: 1 });
     const failed = await run("workspaces delete boxed --yes");
     expect(failed.code).toBe(1);
@@ -235,9 +235,9 @@ describe("workspaces", () => {
   });
 
   test("[CV-6] a connection that breaks during a build is reopened, and no line is repeated", async () => {
-    using way = new CuttableProxy(world.server.url);
+    using proxy = new CuttableProxy(world.server.url);
     const create = splitWords("workspaces create cut --template hanging --url");
-    const waiting = world.spawn([...create, way.url, "--token", readToken(world)]);
+    const waiting = world.spawn([...create, proxy.url, "--token", readToken(world)]);
     let err = "";
     let wasCut = false;
     const decoder = new TextDecoder();
@@ -245,7 +245,7 @@ describe("workspaces", () => {
       err += decoder.decode(chunk, { stream: true });
       if (wasCut || !err.endsWith("two\n")) continue;
       wasCut = true;
-      way.cut();
+      proxy.cut();
       const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/cut");
       await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
     }
@@ -256,7 +256,7 @@ describe("workspaces", () => {
 });
 
 describe("templates", () => {
-  const folder = (name: string, files: Record<string, string>): string => {
+  const writeFolder = (name: string, files: Record<string, string>): string => {
     const path = join(world.home, name);
     mkdirSync(join(path, ".git"), { recursive: true });
     for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text);
@@ -265,7 +265,7 @@ describe("templates", () => {
   const GOOD = "provisioner: echo\nresources:\n  - name: main\n    agents: [{name: main}]\n";
 
   test("[CV-7] a folder becomes a template, and its next version is promoted; the log of the import is shown", async () => {
-    const cwd = folder("My template", { "template.yaml": GOOD, "README.md": "# Hello\n", ".git/HEAD": "x" });
+    const cwd = writeFolder("My template", { "template.yaml": GOOD, "README.md": "# Hello\n", ".git/HEAD": "x" });
     symlinkSync("/etc/passwd", join(cwd, "link"));
     const first = await run("templates push", { cwd });
     expect(first).toMatchObject({ code: 0, out: expect.stringContaining("Created the template My-template") });
@@ -283,10 +283,10 @@ describe("templates", () => {
   });
 
   test("[CV-7] an error is reported with its line and creates nothing, also for a path that is not a folder", async () => {
-    const wrong = folder("wrong", { "template.yaml": "provisioner: echo\nresources:\n  - agents: []\n" });
+    const wrong = writeFolder("wrong", { "template.yaml": "provisioner: echo\nresources:\n  - agents: []\n" });
     const [pushed, empty, nowhere, unknown] = await Promise.all([
       run(`templates push ${wrong}`),
-      run(`templates push ${folder("empty", {})}`),
+      run(`templates push ${writeFolder("empty", {})}`),
       run("templates push /nowhere/at/all"),
       run("workspaces create x --template wrong"),
     ]);

@@ -18,7 +18,7 @@ import { installProgram } from "./client-world.ts";
 /** Paths and their content; a text that begins with `-> ` is a link, a path that ends with `/` a folder. */
 type Tree = Readonly<Record<string, string>>;
 
-const plant = (root: string, tree: Tree): void => {
+const writeTree = (root: string, tree: Tree): void => {
   for (const [path, text] of Object.entries(tree)) {
     const file = join(root, path);
     mkdirSync(path.endsWith("/") ? file : dirname(file), { recursive: true });
@@ -27,11 +27,11 @@ const plant = (root: string, tree: Tree): void => {
   }
 };
 
-/** Returns everything in a folder, with links as such and without the content of `clone`. */
-const readTree = (root: string, clone: string, below = ""): Record<string, string> => {
+/** Returns all paths of a folder with their content or link target, except the content of `clone`. */
+const readTree = (root: string, clone: string, subfolder = ""): Record<string, string> => {
   const found: Record<string, string> = {};
-  for (const name of readdirSync(join(root, below)).sort()) {
-    const path = below === "" ? name : `${below}/${name}`;
+  for (const name of readdirSync(join(root, subfolder)).sort()) {
+    const path = subfolder === "" ? name : `${subfolder}/${name}`;
     const file = join(root, path);
     const stat = lstatSync(file);
     if (file === clone) found[path] = "the clone";
@@ -48,58 +48,58 @@ type Layout = {
   readonly home?: Tree;
   /** Where the clone is, below the home folder. */
   readonly clone?: string;
-  readonly becomes: Tree;
+  readonly expected: Tree;
 };
 
 const CLONE = ".config/slipway/dotfiles";
-const HERE = { [CLONE]: "the clone" };
+const CLONE_ENTRY = { [CLONE]: "the clone" };
 
 const LAYOUTS: readonly Layout[] = [
   {
-    name: "files alone",
+    name: "only files",
     repository: { ".vimrc": "v", "README.md": "r" },
-    becomes: { ...HERE, ".vimrc": "-> clone/.vimrc" },
+    expected: { ...CLONE_ENTRY, ".vimrc": "-> clone/.vimrc" },
   },
   {
-    name: "a file that is there",
+    name: "an existing file",
     repository: { ".vimrc": "v" },
     home: { ".vimrc": "mine" },
-    becomes: { ...HERE, ".vimrc": "-> clone/.vimrc", ".vimrc.before-dotfiles": "mine" },
+    expected: { ...CLONE_ENTRY, ".vimrc": "-> clone/.vimrc", ".vimrc.before-dotfiles": "mine" },
   },
   {
-    name: "a file kept before",
+    name: "a file that an earlier run kept",
     repository: { ".vimrc": "v" },
     home: { ".vimrc": "new", ".vimrc.before-dotfiles": "old" },
-    becomes: {
-      ...HERE,
+    expected: {
+      ...CLONE_ENTRY,
       ".vimrc": "-> clone/.vimrc",
       ".vimrc.before-dotfiles": "old",
       ".vimrc.before-dotfiles.1": "new",
     },
   },
   {
-    name: "a folder that nothing has",
+    name: "a new folder",
     repository: { ".vim/colors/a.vim": "c" },
-    becomes: { ...HERE, ".vim": "-> clone/.vim" },
+    expected: { ...CLONE_ENTRY, ".vim": "-> clone/.vim" },
   },
   {
-    name: "a folder that is there",
+    name: "an existing folder",
     repository: { ".vim/a.vim": "a" },
     home: { ".vim/own.vim": "o" },
-    becomes: { ...HERE, ".vim/a.vim": "-> clone/.vim/a.vim", ".vim/own.vim": "o" },
+    expected: { ...CLONE_ENTRY, ".vim/a.vim": "-> clone/.vim/a.vim", ".vim/own.vim": "o" },
   },
   {
     name: ".config with the clone in it",
     repository: { ".config/nvim/init.lua": "n" },
     home: { ".config/gh/hosts.yml": "h" },
-    becomes: { ...HERE, ".config/nvim": "-> clone/.config/nvim", ".config/gh/hosts.yml": "h" },
+    expected: { ...CLONE_ENTRY, ".config/nvim": "-> clone/.config/nvim", ".config/gh/hosts.yml": "h" },
   },
   {
-    name: "a folder of .config that is there",
+    name: "an existing folder in .config",
     repository: { ".config/nvim/init.lua": "n", ".config/nvim/lua/x.lua": "x" },
     home: { ".config/nvim/spell/add": "s" },
-    becomes: {
-      ...HERE,
+    expected: {
+      ...CLONE_ENTRY,
       ".config/nvim/init.lua": "-> clone/.config/nvim/init.lua",
       ".config/nvim/lua": "-> clone/.config/nvim/lua",
       ".config/nvim/spell/add": "s",
@@ -108,60 +108,60 @@ const LAYOUTS: readonly Layout[] = [
   {
     name: ".config/slipway itself",
     repository: { ".config/slipway/session.json": "s", ".config/slipway/dotfiles/evil": "e" },
-    becomes: { ...HERE, ".config/slipway/session.json": "-> clone/.config/slipway/session.json" },
+    expected: { ...CLONE_ENTRY, ".config/slipway/session.json": "-> clone/.config/slipway/session.json" },
   },
   {
     name: ".ssh",
     repository: { ".ssh/config": "c" },
     home: { ".ssh/id_ed25519": "k" },
-    becomes: { ...HERE, ".ssh/config": "-> clone/.ssh/config", ".ssh/id_ed25519": "k" },
+    expected: { ...CLONE_ENTRY, ".ssh/config": "-> clone/.ssh/config", ".ssh/id_ed25519": "k" },
   },
   {
-    name: ".ssh that nothing has",
+    name: "a new .ssh",
     repository: { ".ssh/config": "c" },
-    becomes: { ...HERE, ".ssh/config": "-> clone/.ssh/config" },
+    expected: { ...CLONE_ENTRY, ".ssh/config": "-> clone/.ssh/config" },
   },
   {
-    name: ".ssh/config that is there",
+    name: "an existing .ssh/config",
     repository: { ".ssh/config": "c" },
     home: { ".ssh/config": "mine" },
-    becomes: { ...HERE, ".ssh/config": "-> clone/.ssh/config", ".ssh/config.before-dotfiles": "mine" },
+    expected: { ...CLONE_ENTRY, ".ssh/config": "-> clone/.ssh/config", ".ssh/config.before-dotfiles": "mine" },
   },
   {
     name: ".local/bin and .local/share",
     repository: { ".local/bin/tool": "t", ".local/share/fonts/f.ttf": "f" },
-    becomes: {
-      ...HERE,
+    expected: {
+      ...CLONE_ENTRY,
       ".local/bin/tool": "-> clone/.local/bin/tool",
       ".local/share/fonts": "-> clone/.local/share/fonts",
     },
   },
   {
-    name: "a link to the file already",
+    name: "an existing link",
     repository: { ".zshrc": "z" },
     home: { ".zshrc": "-> /etc/zshrc" },
-    becomes: { ...HERE, ".zshrc": "-> clone/.zshrc", ".zshrc.before-dotfiles": "-> /etc/zshrc" },
+    expected: { ...CLONE_ENTRY, ".zshrc": "-> clone/.zshrc", ".zshrc.before-dotfiles": "-> /etc/zshrc" },
   },
   {
-    name: "a link that leads nowhere",
+    name: "an existing broken link",
     repository: { ".zshrc": "z" },
     home: { ".zshrc": "-> nowhere" },
-    becomes: { ...HERE, ".zshrc": "-> clone/.zshrc", ".zshrc.before-dotfiles": "-> nowhere" },
+    expected: { ...CLONE_ENTRY, ".zshrc": "-> clone/.zshrc", ".zshrc.before-dotfiles": "-> nowhere" },
   },
   {
-    name: "a file where a folder comes",
+    name: "a file in place of a folder",
     repository: { ".config/git/config": "g" },
     home: { ".config/git": "file" },
-    becomes: { ...HERE, ".config/git": "-> clone/.config/git", ".config/git.before-dotfiles": "file" },
+    expected: { ...CLONE_ENTRY, ".config/git": "-> clone/.config/git", ".config/git.before-dotfiles": "file" },
   },
   {
-    name: "a folder where a file comes",
+    name: "a folder in place of a file",
     repository: { ".profile": "p" },
     home: { ".profile/x": "x" },
-    becomes: { ...HERE, ".profile": "-> clone/.profile", ".profile.before-dotfiles/x": "x" },
+    expected: { ...CLONE_ENTRY, ".profile": "-> clone/.profile", ".profile.before-dotfiles/x": "x" },
   },
   {
-    name: "what is about the repository",
+    name: "files about the repository itself",
     repository: {
       ".git/HEAD": "h",
       ".gitignore": "i",
@@ -169,25 +169,25 @@ const LAYOUTS: readonly Layout[] = [
       ".gitconfig": "g",
       ".DS_Store": "d",
     },
-    becomes: { ...HERE, ".gitconfig": "-> clone/.gitconfig" },
+    expected: { ...CLONE_ENTRY, ".gitconfig": "-> clone/.gitconfig" },
   },
   {
     name: "the clone in ~/.dotfiles",
     clone: ".dotfiles",
     repository: { ".bashrc": "b", ".dotfiles/old": "o", ".config/x": "x" },
-    becomes: { ".dotfiles": "the clone", ".bashrc": "-> clone/.bashrc", ".config/x": "-> clone/.config/x" },
+    expected: { ".dotfiles": "the clone", ".bashrc": "-> clone/.bashrc", ".config/x": "-> clone/.config/x" },
   },
   {
-    name: "the clone in a folder of its name",
+    name: "the clone in a folder that the repository also has",
     clone: ".local/share/dots/copy",
     repository: { ".local/share/dots/a": "a", ".local/share/dots/copy/b": "b" },
-    becomes: { ".local/share/dots/copy": "the clone", ".local/share/dots/a": "-> clone/.local/share/dots/a" },
+    expected: { ".local/share/dots/copy": "the clone", ".local/share/dots/a": "-> clone/.local/share/dots/a" },
   },
   {
-    name: "links inside of the repository",
+    name: "links inside the repository",
     repository: { ".bashrc": "b", ".bash_profile": "-> .bashrc", ".config/vim": "-> ../.vim", ".vim/vimrc": "v" },
-    becomes: {
-      ...HERE,
+    expected: {
+      ...CLONE_ENTRY,
       ".bashrc": "-> clone/.bashrc",
       ".bash_profile": "-> clone/.bash_profile",
       ".config/vim": "-> clone/.config/vim",
@@ -201,15 +201,15 @@ describe("layouts", () => {
 
   test.each(LAYOUTS.map((one) => [one.name, one] as const))(
     "[CV-28] %s: linked, existing files kept, and unchanged by a second run",
-    (_, { repository, home: before = {}, clone: at = CLONE, becomes }) => {
+    (_, { repository, home: before = {}, clone: clonePath = CLONE, expected }) => {
       using temp = tempDirectory();
       const home = join(temp.path, "home");
-      const clone = join(home, at);
-      plant(clone, repository);
-      plant(home, before);
+      const clone = join(home, clonePath);
+      writeTree(clone, repository);
+      writeTree(home, before);
       const first = linkDotfiles(clone, home);
       const created = readTree(home, clone);
-      expect(created).toEqual({ ...becomes });
+      expect(created).toEqual({ ...expected });
       // The clone is unchanged: nothing was moved or linked there.
       for (const [path, text] of Object.entries(repository)) {
         if (!text.startsWith("-> ")) expect([path, readFileSync(join(clone, path), "utf8")]).toEqual([path, text]);
@@ -221,11 +221,11 @@ describe("layouts", () => {
     },
   );
 
-  test("[CV-28] .ssh is created for its owner alone, and a previously linked folder becomes a real one", () => {
+  test("[CV-28] .ssh is created so that only its owner can read it, and a previously linked folder becomes a real one", () => {
     using temp = tempDirectory();
     const [home, clone] = [join(temp.path, "home"), join(temp.path, "clone")];
-    plant(clone, { ".ssh/config": "c", ".config/a": "a" });
-    plant(home, { ".config": `-> ${join(clone, ".config")}` });
+    writeTree(clone, { ".ssh/config": "c", ".config/a": "a" });
+    writeTree(home, { ".config": `-> ${join(clone, ".config")}` });
     expect(linkDotfiles(clone, home)).toEqual([".config/a", ".ssh/config"]);
     expect(statSync(join(home, ".ssh")).mode & 0o777).toBe(0o700);
     expect(lstatSync(join(home, ".config")).isDirectory()).toBe(true);

@@ -31,32 +31,36 @@ socket.on("close", () => process.exit());
 `;
 
 /** Advances time in small steps and lets the effects of each step complete. */
-const passTime = async ({ clock, server, admin }: Clockwork, ms: number, each = async () => {}): Promise<void> => {
+const passTime = async (
+  { clock, server, admin }: Clockwork,
+  ms: number,
+  everyFiveMinutes = async () => {},
+): Promise<void> => {
   for (let passed = 0; passed < ms; passed += STEP_MS) {
     clock.advance(STEP_MS);
     // All sockets are in this process: when these responses arrive, their data has been read.
     for (let i = 0; i < 2; i++) await admin.fetch("GET", "/api/v2/buildinfo");
     if (passed % MINUTE !== 0) continue;
     await getContext(server).scheduler.tick();
-    if (passed % (5 * MINUTE) === 0) await each();
+    if (passed % (5 * MINUTE) === 0) await everyFiveMinutes();
   }
 };
 
 /** Waits for work that itself waits for the clock: acknowledgments and pauses between them. */
 const whileTimePasses = async (clock: Clockwork["clock"], work: Promise<void> | undefined, step_ms = 20) => {
-  let isOver = false;
+  let isDone = false;
   const ended = Promise.resolve(work).finally(() => {
-    isOver = true;
+    isDone = true;
   });
   await until(() => {
     clock.advance(step_ms);
-    return isOver;
+    return isDone;
   });
   await ended;
 };
 
 /** Starts a daemon on the test's clock, which advances while the daemon ends. */
-const daemonOn = ({ server, clock }: Clockwork, token: string): AsyncDisposable => {
+const startDaemonOn = ({ server, clock }: Clockwork, token: string): AsyncDisposable => {
   const daemon = startDaemon({ url: server.url, token, clock });
   return {
     async [Symbol.asyncDispose]() {
@@ -66,7 +70,7 @@ const daemonOn = ({ server, clock }: Clockwork, token: string): AsyncDisposable 
 };
 
 /** Runs `slipway ssh ...` for each connection to a socket, on the test's clock. */
-const verbAt = async (path: string, { server, clock, owner_token }: Clockwork, argv: readonly string[]) => {
+const serveVerb = async (path: string, { server, clock, owner_token }: Clockwork, argv: readonly string[]) => {
   const codes: Promise<number>[] = [];
   const stopping = new AbortController();
   const listener = createServer({ allowHalfOpen: true }, (socket) => {
@@ -98,7 +102,7 @@ const verbAt = async (path: string, { server, clock, owner_token }: Clockwork, a
 };
 
 /** Starts an echo server in the workspace. */
-const echo = async (): Promise<Server> => {
+const startEchoServer = async (): Promise<Server> => {
   const server = createServer((socket) => socket.pipe(socket)).listen(0, "127.0.0.1");
   await once(server, "listening");
   return server;
@@ -129,7 +133,7 @@ const openForward = async (port: number) => {
 };
 
 testInside.if(Bun.which("ssh") !== null)(
-  "[CN-9] a session with three forwards is unchanged after forty minutes; its workspace runs while the editor is used, and stops although an unused one stays open",
+  "[CN-9] a session with three forwards is unchanged after forty minutes; the workspace runs while the editor is used, and stops although an unused editor stays open",
   async () => {
     await using world = await openClockwork({ template: { activity_bump_ms: 10 * MINUTE } });
     const { server, clock, owner } = world;
@@ -137,7 +141,7 @@ testInside.if(Bun.which("ssh") !== null)(
     const agent_id = created.latest_build.resources[0]?.agents[0]?.id ?? "";
     const token = uuid();
     await getContext(server).agents.ask(agent_id, "signIn", { token_hash: sha256(token) });
-    await using _daemon = daemonOn(world, token);
+    await using _daemon = startDaemonOn(world, token);
     const agent = async () => (await read(owner, created)).latest_build.resources[0]?.agents[0];
     await until(async () => (await agent())?.lifecycle_state === "ready");
 
@@ -162,8 +166,8 @@ testInside.if(Bun.which("ssh") !== null)(
       prefix,
       host,
     ];
-    using verb = await verbAt(socket, world, argv);
-    const apps = await Promise.all([1, 2, 3].map(echo));
+    using verb = await serveVerb(socket, world, argv);
+    const apps = await Promise.all([1, 2, 3].map(startEchoServer));
     const ports = apps.map(findFreePort);
     await using ssh = Bun.spawn(
       [
@@ -215,10 +219,10 @@ testInside.if(Bun.which("ssh") !== null)(
       for (let i = 0; i < KEEPALIVES; i++) {
         ssh.stdin.write("print\n");
         ssh.stdin.flush();
-        for (let left = WORK_BYTES; left > 0; ) {
+        for (let remaining = WORK_BYTES; remaining > 0; ) {
           const printed = await readOutput();
           if (printed === "") return;
-          left -= printed.length;
+          remaining -= printed.length;
         }
       }
     });

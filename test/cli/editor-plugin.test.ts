@@ -30,9 +30,9 @@ writeFileSync(
     .join(" ")} "$@"\n`,
   { mode: 0o755 },
 );
-const G = ["--global-config", config];
+const GLOBAL_FLAGS = ["--global-config", config];
 
-const coder = async (args: readonly string[], env: Record<string, string> = {}): Promise<RunResult> => {
+const runProgram = async (args: readonly string[], env: Record<string, string> = {}): Promise<RunResult> => {
   const home = join(folder, "home");
   mkdirSync(home, { recursive: true });
   const child = Bun.spawn([program, ...args], {
@@ -44,12 +44,14 @@ const coder = async (args: readonly string[], env: Record<string, string> = {}):
   return { code, out, err };
 };
 const runOk = async (args: readonly string[], env: Record<string, string> = {}): Promise<string> => {
-  const { code, out, err } = await coder(args, env);
+  const { code, out, err } = await runProgram(args, env);
   if (code !== 0) throw new Error(`${args.join(" ")}: ${code} ${err}`);
   return out;
 };
 const signIn = () =>
-  runOk([...G, "login", "--use-token-as-session", world.server.url.href], { CODER_SESSION_TOKEN: readToken(world) });
+  runOk([...GLOBAL_FLAGS, "login", "--use-token-as-session", world.server.url.href], {
+    CODER_SESSION_TOKEN: readToken(world),
+  });
 
 describe("command lines", () => {
   test("[CV-40] program and server have one version, for which extensions enable all features", async () => {
@@ -67,19 +69,21 @@ describe("command lines", () => {
     expect(readFileSync(join(config, "url"), "utf8")).toBe(world.server.url.origin);
     expect(readFileSync(join(config, "session"), "utf8")).toBe(readToken(world));
     expect(statSync(join(config, "session")).mode & 0o777).toBe(0o600);
-    expect(await runOk([...G, "login", "token", "--url", world.server.url.href])).toBe(`${readToken(world)}\n`);
-    expect(await runOk([...G, "whoami"])).toContain("admin");
+    expect(await runOk([...GLOBAL_FLAGS, "login", "token", "--url", world.server.url.href])).toBe(
+      `${readToken(world)}\n`,
+    );
+    expect(await runOk([...GLOBAL_FLAGS, "whoami"])).toContain("admin");
     // Signing out of a separate folder does not revoke the token: it is also used elsewhere.
     writeFileSync(join(config, "session"), "aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb");
-    expect((await coder([...G, "logout", "--url", world.server.url.href, "--yes"])).code).toBe(0);
+    expect((await runProgram([...GLOBAL_FLAGS, "logout", "--url", world.server.url.href, "--yes"])).code).toBe(0);
     expect(readdirSync(config)).toEqual([]);
-    expect(await coder([...G, "--url", world.server.url.href, "ls"])).toMatchObject({
+    expect(await runProgram([...GLOBAL_FLAGS, "--url", world.server.url.href, "ls"])).toMatchObject({
       code: 1,
       err: expect.stringContaining("not signed in"),
     });
     // A token is never sent to another server.
     await signIn();
-    expect((await coder([...G, "--url", "http://127.0.0.1:9", "ls"])).err).toContain(
+    expect((await runProgram([...GLOBAL_FLAGS, "--url", "http://127.0.0.1:9", "ls"])).err).toContain(
       "not signed in to http://127.0.0.1:9",
     );
   });
@@ -98,24 +102,24 @@ describe("command lines", () => {
     const url = `http://127.0.0.1:${proxy.port}`;
     await runOk(["--url", url, "--token", readToken(world), ...flags, "-v", "whoami"]);
     expect(seen).toEqual([`1 2 ${url}`]);
-    expect((await coder(["--header", "no", "whoami"])).code).toBe(2);
-    expect((await coder(["--header-command", "exit 3", "whoami"])).err).toContain("exit code 3");
+    expect((await runProgram(["--header", "no", "whoami"])).code).toBe(2);
+    expect((await runProgram(["--header-command", "exit 3", "whoami"])).err).toContain("exit code 3");
   });
 
   test("[CV-40] a workspace is started for a reason, and moved to its template's active version", async () => {
     await signIn();
-    await runOk([...G, "stop", "admin/dev"]);
-    const started = await coder([...G, "start", "--yes", "--reason", "vscode_connection", "admin/dev"]);
+    await runOk([...GLOBAL_FLAGS, "stop", "admin/dev"]);
+    const started = await runProgram([...GLOBAL_FLAGS, "start", "--yes", "--reason", "vscode_connection", "admin/dev"]);
     expect(started).toMatchObject({ code: 0, err: expect.stringContaining("starting dev") });
     const { latest_build } = await admin.get<{ latest_build: { reason: string } }>("/api/v2/users/admin/workspace/dev");
     expect(latest_build.reason).toBe("vscode_connection");
-    expect((await coder([...G, "update", "admin/dev"])).code).toBe(0);
-    await runOk([...G, "stop", "dev"]);
-    expect(await coder([...G, "ssh", "--disable-autostart", "dev"])).toMatchObject({
+    expect((await runProgram([...GLOBAL_FLAGS, "update", "admin/dev"])).code).toBe(0);
+    await runOk([...GLOBAL_FLAGS, "stop", "dev"]);
+    expect(await runProgram([...GLOBAL_FLAGS, "ssh", "--disable-autostart", "dev"])).toMatchObject({
       code: 1,
       err: expect.stringContaining("`slipway start dev`"),
     });
-    await runOk([...G, "start", "dev"]);
+    await runOk([...GLOBAL_FLAGS, "start", "dev"]);
   });
 
   test("[CV-40] an update accepts values for parameters that the new version adds", async () => {
@@ -126,8 +130,8 @@ describe("command lines", () => {
     const parameters = "parameters:\n  - name: size\n  - name: color\n";
     const version = await importVersion(admin, `${ECHO}${parameters}`, { template_id: template.id });
     await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: version.id });
-    const update = [...G, "update", "--no-wait"];
-    const missing = await coder([...update, "--parameter", "color=red", "admin/sized"]);
+    const update = [...GLOBAL_FLAGS, "update", "--no-wait"];
+    const missing = await runProgram([...update, "--parameter", "color=red", "admin/sized"]);
     expect(missing).toMatchObject({ code: 1, err: expect.stringContaining("size") });
     await runOk([...update, "--parameter", "size=large", "--parameter", "color=a=b", "admin/sized"]);
     const { latest_build } = await awaitWorkspace(admin, id, ({ latest_build, outdated }) => {
@@ -144,19 +148,22 @@ describe("command lines", () => {
     const script = "{display_name: fails, script: exit 3, run_on_start: true, start_blocks_login: true}";
     const agent = `{name: main, os: linux, arch: amd64, scripts: [${script}]}`;
     const template = await makeTemplate(admin, `provisioner: local\nresources: [{name: main, agents: [${agent}]}]\n`);
-    expect((await coder([...G, "create", "broken", "--template", template.name])).code).toBe(0);
-    await runOk([...G, "stop", "admin/broken"]);
+    expect((await runProgram([...GLOBAL_FLAGS, "create", "broken", "--template", template.name])).code).toBe(0);
+    await runOk([...GLOBAL_FLAGS, "stop", "admin/broken"]);
     const start = ["start", "--yes", "--reason", "vscode_connection", "admin/broken"];
-    expect(await coder([...G, ...start])).toMatchObject({ code: 0, err: expect.stringContaining("starting broken") });
+    expect(await runProgram([...GLOBAL_FLAGS, ...start])).toMatchObject({
+      code: 0,
+      err: expect.stringContaining("starting broken"),
+    });
     await until(async () => {
       const { latest_build } = await admin.get<Workspace>("/api/v2/users/admin/workspace/broken");
       return latest_build.resources[0]?.agents[0]?.lifecycle_state === "start_error";
     });
-    expect((await coder([...G, ...start])).code).toBe(0);
-    expect((await coder([...G, "update", "--parameter", "none=1", "admin/broken"])).code).toBe(1);
+    expect((await runProgram([...GLOBAL_FLAGS, ...start])).code).toBe(0);
+    expect((await runProgram([...GLOBAL_FLAGS, "update", "--parameter", "none=1", "admin/broken"])).code).toBe(1);
     // A person at a shell sees the failure.
     expect(await world.run(["start", "broken"])).toMatchObject({ code: 1, err: expect.stringContaining("failed") });
-    await runOk([...G, "rm", "broken", "--yes"]);
+    await runOk([...GLOBAL_FLAGS, "rm", "broken", "--yes"]);
   });
 
   test("[CV-40] a terminal in a workspace accepts the extension's input", async () => {
@@ -170,7 +177,9 @@ describe("command lines", () => {
 
   test("[CV-40] speed, ping and network state are returned in the extension's format", async () => {
     await signIn();
-    const speed = JSON.parse(await runOk([...G, "speedtest", "admin/dev", "--output", "json", "-t", "2s"])) as {
+    const speed = JSON.parse(
+      await runOk([...GLOBAL_FLAGS, "speedtest", "admin/dev", "--output", "json", "-t", "2s"]),
+    ) as {
       overall: { throughput_mbits: number };
     };
     const interval = {
@@ -183,8 +192,8 @@ describe("command lines", () => {
       overall: interval,
       intervals: expect.arrayContaining([expect.objectContaining(interval)]),
     });
-    expect(await runOk([...G, "ping", "admin/dev", "--count", "1"])).toContain("dev");
-    const check = JSON.parse(await runOk([...G, "netcheck"])) as Record<string, never>;
+    expect(await runOk([...GLOBAL_FLAGS, "ping", "admin/dev", "--count", "1"])).toContain("dev");
+    const check = JSON.parse(await runOk([...GLOBAL_FLAGS, "netcheck"])) as Record<string, never>;
     expect(check).toMatchObject({
       derp: {
         severity: "ok",
@@ -218,7 +227,7 @@ describe("command lines", () => {
   test("[CV-40] a bundle of one workspace has its logs and no secret", async () => {
     await signIn();
     const file = join(folder, "bundle.zip");
-    const args = [...G, "support", "bundle", "admin/dev", "--output-file", file, "--yes"];
+    const args = [...GLOBAL_FLAGS, "support", "bundle", "admin/dev", "--output-file", file, "--yes"];
     await runOk(args);
     const files = unzipSync(new Uint8Array(readFileSync(file)));
     expect(Object.keys(files)).toEqual([
@@ -235,12 +244,12 @@ describe("command lines", () => {
       .join("");
     expect(text).toContain('"name": "dev"');
     for (const secret of [readToken(world), ADMIN.email]) expect(text).not.toContain(secret);
-    expect(await coder(args)).toMatchObject({ code: 1, err: expect.stringContaining("EEXIST") });
+    expect(await runProgram(args)).toMatchObject({ code: 1, err: expect.stringContaining("EEXIST") });
   });
 });
 
 /** The block that the extension writes into OpenSSH's configuration. */
-const sshConfig = (
+const writeSshConfig = (
   url: URL,
   folder: string,
   flags = "",
@@ -280,7 +289,7 @@ const findFreePort = async (): Promise<number> => {
 describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
   test("[CN-7] reaches a workspace through the extension's block, whose network and log are found by the pid of ssh", async () => {
     await signIn();
-    const { file, prefix, info, logs } = sshConfig(world.server.url, folder);
+    const { file, prefix, info, logs } = writeSshConfig(world.server.url, folder);
     const host = `${prefix}admin--dev.main`;
     const child = Bun.spawn(["ssh", "-F", file, host, "echo in; cat"], {
       env: { PATH: process.env.PATH ?? "", HOME: folder },
@@ -309,7 +318,7 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
 
   test("[CN-7] older extensions reach it with their sign-in files", async () => {
     await signIn();
-    const { info } = sshConfig(world.server.url, folder);
+    const { info } = writeSshConfig(world.server.url, folder);
     const command = `"${program}" --global-config "${config}" vscodessh --network-info-dir "${info}" --session-token-file "${config}/session" --url-file "${config}/url" %h`;
     const options = [
       "-F",
@@ -338,7 +347,7 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
 
   test("[CN-7] waits for start scripts or not, depending on the flag", async () => {
     await signIn();
-    const { file, prefix } = sshConfig(world.server.url, folder, "--wait=%w");
+    const { file, prefix } = writeSshConfig(world.server.url, folder, "--wait=%w");
     const text = readFileSync(file, "utf8");
     const run = async (wait: string) => {
       writeFileSync(file, text.replace("%w", wait));
@@ -358,7 +367,7 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
     async () => {
       using data = tempDirectory();
       const port = await findFreePort();
-      const serve = () =>
+      const startServer = () =>
         Bun.spawn([...toProgramCommand(), "serve"], {
           env: {
             PATH: process.env.PATH ?? "",
@@ -373,13 +382,15 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
           },
           stdio: ["ignore", "pipe", "ignore"],
         });
-      let server = serve();
+      let server = startServer();
       try {
         const url = await readAnnouncedUrl(server.stdout);
         const owner = await new Client(url).signIn(ADMIN.email, ADMIN.password);
-        await runOk([...G, "login", "--use-token-as-session", url.href], { CODER_SESSION_TOKEN: owner.token ?? "" });
-        await runOk([...G, "create", "dev"]);
-        const { file, prefix } = sshConfig(url, data.path);
+        await runOk([...GLOBAL_FLAGS, "login", "--use-token-as-session", url.href], {
+          CODER_SESSION_TOKEN: owner.token ?? "",
+        });
+        await runOk([...GLOBAL_FLAGS, "create", "dev"]);
+        const { file, prefix } = writeSshConfig(url, data.path);
         const apps = [1, 2, 3].map((number) =>
           Bun.serve({
             port: 0,
@@ -397,16 +408,16 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
           stdio: ["pipe", "pipe", "inherit"],
         });
         const output = master.stdout.getReader();
-        const read = async () => new TextDecoder().decode((await output.read()).value);
-        expect(await read()).toBe("ready\n");
-        const big = crypto.getRandomValues(new Uint8Array(20_000_000 / 400));
-        const bytes = Buffer.concat(Array.from({ length: 400 }, () => big));
-        const sum = new Bun.CryptoHasher("sha1").update(bytes).digest("hex");
+        const readOutput = async () => new TextDecoder().decode((await output.read()).value);
+        expect(await readOutput()).toBe("ready\n");
+        const block = crypto.getRandomValues(new Uint8Array(20_000_000 / 400));
+        const bytes = Buffer.concat(Array.from({ length: 400 }, () => block));
+        const digest = new Bun.CryptoHasher("sha1").update(bytes).digest("hex");
         const transfer = async (): Promise<void> => {
           const up = Bun.spawn(["ssh", ...args, host, "tee up | sha1sum"], { env, stdio: [bytes, "pipe", "inherit"] });
-          expect((await up.stdout.text()).slice(0, 40)).toBe(sum);
+          expect((await up.stdout.text()).slice(0, 40)).toBe(digest);
           const down = Bun.spawn(["ssh", ...args, host, "cat up"], { env, stdio: ["ignore", "pipe", "inherit"] });
-          expect(new Bun.CryptoHasher("sha1").update(await down.stdout.bytes()).digest("hex")).toBe(sum);
+          expect(new Bun.CryptoHasher("sha1").update(await down.stdout.bytes()).digest("hex")).toBe(digest);
         };
         const fetchThroughForwards = async (): Promise<string[]> =>
           Promise.all(
@@ -419,17 +430,17 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
 
         server.kill("SIGKILL");
         await server.exited;
-        server = serve();
+        server = startServer();
         await readAnnouncedUrl(server.stdout);
         master.stdin.write("still here\n");
         master.stdin.flush();
-        expect(await read()).toBe("still here\n");
+        expect(await readOutput()).toBe("still here\n");
         expect(await fetchThroughForwards()).toEqual(["1 5", "2 5", "3 5"]);
         await transfer();
         master.stdin.end();
         expect(await master.exited).toBe(0);
         await owner.delete("/api/v2/users/me/workspace/dev" as never).catch(() => {});
-        await runOk([...G, "rm", "dev", "--yes"]);
+        await runOk([...GLOBAL_FLAGS, "rm", "dev", "--yes"]);
         for (const app of apps) app.stop(true);
       } finally {
         server.kill("SIGTERM");

@@ -5,15 +5,15 @@ import type { Duplex } from "#src/wire/duplex.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-const stream = (port: number): Duplex => ({ port }) as never;
-const reach = async (port: number): Promise<Duplex> => stream(port);
+const createStream = (port: number): Duplex => ({ port }) as never;
+const dialPort = async (port: number): Promise<Duplex> => createStream(port);
 
 test("[WO-8] connections wait while the workspace starts, bounded in number and time", async () => {
   const clock = new ManualClock();
   const held = new HeldConnections(clock);
   const first = Array.from({ length: MAX_HELD }, (_, i) => held.dial(i));
   expect(held.dial(1)).rejects.toThrow("Too many");
-  held.open(reach, true);
+  held.open(dialPort, true);
   expect((await Promise.all(first)).map((one) => (one as never as { port: number }).port)).toEqual(
     Array.from({ length: MAX_HELD }, (_, i) => i),
   );
@@ -23,26 +23,26 @@ test("[WO-8] connections wait while the workspace starts, bounded in number and 
   expect(waiting).rejects.toThrow("too long");
 });
 
-test("[WO-8] after a stop a client that keeps retrying is refused; one after a quiet minute starts the workspace", async () => {
+test("[WO-8] after a stop a client that keeps retrying is refused; a connection after a quiet minute starts the workspace", async () => {
   const clock = new ManualClock();
   const held = new HeldConnections(clock);
-  held.open(reach, false);
+  held.open(dialPort, false);
   held.close();
-  let isWanted = false;
-  const wanted = held.waitForStartRequest().then(() => {
-    isWanted = true;
+  let isRequested = false;
+  const request = held.waitForStartRequest().then(() => {
+    isRequested = true;
   });
   for (let second = 0; second < 600; second += 5) {
     expect(held.dial(80)).rejects.toThrow("stopped");
     clock.advance(5_000);
   }
-  expect(isWanted).toBe(false);
+  expect(isRequested).toBe(false);
   clock.advance(RETRY_WINDOW_MS);
   const waiting = held.dial(80);
   // Further connections during the start are also held.
   const another = held.dial(81);
-  await wanted;
-  held.open(reach, true);
+  await request;
+  held.open(dialPort, true);
   await Promise.all([waiting, another]);
   held.close();
   clock.advance(RETRY_WINDOW_MS);
@@ -53,21 +53,21 @@ test("[WO-8] after a stop a client that keeps retrying is refused; one after a q
 
 test("[WO-8] a port without a listener is retried for a minute after a start, and refused immediately otherwise", async () => {
   const clock = new ManualClock();
-  let tries = 0;
+  let attemptCount = 0;
   const refuseFirst = async (): Promise<Duplex> => {
-    tries += 1;
-    if (tries < 4) throw new WireError("refused", "Nothing listens.");
-    return stream(80);
+    attemptCount += 1;
+    if (attemptCount < 4) throw new WireError("refused", "Nothing listens.");
+    return createStream(80);
   };
   const held = new HeldConnections(clock);
   held.open(refuseFirst, false);
   expect(held.dial(80)).rejects.toThrow("Nothing listens");
   await Promise.resolve();
   held.close();
-  tries = 0;
+  attemptCount = 0;
   held.open(refuseFirst, true);
   const opened = held.dial(80);
-  while (tries < 4) {
+  while (attemptCount < 4) {
     await new Promise((resolve) => setImmediate(resolve));
     clock.advance(500);
   }

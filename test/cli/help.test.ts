@@ -1,4 +1,4 @@
-// The program's help, and its suggestions for near misses: verbs, options, settings and names. Also checks that messages never overstate.
+// The program's help, and its suggestions for near misses: verbs, options, settings and names. Also checks that messages never claim more than is true.
 import { describe, expect, test } from "bun:test";
 import { AREAS } from "#src/cli/verb.ts";
 import { VERBS } from "#src/cli/verbs.ts";

@@ -26,7 +26,7 @@ test("[CV-27] stat measures a container against its own limits and reports usage
   });
   const all = await runVerb(["stat", "--path", "/"]);
   expect(all.printed).toMatch(
-    /^WHAT +USED\ncpu +[\d.]+ of [\d.]+ cores .*\nmemory +.* of .*\ndisk +.* of .* \(\d+ %\)\n$/,
+    /^RESOURCE +USED\ncpu +[\d.]+ of [\d.]+ cores .*\nmemory +.* of .*\ndisk +.* of .* \(\d+ %\)\n$/,
   );
   expect((await runVerb(["stat", "disk", "--path", "/nowhere/at/all"])).code).toBe(1);
   for (const wrong of [["gpu"], ["cpu", "--path", "/"], ["cpu", "disk"], ["mem", "--prefix", "G"]])
@@ -44,12 +44,12 @@ test("[CV-27] on a shared machine, stat measures the agent's own processes and t
   const { cpu, memory, disk } = JSON.parse(printed);
   expect(cpu.used).toBeGreaterThan(0);
   expect(memory.used).toBeGreaterThan(0);
-  // The figure of a shell, not of the whole machine.
+  // This is the usage of a shell, not of the whole machine.
   expect(memory.used).toBeLessThan(16 * 1024 * 1024);
   expect(disk).toMatchObject({ total: null, unit: "bytes" });
   expect(disk.used / 1024 ** 2).toBeWithin(3, 4);
   const elsewhere = { ...env, SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
-  // If its own usage is not visible, the figure says whose it is.
+  // If the agent's own usage is not visible, the output says that it is the machine's.
   expect((await runVerb(["stat", "mem"], { env: elsewhere })).printed).toContain(", whole machine");
 });
 
@@ -61,8 +61,8 @@ test("[CV-28] dotfiles are linked, existing files are kept, and a second run pic
   const PATH = installProgram(home);
   const env = { PATH, HOME: home, GIT_CONFIG_GLOBAL: "/dev/null", GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@b.c" };
   const sh = async (command: string[], cwd: string): Promise<{ code: number; out: string; err: string }> => {
-    const more = { GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@b.c" };
-    const child = Bun.spawn(command, { cwd, env: { ...env, ...more }, stdio: ["ignore", "pipe", "pipe"] });
+    const committer = { GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@b.c" };
+    const child = Bun.spawn(command, { cwd, env: { ...env, ...committer }, stdio: ["ignore", "pipe", "pipe"] });
     const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
     return { code: await child.exited, out, err };
   };
@@ -101,8 +101,8 @@ test("[CV-28] dotfiles are linked, existing files are kept, and a second run pic
   expect([other.code, other.err.includes("move it away first")]).toEqual([1, true]);
 
   // A custom command takes precedence over the script; another repository replaces the clone, which is kept.
-  const own = await sh(["slipway", "dotfiles", repository, "-y", "--install-command", "cat notes.txt >&2"], home);
-  expect([own.code, own.err.includes("not a dotfile")]).toEqual([0, true]);
+  const custom = await sh(["slipway", "dotfiles", repository, "-y", "--install-command", "cat notes.txt >&2"], home);
+  expect([custom.code, custom.err.includes("not a dotfile")]).toEqual([0, true]);
   const second = join(temp.path, "second");
   await sh(["git", "clone", repository, second], home);
   await sh(["git", "rm", "install.sh"], second);

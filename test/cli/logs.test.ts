@@ -6,8 +6,8 @@ import { EXIT, type VerbInput } from "#src/cli/verb.ts";
 import type { Client } from "#src/client.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-/** The verb's input; `printed` resolves with the first line. */
-const setUp = (argv: string[], client: Pick<Client, "url" | "token">) => {
+/** Starts the verb. `printed` resolves with the first line. */
+const startLogs = (argv: string[], client: Pick<Client, "url" | "token">) => {
   const stopping = new AbortController();
   const printed = Promise.withResolvers<string>();
   const errors: string[] = [];
@@ -29,30 +29,30 @@ test("[CF-11] prints the output, and follows the agents of a running workspace u
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: ["built"] } });
   const { id } = await createWorkspace(world.admin, template_id);
   await awaitBuild(world.admin, id);
-  const printing = setUp(["dev"], world.admin);
+  const printing = startLogs(["dev"], world.admin);
   expect([await printing.printed, await printing.ended]).toEqual(["built", EXIT.ok]);
-  const following = setUp(["dev", "--follow"], world.admin);
+  const following = startLogs(["dev", "--follow"], world.admin);
   expect(await following.printed).toBe("built");
   following.stopping.abort();
   expect(await following.ended).toBe(EXIT.interrupted);
 });
 
-test("[CF-11] Ctrl-C also ends it during the build", async () => {
+test("[CF-11] Ctrl-C also ends the command during the build", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: ["building"], hang: true } });
   await createWorkspace(world.admin, template_id);
-  const following = setUp(["dev", "--follow"], world.admin);
+  const following = startLogs(["dev", "--follow"], world.admin);
   expect(await following.printed).toBe("building");
   following.stopping.abort();
   expect(await following.ended).toBe(EXIT.interrupted);
 });
 
-test("[CF-11] an unreachable server is named, and so is a missing workspace", async () => {
+test("[CF-11] the error names an unreachable server or a missing workspace", async () => {
   await using world = await openWorld();
-  const missing = setUp(["nothing"], world.admin);
+  const missing = startLogs(["nothing"], world.admin);
   expect(await missing.ended).toBe(EXIT.failed);
   expect(missing.errors.join("")).toContain("there is no workspace nothing");
-  const away = setUp(["dev"], { url: new URL("http://127.0.0.1:1"), token: "x" });
+  const away = startLogs(["dev"], { url: new URL("http://127.0.0.1:1"), token: "x" });
   expect(await away.ended).toBe(EXIT.failed);
   expect(away.errors.join("")).toMatch(/^slipway logs: http:\/\/127\.0\.0\.1:1 does not answer \(.*\)\n$/);
 });

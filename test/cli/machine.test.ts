@@ -1,4 +1,4 @@
-// The verbs for people at the machine: accounts and tokens on a data directory, and their effect on a server.
+// The verbs for administrators on the machine: accounts and tokens in a data directory, and their effect on a server.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -20,14 +20,14 @@ import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { command } from "../crash/server.ts";
 import { runVerb, type VerbResult } from "./run-verb.ts";
 
-let place: ReturnType<typeof tempDirectory>;
+let temp: ReturnType<typeof tempDirectory>;
 let data: string;
 
 beforeEach(() => {
-  place = tempDirectory();
-  data = join(place.path, "data");
+  temp = tempDirectory();
+  data = join(temp.path, "data");
 });
-afterEach(() => place[Symbol.dispose]());
+afterEach(() => temp[Symbol.dispose]());
 
 /** Runs a verb on the data directory; `secret` is the content of a password file. */
 const slipway = (line: string, secret?: string): Promise<VerbResult> =>
@@ -49,7 +49,7 @@ const signIn = async (email: string, password: string): Promise<number> => {
 };
 
 describe("offline setup, users and tokens", () => {
-  test("[OP-8] setup creates the directory, its key and one owner, who can sign in; a second one is refused", async () => {
+  test("[OP-8] setup creates the directory, its key and one owner, who can sign in; a second setup is refused", async () => {
     expect(await setUp()).toBe("Created the owner root.\n");
     expect(statSync(join(data, "encryption.key")).mode & 0o777).toBe(0o600);
     expect(await signIn("root@example.com", "root of all, at home")).toBe(201);
@@ -113,22 +113,22 @@ describe("offline setup, users and tokens", () => {
       id: string;
       token: string;
     };
-    const status = async (): Promise<number> => {
+    const fetchStatus = async (): Promise<number> => {
       await using server = await startTestServer({ directory: data });
       return (await new Client(server.url).withToken(created.token).fetch("GET", "/api/v2/users/me")).status;
     };
-    expect(await status()).toBe(200);
+    expect(await fetchStatus()).toBe(200);
     const listed = await runOk("offline tokens list --user root");
     expect(listed).toContain(created.id);
     expect(listed).not.toContain(created.token);
     expect((await slipway("offline tokens create --user root --name ci")).errors).toContain("name");
     expect((await slipway("offline tokens create --user root --lifetime 9999h")).errors).toContain("lifetime");
     await runOk("offline tokens revoke ci --user root");
-    expect(await status()).toBe(401);
+    expect(await fetchStatus()).toBe(401);
     expect((await slipway(`offline tokens revoke ${created.id}`)).errors).toContain("There is no token");
   });
 
-  test("[OP-9] commands are refused under a running server, without a database, and with wrong usage", async () => {
+  test("[OP-9] commands are refused while a server runs, without a database, and with wrong usage", async () => {
     expect((await slipway("offline users list")).errors).toContain("there is no database");
     expect((await slipway("migrate")).errors).toContain("there is no database");
     expect(existsSync(data)).toBe(false);
@@ -146,7 +146,7 @@ describe("offline setup, users and tokens", () => {
         expect(errors).toContain("in use by another Slipway process; stop the server first");
       }
     }
-    const meaningless = [
+    const withUnusedOptions = [
       "offline users reset-password root --email x@y.zz",
       "offline users list --roles owner",
       "offline tokens revoke x --name y",
@@ -160,15 +160,15 @@ describe("offline setup, users and tokens", () => {
         "offline tokens revoke",
         "offline users list --colour red",
       ],
-      ...meaningless,
+      ...withUnusedOptions,
     ]) {
       expect([line, (await slipway(line)).code]).toEqual([line, 2]);
     }
-    const lines = await slipway(
+    const severalLines = await slipway(
       "offline users create x --email a@b.c --password-file secret",
       "one line\nand another\n",
     );
-    expect([lines.code, lines.errors]).toEqual([2, expect.stringContaining("more than one line")]);
+    expect([severalLines.code, severalLines.errors]).toEqual([2, expect.stringContaining("more than one line")]);
     expect((await slipway("offline users create x --email a@b.c --password-file /nowhere/at/all")).errors).toContain(
       "cannot be read",
     );
@@ -184,36 +184,36 @@ describe("offline setup, users and tokens", () => {
 });
 
 describe("the encryption key", () => {
-  const key = () => join(data, "encryption.key");
+  const getKeyPath = () => join(data, "encryption.key");
 
   /** Creates a data directory with one secret, and returns its key. */
-  const withSecret = async (): Promise<Buffer> => {
+  const createWithSecret = async (): Promise<Buffer> => {
     await using server = await startTestServer({ directory: data });
     const client = new Client(server.url);
     const { session_token } = await client.post<{ session_token: string }>("/api/v2/users/login", ADMIN);
     await client.withToken(session_token).post("/api/v2/chats/providers", { provider: "openai", api_key: "sk-sealed" });
-    return readFileSync(key());
+    return readFileSync(getKeyPath());
   };
 
-  test("[OP-18] is recreated only if nothing was encrypted; a start without it explains what it decrypts, and a start with another one names it", async () => {
-    const right = await withSecret();
-    rmSync(key());
+  test("[OP-18] is recreated only if nothing was encrypted; a start without the key lists the data that it decrypts, and a start with another key reports the mismatch", async () => {
+    const originalKey = await createWithSecret();
+    rmSync(getKeyPath());
     const refused = await startTestServer({ directory: data }).catch((error: unknown) => error);
     expect(String(refused)).toContain(
       "encryption.key is missing, and the database has data encrypted with it: keys of model providers (1)",
     );
-    expect(existsSync(key())).toBe(false);
+    expect(existsSync(getKeyPath())).toBe(false);
     const missing = await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect(missing.printed).toContain(
       "encryption.key is missing, but is needed to decrypt keys of model providers (1): restore it",
     );
-    writeFileSync(key(), `${"ab".repeat(32)}\n`, { mode: 0o600 });
+    writeFileSync(getKeyPath(), `${"ab".repeat(32)}\n`, { mode: 0o600 });
     const result = await runVerb(["doctor", "--json", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect([result.code, result.printed]).toEqual([
       1,
       expect.stringContaining("does not match the key that encrypted keys of model providers (1)"),
     ]);
-    writeFileSync(key(), right);
+    writeFileSync(getKeyPath(), originalKey);
     expect((await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"])).code).toBe(0);
   });
 });
@@ -224,7 +224,7 @@ test("[OP-8] files that root creates in another user's directory belong to that 
   if (userInfo().uid === 0) chownSync(data, 12_345, 12_345);
   await setUp();
   await runOk("backup");
-  const restored = join(place.path, "restored");
+  const restored = join(temp.path, "restored");
   mkdirSync(restored);
   if (userInfo().uid === 0) chownSync(restored, 12_345, 12_345);
   const [backup = ""] = readdirSync(join(data, "backups"));
@@ -283,7 +283,7 @@ describe("doctor", () => {
     const { port } = other.address() as { port: number };
     const result = await runVerb(["doctor", "--data-dir", data, "--address", `127.0.0.1:${port}`]);
     expect(result.printed).toMatch(/WRONG +address +127\.0\.0\.1:\d+ is in use by another program/);
-    const figures = [
+    const metricsArgs = [
       "doctor",
       "--address",
       "127.0.0.1:0",
@@ -292,15 +292,17 @@ describe("doctor", () => {
       "--data-dir",
       data,
     ];
-    expect((await runVerb(figures)).printed).toMatch(/WRONG +metrics address +127\.0\.0\.1:\d+ is in use/);
+    expect((await runVerb(metricsArgs)).printed).toMatch(/WRONG +metrics address +127\.0\.0\.1:\d+ is in use/);
     await new Promise((closed) => other.close(closed));
-    const file = join(place.path, "slipway.yaml");
+    const file = join(temp.path, "slipway.yaml");
     const github = "external_auth: [{id: github, type: github, client_id: a, client_secret: b}]\n";
     writeFileSync(file, github, { mode: 0o644 });
-    const open = ["doctor", "--data-dir", data, "--address", "127.0.0.1:0", "--config", file];
-    expect((await runVerb(open)).printed).toMatch(/WARN +settings +all users of this machine can read the secrets in/);
+    const configArgs = ["doctor", "--data-dir", data, "--address", "127.0.0.1:0", "--config", file];
+    expect((await runVerb(configArgs)).printed).toMatch(
+      /WARN +settings +all users of this machine can read the secrets in/,
+    );
     chmodSync(file, 0o640);
-    expect((await runVerb(open)).printed).toMatch(/ok +settings +can be used/);
+    expect((await runVerb(configArgs)).printed).toMatch(/ok +settings +can be used/);
     for (const wrong of ["extra", "--quik"]) expect((await runVerb(["doctor", wrong])).code).toBe(2);
     expect((await runVerb(["doctor", "--log-level", "loud"])).printed).toContain("--log-level");
     const exposed = await runVerb([
@@ -318,7 +320,7 @@ describe("doctor", () => {
 
 test("[OP-10] doctor reports when the system allows fewer connections than max_connections", async () => {
   const line = 'ulimit -Sn 500 && ulimit -Hn 500 && exec "$@" doctor --address 127.0.0.1:0 --data-dir ./none';
-  const child = Bun.spawn(["bash", "-c", line, "bash", ...command()], { cwd: place.path, stdout: "pipe" });
+  const child = Bun.spawn(["bash", "-c", line, "bash", ...command()], { cwd: temp.path, stdout: "pipe" });
   expect(await child.stdout.text()).toMatch(
     /WARN +open files +the limit of 500 allows 368 connections, but max_connections is 20000/,
   );
@@ -326,9 +328,9 @@ test("[OP-10] doctor reports when the system allows fewer connections than max_c
 
 describe("for shells and systemd", () => {
   test("[OP-11] the unit runs as its own user with few permissions, contains the given settings, and no secret", async () => {
-    const given = ["--access-url", "https://x.example.com", "--shutdown-timeout", "20s", "--admin-username", "a-b"];
+    const settings = ["--access-url", "https://x.example.com", "--shutdown-timeout", "20s", "--admin-username", "a-b"];
     const { printed } = await runVerb(
-      ["systemd", ...given, "--admin-email", "a@b.c", "--config", "/etc/slipway/100%.yaml"],
+      ["systemd", ...settings, "--admin-email", "a@b.c", "--config", "/etc/slipway/100%.yaml"],
       {
         files: { "/etc/slipway/100%.yaml": "admin_password: correct-horse" },
       },
@@ -348,14 +350,14 @@ describe("for shells and systemd", () => {
     }
     expect((await runVerb(["systemd", "--data-dir", "/srv/x"])).printed).toContain("ReadWritePaths=/srv/x");
     const elsewhere = ["--address", "0.0.0.0:443", "--backup-dir", "/mnt/50% full", "--tls-cert-file", "/root/c.pem"];
-    const needing = (await runVerb(["systemd", ...elsewhere, "--tls-key-file", "/etc/ssl/k.pem"])).printed.split("\n");
+    const unit = (await runVerb(["systemd", ...elsewhere, "--tls-key-file", "/etc/ssl/k.pem"])).printed.split("\n");
     for (const line of [
       'ReadWritePaths="/mnt/50%% full"',
       "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
       "AmbientCapabilities=CAP_NET_BIND_SERVICE",
       "ProtectHome=no",
     ]) {
-      expect(needing).toContain(line);
+      expect(unit).toContain(line);
     }
     expect(printed.split("\n")).toContain("AmbientCapabilities=");
     expect((await runVerb(["systemd", "--data-dir", "./x"])).code).toBe(2);

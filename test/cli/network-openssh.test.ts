@@ -103,7 +103,7 @@ describe.if(has("ssh"))("OpenSSH", () => {
     },
   );
 
-  test("[WN-2] [WN-3] a command without a terminal continues when its client dies; one on a terminal gets a hangup", async () => {
+  test("[WN-2] [WN-3] a command without a terminal continues when its client dies; a command on a terminal gets SIGHUP", async () => {
     const startSsh = async (flag: string, command: string) => {
       const args = ["ssh", "-F", `${world.home}/.ssh/config`, flag, "slipway.dev", command];
       const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}` };
@@ -140,7 +140,7 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     scaleTimeout(180_000),
   );
 
-  test("[WN-5] sftp lists, renames, links and removes, and ends on its own", async () => {
+  test("[WN-5] sftp lists, renames, links and removes files, and exits at the end of its batch", async () => {
     writeRandomFile("part", 300_000);
     const batch = [
       ...[

@@ -24,7 +24,7 @@ const ssh = (command: string, options: Parameters<ClientWorld["run"]>[1] = {}) =
   world.run(["ssh", "dev", "--", command], options);
 
 describe("slipway ssh", () => {
-  test("[CN-2] [WN-1] [WN-2] passes input, both outputs and the exit code on; a signal is reported as by shells", async () => {
+  test("[CN-2] [WN-1] [WN-2] forwards input, both outputs and the exit code; an exit by a signal is reported as in shells", async () => {
     expect(await ssh("cat; echo problem >&2; exit 7", { stdin: "in and out" })).toMatchObject({
       code: 7,
       out: "in and out",
@@ -73,7 +73,7 @@ describe("slipway ssh", () => {
     expect(await terminal.exited).toBe(0);
   });
 
-  test("[CN-2] explains what does not exist", async () => {
+  test("[CN-2] explains a missing workspace and an invalid variable", async () => {
     expect(await world.run(["ssh", "nothing", "--", "true"])).toMatchObject({
       code: 1,
       err: expect.stringContaining("there is no workspace nothing"),
@@ -91,10 +91,10 @@ testNeeding(
     Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=2m,mode=0777", "tmpfs", home]);
     try {
       Bun.spawnSync(["sh", "-c", `cat /dev/zero > ${home}/fill`]);
-      const read = () => admin.get<Workspace>("/api/v2/users/me/workspace/dev");
+      const loadWorkspace = () => admin.get<Workspace>("/api/v2/users/me/workspace/dev");
       const getAgent = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents }) => agents ?? [])[0];
       const agent = await until(async () => {
-        const found = getAgent(await read());
+        const found = getAgent(await loadWorkspace());
         return found?.resources?.home?.level === "full" ? found : undefined;
       });
       expect(agent.resources?.home).toEqual({ path: home, used_bytes: 2 ** 21, total_bytes: 2 ** 21, level: "full" });
@@ -111,7 +111,7 @@ testNeeding(
         { content: `2.0 MiB of 2.0 MiB are used in ${home}. Delete files that you no longer need.` },
       ]);
       Bun.spawnSync(["rm", `${home}/fill`]);
-      await until(async () => getAgent(await read())?.resources?.home?.level === "ok");
+      await until(async () => getAgent(await loadWorkspace())?.resources?.home?.level === "ok");
     } finally {
       Bun.spawnSync(["umount", "-l", home]);
     }
@@ -120,7 +120,7 @@ testNeeding(
 
 test("[CG-2] sessions and ports are in the connection log, with their user and outcome", async () => {
   await ssh("exit 7");
-  // Newest first; reported slightly after its client has ended.
+  // The list is newest first. A session is listed shortly after its client has ended.
   await until(async () => (await listConnections("type:ssh status:completed"))[0]?.ssh_info?.exit_code === 7);
   const [entry] = await listConnections("type:ssh status:completed");
   expect(entry).toMatchObject({
@@ -139,11 +139,11 @@ test("[CN-1] a session ends immediately with an explanation when its token is re
   const env = { SLIPWAY_URL: world.server.url.origin, SLIPWAY_TOKEN: token };
   await using terminal = world.runOnTerminal("slipway ssh dev -- 'echo begun; exec sleep 20'; echo left-$?", env);
   await terminal.until("begun");
-  const started = performance.now();
+  const startedAt = performance.now();
   await world.runOk(["tokens", "remove", "short-lived"]);
   await terminal.until("the server revoked your access");
   await terminal.until("left-1");
-  expect(performance.now() - started).toBeLessThan(15_000);
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
 });
 
 test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", async () => {
@@ -164,16 +164,16 @@ test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", 
 /** Returns the response of a UDP port of this machine; repeats the request, because datagrams may be lost. */
 const exchangeDatagram = async (port: number, text: string): Promise<string> => {
   const received = Promise.withResolvers<string>();
-  const asking = await Bun.udpSocket({
+  const socket = await Bun.udpSocket({
     hostname: "127.0.0.1",
     socket: { data: (_, data) => received.resolve(String(data)), error() {} },
   });
-  const again = setInterval(() => asking.send(text, port, "127.0.0.1"), 200);
+  const timer = setInterval(() => socket.send(text, port, "127.0.0.1"), 200);
   try {
     return await received.promise;
   } finally {
-    clearInterval(again);
-    asking.close();
+    clearInterval(timer);
+    socket.close();
   }
 };
 
@@ -200,7 +200,7 @@ describe("slipway port-forward", () => {
     };
   };
 
-  test("[CN-6] [WN-7] forwards TCP ports to the workspace's loopback, complete and both ways; a port without a listener is refused", async () => {
+  test("[CN-6] [WN-7] forwards TCP ports to the workspace's loopback, completely and in both directions; a port without a listener is refused", async () => {
     using app = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -248,43 +248,43 @@ describe("slipway port-forward", () => {
     const unused = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {} } });
     const { port: closed } = unused;
     unused.close();
-    const late = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
     const requested = Promise.withResolvers<void>();
     const echo = await Bun.udpSocket({
       hostname: "127.0.0.1",
       socket: {
         async data(socket, data, port, address) {
           requested.resolve();
-          if (String(data) === "late") await late.promise;
+          if (String(data) === "late") await release.promise;
           socket.send(`echo ${data}`, port, address);
         },
         error() {},
       },
     });
     await using forward = await startForwarding("--udp", `0:${closed}`, "--udp", `0:${echo.port}`);
-    const [to, alive] = forward.ports as [number, number];
-    const gone = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {}, error() {} } });
-    for (let sent = 0; sent < 20; sent++) gone.send("is anybody there?", to, "127.0.0.1");
-    const again = setInterval(() => gone.send("late", alive, "127.0.0.1"), 100);
+    const [closedForward, echoForward] = forward.ports as [number, number];
+    const leavingSender = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {}, error() {} } });
+    for (let sent = 0; sent < 20; sent++) leavingSender.send("is anybody there?", closedForward, "127.0.0.1");
+    const timer = setInterval(() => leavingSender.send("late", echoForward, "127.0.0.1"), 100);
     await requested.promise;
-    clearInterval(again);
-    gone.close();
-    late.resolve();
-    expect(await exchangeDatagram(alive, "still there")).toBe("echo still there");
+    clearInterval(timer);
+    leavingSender.close();
+    release.resolve();
+    expect(await exchangeDatagram(echoForward, "still there")).toBe("echo still there");
     expect(forward.child.exitCode).toBe(null);
     expect((await ssh("echo the daemon, too")).out).toBe("the daemon, too\n");
     echo.close();
   });
 
   test("[CN-6] names an unavailable port, and an invalid one", async () => {
-    const taken = createServer().listen(0, "127.0.0.1");
-    const { port } = taken.address() as { port: number };
+    const blocker = createServer().listen(0, "127.0.0.1");
+    const { port } = blocker.address() as { port: number };
     const { code, err } = await world.run(["port-forward", "dev", "--tcp", `${port}:80`]);
     expect([code, err]).toEqual([1, expect.stringContaining(`cannot listen on 127.0.0.1:${port}`)]);
-    taken.close();
-    for (const odd of ["x", "1:2:3:4", "70000", "10-5", "1-3:1-2", "1:0"]) {
-      expect((await world.run(["port-forward", "dev", "--tcp", odd])).code).toBe(2);
-      expect((await world.run(["port-forward", "dev", odd])).code).toBe(2);
+    blocker.close();
+    for (const invalid of ["x", "1:2:3:4", "70000", "10-5", "1-3:1-2", "1:0"]) {
+      expect((await world.run(["port-forward", "dev", "--tcp", invalid])).code).toBe(2);
+      expect((await world.run(["port-forward", "dev", invalid])).code).toBe(2);
     }
   });
 

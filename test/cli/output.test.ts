@@ -29,18 +29,18 @@ const runInShell = async (line: string): Promise<{ out: string; errors: string; 
 };
 
 describe("into a pipe", () => {
-  const LONG = [
+  const LONG_COMMANDS = [
     "workspaces list --json",
     "workspaces logs w1",
     "logs w1 --json",
     "templates push . --help && slipway config example && slipway help && slipway workspaces list --json",
   ];
 
-  test.each(LONG)("[CV-36] prints all of `%s` for a reader that is slow", async (command) => {
-    const whole = await runInShell(`slipway ${command}`);
+  test.each(LONG_COMMANDS)("[CV-36] prints all of `%s` for a reader that is slow", async (command) => {
+    const complete = await runInShell(`slipway ${command}`);
     const { out } = await runInShell(`{ slipway ${command}; echo code $? >&2; } | { sleep 0.3; cat; }`);
-    expect(whole.out.length).toBeGreaterThan(PIPE_BYTES);
-    expect(out).toBe(whole.out);
+    expect(complete.out.length).toBeGreaterThan(PIPE_BYTES);
+    expect(out).toBe(complete.out);
   });
 
   test.each(["workspaces list --json", "workspaces logs w1", "logs w1 --follow", "help"])(
@@ -75,7 +75,7 @@ describe("into a pipe", () => {
     const errors = child.stderr.getReader();
     const pid = Number(new TextDecoder().decode((await errors.read()).value));
     process.kill(pid, "SIGINT");
-    // Its pipe stays full: nothing reads it until the process has ended.
+    // The pipe stays full, because it is not read until the process has ended.
     expect(new TextDecoder().decode((await errors.read()).value)).toBe("code 130\n");
     await reader.cancel();
     await child.exited;
@@ -103,21 +103,21 @@ describe("the writer", () => {
     expect({ isFlushed, written }).toEqual({ isFlushed: false, written: ["one", "two"] });
     completions.shift()?.();
     await flushed;
-    const gone = new Output({ write: (_, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })) });
-    gone.print("one");
-    await gone.flush();
-    expect(gone.failure).toBeInstanceOf(OutputClosedError);
-    await expect(gone.write("two")).rejects.toBeInstanceOf(OutputClosedError);
+    const closedOutput = new Output({ write: (_, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })) });
+    closedOutput.print("one");
+    await closedOutput.flush();
+    expect(closedOutput.failure).toBeInstanceOf(OutputClosedError);
+    await expect(closedOutput.write("two")).rejects.toBeInstanceOf(OutputClosedError);
   });
 
   test("[CV-36] an unread log is truncated at 16 MiB, and says so once it is read again", async () => {
-    const taken: (() => void)[] = [];
+    const completions: (() => void)[] = [];
     const written: string[] = [];
     const output = new Output(
       {
         write(data, done) {
           written.push(String(data));
-          taken.push(() => done());
+          completions.push(() => done());
         },
       },
       { mayDrop: true },
@@ -126,7 +126,7 @@ describe("the writer", () => {
     for (let i = 0; i < 40; i++) output.print(mebibyte);
     expect(written.length).toBeLessThan(20);
     const dropped = 40 - written.length;
-    for (let next = taken.shift(); next; next = taken.shift()) next();
+    for (let next = completions.shift(); next; next = completions.shift()) next();
     expect(written.at(-1)).toBe(`(${dropped} messages were dropped: the output was not read)\n`);
   });
 });
@@ -142,7 +142,7 @@ describe("on a terminal", () => {
     expect(toPlainLines("👩\u200d💻 می\u200cخواهم")).toBe("👩\u200d💻 می\u200cخواهم");
   });
 
-  test("[CV-5] JSON means the same with escaped codes", () => {
+  test("[CV-5] escaped JSON parses to the same value", () => {
     const json = JSON.stringify({ text: evil });
     expect(JSON.parse(escapeHidden(json))).toEqual({ text: evil });
     expect(escapeHidden(json)).not.toMatch(/[\u0080-\u009f\u202e\u2066]/);

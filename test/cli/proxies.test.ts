@@ -12,7 +12,7 @@ import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { makeCertificate } from "./certificate.ts";
 import { runVerb } from "./run-verb.ts";
 
-const recipe = (language: string): string => findFirstBlock(readPage("docs/proxies.md"), language);
+const readRecipe = (language: string): string => findFirstBlock(readPage("docs/proxies.md"), language);
 
 /** Returns two free ports below the ephemeral range, so that they stay free until the proxy binds them. */
 const findFreePorts = async (): Promise<[number, number]> => {
@@ -32,13 +32,13 @@ const findFreePorts = async (): Promise<[number, number]> => {
 };
 
 type ProxySetup = { folder: string; cert: string; key: string; upstream: string; https: number; http: number };
-/** Resolves when it listens, with a function that stops it. */
-type Start = (setup: ProxySetup) => Promise<() => Promise<void>>;
+/** Starts the proxy. Resolves once the proxy listens, with a function that stops it. */
+type StartProxy = (setup: ProxySetup) => Promise<() => Promise<void>>;
 
-const done = async (argv: string[], folder: string): Promise<void> => {
+const runProgram = async (argv: string[], folder: string): Promise<void> => {
   const env = { PATH: Bun.env.PATH ?? "", HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
-  const child = Bun.spawn(argv, { stdin: "ignore", stdout: "ignore", stderr: Bun.file(join(folder, "said")), env });
-  if ((await child.exited) !== 0) throw new Error(`${argv.join(" ")}: ${readFileSync(join(folder, "said"), "utf8")}`);
+  const child = Bun.spawn(argv, { stdin: "ignore", stdout: "ignore", stderr: Bun.file(join(folder, "stderr")), env });
+  if ((await child.exited) !== 0) throw new Error(`${argv.join(" ")}: ${readFileSync(join(folder, "stderr"), "utf8")}`);
 };
 
 const fillTemplate = (text: string, { cert, key, upstream }: ProxySetup): string =>
@@ -47,9 +47,9 @@ const fillTemplate = (text: string, { cert, key, upstream }: ProxySetup): string
     .replaceAll("/etc/ssl/slipway/fullchain.pem", cert)
     .replaceAll("/etc/ssl/slipway/key.pem", key);
 
-const nginx: Start = async (setup) => {
+const nginx: StartProxy = async (setup) => {
   const { folder } = setup;
-  const own = fillTemplate(recipe("nginx"), setup)
+  const config = fillTemplate(readRecipe("nginx"), setup)
     .replace("listen 443 ", `listen 127.0.0.1:${setup.https} `)
     .replace("listen 80;", `listen 127.0.0.1:${setup.http};`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`);
@@ -58,24 +58,27 @@ const nginx: Start = async (setup) => {
   writeFileSync(
     file,
     `${user} worker_processes 1; pid ${folder}/pid; error_log ${folder}/errors;
-    events {} http { access_log off; ${temporary.join(" ")}\n${own} }`,
+    events {} http { access_log off; ${temporary.join(" ")}\n${config} }`,
   );
-  // It exits when its child listens.
-  await done([needs.nginx.file, "-c", file, "-e", join(folder, "errors")], folder);
-  return () => done([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), "-s", "stop"], folder);
+  // The program exits once its child listens.
+  await runProgram([needs.nginx.file, "-c", file, "-e", join(folder, "errors")], folder);
+  return () => runProgram([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), "-s", "stop"], folder);
 };
 
-const caddy: Start = async (setup) => {
+const caddy: StartProxy = async (setup) => {
   const { folder, cert, key } = setup;
   const file = join(folder, "Caddyfile");
   const first = "slipway.example.com {\n";
-  const own = fillTemplate(recipe("caddy"), setup).replace(first, `${first}\ttls ${cert} ${key}\n`);
-  writeFileSync(file, `{\n admin off\n https_port ${setup.https}\n http_port ${setup.http}\n}\n${own}`);
-  await done(["caddy", "start", "--config", file, "--adapter", "caddyfile", "--pidfile", join(folder, "pid")], folder);
+  const config = fillTemplate(readRecipe("caddy"), setup).replace(first, `${first}\ttls ${cert} ${key}\n`);
+  writeFileSync(file, `{\n admin off\n https_port ${setup.https}\n http_port ${setup.http}\n}\n${config}`);
+  await runProgram(
+    ["caddy", "start", "--config", file, "--adapter", "caddyfile", "--pidfile", join(folder, "pid")],
+    folder,
+  );
   return async () => void process.kill(Number(readFileSync(join(folder, "pid"), "utf8")));
 };
 
-const story = async (start: Start): Promise<void> => {
+const testThroughProxy = async (start: StartProxy): Promise<void> => {
   using temp = tempDirectory();
   const [https, http] = await findFreePorts();
   const { cert, key } = await makeCertificate(temp.path, "proxy", "DNS:slipway.example.com,DNS:*.apps.example.com");
@@ -100,8 +103,8 @@ const story = async (start: Start): Promise<void> => {
         tls: tls(host),
         headers: { ...(init.headers as Record<string, string>), host },
       } as RequestInit);
-    const requested = spyOn(getContext(world.server).addresses, "of");
-    const listAddresses = () => requested.mock.results.map(({ value }) => value);
+    const addressLookups = spyOn(getContext(world.server).addresses, "of");
+    const listAddresses = () => addressLookups.mock.results.map(({ value }) => value);
 
     // Signing in: the cookie is https-only, and only pages of the access URL may write with it.
     const json = { "content-type": "application/json" };
@@ -122,8 +125,8 @@ const story = async (start: Start): Promise<void> => {
     expect([301, 308]).toContain(plain.status);
     expect(plain.headers.get("location")).toMatch(/^https:\/\/slipway\.example\.com(:\d+)?\/x\?y$/);
 
-    // The client address is that of the connection to the proxy, regardless of headers.
-    requested.mockClear();
+    // The client address is the source address of the connection to the proxy, regardless of headers.
+    addressLookups.mockClear();
     const argv = ["-sk", "--interface", "127.0.0.9", "-H", "X-Forwarded-For: 203.0.113.9", "--resolve"];
     const curl = [
       needs.curl.file,
@@ -131,7 +134,7 @@ const story = async (start: Start): Promise<void> => {
       `slipway.example.com:${https}:127.0.0.1`,
       `https://${name}/api/v2/buildinfo`,
     ];
-    await done(curl, temp.path);
+    await runProgram(curl, temp.path);
     // A daemon or page may make requests in the meantime; the address that the caller claims is never used.
     expect(listAddresses()).toContain("127.0.0.9");
     expect(listAddresses()).not.toContain("203.0.113.9");
@@ -170,12 +173,12 @@ const story = async (start: Start): Promise<void> => {
       });
     await received;
     socket.close();
-    const dormant = { method: "PUT", headers: { ...json, ...token }, body: '{"ttl_ms":7200000}' };
-    expect((await request(`/api/v2/workspaces/${workspace.id}/ttl`, dormant)).status).toBe(204);
+    const ttlRequest = { method: "PUT", headers: { ...json, ...token }, body: '{"ttl_ms":7200000}' };
+    expect((await request(`/api/v2/workspaces/${workspace.id}/ttl`, ttlRequest)).status).toBe(204);
     await waitForEvent('"ttl_ms":7200000');
     await events?.cancel();
 
-    // Larger than a proxy's default limit; the error is the server's own.
+    // The body is larger than a proxy's default limit. The JSON error shows that it reached the server.
     const large = {
       method: "POST",
       headers: { ...token, "content-type": "application/x-tar" },
@@ -187,34 +190,34 @@ const story = async (start: Start): Promise<void> => {
     const host = `mine--dev--dev--ada.${apps}`;
     const echo = await request("/deep?x=1", { headers: token }, host);
     expect([echo.status, ((await echo.json()) as { path: string }).path]).toEqual([200, "/deep?x=1"]);
-    const own = new WebSocket(`wss://127.0.0.1:${https}/socket`, {
+    const appSocket = new WebSocket(`wss://127.0.0.1:${https}/socket`, {
       tls: tls(host),
       headers: { ...token, host },
     } as never);
     const hello = await new Promise<string>((resolve, reject) => {
-      own.onmessage = ({ data }) => resolve(String(data));
-      own.onerror = () => reject(new Error("the app's socket was refused"));
+      appSocket.onmessage = ({ data }) => resolve(String(data));
+      appSocket.onerror = () => reject(new Error("the app's socket was refused"));
     });
     expect(JSON.parse(hello).path).toBe("/socket");
-    own.close();
+    appSocket.close();
   } finally {
     await stop();
-    rmSync(join(temp.path, "said"), { force: true });
+    rmSync(join(temp.path, "stderr"), { force: true });
   }
 };
 
 test("[OP-17] doctor reports a proxy that is not configured", async () => {
   using temp = tempDirectory();
-  const requests = ["doctor", "--data-dir", join(temp.path, "data"), "--address", "127.0.0.1:0"];
-  const behind = [...requests, "--access-url", "https://slipway.example.com"];
-  expect((await runVerb(behind)).printed).toContain("a proxy that trusted_proxies does not list");
-  expect((await runVerb([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("does not list");
+  const doctorArgs = ["doctor", "--data-dir", join(temp.path, "data"), "--address", "127.0.0.1:0"];
+  const withAccessUrl = [...doctorArgs, "--access-url", "https://slipway.example.com"];
+  expect((await runVerb(withAccessUrl)).printed).toContain("a proxy that trusted_proxies does not list");
+  expect((await runVerb([...withAccessUrl, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("does not list");
 });
 
 const tools = [needs.openssl, needs.curl];
-testNeeding([needs.nginx, ...tools], "[OP-17] behind nginx as documented, everything works as without", () =>
-  story(nginx),
+testNeeding([needs.nginx, ...tools], "[OP-17] everything works behind nginx with the documented configuration", () =>
+  testThroughProxy(nginx),
 );
 if (Bun.which("caddy") !== null && tools.every(({ found }) => found)) {
-  test("[OP-17] behind Caddy as documented, everything works as without", () => story(caddy));
+  test("[OP-17] everything works behind Caddy with the documented configuration", () => testThroughProxy(caddy));
 }

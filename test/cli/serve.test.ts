@@ -22,7 +22,7 @@ const makeManualClock = (): Clock & { fire(): void } => {
   };
 };
 
-const setUp = (stop: (reason: string) => Promise<void>, setup?: string) => {
+const startServe = (stop: (reason: string) => Promise<void>, setup?: string) => {
   const printed: string[] = [];
   const steps: string[] = [];
   const stopping = new AbortController();
@@ -61,7 +61,7 @@ const setUp = (stop: (reason: string) => Promise<void>, setup?: string) => {
 };
 
 test("[CF-8] prints the actual address, the setup link, the documentation and the data directory", async () => {
-  const { ended, printed, stopping } = setUp(async () => {}, "/setup?token=abc");
+  const { ended, printed, stopping } = startServe(async () => {}, "/setup?token=abc");
   stopping.abort();
   await ended;
   expect(printed[0]).toBe(`Slipway ${VERSION} is listening on http://127.0.0.1:4711`);
@@ -74,7 +74,7 @@ test("[CF-8] prints the actual address, the setup link, the documentation and th
 });
 
 test("[CF-8] stops the server, then the context, and exits 0", async () => {
-  const { ended, steps, stopping, printed } = setUp(async () => {});
+  const { ended, steps, stopping, printed } = startServe(async () => {});
   stopping.abort();
   expect(await ended).toBe(0);
   expect(steps).toEqual(["stopped", "disposed"]);
@@ -83,7 +83,7 @@ test("[CF-8] stops the server, then the context, and exits 0", async () => {
 
 test("[CF-8] exits 1 when the server does not stop within shutdown_timeout", async () => {
   const stopCalled = Promise.withResolvers<void>();
-  const { ended, steps, stopping, clock } = setUp(() => {
+  const { ended, steps, stopping, clock } = startServe(() => {
     stopCalled.resolve();
     return new Promise(() => {});
   });
@@ -95,7 +95,7 @@ test("[CF-8] exits 1 when the server does not stop within shutdown_timeout", asy
 });
 
 test("[CF-8] exits 1 immediately when a component cannot continue", async () => {
-  const { ended, steps, fatal } = setUp(async () => {});
+  const { ended, steps, fatal } = startServe(async () => {});
   // The context opens in a microtask.
   await Promise.resolve();
   fatal(new Error("the disk does not accept writes"));
@@ -106,9 +106,9 @@ test("[CF-8] exits 1 immediately when a component cannot continue", async () => 
 test("[CF-12] explains a startup failure caused by the disk or the database file; a bug keeps its stack trace", () => {
   const { config } = loadConfig({ argv: ["--data-dir=/srv/slipway"], env: {}, readFile: () => "" });
   const full = Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
-  const words = "the database cannot be used: database or disk is full (data directory /srv/slipway)";
-  expect(explainReason(full, config)).toBe(words);
-  expect(explainReason(new Error("the write could not be confirmed", { cause: full }), config)).toBe(words);
+  const expected = "the database cannot be used: database or disk is full (data directory /srv/slipway)";
+  expect(explainReason(full, config)).toBe(expected);
+  expect(explainReason(new Error("the write could not be confirmed", { cause: full }), config)).toBe(expected);
   expect(explainReason(new Error("x is not a function"), config)).toBeUndefined();
   expect(explainReason(Object.assign(new Error("no such column"), { code: "SQLITE_ERROR" }), config)).toBeUndefined();
 });

@@ -4,40 +4,40 @@ import { systemClock } from "#base/clock.ts";
 import { createSignalListener } from "#src/cli/signals.ts";
 
 const setUp = () => {
-  const acts: string[] = [];
+  const calls: string[] = [];
   let now = 1000;
   const clock = { ...systemClock, monotonic: () => now };
   const signal = createSignalListener(clock, {
-    stop: (name) => acts.push(`stop ${name}`),
-    end: () => acts.push("end"),
+    stop: (name) => calls.push(`stop ${name}`),
+    end: () => calls.push("end"),
   });
-  const later = (ms: number): void => {
+  const advance = (ms: number): void => {
     now += ms;
   };
-  return { acts, signal, later };
+  return { calls, signal, advance };
 };
 
 test("[CF-9] a second Ctrl-C ends the program immediately", () => {
-  const { acts, signal, later } = setUp();
+  const { calls, signal, advance } = setUp();
   signal("SIGINT");
-  later(1000);
+  advance(1000);
   signal("SIGINT");
-  expect(acts).toEqual(["stop SIGINT", "end"]);
+  expect(calls).toEqual(["stop SIGINT", "end"]);
 });
 
 test("[CF-9] one Ctrl-C received from the terminal, npm and the bootstrap is handled once", () => {
-  const { acts, signal, later } = setUp();
+  const { calls, signal, advance } = setUp();
   for (const ms of [0, 5, 40]) {
-    later(ms);
+    advance(ms);
     signal("SIGINT");
   }
-  expect(acts).toEqual(["stop SIGINT"]);
+  expect(calls).toEqual(["stop SIGINT"]);
 });
 
 test("[CF-9] a second SIGTERM changes nothing", () => {
-  const { acts, signal, later } = setUp();
+  const { calls, signal, advance } = setUp();
   signal("SIGTERM");
-  later(1000);
+  advance(1000);
   signal("SIGTERM");
-  expect(acts).toEqual(["stop SIGTERM"]);
+  expect(calls).toEqual(["stop SIGTERM"]);
 });

@@ -4,23 +4,23 @@ import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSyn
 import { join } from "node:path";
 import { parseHost } from "#src/cli/client/network/host-names.ts";
 import { parsePortPairs } from "#src/cli/client/network/port-pairs.ts";
-import { removeSection, withSection, writeConfig } from "#src/cli/client/network/ssh-config.ts";
+import { addSection, removeSection, writeConfig } from "#src/cli/client/network/ssh-config.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const section = { prefix: "slipway.", command: "'/bin/slipway' 'ssh' '--stdio' %h", options: ["ForwardAgent yes"] };
 
-test("[CN-4] text outside the section is unchanged byte for byte, however often it is written, and restored when it is removed", () => {
-  for (const own of ["", "Host a\n  User b\n", "\n\n# only a comment", "Host *\n\tCompression yes\n\n\n"]) {
-    const once = withSection(own, section);
+test("[CN-4] text outside the section is unchanged byte for byte when the section is added, replaced and removed", () => {
+  for (const text of ["", "Host a\n  User b\n", "\n\n# only a comment", "Host *\n\tCompression yes\n\n\n"]) {
+    const once = addSection(text, section);
     expect(once.startsWith("# ---")).toBe(true);
     expect(once).toContain("Host slipway.*\n    ForwardAgent yes\n");
-    const twice = withSection(removeSection(once), { ...section, prefix: "other." });
-    expect(removeSection(twice)).toBe(own);
+    const twice = addSection(removeSection(once), { ...section, prefix: "other." });
+    expect(removeSection(twice)).toBe(text);
     expect(twice.match(/Host other\./g)).toHaveLength(1);
-    expect(removeSection(own)).toBe(own);
+    expect(removeSection(text)).toBe(text);
   }
-  const torn = withSection("Host a\n", section).split("\n").slice(0, 3).join("\n");
-  expect(() => removeSection(torn)).toThrow("missing");
+  const truncated = addSection("Host a\n", section).split("\n").slice(0, 3).join("\n");
+  expect(() => removeSection(truncated)).toThrow("missing");
 });
 
 test("[CN-4] the file is private, keeps its mode, and remains a link", () => {
@@ -49,16 +49,16 @@ test("[CN-4] a host name resolves to its workspace, with any owner and agent", (
 });
 
 test("[CN-6] ports are parsed in common notations", () => {
-  const pair = (bind: string, local: number, remote: number) => ({ bind, local, remote });
+  const makePair = (bind: string, local: number, remote: number) => ({ bind, local, remote });
   expect(parsePortPairs("--tcp", ["80", "8080:80,0.0.0.0:1:2"])).toEqual([
-    pair("127.0.0.1", 80, 80),
-    pair("127.0.0.1", 8080, 80),
-    pair("0.0.0.0", 1, 2),
+    makePair("127.0.0.1", 80, 80),
+    makePair("127.0.0.1", 8080, 80),
+    makePair("0.0.0.0", 1, 2),
   ]);
   expect(parsePortPairs("--tcp", ["[::1]:8000-8001:9000-9001"])).toEqual([
-    pair("::1", 8000, 9000),
-    pair("::1", 8001, 9001),
+    makePair("::1", 8000, 9000),
+    makePair("::1", 8001, 9001),
   ]);
-  for (const odd of ["", "a", "1:2:3:4", "65536", "5-1", "1-3:5-6", "80:0"])
-    expect(() => parsePortPairs("--tcp", [odd])).toThrow();
+  for (const invalid of ["", "a", "1:2:3:4", "65536", "5-1", "1-3:5-6", "80:0"])
+    expect(() => parsePortPairs("--tcp", [invalid])).toThrow();
 });

@@ -60,11 +60,11 @@ test("[OP-12] the secrets of other services and shells are removed too", () => {
 
 test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence without a stack trace", async () => {
   using temp = tempDirectory();
-  const at = (name: string): string => join(temp.path, name);
-  writeFileSync(at("there.tar"), "mine");
-  writeFileSync(at("slipway.db"), "no database at all, whatever its name may be");
+  const toPath = (name: string): string => join(temp.path, name);
+  writeFileSync(toPath("there.tar"), "mine");
+  writeFileSync(toPath("slipway.db"), "no database at all, whatever its name may be");
   for (const [argv, expected] of [
-    [["support-bundle", at("there.tar")], "EEXIST: file already exists"],
+    [["support-bundle", toPath("there.tar")], "EEXIST: file already exists"],
     [["migrate"], "the database cannot be used: file is not a database"],
   ] as const) {
     const child = Bun.spawn([...command(), ...argv, "--data-dir", temp.path], { stdout: "ignore", stderr: "pipe" });
@@ -72,19 +72,19 @@ test("[OP-12] [OP-9] errors of a file or a damaged database are a sentence witho
     expect([code, errors.split("\n").length]).toEqual([1, 2]);
     expect(errors).toContain(expected);
   }
-  expect(readFileSync(at("there.tar"), "utf8")).toBe("mine");
+  expect(readFileSync(toPath("there.tar"), "utf8")).toBe("mine");
 });
 
-test("[OP-12] a support bundle is one file for its creator alone, with version, settings, findings, sizes and log, without secrets", async () => {
+test("[OP-12] a support bundle is one file that only its creator can read, with version, settings, findings, sizes and log, without secrets", async () => {
   using temp = tempDirectory();
   const data = join(temp.path, "data");
-  const at = ["--data-dir", data];
-  const { printed } = await runVerb(["offline", "setup", "root", "--email", "root@example.com", "--json", ...at]);
+  const dataDir = ["--data-dir", data];
+  const { printed } = await runVerb(["offline", "setup", "root", "--email", "root@example.com", "--json", ...dataDir]);
   const { password } = JSON.parse(printed) as { password: string };
   writeFileSync(join(temp.path, "slipway.log"), LOG);
   const file = join(temp.path, "support.tar");
   const settings = ["--admin-password", SECRETS.password, "--admin-email", SECRETS.person, "--admin-username", "ada"];
-  const argv = ["support-bundle", file, "--log-file", join(temp.path, "slipway.log"), ...settings, ...at];
+  const argv = ["support-bundle", file, "--log-file", join(temp.path, "slipway.log"), ...settings, ...dataDir];
   expect((await runVerb(argv)).code).toBe(0);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   const bytes = await Bun.file(file).text();
@@ -93,7 +93,7 @@ test("[OP-12] a support bundle is one file for its creator alone, with version, 
   expect([...files.keys()].sort()).toEqual(["about.json", "database.json", "doctor.json", "log.txt", "settings.json"]);
   const { tables } = JSON.parse((await files.get("database.json")?.text()) ?? "") as { tables: { name: string }[] };
   expect(tables.map(({ name }) => name)).toContain("users");
-  expect((await runVerb(["support-bundle", ...at])).code).toBe(2);
+  expect((await runVerb(["support-bundle", ...dataDir])).code).toBe(2);
 });
 
 test("[CV-40] a workspace's bundle is written into the current folder, whatever name the server gives the workspace", async () => {
@@ -121,9 +121,9 @@ const serveJson = (answer: (path: string) => unknown) => {
 test("[OP-13] SIGHUP rereads the settings: the log level changes; an error changes nothing and is reported", async () => {
   using temp = tempDirectory();
   const file = join(temp.path, "slipway.yaml");
-  const write = (level: string, more = ""): void =>
+  const writeSettings = (level: string, more = ""): void =>
     writeFileSync(file, `log_level: ${level}\nlog_format: json\n${more}`);
-  write("error");
+  writeSettings("error");
   const data = join(temp.path, "data");
   const child = Bun.spawn([...command(), "serve", "--config", file, "--data-dir", data, "--address", "127.0.0.1:0"], {
     env: { PATH: Bun.env.PATH ?? "", HOME: temp.path },
@@ -133,7 +133,7 @@ test("[OP-13] SIGHUP rereads the settings: the log level changes; an error chang
   });
   const url = await readAnnouncedUrl(child.stdout);
   const lines = readLines(child.stderr);
-  write("info,trace=debug");
+  writeSettings("info,trace=debug");
   child.kill("SIGHUP");
   expect(await lines.until((line) => line.includes("were reloaded"))).toMatchObject({
     level: "info",
@@ -142,12 +142,12 @@ test("[OP-13] SIGHUP rereads the settings: the log level changes; an error chang
   await fetch(new URL("/api/v2/buildinfo", url), { headers: { "x-request-id": "r-7" } });
   const request = await lines.until((line) => line.includes("r-7") && line.includes('"status"'));
   expect(request).toMatchObject({ level: "debug", area: "trace", message: "request", status: 200 });
-  write("info", "chat_slots: 7\naccess_url: https://x.example.com\n");
+  writeSettings("info", "chat_slots: 7\naccess_url: https://x.example.com\n");
   child.kill("SIGHUP");
   expect(await lines.until((line) => line.includes("were reloaded"))).toMatchObject({
     with_the_next_start: ["access_url", "chat_slots"],
   });
-  write("loud");
+  writeSettings("loud");
   child.kill("SIGHUP");
   expect(await lines.until((line) => line.includes("the previous ones stay in effect"))).toMatchObject({
     level: "error",
@@ -161,20 +161,20 @@ const readLines = (stream: ReadableStream<Uint8Array>) => {
   const reader = stream
     .pipeThrough(new TextDecoderStream() as never)
     .getReader() as ReadableStreamDefaultReader<string>;
-  let rest = "";
+  let buffer = "";
   return {
     /** Resolves with the first matching line, as JSON. */
-    async until(wanted: (line: string) => boolean): Promise<unknown> {
+    async until(matches: (line: string) => boolean): Promise<unknown> {
       for (;;) {
-        const lines = rest.split("\n");
-        const found = lines.slice(0, -1).findIndex(wanted);
+        const lines = buffer.split("\n");
+        const found = lines.slice(0, -1).findIndex(matches);
         if (found >= 0) {
-          rest = lines.slice(found + 1).join("\n");
+          buffer = lines.slice(found + 1).join("\n");
           return JSON.parse(lines[found] as string);
         }
         const { value, done } = await reader.read();
-        if (done) throw new Error(`the output ended: ${rest}`);
-        rest += value;
+        if (done) throw new Error(`the output ended: ${buffer}`);
+        buffer += value;
       }
     },
   };
@@ -214,8 +214,8 @@ testInside(
         code: planted.key,
       });
       const file = join(temp.path, "support.tar");
-      const at = ["--url", server.url.origin, "--token", token];
-      const created = await runVerb(["support-bundle", file, ...at]);
+      const serverFlags = ["--url", server.url.origin, "--token", token];
+      const created = await runVerb(["support-bundle", file, ...serverFlags]);
       expect(created).toMatchObject({ code: 0, errors: "" });
       expect(statSync(file).mode & 0o777).toBe(0o600);
       const files = await new Bun.Archive(await Bun.file(file).bytes()).files();
@@ -227,7 +227,7 @@ testInside(
       expect(await files.get("log.txt")?.text()).toContain("GET /x failed");
       expect(await files.get("health.json")?.text()).toContain('"findings"');
       expect(await files.get("settings.json")?.text()).toContain("smtp_host");
-      const again = await runVerb(["support-bundle", file, ...at]);
+      const again = await runVerb(["support-bundle", file, ...serverFlags]);
       expect([again.code, again.errors]).toEqual([1, expect.stringContaining("EEXIST")]);
       const answer = await owner.fetch("GET", "/api/v2/deployment/support-bundle");
       expect(answer.headers.get("content-type")).toBe("application/x-tar");

@@ -8,7 +8,7 @@ import { ADMIN, startTestServer, tempDirectory, testConfig } from "../support/se
 import { makeCertificate } from "./certificate.ts";
 import { runVerb } from "./run-verb.ts";
 
-const settings = ({ cert, key }: { cert: string; key: string }) => ({
+const toSettings = ({ cert, key }: { cert: string; key: string }) => ({
   SLIPWAY_TLS_CERT_FILE: cert,
   SLIPWAY_TLS_KEY_FILE: key,
 });
@@ -20,7 +20,7 @@ describe("https", () => {
     async () => {
       using temp = tempDirectory();
       const files = await makeCertificate(temp.path, "here");
-      await using server = await startTestServer({ env: settings(files) });
+      await using server = await startTestServer({ env: toSettings(files) });
       expect(server.url.protocol).toBe("https:");
       const tls = { ca: await Bun.file(files.cert).text() };
       const login = await fetch(new URL("/api/v2/users/login", server.url), {
@@ -52,35 +52,35 @@ describe("https", () => {
       const silent = await runVerb(["health", "--address", "127.0.0.1:1", "--json"]);
       expect([silent.code, JSON.parse(silent.printed)]).toEqual([1, expect.objectContaining({ ready: false })]);
       // Hosts that could be mistaken for a part of the path are not served (rule HT-1).
-      const given = ["--tls-cert-file", files.cert, "--tls-key-file", files.key, "--allowed-hosts", "localhost,ab"];
-      const at = ["--data-dir", join(temp.path, "data"), "--address", "127.0.0.1:0", "--log-level", "error"];
-      const { code, errors } = await runVerb(["serve", ...given, ...at]);
+      const tlsArgs = ["--tls-cert-file", files.cert, "--tls-key-file", files.key, "--allowed-hosts", "localhost,ab"];
+      const serveArgs = ["--data-dir", join(temp.path, "data"), "--address", "127.0.0.1:0", "--log-level", "error"];
+      const { code, errors } = await runVerb(["serve", ...tlsArgs, ...serveArgs]);
       expect([code, errors]).toEqual([1, expect.stringContaining("slipway serve: the host ab is too short for https")]);
     },
   );
 
   testNeeding(
     [needs.openssl],
-    "[OP-14] unusable files stop the start with an explanation, without a byte of the key",
+    "[OP-14] unusable files stop the start with an explanation, without revealing the key",
     async () => {
       using temp = tempDirectory();
       const [one, other] = [await makeCertificate(temp.path, "one"), await makeCertificate(temp.path, "other")];
-      const read = (files: { cert: string; key: string }, now = Date.now()) => {
+      const tryReadTls = (files: { cert: string; key: string }, now = Date.now()) => {
         try {
-          return readTls(testConfig(temp.path, { env: settings(files) }), now);
+          return readTls(testConfig(temp.path, { env: toSettings(files) }), now);
         } catch (error) {
           return String(error);
         }
       };
-      expect(read(one)).toMatchObject({ expires_at: expect.any(Number) });
-      expect(read({ ...one, key: other.key })).toContain("is not that of");
-      expect(read({ ...one, cert: join(temp.path, "none") })).toContain("tls_cert_file: ENOENT");
-      expect(read(one, Date.now() + 40 * 86_400_000)).toContain("has expired");
+      expect(tryReadTls(one)).toMatchObject({ expires_at: expect.any(Number) });
+      expect(tryReadTls({ ...one, key: other.key })).toContain("is not that of");
+      expect(tryReadTls({ ...one, cert: join(temp.path, "none") })).toContain("tls_cert_file: ENOENT");
+      expect(tryReadTls(one, Date.now() + 40 * 86_400_000)).toContain("has expired");
       const text = join(temp.path, "text");
       writeFileSync(text, "hello");
-      expect(read({ ...one, cert: text })).toContain("holds no certificate");
-      expect(read({ ...one, key: text })).toContain("holds no private key");
-      const doctor = (key: string) =>
+      expect(tryReadTls({ ...one, cert: text })).toContain("holds no certificate");
+      expect(tryReadTls({ ...one, key: text })).toContain("holds no private key");
+      const runDoctor = (key: string) =>
         runVerb([
           "doctor",
           "--data-dir",
@@ -92,12 +92,12 @@ describe("https", () => {
           "--tls-key-file",
           key,
         ]);
-      expect((await doctor(one.key)).printed).toMatch(/ok +certificate +valid until/);
-      expect((await doctor(other.key)).printed).toMatch(/WRONG +certificate/);
+      expect((await runDoctor(one.key)).printed).toMatch(/ok +certificate +valid until/);
+      expect((await runDoctor(other.key)).printed).toMatch(/WRONG +certificate/);
     },
   );
 
-  test("[OP-14] one of the two settings alone is refused", async () => {
+  test("[OP-14] a certificate without a key is refused", async () => {
     const { code, printed } = await runVerb(["doctor", "--tls-cert-file", "x.pem"]);
     expect(code).toBe(1);
     expect(printed).toContain("SLIPWAY_TLS_KEY_FILE");

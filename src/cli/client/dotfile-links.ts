@@ -45,11 +45,11 @@ const linkOne = (roots: Roots, path: string): string[] => {
   // Never links the clone itself.
   if (to === roots.clone) return [];
   const isFolder = lstatSync(from).isDirectory();
-  const there = lstatSync(to, { throwIfNoEntry: false });
-  const isLinked = there?.isSymbolicLink() === true && readlinkSync(to) === from;
+  const existing = lstatSync(to, { throwIfNoEntry: false });
+  const isLinked = existing?.isSymbolicLink() === true && readlinkSync(to) === from;
   if (isFolder && (SHARED_FOLDERS.has(path) || isRealFolder(to) || containsPath(to, roots.clone))) {
     if (isLinked) rmSync(to);
-    else if (there && !isFolderOrLeadsToOne(to)) renameToBackup(to);
+    else if (existing && !isFolderOrLinkToFolder(to)) renameToBackup(to);
     mkdirSync(to, { recursive: true, ...(PRIVATE_FOLDERS.has(path) ? { mode: 0o700 } : {}) });
     return readdirSync(from)
       .filter((name) => name !== ".git" && name !== ".DS_Store")
@@ -57,14 +57,14 @@ const linkOne = (roots: Roots, path: string): string[] => {
       .flatMap((name) => linkOne(roots, `${path}/${name}`));
   }
   if (isLinked) return [];
-  if (there) renameToBackup(to);
+  if (existing) renameToBackup(to);
   symlinkSync(from, to);
   return [path];
 };
 
 const isRealFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
-const isFolderOrLeadsToOne = (path: string): boolean =>
+const isFolderOrLinkToFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 const containsPath = (folder: string, path: string): boolean => path.startsWith(`${folder}${sep}`);

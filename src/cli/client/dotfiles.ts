@@ -61,30 +61,35 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-type Clone = { readonly folder: string; readonly branch: string | undefined; readonly replaces: boolean };
+type CloneOptions = { readonly folder: string; readonly branch: string | undefined; readonly replaces: boolean };
 
 /** Clones or updates the repository. Local changes are not touched. */
 const cloneOrUpdate = async (
   input: VerbInput,
   repository: string,
-  { folder, branch, replaces }: Clone,
+  { folder, branch, replaces }: CloneOptions,
 ): Promise<void> => {
   if (!Bun.which("git", { PATH: input.env.PATH ?? "" })) throw new VerbFailure("git is not installed");
-  const known = await readOrigin(folder);
-  if (known !== undefined && known !== repository) {
+  const origin = await readOrigin(folder);
+  if (origin !== undefined && origin !== repository) {
     if (!replaces)
-      throw new VerbFailure(`${folder} holds ${toPlainLine(known) || "another repository"}; move it away first`);
+      throw new VerbFailure(`${folder} holds ${toPlainLine(origin) || "another repository"}; move it away first`);
     // Links point into this folder, so the new clone must have the same path.
     renameToBackup(folder);
   }
   if (!existsSync(join(folder, ".git"))) {
     if (existsSync(folder) && readdirSync(folder).length > 0) throw new VerbFailure(`${folder} is not empty`);
     mkdirSync(dirname(folder), { recursive: true });
-    const at = branch === undefined ? [] : ["--branch", branch];
+    const branchOptions = branch === undefined ? [] : ["--branch", branch];
     // Cloned into a staging folder first: an interrupted clone must not be mistaken for a complete one.
     const staging = `${folder}.cloning`;
     rmSync(staging, { recursive: true, force: true });
-    await runIn(input, dirname(folder), ["git", "clone", ...at, "--", repository, staging], "git clone failed");
+    await runIn(
+      input,
+      dirname(folder),
+      ["git", "clone", ...branchOptions, "--", repository, staging],
+      "git clone failed",
+    );
     renameSync(staging, folder);
     return;
   }
@@ -107,7 +112,7 @@ const readOrigin = async (folder: string): Promise<string | undefined> =>
     : undefined;
 
 /** Sends the program's output to standard error: standard output contains only the result. */
-const runIn = async (input: VerbInput, cwd: string, command: string[], failed: string): Promise<void> => {
+const runIn = async (input: VerbInput, cwd: string, command: string[], errorMessage: string): Promise<void> => {
   const env = Object.fromEntries(Object.entries(input.env).filter(([, text]) => text !== undefined)) as Record<
     string,
     string
@@ -116,7 +121,7 @@ const runIn = async (input: VerbInput, cwd: string, command: string[], failed: s
   const decoder = new TextDecoder();
   for await (const chunk of child.stdout) input.printError(decoder.decode(chunk, { stream: true }));
   const code = await child.exited;
-  if (code !== 0) throw new VerbFailure(`${failed} (exit code ${code})`);
+  if (code !== 0) throw new VerbFailure(`${errorMessage} (exit code ${code})`);
 };
 
 const isRunnable = (path: string): boolean => {

@@ -21,8 +21,8 @@ type LoginArguments = Arguments<"email" | "code", never, "password-stdin" | "tok
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
   const url = resolveAddress(given, input);
-  return explainError("login", input, async ({ talksTo }) => {
-    talksTo(url);
+  return explainError("login", input, async ({ setServer }) => {
+    setServer(url);
     await requireSlipway(url, input);
     if (url.protocol === "http:" && !isThisMachine(url.hostname)) {
       input.printError(`Warning: ${url.origin} is not encrypted; others on the network can read what you type.\n`);
@@ -30,8 +30,8 @@ export const run: RunVerb = async (input) => {
     const client = await signIn(new Client(url, undefined, input.headers), given, input);
     const { username, email } = await client.get("/api/v2/users/me", input);
     const file = writeSession(input, { url: url.href, token: client.token ?? "", username });
-    const facts = { url: url.href, username, email, file };
-    input.print(given.has.json ? JSON.stringify(facts) : `Signed in to ${url.origin} as ${toPlainLine(username)}.`);
+    const summary = { url: url.href, username, email, file };
+    input.print(given.has.json ? JSON.stringify(summary) : `Signed in to ${url.origin} as ${toPlainLine(username)}.`);
     return EXIT.ok;
   });
 };
@@ -59,12 +59,12 @@ const readLastSession = (input: VerbInput) => {
 
 /** Checks that the address is a Slipway server before anyone types a password. */
 const requireSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<void> => {
-  const requested = new Client(url, undefined, headers).get("/api/v2/buildinfo", { signal });
-  const message = await requested.catch((error) => {
+  const request = new Client(url, undefined, headers).get("/api/v2/buildinfo", { signal });
+  const buildInfo = await request.catch((error) => {
     if (error instanceof ApiError || error instanceof SyntaxError) return null;
     throw error;
   });
-  if (typeof message?.version !== "string") throw new VerbFailure(`${url.origin} is not a Slipway server`);
+  if (typeof buildInfo?.version !== "string") throw new VerbFailure(`${url.origin} is not a Slipway server`);
 };
 
 const signIn = async (client: Client, { value, has }: LoginArguments, input: VerbInput): Promise<Client> => {

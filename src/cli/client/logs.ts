@@ -32,21 +32,21 @@ export const run: RunVerb = async (input) => {
 };
 
 const printLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
-  const build = await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
-  for (const line of build) await print(line);
+  const buildLines = await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
+  for (const line of buildLines) await print(line);
   for (const { id } of listAgents(workspace)) {
     for (const line of await client.get(`/api/v2/workspaceagents/${id}/logs`)) await print(line);
   }
 };
 
 const followLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
-  const building = readMessages<JobLog>(
+  const buildLines = readMessages<JobLog>(
     client,
     `/api/v2/workspacebuilds/${workspace.latest_build.id}/logs?follow=true`,
   );
-  for await (const line of building) await print(line);
-  const started = await client.get(`/api/v2/workspaces/${workspace.id}`);
-  await Promise.all(listAgents(started).map(({ id }) => followAgent(client, id, print)));
+  for await (const line of buildLines) await print(line);
+  const current = await client.get(`/api/v2/workspaces/${workspace.id}`);
+  await Promise.all(listAgents(current).map(({ id }) => followAgent(client, id, print)));
 };
 
 const followAgent = async (client: Client, agent: string, print: Print): Promise<void> => {

@@ -2,7 +2,7 @@
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 /** Returns all items of a list that takes `limit` and `offset`, without duplicates, even if the order changes between pages. */
 export const loadAllPages = async <T extends { id: string }, Key extends string>(
@@ -12,11 +12,11 @@ export const loadAllPages = async <T extends { id: string }, Key extends string>
   query: Readonly<Record<string, string>> = {},
 ): Promise<T[]> => {
   const found = new Map<string, T>();
-  for (let offset = 0; ; offset += PAGE) {
-    const search = new URLSearchParams({ ...query, limit: String(PAGE), offset: String(offset) });
+  for (let offset = 0; ; offset += PAGE_SIZE) {
+    const search = new URLSearchParams({ ...query, limit: String(PAGE_SIZE), offset: String(offset) });
     const items = ((await client.get(`${path}?${search}` as string)) as Record<Key, T[]>)[key];
     for (const one of items) found.set(one.id, one);
-    if (items.length < PAGE) return [...found.values()];
+    if (items.length < PAGE_SIZE) return [...found.values()];
   }
 };
 
@@ -27,12 +27,13 @@ const FIRST_CURSOR = "00000000-0000-0000-0000-000000000000";
 export const loadAllWorkspaces = async (client: Client, q: string): Promise<Workspace[]> => {
   const found = new Map<string, Workspace>();
   for (let after_id = FIRST_CURSOR; ; ) {
-    const search = new URLSearchParams({ q, limit: String(PAGE), after_id });
+    const search = new URLSearchParams({ q, limit: String(PAGE_SIZE), after_id });
     const { workspaces } = await client.get<Workspaces>(`/api/v2/workspaces?${search}`);
     const previousCount = found.size;
     for (const one of workspaces) found.set(one.id, one);
     // A server without this cursor returns its first page every time.
-    if (workspaces.length < PAGE || found.size === previousCount) return [...found.values()].sort(compareWorkspaces);
+    if (workspaces.length < PAGE_SIZE || found.size === previousCount)
+      return [...found.values()].sort(compareWorkspaces);
     after_id = workspaces.at(-1)?.id ?? after_id;
   }
 };

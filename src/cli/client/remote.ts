@@ -15,10 +15,10 @@ import { readSession } from "./session.ts";
 
 export interface Remote {
   readonly client: Client;
-  /** Runs `act` on Ctrl-C before the program ends. */
-  onInterrupt(act: () => Promise<void> | void): void;
+  /** Runs `handler` on Ctrl-C before the program ends. */
+  onInterrupt(handler: () => Promise<void> | void): void;
   /** Sets the server named in connection errors. */
-  talksTo(url: URL): void;
+  setServer(url: URL): void;
 }
 
 type Flags = { url?: string; token?: string };
@@ -44,7 +44,7 @@ export const withServer = (
 ): Promise<number> =>
   explainError(verb, input, (remote) => {
     const client = makeClient(input, flags);
-    remote.talksTo(client.url);
+    remote.setServer(client.url);
     return work({ ...remote, client });
   });
 
@@ -54,32 +54,32 @@ export const explainError = async (
   { signal, printError }: Pick<VerbInput, "signal" | "printError">,
   work: (remote: Omit<Remote, "client">) => Promise<number>,
 ): Promise<number> => {
-  const hold = keepProcessAlive();
-  let act: () => Promise<void> | void = () => {};
-  let where = "the server";
+  const keepAlive = keepProcessAlive();
+  let interruptHandler: () => Promise<void> | void = () => {};
+  let server = "the server";
   try {
     const working = work({
-      onInterrupt: (then) => {
-        act = then;
+      onInterrupt: (handler) => {
+        interruptHandler = handler;
       },
-      talksTo(url) {
-        where = url.origin;
+      setServer(url) {
+        server = url.origin;
       },
     });
     const code = await Promise.race([working, waitForAbort(signal)]);
     if (code !== undefined) return code;
     working.catch(() => {});
-    await act();
+    await interruptHandler();
     return EXIT.interrupted;
   } catch (error) {
     if (signal.aborted) return EXIT.interrupted;
     if (error instanceof OutputClosedError) return EXIT.failed;
-    const words = formatError(error, where, verb);
-    if (words === undefined) throw error;
-    printError(`slipway ${verb}: ${words}\n`);
+    const message = formatError(error, server, verb);
+    if (message === undefined) throw error;
+    printError(`slipway ${verb}: ${message}\n`);
     return EXIT.failed;
   } finally {
-    hold.cancel();
+    keepAlive.cancel();
   }
 };
 
@@ -90,13 +90,13 @@ const waitForAbort = (signal: AbortSignal): Promise<undefined> =>
   });
 
 /** Returns the message of an error that the user can fix; undefined for a bug in this program. */
-const formatError = (error: unknown, where: string, verb: string): string | undefined => {
+const formatError = (error: unknown, server: string, verb: string): string | undefined => {
   if (error instanceof UsageError) return undefined;
   if (error instanceof VerbFailure) return error.message;
   if (error instanceof ApiError) return formatApiError(error, verb);
   const { code } = error as { code?: unknown };
   return typeof code === "string" && isNetworkError(code)
-    ? `${where} does not answer (${toPlainLine(describeNetworkError(error))})`
+    ? `${server} does not answer (${toPlainLine(describeNetworkError(error))})`
     : undefined;
 };
 
@@ -119,8 +119,8 @@ export const openSocket = async (client: Client, path: string): Promise<ClientSo
     return await client.socket(path);
   } catch (error) {
     // 426 means that only the upgrade was missing. Any other error is the reason.
-    const answer = await client.fetch("GET", path, undefined, { headers: { accept: "application/json" } });
-    if (answer.ok || answer.status === 426) throw new VerbFailure((error as Error).message);
+    const response = await client.fetch("GET", path, undefined, { headers: { accept: "application/json" } });
+    if (response.ok || response.status === 426) throw new VerbFailure((error as Error).message);
     await client.get(path);
     throw error;
   }
@@ -138,8 +138,8 @@ export async function* readMessages<T>(client: Client, path: string): AsyncGener
   for await (const message of socket) yield JSON.parse(String(message)) as T;
   const { code, reason } = await socket.closed;
   if (code === 1000) return;
-  const words = `the server ended the stream (${code}${reason ? `: ${toPlainLine(reason)}` : ""})`;
-  throw FINAL_CODES.includes(code) ? new VerbFailure(words) : new StreamBroken(words);
+  const message = `the server ended the stream (${code}${reason ? `: ${toPlainLine(reason)}` : ""})`;
+  throw FINAL_CODES.includes(code) ? new VerbFailure(message) : new StreamBroken(message);
 }
 
 /** How long to retry while the server is unreachable, for example during a restart. */
@@ -160,8 +160,8 @@ export async function* followJobLog(clock: Clock, client: Client, path: string):
       return;
     } catch (error) {
       lostAt ??= clock.monotonic();
-      const mayPass = error instanceof StreamBroken || (!isFirst && isTemporary(error));
-      if (!mayPass || clock.monotonic() - lostAt > RETRY_TIMEOUT_MS) throw error;
+      const isTemporaryFailure = error instanceof StreamBroken || (!isFirst && isTemporary(error));
+      if (!isTemporaryFailure || clock.monotonic() - lostAt > RETRY_TIMEOUT_MS) throw error;
     }
     await pause(clock, RETRY_INTERVAL_MS);
   }

@@ -11,9 +11,9 @@ type Values = { readonly [name in (typeof REPOSITORY_VALUES)[number]]?: string |
 export const toRepository = (value: Values, has: { readonly "full-history": boolean }): RepositoryAsked | undefined => {
   const { repo: url, branch, commit, path, configuration, "pull-request": pull } = value;
   if (url === undefined) {
-    const stray =
+    const unexpectedOption =
       REPOSITORY_VALUES.find((name) => value[name] !== undefined) ?? (has["full-history"] ? "full-history" : undefined);
-    if (stray !== undefined) throw usageError(`--${stray}`, "requires --repo");
+    if (unexpectedOption !== undefined) throw usageError(`--${unexpectedOption}`, "requires --repo");
     return undefined;
   }
   if (!parseRepositoryAddress(url)) throw usageError("--repo", "expected a link such as https://github.com/acme/app");

@@ -8,7 +8,7 @@ import type { VerbInput } from "../verb.ts";
 export type Session = { url: string; token: string; username: string };
 
 type SessionLocation = Pick<VerbInput, "env" | "configFolder">;
-type Reader = SessionLocation & Pick<VerbInput, "readFile">;
+type SessionReader = SessionLocation & Pick<VerbInput, "readFile">;
 
 /**
  * Returns `$XDG_CONFIG_HOME/slipway/session.json` if that is an absolute path, otherwise the path below `~/.config`. Throws VerbFailure if
@@ -21,7 +21,7 @@ const getSessionPath = ({ XDG_CONFIG_HOME, HOME }: VerbInput["env"]): string => 
 };
 
 /** Returns the stored session, or undefined. Throws VerbFailure if the file cannot be read. */
-export const readSession = (input: Reader): Session | undefined => {
+export const readSession = (input: SessionReader): Session | undefined => {
   const { env, configFolder } = input;
   if (configFolder !== undefined) return readFolder(input, configFolder);
   if (!env.HOME && !env.XDG_CONFIG_HOME) return undefined;
@@ -53,7 +53,7 @@ export const deleteSession = ({ env, configFolder }: SessionLocation): void => {
   for (const file of files) rmSync(file, { force: true });
 };
 
-const readFolder = (input: Reader, folder: string): Session | undefined => {
+const readFolder = (input: SessionReader, folder: string): Session | undefined => {
   const [url, token] = ["url", "session"].map((name) => readIfExists(input, join(folder, name))?.trim());
   if (!url || !token) return undefined;
   if (!URL.canParse(url))
@@ -61,7 +61,7 @@ const readFolder = (input: Reader, folder: string): Session | undefined => {
   return { url, token, username: "" };
 };
 
-const readIfExists = ({ readFile }: Reader, file: string): string | undefined => {
+const readIfExists = ({ readFile }: SessionReader, file: string): string | undefined => {
   try {
     return readFile(file);
   } catch (error) {
@@ -71,11 +71,11 @@ const readIfExists = ({ readFile }: Reader, file: string): string | undefined =>
 };
 
 const writePrivate = (file: string, text: string): void => {
-  const part = `${file}.part`;
+  const partFile = `${file}.part`;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    rmSync(part, { force: true });
-    const fd = openSync(part, "wx", 0o600);
+    rmSync(partFile, { force: true });
+    const fd = openSync(partFile, "wx", 0o600);
     try {
       writeSync(fd, text);
       fsyncSync(fd);
@@ -83,8 +83,8 @@ const writePrivate = (file: string, text: string): void => {
       closeSync(fd);
     }
     // Regardless of the umask.
-    chmodSync(part, 0o600);
-    renameSync(part, file);
+    chmodSync(partFile, 0o600);
+    renameSync(partFile, file);
   } catch (error) {
     throw new VerbFailure(`cannot store the session: ${(error as Error).message}`);
   }

@@ -24,7 +24,7 @@ type Measurement = {
 };
 type Kind = "cpu" | "memory" | "disk";
 
-/** Duration of the CPU measurement. */
+/** How long the CPU usage is measured. */
 const SAMPLE_MS = 1000;
 const CGROUP = "/sys/fs/cgroup";
 /** Set by the daemon if its workspace consists of processes on a shared machine. */
@@ -38,22 +38,23 @@ export const run: RunVerb = async (input) => {
   if (value.path !== undefined && !kinds.includes("disk")) throw usageError("--path", "only with disk");
   const unit = parseUnit(value.prefix);
   // The machine itself has no cgroup limits.
-  const settings = has.host ? { ...input, readFile: rejectFormat } : input;
+  const source = has.host ? { ...input, readFile: rejectRead } : input;
   const isShared = !has.host && input.env[SHARES_MACHINE] === "true";
   return explainError("stat", input, async () => {
-    const figures: Partial<Record<Kind, Measurement>> = {};
+    const measurements: Partial<Record<Kind, Measurement>> = {};
     for (const kind of kinds) {
-      const own = isShared && value.path === undefined ? await OWN_MEASUREMENTS[kind](input) : undefined;
-      const figure = own ?? (await MEASUREMENTS[kind](settings, value.path ?? input.env.HOME ?? "/"));
-      figures[kind] = isShared && !own && value.path === undefined ? { ...figure, of_machine: true } : figure;
+      const ownMeasurement = isShared && value.path === undefined ? await OWN_MEASUREMENTS[kind](input) : undefined;
+      const measurement = ownMeasurement ?? (await MEASUREMENTS[kind](source, value.path ?? input.env.HOME ?? "/"));
+      measurements[kind] =
+        isShared && !ownMeasurement && value.path === undefined ? { ...measurement, of_machine: true } : measurement;
     }
-    if (has.json) input.print(JSON.stringify(figures));
-    else if (word !== undefined) input.print(formatMeasurement(figures[parseKind(word)] as Measurement, unit));
+    if (has.json) input.print(JSON.stringify(measurements));
+    else if (word !== undefined) input.print(formatMeasurement(measurements[parseKind(word)] as Measurement, unit));
     else
       input.print(
         formatTable(
-          ["WHAT", "USED"],
-          kinds.map((kind) => [kind, formatMeasurement(figures[kind] as Measurement, unit)]),
+          ["RESOURCE", "USED"],
+          kinds.map((kind) => [kind, formatMeasurement(measurements[kind] as Measurement, unit)]),
         ),
       );
     return EXIT.ok;
@@ -75,8 +76,8 @@ const parseUnit = (given: string | undefined): Prefix | undefined => {
   return unit;
 };
 
-const rejectFormat = (path: string): never => {
-  throw new Error(`${path} has an unexpected format`);
+const rejectRead = (path: string): never => {
+  throw new Error(`${path} is not read with --host`);
 };
 
 /** `1.2 of 4 cores (30 %)`. */
@@ -85,39 +86,39 @@ const formatMeasurement = ({ used, total, unit, of_machine }: Measurement, prefi
     prefix === undefined
       ? formatSize(amount)
       : `${(amount / 1024 ** (PREFIXES.indexOf(prefix) + 1)).toFixed(prefix === "Ki" ? 0 : 1)} ${prefix}B`;
-  const text = (amount: number): string => (unit === "bytes" ? formatBytes(amount) : amount.toFixed(1));
+  const formatAmount = (amount: number): string => (unit === "bytes" ? formatBytes(amount) : amount.toFixed(1));
   const noun = unit === "cores" ? " cores" : "";
-  if (total === null || total === 0) return `${text(used)}${noun}`;
-  const end = of_machine ? ", whole machine" : "";
-  const whole = unit === "bytes" ? formatBytes(total) : String(Math.round(total * 100) / 100);
-  return `${text(used)} of ${whole}${noun} (${Math.round((used / total) * 100)} %)${end}`;
+  if (total === null || total === 0) return `${formatAmount(used)}${noun}`;
+  const machineNote = of_machine ? ", whole machine" : "";
+  const totalText = unit === "bytes" ? formatBytes(total) : String(Math.round(total * 100) / 100);
+  return `${formatAmount(used)} of ${totalText}${noun} (${Math.round((used / total) * 100)} %)${machineNote}`;
 };
 
 const measureCpu = async (input: VerbInput): Promise<Measurement> => {
-  const started = input.clock.monotonic();
-  const before = readUsedMs(input);
+  const startedAt = input.clock.monotonic();
+  const earlier = readUsedMs(input);
   await pause(input.clock, SAMPLE_MS);
-  const used = (readUsedMs(input) - before) / (input.clock.monotonic() - started);
-  const [quota, period] = (read(input, "cpu.max") ?? "max 1").split(" ");
+  const used = (readUsedMs(input) - earlier) / (input.clock.monotonic() - startedAt);
+  const [quota, period] = (readCgroupFile(input, "cpu.max") ?? "max 1").split(" ");
   const limit = quota === "max" ? availableParallelism() : Number(quota) / Number(period);
   return { used: Math.max(0, used), total: Math.min(limit, availableParallelism()), unit: "cores" };
 };
 
 /** Returns the CPU time used, in milliseconds: by the container if there is one, otherwise by the machine. */
 const readUsedMs = (input: VerbInput): number => {
-  const [, own] = /^usage_usec (\d+)$/m.exec(read(input, "cpu.stat") ?? "") ?? [];
-  if (own !== undefined && isContained(input)) return Number(own) / 1000;
+  const [, usageMicros] = /^usage_usec (\d+)$/m.exec(readCgroupFile(input, "cpu.stat") ?? "") ?? [];
+  if (usageMicros !== undefined && isContained(input)) return Number(usageMicros) / 1000;
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 };
 
 const measureMemory = async (input: VerbInput): Promise<Measurement> => {
-  const limit = Number(read(input, "memory.max") ?? Number.NaN);
-  const current = Number(read(input, "memory.current") ?? Number.NaN);
+  const limit = Number(readCgroupFile(input, "memory.max") ?? Number.NaN);
+  const current = Number(readCgroupFile(input, "memory.current") ?? Number.NaN);
   if (!Number.isFinite(current) || !isContained(input)) {
     return { used: totalmem() - freemem(), total: totalmem(), unit: "bytes" };
   }
   // Reclaimable cache is not counted as used.
-  const [, cache = "0"] = /^inactive_file (\d+)$/m.exec(read(input, "memory.stat") ?? "") ?? [];
+  const [, cache = "0"] = /^inactive_file (\d+)$/m.exec(readCgroupFile(input, "memory.stat") ?? "") ?? [];
   const total = Number.isFinite(limit) ? limit : totalmem();
   return { used: Math.max(0, current - Number(cache)), total, unit: "bytes" };
 };
@@ -134,21 +135,21 @@ const measureDisk = async (_: VerbInput, path: string): Promise<Measurement> => 
 type OwnMeasurement = (input: VerbInput) => Promise<Measurement | undefined>;
 
 const measureOwnCpu: OwnMeasurement = async ({ clock, env }) => {
-  const started = clock.monotonic();
-  const before = readOwnUse(env[AGENT_ID_VARIABLE] ?? "");
-  if (!before) return undefined;
+  const startedAt = clock.monotonic();
+  const earlier = readOwnUse(env[AGENT_ID_VARIABLE] ?? "");
+  if (!earlier) return undefined;
   await pause(clock, SAMPLE_MS);
-  const elapsedMs = clock.monotonic() - started;
-  let used = 0;
+  const elapsedMs = clock.monotonic() - startedAt;
+  let usedMs = 0;
   // For a process that started in between, all of its CPU time counts.
   for (const [pid, ms] of readOwnUse(env[AGENT_ID_VARIABLE] ?? "")?.cpu_ms ?? [])
-    used += ms - (before.cpu_ms.get(pid) ?? 0);
-  return { used: used / elapsedMs, total: availableParallelism(), unit: "cores" };
+    usedMs += ms - (earlier.cpu_ms.get(pid) ?? 0);
+  return { used: usedMs / elapsedMs, total: availableParallelism(), unit: "cores" };
 };
 
 const measureOwnMemory: OwnMeasurement = async ({ env }) => {
-  const use = readOwnUse(env[AGENT_ID_VARIABLE] ?? "");
-  return use && { used: use.memory_bytes, total: totalmem(), unit: "bytes" };
+  const usage = readOwnUse(env[AGENT_ID_VARIABLE] ?? "");
+  return usage && { used: usage.memory_bytes, total: totalmem(), unit: "bytes" };
 };
 
 /** Measures the home folder. */
@@ -160,7 +161,7 @@ const measureOwnDisk: OwnMeasurement = async ({ env }) => {
   return Number.isNaN(kibibytes) ? undefined : { used: kibibytes * 1024, total: null, unit: "bytes" };
 };
 
-/** For workspaces that consist of processes on a shared machine. Undefined where these are not visible. */
+/** Measurements of a workspace that consists of processes on a shared machine; undefined if its processes are not visible. */
 const OWN_MEASUREMENTS: Readonly<Record<Kind, OwnMeasurement>> = {
   cpu: measureOwnCpu,
   memory: measureOwnMemory,
@@ -174,9 +175,9 @@ const MEASUREMENTS: Readonly<Record<Kind, (input: VerbInput, path: string) => Pr
 };
 
 /** The root cgroup of a machine has no such file; a container's root is a child cgroup. */
-const isContained = (input: VerbInput): boolean => read(input, "memory.current") !== undefined;
+const isContained = (input: VerbInput): boolean => readCgroupFile(input, "memory.current") !== undefined;
 
-const read = ({ readFile }: VerbInput, name: string): string | undefined => {
+const readCgroupFile = ({ readFile }: VerbInput, name: string): string | undefined => {
   try {
     return readFile(`${CGROUP}/${name}`).trim();
   } catch {

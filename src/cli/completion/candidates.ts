@@ -9,7 +9,7 @@ import { FILES_CANDIDATE, listNames, type Names } from "./names.ts";
 
 type Candidate = { text: string; help?: string };
 /** A command's usage, flags, and the kind of names that its first argument completes to. */
-type Call = { usage: string; flags: readonly string[]; completes: Names | undefined; word: string };
+type CommandInfo = { usage: string; flags: readonly string[]; completes: Names | undefined; word: string };
 
 /** Returns one line per candidate, with its description after a tab. The last word is the one being typed. */
 export const formatCompletions = async (
@@ -35,22 +35,22 @@ const listCandidates = async (
   if (name === "help") return before.length === 1 ? verbs.map(toCandidate) : [];
   const verb = verbs.find((one) => one.name === name);
   if (!verb) return [];
-  if (!verb.subcommands) return completeArgument(input, parseCall(verb), rest, typed);
+  if (!verb.subcommands) return completeArgument(input, toCommandInfo(verb), rest, typed);
   const found = findSubVerb(verb.subcommands, rest);
-  if (found) return completeArgument(input, toCall(verb, found.word), found.rest, typed);
-  const alone = verb.isCalledAlone ? await completeArgument(input, parseCall(verb), rest, typed) : [];
-  return [...listNextWords(verb.subcommands, rest), ...alone];
+  if (found) return completeArgument(input, toSubcommandInfo(verb, found.word), found.rest, typed);
+  const ownArguments = verb.isCalledAlone ? await completeArgument(input, toCommandInfo(verb), rest, typed) : [];
+  return [...listNextWords(verb.subcommands, rest), ...ownArguments];
 };
 
 /** Returns the possible next words: for `apps list` and `apps create`, first `apps`, then `list` and `create`. */
 const listNextWords = (words: readonly SubVerb[], before: readonly string[]): Candidate[] => {
-  const started = before.map((word) => `${word} `).join("");
+  const prefix = before.map((word) => `${word} `).join("");
   const next = words
-    .filter(({ name }) => name.startsWith(started))
-    .map(({ name, help }) => ({ text: name.slice(started.length), help }));
-  const whole = next.filter(({ text }) => !text.includes(" "));
-  const halves = next.filter(({ text }) => text.includes(" ")).map(({ text }) => text.slice(0, text.indexOf(" ")));
-  return [...whole, ...[...new Set(halves)].map((text) => ({ text }))];
+    .filter(({ name }) => name.startsWith(prefix))
+    .map(({ name, help }) => ({ text: name.slice(prefix.length), help }));
+  const fullNames = next.filter(({ text }) => !text.includes(" "));
+  const firstWords = next.filter(({ text }) => text.includes(" ")).map(({ text }) => text.slice(0, text.indexOf(" ")));
+  return [...fullNames, ...[...new Set(firstWords)].map((text) => ({ text }))];
 };
 
 const toCandidate = ({ name, help }: Pick<Verb, "name" | "help">): Candidate => ({ text: name, help });
@@ -58,20 +58,20 @@ const toCandidate = ({ name, help }: Pick<Verb, "name" | "help">): Candidate => 
 const FLAG_PATTERN = /(?<![\w-])--[a-z][a-z-]*/g;
 const findFlags = (text: string): string[] => [...new Set([...text.matchAll(FLAG_PATTERN)].map(([flag]) => flag))];
 
-const parseCall = (verb: Verb): Call => {
-  const explained = `${verb.usage}\n${verb.details?.() ?? ""}`;
-  const settings = explained.includes("Takes the settings of `serve`")
+const toCommandInfo = (verb: Verb): CommandInfo => {
+  const helpText = `${verb.usage}\n${verb.details?.() ?? ""}`;
+  const settings = helpText.includes("Takes the settings of `serve`")
     ? Object.keys(withSecretFiles(SERVER_SETTINGS)).map(toFlag)
     : [];
   return {
     usage: verb.usage,
-    flags: [...new Set([...findFlags(explained), ...settings, "--help"])],
+    flags: [...new Set([...findFlags(helpText), ...settings, "--help"])],
     completes: verb.completes,
     word: verb.name,
   };
 };
 
-const toCall = (verb: Verb, { usage, completes, name }: SubVerb): Call => {
+const toSubcommandInfo = (verb: Verb, { usage, completes, name }: SubVerb): CommandInfo => {
   const isClient = verb.details?.().includes("--output") === true;
   const common = isClient ? ["--output", "--json", "--url", "--help"] : ["--data-dir", "--json", "--help"];
   return { usage, flags: [...findFlags(usage), ...common], completes, word: name };
@@ -80,32 +80,33 @@ const toCall = (verb: Verb, { usage, completes, name }: SubVerb): Call => {
 /** Completes within a command: a flag's value, an argument, or another flag. */
 const completeArgument = async (
   input: VerbInput,
-  call: Call,
+  command: CommandInfo,
   before: readonly string[],
   typed: string,
 ): Promise<Candidate[]> => {
   // Arguments after `--` belong to another program.
   if (before.includes("--")) return [{ text: FILES_CANDIDATE }];
   const last = before.at(-1) ?? "";
-  const value = findPlaceholder(call, last);
+  const value = findPlaceholder(command, last);
   if (value !== undefined) return listValues(input, before, last, value);
   if (typed.startsWith("-")) {
-    const isRepeatable = (flag: string): boolean => call.usage.includes(`[${flag} ${findPlaceholder(call, flag)}]...`);
-    return call.flags.filter((flag) => !before.includes(flag) || isRepeatable(flag)).map((text) => ({ text }));
+    const isRepeatable = (flag: string): boolean =>
+      command.usage.includes(`[${flag} ${findPlaceholder(command, flag)}]...`);
+    return command.flags.filter((flag) => !before.includes(flag) || isRepeatable(flag)).map((text) => ({ text }));
   }
-  const earlier = before.filter(
-    (word, at) => !word.startsWith("-") && findPlaceholder(call, before[at - 1] ?? "") === undefined,
+  const earlierArguments = before.filter(
+    (word, index) => !word.startsWith("-") && findPlaceholder(command, before[index - 1] ?? "") === undefined,
   );
-  const named =
-    call.completes !== undefined && earlier.length === 0
-      ? await listNames(input, before, call.completes, call.word)
+  const names =
+    command.completes !== undefined && earlierArguments.length === 0
+      ? await listNames(input, before, command.completes, command.word)
       : [];
-  const expected = parseUsage(call.usage)[earlier.length] ?? "";
-  return [...named, ...splitChoices(expected), ...(isFile(expected) ? [{ text: FILES_CANDIDATE }] : [])];
+  const expected = parseUsage(command.usage)[earlierArguments.length] ?? "";
+  return [...names, ...splitChoices(expected), ...(isFilePlaceholder(expected) ? [{ text: FILES_CANDIDATE }] : [])];
 };
 
 /** Returns the placeholder of a flag's value from the usage; undefined for switches and non-flags. */
-const findPlaceholder = ({ usage, flags }: Call, flag: string): string | undefined => {
+const findPlaceholder = ({ usage, flags }: CommandInfo, flag: string): string | undefined => {
   if (flag === "--output") return "json|table";
   if (flag === "--url") return "URL";
   if (!flag.startsWith("--") || !flags.includes(flag)) return undefined;
@@ -141,13 +142,13 @@ const listValues = async (
 ): Promise<Candidate[]> => {
   const names = FLAG_NAMES[flag];
   if (names !== undefined) return listNames(input, before, names);
-  return isFile(value) ? [{ text: FILES_CANDIDATE }] : splitChoices(value);
+  return isFilePlaceholder(value) ? [{ text: FILES_CANDIDATE }] : splitChoices(value);
 };
 
 /** Returns the words of `a|b|c`; none for a placeholder such as NAME. */
 const splitChoices = (expected: string): Candidate[] => {
-  const bare = expected.replaceAll(/[[\]]/g, "");
-  return /^[a-z_-]+(\|[a-z_-]+)+$/.test(bare) ? bare.split("|").map((text) => ({ text })) : [];
+  const choices = expected.replaceAll(/[[\]]/g, "");
+  return /^[a-z_-]+(\|[a-z_-]+)+$/.test(choices) ? choices.split("|").map((text) => ({ text })) : [];
 };
 
-const isFile = (expected: string): boolean => /FILE|FOLDER|BACKUP|PATH/.test(expected);
+const isFilePlaceholder = (expected: string): boolean => /FILE|FOLDER|BACKUP|PATH/.test(expected);

@@ -33,8 +33,8 @@ export const listNames = async (
   const url = findValue("--url");
   try {
     const client = LOCAL_NAMES.has(kind) ? undefined : makeClient(input, url === undefined ? {} : { url });
-    const requested = LOADERS[kind](client as Client, findValue("--user") ?? "me", word);
-    const found = await Promise.race([requested, pause(input.clock, TIMEOUT_MS).then(() => [])]);
+    const loading = LOADERS[kind](client as Client, findValue("--user") ?? "me", word);
+    const found = await Promise.race([loading, pause(input.clock, TIMEOUT_MS).then(() => [])]);
     return found
       .filter(({ text }) => LOCAL_NAMES.has(kind) || PLAIN_NAME.test(text))
       .map(({ text, help }) => ({ text, ...(help ? { help: toPlainLine(help) } : {}) }));
@@ -55,9 +55,9 @@ const LOCAL_NAMES = new Set<Names>(["scope", "role"]);
 const LOADERS: Readonly<Record<Names, (client: Client, user: string, word: string) => Promise<Candidate[]>>> = {
   workspace: async (client, _user, word) => {
     const { workspaces } = await client.get("/api/v2/workspaces?q=owner%3Ame&limit=100");
-    const done = EXCLUDED_STATUSES[word];
+    const excluded = EXCLUDED_STATUSES[word];
     return workspaces
-      .filter(({ latest_build }: Workspace) => !done?.includes(latest_build.status))
+      .filter(({ latest_build }: Workspace) => !excluded?.includes(latest_build.status))
       .map(({ name, latest_build }: Workspace) => ({ text: name, help: latest_build.status }));
   },
   template: async (client) =>

@@ -12,18 +12,18 @@ import { MachineError } from "./error.ts";
 type Options = {
   readonly config: Config;
   readonly clock: Clock;
-  readonly fresh: boolean;
+  readonly mayCreate: boolean;
   fatal(error: Error): void;
 };
 
-/** Holds the cluster's lease during `work`, so that no node becomes active. `fresh`: an empty database may be initialized. */
+/** Holds the cluster's lease during `work`, so that no node becomes active. `mayCreate`: whether an empty database may be initialized. */
 export const runOnCluster = async (
   url: string,
-  { config, clock, fresh, fatal }: Options,
+  { config, clock, mayCreate, fatal }: Options,
   work: (store: Store) => Promise<void>,
 ): Promise<void> => {
   try {
-    await requireIdleCluster(url, fresh);
+    await requireIdleCluster(url, mayCreate);
     const id = `offline-${keyId()}`;
     const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms: config.cluster_lease, clock, fatal });
     try {
@@ -41,7 +41,7 @@ export const runOnCluster = async (
   }
 };
 
-const requireIdleCluster = async (url: string, fresh: boolean): Promise<void> => {
+const requireIdleCluster = async (url: string, mayCreate: boolean): Promise<void> => {
   const { schema, newest, view } = await inspectPostgres(url);
   const active = view?.active ?? view?.members[0];
   if (active) {
@@ -49,7 +49,7 @@ const requireIdleCluster = async (url: string, fresh: boolean): Promise<void> =>
       `node ${active.id} is active; stop every node first, or use the web UI or API while it runs`,
     );
   }
-  if (schema === 0 && fresh) return;
+  if (schema === 0 && mayCreate) return;
   if (schema === 0) throw new MachineError("this database is empty; start the server once to initialize it");
   if (schema < newest) {
     throw new MachineError("the database is from an older version; start a node to upgrade it");

@@ -16,7 +16,7 @@ type Config = ReturnType<typeof loadConfig>["config"];
 /** Prints the recovery key. */
 export const key: RunVerb = (input) =>
   reportErrors("key", input, async () => {
-    const { given: json, rest: argv } = takeSwitch(input.argv, "--json");
+    const { isGiven: json, rest: argv } = takeSwitch(input.argv, "--json");
     const recovery_key = readRecoveryKey(loadConfig({ ...input, argv }).config);
     input.print(json ? JSON.stringify({ recovery_key }) : recovery_key);
   });
@@ -24,14 +24,14 @@ export const key: RunVerb = (input) =>
 /** Lists the backups in the folder or bucket. */
 export const search: RunVerb = (input) =>
   reportErrors("search", input, async () => {
-    const { given: json, rest } = takeSwitch(input.argv, "--json");
+    const { isGiven: json, rest } = takeSwitch(input.argv, "--json");
     const { words, rest: argv } = takeOptions(rest, []);
     if (words.length > 1) throw usageError("home-backups search", "expected one workspace at most");
     const found = filterBackups(await openStore(input, argv).list(), words[0]);
-    if (json) input.print(JSON.stringify(found.map(toFacts)));
+    if (json) input.print(JSON.stringify(found.map(toManifestFields)));
     else if (found.length === 0) input.print("No home backups.");
     else {
-      const head = ["ID", "WORKSPACE", "CREATED", "SIZE", "MADE BY"];
+      const head = ["ID", "WORKSPACE", "CREATED", "SIZE", "ENGINE"];
       input.print(
         formatTable(
           head,
@@ -50,7 +50,7 @@ export const search: RunVerb = (input) =>
 /** Unpacks one backup into a folder. */
 export const extractOne: RunVerb = (input) =>
   reportErrors("extract", input, async () => {
-    const { given: json, rest } = takeSwitch(input.argv, "--json");
+    const { isGiven: json, rest } = takeSwitch(input.argv, "--json");
     const { words, rest: argv } = takeOptions(rest, []);
     const [wanted, folder, ...more] = words;
     if (wanted === undefined || folder === undefined || more.length > 0) {
@@ -65,7 +65,7 @@ export const extractOne: RunVerb = (input) =>
     await extract(store.read(manifest, input.signal), folder);
     const { created_at, owner_name, workspace_name } = manifest;
     const shown = `The files of ${toPlainLine(`${owner_name}/${workspace_name}`)} as of ${new Date(created_at).toISOString()} are in ${folder}.`;
-    input.print(json ? JSON.stringify(toFacts(manifest)) : shown);
+    input.print(json ? JSON.stringify(toManifestFields(manifest)) : shown);
   });
 
 /** Filters backups by ID, ID prefix, workspace ID or name, or owner/name; newest first. */
@@ -79,7 +79,7 @@ const filterBackups = (all: readonly Manifest[], wanted: string | undefined): re
   );
 };
 
-const toFacts = ({ chunks: _, restic_snapshot: __, created_at, ...facts }: Manifest) =>
+const toManifestFields = ({ chunks: _, restic_snapshot: __, created_at, ...facts }: Manifest) =>
   Object.assign(facts, { created_at: new Date(created_at).toISOString() });
 
 const openStore = (input: VerbInput, argv: readonly string[]): HomeBackupStore => {

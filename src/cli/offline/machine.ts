@@ -13,23 +13,23 @@ import { changeToOwner } from "../server/ownership.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
 import { MachineError } from "./error.ts";
 
-/** Opens the store of the data directory for `work`. `fresh`: a new directory may be created. Returns the exit code. */
+/** Opens the store of the data directory for `work`. `mayCreate`: whether a new directory may be created. Returns the exit code. */
 export const runOnMachine = async (
   verb: string,
   { clock, printError }: VerbInput,
   config: Config,
   work: (store: Store) => Promise<void>,
-  { fresh = false } = {},
+  { mayCreate = false } = {},
 ): Promise<number> => {
-  const hold = keepProcessAlive();
+  const keepAlive = keepProcessAlive();
   try {
     const printFatal = (error: Error): void => printError(`slipway ${verb}: ${error.message}\n`);
     if (config.database_url !== undefined) {
       const { runOnCluster: onCluster } = await import("./cluster.ts");
-      await onCluster(config.database_url, { config, clock, fatal: printFatal, fresh }, work);
+      await onCluster(config.database_url, { config, clock, fatal: printFatal, mayCreate }, work);
       return EXIT.ok;
     }
-    if (!fresh) requireCurrentSchema(config);
+    if (!mayCreate) requireCurrentSchema(config);
     const store = openLocalStore({ directory: config.data_dir, cacheMb: 8, now: clock.now(), fatal: printFatal });
     try {
       await work(store);
@@ -44,7 +44,7 @@ export const runOnMachine = async (
     printError(`slipway ${verb}: ${reason}\n`);
     return EXIT.failed;
   } finally {
-    hold.cancel();
+    keepAlive.cancel();
   }
 };
 

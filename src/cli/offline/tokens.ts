@@ -3,29 +3,33 @@ import { toRfc3339 } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
 import { MachineAccounts } from "#domain/users/machine.ts";
-import { formatTable, rejectOthers, requireOneWord, takeOptions } from "../options.ts";
+import { formatTable, rejectOtherOptions, requireOneWord, takeOptions } from "../options.ts";
 import { type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 import { runOnMachine } from "./machine.ts";
 
-type Order = { words: readonly string[]; options: Partial<Record<(typeof OPTIONS)[number], string>>; json: boolean };
-type Work = (accounts: MachineAccounts, order: Order, input: VerbInput) => Promise<void>;
+type ParsedArguments = {
+  words: readonly string[];
+  options: Partial<Record<(typeof OPTIONS)[number], string>>;
+  json: boolean;
+};
+type Handler = (accounts: MachineAccounts, parsed: ParsedArguments, input: VerbInput) => Promise<void>;
 
 const OPTIONS = ["user", "name", "lifetime"] as const;
 
 export const run: RunVerb = async (input) => {
-  const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
+  const { isGiven: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
   const { words, options, rest: argv } = takeOptions(withoutJson, OPTIONS);
-  const [what = "", ...more] = words;
-  const work = HANDLERS[what];
-  if (!work) throw usageError(what || "tokens", `expected one of ${Object.keys(HANDLERS).join(", ")}`);
-  rejectOthers(options, what, what === "create" ? OPTIONS : ["user"]);
+  const [command = "", ...more] = words;
+  const handler = HANDLERS[command];
+  if (!handler) throw usageError(command || "tokens", `expected one of ${Object.keys(HANDLERS).join(", ")}`);
+  rejectOtherOptions(options, command, command === "create" ? OPTIONS : ["user"]);
   const { config } = loadConfig({ ...input, argv });
   return runOnMachine("offline tokens", input, config, (store) =>
-    work(new MachineAccounts(store, input.clock), { words: more, options, json }, input),
+    handler(new MachineAccounts(store, input.clock), { words: more, options, json }, input),
   );
 };
 
-const list: Work = async (accounts, { words, options, json }, { print }) => {
+const list: Handler = async (accounts, { words, options, json }, { print }) => {
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   const tokens = (await accounts.tokens(options.user)).map(({ key, username }) => ({
     id: key.id,
@@ -41,17 +45,17 @@ const list: Work = async (accounts, { words, options, json }, { print }) => {
   print(formatTable(["ID", "USER", "NAME", "SCOPE", "EXPIRES"], rows));
 };
 
-const create: Work = async (accounts, { words, options, json }, { print }) => {
+const create: Handler = async (accounts, { words, options, json }, { print }) => {
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   if (options.user === undefined) throw usageError("--user", "expected the user who gets the token");
   const created = await accounts.createToken(options.user, { name: options.name, lifetime: options.lifetime });
-  const facts = { ...created, expires_at: toRfc3339(created.expires_at) };
-  print(json ? JSON.stringify(facts) : created.token);
+  const output = { ...created, expires_at: toRfc3339(created.expires_at) };
+  print(json ? JSON.stringify(output) : created.token);
 };
 
-const revoke: Work = async (accounts, { words, options, json }, { print }) => {
+const revoke: Handler = async (accounts, { words, options, json }, { print }) => {
   const id = await accounts.revokeToken(requireOneWord(words, "the token's id, or its name with --user"), options.user);
   print(json ? JSON.stringify({ id }) : `The token ${id} is revoked.`);
 };
 
-const HANDLERS: Readonly<Record<string, Work>> = { list, create, revoke };
+const HANDLERS: Readonly<Record<string, Handler>> = { list, create, revoke };

@@ -16,7 +16,7 @@ import { changeToOwner } from "./ownership.ts";
 import { TerminalProgress } from "./progress.ts";
 
 export const run: RunVerb = async (input) => {
-  const { given: json, rest } = takeSwitch(input.argv, "--json");
+  const { isGiven: json, rest } = takeSwitch(input.argv, "--json");
   const { path, rest: argv } = takePath(rest);
   const { config } = loadConfig({ ...input, argv });
   return explainErrors("backup", input, config.data_dir, async () => {
@@ -24,7 +24,7 @@ export const run: RunVerb = async (input) => {
     const target = path ?? toBackupFolder(config);
     // Checked first, so that a mistyped folder stays empty and usable for a restore.
     if (!existsSync(join(data_dir, DATABASE))) throw new BackupError(`there is no database in ${data_dir}`);
-    // Not lower yet: the first copy locks the server's write-ahead log, and on a busy machine a lower priority would prolong that.
+    // The priority is not lower yet: the first copy locks the server's write-ahead log, and a busy machine would keep it locked longer.
     lowerPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     const folder = target.endsWith(".tar") ? dirname(target) : target;
     await removeLeftovers([folder, join(data_dir, "backups")], input.clock.now());
@@ -52,20 +52,20 @@ export const explainErrors = async (
   data_dir: string | undefined,
   work: () => Promise<void>,
 ): Promise<number> => {
-  const hold = keepProcessAlive();
+  const keepAlive = keepProcessAlive();
   try {
     await work();
     return EXIT.ok;
   } catch (error) {
     const { code = "", message } = error as { code?: string; message: string };
-    const known =
+    const isExplained =
       error instanceof BackupError || /^(EACCES|EPERM|EROFS|ENOENT|ENOSPC|EDQUOT|ENOTDIR|EEXIST)$/.test(code);
-    if (!known) throw error;
+    if (!isExplained) throw error;
     printError(`slipway ${verb}: ${message}${data_dir === undefined ? "" : ` (data directory ${data_dir})`}\n`);
     return EXIT.failed;
   } finally {
     if (data_dir !== undefined) changeToOwner(data_dir, verb === "restore");
-    hold.cancel();
+    keepAlive.cancel();
   }
 };
 

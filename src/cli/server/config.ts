@@ -16,7 +16,7 @@ export const run: RunVerb = async (input) => {
   if (what !== "show" && what !== "check") {
     throw usageError(what || "config", "expected `config show`, `config check` or `config example`");
   }
-  const { given: json, rest: argv } = takeSwitch(rest, "--json");
+  const { isGiven: json, rest: argv } = takeSwitch(rest, "--json");
   const loaded = loadConfig({ ...input, argv });
   const rows = describeSettings(SERVER_SETTINGS, loaded);
   if (what === "check") input.print(json ? JSON.stringify({ ok: true }) : "The settings are valid.");

@@ -11,14 +11,14 @@ import { formatTable } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 
 export const run: RunVerb = async (input) => {
-  const { given: json, rest } = takeSwitch(input.argv, "--json");
-  const { given: quick, rest: argv } = takeSwitch(rest, "--quick");
+  const { isGiven: json, rest } = takeSwitch(input.argv, "--json");
+  const { isGiven: quick, rest: argv } = takeSwitch(rest, "--quick");
   const findings = await collectFindings({ ...input, argv }, quick);
   const ok = findings.every(({ status }) => status !== "wrong");
   if (json) input.print(JSON.stringify({ ok, version: VERSION, findings }));
   else {
     const rows = findings.map(({ name, status, detail }) => [STATUS_LABELS[status], name, detail]);
-    input.print(formatTable(["", "WHAT", "FOUND"], rows));
+    input.print(formatTable(["", "CHECK", "RESULT"], rows));
   }
   return ok ? EXIT.ok : EXIT.failed;
 };
@@ -47,7 +47,7 @@ export const collectFindings = async (input: VerbInput, quick: boolean): Promise
     return [checkSettingsFile(loaded), ...(await examine(loaded.config, input.clock, quick, input.env))];
   } catch (error) {
     // An unknown word or flag is a usage error. An invalid value is a finding.
-    if (!(error instanceof UsageError) || error.problems.some(isWrongCall)) throw error;
+    if (!(error instanceof UsageError) || error.problems.some(isUsageProblem)) throw error;
     return error.problems.map(({ name, from, detail }) => ({
       name: "settings",
       status: "wrong",
@@ -56,5 +56,5 @@ export const collectFindings = async (input: VerbInput, quick: boolean): Promise
   }
 };
 
-const isWrongCall = ({ from, detail }: UsageError["problems"][number]): boolean =>
+const isUsageProblem = ({ from, detail }: UsageError["problems"][number]): boolean =>
   from === "command line" && /^(unexpected argument|unknown setting)/.test(detail);

@@ -20,9 +20,9 @@ export const run: RunVerb = async (input) => {
     return found.url === "" ? EXIT.ok : EXIT.failed;
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    const words =
+    const message =
       error instanceof ApiError ? error.message : `the server is not responding (${describeNetworkError(error)})`;
-    input.printError(`slipway external-auth: ${words}\n`);
+    input.printError(`slipway external-auth: ${message}\n`);
     return EXIT.failed;
   }
 };

@@ -14,26 +14,28 @@ const RETRY_INTERVAL_MS = 1_000;
 export const run: RunVerb = async (input) => {
   const [prompt = ""] = input.argv;
   const { url, token } = loadDaemonConfig({ ...input, argv: [] });
-  const [field, at] = parsePrompt(prompt);
-  if (at === undefined && /^(Username|Password) for '/.test(prompt)) {
+  const [field, remoteUrl] = parsePrompt(prompt);
+  if (remoteUrl === undefined && /^(Username|Password) for '/.test(prompt)) {
     input.printError("slipway gitaskpass: it is not clear which host git asks for\n");
     return EXIT.failed;
   }
-  if (at === undefined) {
+  if (remoteUrl === undefined) {
     throw usageError("gitaskpass", "git calls it with a prompt such as \"Username for 'https://git.example.com': \"");
   }
   const client = new Client(url, token);
   try {
-    const now = await loadToken(client, at, input.signal);
-    if (now.url !== "") input.printError(`slipway: to continue, link your account at ${now.url}\n`);
-    if (now.url !== "" && input.env.SLIPWAY_GIT_NO_WAIT === "1") return EXIT.failed;
-    const { username, password } = withoutTokenName(now.url === "" ? now : await waitForLink(client, at, input));
+    const credentials = await loadToken(client, remoteUrl, input.signal);
+    if (credentials.url !== "") input.printError(`slipway: to continue, link your account at ${credentials.url}\n`);
+    if (credentials.url !== "" && input.env.SLIPWAY_GIT_NO_WAIT === "1") return EXIT.failed;
+    const { username, password } = withoutTokenName(
+      credentials.url === "" ? credentials : await waitForLink(client, remoteUrl, input),
+    );
     input.print(field === "Username" ? username : password);
     return EXIT.ok;
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    const isForeign = error instanceof ApiError && error.status === 404 && !error.body.detail;
-    if (!isForeign) input.printError(`slipway gitaskpass: ${(error as Error).message}\n`);
+    const isOtherHost = error instanceof ApiError && error.status === 404 && !error.body.detail;
+    if (!isOtherHost) input.printError(`slipway gitaskpass: ${(error as Error).message}\n`);
     return EXIT.failed;
   }
 };
@@ -42,11 +44,11 @@ export const run: RunVerb = async (input) => {
  * Returns what git asks for and the URL, without its user part. Returns nothing when the prompt is ambiguous: older versions of git print a
  * user name unescaped, which can look like another host, as in `https://git.example/@evil.example`.
  */
-const parsePrompt = (prompt: string): [field?: string, at?: string] => {
-  const [, field, scheme, rest = ""] = /^(Username|Password) for '(https?:\/\/)([^'\s]+)': ?$/.exec(prompt) ?? [];
-  const [user, host] = [rest.slice(0, rest.lastIndexOf("@") + 1), rest.slice(rest.lastIndexOf("@") + 1)];
-  const at = `${scheme}${host}`;
-  return URL.canParse(at) && !/[/\\?#]/.test(user) ? [field, at] : [];
+const parsePrompt = (prompt: string): [field?: string, remoteUrl?: string] => {
+  const [, field, scheme, address = ""] = /^(Username|Password) for '(https?:\/\/)([^'\s]+)': ?$/.exec(prompt) ?? [];
+  const [user, host] = [address.slice(0, address.lastIndexOf("@") + 1), address.slice(address.lastIndexOf("@") + 1)];
+  const remoteUrl = `${scheme}${host}`;
+  return URL.canParse(remoteUrl) && !/[/\\?#]/.test(user) ? [field, remoteUrl] : [];
 };
 
 /**
@@ -59,23 +61,29 @@ const withoutTokenName = ({
 }: AgentExternalAuth): Pick<AgentExternalAuth, "username" | "password"> =>
   password === "" ? { username: "x-access-token", password: username } : { username, password };
 
-const loadToken = (client: Client, at: string, signal: AbortSignal, more = ""): Promise<AgentExternalAuth> => {
-  const path = `/api/v2/workspaceagents/me/external-auth?match=${encodeURIComponent(new URL(at).href)}${more}` as const;
+const loadToken = (
+  client: Client,
+  remoteUrl: string,
+  signal: AbortSignal,
+  extraQuery = "",
+): Promise<AgentExternalAuth> => {
+  const path =
+    `/api/v2/workspaceagents/me/external-auth?match=${encodeURIComponent(new URL(remoteUrl).href)}${extraQuery}` as const;
   return client.get(path, { signal });
 };
 
 /** Waits without a time limit, and across restarts of the server. */
 const waitForLink = async (
   client: Client,
-  at: string,
+  remoteUrl: string,
   { signal, clock }: { signal: AbortSignal; clock: Clock },
 ): Promise<AgentExternalAuth> => {
   for (;;) {
     try {
-      return await loadToken(client, at, signal, "&listen=true");
+      return await loadToken(client, remoteUrl, signal, "&listen=true");
     } catch (error) {
-      const isOver = error instanceof ApiError && error.status !== 503;
-      if (isOver || signal.aborted) throw error;
+      const isFinal = error instanceof ApiError && error.status !== 503;
+      if (isFinal || signal.aborted) throw error;
       await pause(clock, RETRY_INTERVAL_MS);
     }
   }

@@ -37,9 +37,9 @@ export const run: RunVerb = async (input) => {
     return await child.exited;
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    const words =
+    const message =
       error instanceof ApiError ? error.message : `the server is not responding (${describeNetworkError(error)})`;
-    input.printError(`slipway gitssh: ${words}\n`);
+    input.printError(`slipway gitssh: ${message}\n`);
     return EXIT.failed;
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -71,13 +71,13 @@ type Option = readonly [name: string, value: string];
 /** Parses the options before the destination like ssh: several letters may share a word. */
 const readOptions = (argv: readonly string[]): { options: Option[]; rest: readonly string[] } => {
   const options: Option[] = [];
-  for (let at = 0; at < argv.length; at++) {
-    const word = argv[at] ?? "";
-    if (word === "--") return { options, rest: argv.slice(at + 1) };
-    if (!/^-./.test(word)) return { options, rest: argv.slice(at) };
+  for (let i = 0; i < argv.length; i++) {
+    const word = argv[i] ?? "";
+    if (word === "--") return { options, rest: argv.slice(i + 1) };
+    if (!/^-./.test(word)) return { options, rest: argv.slice(i) };
     const flagIndex = [...word].findIndex((letter, index) => index > 0 && VALUE_FLAGS.includes(letter));
     if (flagIndex < 0) continue;
-    const value = word.slice(flagIndex + 1) || argv[++at] || "";
+    const value = word.slice(flagIndex + 1) || argv[++i] || "";
     options.push([word[flagIndex] ?? "", value]);
   }
   return { options, rest: [] };

@@ -9,11 +9,11 @@ import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 const TIMEOUT_MS = 4000;
 
 export const run: RunVerb = async (input) => {
-  const { given: json, rest } = takeSwitch(input.argv, "--json");
+  const { isGiven: json, rest } = takeSwitch(input.argv, "--json");
   const { words, options, rest: argv } = takeOptions(rest, ["url"]);
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   const target = options.url === undefined ? parseOwnServer(input, argv) : parseRemoteServer(input, options.url, argv);
-  const printAnswer = (ready: boolean, url: URL, message: string): number => {
+  const printResult = (ready: boolean, url: URL, message: string): number => {
     if (json) input.print(JSON.stringify({ ready, url: url.href, detail: message }));
     else if (ready) input.print(message);
     else input.printError(`not ready: ${url} ${message}\n`);
@@ -33,10 +33,10 @@ export const run: RunVerb = async (input) => {
       headers: host ? { host } : {},
     });
     await response.body?.cancel();
-    return printAnswer(response.ok, url, response.ok ? "ready" : `answered ${response.status}`);
+    return printResult(response.ok, url, response.ok ? "ready" : `answered ${response.status}`);
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    return printAnswer(false, url, `does not answer (${describeNetworkError(error)})`);
+    return printResult(false, url, `does not answer (${describeNetworkError(error)})`);
   } finally {
     timer.cancel();
   }

@@ -11,10 +11,10 @@ import { move } from "./move.ts";
 const MIGRATION_NEEDED = 1;
 
 export const run: RunVerb = async (input) => {
-  const { given: json, rest } = takeSwitch(input.argv, "--json");
-  const { given: check, rest: argv } = takeSwitch(rest, "--check");
-  const { options, rest: left } = takeOptions(argv, ["to"]);
-  const { config } = loadConfig({ ...input, argv: left });
+  const { isGiven: json, rest } = takeSwitch(input.argv, "--json");
+  const { isGiven: check, rest: argv } = takeSwitch(rest, "--check");
+  const { options, rest: settingArguments } = takeOptions(argv, ["to"]);
+  const { config } = loadConfig({ ...input, argv: settingArguments });
   if (options.to !== undefined) return move(input, config, options.to, json);
   if (config.database_url !== undefined) {
     input.printError("slipway migrate: a PostgreSQL database is upgraded when a node starts\n");
@@ -39,5 +39,5 @@ export const run: RunVerb = async (input) => {
     if (json) input.print(JSON.stringify({ applied: missing, schema: newest }));
     else input.print(missing.length === 0 ? "The database was already up to date." : `Applied: ${missing.join(", ")}.`);
   };
-  return runOnMachine("migrate", input, config, work, { fresh: true });
+  return runOnMachine("migrate", input, config, work, { mayCreate: true });
 };

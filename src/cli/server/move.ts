@@ -25,7 +25,7 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
   if (!POSTGRES.test(url))
     throw usageError("--to", "expected postgres://user:password@host:port/database, postgres or sqlite");
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
-  const hold = keepProcessAlive();
+  const keepAlive = keepProcessAlive();
   const { CopyError } = await import("#db/pg/copied-tables.ts");
   const { UnsafeDatabaseError } = await import("#db/engine/unsafe.ts");
   const { makeBucket: bucketOf } = await import("#db/pg/uploads.ts");
@@ -41,21 +41,21 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
     } else moved = await (await import("#db/pg/copy-in.ts")).copyIntoPostgres(options);
     if (json) print(JSON.stringify(moved));
     else {
-      const where = to === "sqlite" ? directory : redactPassword(url);
+      const destination = to === "sqlite" ? directory : redactPassword(url);
       print(
-        `Moved ${moved.rows} rows of ${moved.tables} tables and ${moved.files} uploads into ${where}; all were verified.`,
+        `Moved ${moved.rows} rows of ${moved.tables} tables and ${moved.files} uploads into ${destination}; all were verified.`,
       );
       if (to !== "sqlite") print(`Give every node the key of this installation: encryption.key in ${directory}.`);
     }
     return EXIT.ok;
   } catch (error) {
     const kinds = [CopyError, UnsafeDatabaseError, LockedError, DatabaseVersionError, CommitError, EncryptionKeyError];
-    const refused = error instanceof Error && error.cause instanceof BucketError ? error.cause : error;
-    if (![...kinds, BucketError].some((kind) => refused instanceof kind)) throw error;
-    printError(`slipway migrate: ${(refused as Error).message}\n`);
+    const cause = error instanceof Error && error.cause instanceof BucketError ? error.cause : error;
+    if (![...kinds, BucketError].some((kind) => cause instanceof kind)) throw error;
+    printError(`slipway migrate: ${(cause as Error).message}\n`);
     return EXIT.failed;
   } finally {
     changeToOwner(directory, to === "sqlite");
-    hold.cancel();
+    keepAlive.cancel();
   }
 };

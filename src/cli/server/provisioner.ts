@@ -38,9 +38,9 @@ export const run: RunVerb = async (input) => {
     clock: input.clock,
     random: systemRandom,
     signal: input.signal,
-    connected: (known) => {
-      log("worker").info("connected as {name}", { name: known });
-      input.print(`Worker ${known} is connected to ${settings.url.origin}`);
+    connected: (registeredName) => {
+      log("worker").info("connected as {name}", { name: registeredName });
+      input.print(`Worker ${registeredName} is connected to ${settings.url.origin}`);
     },
   });
   for (const one of provisioners.values()) one.stop?.();
@@ -79,7 +79,7 @@ const toPlaces = ({ data_dir, docker_host = "" }: WorkerSettings): Record<string
 
 const makeProvisioners = (settings: WorkerSettings, { clock, env }: VerbInput): Map<string, Provisioner> => {
   const { url, data_dir, docker_host, docker_access_url, agent_binary } = settings;
-  const created: Record<string, () => Provisioner> = {
+  const factories: Record<string, () => Provisioner> = {
     echo: () => new EchoProvisioner(),
     local: () =>
       new LocalProvisioner({
@@ -110,5 +110,7 @@ const makeProvisioners = (settings: WorkerSettings, { clock, env }: VerbInput): 
         formLimit: settings.terraform_form_limit,
       }),
   };
-  return new Map(settings.provisioners.flatMap((kind) => (created[kind] ? [[kind, created[kind]()] as const] : [])));
+  return new Map(
+    settings.provisioners.flatMap((kind) => (factories[kind] ? [[kind, factories[kind]()] as const] : [])),
+  );
 };

@@ -5,14 +5,14 @@ import { execReadOnly } from "#src/daemon/sandbox/landlock.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 
 export const run: RunVerb = async ({ argv, printError }) => {
-  const at = argv.indexOf("--");
-  const [program, ...words] = at < 0 ? [] : argv.slice(at + 1);
+  const separatorIndex = argv.indexOf("--");
+  const [program, ...words] = separatorIndex < 0 ? [] : argv.slice(separatorIndex + 1);
   if (program === undefined) throw usageError("readonly", "expected `--` and a program");
   const writable: string[] = [];
-  for (let next = 0; next < at; next += 2) {
-    const path = argv[next + 1];
-    if (argv[next] !== "--writable" || next + 1 >= at || path === undefined)
-      throw usageError(argv[next] ?? "", "expected --writable FILE");
+  for (let i = 0; i < separatorIndex; i += 2) {
+    const path = argv[i + 1];
+    if (argv[i] !== "--writable" || i + 1 >= separatorIndex || path === undefined)
+      throw usageError(argv[i] ?? "", "expected --writable FILE");
     writable.push(path);
   }
   try {

@@ -13,8 +13,8 @@ import { explainErrors } from "./backup.ts";
 import { TerminalProgress } from "./progress.ts";
 
 export const run: RunVerb = async (input) => {
-  const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
-  const { given: check, rest } = takeSwitch(withoutJson, "--check");
+  const { isGiven: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
+  const { isGiven: check, rest } = takeSwitch(withoutJson, "--check");
   const { path, rest: argv } = takePath(rest);
   if (path === undefined) throw usageError("restore", "expected a backup: a folder slipway-… or a .tar file");
   const { config } = loadConfig({ ...input, argv });
@@ -23,14 +23,14 @@ export const run: RunVerb = async (input) => {
     const flow = new Flow(input.clock, 0, input.signal, progress.report);
     const manifest = check ? await verify(path, flow) : await restoreBackup(path, config.data_dir, flow);
     progress[Symbol.dispose]();
-    if (json) input.print(JSON.stringify(toFacts(manifest, check ? null : config.data_dir)));
+    if (json) input.print(JSON.stringify(toManifestFields(manifest, check ? null : config.data_dir)));
     else if (check) input.print(`${path} is intact: ${formatSummary(manifest)}.`);
     else input.print(`Restored ${formatSummary(manifest)} into ${resolve(config.data_dir)}.`);
     if (!json && !check) for (const line of describeHomes(manifest)) input.print(line);
   });
 };
 
-/** The folder into which a backup is unpacked: next to the backup, where there is enough space. */
+/** Verifies the backup. It is unpacked into a folder next to it, where there is enough space. */
 const verify = async (path: string, flow: Flow): Promise<Manifest> => {
   const scratch = createScratchFolder(dirname(resolve(path)));
   try {
@@ -40,7 +40,7 @@ const verify = async (path: string, flow: Flow): Promise<Manifest> => {
   }
 };
 
-/** A fallback, because backups may be on a read-only disk. */
+/** Creates a folder in `folder`, or in the system's temporary folder, because backups may be on a read-only disk. */
 const createScratchFolder = (folder: string): string => {
   try {
     return mkdtempSync(join(folder, ".check-"));
@@ -60,7 +60,7 @@ const describeHomes = ({ homes = [] }: Manifest): string[] =>
       `The files of ${workspaces} ${workspaces === 1 ? "workspace are" : "workspaces are"} in ${location}. Restore them with \`slipway home-backups restore\`.`,
   );
 
-const toFacts = ({ created_at, version, schema, files }: Manifest, data_dir: string | null) => ({
+const toManifestFields = ({ created_at, version, schema, files }: Manifest, data_dir: string | null) => ({
   data_dir: data_dir === null ? null : resolve(data_dir),
   created_at,
   version,

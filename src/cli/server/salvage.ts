@@ -10,7 +10,7 @@ import { type RunVerb, takePath, takeSwitch } from "../verb.ts";
 import { explainErrors } from "./backup.ts";
 
 export const run: RunVerb = async (input) => {
-  const { given: json, rest } = takeSwitch(input.argv, "--json");
+  const { isGiven: json, rest } = takeSwitch(input.argv, "--json");
   const { path, rest: argv } = takePath(rest);
   if (path === undefined) throw usageError("salvage", "expected an empty or missing folder for the recovered data");
   const { config } = loadConfig({ ...input, argv });

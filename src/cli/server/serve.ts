@@ -54,12 +54,12 @@ export interface ServedContext extends AsyncDisposable {
 }
 
 export const run: RunVerb = async (input) => {
-  const { config: wanted, sources } = loadConfig(input);
+  const { config: loadedConfig, sources } = loadConfig(input);
   input.forgetVariables?.(SECRET_VARIABLES);
-  startLogging(wanted, input);
-  const config = limitConnections(wanted, sources.max_connections.from !== "default");
-  const began = collectSettings(wanted, input.clock);
-  input.onReload?.(() => reload(input, began));
+  startLogging(loadedConfig, input);
+  const config = limitConnections(loadedConfig, sources.max_connections.from !== "default");
+  const startSettings = collectSettings(loadedConfig, input.clock);
+  input.onReload?.(() => reload(input, startSettings));
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
   const [{ openContext }, { startServer }] = await Promise.all([
     import("#src/context/open.ts"),
@@ -84,38 +84,38 @@ const WARNING_THRESHOLD = 4_096;
 /** Lowers `max_connections` to fit the limit of open files. */
 const limitConnections = (config: Config, isConfigured: boolean): Config => {
   const limit = openFilesLimit();
-  const carried =
+  const supported =
     limit && computeMaxConnections(limit, config.cluster_active === "every" ? DESCRIPTORS_PER_CONNECTION : 1);
-  if (carried === undefined || carried >= config.max_connections) return config;
-  log("server")[isConfigured || carried < WARNING_THRESHOLD ? "warn" : "debug"](
+  if (supported === undefined || supported >= config.max_connections) return config;
+  log("server")[isConfigured || supported < WARNING_THRESHOLD ? "warn" : "debug"](
     "max_connections is lowered to fit the limit on open files. Raise LimitNOFILE of the service or `ulimit -n`",
-    { max_connections: carried, configured: config.max_connections, limit },
+    { max_connections: supported, configured: config.max_connections, limit },
   );
-  return { ...config, max_connections: carried };
+  return { ...config, max_connections: supported };
 };
 
 /** Reloads the settings. Only log settings apply to a running server; the log lists settings that require a restart. */
-function reload(input: VerbInput, began: StartedWith): void {
+function reload(input: VerbInput, startSettings: StartSettings): void {
   try {
     const { config } = loadConfig(input);
     startLogging(config, input);
-    const waiting = listChanges(began, collectSettings(config, input.clock));
+    const needsRestart = listChanges(startSettings, collectSettings(config, input.clock));
     const { log_level, log_format } = config;
     log("server").info("the settings were reloaded", {
       log_level: logLevels.print(log_level),
       log_format,
-      ...(waiting.length > 0 ? { with_the_next_start: waiting } : {}),
+      ...(needsRestart.length > 0 ? { with_the_next_start: needsRestart } : {}),
     });
   } catch (error) {
     log("server").error("the settings are invalid; the previous ones stay in effect", { error: formatError(error) });
   }
 }
 
-/** Descriptions of the settings, and the certificate, as of the start. */
-type StartedWith = ReadonlyMap<string, unknown>;
+/** Descriptions of the settings and the certificate with which the server started. */
+type StartSettings = ReadonlyMap<string, unknown>;
 
 /** Throws `TlsError`, also for renewed files that could not be loaded at start. */
-const collectSettings = (config: Config, clock: Clock): StartedWith =>
+const collectSettings = (config: Config, clock: Clock): StartSettings =>
   new Map<string, unknown>([
     ...Object.entries(config).map(([key, value]): [string, unknown] => [
       key,
@@ -124,8 +124,8 @@ const collectSettings = (config: Config, clock: Clock): StartedWith =>
     ["the certificate in tls_cert_file", readTls(config, clock.now())?.cert],
   ]);
 
-const listChanges = (began: StartedWith, now: StartedWith): string[] =>
-  [...now.keys()].filter((key) => !key.startsWith("log_") && !isDeepStrictEqual(began.get(key), now.get(key)));
+const listChanges = (startSettings: StartSettings, now: StartSettings): string[] =>
+  [...now.keys()].filter((key) => !key.startsWith("log_") && !isDeepStrictEqual(startSettings.get(key), now.get(key)));
 
 const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -136,15 +136,15 @@ const formatError = (error: unknown): string => (error instanceof Error ? error.
 export const serve = async <Context extends ServedContext>(
   input: VerbInput,
   { config, sources }: Pick<LoadedConfig, "config" | "sources">,
-  parts: ServeDeps<Context>,
+  deps: ServeDeps<Context>,
 ): Promise<number> => {
   const { signal } = input;
-  const { promise: unfit, resolve: fatal } = Promise.withResolvers<Error>();
+  const { promise: fatalError, resolve: fatal } = Promise.withResolvers<Error>();
   const isNode = config.database_url !== undefined;
   const clock = isNode ? new (await import("#src/cluster/database-clock.ts")).DatabaseClock(input.clock) : input.clock;
   const membership = isNode ? await standBy({ ...input, clock }, config, fatal) : undefined;
   if (membership === "stopped") return EXIT.ok;
-  const context = await parts.openContext({
+  const context = await deps.openContext({
     config,
     sources,
     clock,
@@ -155,7 +155,7 @@ export const serve = async <Context extends ServedContext>(
   });
   let server: StartedServer;
   try {
-    server = await parts.startServer(context);
+    server = await deps.startServer(context);
   } catch (error) {
     await context[Symbol.asyncDispose]();
     throw error;
@@ -163,7 +163,7 @@ export const serve = async <Context extends ServedContext>(
   await announce(input, config, server, context);
   void warnOfContainers(config, clock);
   // After a fatal error, a graceful shutdown would try to write. Acknowledged writes are on disk, so exiting immediately loses nothing.
-  if ((await Promise.race([waitForAbort(signal), unfit])) instanceof Error) return EXIT.failed;
+  if ((await Promise.race([waitForAbort(signal), fatalError])) instanceof Error) return EXIT.failed;
   const stopped = (async () => {
     await server.stop("the server is shutting down");
     await context[Symbol.asyncDispose]();
@@ -180,23 +180,23 @@ const standBy = async (
   const { clock, signal } = input;
   if (config.cluster_active === "every") return await joinOthers(input, config, fatal);
   const { joinCluster } = await import("#src/cluster/membership.ts");
-  const spareFigures = config.metrics_address && (await import("#src/api/metrics/spare.ts"));
-  const readsAnswered = config.cluster_reads === "every" ? await import("./reads.ts") : undefined;
-  const onStandby = (as: StandingBy): SpareServices => {
-    const { port, node } = as;
+  const spareMetrics = config.metrics_address && (await import("#src/api/metrics/spare.ts"));
+  const readsModule = config.cluster_reads === "every" ? await import("./reads.ts") : undefined;
+  const onStandby = (standby: StandingBy): SpareServices => {
+    const { port, node } = standby;
     input.print(`Slipway ${VERSION} is on standby on port ${port}: another node of the cluster is active`);
-    const figures =
-      spareFigures &&
+    const metrics =
+      spareMetrics &&
       config.metrics_address &&
-      spareFigures.serveSpareMetrics(node, clock, config.metrics_address, getAllowedHosts(config));
-    if (figures) input.print(`Metrics: ${figures.url.href}`);
-    const reads = readsAnswered?.serveReads(as, { config, clock });
+      spareMetrics.serveSpareMetrics(node, clock, config.metrics_address, getAllowedHosts(config));
+    if (metrics) input.print(`Metrics: ${metrics.url.href}`);
+    const reads = readsModule?.serveReads(standby, { config, clock });
     return {
       get reads() {
         return reads?.port;
       },
       async [Symbol.asyncDispose]() {
-        await figures?.[Symbol.asyncDispose]();
+        await metrics?.[Symbol.asyncDispose]();
         await reads?.[Symbol.asyncDispose]();
       },
     };
@@ -233,11 +233,11 @@ const announce = async (
   { url, metrics }: StartedServer,
   context: ServedContext,
 ): Promise<void> => {
-  const shown = url.href.replace(/\/$/, "");
-  input.print(`Slipway ${VERSION} is listening on ${shown}`);
+  const address = url.href.replace(/\/$/, "");
+  input.print(`Slipway ${VERSION} is listening on ${address}`);
   const setup = await context.setupUrl();
   if (setup !== undefined) input.print(`Create the first user (the link works once, for 30 minutes): ${setup}`);
-  input.print(`API documentation: ${shown}/swagger`);
+  input.print(`API documentation: ${address}/swagger`);
   if (metrics) input.print(`Metrics: ${metrics.href}`);
   input.print(`Data directory: ${await describeDataLocation(config)}`);
   input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
@@ -250,8 +250,8 @@ const warnOfContainers = async (config: Config, clock: Clock): Promise<void> => 
   const { DockerProvisioner } = await import("#src/provisioners/docker/docker.ts");
   const { docker_host: host, agent_binary: program } = config;
   const accessUrl = (): URL => new URL("http://localhost/");
-  const lacks = await new DockerProvisioner({ host, program, clock, accessUrl }).findProblem();
-  if (lacks === undefined) log("server").warn(problem);
+  const engineProblem = await new DockerProvisioner({ host, program, clock, accessUrl }).findProblem();
+  if (engineProblem === undefined) log("server").warn(problem);
 };
 
 const describeDataLocation = async ({ database_url, data_dir }: Config): Promise<string> => {
@@ -268,7 +268,7 @@ const waitForAbort = (signal: AbortSignal): Promise<undefined> =>
   });
 
 async function stopWithin(clock: Clock, ms: number, stopped: Promise<void>): Promise<number> {
-  const { promise: late, resolve: giveUp } = Promise.withResolvers<number>();
+  const { promise: timedOut, resolve: giveUp } = Promise.withResolvers<number>();
   const timer = clock.after(ms, () => {
     log("server").error("shutdown took longer than shutdown_timeout; closing the remaining connections", {
       timeout_ms: ms,
@@ -276,7 +276,7 @@ async function stopWithin(clock: Clock, ms: number, stopped: Promise<void>): Pro
     giveUp(EXIT.failed);
   });
   try {
-    return await Promise.race([stopped.then(() => EXIT.ok), late]);
+    return await Promise.race([stopped.then(() => EXIT.ok), timedOut]);
   } finally {
     timer.cancel();
   }

@@ -23,19 +23,19 @@ export const run: RunVerb = async (input) => {
   if (input.argv.some((word) => /^--(url|token)(=|$)/.test(word))) {
     return (await import("../client/support/server.ts")).run(input);
   }
-  const { given: json, rest } = takeSwitch(input.argv, "--json");
+  const { isGiven: json, rest } = takeSwitch(input.argv, "--json");
   const { words, options, rest: argv } = takeOptions(rest, ["log-file"]);
   const file = requireOneWord(words, "the file to write, such as support.tar");
-  const inside = { ...input, argv };
-  const loaded = loadConfig(inside);
+  const serverInput = { ...input, argv };
+  const loaded = loadConfig(serverInput);
   const parts: Record<string, string> = {
     "about.json": formatJson(describeProcess(input.clock)),
     "settings.json": redact(formatJson(describeSettings(SERVER_SETTINGS, loaded))),
-    "doctor.json": redact(formatJson(await collectFindings(inside, true))),
+    "doctor.json": redact(formatJson(await collectFindings(serverInput, true))),
     "database.json": formatJson(await collectDatabaseFacts(loaded.config)),
   };
   if (options["log-file"] !== undefined) parts["log.txt"] = readLastLines(options["log-file"], input);
-  await write(file, parts, new Flow(input.clock, 0, input.signal));
+  await writeBundle(file, parts, new Flow(input.clock, 0, input.signal));
   const names = Object.keys(parts);
   if (json) input.print(JSON.stringify({ path: resolve(file), files: names }));
   else input.print(`${resolve(file)} holds ${names.join(", ")}. Review it before you send it: tar -xOf ${file}`);
@@ -65,14 +65,14 @@ const readLastLines = (path: string, { readFile }: VerbInput): string => {
   }
 };
 
-const write = async (file: string, parts: Readonly<Record<string, string>>, flow: Flow): Promise<void> => {
-  const hold = keepProcessAlive();
+const writeBundle = async (file: string, parts: Readonly<Record<string, string>>, flow: Flow): Promise<void> => {
+  const keepAlive = keepProcessAlive();
   const folder = mkdtempSync(join(dirname(resolve(file)), ".support-"));
   try {
     for (const [name, text] of Object.entries(parts)) writeFileSync(join(folder, name), text, { mode: 0o600 });
     await packTar(folder, Object.keys(parts), file, flow);
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    hold.cancel();
+    keepAlive.cancel();
   }
 };

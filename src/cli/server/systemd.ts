@@ -29,16 +29,18 @@ export const run: RunVerb = async (input) => {
     return secret ? toPlaceholder(secret.key) : input.readFile(path);
   };
   const { config, sources } = loadConfig({ ...input, argv, readFile });
-  const given = Object.entries(SERVER_SETTINGS).filter(([key]) => sources[key as keyof typeof sources].from === "flag");
-  const isByFile = (key: string): boolean => credentials.some((one) => one.key === key);
-  const secret = given.find(([key, one]) => "secret" in one && one.secret && !isByFile(key));
+  const flagSettings = Object.entries(SERVER_SETTINGS).filter(
+    ([key]) => sources[key as keyof typeof sources].from === "flag",
+  );
+  const isCredential = (key: string): boolean => credentials.some((one) => one.key === key);
+  const secret = flagSettings.find(([key, one]) => "secret" in one && one.secret && !isCredential(key));
   if (secret)
     throw usageError(
       toFlag(secret[0]),
       `don't put a secret in a unit: put it in a file and pass that, as ${toFlag(toFileKey(secret[0]))} /etc/slipway/...`,
     );
-  const flags = given
-    .filter(([key]) => key !== "data_dir" && !isByFile(key))
+  const flags = flagSettings
+    .filter(([key]) => key !== "data_dir" && !isCredential(key))
     .map(([key, one]) =>
       quoteArgument(`${toFlag(key)}=${one.kind.print(config[key as keyof typeof config] as never)}`),
     );
@@ -55,7 +57,14 @@ export const run: RunVerb = async (input) => {
   }
   const lines = [...formatCredentials(credentials), ...formatFolders(data_dir, config), ...formatCapabilities(config)];
   input.print(
-    formatUnit({ user, program, data_dir, flags, lines, seconds: Math.ceil(config.shutdown_timeout / 1000) + 5 }),
+    formatUnit({
+      user,
+      program,
+      data_dir,
+      flags,
+      lines,
+      stopTimeoutSeconds: Math.ceil(config.shutdown_timeout / 1000) + 5,
+    }),
   );
   return EXIT.ok;
 };
@@ -104,15 +113,15 @@ type Unit = {
   data_dir: string;
   flags: readonly string[];
   lines: readonly string[];
-  seconds: number;
+  stopTimeoutSeconds: number;
 };
 
 /** systemd creates folders below /var/lib; others must exist. Everything else is read-only. */
 const formatFolders = (data_dir: string, { backup_dir, home_backup_dir }: Config): string[] => {
-  const own = /^\/var\/lib\/([\w-]+)$/.exec(data_dir)?.[1];
-  const others = [own ? undefined : data_dir, backup_dir, home_backup_dir].filter((path) => path !== undefined);
+  const ownFolder = /^\/var\/lib\/([\w-]+)$/.exec(data_dir)?.[1];
+  const others = [ownFolder ? undefined : data_dir, backup_dir, home_backup_dir].filter((path) => path !== undefined);
   return [
-    ...(own ? [`StateDirectory=${own}`, "StateDirectoryMode=0700"] : []),
+    ...(ownFolder ? [`StateDirectory=${ownFolder}`, "StateDirectoryMode=0700"] : []),
     ...(others.length > 0 ? [`ReadWritePaths=${others.map(toUnitPath).join(" ")}`] : []),
   ];
 };
@@ -137,7 +146,7 @@ const formatCapabilities = (config: Config): string[] => {
     ...(ports.some((port) => port > 0 && port < 1024) ? ["CAP_NET_BIND_SERVICE"] : []),
     ...(config.local_workspace_user === undefined ? [] : USER_CAPABILITIES),
   ].join(" ");
-  const inHomes = [config.data_dir, ...listPaths(config).map(([, path]) => path ?? "")].some((path) =>
+  const usesHomes = [config.data_dir, ...listPaths(config).map(([, path]) => path ?? "")].some((path) =>
     /^\/(home|root|run\/user)\//.test(path),
   );
   return [
@@ -145,7 +154,7 @@ const formatCapabilities = (config: Config): string[] => {
     "NoNewPrivileges=yes",
     `CapabilityBoundingSet=${capabilities}`,
     `AmbientCapabilities=${capabilities}`,
-    `ProtectHome=${inHomes ? "no" : "yes"}`,
+    `ProtectHome=${usesHomes ? "no" : "yes"}`,
   ];
 };
 
@@ -155,7 +164,7 @@ const formatUnit = ({
   data_dir,
   flags,
   lines,
-  seconds,
+  stopTimeoutSeconds,
 }: Unit): string => `# /etc/systemd/system/slipway.service
 [Unit]
 Description=Slipway
@@ -171,7 +180,7 @@ ExecReload=/bin/kill -HUP $MAINPID
 EnvironmentFile=-/etc/slipway/env
 Restart=on-failure
 RestartSec=2
-TimeoutStopSec=${seconds}
+TimeoutStopSec=${stopTimeoutSeconds}
 LimitNOFILE=1048576
 # A program of a workspace or a git process that runs out of memory must not end the server.
 OOMPolicy=continue

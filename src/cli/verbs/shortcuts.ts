@@ -5,14 +5,14 @@ import { CONNECTION } from "./client.ts";
 import { WORKSPACES } from "./workspaces.ts";
 
 const getSubVerb = (name: string): SubVerb => {
-  const word = WORKSPACES.subcommands?.find((one) => one.name === name);
-  if (!word) throw new Error(`slipway workspaces has no word ${name}`);
-  return word;
+  const subcommand = WORKSPACES.subcommands?.find((one) => one.name === name);
+  if (!subcommand) throw new Error(`slipway workspaces has no subcommand ${name}`);
+  return subcommand;
 };
 
 /** `help` is in the imperative, like all commands in the list; subcommands are described in the third person. */
-const createShortcut = (name: string, help: string, word = name): Verb => {
-  const { usage, completes, load } = getSubVerb(word);
+const createShortcut = (name: string, help: string, subcommand = name): Verb => {
+  const { usage, completes, load } = getSubVerb(subcommand);
   return { name, area: "workspaces", help, usage, details: CONNECTION, ...(completes ? { completes } : {}), load };
 };
 

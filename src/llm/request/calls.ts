@@ -21,7 +21,7 @@ const fillEmpty = (output: ResultPart["output"]): ResultPart["output"] =>
 export const pairCalls = (turns: readonly Turn[], form: MessagesForm): Turn[] => {
   const results = new Results(turns);
   const ids = new CallIds(form);
-  return turns.flatMap((message, at): Turn[] => {
+  return turns.flatMap((message, index): Turn[] => {
     if (message.role === "tool") return [];
     if (message.role === "user") return [message];
     const answers: ResultPart[] = [];
@@ -29,7 +29,7 @@ export const pairCalls = (turns: readonly Turn[], form: MessagesForm): Turn[] =>
       if (part.type !== "tool-call" || part.providerExecuted) return part;
       const toolName = form.getOfferedName(part.toolName);
       const toolCallId = ids.allocate(part, toolName);
-      const output = fillEmpty(results.takeResult(part.toolCallId, at) ?? LOST_RESULT);
+      const output = fillEmpty(results.takeResult(part.toolCallId, index) ?? LOST_RESULT);
       answers.push({ type: "tool-result", toolCallId, toolName, output });
       return { ...part, toolCallId, toolName, input: toArgumentsObject(form.toOfferedArgs(part.toolName, part.input)) };
     });
@@ -44,26 +44,26 @@ const toArgumentsObject = (value: unknown): unknown =>
 
 /** The results of a prompt by call ID, in order. */
 class Results {
-  readonly #byId = new Map<string, { readonly at: number; readonly output: ResultPart["output"] }[]>();
+  readonly #byId = new Map<string, { readonly index: number; readonly output: ResultPart["output"] }[]>();
   /** Positions of the calls with an ID: a result belongs to the last call before it. */
   readonly #calls = new Map<string, number[]>();
 
   constructor(turns: readonly Turn[]) {
-    for (const [at, { role, content }] of turns.entries()) {
+    for (const [index, { role, content }] of turns.entries()) {
       for (const part of content) {
         if (role === "tool" && part.type === "tool-result")
-          add(this.#byId, part.toolCallId, { at, output: part.output });
-        if (role === "assistant" && part.type === "tool-call") add(this.#calls, part.toolCallId, at);
+          add(this.#byId, part.toolCallId, { index, output: part.output });
+        if (role === "assistant" && part.type === "tool-call") add(this.#calls, part.toolCallId, index);
       }
     }
   }
 
-  /** Takes the first unused result after the message `at` and before the next message with a call of the same ID. */
-  takeResult(id: string, at: number): ResultPart["output"] | undefined {
-    const until = this.#calls.get(id)?.find((other) => other > at) ?? Number.POSITIVE_INFINITY;
+  /** Takes the first unused result after the message at `index` and before the next message with a call of the same ID. */
+  takeResult(id: string, index: number): ResultPart["output"] | undefined {
+    const nextCallIndex = this.#calls.get(id)?.find((other) => other > index) ?? Number.POSITIVE_INFINITY;
     const all = this.#byId.get(id) ?? [];
-    const index = all.findIndex((one) => one.at > at && one.at < until);
-    return index < 0 ? undefined : all.splice(index, 1)[0]?.output;
+    const found = all.findIndex((one) => one.index > index && one.index < nextCallIndex);
+    return found < 0 ? undefined : all.splice(found, 1)[0]?.output;
   }
 }
 

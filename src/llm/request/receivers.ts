@@ -82,9 +82,9 @@ const KIMI: Receiver = {
 };
 
 /** Chat-completions servers that differ from OpenAI's, by the host of the base URL or the model's name. */
-const VARIANTS: readonly { readonly of: RegExp; readonly receiver: Receiver }[] = [
-  { of: /mistral|mixtral|ministral|devstral|magistral|codestral|pixtral/i, receiver: MISTRAL },
-  { of: /\bkimi|moonshot/i, receiver: KIMI },
+const VARIANTS: readonly { readonly pattern: RegExp; readonly receiver: Receiver }[] = [
+  { pattern: /mistral|mixtral|ministral|devstral|magistral|codestral|pixtral/i, receiver: MISTRAL },
+  { pattern: /\bkimi|moonshot/i, receiver: KIMI },
 ];
 
 type Server = { readonly useResponses: boolean; readonly base_url: string; readonly model: string };
@@ -95,5 +95,5 @@ export const getReceiver = (kind: ProviderKind, { useResponses, base_url, model 
   if (kind === "google") return GOOGLE;
   if (kind === "openai" && useResponses) return RESPONSES;
   const host = URL.canParse(base_url) ? new URL(base_url).hostname : "";
-  return VARIANTS.find(({ of }) => of.test(host) || of.test(model))?.receiver ?? CHAT;
+  return VARIANTS.find(({ pattern }) => pattern.test(host) || pattern.test(model))?.receiver ?? CHAT;
 };

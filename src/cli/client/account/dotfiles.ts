@@ -39,7 +39,7 @@ export const run: RunVerb = async (input) => {
 
 const describe = ({ url, branch, install_command }: Dotfiles): string => {
   if (url === "") return "Your workspaces install no dotfiles. Set them with `slipway account dotfiles REPOSITORY`.";
-  const at = branch === "" ? "" : ` (${toPlainLine(branch)})`;
-  const how = install_command === "" ? "" : ` with ${toPlainLine(install_command)}`;
-  return `Your workspaces install ${toPlainLine(url)}${at}${how} at each start.`;
+  const branchText = branch === "" ? "" : ` (${toPlainLine(branch)})`;
+  const commandText = install_command === "" ? "" : ` with ${toPlainLine(install_command)}`;
+  return `Your workspaces install ${toPlainLine(url)}${branchText}${commandText} at each start.`;
 };

@@ -9,7 +9,7 @@ import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { groupNamed } from "../groups/find.ts";
+import { getGroup } from "../groups/find.ts";
 import { withServer } from "../remote.ts";
 import { getUser } from "../users/find.ts";
 
@@ -30,7 +30,7 @@ const getScopeId = async (
 ): Promise<string> => {
   if (isUuid(name)) return name;
   if (scope === "user") return (await getUser(client, name)).id;
-  if (scope === "group") return (await groupNamed(client, organization, name)).id;
+  if (scope === "group") return (await getGroup(client, organization, name)).id;
   if (scope === "chat") throw usageError("NAME", "expected the id of a chat");
   const all = await client.get(scope === "template" ? "/api/v2/templates" : "/api/v2/organizations");
   const found = all.find((one) => one.name.toLowerCase() === name.toLowerCase());
@@ -64,8 +64,8 @@ export const run: RunVerb = async (input) => {
       name === undefined ? {} : { scope_id: await getScopeId(client, scope, name, value.organization) };
     if (!has.remove) {
       const budget = await client.put("/api/v2/ai/budgets", { scope, ...scopeFields, period, unit, amount });
-      const words = `${formatBudgetTitle(budget)} is ${formatAmount(unit, budget.amount)}.`;
-      input.print(has.json ? JSON.stringify(budget) : words);
+      const summary = `${formatBudgetTitle(budget)} is ${formatAmount(unit, budget.amount)}.`;
+      input.print(has.json ? JSON.stringify(budget) : summary);
       return EXIT.ok;
     }
     const found = (await client.get("/api/v2/ai/budgets")).find(

@@ -12,13 +12,13 @@ import { TypedLines } from "../../typed-lines.ts";
 import type { VerbInput } from "../../verb.ts";
 import { formatRequest, formatRequestLine } from "./permission-text.ts";
 
-const PERMISSION_CHOICES = ["ask", "allow", "deny"] as const;
-export type PermissionWay = (typeof PERMISSION_CHOICES)[number];
+const PERMISSION_POLICIES = ["ask", "allow", "deny"] as const;
+export type PermissionPolicy = (typeof PERMISSION_POLICIES)[number];
 
 /** Parses the value of `--permissions`. Throws UsageError. */
-export const parsePermissionWay = (given: string | undefined): PermissionWay => {
-  const found = PERMISSION_CHOICES.find((one) => one === (given ?? "ask"));
-  if (!found) throw usageError("--permissions", `expected ${PERMISSION_CHOICES.join(", ")}`);
+export const parsePermissionPolicy = (given: string | undefined): PermissionPolicy => {
+  const found = PERMISSION_POLICIES.find((one) => one === (given ?? "ask"));
+  if (!found) throw usageError("--permissions", `expected ${PERMISSION_POLICIES.join(", ")}`);
   return found;
 };
 
@@ -27,7 +27,7 @@ export const isAttended = (input: VerbInput): boolean => input.isTerminal && get
 
 export type PermissionDeskOptions = {
   readonly client: Client;
-  readonly way: PermissionWay;
+  readonly policy: PermissionPolicy;
   /** Prints events without prompting. */
   readonly json: boolean;
   /** Prints a message on a separate line. */
@@ -60,17 +60,17 @@ export class PermissionDesk {
   readonly #lines: TypedLines | undefined;
   readonly #clock: Clock;
   /** The calls being prompted for, by chat. */
-  readonly #open = new Map<string, { readonly key: string; readonly withdrawn: AbortController }>();
+  readonly #openRequests = new Map<string, { readonly key: string; readonly withdrawn: AbortController }>();
   #answering: Promise<void> = Promise.resolve();
 
   constructor(input: VerbInput, options: PermissionDeskOptions) {
     this.#options = options;
     this.#clock = input.clock;
-    const canAsk = options.way === "ask" && !options.json && isAttended(input);
-    this.#lines = canAsk ? new TypedLines(getStreams(input), input.clock, input.printError) : undefined;
+    const canPrompt = options.policy === "ask" && !options.json && isAttended(input);
+    this.#lines = canPrompt ? new TypedLines(getStreams(input), input.clock, input.printError) : undefined;
   }
 
-  /** Handles an event. `title` is that of the sub-chat it belongs to. */
+  /** Handles an event. `title` is the title of the sub-chat that the event belongs to. */
   handleEvent(event: ChatEvent, title?: string): void {
     const { type, chat_id } = event;
     if (type === "status" && event.status.status !== "requires_action") this.#withdraw(chat_id);
@@ -78,35 +78,35 @@ export class PermissionDesk {
     const { kind, tool_calls } = event.action_required;
     const key = tool_calls.map(({ tool_call_id }) => tool_call_id).join("\n");
     // After a reconnect, the stream repeats requests that are already being prompted for.
-    if (kind === "permission" && this.#open.get(chat_id)?.key === key) return;
+    if (kind === "permission" && this.#openRequests.get(chat_id)?.key === key) return;
     this.#withdraw(chat_id);
     if (kind !== "permission") return;
     const withdrawn = new AbortController();
-    this.#open.set(chat_id, { key, withdrawn });
+    this.#openRequests.set(chat_id, { key, withdrawn });
     const request = { chat_id, calls: tool_calls, title, withdrawn: withdrawn.signal };
     this.#answering = this.#answering.then(() => this.#answerCalls(request));
   }
 
   /** Stops prompting. */
   async close(): Promise<void> {
-    for (const chat_id of [...this.#open.keys()]) this.#withdraw(chat_id);
+    for (const chat_id of [...this.#openRequests.keys()]) this.#withdraw(chat_id);
     await this.#answering;
   }
 
   #withdraw(chat_id: string): void {
-    this.#open.get(chat_id)?.withdrawn.abort();
-    this.#open.delete(chat_id);
+    this.#openRequests.get(chat_id)?.withdrawn.abort();
+    this.#openRequests.delete(chat_id);
   }
 
   /** Never rejects; errors are printed. */
   async #answerCalls(request: PendingCalls): Promise<void> {
-    const { way, note, json } = this.#options;
+    const { policy, note, json } = this.#options;
     const { calls, withdrawn, chat_id } = request;
     if (withdrawn.aborted) return;
     const requested = calls.map(formatRequestLine).join("; ");
-    if (way !== "ask") {
-      if (!json) note(`[${way === "allow" ? "allowed" : "denied"}: ${requested}]`);
-      const answers = calls.map(({ tool_call_id }): Answer => ({ tool_call_id, decision: way }));
+    if (policy !== "ask") {
+      if (!json) note(`[${policy === "allow" ? "allowed" : "denied"}: ${requested}]`);
+      const answers = calls.map(({ tool_call_id }): Answer => ({ tool_call_id, decision: policy }));
       while ((await this.#send(request, answers)) === "again" && !withdrawn.aborted)
         await pause(this.#clock, RETRY_INTERVAL_MS);
       return;
@@ -119,35 +119,35 @@ export class PermissionDesk {
     const { note } = this.#options;
     const { calls, withdrawn, title, chat_id } = request;
     const answers: Answer[] = [];
-    for (let at = 0; at < calls.length; ) {
-      const call = calls[at] as ToolCallRequest;
+    for (let index = 0; index < calls.length; ) {
+      const call = calls[index] as ToolCallRequest;
       note(formatRequest(call, title).trimEnd());
       const answer = await this.#choose(lines, call, withdrawn);
       if (withdrawn.aborted) return note("\n[no longer waiting for approval]");
       if (!answer) return note(`\n[not answered; \`slipway chat watch ${chat_id}\` asks again]`);
       answers.push(answer);
-      at += 1;
-      if (at < calls.length) continue;
+      index += 1;
+      if (index < calls.length) continue;
       const outcome = await this.#send(request, answers);
-      if (outcome === "taken") return this.#printStoredRules(request, answers);
+      if (outcome === "accepted") return this.#printStoredRules(request, answers);
       if (outcome === "over") return;
       // Prompts again, starting with the call whose answer was refused.
-      at = outcome === "again" ? 0 : outcome;
-      answers.length = at;
+      index = outcome === "again" ? 0 : outcome;
+      answers.length = index;
     }
   }
 
   async #choose(lines: TypedLines, call: ToolCallRequest, withdrawn: AbortSignal): Promise<Answer | undefined> {
     for (;;) {
-      const typed = (await lines.line(QUESTION, withdrawn))?.toLowerCase();
+      const typed = (await lines.readLine(QUESTION, withdrawn))?.toLowerCase();
       if (typed === undefined) return undefined;
       const choice = CHOICES[NAMES[typed] ?? typed];
       if (!choice) continue;
       const answer = { tool_call_id: call.tool_call_id, ...choice };
       if (choice.scope !== "always" || call.tool_name !== "execute") return answer;
-      const words = choice.decision === "allow" ? "Always allow" : "Never allow";
-      const command = await lines.line(
-        `${words} commands that start with (Enter: the first words of this command): `,
+      const prompt = choice.decision === "allow" ? "Always allow" : "Never allow";
+      const command = await lines.readLine(
+        `${prompt} commands that start with (Enter: the first words of this command): `,
         withdrawn,
       );
       if (command === undefined) return undefined;
@@ -156,17 +156,17 @@ export class PermissionDesk {
   }
 
   /**
-   * Sends the answers. Returns `over` if the calls no longer need an answer from this user, `again` if it should be retried, or the index
-   * of an answer that the server rejected.
+   * Sends the answers. Returns `over` if the calls no longer need an answer from this user, `again` if the answers should be sent again,
+   * or the index of an answer that the server rejected.
    */
   async #send(
     { chat_id, withdrawn }: PendingCalls,
     answers: readonly Answer[],
-  ): Promise<"taken" | "over" | "again" | number> {
+  ): Promise<"accepted" | "over" | "again" | number> {
     const { client, note } = this.#options;
     try {
       await client.post(`/api/v2/chats/${chat_id}/permissions`, { answers });
-      return "taken";
+      return "accepted";
     } catch (error) {
       const refusal = error instanceof ApiError ? error : undefined;
       if (refusal?.status === 409 || withdrawn.aborted) {
@@ -174,23 +174,23 @@ export class PermissionDesk {
         return "over";
       }
       const [invalidField] = refusal?.body.validations ?? [];
-      const words = invalidField?.detail ?? (error instanceof Error ? error.message : String(error));
-      note(`[the answer was rejected: ${toPlainLine(words)}]`);
+      const reason = invalidField?.detail ?? (error instanceof Error ? error.message : String(error));
+      note(`[the answer was rejected: ${toPlainLine(reason)}]`);
       const index = /^answers\.(\d+)/.exec(invalidField?.field ?? "")?.[1];
       if (index !== undefined) return Number(index);
       return refusal && refusal.status < 500 ? "over" : "again";
     }
   }
 
-  /** Prints the rules that were stored and will not be asked for again. */
+  /** Prints the rules that were stored. Calls that they match need no approval in the future. */
   async #printStoredRules({ chat_id }: PendingCalls, answers: readonly Answer[]): Promise<void> {
-    const kept = answers.filter(({ scope }) => scope === "always").length;
-    if (kept === 0) return;
+    const ruleCount = answers.filter(({ scope }) => scope === "always").length;
+    if (ruleCount === 0) return;
     const { client, note } = this.#options;
     const chat = await client.get(`/api/v2/chats/${chat_id}`).catch(() => undefined);
-    for (const { tool, command, action } of chat?.permissions?.rules.slice(0, kept) ?? []) {
-      const what = toPlainLine(command === undefined ? tool : `${tool} ${command}`);
-      note(`[from now on ${what} is ${action === "allow" ? "allowed" : "denied"} in this chat]`);
+    for (const { tool, command, action } of chat?.permissions?.rules.slice(0, ruleCount) ?? []) {
+      const calls = toPlainLine(command === undefined ? tool : `${tool} ${command}`);
+      note(`[from now on ${calls} is ${action === "allow" ? "allowed" : "denied"} in this chat]`);
     }
   }
 }

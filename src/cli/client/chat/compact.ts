@@ -10,21 +10,31 @@ import { interruptChat } from "./new.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-  const [first, ...message] = words;
+  const [first, ...instructionWords] = words;
   const name = takeOneWord(input, first === undefined ? [] : [first], "the chat");
   return withServer("chat compact", input, value, async (remote) => {
     const { id } = await selectChat(input, remote.client, name);
-    return compactChat(input, remote, { id, instructions: message.join(" "), waits: !has["no-wait"], json: has.json });
+    return compactChat(input, remote, {
+      id,
+      instructions: instructionWords.join(" "),
+      waits: !has["no-wait"],
+      json: has.json,
+    });
   });
 };
 
-type Input = { readonly id: string; readonly instructions: string; readonly waits: boolean; readonly json: boolean };
+type CompactOptions = {
+  readonly id: string;
+  readonly instructions: string;
+  readonly waits: boolean;
+  readonly json: boolean;
+};
 
 /** Prints the summary as it arrives, except with --no-wait. Throws VerbFailure if there is no summary. */
 export const compactChat = async (
   input: VerbInput,
   remote: Remote,
-  { id, instructions, waits, json }: Input,
+  { id, instructions, waits, json }: CompactOptions,
 ): Promise<number> => {
   const { client } = remote;
   const path = `/api/v2/chats/${id}` as const;

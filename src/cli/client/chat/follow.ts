@@ -11,11 +11,11 @@ import { getStreams } from "../../streams.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import { PermissionDesk, type PermissionWay } from "./approve-calls.ts";
+import { PermissionDesk, type PermissionPolicy } from "./approve-calls.ts";
 import { ChatPrinter } from "./printer.ts";
 import { SubRequests } from "./sub-requests.ts";
 
-export type Following = {
+export type FollowOptions = {
   chat_id: string;
   /** ID of the newest message that is already known. */
   after: number;
@@ -24,7 +24,7 @@ export type Following = {
   json: boolean;
   showsUsers: boolean;
   /** How calls that wait for approval are answered. */
-  permissions: PermissionWay;
+  permissions: PermissionPolicy;
 };
 
 /** How long to retry while the server is unreachable. */
@@ -34,19 +34,19 @@ const RETRY_INTERVAL_MS = 500;
 const FINAL_CODES = [1002, 1008, 1009];
 
 /** Prints the chat's events. Returns 0 if the turn succeeded. Throws VerbFailure with the chat's error. */
-export const follow = async (input: VerbInput, { client }: Remote, following: Following): Promise<number> => {
-  const path = `/api/v2/chats/${following.chat_id}` as const;
-  const sink = makeSink(input, following);
-  const { chat_id, json, permissions: way } = following;
-  const desk = new PermissionDesk(input, { client, way, json, note: (text) => sink.note(text) });
+export const follow = async (input: VerbInput, { client }: Remote, options: FollowOptions): Promise<number> => {
+  const path = `/api/v2/chats/${options.chat_id}` as const;
+  const sink = makeSink(input, options);
+  const { chat_id, json, permissions: policy } = options;
+  const desk = new PermissionDesk(input, { client, policy, json, note: (text) => sink.note(text) });
   using subRequests = new SubRequests({
     client,
     clock: input.clock,
     chat_id,
-    hear: (event, title) => desk.handleEvent(event, title),
+    onEvent: (event, title) => desk.handleEvent(event, title),
   });
   void subRequests.follow();
-  const position = new StreamPosition(following.after);
+  const position = new StreamPosition(options.after);
   let lostAt: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
     const socket = await openSocket(client, `${path}/stream?after_id=${position.after}`).catch((error) => {
@@ -57,12 +57,12 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
       using _open = socket;
       for await (const frame of socket) {
         for (const event of JSON.parse(String(frame)) as ChatEvent[]) {
-          if (!position.isNew(event)) continue;
+          if (!position.accept(event)) continue;
           sink.show(event);
           desk.handleEvent(event);
         }
         await sink.written();
-        if (!following.untilIdle || !position.isIdle) continue;
+        if (!options.untilIdle || !position.isIdle) continue;
         await desk.close();
         await sink.end();
         return toExitCode(await client.get(path));
@@ -84,7 +84,7 @@ class StreamPosition {
   #status: ChatStatus | undefined;
   /** The turn waits for client-side tools, which this command does not provide. */
   #waitsForResults = false;
-  #queued = 0;
+  #queuedCount = 0;
   #step = "";
   #seq = 0;
 
@@ -92,11 +92,12 @@ class StreamPosition {
     this.after = after;
   }
 
-  isNew(event: ChatEvent): boolean {
+  /** Records the event. Returns false if it was shown before. */
+  accept(event: ChatEvent): boolean {
     if (event.type === "status") this.#status = event.status.status as ChatStatus;
     if (event.type === "status") this.#waitsForResults = false;
     if (event.type === "action_required") this.#waitsForResults = event.action_required.kind === undefined;
-    if (event.type === "queue_update") this.#queued = event.queued_messages.length;
+    if (event.type === "queue_update") this.#queuedCount = event.queued_messages.length;
     // An edited history is printed from its beginning.
     if (event.type === "history_reset") this.after = 0;
     if (event.type === "message") {
@@ -114,7 +115,7 @@ class StreamPosition {
 
   /** True if no turn is running and no message is queued. */
   get isIdle(): boolean {
-    if (this.#status === "waiting") return this.#queued === 0;
+    if (this.#status === "waiting") return this.#queuedCount === 0;
     return this.#status === "error" || (this.#status === "requires_action" && this.#waitsForResults);
   }
 }
@@ -132,7 +133,7 @@ const toExitCode = ({ status, last_error }: Chat): number => {
 
 type Sink = { show(event: ChatEvent): void; note(text: string): void; written(): Promise<void>; end(): Promise<void> };
 
-const makeSink = (input: VerbInput, { json, showsUsers }: Following): Sink => {
+const makeSink = (input: VerbInput, { json, showsUsers }: FollowOptions): Sink => {
   const streams = getStreams(input);
   let writing = Promise.resolve();
   const writeAnswer = (text: string): void => {
@@ -147,8 +148,8 @@ const makeSink = (input: VerbInput, { json, showsUsers }: Following): Sink => {
       written,
       end: written,
     };
-  const isColoured = input.isTerminal && !input.env.NO_COLOR && input.env.TERM !== "dumb";
-  const printer = new ChatPrinter({ say: writeAnswer, printNote: input.printError, showsUsers, isColoured });
+  const isColored = input.isTerminal && !input.env.NO_COLOR && input.env.TERM !== "dumb";
+  const printer = new ChatPrinter({ writeAnswer, writeNote: input.printError, showsUsers, isColored });
   return {
     show: (event) => printer.show(event),
     note: (text) => printer.printNote(text),

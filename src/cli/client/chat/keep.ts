@@ -23,16 +23,16 @@ export const run: RunVerb = async (input) => {
   return withServer("chat keep", input, value, async ({ client }) => {
     const { id, chat_id, workspace_id } = await getNewestTrial(client, await getChat(client, name));
     const workspace = await client.get(`/api/v2/workspaces/${workspace_id}`);
-    const what =
+    const warning =
       way === undefined
         ? "This moves the forks of all ways to the trash and archives their chats."
         : `This creates a snapshot of ${toPlainLine(workspace.name)}, replaces all of its files with those of way ${way}, and moves all forks to the trash.`;
-    if (!has.yes) await requireConfirmation(input, `${what} Continue?`);
+    if (!has.yes) await requireConfirmation(input, `${warning} Continue?`);
     const path = `/api/v2/chats/${chat_id}/trials/${id}` as const;
-    const startTrial = (): Promise<Trial> =>
+    const endTrial = (): Promise<Trial> =>
       way === undefined ? client.post(`${path}/discard`) : client.post(`${path}/keep`, { way });
     const isOver = ({ status }: Trial): boolean => status !== "keeping" && status !== "discarding";
-    const trial = has["no-wait"] ? await startTrial() : await followTrial(client, startTrial, isOver);
+    const trial = has["no-wait"] ? await endTrial() : await followTrial(client, endTrial, isOver);
     const kept = trial.ways.find(({ number }) => number === trial.kept_way);
     if (has.json) input.print(JSON.stringify(trial));
     else if (trial.status === "kept" && kept) {

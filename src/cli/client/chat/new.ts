@@ -7,7 +7,7 @@ import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getWorkspace } from "../workspaces/find.ts";
-import { isAttended, parsePermissionWay } from "./approve-calls.ts";
+import { isAttended, parsePermissionPolicy } from "./approve-calls.ts";
 import { getModel, readPrompt } from "./find.ts";
 import { follow } from "./follow.ts";
 import { parsePermissionMode } from "./mode.ts";
@@ -19,10 +19,10 @@ export const run: RunVerb = async (input) => {
   });
   if (value.agent !== undefined && value.model !== undefined) throw usageError("--agent", "not with --model");
   if (value.agent !== undefined && value.workspace === undefined) throw usageError("--agent", "only with --workspace");
-  const permissions = parsePermissionWay(value.permissions);
+  const permissions = parsePermissionPolicy(value.permissions);
   const permission_mode = value.mode === undefined ? undefined : parsePermissionMode("--mode", value.mode);
-  // Someone at the terminal can answer, so this is an interactive chat, like one started in the browser.
-  const isPerson = permissions === "ask" && !has.json && !has["no-wait"] && isAttended(input);
+  // If a user at the terminal can answer, the chat is interactive, like a chat that was started in the browser.
+  const isInteractive = permissions === "ask" && !has.json && !has["no-wait"] && isAttended(input);
   return withServer("chat new", input, value, async (remote) => {
     const { client } = remote;
     const text = await readPrompt(input, words);
@@ -31,7 +31,7 @@ export const run: RunVerb = async (input) => {
     const chat = await client.post("/api/v2/chats", {
       organization_id: workspace?.organization_id ?? (await findOrganizationId(client)),
       content: [{ type: "text", text }],
-      ...(isPerson ? { client_type: "ui" } : {}),
+      ...(isInteractive ? { client_type: "ui" } : {}),
       ...(workspace ? { workspace_id: workspace.id } : {}),
       ...(permission_mode === undefined ? {} : { permission_mode }),
       ...(value.agent === undefined ? {} : { coding_agent: value.agent }),

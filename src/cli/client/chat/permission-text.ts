@@ -26,14 +26,16 @@ const findCommand = (call: Pick<ToolCallRequest, "tool_name" | "args">): string 
   return call.tool_name === "execute" && typeof command === "string" ? command : undefined;
 };
 
-/** Formats a request on several lines: the tool, then its command or arguments. `title` is that of the requesting sub-chat. */
+/** Formats a request on several lines: the tool, then its command or arguments. `title` is the title of the sub-chat that requests it. */
 export const formatRequest = (call: ToolCallRequest, title?: string): string => {
-  const who = title === undefined ? "The model" : `The agent "${toPlainLine(title)}"`;
-  const head = `${who} asks to use ${toPlainLine(call.tool_name)}:\n`;
+  const requester = title === undefined ? "The model" : `The agent "${toPlainLine(title)}"`;
+  const head = `${requester} asks to use ${toPlainLine(call.tool_name)}:\n`;
   const command = findCommand(call);
   const { command: _, ...others } = parseArgs(call);
-  const rest = command === undefined ? parseArgs(call) : others;
-  const lines = Object.entries(rest).map(([name, value]) => indent(`${toPlainLine(name)}: ${truncateValue(value)}`));
+  const shownArgs = command === undefined ? parseArgs(call) : others;
+  const lines = Object.entries(shownArgs).map(([name, value]) =>
+    indent(`${toPlainLine(name)}: ${truncateValue(value)}`),
+  );
   return head + (command === undefined ? "" : indent(`$ ${escapeAllHidden(command)}`)) + lines.join("");
 };
 
@@ -45,6 +47,6 @@ const truncateValue = (value: unknown): string => {
 
 /** Formats a request on one line, for logs. */
 export const formatRequestLine = (call: ToolCallRequest): string => {
-  const words = escapeAllHidden(findCommand(call) ?? call.args).replaceAll("\n", "\\n");
-  return `${toPlainLine(call.tool_name)} ${words.length > MAX_LINE_LENGTH ? `${words.slice(0, MAX_LINE_LENGTH)}…` : words}`;
+  const text = escapeAllHidden(findCommand(call) ?? call.args).replaceAll("\n", "\\n");
+  return `${toPlainLine(call.tool_name)} ${text.length > MAX_LINE_LENGTH ? `${text.slice(0, MAX_LINE_LENGTH)}…` : text}`;
 };

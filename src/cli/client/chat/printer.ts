@@ -5,15 +5,15 @@ import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
 import { toPlainLine, toPlainLines } from "../../text.ts";
 
-export type Sides = {
+export type PrinterOutput = {
   /** Writes the model's answer. */
-  say(text: string): void;
+  writeAnswer(text: string): void;
   /** Writes activity. */
-  printNote(text: string): void;
+  writeNote(text: string): void;
   /** Also prints the user's own messages. */
   showsUsers: boolean;
   /** Escape sequences may be used in notes. */
-  isColoured: boolean;
+  isColored: boolean;
 };
 
 type PartEvent = Extract<ChatEvent, { type: "message_part" }>["message_part"];
@@ -21,32 +21,32 @@ type PartEvent = Extract<ChatEvent, { type: "message_part" }>["message_part"];
 const MAX_ARGS_LENGTH = 200;
 
 export class ChatPrinter {
-  readonly #sides: Sides;
+  readonly #output: PrinterOutput;
   /** Streamed text of the current step. */
   #streamed = "";
   #step = "";
-  readonly #calls = new Set<string>();
-  readonly #results = new Set<string>();
-  #newest = 0;
-  #queued = 0;
+  readonly #printedCalls = new Set<string>();
+  readonly #printedResults = new Set<string>();
+  #newestId = 0;
+  #queuedCount = 0;
   /** The last character written to either stream was a newline. */
   #isLineStart = true;
 
-  constructor(sides: Sides) {
-    this.#sides = sides;
+  constructor(output: PrinterOutput) {
+    this.#output = output;
   }
 
   show(event: ChatEvent): void {
     if (event.type === "message_part") this.#printPart(event.message_part);
     else if (event.type === "message") this.#printMessage(event.message);
     else if (event.type === "history_reset") {
-      this.#newest = 0;
+      this.#newestId = 0;
       this.#printRemark("[earlier messages were edited]");
     } else if (event.type === "retry") this.#retry(event.retry);
     else if (event.type === "queue_update") {
       const { length } = event.queued_messages;
-      if (length > this.#queued) this.#printRemark("[queued until the current turn ends]");
-      this.#queued = length;
+      if (length > this.#queuedCount) this.#printRemark("[queued until the current turn ends]");
+      this.#queuedCount = length;
     } else if (event.type === "action_required" && event.action_required.kind === undefined) {
       const names = event.action_required.tool_calls.map(({ tool_name }) => toPlainLine(tool_name)).join(", ");
       this.#printRemark(`[waiting for tool results from another client: ${names}]`);
@@ -61,7 +61,7 @@ export class ChatPrinter {
   /** Ends an unfinished line. */
   endLine(): void {
     if (this.#isLineStart) return;
-    this.#sides.say("\n");
+    this.#output.writeAnswer("\n");
     this.#isLineStart = true;
   }
 
@@ -75,25 +75,25 @@ export class ChatPrinter {
     if (part.type === "text") {
       this.#printText(part.text ?? "");
       this.#streamed += part.text ?? "";
-    } else if (part.type === "reasoning") this.#printCallNote(part.text ?? "");
+    } else if (part.type === "reasoning") this.#printDim(part.text ?? "");
     else this.#printTool(part, role);
   }
 
   #printMessage({ id, role, content }: ChatMessage): void {
-    if (id <= this.#newest) return;
-    this.#newest = id;
+    if (id <= this.#newestId) return;
+    this.#newestId = id;
     const text = content.flatMap((part) => (part.type === "text" ? [part.text ?? ""] : [])).join("");
     if (role === "user") {
-      if (this.#sides.showsUsers) {
+      if (this.#output.showsUsers) {
         this.endLine();
         this.#printText(`> ${text.replaceAll("\n", "\n> ")}\n`);
       }
       return;
     }
     if (role === "assistant" && text !== "") {
-      const isSame = text.startsWith(this.#streamed);
-      if (!isSame) this.endLine();
-      this.#printText(isSame ? text.slice(this.#streamed.length) : text);
+      const continuesStreamed = text.startsWith(this.#streamed);
+      if (!continuesStreamed) this.endLine();
+      this.#printText(continuesStreamed ? text.slice(this.#streamed.length) : text);
       this.endLine();
     }
     this.#streamed = "";
@@ -102,15 +102,15 @@ export class ChatPrinter {
 
   #printTool(part: ChatMessagePart, role: string): void {
     const { type, tool_call_id = "", tool_name = "", args, result, result_delta } = part;
-    if (type === "tool-call" && args !== undefined && !this.#calls.has(tool_call_id)) {
-      this.#calls.add(tool_call_id);
+    if (type === "tool-call" && args !== undefined && !this.#printedCalls.has(tool_call_id)) {
+      this.#printedCalls.add(tool_call_id);
       this.#printRemark(`▸ ${toPlainLine(tool_name)} ${formatArgs(args)}`);
     }
     if (type !== "tool-result" || role === "user") return;
-    if (result_delta !== undefined) this.#printCallNote(result_delta);
-    else if (result !== undefined && !this.#results.has(tool_call_id))
+    if (result_delta !== undefined) this.#printDim(result_delta);
+    else if (result !== undefined && !this.#printedResults.has(tool_call_id))
       this.#printRemark(`◂ ${formatResult(result, part.is_error)}`);
-    if (result !== undefined) this.#results.add(tool_call_id);
+    if (result !== undefined) this.#printedResults.add(tool_call_id);
   }
 
   #retry({ error, delay_ms }: Extract<ChatEvent, { type: "retry" }>["retry"]): void {
@@ -120,20 +120,20 @@ export class ChatPrinter {
   #printText(text: string): void {
     const shown = toPlainLines(text);
     if (shown === "") return;
-    this.#sides.say(shown);
+    this.#output.writeAnswer(shown);
     this.#isLineStart = shown.endsWith("\n");
   }
 
-  #printCallNote(text: string): void {
+  #printDim(text: string): void {
     const shown = toPlainLines(text);
     if (shown === "") return;
-    this.#sides.printNote(this.#sides.isColoured ? `\u001b[2m${shown}\u001b[22m` : shown);
+    this.#output.writeNote(this.#output.isColored ? `\u001b[2m${shown}\u001b[22m` : shown);
     this.#isLineStart = shown.endsWith("\n");
   }
 
   /** Prints a note on separate lines. */
   #printRemark(text: string): void {
-    this.#printCallNote(`${this.#isLineStart ? "" : "\n"}${text}\n`);
+    this.#printDim(`${this.#isLineStart ? "" : "\n"}${text}\n`);
   }
 }
 

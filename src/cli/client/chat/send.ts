@@ -4,14 +4,14 @@ import { readArguments } from "../../arguments.ts";
 import { takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { parsePermissionWay } from "./approve-calls.ts";
+import { parsePermissionPolicy } from "./approve-calls.ts";
 import { clear } from "./clear.ts";
 import { compactChat } from "./compact.ts";
 import { getModel, readPrompt, selectChat } from "./find.ts";
 import { follow } from "./follow.ts";
 import { interruptChat } from "./new.ts";
 
-/** The command alone, or with instructions for the summary. */
+/** Matches `/compact`, optionally with instructions for the summary. */
 const COMPACT_COMMAND = /^\s*\/compact(?:\s([\s\S]*))?$/;
 
 export const run: RunVerb = async (input) => {
@@ -19,17 +19,17 @@ export const run: RunVerb = async (input) => {
     values: ["model", "permissions"],
     switches: ["interrupt", "no-wait"],
   });
-  const [first, ...output] = words;
+  const [first, ...messageWords] = words;
   const name = takeOneWord(input, first === undefined ? [] : [first], "the chat and the message");
-  const permissions = parsePermissionWay(value.permissions);
+  const permissions = parsePermissionPolicy(value.permissions);
   return withServer("chat send", input, value, async (remote) => {
     const { client } = remote;
     const { id } = await selectChat(input, client, name);
-    const text = await readPrompt(input, output);
+    const text = await readPrompt(input, messageWords);
     if (text.trim() === "/clear") return clear(input, remote, id, has.json);
-    const requested = COMPACT_COMMAND.exec(text);
-    if (requested) {
-      const request = { id, instructions: (requested[1] ?? "").trim(), waits: !has["no-wait"], json: has.json };
+    const compactMatch = COMPACT_COMMAND.exec(text);
+    if (compactMatch) {
+      const request = { id, instructions: (compactMatch[1] ?? "").trim(), waits: !has["no-wait"], json: has.json };
       return compactChat(input, remote, request);
     }
     const model = value.model === undefined ? undefined : await getModel(client, value.model);

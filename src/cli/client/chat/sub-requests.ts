@@ -1,6 +1,6 @@
-// Approval requests of a chat's sub-chats while the chat waits for them. Sub-chats have separate streams, so a follower of the chat alone
-// would not see the requests (rule CV-17). They come from the watch of all the user's chats and, after each connect, from sub-chats that
-// are already waiting.
+// Follows the approval requests of a chat's sub-chats, while the chat waits for the sub-chats. Sub-chats have separate streams, so a
+// follower of the chat alone would not see the requests (rule CV-17). The watch of all the user's chats contains new requests. After each
+// connect, the streams of waiting sub-chats are read for requests that are already open.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -17,7 +17,7 @@ type Options = {
   /** The chat whose sub-chats are watched. */
   readonly chat_id: string;
   /** Receives statuses and approval requests of a sub-chat with this title. */
-  readonly hear: (event: ChatEvent, title: string) => void;
+  readonly onEvent: (event: ChatEvent, title: string) => void;
 };
 
 export class SubRequests implements Disposable {
@@ -54,30 +54,30 @@ export class SubRequests implements Disposable {
   #handle({ chat, action_kind, tool_calls }: WatchEvent): void {
     const { id: chat_id, parent_chat_id, status, title } = chat;
     if (parent_chat_id !== this.#options.chat_id) return;
-    if (status !== WAITING_STATUS) this.#options.hear({ type: "status", chat_id, status: { status } }, title);
+    if (status !== WAITING_STATUS) this.#options.onEvent({ type: "status", chat_id, status: { status } }, title);
     if (action_kind !== "permission" || !tool_calls) return;
     const action_required = { kind: action_kind, tool_calls };
-    this.#options.hear({ type: "action_required", chat_id, action_required }, title);
+    this.#options.onEvent({ type: "action_required", chat_id, action_required }, title);
   }
 
   async #reportWaiting(): Promise<void> {
-    const { client, chat_id, hear } = this.#options;
+    const { client, chat_id, onEvent } = this.#options;
     const { children } = await client.get(`/api/v2/chats/${chat_id}`);
     for (const { id, status, title } of children as Chat[]) {
       // A request from before the disconnect may have been answered.
-      if (status !== WAITING_STATUS) hear({ type: "status", chat_id: id, status: { status } }, title);
+      if (status !== WAITING_STATUS) onEvent({ type: "status", chat_id: id, status: { status } }, title);
       else await this.#reportChat(id, title);
     }
   }
 
   /** Reports the current status and open request of a sub-chat, which are the first events of its stream. */
   async #reportChat(id: string, title: string): Promise<void> {
-    const { client, hear } = this.#options;
+    const { client, onEvent } = this.#options;
     using socket = await openSocket(client, `/api/v2/chats/${id}/stream?after_id=${Number.MAX_SAFE_INTEGER}`);
     for await (const frame of socket) {
       for (const event of JSON.parse(String(frame)) as ChatEvent[]) {
         if (event.type !== "status" && event.type !== "action_required") continue;
-        hear(event, title);
+        onEvent(event, title);
         if (event.type === "action_required" || event.status.status !== WAITING_STATUS) return;
       }
     }

@@ -54,9 +54,9 @@ const formatTime = ({ started_at, ended_at }: TrialWay): string => {
 
 /** Describes the state of a way in a line. */
 export const describeWay = ({ number, status, chat_id, error }: TrialWay): string => {
-  const more =
+  const detail =
     status === "needs_you" ? `: slipway chat watch ${chat_id.slice(0, 8)}` : error && `: ${toPlainLine(error)}`;
-  return `Way ${number}: ${STATUS_LABELS[status]}${more}`;
+  return `Way ${number}: ${STATUS_LABELS[status]}${detail}`;
 };
 
 /** Returns the newest trial of the chat. Throws VerbFailure if the chat has no trial. */
@@ -68,25 +68,25 @@ export const getNewestTrial = async (client: Client, { id }: Chat): Promise<Tria
 };
 
 /**
- * Waits until `isThere` and returns the trial. `seen` is called with each state until then. `begin` is called once the watch is open,
- * so that no state is missed.
+ * Waits until `isDone` returns true, and returns the trial. Calls `start` once the watch is open, so that no state is missed, and
+ * `onChange` with each state of the trial.
  */
 export const followTrial = async (
   client: Client,
-  begin: () => Promise<Trial>,
-  isThere: (trial: Trial) => boolean,
-  seen: (trial: Trial) => void = () => {},
+  start: () => Promise<Trial>,
+  isDone: (trial: Trial) => boolean,
+  onChange: (trial: Trial) => void = () => {},
 ): Promise<Trial> => {
   using socket = await openSocket(client, "/api/v2/chats/watch");
-  let trial = await begin();
-  seen(trial);
-  if (isThere(trial)) return trial;
+  let trial = await start();
+  onChange(trial);
+  if (isDone(trial)) return trial;
   for await (const message of socket) {
     const { kind, chat } = JSON.parse(String(message)) as WatchEvent;
     if (kind !== "trial_change" || chat.id !== trial.chat_id) continue;
     trial = await client.get(`/api/v2/chats/${trial.chat_id}/trials/${trial.id}`);
-    seen(trial);
-    if (isThere(trial)) return trial;
+    onChange(trial);
+    if (isDone(trial)) return trial;
   }
   throw new VerbFailure(
     `the server ended the stream. \`slipway chat ways ${trial.chat_id.slice(0, 8)}\` shows their progress.`,

@@ -17,7 +17,7 @@ export const run: RunVerb = async (input) => {
     lists: ["model"],
     switches: ["no-wait"],
   });
-  const [name, ...text] = words;
+  const [name, ...promptWords] = words;
   const models = list.model;
   const count = parseCount(value.ways, models.length);
   const check =
@@ -25,7 +25,7 @@ export const run: RunVerb = async (input) => {
   return withServer("chat try", input, value, async ({ client }) => {
     const chat = await selectChat(input, client, name);
     const body: CreateTrial = {
-      prompt: await readPrompt(input, text),
+      prompt: await readPrompt(input, promptWords),
       ...(await toWays(client, models, count)),
       ...(value.check === undefined ? {} : { check_command: value.check }),
       ...check,
@@ -43,25 +43,25 @@ export const run: RunVerb = async (input) => {
       ({ status }) => status !== "running",
       ({ ways }) => {
         for (const way of ways) {
-          const now = describeWay(way);
-          if (printed.get(way.number) !== now) input.printError(`${now}\n`);
-          printed.set(way.number, now);
+          const line = describeWay(way);
+          if (printed.get(way.number) !== line) input.printError(`${line}\n`);
+          printed.set(way.number, line);
         }
       },
     );
     input.print(has.json ? JSON.stringify(trial) : describeTrial(trial));
     if (!has.json) input.printError(`Keep one of them with: slipway chat keep ${chat.id.slice(0, 8)} WAY\n`);
-    const isGood = trial.ways.some(({ status }) => status === "passed" || status === "finished");
-    return isGood ? EXIT.ok : EXIT.failed;
+    const hasSucceeded = trial.ways.some(({ status }) => status === "passed" || status === "finished");
+    return hasSucceeded ? EXIT.ok : EXIT.failed;
   });
 };
 
-const parseCount = (given: string | undefined, models: number): number => {
-  const count = given === undefined ? (models > 1 ? models : DEFAULT_WAYS) : Number(given);
+const parseCount = (given: string | undefined, modelCount: number): number => {
+  const count = given === undefined ? (modelCount > 1 ? modelCount : DEFAULT_WAYS) : Number(given);
   if (!(Number.isInteger(count) && count >= MIN_WAYS && count <= MAX_WAYS)) {
     throw usageError("chat try", `--ways is a number from ${MIN_WAYS} to ${MAX_WAYS}`);
   }
-  if (models > 1 && models !== count) throw usageError("--model", "expected one for all ways, or one for each");
+  if (modelCount > 1 && modelCount !== count) throw usageError("--model", "expected one for all ways, or one for each");
   return count;
 };
 
@@ -71,13 +71,13 @@ const parseSeconds = (given: string): number => {
   return Math.round(ms / 1_000);
 };
 
-/** One model for all ways, or one for each. */
+/** Returns the ways of the request: with one model for all ways, or one for each. */
 const toWays = async (client: Client, names: readonly string[], count: number): Promise<Partial<CreateTrial>> => {
   if (names.length === 0) return { count };
   const ids = await Promise.all(names.map((one) => getModel(client, one)));
   return {
-    ways: Array.from({ length: count }, (_, at) => {
-      const model_config_id = ids[at] ?? ids[0];
+    ways: Array.from({ length: count }, (_, index) => {
+      const model_config_id = ids[index] ?? ids[0];
       return model_config_id === undefined ? {} : { model_config_id };
     }),
   };

@@ -22,7 +22,7 @@ export const run: RunVerb = async (input) => {
     else
       input.print(
         formatTable(
-          HEAD,
+          COLUMNS,
           connection_logs.map((one) => toRow(one, now)),
         ),
       );
@@ -30,17 +30,17 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const HEAD = ["WHO", "HOW", "WORKSPACE", "SINCE", "FOR", "FROM"] as const;
+const COLUMNS = ["WHO", "HOW", "WORKSPACE", "SINCE", "FOR", "FROM"] as const;
 
 const toRow = (one: ConnectionLog, now: number): string[] => {
   const end = one.disconnect_time === null ? now : Date.parse(one.disconnect_time);
-  const lasted = formatSpan(end - Date.parse(one.connect_time)) || "less than a minute";
+  const duration = formatSpan(end - Date.parse(one.connect_time)) || "less than a minute";
   return [
     one.user?.username ?? "-",
     toPlainLine([one.type, one.target].filter(Boolean).join(" ")),
     toPlainLine(`${one.workspace_owner_username}/${one.workspace_name}`),
     formatRelative(one.connect_time, now),
-    one.disconnect_time === null ? `${lasted}, open` : lasted,
+    one.disconnect_time === null ? `${duration}, open` : duration,
     one.ip ?? "-",
   ];
 };

@@ -13,9 +13,9 @@ export const run: RunVerb = async (input) => {
   if (days !== undefined && !/^\d{1,5}$/.test(days))
     throw usageError(days, "expected a number of days; 0 keeps entries forever");
   return withServer("connections retention", input, value, async ({ client }) => {
-    const kept = days === undefined ? await client.get(PATH) : await client.put(PATH, { days: Number(days) });
-    const words = kept.days === 0 ? "forever" : `for ${kept.days} day${kept.days === 1 ? "" : "s"}`;
-    input.print(has.json ? JSON.stringify(kept) : `Connections are kept ${words}.`);
+    const retention = days === undefined ? await client.get(PATH) : await client.put(PATH, { days: Number(days) });
+    const period = retention.days === 0 ? "forever" : `for ${retention.days} day${retention.days === 1 ? "" : "s"}`;
+    input.print(has.json ? JSON.stringify(retention) : `Connections are kept ${period}.`);
     return EXIT.ok;
   });
 };

@@ -8,10 +8,10 @@ import { GROUP_OPTIONS, toGroupFields, toGroupsPath } from "./find.ts";
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["organization", ...GROUP_OPTIONS] });
   const word = takeOneWord(input, words, "the group's name");
-  const members = toGroupFields(value);
+  const fields = toGroupFields(value);
   return withServer("groups create", input, value, async ({ client }) => {
     const name = await promptIfMissing(input, word, "Name of the group");
-    const group = await client.post(toGroupsPath(value.organization), { name, ...members });
+    const group = await client.post(toGroupsPath(value.organization), { name, ...fields });
     const next = `\`slipway groups members ${group.name} --add USER\` adds members`;
     input.print(has.json ? JSON.stringify(group) : `Created ${group.name}; ${next}.`);
     return EXIT.ok;

@@ -12,7 +12,7 @@ export const toGroupsPath = (organization: string | undefined) =>
   `/api/v2/organizations/${encodeURIComponent(organization ?? "default")}/groups` as const;
 
 /** Returns the group with this name (case-insensitive) or ID. Throws VerbFailure if it does not exist. */
-export const groupNamed = async (client: Client, organization: string | undefined, name: string): Promise<Group> => {
+export const getGroup = async (client: Client, organization: string | undefined, name: string): Promise<Group> => {
   const groups = await client.get(toGroupsPath(organization));
   const wanted = name.toLowerCase();
   const found = groups.find((one) => one.name.toLowerCase() === wanted) ?? groups.find(({ id }) => id === wanted);
@@ -29,7 +29,7 @@ export const selectGroup = (
   const word = takeOneWord(input, words, "the group");
   return async (client) => {
     const loadNames = async () => (await client.get(toGroupsPath(organization))).map(({ name }) => name);
-    return groupNamed(client, organization, await promptIfMissing(input, word, "Group", loadNames));
+    return getGroup(client, organization, await promptIfMissing(input, word, "Group", loadNames));
   };
 };
 

@@ -10,7 +10,7 @@ import { withServer } from "../remote.ts";
 import { getUser } from "../users/find.ts";
 import { selectGroup } from "./find.ts";
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["organization"], lists: ["add", "remove"] });
@@ -34,11 +34,11 @@ export const run: RunVerb = async (input) => {
 
 /** Loads all members, page by page. */
 const listMembers = async (client: Client, id: string): Promise<GroupMember[]> => {
-  const found: GroupMember[] = [];
+  const members: GroupMember[] = [];
   for (;;) {
-    const query = new URLSearchParams({ limit: String(PAGE), offset: String(found.length) });
+    const query = new URLSearchParams({ limit: String(PAGE_SIZE), offset: String(members.length) });
     const { users }: Static<typeof GroupMembers> = await client.get(`/api/v2/groups/${id}/members?${query}`);
-    found.push(...users);
-    if (users.length < PAGE) return found;
+    members.push(...users);
+    if (users.length < PAGE_SIZE) return members;
   }
 };

@@ -6,9 +6,9 @@ import { VerbFailure } from "../../failure.ts";
 import { toPlainLine } from "../../text.ts";
 import { readMessages } from "../remote.ts";
 
-type Which = Pick<Workspace, "id">;
+type WorkspaceId = Pick<Workspace, "id">;
 
-export const listHomeBackups = (client: Client, { id }: Which): Promise<HomeBackups> =>
+export const listHomeBackups = (client: Client, { id }: WorkspaceId): Promise<HomeBackups> =>
   client.get(`/api/v2/workspaces/${id}/home-backups`);
 
 /** Returns the backup that `wanted` names, or the newest that can be restored. */
@@ -28,7 +28,11 @@ export const findHomeBackup = async (client: Client, workspace: Workspace, wante
 };
 
 /** Waits until the backup is complete or has failed. */
-export const waitForHomeBackup = async (client: Client, workspace: Which, backup: HomeBackup): Promise<HomeBackup> => {
+export const waitForHomeBackup = async (
+  client: Client,
+  workspace: WorkspaceId,
+  backup: HomeBackup,
+): Promise<HomeBackup> => {
   // The workspace's stream sends a message when the snapshot for the backup exists, and when it is removed afterwards.
   for await (const _ of readMessages(client, `/api/v2/workspaces/${workspace.id}/watch-ws`)) {
     const found = (await listHomeBackups(client, workspace)).backups.find(({ id }) => id === backup.id);

@@ -42,22 +42,22 @@ export const run: RunVerb = async (input) => {
     }
     if (!has.yes)
       await requireConfirmation(input, `Replace all files of ${workspace.name} with those of ${backup.created_at}?`);
-    const at = `/api/v2/workspaces/${workspace.id}` as const;
+    const path = `/api/v2/workspaces/${workspace.id}` as const;
     if (!has["no-snapshot"]) {
-      await requireReady(client, workspace, client.post(`${at}/snapshots`, { name: "Before the restore" }));
+      await requireReady(client, workspace, client.post(`${path}/snapshots`, { name: "Before the restore" }));
     }
-    const fetched = await requireReady(client, workspace, client.post(`${at}/home-backups/${backup.id}/fetch`));
-    const build = await client.post(`${at}/snapshots/${fetched.id}/restore`);
+    const fetched = await requireReady(client, workspace, client.post(`${path}/home-backups/${backup.id}/fetch`));
+    const build = await client.post(`${path}/snapshots/${fetched.id}/restore`);
     const follow = workspace.latest_build.status === "running" ? finishRestart : finishBuild;
     const code = await follow(input, remote, workspace, build, { "no-wait": false, json: has.json });
     // The backup contains the same files.
-    if (code === EXIT.ok) await client.delete(`${at}/snapshots/${fetched.id}`);
+    if (code === EXIT.ok) await client.delete(`${path}/snapshots/${fetched.id}`);
     return code;
   });
 };
 
-const requireReady = async (client: Client, workspace: Workspace, making: Promise<Snapshot>): Promise<Snapshot> => {
-  const snapshot = await waitForSnapshot(client, workspace, await making);
+const requireReady = async (client: Client, workspace: Workspace, creation: Promise<Snapshot>): Promise<Snapshot> => {
+  const snapshot = await waitForSnapshot(client, workspace, await creation);
   if (snapshot.status === "ready") return snapshot;
   throw new VerbFailure(`The files could not be copied: ${toPlainLine(snapshot.error)}`);
 };

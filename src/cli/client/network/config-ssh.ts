@@ -6,26 +6,26 @@ import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { explainError, makeClient } from "../remote.ts";
-import { PREFIX } from "./host-names.ts";
-import { getConfigPath, removeSection, withSection, writeConfig } from "./ssh-config.ts";
+import { DEFAULT_PREFIX } from "./host-names.ts";
+import { addSection, getConfigPath, removeSection, writeConfig } from "./ssh-config.ts";
 
 const SHAPE = { values: ["file", "prefix"], lists: ["option"], switches: ["dry-run", "remove"] } as const;
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, SHAPE);
   requireNoWords(words);
-  const prefix = value.prefix ?? PREFIX;
+  const prefix = value.prefix ?? DEFAULT_PREFIX;
   if (!/^[\w.-]+$/.test(prefix)) throw usageError("--prefix", "expected letters, digits, dots and hyphens");
-  const bad = list.option.find((one) => !/^[A-Za-z]+[ =][^\n]+$/.test(one));
-  if (bad !== undefined)
-    throw usageError("--option", `expected an option of OpenSSH, such as ForwardAgent=yes, got ${bad}`);
+  const invalid = list.option.find((one) => !/^[A-Za-z]+[ =][^\n]+$/.test(one));
+  if (invalid !== undefined)
+    throw usageError("--option", `expected an option of OpenSSH, such as ForwardAgent=yes, got ${invalid}`);
   return explainError("config-ssh", input, async () => {
     const file = getConfigPath(input.env, value.file);
-    const before = formatConfig(file, input.readFile);
+    const before = readConfig(file, input.readFile);
     let after = removeSection(before);
     if (!has.remove) {
       const { url } = makeClient(input, value);
-      after = withSection(after, {
+      after = addSection(after, {
         prefix,
         options: list.option,
         command: formatProxyCommand(url, prefix, value.url !== undefined),
@@ -45,7 +45,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const formatConfig = (file: string, readFile: (path: string) => string): string => {
+const readConfig = (file: string, readFile: (path: string) => string): string => {
   try {
     return readFile(file);
   } catch (error) {
@@ -58,14 +58,14 @@ const formatConfig = (file: string, readFile: (path: string) => string): string 
  * Returns the ProxyCommand, quoted for the shell with which OpenSSH runs it. Contains the address only if it was given explicitly;
  * otherwise the stored session's is used.
  */
-const formatProxyCommand = (url: URL, prefix: string, isNamed: boolean): string => {
+const formatProxyCommand = (url: URL, prefix: string, isExplicit: boolean): string => {
   const words = [
     ...getOwnCommand(),
     "ssh",
     "--stdio",
     "--host-prefix",
     prefix,
-    ...(isNamed ? ["--url", url.href] : []),
+    ...(isExplicit ? ["--url", url.href] : []),
   ];
   return `${words.map((word) => `'${word.replaceAll("'", "'\\''").replaceAll("%", "%%")}'`).join(" ")} %h`;
 };

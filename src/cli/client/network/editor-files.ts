@@ -51,21 +51,21 @@ export class NetworkInfo implements Disposable {
   readonly #timer: { cancel(): void };
   #region: Promise<string> | undefined;
   #isBusy = false;
-  #isOver = false;
-  #at: number;
+  #isDisposed = false;
+  #measuredAt: number;
 
-  constructor(input: VerbInput, way: TrackedConnection, folder: string) {
+  constructor(input: VerbInput, connection: TrackedConnection, folder: string) {
     this.#input = input;
-    this.#connection = way;
+    this.#connection = connection;
     mkdirSync(folder, { recursive: true });
     this.#file = join(folder, `${input.parentPid ?? 0}.json`);
-    this.#at = input.clock.monotonic();
+    this.#measuredAt = input.clock.monotonic();
     this.#timer = input.clock.every(WRITE_INTERVAL_MS, () => void this.#measure());
     void this.#measure();
   }
 
   [Symbol.dispose](): void {
-    this.#isOver = true;
+    this.#isDisposed = true;
     this.#timer.cancel();
     rmSync(this.#file, { force: true });
   }
@@ -82,11 +82,11 @@ export class NetworkInfo implements Disposable {
         this.#region,
       ]);
       const now = this.#input.clock.monotonic();
-      const seconds = (now - this.#at) / 1_000;
-      this.#at = now;
+      const seconds = (now - this.#measuredAt) / 1_000;
+      this.#measuredAt = now;
       const { up, down } = traffic.takeCounts();
       // If a workspace does not answer, the file is left unchanged and becomes stale, which plug-ins check.
-      if (latency !== undefined && !this.#isOver) {
+      if (latency !== undefined && !this.#isDisposed) {
         this.#write({
           p2p: false,
           latency,
@@ -106,9 +106,9 @@ export class NetworkInfo implements Disposable {
   }
 
   #write(info: object): void {
-    const part = `${this.#file}.part`;
-    writeFileSync(part, JSON.stringify(info));
-    renameSync(part, this.#file);
+    const partFile = `${this.#file}.part`;
+    writeFileSync(partFile, JSON.stringify(info));
+    renameSync(partFile, this.#file);
   }
 }
 
@@ -119,9 +119,9 @@ const loadRegionName = async (client: Client): Promise<string> => {
 };
 
 const measureRelayLatency = async (client: Client, { clock }: Pick<VerbInput, "clock">): Promise<number> => {
-  const started = clock.monotonic();
+  const startedAt = clock.monotonic();
   await client.fetch("GET", "/derp/latency-check");
-  return clock.monotonic() - started;
+  return clock.monotonic() - startedAt;
 };
 
 /** Returns a function that logs one line per event to a file in the folder; without a folder nothing is written. */

@@ -20,12 +20,12 @@ export class HeldConnections {
   readonly #clock: Clock;
   /** Connects to the workspace; undefined while it is unreachable. */
   #dial: Dial | undefined;
-  #opening_until = 0;
+  #dialRetriesUntil = 0;
   /** Time of the last connection or of the stop. */
-  #disturbed_at: number | undefined;
+  #lastConnectionAt: number | undefined;
   #isStarting = true;
   #held = new Set<{ resolve: (dial: Dial) => void; reject: (error: Error) => void }>();
-  #wanted = Promise.withResolvers<void>();
+  #startRequest = Promise.withResolvers<void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -34,13 +34,14 @@ export class HeldConnections {
   /** Connects to a port of the workspace, once it is reachable. Rejects on timeout, or if the connection is not held. */
   async dial(port: number): Promise<Duplex> {
     const dial = this.#dial ?? (await this.#hold());
-    const until = this.#opening_until;
+    const until = this.#dialRetriesUntil;
     for (;;) {
       try {
         return await dial(port);
       } catch (error) {
-        const mayComeUp = error instanceof WireError && error.failure === "refused" && this.#clock.monotonic() < until;
-        if (!mayComeUp || this.#dial !== dial) throw error;
+        const isStillStarting =
+          error instanceof WireError && error.failure === "refused" && this.#clock.monotonic() < until;
+        if (!isStillStarting || this.#dial !== dial) throw error;
       }
       await pause(this.#clock, RETRY_INTERVAL_MS);
     }
@@ -49,7 +50,7 @@ export class HeldConnections {
   /** Connects all held connections when the workspace has become reachable. `isFresh`: true if the workspace has only just started. */
   open(dial: Dial, isFresh: boolean): void {
     this.#dial = dial;
-    this.#opening_until = this.#clock.monotonic() + (isFresh ? LISTEN_TIMEOUT_MS : 0);
+    this.#dialRetriesUntil = this.#clock.monotonic() + (isFresh ? LISTEN_TIMEOUT_MS : 0);
     for (const { resolve } of this.#held) resolve(dial);
     this.#held.clear();
   }
@@ -58,25 +59,25 @@ export class HeldConnections {
   close(): void {
     this.#dial = undefined;
     this.#isStarting = false;
-    this.#disturbed_at = this.#clock.monotonic();
-    this.#wanted = Promise.withResolvers();
+    this.#lastConnectionAt = this.#clock.monotonic();
+    this.#startRequest = Promise.withResolvers();
     for (const { reject } of this.#held) reject(new Error("The workspace cannot be reached."));
     this.#held.clear();
   }
 
   /** Resolves when a connection should start the workspace. */
   async waitForStartRequest(): Promise<void> {
-    await this.#wanted.promise;
+    await this.#startRequest.promise;
   }
 
   #hold(): Promise<Dial> {
     const now = this.#clock.monotonic();
-    const isQuiet = now - (this.#disturbed_at ?? Number.NEGATIVE_INFINITY) >= RETRY_WINDOW_MS;
-    this.#disturbed_at = now;
+    const isQuiet = now - (this.#lastConnectionAt ?? Number.NEGATIVE_INFINITY) >= RETRY_WINDOW_MS;
+    this.#lastConnectionAt = now;
     if (!this.#isStarting && !isQuiet) throw new Error("The workspace is stopped.");
     if (this.#held.size >= MAX_HELD) throw new Error("Too many connections are waiting.");
     this.#isStarting = true;
-    this.#wanted.resolve();
+    this.#startRequest.resolve();
     return new Promise<Dial>((resolve, reject) => {
       const end = (): void => {
         timer.cancel();

@@ -2,7 +2,7 @@
 // two hyphens replace one (rule CN-4).
 import { VerbFailure } from "../../failure.ts";
 
-export const PREFIX = "slipway.";
+export const DEFAULT_PREFIX = "slipway.";
 
 /**
  * Converts `slipway.dev` and `slipway.alice--dev.main` to the form of other commands: `dev`, `alice/dev.main`. Throws VerbFailure if the
@@ -11,6 +11,6 @@ export const PREFIX = "slipway.";
 export const parseHost = (host: string, prefix: string): string => {
   if (!host.startsWith(prefix)) throw new VerbFailure(`${host} does not begin with ${prefix}`);
   const name = host.slice(prefix.length);
-  const at = name.indexOf("--");
-  return at < 0 ? name : `${name.slice(0, at)}/${name.slice(at + 2)}`;
+  const separatorIndex = name.indexOf("--");
+  return separatorIndex < 0 ? name : `${name.slice(0, separatorIndex)}/${name.slice(separatorIndex + 2)}`;
 };

@@ -29,21 +29,21 @@ type Warning = { code: string; message: string };
 
 /** Measures what is reachable, and its latency. */
 export const checkNetwork = async (input: VerbInput, client: Client) => {
-  const started = input.clock.monotonic();
+  const startedAt = input.clock.monotonic();
   const { version } = await client.get("/api/v2/buildinfo");
-  const latency = input.clock.monotonic() - started;
+  const latencyMs = input.clock.monotonic() - startedAt;
   const { derp_map } = await client.get("/api/v2/workspaceagents/connection");
   const [region] = Object.values(derp_map.regions);
-  const trip = await measureRelayTrip(client, input.clock);
-  const error = trip === undefined ? `The relay did not forward a message within ${TIMEOUT_MS / 1_000} s.` : null;
+  const tripMs = await measureRelayTrip(client, input.clock);
+  const error = tripMs === undefined ? `The relay did not forward a message within ${TIMEOUT_MS / 1_000} s.` : null;
   const warnings: Warning[] =
-    trip !== undefined && trip > SLOW_THRESHOLD_MS
-      ? [{ code: "EDERP01", message: `The relay is slow: the round trip takes ${Math.round(trip)} ms.` }]
+    tripMs !== undefined && tripMs > SLOW_THRESHOLD_MS
+      ? [{ code: "EDERP01", message: `The relay is slow: the round trip takes ${Math.round(tripMs)} ms.` }]
       : [];
   const severity: Severity = error !== null ? "error" : warnings.length > 0 ? "warning" : "ok";
   const id = region?.regionID ?? 0;
   return {
-    server: { url: client.url.href, version, latency_ms: latency },
+    server: { url: client.url.href, version, latency_ms: latencyMs },
     derp: {
       severity,
       warnings,
@@ -56,8 +56,8 @@ export const checkNetwork = async (input: VerbInput, client: Client) => {
           region: { RegionID: id, RegionName: region?.regionName ?? "", EmbeddedRelay: region?.embeddedRelay ?? true },
           node_reports: [
             {
-              can_exchange_messages: trip !== undefined,
-              round_trip_ping_ms: Math.round(trip ?? 0),
+              can_exchange_messages: tripMs !== undefined,
+              round_trip_ping_ms: Math.round(tripMs ?? 0),
               // All traffic goes through the relay: there is no address discovery.
               stun: { Enabled: false, CanSTUN: false },
               node: { STUNOnly: false },
@@ -69,8 +69,8 @@ export const checkNetwork = async (input: VerbInput, client: Client) => {
         UDP: false,
         IPv4: hasFamily("IPv4"),
         IPv6: hasFamily("IPv6"),
-        PreferredDERP: trip === undefined ? 0 : id,
-        RegionLatency: trip === undefined ? {} : { [id]: Math.round(trip * 1e6) },
+        PreferredDERP: tripMs === undefined ? 0 : id,
+        RegionLatency: tripMs === undefined ? {} : { [id]: Math.round(tripMs * 1e6) },
       },
       netcheck_err: null,
     },
@@ -90,18 +90,18 @@ const measureRelayTrip = async ({ url, extraHeaders: headers }: Client, clock: C
   const common = { url, headers, clock, random: systemRandom };
   const from = new RelayLink({ ...common, key: near, receive: () => {} });
   const to = new RelayLink({ ...common, key: far, receive: () => received.resolve() });
-  const isLate = pause(clock, TIMEOUT_MS).then(() => "late" as const);
+  const timeout = pause(clock, TIMEOUT_MS).then(() => "late" as const);
   try {
-    if ((await Promise.race([Promise.all([from.ready, to.ready]), isLate])) === "late") return undefined;
-    let best: number | undefined;
+    if ((await Promise.race([Promise.all([from.ready, to.ready]), timeout])) === "late") return undefined;
+    let shortestMs: number | undefined;
     for (let i = 0; i < PROBE_COUNT; i++) {
       received = Promise.withResolvers();
-      const started = clock.monotonic();
+      const startedAt = clock.monotonic();
       from.send(far.public, new Uint8Array([i]));
-      if ((await Promise.race([received.promise, isLate])) === "late") return best;
-      best = Math.min(best ?? Number.POSITIVE_INFINITY, clock.monotonic() - started);
+      if ((await Promise.race([received.promise, timeout])) === "late") return shortestMs;
+      shortestMs = Math.min(shortestMs ?? Number.POSITIVE_INFINITY, clock.monotonic() - startedAt);
     }
-    return best;
+    return shortestMs;
   } finally {
     from.close();
     to.close();

@@ -24,14 +24,14 @@ export const run: RunVerb = async (input) => {
       let answerCount = 0;
       for (let i = 0; i < count && !input.signal.aborted; i += 1) {
         if (i > 0) await pause(input.clock, PING_INTERVAL_MS);
-        const took = await joined.peer.ping(agent_id, TIMEOUT_MS);
-        if (took !== undefined) answerCount += 1;
-        if (has.json) input.print(JSON.stringify({ name: workspace.name, milliseconds: took ?? null }));
+        const elapsedMs = await joined.peer.ping(agent_id, TIMEOUT_MS);
+        if (elapsedMs !== undefined) answerCount += 1;
+        if (has.json) input.print(JSON.stringify({ name: workspace.name, milliseconds: elapsedMs ?? null }));
         else
           input.print(
-            took === undefined
+            elapsedMs === undefined
               ? `${workspace.name} is not responding`
-              : `${workspace.name} responded in ${took.toFixed(1)} ms`,
+              : `${workspace.name} responded in ${elapsedMs.toFixed(1)} ms`,
           );
       }
       return answerCount > 0 ? EXIT.ok : EXIT.failed;

@@ -8,17 +8,17 @@ const MAX_PAIRS = 1_000;
 
 /** Throws UsageError for invalid ports. */
 export const parsePortPairs = (flag: string, given: readonly string[]): PortPair[] => {
-  const found = given.flatMap((text) => text.split(",")).flatMap((one) => parsePairs(flag, one.trim()));
-  if (found.length > MAX_PAIRS) throw usageError(flag, `at most ${MAX_PAIRS} ports`);
-  return found;
+  const pairs = given.flatMap((text) => text.split(",")).flatMap((one) => parsePairs(flag, one.trim()));
+  if (pairs.length > MAX_PAIRS) throw usageError(flag, `at most ${MAX_PAIRS} ports`);
+  return pairs;
 };
 
 const parsePairs = (flag: string, text: string): PortPair[] => {
   const rejectPair = (): never => {
     throw usageError(flag, `expected [BIND:]LOCAL[:REMOTE], got ${JSON.stringify(text)}`);
   };
-  const [, bracketed, rest = text] = /^\[([^\]]+)\]:(.+)$/.exec(text) ?? [];
-  const parts = rest.split(":");
+  const [, bracketed, ports = text] = /^\[([^\]]+)\]:(.+)$/.exec(text) ?? [];
+  const parts = ports.split(":");
   if (parts.length > (bracketed === undefined ? 3 : 2)) rejectPair();
   const bind = bracketed ?? (parts.length === 3 ? (parts.shift() as string) : LOOPBACK);
   const local = parseRange(parts[0] as string) ?? rejectPair();

@@ -30,10 +30,10 @@ export const run: RunVerb = async (input) => {
       const meter = new Meter(input.clock.monotonic());
       await measure(input, connection, { direction, seconds, meter });
       const { bytes, ms } = meter.end(input.clock.monotonic());
-      const rate = bytes / 1e6 / (ms / 1_000);
+      const megabytesPerSecond = bytes / 1e6 / (ms / 1_000);
       if (has.json) {
-        const facts = { direction, seconds: ms / 1_000, bytes, megabytes_per_second: rate };
-        input.print(JSON.stringify({ ...facts, overall: toThroughput(0, ms, bytes), intervals: meter.intervals }));
+        const result = { direction, seconds: ms / 1_000, bytes, megabytes_per_second: megabytesPerSecond };
+        input.print(JSON.stringify({ ...result, overall: toThroughput(0, ms, bytes), intervals: meter.intervals }));
       } else
         input.print(
           `${direction}: ${formatSize(bytes)} in ${(ms / 1_000).toFixed(1)} s, ${formatSize(Math.round((bytes * 1_000) / ms))}/s`,
@@ -83,22 +83,22 @@ class Meter {
   }
 }
 
-type Test = { direction: keyof typeof DIRECTION; seconds: number; meter: Meter };
+type SpeedTest = { direction: keyof typeof DIRECTION; seconds: number; meter: Meter };
 
 const measure = async (
   { clock, signal }: VerbInput,
   connection: TcpConnection,
-  { direction, seconds, meter }: Test,
+  { direction, seconds, meter }: SpeedTest,
 ): Promise<void> => {
-  const requested = { version: VERSION, time: seconds * 1e9, direction: DIRECTION[direction] };
-  await connection.write(new TextEncoder().encode(`${JSON.stringify(requested)}\n`));
+  const request = { version: VERSION, time: seconds * 1e9, direction: DIRECTION[direction] };
+  await connection.write(new TextEncoder().encode(`${JSON.stringify(request)}\n`));
   const answer = await connection.read();
   if (!answer) throw new VerbFailure("the workspace's agent doesn't support speed tests");
-  const started = clock.monotonic();
-  meter.add(Math.max(0, answer.byteLength - "{}\n".length), started);
+  const startedAt = clock.monotonic();
+  meter.add(Math.max(0, answer.byteLength - "{}\n".length), startedAt);
   if (direction === "down") for await (const chunk of connection) meter.add(chunk.byteLength, clock.monotonic());
   else {
-    while (clock.monotonic() - started < seconds * 1_000 && !signal.aborted) {
+    while (clock.monotonic() - startedAt < seconds * 1_000 && !signal.aborted) {
       await connection.write(BLOCK);
       meter.add(BLOCK.byteLength, clock.monotonic());
     }

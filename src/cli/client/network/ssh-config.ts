@@ -15,7 +15,7 @@ export const getConfigPath = ({ HOME }: VerbInput["env"], given: string | undefi
   return join(HOME, ".ssh", "config");
 };
 
-/** Removes our section from the text. Throws VerbFailure if one of its markers is missing, because its extent is unknown then. */
+/** Removes the section from the text. Throws VerbFailure if one of its markers is missing, because its extent is unknown then. */
 export const removeSection = (text: string): string => {
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin < 0 && end < 0) return text;
@@ -28,8 +28,8 @@ export const removeSection = (text: string): string => {
 
 export type Section = { prefix: string; command: string; options: readonly string[] };
 
-/** Puts the section before the text. */
-export const withSection = (text: string, { prefix, command, options }: Section): string => {
+/** Returns the text with the section before it. */
+export const addSection = (text: string, { prefix, command, options }: Section): string => {
   const lines = [
     ...options,
     "ConnectTimeout 0",
@@ -49,19 +49,19 @@ export const withSection = (text: string, { prefix, command, options }: Section)
 export const writeConfig = (file: string, text: string): void => {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const target = readExisting(file) ?? file;
-    const part = `${target}.slipway-part`;
-    rmSync(part, { force: true });
-    writeFileSync(part, text, { mode: 0o600, flush: true });
-    const mode = readExisting(file) ? statSync(target).mode & 0o777 : 0o600;
-    chmodSync(part, mode);
-    renameSync(part, target);
+    const target = findRealPath(file) ?? file;
+    const partFile = `${target}.slipway-part`;
+    rmSync(partFile, { force: true });
+    writeFileSync(partFile, text, { mode: 0o600, flush: true });
+    const mode = findRealPath(file) ? statSync(target).mode & 0o777 : 0o600;
+    chmodSync(partFile, mode);
+    renameSync(partFile, target);
   } catch (error) {
     throw new VerbFailure(`${file} cannot be written: ${(error as Error).message}`);
   }
 };
 
-const readExisting = (file: string): string | undefined => {
+const findRealPath = (file: string): string | undefined => {
   try {
     return realpathSync(file);
   } catch {

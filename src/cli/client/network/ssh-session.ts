@@ -15,7 +15,7 @@ export type SessionOptions = { command: string | undefined; env: readonly string
 const NO_EXIT_CODE = 255;
 /** Shells add this to the signal number for a program killed by a signal. */
 const SIGNAL_EXIT_OFFSET = 128;
-const KEEPALIVE_MS = 15_000;
+const KEEPALIVE_INTERVAL_MS = 15_000;
 
 /** Loads only the package's client, because loading the whole package takes longer than a handshake. */
 export const loadSshLibrary = () => import("ssh2/lib/client.js");
@@ -40,7 +40,7 @@ export const runSshSession = async (
     username: "slipway",
     authHandler: ["none"],
     hostVerifier: () => true,
-    keepaliveInterval: KEEPALIVE_MS,
+    keepaliveInterval: KEEPALIVE_INTERVAL_MS,
     keepaliveCountMax: 4,
     ...(agent ? { agent } : {}),
     algorithms: { compress: ["none"] },
@@ -58,9 +58,9 @@ export const runSshSession = async (
 const parseVariables = (given: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     given.map((pair) => {
-      const at = pair.indexOf("=");
-      if (at < 1) throw usageError("--env", `expected NAME=VALUE, got ${JSON.stringify(pair)}`);
-      return [pair.slice(0, at), pair.slice(at + 1)];
+      const equals = pair.indexOf("=");
+      if (equals < 1) throw usageError("--env", `expected NAME=VALUE, got ${JSON.stringify(pair)}`);
+      return [pair.slice(0, equals), pair.slice(equals + 1)];
     }),
   );
 
@@ -98,12 +98,12 @@ const openChannel = (
 const runInTerminal = async (
   client: Client,
   streams: Streams,
-  { env: own }: VerbInput,
+  { env: localEnv }: VerbInput,
   env: Record<string, string>,
   agentForward: boolean,
 ): Promise<number> => {
   const { height, width } = streams.size() ?? { height: 24, width: 80 };
-  const terminal = { rows: height, cols: width, height: 0, width: 0, term: own.TERM || "xterm-256color" };
+  const terminal = { rows: height, cols: width, height: 0, width: 0, term: localEnv.TERM || "xterm-256color" };
   const session = await openChannel((done) => client.shell(terminal, { env, agentForward } as never, done));
   using _raw = streams.raw();
   using _resize = streams.onResize(() => {

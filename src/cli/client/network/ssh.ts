@@ -46,10 +46,10 @@ export const run: RunVerb = async (input) => {
   return withServer("ssh", input, value, async (remote) => {
     const requested = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
     const name = prefix === undefined ? requested : parseHost(requested, prefix);
-    const reaching = connect(input, remote, name, given, checked);
+    const exitCode = connect(input, remote, name, given, checked);
     // Loaded while the server handles the request.
     if (!has.stdio) void loadSshLibrary();
-    return reaching;
+    return exitCode;
   });
 };
 
@@ -60,7 +60,7 @@ export const connect = (
   input: VerbInput,
   remote: Remote,
   name: string,
-  { value, has, list, behind }: SshArguments,
+  { value, has, list, afterDashes }: SshArguments,
   { wait, app }: CheckedOptions,
 ): Promise<number> => {
   const log = createProxyLog(input, value["log-dir"]);
@@ -82,15 +82,15 @@ export const connect = (
     using _usage = reportUsage(input, remote.client, { workspace_id: workspace.id, agent_id, app, use });
     if (!use) {
       return runSshSession(input, joined.peer, agent_id, {
-        command: behind?.join(" "),
+        command: afterDashes?.join(" "),
         env: [...list.env, ...toContainerVariables(value)],
         forwardsAgent: has["forward-agent"],
       });
     }
     const traffic = new Traffic(use);
     const folder = value["network-info-dir"];
-    const way = { client: remote.client, peer: joined.peer, agent_id, traffic };
-    using _info = folder === undefined ? undefined : new NetworkInfo(input, way, folder);
+    const connection = { client: remote.client, peer: joined.peer, agent_id, traffic };
+    using _info = folder === undefined ? undefined : new NetworkInfo(input, connection, folder);
     // OpenSSH sends SIGHUP to its ProxyCommand when it ends.
     const hungUp = new Promise<number>((done) => input.onReload?.(() => done(EXIT.ok)));
     return await Promise.race([pipeStdio(input, joined.peer, agent_id, traffic), hungUp]);
@@ -128,7 +128,7 @@ const pipeStdio = async (
 ): Promise<number> => {
   const streams = getStreams(input);
   const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
-  const there = (async () => {
+  const sending = (async () => {
     for await (const chunk of streams.input()) {
       traffic.addUp(chunk.byteLength);
       await connection.write(chunk);
@@ -136,7 +136,7 @@ const pipeStdio = async (
     await connection.end();
   })();
   // A reader that stops is detected in the other direction.
-  there.catch(() => {});
+  sending.catch(() => {});
   for await (const chunk of connection) {
     traffic.addDown(chunk.byteLength);
     await streams.write(chunk);

@@ -4,7 +4,7 @@ import { WireError } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { VerbInput } from "../../verb.ts";
 import type { Remote } from "../remote.ts";
-import { connectAgent, type Starting } from "../workspaces/agent.ts";
+import { connectAgent, type StartOptions } from "../workspaces/agent.ts";
 import type { JoinOptions, NetworkSession } from "./join.ts";
 
 export type ConnectedAgent = {
@@ -18,16 +18,16 @@ export const withAgent = async (
   input: VerbInput,
   remote: Remote,
   name: string,
-  work: (reached: ConnectedAgent) => Promise<number>,
-  { mayStart, reason, ...options }: Pick<JoinOptions, "datagram"> & Starting = {},
+  work: (agent: ConnectedAgent) => Promise<number>,
+  { mayStart, reason, ...options }: Pick<JoinOptions, "datagram"> & StartOptions = {},
 ): Promise<number> => {
-  const finding = connectAgent(input, remote, name, { mayStart, reason });
-  finding.catch(() => {});
+  const lookup = connectAgent(input, remote, name, { mayStart, reason });
+  lookup.catch(() => {});
   // The request is sent first: the peer is loaded, created and connected to the relay while the server looks up the workspace.
   const { join } = await import("./join.ts");
-  const found = finding.then((one) => one.agent_id);
-  await using joined = join(remote.client, found, { ...options, clock: input.clock });
-  const { workspace, agent_id } = await finding;
+  const agentId = lookup.then((one) => one.agent_id);
+  await using joined = join(remote.client, agentId, { ...options, clock: input.clock });
+  const { workspace, agent_id } = await lookup;
   remote.onInterrupt(async () => await joined[Symbol.asyncDispose]());
   try {
     return await Promise.race([work({ workspace, agent_id, joined }), joined.refused]);

@@ -15,7 +15,7 @@ export class UdpForward {
   readonly #ports = new Map<string, number>();
   readonly #senders = new Map<number, Sender>();
   #next = FIRST_PORT;
-  #remote: { remote: Remote; ends: AddressPair } | undefined;
+  #remote: { remote: Remote; addresses: AddressPair } | undefined;
 
   /** Listens and returns the port. Throws VerbFailure if it cannot listen. */
   async open({ bind, local, remote }: PortPair): Promise<number> {
@@ -36,9 +36,9 @@ export class UdpForward {
     }
   }
 
-  /** Sets the remote that datagrams are sent to. */
-  setRemote(remote: Remote, ends: AddressPair): void {
-    this.#remote = { remote, ends };
+  /** Sets the workspace that datagrams are sent to. */
+  setRemote(remote: Remote, addresses: AddressPair): void {
+    this.#remote = { remote, addresses };
   }
 
   /** Delivers a reply to the local sender. */
@@ -52,15 +52,15 @@ export class UdpForward {
   }
 
   #send(sender: Sender, targetPort: number, data: Uint8Array): void {
-    const name = `${sender.address}|${sender.port}|${targetPort}`;
-    let sourcePort = this.#ports.get(name);
+    const sourceKey = `${sender.address}|${sender.port}|${targetPort}`;
+    let sourcePort = this.#ports.get(sourceKey);
     if (sourcePort === undefined) {
       sourcePort = this.#next;
       this.#next = this.#next >= FIRST_PORT + MAX_SENDERS ? FIRST_PORT : this.#next + 1;
-      for (const [old, port] of this.#ports) if (port === sourcePort) this.#ports.delete(old);
-      this.#ports.set(name, sourcePort);
+      for (const [key, port] of this.#ports) if (port === sourcePort) this.#ports.delete(key);
+      this.#ports.set(sourceKey, sourcePort);
       this.#senders.set(sourcePort, sender);
     }
-    this.#remote?.remote.send(this.#remote.ends, { sourcePort, targetPort, data });
+    this.#remote?.remote.send(this.#remote.addresses, { sourcePort, targetPort, data });
   }
 }

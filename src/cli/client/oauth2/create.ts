@@ -2,7 +2,7 @@
 import { usageError } from "#base/usage-error.ts";
 import { AUTH_METHODS, type CreateOAuth2App } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
-import { canAsk, promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
+import { canPrompt, promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { APPS_PATH, describeApp, LISTS, toAppFields, VALUES } from "./find.ts";
@@ -10,7 +10,7 @@ import { APPS_PATH, describeApp, LISTS, toAppFields, VALUES } from "./find.ts";
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["auth-method", ...VALUES], lists: LISTS });
   const word = takeOneWord(input, words, "the application's name");
-  if (value["callback-url"] === undefined && !canAsk(input)) {
+  if (value["callback-url"] === undefined && !canPrompt(input)) {
     throw usageError("--callback-url", "expected the URL that users are sent back to");
   }
   const method = parseMethod(value["auth-method"]);

@@ -19,12 +19,12 @@ export const run: RunVerb = async (input) => {
     const created = has.create ? await client.post(path) : undefined;
     for (const id of ids) await client.delete(`${path}/${id}`);
     if (created) input.print(has.json ? JSON.stringify(created) : created.client_secret_full);
-    else show(input, await client.get(path), has.json);
+    else printSecrets(input, await client.get(path), has.json);
     return EXIT.ok;
   });
 };
 
-const show = (input: VerbInput, secrets: readonly OAuth2Secret[], isJson: boolean): void => {
+const printSecrets = (input: VerbInput, secrets: readonly OAuth2Secret[], isJson: boolean): void => {
   const now = input.clock.now();
   const rows = secrets.map((one) => [
     one.id,
@@ -34,7 +34,7 @@ const show = (input: VerbInput, secrets: readonly OAuth2Secret[], isJson: boolea
   ]);
   if (isJson) input.print(JSON.stringify(secrets));
   else if (rows.length === 0) input.print("No secrets. Create one with --create.");
-  else input.print(formatTable(["ID", "ENDS IN", "MADE", "USED"], rows));
+  else input.print(formatTable(["ID", "ENDS IN", "CREATED", "USED"], rows));
 };
 
 /** Finds a secret by its ID or last characters. Throws VerbFailure. */

@@ -16,23 +16,23 @@ export const run: RunVerb = async (input) => {
   const app = takeOneWord(input, slug === undefined ? [] : [slug], "the app, by its slug");
   return withServer("open app", input, value, async ({ client }) => {
     const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(client));
-    const [own, agentName] = splitName(name);
-    const workspace = await getWorkspace(client, own);
+    const [workspaceName, agentName] = splitName(name);
+    const workspace = await getWorkspace(client, workspaceName);
     const all = listAgents(workspace)
       .filter((agent) => agentName === undefined || agent.name === agentName)
       .flatMap((agent) => agent.apps.map((one) => ({ agent, app: one })));
     const slugs = all.map((one) => one.app.slug);
-    const wanted = await promptIfMissing(input, app, "App", async () => slugs);
-    const found = all.find((one) => one.app.slug === wanted);
+    const wantedSlug = await promptIfMissing(input, app, "App", async () => slugs);
+    const found = all.find((one) => one.app.slug === wantedSlug);
     if (!found) {
       const available = slugs.length > 0 ? `it has ${slugs.map(toPlainLine).join(", ")}` : "it has no apps";
-      throw new VerbFailure(`${own} has no app ${wanted}; ${available}`);
+      throw new VerbFailure(`${workspaceName} has no app ${wantedSlug}; ${available}`);
     }
     const { host, external_app_schemes = [] } = await client.get("/api/v2/applications/host");
     const link = toAppUrl(workspace, found.agent, found.app, { server: client.url, host });
     // The template's author controls this URL: reject schemes that read local files or contain code.
     if (!URL.canParse(link) || /^(file|javascript|data|vbscript):/i.test(new URL(link).protocol)) {
-      throw new VerbFailure(`${wanted} has a URL that cannot be opened: ${toPlainLine(link)}`);
+      throw new VerbFailure(`${wantedSlug} has a URL that cannot be opened: ${toPlainLine(link)}`);
     }
     if (has.json) input.print(JSON.stringify({ link }));
     else if (has.print) input.print(toPlainLine(link));

@@ -9,9 +9,9 @@ const OPENERS: Readonly<Record<string, readonly string[]>> = {
 
 /** Throws VerbFailure if there is no such program. `shown` is the link without its key, for the message. */
 export const openInBrowser = async (link: string, shown = link): Promise<void> => {
-  const [program = "", ...before] = OPENERS[process.platform] ?? ["xdg-open"];
+  const [program = "", ...programOptions] = OPENERS[process.platform] ?? ["xdg-open"];
   const file = Bun.which(program);
   if (!file) throw new VerbFailure(`${program} was not found; open this URL yourself:\n${shown}`);
-  const child = Bun.spawn([file, ...before, link], { stdio: ["ignore", "ignore", "ignore"] });
+  const child = Bun.spawn([file, ...programOptions, link], { stdio: ["ignore", "ignore", "ignore"] });
   if ((await child.exited) !== 0) throw new VerbFailure(`${program} failed; open this URL yourself:\n${shown}`);
 };

@@ -10,8 +10,8 @@ import { withServer } from "../remote.ts";
 import { getAgent, getWorkspace, listOwnWorkspaces, splitName } from "../workspaces/find.ts";
 import { openInBrowser } from "./browse.ts";
 
-const opening =
-  (verb: string, linkOf: (target: EditorTarget) => string): RunVerb =>
+const createVerb =
+  (verb: string, formatLink: (target: EditorTarget) => string): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv, { switches: ["print", "with-token"] });
     const [first, folder, ...more] = words;
@@ -19,8 +19,8 @@ const opening =
     const word = takeOneWord(input, first === undefined ? [] : [first], "the workspace");
     return withServer(`open ${verb}`, input, value, async ({ client }) => {
       const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(client));
-      const [own, agentName] = splitName(name);
-      const workspace = await getWorkspace(client, own);
+      const [workspaceName, agentName] = splitName(name);
+      const workspace = await getWorkspace(client, workspaceName);
       const agent = getAgent(workspace, agentName);
       const target = {
         url: client.url,
@@ -29,21 +29,21 @@ const opening =
         agent: agent.name,
         folder: folder ?? (agent.expanded_directory || undefined),
       };
-      const link = linkOf({ ...target, token: has["with-token"] ? await makeKey(client, agent.id) : undefined });
+      const link = formatLink({ ...target, token: has["with-token"] ? await createKey(client, agent.id) : undefined });
       if (has.json) input.print(JSON.stringify({ link }));
       else if (has.print) input.print(link);
-      else await openInBrowser(link, linkOf({ ...target, token: undefined }));
+      else await openInBrowser(link, formatLink({ ...target, token: undefined }));
       return EXIT.ok;
     });
   };
 
 /** Creates a key for this workspace only. It expires with the session or token used here. */
-const makeKey = async (client: Client, agent_id: string): Promise<string> =>
+const createKey = async (client: Client, agent_id: string): Promise<string> =>
   (await client.post(`/api/v2/workspaceagents/${agent_id}/keys`)).key;
 
 /** The commands, by the scheme of their links. */
 export const editors = Object.fromEntries(
-  EDITORS.map((editor) => [editor, opening(editor, (index) => formatEditorLink(editor, index))]),
+  EDITORS.map((editor) => [editor, createVerb(editor, (target) => formatEditorLink(editor, target))]),
 ) as Record<(typeof EDITORS)[number], RunVerb>;
 
-export const jetbrains = opening("jetbrains", formatGatewayLink);
+export const jetbrains = createVerb("jetbrains", formatGatewayLink);

@@ -15,8 +15,8 @@ export const list: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   requireNoWords(words);
   return withServer("repositories list", input, value, async ({ client }) => {
-    const all = await client.get<RepositoryPrebuild[]>(PATH);
-    input.print(has.json ? JSON.stringify(all) : formatPrebuilds(all));
+    const prebuilds = await client.get<RepositoryPrebuild[]>(PATH);
+    input.print(has.json ? JSON.stringify(prebuilds) : formatPrebuilds(prebuilds));
     return EXIT.ok;
   });
 };
@@ -80,20 +80,20 @@ const parseInteger = (flag: string, text: string): number => {
   return Number(text);
 };
 
-const getPrebuild = (all: readonly RepositoryPrebuild[], wanted: string): RepositoryPrebuild => {
-  const [first, second] = all.filter(({ id, url, name }) => [id, url, name].includes(wanted));
-  const where = "`slipway repositories list` lists them.";
-  if (!first) throw new VerbFailure(`there is no repository prebuild ${toPlainLine(wanted)}. ${where}`);
-  if (second) throw new VerbFailure(`several repositories are named ${toPlainLine(wanted)}; use the link. ${where}`);
+const getPrebuild = (prebuilds: readonly RepositoryPrebuild[], wanted: string): RepositoryPrebuild => {
+  const [first, second] = prebuilds.filter(({ id, url, name }) => [id, url, name].includes(wanted));
+  const hint = "`slipway repositories list` lists them.";
+  if (!first) throw new VerbFailure(`there is no repository prebuild ${toPlainLine(wanted)}. ${hint}`);
+  if (second) throw new VerbFailure(`several repositories are named ${toPlainLine(wanted)}; use the link. ${hint}`);
   return first;
 };
 
-const formatPrebuilds = (all: readonly RepositoryPrebuild[]): string =>
-  all.length === 0
+const formatPrebuilds = (prebuilds: readonly RepositoryPrebuild[]): string =>
+  prebuilds.length === 0
     ? "No repository prebuilds. Add one with `slipway repositories add LINK`."
     : formatTable(
         ["REPOSITORY", "STATUS", "COMMIT", "BUILT", "ADDED BY"],
-        all.map((one) => [
+        prebuilds.map((one) => [
           toPlainLine(one.url),
           one.status === "failed" ? `failed: ${toPlainLine(one.error)}` : one.status,
           one.commit.slice(0, 12),

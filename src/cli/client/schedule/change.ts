@@ -22,9 +22,9 @@ const createVerb =
   (verb: string, change: Change): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
-    const [name, ...rest] = words;
+    const [name, ...scheduleWords] = words;
     const findWorkspace = selectWorkspace(input, name === undefined ? [] : [name]);
-    const { path, body } = change(input, rest);
+    const { path, body } = change(input, scheduleWords);
     return withServer(`schedule ${verb}`, input, value, async ({ client }) => {
       const { id } = await findWorkspace(client);
       await client.put<unknown>(`/api/v2/workspaces/${id}/${path}`, body);
@@ -58,7 +58,7 @@ export const stop = createVerb("stop", (_, words) => ({
   body: { ttl_ms: isOff(words) ? null : parseSpan(words) },
 }));
 
-/** Relative to now, so that repeating the command does not extend it further. */
+/** The new deadline is relative to now, so that repeating the command does not extend it further. */
 export const extend = createVerb("extend", ({ clock }, words) => ({
   path: "extend",
   body: { deadline: toRfc3339(clock.now() + parseSpan(words)) },

@@ -23,8 +23,8 @@ export const parseSchedule = (words: readonly string[], zone: string): string =>
     if (rest[0] !== undefined) throw usageError(rest[0], "unexpected argument");
     return first;
   }
-  const [, hour, minute = "0", half] = /^(\d{1,2})(?::(\d{2}))?(am|pm)?$/i.exec(first) ?? [];
-  const hours = toHours(Number(hour), half?.toLowerCase());
+  const [, hour, minute = "0", amOrPm] = /^(\d{1,2})(?::(\d{2}))?(am|pm)?$/i.exec(first) ?? [];
+  const hours = toHours(Number(hour), amOrPm?.toLowerCase());
   if (hours === undefined || Number(minute) > 59) throw usageError(first || "TIME", "expected a time such as 9:30");
   const isZone = (word: string): boolean => word.includes("/") || word === "UTC";
   const days = rest[0] !== undefined && !isZone(rest[0]) ? parseDays(rest[0]) : "*";
@@ -33,10 +33,10 @@ export const parseSchedule = (words: readonly string[], zone: string): string =>
   return `CRON_TZ=${timeZone} ${Number(minute)} ${hours} * * ${days}`;
 };
 
-const toHours = (hour: number, half: string | undefined): number | undefined => {
-  if (half === undefined) return hour <= 23 ? hour : undefined;
+const toHours = (hour: number, amOrPm: string | undefined): number | undefined => {
+  if (amOrPm === undefined) return hour <= 23 ? hour : undefined;
   if (!(hour >= 1 && hour <= 12)) return undefined;
-  return (hour % 12) + (half === "pm" ? 12 : 0);
+  return (hour % 12) + (amOrPm === "pm" ? 12 : 0);
 };
 
 /** Parses `Mon-Fri`, `sat,sun`, `Fri-Mon` (across the end of the week) and `*`. */

@@ -10,13 +10,13 @@ const PATH = "/api/v2/users/me/quiet-hours";
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   const isOff = words.length === 1 && words[0] === "off";
-  const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const schedule = words.length === 0 ? undefined : isOff ? "" : parseSchedule(words, here);
+  const localZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const schedule = words.length === 0 ? undefined : isOff ? "" : parseSchedule(words, localZone);
   return withServer("schedule quiet", input, value, async ({ client }) => {
     const hours = schedule === undefined ? await client.get(PATH) : await client.put(PATH, { schedule });
-    const chosen = hours.user_set ? "" : ", the default";
+    const defaultNote = hours.user_set ? "" : ", the default";
     const next = formatRelative(hours.next, input.clock.now());
-    const message = `Required stops happen at ${hours.time} (${hours.timezone})${chosen}; next ${next}.`;
+    const message = `Required stops happen at ${hours.time} (${hours.timezone})${defaultNote}; next ${next}.`;
     input.print(has.json ? JSON.stringify(hours) : message);
     return EXIT.ok;
   });

@@ -11,12 +11,14 @@ export const run: RunVerb = async (input) => {
   const findWorkspace = selectWorkspace(input, words);
   return withServer("schedule show", input, value, async ({ client }) => {
     const workspace = await findWorkspace(client);
-    input.print(has.json ? JSON.stringify(toFacts(workspace)) : describeSchedule(workspace, input.clock.now()));
+    input.print(
+      has.json ? JSON.stringify(toScheduleFields(workspace)) : describeSchedule(workspace, input.clock.now()),
+    );
     return EXIT.ok;
   });
 };
 
-const toFacts = ({ id, name, autostart_schedule, next_start_at, ttl_ms, latest_build }: Workspace) => ({
+const toScheduleFields = ({ id, name, autostart_schedule, next_start_at, ttl_ms, latest_build }: Workspace) => ({
   id,
   name,
   autostart_schedule: autostart_schedule ?? null,

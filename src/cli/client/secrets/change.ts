@@ -12,8 +12,8 @@ export const run: RunVerb = async (input) => {
   return withServer("secrets change", input, value, async ({ client }) => {
     const { name } = await findSecret(client);
     // Without options, the value is changed.
-    const isOfValue = file !== undefined || Object.keys(fields).length === 0;
-    const body = { ...fields, ...(isOfValue ? { value: await readSecret(input, file) } : {}) };
+    const changesValue = file !== undefined || Object.keys(fields).length === 0;
+    const body = { ...fields, ...(changesValue ? { value: await readSecret(input, file) } : {}) };
     const changed = await client.patch(toSecretPath(name), body);
     input.print(
       has.json

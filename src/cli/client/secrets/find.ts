@@ -26,12 +26,12 @@ export const toSecretFields = ({ env, file, description }: SecretOptions) => ({
 
 /** Strips one trailing newline, which editors add. Throws UsageError if there is no value, or no terminal to prompt on. */
 export const readSecret = async (input: VerbInput, file: string | undefined): Promise<string> => {
-  const text = file === undefined ? await readValue(input) : read(input, file);
+  const text = file === undefined ? await readValue(input) : readValueFile(input, file);
   if (text === "") throw usageError("secrets", "the value is empty");
   return text;
 };
 
-const read = ({ readFile }: VerbInput, file: string): string => {
+const readValueFile = ({ readFile }: VerbInput, file: string): string => {
   try {
     return readFile(file).replace(/\r?\n$/, "");
   } catch (error) {

@@ -3,7 +3,7 @@ import { usageError } from "#base/usage-error.ts";
 import { type PatchWorkspaceAcl, WORKSPACE_ROLES } from "#schema/workspaces/acl.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { groupNamed } from "../groups/find.ts";
+import { getGroup } from "../groups/find.ts";
 import { withServer } from "../remote.ts";
 import { getUser } from "../users/find.ts";
 import { selectWorkspace } from "../workspaces/find.ts";
@@ -26,7 +26,7 @@ const createVerb =
       const { id, organization_id } = await findWorkspace(client);
       const path = `/api/v2/workspaces/${id}/acl` as const;
       const users = await Promise.all(list.user.map((name) => getUser(client, name)));
-      const groups = await Promise.all(list.group.map((name) => groupNamed(client, organization_id, name)));
+      const groups = await Promise.all(list.group.map((name) => getGroup(client, organization_id, name)));
       // The group of all members of an organization has the organization's id.
       const everyone = has.everyone ? [{ id: organization_id }] : [];
       await client.patch(path, {

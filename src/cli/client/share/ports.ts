@@ -29,8 +29,8 @@ export const change: RunVerb = async (input) => {
   const share_level = parseLevel(value.to);
   const port = parsePort(number);
   return withServer("share port", input, value, async ({ client }) => {
-    const [own, agent] = splitName(name);
-    const workspace = await getWorkspace(client, own);
+    const [workspaceName, agent] = splitName(name);
+    const workspace = await getWorkspace(client, workspaceName);
     const path = `/api/v2/workspaces/${workspace.id}/port-share` as const;
     const target = { agent_name: getAgent(workspace, agent).name, port };
     if (share_level === "owner") await client.delete(path, target);
@@ -57,6 +57,6 @@ const formatShares = (shares: readonly PortShare[]): string =>
   shares.length === 0
     ? "No ports are shared."
     : formatTable(
-        ["PORT", "AGENT", "SPEAKS", "ACCESS"],
+        ["PORT", "AGENT", "PROTOCOL", "ACCESS"],
         shares.map((one) => [String(one.port), toPlainLine(one.agent_name), one.protocol, one.share_level]),
       );

@@ -57,34 +57,34 @@ const collectFiles = async (
   client: Client,
   workspace: Workspace,
 ): Promise<Record<string, Uint8Array>> => {
-  const found: Record<string, Uint8Array> = {};
-  // Missing parts are replaced with their error: the rest is still useful.
-  const add = async (name: string, get: () => Promise<string>): Promise<void> => {
-    const text = await get().catch((error: Error) => `could not be read: ${error.message}`);
-    found[name] = strToU8(redact(text));
+  const files: Record<string, Uint8Array> = {};
+  // A file that cannot be loaded contains the error instead, because the other files are still useful.
+  const add = async (name: string, load: () => Promise<string>): Promise<void> => {
+    const text = await load().catch((error: Error) => `could not be read: ${error.message}`);
+    files[name] = strToU8(redact(text));
   };
-  const json = async (value: Promise<unknown>): Promise<string> => JSON.stringify(await value, null, 2);
-  const lines = (logs: readonly { created_at: string; output: string }[]): string =>
+  const toJson = async (value: Promise<unknown>): Promise<string> => JSON.stringify(await value, null, 2);
+  const formatLines = (logs: readonly { created_at: string; output: string }[]): string =>
     logs.map(({ created_at, output }) => `${created_at} ${output}\n`).join("");
-  const client_facts = {
+  const clientInfo = {
     version: VERSION,
     commit: COMMIT,
     bun: Bun.version,
     system: process.platform,
     machine: process.arch,
   };
-  await add("client.json", async () => JSON.stringify(client_facts, null, 2));
-  await add("server.json", () => json(client.get("/api/v2/buildinfo")));
-  await add("network.json", () => json(checkNetwork(input, client)));
+  await add("client.json", async () => JSON.stringify(clientInfo, null, 2));
+  await add("server.json", () => toJson(client.get("/api/v2/buildinfo")));
+  await add("network.json", () => toJson(checkNetwork(input, client)));
   await add("workspace.json", async () => JSON.stringify(workspace, null, 2));
-  await add("builds.json", () => json(client.get(`/api/v2/workspaces/${workspace.id}/builds?limit=10`)));
+  await add("builds.json", () => toJson(client.get(`/api/v2/workspaces/${workspace.id}/builds?limit=10`)));
   await add("build.log", async () =>
-    lines(await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`)),
+    formatLines(await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`)),
   );
   for (const { id, name } of listAgents(workspace)) {
     await add(`agent-${toFileName(name)}.log`, async () =>
-      lines(await client.get(`/api/v2/workspaceagents/${id}/logs`)),
+      formatLines(await client.get(`/api/v2/workspaceagents/${id}/logs`)),
     );
   }
-  return found;
+  return files;
 };

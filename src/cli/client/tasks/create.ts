@@ -23,14 +23,14 @@ export const run: RunVerb = async (input) => {
   return withServer("tasks create", input, value, async ({ client }) => {
     const text = await readPrompt(input, words);
     const { template, preset } = value;
-    const isAsked = repository === undefined || template !== undefined || preset !== undefined;
-    const created = isAsked
+    const needsTemplate = repository === undefined || template !== undefined || preset !== undefined;
+    const source = needsTemplate
       ? await chooseTemplate(input, client, { template, preset, parameters: rich_parameter_values })
       : {};
     const task = await client.post("/api/v2/tasks/me", {
       input: text,
       rich_parameter_values,
-      ...created,
+      ...source,
       ...(repository === undefined ? {} : { repository }),
       ...(value.name === undefined ? {} : { name: value.name }),
       ...(value.agent === undefined ? {} : { coding_agent: value.agent }),

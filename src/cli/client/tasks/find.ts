@@ -13,8 +13,8 @@ export const toTaskPath = ({ owner_id, id }: Pick<Task, "owner_id" | "id">) =>
 
 /** Returns the caller's task for `NAME` or an ID, another user's for `OWNER/NAME`. Throws VerbFailure if it does not exist. */
 export const getTask = async (client: Client, name: string): Promise<Task> => {
-  const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
-  const path = `/api/v2/tasks/${encodeURIComponent(owner ?? "")}/${encodeURIComponent(own ?? "")}` as const;
+  const [owner, taskName] = name.includes("/") ? name.split("/", 2) : ["me", name];
+  const path = `/api/v2/tasks/${encodeURIComponent(owner ?? "")}/${encodeURIComponent(taskName ?? "")}` as const;
   return client.get(path).catch(async (error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     throw await toUnknownNameError("task", name, () => listOwnTasks(client), "slipway tasks list");

@@ -24,7 +24,7 @@ export const run: RunVerb = async (input) => {
     ]);
     if (has.json) input.print(JSON.stringify(tasks));
     else if (rows.length === 0) input.print("No tasks. Create one with `slipway tasks create TEXT`.");
-    else input.print(formatTable(["TASK", "STATUS", "CHANGED", "WHAT"], rows));
+    else input.print(formatTable(["TASK", "STATUS", "CHANGED", "MESSAGE"], rows));
     return EXIT.ok;
   });
 };

@@ -7,18 +7,18 @@ import { getWorkspace } from "../workspaces/find.ts";
 import { selectTask, toTaskPath } from "./find.ts";
 
 const createVerb =
-  (word: "pause" | "resume", is: "paused" | "active"): RunVerb =>
+  (verb: "pause" | "resume", targetStatus: "paused" | "active"): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
     const findTask = selectTask(input, words);
-    return withServer(`tasks ${word}`, input, value, async (remote) => {
+    return withServer(`tasks ${verb}`, input, value, async (remote) => {
       const { client } = remote;
       const task = await findTask(client);
-      if (task.status === is) {
-        input.print(has.json ? JSON.stringify(task) : `${task.name} is already ${is}.`);
+      if (task.status === targetStatus) {
+        input.print(has.json ? JSON.stringify(task) : `${task.name} is already ${targetStatus}.`);
         return EXIT.ok;
       }
-      const { workspace_build } = await client.post(`${toTaskPath(task)}/${word}`);
+      const { workspace_build } = await client.post(`${toTaskPath(task)}/${verb}`);
       const workspace = await getWorkspace(client, `${task.owner_name}/${task.workspace_name}`);
       return finishBuild(input, remote, workspace, workspace_build, has);
     });

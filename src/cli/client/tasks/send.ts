@@ -8,11 +8,11 @@ import { getTask, toTaskPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const [first, ...message] = words;
+  const [first, ...messageWords] = words;
   const word = takeOneWord(input, first === undefined ? [] : [first], "the task and the message");
   return withServer("tasks send", input, value, async ({ client }) => {
     const task = await getTask(client, await promptIfMissing(input, word, "Task"));
-    await client.post(`${toTaskPath(task)}/send`, { input: await readPrompt(input, message) });
+    await client.post(`${toTaskPath(task)}/send`, { input: await readPrompt(input, messageWords) });
     input.print(
       has.json
         ? JSON.stringify(task)

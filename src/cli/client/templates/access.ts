@@ -6,7 +6,7 @@ import { readArguments } from "../../arguments.ts";
 import { formatTable } from "../../options.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { groupNamed } from "../groups/find.ts";
+import { getGroup } from "../groups/find.ts";
 import { withServer } from "../remote.ts";
 import { getUser } from "../users/find.ts";
 import { selectTemplate } from "./find.ts";
@@ -29,16 +29,16 @@ export const run: RunVerb = async (input) => {
   const findTemplate = selectTemplate(input, words);
   const users = [...parseRoles(list.user), ...toRemovals(list["remove-user"])];
   const groups = [...parseRoles(list.group), ...toRemovals(list["remove-group"])];
-  for (const one of [users, groups]) {
-    const again = one.find(({ name }, at) => one.findIndex((other) => other.name === name) < at);
-    if (again) throw usageError(again.name, "given twice");
+  for (const changes of [users, groups]) {
+    const duplicate = changes.find(({ name }, index) => changes.findIndex((one) => one.name === name) < index);
+    if (duplicate) throw usageError(duplicate.name, "given twice");
   }
   return withServer("templates access", input, value, async ({ client }) => {
     const template = await findTemplate(client);
     const path = `/api/v2/templates/${template.id}/acl` as const;
     if (users.length + groups.length > 0) {
       const user_perms = await findIds(users, async (name) => (await getUser(client, name)).id);
-      const group_perms = await findIds(groups, (name) => groupId(client, template, name));
+      const group_perms = await findIds(groups, (name) => getGroupId(client, template, name));
       await client.patch(path, { user_perms, group_perms });
     }
     const acl = await client.get(path);
@@ -56,6 +56,6 @@ export const run: RunVerb = async (input) => {
 const findIds = async (wanted: readonly RoleChange[], find: (name: string) => Promise<string>) =>
   Object.fromEntries(await Promise.all(wanted.map(async ({ name, role }) => [await find(name), role] as const)));
 
-/** Returns the ID of a group in the template's organization. Everyone is the group of all its members. */
-const groupId = async (client: Client, { organization_id }: Template, name: string): Promise<string> =>
-  (await groupNamed(client, organization_id, name)).id;
+/** Returns the ID of a group in the template's organization. `Everyone` is the group of all members of the organization. */
+const getGroupId = async (client: Client, { organization_id }: Template, name: string): Promise<string> =>
+  (await getGroup(client, organization_id, name)).id;

@@ -11,7 +11,12 @@ import { withServer } from "../remote.ts";
 import { selectTemplate } from "./find.ts";
 
 const YEAR_MS = 366 * 24 * 3_600_000;
-const TEXTS = { name: "name", "display-name": "display_name", description: "description", icon: "icon" } as const;
+const TEXT_OPTIONS = {
+  name: "name",
+  "display-name": "display_name",
+  description: "description",
+  icon: "icon",
+} as const;
 const DURATION_OPTIONS = {
   ttl: "default_ttl_ms",
   "activity-bump": "activity_bump_ms",
@@ -19,7 +24,7 @@ const DURATION_OPTIONS = {
   "dormant-after": "time_til_dormant_ms",
   "delete-dormant-after": "time_til_dormant_autodelete_ms",
 } as const;
-const SWITCHES = {
+const ON_OFF_OPTIONS = {
   "people-autostart": "allow_user_autostart",
   "people-autostop": "allow_user_autostop",
   "people-cancel": "allow_user_cancel_workspace_jobs",
@@ -41,7 +46,7 @@ const VALUE_OPTIONS = [
   ],
   ...["name", "display-name", "description", "icon", "deprecate"],
   ...["ttl", "activity-bump", "failure-ttl", "dormant-after", "delete-dormant-after"],
-] as (keyof typeof TEXTS | keyof typeof DURATION_OPTIONS | keyof typeof SWITCHES | SpecialOption)[];
+] as (keyof typeof TEXT_OPTIONS | keyof typeof DURATION_OPTIONS | keyof typeof ON_OFF_OPTIONS | SpecialOption)[];
 
 type SpecialOption =
   | "deprecate"
@@ -69,16 +74,16 @@ export const run: RunVerb = async (input) => {
 /** Throws UsageError if there is nothing to change. */
 const toChanges = (value: Arguments<(typeof VALUE_OPTIONS)[number]>["value"], undeprecate: boolean): PatchTemplate => {
   const changes: Record<string, unknown> = {};
-  for (const [flag, member] of Object.entries(TEXTS)) {
-    const text = value[flag as keyof typeof TEXTS];
+  for (const [flag, member] of Object.entries(TEXT_OPTIONS)) {
+    const text = value[flag as keyof typeof TEXT_OPTIONS];
     if (text !== undefined) changes[member] = text;
   }
   for (const [flag, member] of Object.entries(DURATION_OPTIONS)) {
     const text = value[flag as keyof typeof DURATION_OPTIONS];
     if (text !== undefined) changes[member] = text === "off" ? 0 : parseDuration(flag, text);
   }
-  for (const [flag, member] of Object.entries(SWITCHES)) {
-    const text = value[flag as keyof typeof SWITCHES];
+  for (const [flag, member] of Object.entries(ON_OFF_OPTIONS)) {
+    const text = value[flag as keyof typeof ON_OFF_OPTIONS];
     if (text !== undefined) changes[member] = parseSwitch(flag, text);
   }
   const [start, stop, weeks] = [value["autostart-days"], value["autostop-days"], value["autostop-weeks"]];

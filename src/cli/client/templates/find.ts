@@ -3,7 +3,7 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
-import { canAsk, promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
+import { canPrompt, promptIfMissing, takeOneWord } from "../../missing-arguments.ts";
 import { toPlainLine } from "../../text.ts";
 import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
@@ -13,9 +13,12 @@ const NO_TEMPLATE_MESSAGE =
 
 /** Returns the template with this name; prompts on a terminal if there are several. */
 const promptForTemplate = async (input: VerbInput, client: Client, name: string | undefined): Promise<Template> => {
-  const names = name === undefined && canAsk(input) ? await listTemplateNames(client) : [];
-  const isOpen = names.length > 1;
-  return getTemplate(client, isOpen ? await promptIfMissing(input, undefined, "Template", async () => names) : name);
+  const names = name === undefined && canPrompt(input) ? await listTemplateNames(client) : [];
+  const hasSeveral = names.length > 1;
+  return getTemplate(
+    client,
+    hasSeveral ? await promptIfMissing(input, undefined, "Template", async () => names) : name,
+  );
 };
 
 /** The source of a new workspace in its request: the template, or the version of its preset if one is named. */
@@ -23,17 +26,17 @@ type WorkspaceSource =
   | { readonly template_id: string }
   | { readonly template_version_id: string; readonly template_version_preset_id: string };
 
-type Choice = {
+type TemplateChoice = {
   readonly template: string | undefined;
   readonly preset: string | undefined;
   readonly parameters: readonly { readonly name: string; readonly value: string }[];
 };
 
-/** Returns the template and preset from the options, or the only template, or prompts for one. Throws if one does not exist. */
+/** Returns the template and preset from the options, or the only template, or prompts for one. Throws if either does not exist. */
 export const chooseTemplate = async (
   input: VerbInput,
   client: Client,
-  { template: name, preset, parameters }: Choice,
+  { template: name, preset, parameters }: TemplateChoice,
 ): Promise<WorkspaceSource> => {
   const template = await promptForTemplate(input, client, name);
   if (preset === undefined) return { template_id: template.id };
@@ -49,8 +52,12 @@ export const selectTemplate = (input: VerbInput, words: readonly string[]): ((cl
 };
 
 /** The versions of a template, newest first. */
-export const listVersions = async (client: Client, { id }: Template, archived: boolean): Promise<TemplateVersion[]> => {
-  const query = new URLSearchParams({ include_archived: String(archived), limit: "100" });
+export const listVersions = async (
+  client: Client,
+  { id }: Template,
+  includesArchived: boolean,
+): Promise<TemplateVersion[]> => {
+  const query = new URLSearchParams({ include_archived: String(includesArchived), limit: "100" });
   const versions = await client.get(`/api/v2/templates/${id}/versions?${query}`);
   return versions.toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
 };
@@ -75,16 +82,16 @@ export const listTemplateNames = async (client: Client): Promise<string[]> =>
 /** Returns the template with this name, or the only one without a name. Throws VerbFailure with a list of templates. */
 export const getTemplate = async (client: Client, name: string | undefined): Promise<Template> => {
   const templates = await client.get("/api/v2/templates");
-  const known = templates.map((one) => toPlainLine(one.name)).join(", ");
-  const fitting = name === undefined ? templates : templates.filter((one) => one.name === name);
-  const [first, ...more] = fitting;
+  const nameList = templates.map((one) => toPlainLine(one.name)).join(", ");
+  const matches = name === undefined ? templates : templates.filter((one) => one.name === name);
+  const [first, ...more] = matches;
   if (templates.length === 0) throw new VerbFailure(NO_TEMPLATE_MESSAGE);
   if (!first) {
     const names = templates.map((one) => one.name);
     throw await toUnknownNameError("template", name ?? "", () => names, "slipway templates list");
   }
   if (more.length > 0 && name === undefined)
-    throw new VerbFailure(`specify a template with --template, one of ${known}`);
+    throw new VerbFailure(`specify a template with --template, one of ${nameList}`);
   if (more.length > 0) throw new VerbFailure(`several organizations have a template named ${name}`);
   return first;
 };
@@ -101,11 +108,11 @@ const getPreset = async (
   const presets = await client.get(`/api/v2/templateversions/${active_version_id}/presets`);
   const found = presets.find((one) => one.name === preset);
   if (found) {
-    const fixed = new Map(found.parameters.map((one) => [one.name, one.value]));
-    const other = given.find((one) => fixed.has(one.name) && fixed.get(one.name) !== one.value);
-    if (!other) return found.id;
+    const presetValues = new Map(found.parameters.map((one) => [one.name, one.value]));
+    const conflict = given.find((one) => presetValues.has(one.name) && presetValues.get(one.name) !== one.value);
+    if (!conflict) return found.id;
     throw new VerbFailure(
-      `The preset ${preset} sets ${other.name} to ${fixed.get(other.name)}. Leave out --preset, or --parameter ${other.name}=${other.value}.`,
+      `The preset ${preset} sets ${conflict.name} to ${presetValues.get(conflict.name)}. Leave out --preset, or --parameter ${conflict.name}=${conflict.value}.`,
     );
   }
   const names = presets.map((one) => one.name).join(", ");

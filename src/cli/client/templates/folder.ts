@@ -12,10 +12,14 @@ const GENERATED_PATTERN = /^(?:\.terraform|.*\.tfstate(?:\..*)?|\.terraform\.tfs
 /** The server's upload limit, checked before anything is read into memory. */
 const MAX_UPLOAD_BYTES = 100 * 1024 * 1024;
 
-export type Folder = { archive: Uint8Array<ArrayBuffer>; files: number; leftOut: readonly string[] };
+export type PackedFolder = { archive: Uint8Array<ArrayBuffer>; fileCount: number; skippedPaths: readonly string[] };
 
 /** Resolves a path through links; undefined if the target is outside the template, a parent folder, or missing. */
-const follow = (path: string, root: string, above: readonly string[]): { real: string; stat: Stats } | undefined => {
+const resolveEntry = (
+  path: string,
+  root: string,
+  parents: readonly string[],
+): { real: string; stat: Stats } | undefined => {
   let real: string;
   try {
     real = realpathSync.native(path);
@@ -23,24 +27,24 @@ const follow = (path: string, root: string, above: readonly string[]): { real: s
     if (!/^(ENOENT|ELOOP)$/.test(String((error as { code?: unknown }).code))) throw error;
     return undefined;
   }
-  const inside = real.startsWith(root + sep) ? real.slice(root.length + 1).split(sep) : undefined;
-  const isLeftOut = inside?.some((name) => EXCLUDED_NAMES.has(name) || GENERATED_PATTERN.test(name)) ?? true;
-  return isLeftOut || above.includes(real) ? undefined : { real, stat: statSync(real) };
+  const segments = real.startsWith(root + sep) ? real.slice(root.length + 1).split(sep) : undefined;
+  const isExcluded = segments?.some((name) => EXCLUDED_NAMES.has(name) || GENERATED_PATTERN.test(name)) ?? true;
+  return isExcluded || parents.includes(real) ? undefined : { real, stat: statSync(real) };
 };
 
 /** Throws VerbFailure with a message about the folder's problem. */
-export const packFolder = async (folder: string): Promise<Folder> => {
+export const packFolder = async (folder: string): Promise<PackedFolder> => {
   const files: Record<string, Uint8Array> = {};
-  const leftOut: string[] = [];
+  const skippedPaths: string[] = [];
   let bytes = 0;
-  /** `above`: the real paths of the parent folders. */
-  const walk = (below: string, root: string, above: readonly string[]): void => {
-    for (const name of readdirSync(join(folder, below)).sort()) {
-      const path = below === "" ? name : `${below}/${name}`;
+  /** `parents` are the real paths of the parent folders. */
+  const walk = (subfolder: string, root: string, parents: readonly string[]): void => {
+    for (const name of readdirSync(join(folder, subfolder)).sort()) {
+      const path = subfolder === "" ? name : `${subfolder}/${name}`;
       if (EXCLUDED_NAMES.has(name) || GENERATED_PATTERN.test(name)) continue;
-      const found = follow(join(folder, path), root, above);
-      if (found?.stat.isDirectory()) walk(path, root, [...above, found.real]);
-      else if (!found?.stat.isFile()) leftOut.push(path);
+      const found = resolveEntry(join(folder, path), root, parents);
+      if (found?.stat.isDirectory()) walk(path, root, [...parents, found.real]);
+      else if (!found?.stat.isFile()) skippedPaths.push(path);
       else {
         bytes += found.stat.size;
         if (bytes > MAX_UPLOAD_BYTES)
@@ -59,5 +63,9 @@ export const packFolder = async (folder: string): Promise<Folder> => {
   const isTemplate =
     MANIFEST_NAMES.some((name) => name in files) || Object.keys(files).some((path) => TERRAFORM_PATTERN.test(path));
   if (!isTemplate) throw new VerbFailure(`no template.yaml in ${folder}, and no *.tf`);
-  return { archive: new Uint8Array(await new Bun.Archive(files).bytes()), files: Object.keys(files).length, leftOut };
+  return {
+    archive: new Uint8Array(await new Bun.Archive(files).bytes()),
+    fileCount: Object.keys(files).length,
+    skippedPaths,
+  };
 };

@@ -22,7 +22,7 @@ export const run: RunVerb = async (input) => {
     if (!answer.ok) throw await toError(answer);
     const files = await unpack(new Uint8Array(await answer.arrayBuffer()), path);
     if (has.json) input.print(JSON.stringify({ path, files, version }));
-    else input.print(`${path} holds ${files.join(", ")}from version ${version.name}.`);
+    else input.print(`${path} holds ${files.join(", ")} from version ${version.name}.`);
     return EXIT.ok;
   });
 };

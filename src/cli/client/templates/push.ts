@@ -19,14 +19,14 @@ import { packFolder } from "./folder.ts";
 const CHUNK_BYTES = 64 * 1024;
 
 /** Returns the bytes as a stream. `onProgress` receives the number of bytes read so far. */
-const toCountedStream = (bytes: Uint8Array, onProgress: (taken: number) => void): ReadableStream<Uint8Array> => {
-  let at = 0;
+const toCountedStream = (bytes: Uint8Array, onProgress: (readBytes: number) => void): ReadableStream<Uint8Array> => {
+  let offset = 0;
   return new ReadableStream({
     pull(controller) {
-      onProgress(at);
-      if (at >= bytes.byteLength) return controller.close();
-      controller.enqueue(bytes.subarray(at, at + CHUNK_BYTES));
-      at = Math.min(at + CHUNK_BYTES, bytes.byteLength);
+      onProgress(offset);
+      if (offset >= bytes.byteLength) return controller.close();
+      controller.enqueue(bytes.subarray(offset, offset + CHUNK_BYTES));
+      offset = Math.min(offset + CHUNK_BYTES, bytes.byteLength);
     },
   });
 };
@@ -42,7 +42,7 @@ export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
   const [folder = ".", ...more] = given.words;
   requireNoWords(more);
-  const name = given.value.name ?? toName(folder);
+  const name = given.value.name ?? toTemplateName(folder);
   return withServer("templates push", input, given.value, async (remote) => {
     const { client } = remote;
     const organization = encodeURIComponent(given.value.organization ?? "default");
@@ -90,15 +90,15 @@ const findPrebuildProblems = async (
   }
 };
 
-const formatResult = (name: string, version: string, wasKnown: boolean, isActive: boolean): string => {
-  if (!wasKnown) return `Created the template ${name}, version ${version}.`;
+const formatResult = (name: string, version: string, existed: boolean, isActive: boolean): string => {
+  if (!existed) return `Created the template ${name}, version ${version}.`;
   return isActive
     ? `${name} now uses version ${version}.`
     : `Added version ${version} to ${name}. It is not active. \`slipway templates promote ${name} ${version}\` promotes it.`;
 };
 
 /** Derives a valid template name from the folder's name. */
-const toName = (folder: string): string =>
+const toTemplateName = (folder: string): string =>
   basename(resolve(folder))
     .replaceAll(/[^a-zA-Z0-9]+/g, "-")
     .replaceAll(/^-+|-+$/g, "")
@@ -118,11 +118,11 @@ const importVersion = async (
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
   { folder, given, organization, existing }: PushTarget,
 ): Promise<TemplateVersion> => {
-  const { archive, files, leftOut } = await packFolder(folder);
+  const { archive, fileCount, skippedPaths } = await packFolder(folder);
   using progress = new Progress(input);
   onInterrupt(() => progress[Symbol.dispose]());
-  for (const path of leftOut) progress.printLine(`${path} is skipped: it is not a file in this folder`);
-  progress.setStatus(`uploading ${files} ${files === 1 ? "file" : "files"}`);
+  for (const path of skippedPaths) progress.printLine(`${path} is skipped: it is not a file in this folder`);
+  progress.setStatus(`uploading ${fileCount} ${fileCount === 1 ? "file" : "files"}`);
   const headers = { "content-type": "application/x-tar" };
   const body = toCountedStream(archive, (sent) =>
     progress.setDetail(`${formatSize(sent)} of ${formatSize(archive.byteLength)}`),

@@ -9,7 +9,7 @@ import { VerbFailure } from "../../failure.ts";
 /** Maximum size of a file in a template; an upload is smaller. */
 const MAX_FILE_BYTES = 100 * 1024 * 1024;
 
-/** Creates the folder. Throws VerbFailure if that fails or the folder is not empty. */
+/** Throws VerbFailure if the folder exists and is not empty, or cannot be read. */
 export const ensureEmptyFolder = (folder: string): void => {
   let names: string[] = [];
   try {

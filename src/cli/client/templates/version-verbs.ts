@@ -9,14 +9,14 @@ import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { getVersion, listVersions, selectTemplate } from "./find.ts";
 
-type Act = {
+type VersionVerb = {
   verb: string;
-  said: string;
+  outcome: string;
   act(client: Client, template: Template, version: TemplateVersion): Promise<unknown>;
 };
 
-const withVersion =
-  ({ verb, said, act }: Act): RunVerb =>
+const createVersionVerb =
+  ({ verb, outcome, act }: VersionVerb): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
     const [first, second, ...more] = words;
@@ -25,27 +25,27 @@ const withVersion =
     const word = takeOneWord(input, second === undefined ? [] : [second], "the version");
     return withServer(`templates ${verb}`, input, value, async ({ client }) => {
       const template = await findTemplate(client);
-      const names = async () => (await listVersions(client, template, true)).map(({ name }) => name);
-      const { id } = await getVersion(client, template, await promptIfMissing(input, word, "Version", names));
+      const loadNames = async () => (await listVersions(client, template, true)).map(({ name }) => name);
+      const { id } = await getVersion(client, template, await promptIfMissing(input, word, "Version", loadNames));
       await act(client, template, await client.get(`/api/v2/templateversions/${id}`));
       const version = await client.get(`/api/v2/templateversions/${id}`);
-      input.print(has.json ? JSON.stringify(version) : `${toPlainLine(version.name)} of ${template.name} ${said}.`);
+      input.print(has.json ? JSON.stringify(version) : `${toPlainLine(version.name)} of ${template.name} ${outcome}.`);
       return EXIT.ok;
     });
   };
 
-export const promote = withVersion({
+export const promote = createVersionVerb({
   verb: "promote",
-  said: "is the active version",
+  outcome: "is the active version",
   act: (client, template, { id }) => client.patch(`/api/v2/templates/${template.id}/versions`, { id }),
 });
-export const archive = withVersion({
+export const archive = createVersionVerb({
   verb: "archive",
-  said: "is archived",
+  outcome: "is archived",
   act: (client, _, { id }) => client.post(`/api/v2/templateversions/${id}/archive`),
 });
-export const unarchive = withVersion({
+export const unarchive = createVersionVerb({
   verb: "unarchive",
-  said: "is unarchived",
+  outcome: "is unarchived",
   act: (client, _, { id }) => client.post(`/api/v2/templateversions/${id}/unarchive`),
 });

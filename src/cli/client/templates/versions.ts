@@ -26,7 +26,7 @@ export const run: RunVerb = async (input) => {
       Bun.sliceAnsi(toPlainLine(one.message), 0, 60, { ellipsis: "…" }),
     ]);
     input.print(
-      has.json ? JSON.stringify(versions) : formatTable(["VERSION", "STATUS", "BY", "MADE", "MESSAGE"], rows),
+      has.json ? JSON.stringify(versions) : formatTable(["VERSION", "STATUS", "BY", "CREATED", "MESSAGE"], rows),
     );
     return EXIT.ok;
   });

@@ -3,13 +3,13 @@ import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { RESTRICTIONS, toLimits } from "./create.ts";
+import { RESTRICTIONS, toRestrictions } from "./create.ts";
 import { selectToken, toTokensPath } from "./find.ts";
 import { describeToken } from "./show.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["user"], lists: RESTRICTIONS });
-  const body = toLimits(list);
+  const body = toRestrictions(list);
   if (Object.keys(body).length === 0) throw usageError("tokens change", "expected --scope or --address");
   const findToken = selectToken(input, words, value.user);
   return withServer("tokens change", input, value, async ({ client }) => {

@@ -16,7 +16,7 @@ export const run: RunVerb = async (input) => {
     const created = await client.post(toTokensPath(value.user), {
       ...(token_name === undefined ? {} : { token_name }),
       ...(lifetime === undefined ? {} : { lifetime }),
-      ...toLimits(list),
+      ...toRestrictions(list),
     });
     input.print(has.json ? JSON.stringify(created) : created.key);
     return EXIT.ok;
@@ -24,7 +24,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** Converts the given options to request fields. */
-export const toLimits = ({
+export const toRestrictions = ({
   scope,
   address,
 }: Arguments<never, (typeof RESTRICTIONS)[number]>["list"]): {

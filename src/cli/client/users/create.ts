@@ -26,7 +26,7 @@ export const run: RunVerb = async (input) => {
   return withServer("users create", input, given.value, async ({ client }) => {
     const username = await promptIfMissing(input, word, "Name of the new user");
     const email = isProgram ? undefined : await promptIfMissing(input, address, "Email");
-    const organization_ids = await findIds(client, given.list.organization);
+    const organization_ids = await loadOrganizationIds(client, given.list.organization);
     const user = await client.post("/api/v2/users", {
       username,
       ...(email === undefined ? {} : { email }),
@@ -36,7 +36,7 @@ export const run: RunVerb = async (input) => {
       ...(roles === undefined ? {} : { roles: splitList(roles) }),
       ...(organization_ids.length > 0 ? { organization_ids } : {}),
     } satisfies CreateUser);
-    printCreated(input, user, secret?.made ? secret.password : undefined, given.has.json);
+    printCreated(input, user, secret?.isGenerated ? secret.password : undefined, given.has.json);
     return EXIT.ok;
   });
 };
@@ -65,7 +65,7 @@ const printCreated = ({ print }: VerbInput, user: User, password: string | undef
   else print(password === undefined ? `Created ${user.username}.` : `Created ${user.username}. Password: ${password}`);
 };
 
-const findIds = async (client: Client, names: readonly string[]): Promise<string[]> => {
+const loadOrganizationIds = async (client: Client, names: readonly string[]): Promise<string[]> => {
   const found = names.map((name) =>
     client.get(`/api/v2/organizations/${encodeURIComponent(name)}`).then(({ id }) => id),
   );

@@ -12,7 +12,7 @@ import { withServer } from "../remote.ts";
 
 const EXPECTED = "the invited email address";
 
-const formatWay = ({ expired, sent_at, send_problem }: Invitation): string =>
+const formatDelivery = ({ expired, sent_at, send_problem }: Invitation): string =>
   expired ? "expired" : send_problem !== "" ? "not sent" : sent_at === undefined ? "link" : "sent";
 
 export const list: RunVerb = async (input) => {
@@ -24,7 +24,7 @@ export const list: RunVerb = async (input) => {
       toPlainLine(one.organization_name),
       toPlainLine([...one.roles, ...one.organization_roles].join(",")) || "-",
       toPlainLine(one.invited_by),
-      formatWay(one),
+      formatDelivery(one),
       one.expires_at.slice(0, 10),
     ]);
     if (has.json) input.print(JSON.stringify(invitations));

@@ -28,7 +28,7 @@ export const run: RunVerb = async (input) => {
       ...(organization_roles === undefined ? {} : { organization_roles: splitList(organization_roles) }),
     } satisfies InviteRequest);
     if (has.json) input.print(JSON.stringify(invited));
-    else report(input, invited);
+    else printResult(input, invited);
     return EXIT.ok;
   });
 };
@@ -41,9 +41,9 @@ const parsePeople = (
 ): InviteRequest["people"] => {
   const lists = [readPeople(words.join("\n")), ...(file === undefined ? [] : [readPeople(readList(readFile, file))])];
   const people = lists.flatMap((one) => one.people);
-  const [wrong] = lists.flatMap(({ unreadable }) => unreadable);
-  if (wrong !== undefined)
-    throw usageError(file === undefined ? "argument" : "--file", `no email address in "${toPlainLine(wrong)}"`);
+  const [invalid] = lists.flatMap(({ unreadable }) => unreadable);
+  if (invalid !== undefined)
+    throw usageError(file === undefined ? "argument" : "--file", `no email address in "${toPlainLine(invalid)}"`);
   if (people.length === 0) throw usageError("argument", "expected email addresses, or --file FILE");
   if (people.length > MAX_INVITATIONS_PER_REQUEST) {
     throw usageError(
@@ -74,7 +74,7 @@ const findDestination = async (
   return { organization_id, ...(group_ids.length > 0 ? { group_ids } : {}) };
 };
 
-const report = (
+const printResult = (
   { print, printError }: VerbInput,
   { invitations, skipped, by_email, without_template }: Invited,
 ): void => {

@@ -3,7 +3,7 @@
 import { readArguments } from "../../arguments.ts";
 import { Prompter } from "../../ask.ts";
 import { VerbFailure } from "../../failure.ts";
-import { canAsk } from "../../missing-arguments.ts";
+import { canPrompt } from "../../missing-arguments.ts";
 import { readPassword } from "../../password.ts";
 import { getStreams } from "../../streams.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
@@ -13,7 +13,7 @@ import { selectUser, toUserPath } from "./find.ts";
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["password-file"] });
   const findUser = selectUser(input, words);
-  const { password, made } = readPassword(value["password-file"], input);
+  const { password, isGenerated } = readPassword(value["password-file"], input);
   return withServer("users reset-password", input, value, async ({ client }) => {
     const { id, username } = await findUser(client);
     const me = await client.get("/api/v2/users/me");
@@ -22,11 +22,11 @@ export const run: RunVerb = async (input) => {
       password,
       ...(old_password === undefined ? {} : { old_password }),
     });
-    if (has.json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
+    if (has.json) input.print(JSON.stringify({ id, username, ...(isGenerated ? { password } : {}) }));
     else {
       const endedSessions = me.id === id ? "all other sign-ins and tokens" : "all sign-ins and tokens";
       input.print(
-        `The password of ${username} is set; ${endedSessions} were revoked.${made ? ` New password: ${password}` : ""}`,
+        `The password of ${username} is set; ${endedSessions} were revoked.${isGenerated ? ` New password: ${password}` : ""}`,
       );
     }
     return EXIT.ok;
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
 };
 
 const promptForPassword = async (input: VerbInput): Promise<string> => {
-  if (!canAsk(input))
+  if (!canPrompt(input))
     throw new VerbFailure("change your own password at a terminal, where you can enter the current one");
   await using prompter = new Prompter(getStreams(input), input.printError);
   return await prompter.promptSecret("Your current password: ");

@@ -10,16 +10,16 @@ const ROLE_CHANGES = ["set", "add", "remove"] as const;
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ROLE_CHANGES });
-  const [way, more] = ROLE_CHANGES.filter((one) => value[one] !== undefined);
-  if (more !== undefined) throw usageError(`--${more}`, `not with --${way}`);
+  const [change, more] = ROLE_CHANGES.filter((one) => value[one] !== undefined);
+  if (more !== undefined) throw usageError(`--${more}`, `not with --${change}`);
   const findUser = selectUser(input, words);
   return withServer("users roles", input, value, async ({ client }) => {
     let user = await findUser(client);
-    if (way !== undefined) {
+    if (change !== undefined) {
       const roles = changeRoles(
         user.roles.map(({ name }) => name),
-        way,
-        splitList(value[way] ?? ""),
+        change,
+        splitList(value[change] ?? ""),
       );
       user = await client.put(`${toUserPath(user.id)}/roles`, { roles });
     }
@@ -30,11 +30,11 @@ export const run: RunVerb = async (input) => {
 
 /** `none` stands for an empty set, so that all roles can be removed. */
 const changeRoles = (
-  has: readonly string[],
-  way: (typeof ROLE_CHANGES)[number],
+  current: readonly string[],
+  change: (typeof ROLE_CHANGES)[number],
   given: readonly string[],
 ): string[] => {
-  if (way === "set") return given.filter((role) => role !== "none");
-  if (way === "add") return [...new Set([...has, ...given])];
-  return has.filter((role) => !given.includes(role));
+  if (change === "set") return given.filter((role) => role !== "none");
+  if (change === "add") return [...new Set([...current, ...given])];
+  return current.filter((role) => !given.includes(role));
 };

@@ -4,7 +4,7 @@ import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectUser, toUserPath } from "./find.ts";
 
-const setTo =
+const createVerb =
   (status: "suspend" | "activate"): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
@@ -17,5 +17,5 @@ const setTo =
     });
   };
 
-export const suspend = setTo("suspend");
-export const activate = setTo("activate");
+export const suspend = createVerb("suspend");
+export const activate = createVerb("activate");

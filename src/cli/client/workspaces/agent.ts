@@ -10,8 +10,8 @@ import { type Remote, readMessages } from "../remote.ts";
 import { waitForBuild } from "./build.ts";
 import { getWorkspace, listAgents, splitName } from "./find.ts";
 
-/** Whether a stopped workspace is started, and the reason to record. */
-export type Starting = {
+/** Whether the command may start a stopped workspace, and the reason to record. */
+export type StartOptions = {
   readonly mayStart?: boolean | undefined;
   readonly reason?: (typeof CALLER_REASONS)[number] | undefined;
 };
@@ -24,13 +24,14 @@ export const connectAgent = async (
   input: VerbInput,
   remote: Pick<Remote, "client" | "onInterrupt">,
   name: string,
-  { mayStart = true, reason = "ssh_connection" }: Starting = {},
+  { mayStart = true, reason = "ssh_connection" }: StartOptions = {},
 ): Promise<{ workspace: Workspace; agent_id: string }> => {
-  const [own, agentName] = splitName(name);
-  const workspace = await waitUntilStopped(input, remote, own);
+  const [workspaceName, agentName] = splitName(name);
+  const workspace = await loadAfterStop(input, remote, workspaceName);
   if (workspace.latest_build.status === "stopped") {
-    if (!mayStart) throw new WorkspaceStoppedError(`${own} is stopped. Start it with \`slipway start ${own}\`.`);
-    await waitForBuild(input, remote, own, await startForConnection(remote.client, workspace, reason));
+    if (!mayStart)
+      throw new WorkspaceStoppedError(`${workspaceName} is stopped. Start it with \`slipway start ${workspaceName}\`.`);
+    await waitForBuild(input, remote, workspaceName, await startForConnection(remote.client, workspace, reason));
   } else if (workspace.latest_build.status === "running") {
     // An agent that is already connected needs no watch, which saves time.
     const [agent, more] = listAgents(workspace).filter((one) => agentName === undefined || one.name === agentName);
@@ -39,8 +40,8 @@ export const connectAgent = async (
   return { workspace, agent_id: await waitForAgent(input, remote, workspace, agentName) };
 };
 
-/** Returns the named workspace; waits for a running stop. */
-const waitUntilStopped = async (
+/** Returns the named workspace. If it is being stopped, waits for the end of the stop first. */
+const loadAfterStop = async (
   input: VerbInput,
   remote: Pick<Remote, "client" | "onInterrupt">,
   name: string,
@@ -56,7 +57,7 @@ const waitUntilStopped = async (
 const startForConnection = (
   client: Remote["client"],
   { id, name }: Workspace,
-  reason: Starting["reason"],
+  reason: StartOptions["reason"],
 ): Promise<Build> =>
   client.post<Build>(`/api/v2/workspaces/${id}/wake`, { reason }).catch((error: unknown) => {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;

@@ -13,9 +13,9 @@ import { toPlainLine } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { followJobLog, type Remote } from "../remote.ts";
 import { selectWorkspace } from "./find.ts";
-import { openAgents, shouldWaitForReady } from "./ready.ts";
+import { shouldWaitForReady, waitUntilReady } from "./ready.ts";
 
-/** Progress and result texts of a build. */
+/** Texts for a build in progress and for its result. */
 export const PROGRESS_TEXTS: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
 export const RESULT_TEXTS: Record<Transition, string> = {
   start: "is running",
@@ -25,7 +25,7 @@ export const RESULT_TEXTS: Record<Transition, string> = {
 
 /** Progress and result texts that replace those of the transition. */
 type BuildTexts = { readonly doing: string; readonly done: string };
-export type Flags = { json: boolean; "no-wait": boolean; words?: BuildTexts };
+export type FinishOptions = { json: boolean; "no-wait": boolean; texts?: BuildTexts };
 
 /** Parses the arguments of `start` and `restart`: the workspace, parameter values, and whether to update. */
 export const readStart = (input: VerbInput) => {
@@ -41,15 +41,15 @@ export const readStart = (input: VerbInput) => {
   if (reason !== undefined && !CALLER_REASONS.some((one) => one === reason)) {
     throw usageError("--reason", `expected one of ${CALLER_REASONS.join(", ")}.${suggestName(reason, CALLER_REASONS)}`);
   }
-  const loadValues = () => ({
+  const toValues = () => ({
     ...(rich_parameter_values.length > 0 ? { rich_parameter_values } : {}),
     ...(reason === undefined ? {} : { reason }),
   });
   const toBody = (workspace: Workspace) => ({
-    ...loadValues(),
+    ...toValues(),
     ...(has.update && workspace.outdated ? { template_version_id: workspace.template_active_version_id } : {}),
   });
-  return { findWorkspace: selectWorkspace(input, words), value, has, bodyFor: toBody, valuesFor: loadValues };
+  return { findWorkspace: selectWorkspace(input, words), value, has, toBody, toValues };
 };
 
 /** Requests a build. Returns undefined if the workspace already has the requested state. */
@@ -59,11 +59,11 @@ export const requestBuild = async (
   body: CreateBuild,
 ): Promise<Build | undefined> => {
   const { status } = latest_build;
-  const isThere = { start: "running", stop: "stopped", delete: "deleted" }[body.transition] === status;
-  const changes = body.template_version_id !== undefined || (body.rich_parameter_values?.length ?? 0) > 0;
-  if (isThere && !changes) return undefined;
-  const ask = { reason: "cli", ...body };
-  return client.post(`/api/v2/workspaces/${id}/builds`, ask).catch(explainRefusal({ name, status }));
+  const isReached = { start: "running", stop: "stopped", delete: "deleted" }[body.transition] === status;
+  const hasChanges = body.template_version_id !== undefined || (body.rich_parameter_values?.length ?? 0) > 0;
+  if (isReached && !hasChanges) return undefined;
+  const request = { reason: "cli", ...body };
+  return client.post(`/api/v2/workspaces/${id}/builds`, request).catch(explainRefusal({ name, status }));
 };
 
 /** Restarts the workspace on the server, which finishes even if the client stops waiting. Returns the first build. */
@@ -90,10 +90,10 @@ export const finishBuild = async (
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
   workspace: Workspace,
   build: Build,
-  flags: Flags,
+  flags: FinishOptions,
 ): Promise<number> => {
   const { name } = workspace;
-  const { doing, done } = flags.words ?? {
+  const { doing, done } = flags.texts ?? {
     doing: PROGRESS_TEXTS[build.transition],
     done: RESULT_TEXTS[build.transition],
   };
@@ -104,22 +104,22 @@ export const finishBuild = async (
     return EXIT.ok;
   }
   if (ended.job.status === "succeeded") {
-    const isAwaited = build.transition === "start" && shouldWaitForReady(input);
-    const open = isAwaited ? await openAgents(input, { client, onInterrupt }, workspace) : undefined;
-    if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: open?.build ?? ended }));
-    else if (open === undefined || open.words === "") input.print(`${name} ${done}.`);
-    if (!open || open.words === "") return EXIT.ok;
-    throw new VerbFailure(`${name} was started, but ${open.words}`);
+    const waitsForAgents = build.transition === "start" && shouldWaitForReady(input);
+    const outcome = waitsForAgents ? await waitUntilReady(input, { client, onInterrupt }, workspace) : undefined;
+    if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: outcome?.build ?? ended }));
+    else if (outcome === undefined || outcome.problem === "") input.print(`${name} ${done}.`);
+    if (!outcome || outcome.problem === "") return EXIT.ok;
+    throw new VerbFailure(`${name} was started, but ${outcome.problem}`);
   }
   if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
-  const why = ended.job.error ? `: ${toPlainLine(ended.job.error)}` : "";
-  const isFailed = ended.job.status !== "canceled";
+  const reason = ended.job.error ? `: ${toPlainLine(ended.job.error)}` : "";
+  const hasFailed = ended.job.status !== "canceled";
   // Suggests how to delete a workspace whose resources cannot be removed.
   const next =
-    build.transition === "delete" && isFailed
+    build.transition === "delete" && hasFailed
       ? `\nTemplate administrators can delete it anyway with \`slipway workspaces delete ${name} --orphan\`. Resources that cannot be removed are left behind.`
       : "";
-  throw new VerbFailure(`${doing} ${name} ${isFailed ? "failed" : "was canceled"}${why}${next}`);
+  throw new VerbFailure(`${doing} ${name} ${hasFailed ? "failed" : "was canceled"}${reason}${next}`);
 };
 
 /** Returns the build once it has succeeded or failed. */
@@ -128,16 +128,16 @@ export const waitForBuild = async (
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
   name: string,
   build: Build,
-  what = PROGRESS_TEXTS[build.transition],
+  action = PROGRESS_TEXTS[build.transition],
 ): Promise<Build> => {
   using progress = new Progress(input);
   const isCanceling = build.job.status === "canceling";
-  const doing = `${isCanceling ? "canceling" : what} ${name}`;
+  const doing = `${isCanceling ? "canceling" : action} ${name}`;
   onInterrupt(() => {
     progress[Symbol.dispose]();
-    const shown = `\`slipway workspaces logs ${name} --follow\` shows its progress`;
-    const ended = isCanceling ? "" : `, \`slipway workspaces cancel ${name}\` cancels it`;
-    input.printError(`No longer waiting; ${doing} continues. ${shown}${ended}.\n`);
+    const logsHint = `\`slipway workspaces logs ${name} --follow\` shows its progress`;
+    const cancelHint = isCanceling ? "" : `, \`slipway workspaces cancel ${name}\` cancels it`;
+    input.printError(`No longer waiting; ${doing} continues. ${logsHint}${cancelHint}.\n`);
   });
   const { queue_position, queue_size } = build.job;
   progress.setStatus(queue_position > 1 ? `${doing}, ${queue_position} of ${queue_size} in the queue` : doing);

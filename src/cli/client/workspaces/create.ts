@@ -38,14 +38,14 @@ export const run: RunVerb = async (input) => {
     const { client } = remote;
     const name = await promptIfMissing(input, word, "Name of the new workspace");
     const { template, preset } = value;
-    const isAsked = repository === undefined || template !== undefined || preset !== undefined;
-    const created = isAsked
+    const needsTemplate = repository === undefined || template !== undefined || preset !== undefined;
+    const source = needsTemplate
       ? await chooseTemplate(input, client, { template, preset, parameters: rich_parameter_values })
       : {};
     const body: CreateWorkspace = {
       name,
       rich_parameter_values,
-      ...created,
+      ...source,
       ...(repository === undefined ? {} : { repository }),
       ...(ttl_ms === undefined ? {} : { ttl_ms }),
       ...(value.schedule === undefined ? {} : { autostart_schedule: value.schedule }),

@@ -4,7 +4,7 @@ import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { selectWorkspace } from "./find.ts";
 
-const setTo =
+const createVerb =
   (isFavorite: boolean): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
@@ -20,5 +20,5 @@ const setTo =
     });
   };
 
-export const favorite = setTo(true);
-export const unfavorite = setTo(false);
+export const favorite = createVerb(true);
+export const unfavorite = createVerb(false);

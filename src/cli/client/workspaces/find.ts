@@ -13,8 +13,9 @@ import type { VerbInput } from "../../verb.ts";
 
 /** Returns the caller's workspace for `NAME`, another user's for `OWNER/NAME`. Throws VerbFailure if it does not exist. */
 export const getWorkspace = async (client: Client, name: string): Promise<Workspace> => {
-  const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
-  const path = `/api/v2/users/${encodeURIComponent(owner ?? "")}/workspace/${encodeURIComponent(own ?? "")}` as const;
+  const [owner, workspaceName] = name.includes("/") ? name.split("/", 2) : ["me", name];
+  const path =
+    `/api/v2/users/${encodeURIComponent(owner ?? "")}/workspace/${encodeURIComponent(workspaceName ?? "")}` as const;
   return client.get(path).catch(async (error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     throw await toUnknownNameError("workspace", name, () => listOwnWorkspaces(client), "slipway ls");
@@ -60,7 +61,8 @@ export const getAgent = (workspace: Workspace, name: string | undefined): Worksp
 
 /** Where a server serves the apps of a workspace. */
 export type AppServer = {
-  readonly server: URL /** The wildcard of their hosts; empty for none. */;
+  readonly server: URL;
+  /** The wildcard of the apps' host names; empty if apps have no hosts of their own. */
   readonly host: string;
 };
 

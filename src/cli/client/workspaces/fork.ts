@@ -12,7 +12,12 @@ import { readMessages, withServer } from "../remote.ts";
 import { selectWorkspace } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, list, has } = readArguments(input.argv, {
+  const {
+    words: texts,
+    value,
+    list,
+    has,
+  } = readArguments(input.argv, {
     values: ["count"],
     lists: ["name"],
     switches: ["start", "no-chats", "no-wait"],
@@ -21,7 +26,7 @@ export const run: RunVerb = async (input) => {
   if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= MAX_COPIES)) {
     throw usageError("workspaces fork", `--count is a number from 1 to ${MAX_COPIES}`);
   }
-  const findWorkspace = selectWorkspace(input, words);
+  const findWorkspace = selectWorkspace(input, texts);
   return withServer("workspaces fork", input, value, async ({ client }) => {
     const workspace = await findWorkspace(client);
     const created = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, {
@@ -42,7 +47,7 @@ export const run: RunVerb = async (input) => {
 
 /** Returns one line for each workspace with its state. */
 const describe = ({ copies }: Fork, starts: boolean): string => {
-  const words = {
+  const texts = {
     waiting: "is waiting for its files",
     creating: "is being created",
     failed: "failed",
@@ -50,7 +55,7 @@ const describe = ({ copies }: Fork, starts: boolean): string => {
   };
   return copies
     .map(({ name, status }) => {
-      if (status !== "ready") return `${toPlainLine(name)} ${words[status]}.`;
+      if (status !== "ready") return `${toPlainLine(name)} ${texts[status]}.`;
       return starts
         ? `${toPlainLine(name)} is running.`
         : `${toPlainLine(name)} is ready. Start it with: slipway start ${toPlainLine(name)}`;
@@ -60,14 +65,14 @@ const describe = ({ copies }: Fork, starts: boolean): string => {
 
 /** Returns the fork once all copies have succeeded or failed. */
 export const waitForFork = async (client: Client, { id }: Workspace, { id: fork }: Fork): Promise<Fork> => {
-  const isOver = ({ status, copies }: Fork): boolean =>
+  const hasEnded = ({ status, copies }: Fork): boolean =>
     status === "ready" ||
     status === "failed" ||
     copies.every((one) => one.status !== "waiting" && one.status !== "creating");
   // The workspace's stream sends a message when its snapshot exists, and when it is removed after the last copy.
   for await (const _ of readMessages(client, `/api/v2/workspaces/${id}/watch-ws`)) {
     const found = await client.get(`/api/v2/workspaces/${id}/forks/${fork}`);
-    if (isOver(found)) return found;
+    if (hasEnded(found)) return found;
   }
   throw new VerbFailure("The workspace was deleted.");
 };

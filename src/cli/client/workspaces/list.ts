@@ -12,19 +12,19 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["all"] });
   const q = [...(has.all ? [] : ["owner:me"]), ...words].join(" ");
   return withServer("workspaces list", input, value, async ({ client }) => {
-    const found = await loadAllWorkspaces(client, q);
-    if (has.json) input.print(JSON.stringify(found));
-    else if (found.length === 0) input.print("No workspaces. Create one with `slipway workspaces create NAME`.");
-    else input.print(table(found, has.all, input.clock.now()));
+    const workspaces = await loadAllWorkspaces(client, q);
+    if (has.json) input.print(JSON.stringify(workspaces));
+    else if (workspaces.length === 0) input.print("No workspaces. Create one with `slipway workspaces create NAME`.");
+    else input.print(formatWorkspaces(workspaces, has.all, input.clock.now()));
     return EXIT.ok;
   });
 };
 
-const table = (workspaces: readonly Workspace[], owners: boolean, now: number): string =>
+const formatWorkspaces = (workspaces: readonly Workspace[], showsOwners: boolean, now: number): string =>
   formatTable(
     ["WORKSPACE", "TEMPLATE", "STATUS", "LAST USED"],
     workspaces.map((one) => [
-      owners ? `${toPlainLine(one.owner_name)}/${one.name}` : one.name,
+      showsOwners ? `${toPlainLine(one.owner_name)}/${one.name}` : one.name,
       `${toPlainLine(one.template_name)}${one.outdated ? " (outdated)" : ""}`,
       formatStatus(one),
       formatRelative(one.last_used_at, now),
@@ -33,6 +33,6 @@ const table = (workspaces: readonly Workspace[], owners: boolean, now: number): 
 
 /** Returns the build's status and other important conditions. */
 export const formatStatus = ({ latest_build, health, dormant_at }: Workspace): string => {
-  const more = [...(dormant_at ? ["dormant"] : []), ...(health.healthy ? [] : ["unhealthy"])];
-  return [latest_build.status, ...more].join(", ");
+  const conditions = [...(dormant_at ? ["dormant"] : []), ...(health.healthy ? [] : ["unhealthy"])];
+  return [latest_build.status, ...conditions].join(", ");
 };

@@ -6,13 +6,13 @@ import { VerbFailure } from "../../failure.ts";
 import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
-import { type Flags, finishBuild, readStart, requestRestart, waitForBuild } from "./build.ts";
+import { type FinishOptions, finishBuild, readStart, requestRestart, waitForBuild } from "./build.ts";
 
 export const run: RunVerb = async (input) => {
-  const { findWorkspace, value, has, bodyFor } = readStart(input);
+  const { findWorkspace, value, has, toBody } = readStart(input);
   return withServer("workspaces restart", input, value, async (remote) => {
     const workspace = await findWorkspace(remote.client);
-    return restartWorkspace(input, remote, workspace, bodyFor(workspace), has);
+    return restartWorkspace(input, remote, workspace, toBody(workspace), has);
   });
 };
 
@@ -22,7 +22,7 @@ export const restartWorkspace = async (
   remote: Remote,
   workspace: Workspace,
   body: RestartWorkspace,
-  has: Flags,
+  has: FinishOptions,
 ): Promise<number> => {
   const first = await requestRestart(remote.client, workspace, body);
   if (first.transition === "start") return finishBuild(input, remote, workspace, first, has);
@@ -35,7 +35,7 @@ export const finishRestart = async (
   remote: Remote,
   workspace: Workspace,
   first: Build,
-  has: Flags,
+  has: FinishOptions,
 ): Promise<number> => {
   if (has["no-wait"]) {
     if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: first }));

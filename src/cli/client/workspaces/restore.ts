@@ -28,6 +28,6 @@ export const run: RunVerb = async (input) => {
     const workspace = await client.get(`/api/v2/workspaces/${found.id}`);
     const done = `is restored. Start it with: slipway start ${toPlainLine(workspace.name)}`;
     // The build is a stop: a restored workspace is stopped.
-    return finishBuild(input, remote, workspace, build, Object.assign({ words: { doing: "restoring", done } }, has));
+    return finishBuild(input, remote, workspace, build, Object.assign({ texts: { doing: "restoring", done } }, has));
   });
 };

@@ -5,7 +5,7 @@ export type Marks = {
   /** The terminal is set up and accepts input. */
   ready: string;
   /** One batch of input was consumed. */
-  taken: string;
+  consumed: string;
   /** Precedes the exit code and the end of the mark. */
   exit: string;
   end: string;
@@ -13,14 +13,14 @@ export type Marks = {
 
 const MARK = "\u001e";
 
-export const parseMarks = (id: string): Marks => {
+export const createMarks = (id: string): Marks => {
   const name = `${MARK}${id.replaceAll("-", "")}`;
-  return { ready: `${name}?`, taken: `${name}+`, exit: `${name}=`, end: MARK };
+  return { ready: `${name}?`, consumed: `${name}+`, exit: `${name}=`, end: MARK };
 };
 
 /** Bytes of input per line of base64: terminals accept lines of up to 4096 characters. */
 const LINE_BYTES = 3_000;
-/** Bytes per batch. Large, because each batch starts two programs. */
+/** Bytes per batch. The number is large, because each batch starts two programs. */
 export const BATCH_BYTES = 24 * LINE_BYTES;
 /** The batch that ends the input. */
 export const INPUT_END = "0\n";
@@ -44,8 +44,8 @@ const SHELL = `"\${SHELL:-/bin/sh}"`;
 
 /** Returns the command for an interactive terminal; undefined stands for the login shell. */
 export const toTerminalCommand = (command: string | undefined, { exit, end }: Marks): string => {
-  const what = command === undefined ? `${SHELL} -l` : `${SHELL} -c ${quoteWord(command)}`;
-  return `exec /bin/sh -c ${quoteWord(`${what}; printf '${escapeMark(exit)}%d${escapeMark(end)}' $?`)}`;
+  const program = command === undefined ? `${SHELL} -l` : `${SHELL} -c ${quoteWord(command)}`;
+  return `exec /bin/sh -c ${quoteWord(`${program}; printf '${escapeMark(exit)}%d${escapeMark(end)}' $?`)}`;
 };
 
 /**
@@ -53,22 +53,22 @@ export const toTerminalCommand = (command: string | undefined, { exit, end }: Ma
  * for backpressure. A terminal delivers one line at a time, so `head` reads only the lines it needs. Without a command, the shell reads
  * commands from the input.
  */
-export const toPipeCommand = (command: string | undefined, { ready, taken, exit, end }: Marks): string => {
-  const what = command === undefined ? SHELL : `${SHELL} -c ${quoteWord(command)}`;
+export const toPipeCommand = (command: string | undefined, { ready, consumed, exit, end }: Marks): string => {
+  const program = command === undefined ? SHELL : `${SHELL} -c ${quoteWord(command)}`;
   // A command that ends before its input leaves the loop in the middle of a batch, which is harmless.
   const lines = [
     "stty -echo -opost",
     "exec 3>&1",
     `printf '${escapeMark(ready)}'`,
-    `{ while read -r n && [ "$n" -gt 0 ]; do head -n "$n" | base64 -d; printf '${escapeMark(taken)}' >&3; done; } 2>/dev/null |`,
-    `{ ${what}; printf '${escapeMark(exit)}%d${escapeMark(end)}' $? >&3; }`,
+    `{ while read -r n && [ "$n" -gt 0 ]; do head -n "$n" | base64 -d; printf '${escapeMark(consumed)}' >&3; done; } 2>/dev/null |`,
+    `{ ${program}; printf '${escapeMark(exit)}%d${escapeMark(end)}' $? >&3; }`,
   ];
   return `exec /bin/sh -c ${quoteWord(lines.join("\n"))}`;
 };
 
-export type Read = { output: Uint8Array; isReady: boolean; taken: number; exit: number | undefined };
+export type ReadResult = { output: Uint8Array; isReady: boolean; consumedCount: number; exit: number | undefined };
 
-/** Removes the marks from the output; holds back a possible prefix of one. */
+/** Removes the marks from the output; holds back a possible prefix of a mark. */
 export class MarkReader {
   readonly #marks: Marks;
   #held = "";
@@ -77,11 +77,11 @@ export class MarkReader {
     this.#marks = marks;
   }
 
-  read(chunk: Uint8Array): Read {
-    const { ready, taken, exit, end } = this.#marks;
+  read(chunk: Uint8Array): ReadResult {
+    const { ready, consumed, exit, end } = this.#marks;
     // One character per byte, so that decoding changes nothing.
     let text = this.#held + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1");
-    const found: Read = { output: chunk, isReady: false, taken: 0, exit: undefined };
+    const found: ReadResult = { output: chunk, isReady: false, consumedCount: 0, exit: undefined };
     let output = "";
     for (;;) {
       const at = text.indexOf(MARK);
@@ -92,14 +92,14 @@ export class MarkReader {
       if (text.startsWith(ready)) {
         found.isReady = true;
         text = text.slice(ready.length);
-      } else if (text.startsWith(taken)) {
-        found.taken += 1;
-        text = text.slice(taken.length);
+      } else if (text.startsWith(consumed)) {
+        found.consumedCount += 1;
+        text = text.slice(consumed.length);
       } else if (code?.[2] === end) {
         found.exit = Number(code[1]);
         text = text.slice(exit.length + code[0].length);
       } else if (
-        isBeginning(text, [ready, taken, exit]) ||
+        isMarkPrefix(text, [ready, consumed, exit]) ||
         (text.startsWith(exit) && /^\d{0,3}$/.test(text.slice(exit.length)))
       )
         break;
@@ -114,10 +114,10 @@ export class MarkReader {
   }
 
   /** Returns held-back bytes that were not a mark. */
-  rest(): Uint8Array {
+  takeHeld(): Uint8Array {
     return new Uint8Array(Buffer.from(this.#held, "latin1"));
   }
 }
 
-const isBeginning = (text: string, marks: readonly string[]): boolean =>
+const isMarkPrefix = (text: string, marks: readonly string[]): boolean =>
   marks.some((mark) => text.length < mark.length && mark.startsWith(text));

@@ -2,22 +2,22 @@
 
 export class EscapeKeys {
   #isLineStart = true;
-  #isHeld = false;
+  #isTildeHeld = false;
 
   /** Returns what to send, and whether the user wants to disconnect. */
-  press(typed: string): { data: string; isEnd: boolean } {
+  press(typed: string): { data: string; disconnects: boolean } {
     let data = "";
     for (const key of typed) {
-      if (this.#isHeld) {
-        this.#isHeld = false;
-        if (key === ".") return { data, isEnd: true };
+      if (this.#isTildeHeld) {
+        this.#isTildeHeld = false;
+        if (key === ".") return { data, disconnects: true };
         data += key === "~" ? "~" : `~${key}`;
       } else if (key === "~" && this.#isLineStart) {
-        this.#isHeld = true;
+        this.#isTildeHeld = true;
         continue;
       } else data += key;
       this.#isLineStart = key === "\r" || key === "\n";
     }
-    return { data, isEnd: false };
+    return { data, disconnects: false };
   }
 }

@@ -6,7 +6,7 @@ import { VerbFailure } from "../../failure.ts";
 import { getStreams, type Streams } from "../../streams.ts";
 import type { VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import { BATCH_BYTES, encodeBatch, INPUT_END, MarkReader, parseMarks, toPipeCommand } from "./shell-command.ts";
+import { BATCH_BYTES, createMarks, encodeBatch, INPUT_END, MarkReader, toPipeCommand } from "./shell-command.ts";
 import { describeClose, toTerminalPath } from "./shell-socket.ts";
 import type { TerminalTarget } from "./shell-target.ts";
 
@@ -22,7 +22,7 @@ export const runPiped = async (
   target: TerminalTarget,
 ): Promise<number> => {
   const streams = getStreams(input);
-  const marks = parseMarks(target.id);
+  const marks = createMarks(target.id);
   const reader = new MarkReader(marks);
   // A wide terminal, so that programs do not wrap lines.
   const query = { ...target.query, width: "500", height: "50", command: toPipeCommand(target.command, marks) };
@@ -35,17 +35,17 @@ export const runPiped = async (
   const feed = new Feed(socket, streams);
   for await (const message of socket) {
     if (typeof message === "string") continue;
-    const { output, isReady, taken, exit } = reader.read(message);
+    const { output, isReady, consumedCount, exit } = reader.read(message);
     await streams.write(output);
-    if (isReady) feed.begin();
-    feed.acknowledge(taken);
+    if (isReady) feed.start();
+    feed.acknowledge(consumedCount);
     if (exit === undefined) continue;
     feed.end();
     // The terminal closes automatically unless the command left processes running.
     await Promise.race([socket.closed, pause(input.clock, CLOSE_TIMEOUT_MS)]);
     return exit;
   }
-  await streams.write(reader.rest());
+  await streams.write(reader.takeHeld());
   throw new VerbFailure(describeClose(await socket.closed, target));
 };
 
@@ -55,49 +55,49 @@ const type = (socket: ClientSocket, data: string): void => socket.send(JSON.stri
 class Feed {
   readonly #socket: ClientSocket;
   readonly #streams: Streams;
-  #waiting = 0;
+  #unacknowledgedCount = 0;
   #wake: (() => void) | undefined;
-  #isOver = false;
+  #isEnded = false;
 
   constructor(socket: ClientSocket, streams: Streams) {
     this.#socket = socket;
     this.#streams = streams;
   }
 
-  begin(): void {
+  start(): void {
     // Keystrokes are not forwarded to a command whose output goes elsewhere.
-    const passing = this.#streams.inputIsTerminal ? Promise.resolve() : this.#forward();
+    const forwarding = this.#streams.inputIsTerminal ? Promise.resolve() : this.#forward();
     const end = (): void => this.#send(INPUT_END);
-    passing.then(end, end);
+    forwarding.then(end, end);
   }
 
   acknowledge(batches: number): void {
-    this.#waiting -= batches;
+    this.#unacknowledgedCount -= batches;
     this.#wake?.();
   }
 
   end(): void {
     this.#send(INPUT_END);
-    this.#isOver = true;
+    this.#isEnded = true;
     this.#wake?.();
   }
 
   async #forward(): Promise<void> {
     for await (const chunk of this.#streams.input()) {
       for (let at = 0; at < chunk.byteLength; at += BATCH_BYTES) {
-        while (this.#waiting >= MAX_UNACKNOWLEDGED && !this.#isOver) await this.#waitForRoom();
-        if (this.#isOver) return;
-        this.#waiting += 1;
+        while (this.#unacknowledgedCount >= MAX_UNACKNOWLEDGED && !this.#isEnded) await this.#waitForAcknowledgement();
+        if (this.#isEnded) return;
+        this.#unacknowledgedCount += 1;
         this.#send(encodeBatch(chunk.subarray(at, at + BATCH_BYTES)));
       }
     }
   }
 
   #send(data: string): void {
-    if (!this.#isOver) type(this.#socket, data);
+    if (!this.#isEnded) type(this.#socket, data);
   }
 
-  #waitForRoom(): Promise<void> {
+  #waitForAcknowledgement(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });

@@ -10,6 +10,6 @@ export const describeClose = (
   { code, reason }: { code: number; reason: string },
   { workspace }: TerminalTarget,
 ): string => {
-  const why = reason ? toPlainLine(reason) : `the connection was lost (${code})`;
-  return `the terminal in ${workspace.name} has closed: ${why}`;
+  const cause = reason ? toPlainLine(reason) : `the connection was lost (${code})`;
+  return `the terminal in ${workspace.name} has closed: ${cause}`;
 };

@@ -6,7 +6,7 @@ import { VerbFailure } from "../../failure.ts";
 import { getStreams } from "../../streams.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import { MarkReader, parseMarks, toTerminalCommand } from "./shell-command.ts";
+import { createMarks, MarkReader, toTerminalCommand } from "./shell-command.ts";
 import { EscapeKeys } from "./shell-keys.ts";
 import { describeClose, toTerminalPath } from "./shell-socket.ts";
 import type { TerminalTarget } from "./shell-target.ts";
@@ -18,33 +18,33 @@ const NORMAL_CLOSE = 1000;
 /** Resets the terminal before its screen is redrawn. */
 const RESET_SEQUENCE = "\u001bc";
 
-type End = { exit: number } | { left: true } | { closed: { code: number; reason: string } };
+type End = { exit: number } | { detached: true } | { closed: { code: number; reason: string } };
 
-/** Returns the exit code, or 0 if the user has left it running. */
+/** Returns the exit code, or 0 if the user has left the terminal running. */
 export const runTerminal = async (input: VerbInput, remote: Remote, target: TerminalTarget): Promise<number> => {
   const streams = getStreams(input);
   const { printError, clock } = input;
-  const desk = new TerminalSession(input, target);
+  const session = new TerminalSession(input, target);
   let end: End;
   {
     using raw = streams.raw();
-    using _resize = streams.onResize(() => desk.resize());
+    using _resize = streams.onResize(() => session.resize());
     remote.onInterrupt(() => raw[Symbol.dispose]());
-    void desk.forwardKeys();
-    end = await desk.attach(await openSocket(remote.client, desk.path));
-    let lost = clock.monotonic();
-    while ("closed" in end && canReconnect(end.closed) && clock.monotonic() - lost < REATTACH_TIMEOUT_MS) {
+    void session.forwardKeys();
+    end = await session.attach(await openSocket(remote.client, session.path));
+    let lostAt = clock.monotonic();
+    while ("closed" in end && canReconnect(end.closed) && clock.monotonic() - lostAt < REATTACH_TIMEOUT_MS) {
       printError("\r\nConnection lost. Reconnecting… Type ~. to quit.\r\n");
-      const socket = await desk.reattach(remote, lost + REATTACH_TIMEOUT_MS);
+      const socket = await session.reattach(remote, lostAt + REATTACH_TIMEOUT_MS);
       if (!socket) break;
       await streams.write(RESET_SEQUENCE);
-      end = await desk.attach(socket);
-      lost = clock.monotonic();
+      end = await session.attach(socket);
+      lostAt = clock.monotonic();
     }
   }
-  desk.close();
+  session.close();
   if ("exit" in end) return end.exit;
-  if ("left" in end) {
+  if ("detached" in end) {
     const { workspace, id } = target;
     printError(`\nLeft running for five minutes: \`slipway workspaces shell ${workspace.name} --reconnect ${id}\`\n`);
     return EXIT.ok;
@@ -75,9 +75,14 @@ class TerminalSession {
     const { query, id, command, container } = this.#target;
     const { height, width } = this.#getSize();
     // In a container, the daemon determines the login shell.
-    const bare = container !== undefined && command === undefined;
-    const run = bare ? "" : toTerminalCommand(command, parseMarks(id));
-    return toTerminalPath(this.#target, { ...query, command: run, height: String(height), width: String(width) });
+    const isLoginShell = container !== undefined && command === undefined;
+    const shellCommand = isLoginShell ? "" : toTerminalCommand(command, createMarks(id));
+    return toTerminalPath(this.#target, {
+      ...query,
+      command: shellCommand,
+      height: String(height),
+      width: String(width),
+    });
   }
 
   /** Forwards keys until the user disconnects or the terminal no longer exists. */
@@ -87,11 +92,11 @@ class TerminalSession {
     for (;;) {
       const { value, done } = await this.#typing.next();
       if (done || this.#isOver) break;
-      const { data, isEnd } = this.#keys.press(decoder.decode(value, { stream: true }));
+      const { data, disconnects } = this.#keys.press(decoder.decode(value, { stream: true }));
       if (data !== "") this.#socket?.send(JSON.stringify({ data }));
-      if (isEnd) break;
+      if (disconnects) break;
     }
-    this.#disconnected.resolve({ left: true });
+    this.#disconnected.resolve({ detached: true });
   }
 
   resize(): void {
@@ -113,8 +118,8 @@ class TerminalSession {
   async reattach({ client }: Remote, until: number): Promise<ClientSocket | undefined> {
     const { clock } = this.#input;
     while (clock.monotonic() < until) {
-      const left = await Promise.race([pause(clock, RETRY_INTERVAL_MS), this.#disconnected.promise]);
-      if (left) return undefined;
+      const detached = await Promise.race([pause(clock, RETRY_INTERVAL_MS), this.#disconnected.promise]);
+      if (detached) return undefined;
       try {
         return await openSocket(client, this.path);
       } catch (error) {
@@ -131,14 +136,14 @@ class TerminalSession {
 
   async #show(socket: ClientSocket): Promise<End> {
     const streams = getStreams(this.#input);
-    const reader = new MarkReader(parseMarks(this.#target.id));
+    const reader = new MarkReader(createMarks(this.#target.id));
     for await (const message of socket) {
       if (typeof message === "string") continue;
       const { output, exit } = reader.read(message);
       await streams.write(output);
       if (exit !== undefined) return { exit };
     }
-    await streams.write(reader.rest());
+    await streams.write(reader.takeHeld());
     return { closed: await socket.closed };
   }
 

@@ -24,7 +24,7 @@ export const run: RunVerb = async (input) => {
   const id = given.value.reconnect ?? uuid();
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
     throw usageError("--reconnect", "expected a terminal's ID");
-  if (given.behind?.length === 0) throw usageError("--", "expected a command after it");
+  if (given.afterDashes?.length === 0) throw usageError("--", "expected a command after it");
   const { inputIsTerminal, outputIsTerminal } = getStreams(input);
   return withServer("workspaces shell", input, given.value, async (remote) => {
     const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
@@ -43,7 +43,7 @@ const openTarget = async (
   remote: Remote,
   name: string,
   id: string,
-  { value, behind }: ShellArguments,
+  { value, afterDashes }: ShellArguments,
 ): Promise<TerminalTarget> => {
   const { workspace, agent_id } = await connectAgent(input, remote, name);
   const { container, "container-user": container_user } = value;
@@ -52,7 +52,7 @@ const openTarget = async (
     agent_id,
     id,
     container,
-    command: behind?.join(" "),
+    command: afterDashes?.join(" "),
     query: { reconnect: id, ...(container ? { container } : {}), ...(container_user ? { container_user } : {}) },
   };
 };

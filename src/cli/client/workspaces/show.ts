@@ -21,7 +21,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const describeWorkspace = (workspace: Workspace, shown: AppServer, now: number): string => {
+const describeWorkspace = (workspace: Workspace, appServer: AppServer, now: number): string => {
   const { latest_build: build, owner_name, name } = workspace;
   const version = `${workspace.template_name}, version ${build.template_version_name}`;
   const rows: [string, string | undefined][] = [
@@ -39,7 +39,7 @@ const describeWorkspace = (workspace: Workspace, shown: AppServer, now: number):
     lines.push("", `Agent ${toPlainLine(agent.name)}  ${agent.status}, ${agent.lifecycle_state}`);
     for (const app of agent.apps) {
       lines.push(
-        `  ${toPlainLine(app.display_name || app.slug)}  ${toPlainLine(toAppUrl(workspace, agent, app, shown))}`,
+        `  ${toPlainLine(app.display_name || app.slug)}  ${toPlainLine(toAppUrl(workspace, agent, app, appServer))}`,
       );
     }
   }

@@ -3,23 +3,23 @@ import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { finishBuild, readStart, requestBuild } from "./build.ts";
-import { openAgents, shouldWaitForReady } from "./ready.ts";
+import { shouldWaitForReady, waitUntilReady } from "./ready.ts";
 
 export const run: RunVerb = async (input) => {
-  const { findWorkspace, value, has, bodyFor } = readStart(input);
+  const { findWorkspace, value, has, toBody } = readStart(input);
   return withServer("workspaces start", input, value, async (remote) => {
     const workspace = await findWorkspace(remote.client);
     const build = await requestBuild(remote.client, workspace, {
       transition: "start",
-      ...bodyFor(workspace),
+      ...toBody(workspace),
     });
     if (build) return finishBuild(input, remote, workspace, build, has);
-    const already = has["no-wait"] ? "was already started" : "is already running";
+    const state = has["no-wait"] ? "was already started" : "is already running";
     if (!has["no-wait"] && shouldWaitForReady(input)) {
-      const { words } = await openAgents(input, remote, workspace);
-      if (words !== "") throw new VerbFailure(`${workspace.name} was already started, but ${words}`);
+      const { problem } = await waitUntilReady(input, remote, workspace);
+      if (problem !== "") throw new VerbFailure(`${workspace.name} was already started, but ${problem}`);
     }
-    input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} ${already}.`);
+    input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} ${state}.`);
     return EXIT.ok;
   });
 };

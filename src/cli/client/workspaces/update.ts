@@ -5,11 +5,11 @@ import { readStart } from "./build.ts";
 import { restartWorkspace } from "./restart.ts";
 
 export const run: RunVerb = async (input) => {
-  const { findWorkspace, value, has, valuesFor } = readStart(input);
+  const { findWorkspace, value, has, toValues } = readStart(input);
   return withServer("update", input, value, async (remote) => {
     const workspace = await findWorkspace(remote.client);
     const { name, outdated, template_active_version_id } = workspace;
-    const body = valuesFor();
+    const body = toValues();
     if (!outdated && Object.keys(body).length === 0) {
       input.print(has.json ? JSON.stringify(workspace) : `${name} already uses the active version of its template.`);
       return EXIT.ok;

@@ -38,8 +38,8 @@ export class ProgramFile {
   constructor(path: string) {
     if (!existsSync(path)) throw new UpgradeError(`there is no program ${path}`);
     this.path = realpathSync(path);
-    const mark = join(dirname(this.path), "installed-by");
-    const manager = existsSync(mark) ? readFileSync(mark, "utf8").trim() : undefined;
+    const markerFile = join(dirname(this.path), "installed-by");
+    const manager = existsSync(markerFile) ? readFileSync(markerFile, "utf8").trim() : undefined;
     if (manager !== undefined) {
       throw new UpgradeError(
         `${this.path} belongs to a package; upgrade it with: ${PACKAGE_MANAGERS[manager] ?? manager}`,
@@ -52,13 +52,13 @@ export class ProgramFile {
     }
   }
 
-  /** The program before the last upgrade. */
-  get former(): string {
+  /** Path of the program before the last upgrade. */
+  get previousPath(): string {
     return `${this.path}.before`;
   }
 
   /** Path where the newer program is unpacked, on the same disk. */
-  get next(): string {
+  get nextPath(): string {
     return join(dirname(this.path), `.${basename(this.path)}.next`);
   }
 
@@ -69,62 +69,62 @@ export class ProgramFile {
   /** Blocks other upgrades of this program until disposed, or until the process ends. Throws LockedError while another is running. */
   lock(): Disposable {
     const path = join(dirname(this.path), `.${basename(this.path)}.lock`);
-    const taken = `another "slipway upgrade" of ${this.path} is running; wait for it to finish`;
-    const mine = openSync(path, "a", 0o600);
-    const { ino } = fstatSync(mine);
-    closeSync(mine);
-    const held = lockFile(path, taken);
+    const busyMessage = `another "slipway upgrade" of ${this.path} is running; wait for it to finish`;
+    const fd = openSync(path, "a", 0o600);
+    const { ino } = fstatSync(fd);
+    closeSync(fd);
+    const lock = lockFile(path, busyMessage);
     // The previous holder removes the file when it finishes, so the locked file may no longer have a name.
     if (statSync(path, { throwIfNoEntry: false })?.ino !== ino) {
-      held.close();
-      throw new LockedError(taken);
+      lock.close();
+      throw new LockedError(busyMessage);
     }
     return {
       [Symbol.dispose]: () => {
         rmSync(path, { force: true });
-        held.close();
+        lock.close();
       },
     };
   }
 
   /** Runs the unpacked program. Throws UpgradeError unless it matches this system and that version. */
   async check(version: string): Promise<void> {
-    const system = readSystem(this.next);
+    const system = readSystem(this.nextPath);
     // On systems other than Linux, the file's header is not conclusive; running it is.
     if (system !== undefined && system !== this.system) {
       throw new UpgradeError(`the program is for ${system}, this machine is ${this.system}`);
     }
-    chmodSync(this.next, 0o755);
-    const message = await readVersion(this.next);
-    if (message !== version) {
+    chmodSync(this.nextPath, 0o755);
+    const reported = await readVersion(this.nextPath);
+    if (reported !== version) {
       throw new UpgradeError(
-        `the new program ${message === undefined ? "does not run on this machine" : `reports version ${message}`}`,
+        `the new program ${reported === undefined ? "does not run on this machine" : `reports version ${reported}`}`,
       );
     }
   }
 
   /** Replaces this program with the newer one and keeps the old one. */
   replace(): void {
-    rmSync(this.former, { force: true });
-    linkSync(this.path, this.former);
+    rmSync(this.previousPath, { force: true });
+    linkSync(this.path, this.previousPath);
     failpoint("upgrade_kept");
-    flush(this.next);
-    renameSync(this.next, this.path);
+    flush(this.nextPath);
+    renameSync(this.nextPath, this.path);
     flush(dirname(this.path));
   }
 
   /** Restores the previous program and keeps its copy. */
   restorePrevious(): void {
-    if (!existsSync(this.former)) throw new UpgradeError(`there is no previous program ${this.former}`);
-    copyFileSync(this.former, this.next);
-    flush(this.next);
-    renameSync(this.next, this.path);
+    if (!existsSync(this.previousPath)) throw new UpgradeError(`there is no previous program ${this.previousPath}`);
+    copyFileSync(this.previousPath, this.nextPath);
+    flush(this.nextPath);
+    renameSync(this.nextPath, this.path);
     flush(dirname(this.path));
   }
 
   /** Removes files that an interrupted upgrade has left. */
   removeLeftovers(): void {
-    for (const path of [this.next, `${this.next}.gz`]) rmSync(path, { force: true });
+    for (const path of [this.nextPath, `${this.nextPath}.gz`]) rmSync(path, { force: true });
   }
 }
 

@@ -44,16 +44,18 @@ export const findService = async (unit: string, program: string): Promise<Servic
 };
 
 /** Runs a systemctl action. Throws UpgradeError if systemd refuses. */
-export const runSystemctl = async (unit: string, what: "restart" | "start" | "stop"): Promise<void> => {
-  const child = Bun.spawn(["systemctl", what, unit], { stdio: ["ignore", "ignore", "pipe"] });
+export const runSystemctl = async (unit: string, action: "restart" | "start" | "stop"): Promise<void> => {
+  const child = Bun.spawn(["systemctl", action, unit], { stdio: ["ignore", "ignore", "pipe"] });
   const message = (await child.stderr.text()).trim();
-  if ((await child.exited) !== 0) throw new UpgradeError(`systemctl ${what} ${unit}: ${message}`);
+  if ((await child.exited) !== 0) throw new UpgradeError(`systemctl ${action} ${unit}: ${message}`);
 };
 
-/** True if systemd has given up on the unit, or keeps restarting it. `before`: its earlier restart count. */
-export const hasGivenUp = async (unit: string, before: number): Promise<boolean> => {
+/** True if systemd has given up on the unit, or keeps restarting it. `restartsBefore` is its earlier restart count. */
+export const hasGivenUp = async (unit: string, restartsBefore: number): Promise<boolean> => {
   const state = await readState(unit);
-  return state !== undefined && (state.ActiveState === "failed" || Number(state.NRestarts) - before >= MAX_STARTS);
+  return (
+    state !== undefined && (state.ActiveState === "failed" || Number(state.NRestarts) - restartsBefore >= MAX_STARTS)
+  );
 };
 
 /** Returns how often systemd has restarted the unit automatically. */

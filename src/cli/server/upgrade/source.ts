@@ -19,7 +19,7 @@ export type Offer = {
   readonly version: string;
   /** A description of its source. */
   readonly from: string;
-  /** Writes the verified, unpacked program to `to`. Throws UpgradeError and leaves no file then. */
+  /** Writes the verified, unpacked program to `to`. If it throws UpgradeError, it leaves no file. */
   unpack(to: string): Promise<void>;
 };
 
@@ -58,12 +58,12 @@ export const loadOfferFromAddress = async (
   signal: AbortSignal,
 ): Promise<Offer> => {
   const toUrl = (name: string): URL => new URL(name, `${address.href.replace(/\/+$/, "")}/`);
-  const text = async (name: string): Promise<string> => fetchText(toUrl(name), signal);
-  const list = await text(RELEASE_FILE);
+  const fetchByName = async (name: string): Promise<string> => fetchText(toUrl(name), signal);
+  const list = await fetchByName(RELEASE_FILE);
   const digest = new Bun.CryptoHasher("blake2b512").update(list).digest();
   const { version, name: listName } = verifySignature(
     digest,
-    await text(`${RELEASE_FILE}.minisig`),
+    await fetchByName(`${RELEASE_FILE}.minisig`),
     keys,
     RELEASE_FILE,
   );
@@ -82,9 +82,9 @@ export const loadOfferFromAddress = async (
       const packed = `${to}.gz`;
       try {
         await download(toUrl(name), packed, file, signal);
-        const created = verifySignature(await digestFile(packed), await text(`${name}.minisig`), keys, name);
-        if (created.version !== version || created.name !== name) {
-          throw new UpgradeError(`${toUrl(name)} is ${created.name} of Slipway ${created.version}`);
+        const signed = verifySignature(await digestFile(packed), await fetchByName(`${name}.minisig`), keys, name);
+        if (signed.version !== version || signed.name !== name) {
+          throw new UpgradeError(`${toUrl(name)} is ${signed.name} of Slipway ${signed.version}`);
         }
         await decompressFile(packed, to);
       } finally {
@@ -96,9 +96,9 @@ export const loadOfferFromAddress = async (
 
 const verifySignature = (digest: Uint8Array, signature: string, keys: readonly PublicKey[], name: string) => {
   try {
-    const output = parseTrustedComment(verifyDigest(digest, signature, keys));
-    if (!output) throw new SignatureError("the trusted comment of its signature names no Slipway version and file");
-    return output;
+    const comment = parseTrustedComment(verifyDigest(digest, signature, keys));
+    if (!comment) throw new SignatureError("the trusted comment of its signature names no Slipway version and file");
+    return comment;
   } catch (error) {
     if (!(error instanceof SignatureError)) throw error;
     throw new UpgradeError(`${name} was rejected: ${error.message}`);
@@ -130,14 +130,19 @@ const fetchText = async (url: URL, signal: AbortSignal): Promise<string> => {
 };
 
 /** Downloads to a file. Throws UpgradeError if the download is incomplete. */
-const download = async (url: URL, to: string, wanted: Release["files"][number], signal: AbortSignal): Promise<void> => {
+const download = async (
+  url: URL,
+  to: string,
+  expected: Release["files"][number],
+  signal: AbortSignal,
+): Promise<void> => {
   const sha256 = new Bun.CryptoHasher("sha256");
   let size = 0;
   const counted = new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
       size += chunk.length;
       sha256.update(chunk);
-      done(size > wanted.size ? new UpgradeError(`${url} is larger than the release states`) : undefined, chunk);
+      done(size > expected.size ? new UpgradeError(`${url} is larger than the release states`) : undefined, chunk);
     },
   });
   try {
@@ -147,9 +152,9 @@ const download = async (url: URL, to: string, wanted: Release["files"][number], 
     if (signal.aborted || error instanceof UpgradeError) throw error;
     throw new UpgradeError(`${url} was not downloaded completely: ${describeNetworkError(error)}`);
   }
-  if (size < wanted.size)
-    throw new UpgradeError(`${url} was not downloaded completely: ${size} of ${wanted.size} bytes`);
-  if (sha256.digest("hex") !== wanted.sha256) throw new UpgradeError(`${url} does not match the release's checksum`);
+  if (size < expected.size)
+    throw new UpgradeError(`${url} was not downloaded completely: ${size} of ${expected.size} bytes`);
+  if (sha256.digest("hex") !== expected.sha256) throw new UpgradeError(`${url} does not match the release's checksum`);
 };
 
 const decompressFile = async (from: string, to: string): Promise<void> => {

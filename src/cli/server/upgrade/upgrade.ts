@@ -1,4 +1,4 @@
-// `slipway upgrade [--check] [--file FILE] [--back] [settings]`: replaces this program with a newer, signed one after a backup, restarts
+// `slipway upgrade [--check] [--file FILE] [--back] [settings]`: backs up the data, replaces this program with a newer, signed one, restarts
 // the service, and rolls back program and data if the newer one does not start. If it is killed at any step, a working program remains
 // (rule UP-5).
 import { existsSync } from "node:fs";
@@ -25,42 +25,47 @@ import { ProgramFile, readVersion } from "./program-file.ts";
 import { countRestarts, findService, hasGivenUp, runSystemctl, type Service } from "./service.ts";
 import { loadOfferFromAddress, loadOfferFromFile, type Offer, parseTrustedKeys } from "./source.ts";
 
-// Checks whether the restarted service becomes ready with the expected version.
-
 /** Migrating a large database may take long. */
 const START_TIMEOUT_MS = 300_000;
 const POLL_INTERVAL_MS = 250;
 
-type Wanted = {
+type ExpectedServer = {
   readonly input: VerbInput;
   readonly config: Config;
   readonly version: string;
   readonly unit: string;
   /** The unit's restart count before the restart. */
-  readonly before: number;
+  readonly restartsBefore: number;
 };
 
 /** Returns undefined once the server is ready, otherwise the reason for the failure. */
-const waitUntilReady = async ({ input, config, version, unit, before }: Wanted): Promise<string | undefined> => {
+const waitUntilReady = async ({
+  input,
+  config,
+  version,
+  unit,
+  restartsBefore,
+}: ExpectedServer): Promise<string | undefined> => {
   const { clock, signal } = input;
-  const started = clock.now();
+  const startedAt = clock.now();
   for (;;) {
     if (signal.aborted) return "interrupted";
     if ((await requestOwnServer(config, "/readyz", signal)) !== undefined) {
       const running = (await requestOwnServer(config, "/api/v2/buildinfo", signal))?.version;
       return running?.endsWith(`slipway.${version}`) ? undefined : `the server reports version ${running}`;
     }
-    if (await hasGivenUp(unit, before)) return `its service failed; see "journalctl -u ${unit}"`;
-    if (clock.now() - started > START_TIMEOUT_MS) return `it was not ready after ${START_TIMEOUT_MS / 60_000} minutes`;
+    if (await hasGivenUp(unit, restartsBefore)) return `its service failed; see "journalctl -u ${unit}"`;
+    if (clock.now() - startedAt > START_TIMEOUT_MS)
+      return `it was not ready after ${START_TIMEOUT_MS / 60_000} minutes`;
     await new Promise<void>((done) => void clock.after(POLL_INTERVAL_MS, done));
   }
 };
 
 const SWITCHES = ["check", "back", "allow-downgrade", "no-backup"] as const;
 /** Exit code of --check if there is a newer release. */
-const NEWER = 1;
+const NEWER_RELEASE_EXISTS = 1;
 
-type Call = {
+type UpgradeCommand = {
   readonly input: VerbInput;
   readonly has: Readonly<Record<(typeof SWITCHES)[number], boolean>>;
   readonly program: ProgramFile;
@@ -74,24 +79,24 @@ type Call = {
 export const run: RunVerb = async (input) => {
   try {
     if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
-    const call = await readCall(input);
-    return call.has.back ? await rollBack(call) : await upgrade(call);
+    const command = await readCommand(input);
+    return command.has.back ? await rollBack(command) : await upgrade(command);
   } catch (error) {
-    const isKnown = [UpgradeError, SignatureError, BackupError, LockedError, NoUsableCopyError].some(
+    const isExplained = [UpgradeError, SignatureError, BackupError, LockedError, NoUsableCopyError].some(
       (one) => error instanceof one,
     );
-    if (!isKnown) throw error;
+    if (!isExplained) throw error;
     input.printError(`slipway upgrade: ${(error as Error).message}\n`);
     return EXIT.failed;
   }
 };
 
-const readCall = async (input: VerbInput): Promise<Call> => {
+const readCommand = async (input: VerbInput): Promise<UpgradeCommand> => {
   let argv = input.argv;
   const has = { check: false, back: false, "allow-downgrade": false, "no-backup": false };
   for (const name of SWITCHES) {
-    const { given, rest } = takeSwitch(argv, `--${name}`);
-    has[name] = given;
+    const { isGiven, rest } = takeSwitch(argv, `--${name}`);
+    has[name] = isGiven;
     argv = rest;
   }
   const { words, options, rest: settings } = takeOptions(argv, ["file", "unit", "program"]);
@@ -112,11 +117,11 @@ const readCall = async (input: VerbInput): Promise<Call> => {
   return { input, has, program, service, config, file: options.file, settings };
 };
 
-const upgrade = async (call: Call): Promise<number> => {
-  const { input, has, program } = call;
+const upgrade = async (command: UpgradeCommand): Promise<number> => {
+  const { input, has, program } = command;
   // --check needs no lock. Two concurrent upgrades would remove and restart each other's program.
   using _lock = has.check ? undefined : program.lock();
-  const offer = await findOffer(call);
+  const offer = await findOffer(command);
   const installed = (await readVersion(program.path)) ?? VERSION;
   const order = Bun.semver.order(offer.version, installed);
   if (has.check) {
@@ -125,7 +130,7 @@ const upgrade = async (call: Call): Promise<number> => {
         ? `Slipway ${offer.version} is available; this is ${installed}.`
         : `Slipway ${installed} is the newest release.`,
     );
-    return order > 0 ? NEWER : EXIT.ok;
+    return order > 0 ? NEWER_RELEASE_EXISTS : EXIT.ok;
   }
   if (order === 0) {
     input.print(`Slipway ${installed} is already installed.`);
@@ -136,19 +141,19 @@ const upgrade = async (call: Call): Promise<number> => {
       `${offer.from} is Slipway ${offer.version}, older than ${installed}; pass --allow-downgrade to install it anyway`,
     );
   }
-  if (call.config.database_url !== undefined && !has["no-backup"]) {
+  if (command.config.database_url !== undefined && !has["no-backup"]) {
     throw new UpgradeError(
       "the data is in PostgreSQL, which this command cannot back up or restore; back it up yourself, then pass --no-backup",
     );
   }
-  requireData(call);
+  requireData(command);
   program.removeLeftovers();
   try {
     input.print(`Fetching Slipway ${offer.version} from ${offer.from}`);
-    await offer.unpack(program.next);
+    await offer.unpack(program.nextPath);
     failpoint("upgrade_unpacked");
     await program.check(offer.version);
-    await createBackup(call);
+    await createBackup(command);
     failpoint("upgrade_backed_up");
     program.replace();
   } finally {
@@ -156,12 +161,12 @@ const upgrade = async (call: Call): Promise<number> => {
   }
   failpoint("upgrade_replaced");
   input.print(
-    `Installed Slipway ${offer.version} as ${program.path}. The previous program is kept as ${program.former}.`,
+    `Installed Slipway ${offer.version} as ${program.path}. The previous program is kept as ${program.previousPath}.`,
   );
-  return await restart(call, offer.version, installed);
+  return await restart(command, offer.version, installed);
 };
 
-const findOffer = async ({ input, program, config, file }: Call): Promise<Offer> => {
+const findOffer = async ({ input, program, config, file }: UpgradeCommand): Promise<Offer> => {
   const keys = parseTrustedKeys(config.release_key);
   if (file !== undefined) return loadOfferFromFile(file, program.system, keys);
   if (config.release_url !== undefined)
@@ -170,7 +175,7 @@ const findOffer = async ({ input, program, config, file }: Call): Promise<Offer>
 };
 
 /** Throws UpgradeError if a service's data directory is missing: nothing would be backed up or restored. */
-const requireData = ({ service, config, has }: Call): void => {
+const requireData = ({ service, config, has }: UpgradeCommand): void => {
   if (service === undefined || hasData(config) || has["no-backup"]) return;
   throw new UpgradeError(
     `there is no database in ${config.data_dir}; pass the server's settings, or --no-backup if its data is elsewhere`,
@@ -181,7 +186,7 @@ const hasData = ({ database_url, data_dir }: Config): boolean =>
   database_url === undefined && existsSync(join(data_dir, DATABASE));
 
 /** A machine with only the client has nothing to back up. */
-const createBackup = async ({ input, has, config }: Call): Promise<void> => {
+const createBackup = async ({ input, has, config }: UpgradeCommand): Promise<void> => {
   const { data_dir } = config;
   if (has["no-backup"] || !hasData(config)) return;
   try {
@@ -199,22 +204,22 @@ const createBackup = async ({ input, has, config }: Call): Promise<void> => {
   }
 };
 
-const restart = async (call: Call, version: string, installed: string): Promise<number> => {
-  const { input, service, program, config } = call;
+const restart = async (command: UpgradeCommand, version: string, installed: string): Promise<number> => {
+  const { input, service, program, config } = command;
   if (!service?.isRunning) {
     if (service) input.print(`The service is not running. Start it with: systemctl start ${service.unit}`);
     else if (config.database_url === undefined && existsSync(config.data_dir) && isInUse(config.data_dir)) {
       input.print("A server is still running the previous program. Restart it to use the new one.");
-      input.print(`If it does not start, run: ${program.former} upgrade --back`);
+      input.print(`If it does not start, run: ${program.previousPath} upgrade --back`);
     }
     return EXIT.ok;
   }
-  const before = await countRestarts(service.unit);
+  const restartsBefore = await countRestarts(service.unit);
   let failure: string | undefined;
   try {
     await runSystemctl(service.unit, "restart");
     failpoint("upgrade_restarted");
-    failure = await waitUntilReady({ input, config, version, unit: service.unit, before });
+    failure = await waitUntilReady({ input, config, version, unit: service.unit, restartsBefore });
   } catch (error) {
     if (!(error instanceof UpgradeError)) throw error;
     failure = error.message;
@@ -225,26 +230,30 @@ const restart = async (call: Call, version: string, installed: string): Promise<
   }
   if (input.signal.aborted) return EXIT.interrupted;
   input.printError(`slipway upgrade: Slipway ${version} did not start: ${failure}. Rolling back to ${installed}.\n`);
-  await restorePrevious(call, installed);
+  await restorePrevious(command, installed);
   return EXIT.failed;
 };
 
 /** Handles `--back`. The previous program performs it, because it knows which data it can use. */
-const rollBack = async (call: Call): Promise<number> => {
-  const { input, program, settings, service } = call;
-  const former = await readVersion(program.former);
-  if (former === undefined) throw new UpgradeError(`there is no previous program to go back to: ${program.former}`);
-  if (former === VERSION) {
-    requireData(call);
+const rollBack = async (command: UpgradeCommand): Promise<number> => {
+  const { input, program, settings, service } = command;
+  const previousVersion = await readVersion(program.previousPath);
+  if (previousVersion === undefined)
+    throw new UpgradeError(`there is no previous program to go back to: ${program.previousPath}`);
+  if (previousVersion === VERSION) {
+    requireData(command);
     using _lock = program.lock();
-    await restorePrevious(call, former);
+    await restorePrevious(command, previousVersion);
     return EXIT.ok;
   }
   const unit = service === undefined ? [] : ["--unit", service.unit];
-  const child = Bun.spawn([program.former, "upgrade", "--back", "--program", program.path, ...unit, ...settings], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: input.env,
-  });
+  const child = Bun.spawn(
+    [program.previousPath, "upgrade", "--back", "--program", program.path, ...unit, ...settings],
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: input.env,
+    },
+  );
   const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   if (output !== "") input.print(output.trimEnd());
   if (errors !== "") input.printError(errors);
@@ -252,23 +261,25 @@ const rollBack = async (call: Call): Promise<number> => {
 };
 
 /** Rolls back. Each step is idempotent: an interrupted rollback is repeated. */
-const restorePrevious = async ({ input, program, service, config }: Call, version: string): Promise<void> => {
+const restorePrevious = async ({ input, program, service, config }: UpgradeCommand, version: string): Promise<void> => {
   if (service) await runSystemctl(service.unit, "stop");
   failpoint("upgrade_stopped");
   if (config.database_url === undefined && existsSync(config.data_dir)) {
-    const went = revertToCopy(config.data_dir);
+    const reverted = revertToCopy(config.data_dir);
     changeToOwner(config.data_dir);
-    if (went)
-      input.print(`The database was restored from ${went.copy}. The newer program's database is kept as ${went.kept}.`);
+    if (reverted)
+      input.print(
+        `The database was restored from ${reverted.copy}. The newer program's database is kept as ${reverted.kept}.`,
+      );
   }
   failpoint("upgrade_data_back");
   program.restorePrevious();
   failpoint("upgrade_program_back");
   input.print(`Restored Slipway ${version} as ${program.path}.`);
   if (!service) return;
-  const before = await countRestarts(service.unit);
+  const restartsBefore = await countRestarts(service.unit);
   await runSystemctl(service.unit, "start");
-  const failure = await waitUntilReady({ input, config, version, unit: service.unit, before });
+  const failure = await waitUntilReady({ input, config, version, unit: service.unit, restartsBefore });
   if (failure !== undefined) throw new UpgradeError(`Slipway ${version} did not start either: ${failure}`);
   input.print(`Slipway ${version} is ready.`);
 };
