@@ -23,23 +23,26 @@ class Notes extends Actor<readonly string[]> {
   }
 }
 
-/** Returns a node's directory, and that of the node it asks. `at.place` is the actors' location. */
-const nodes = (overrides: Partial<RemoteActors> = {}) => {
+/** Returns the directories of a node and of the other node. `target.location` is the location of the actors. */
+const createNodes = (overrides: Partial<RemoteActors> = {}) => {
   const clock = new ManualClock();
-  const at: { place: ActorLocation | Promise<ActorLocation>; looks: number } = { place: "here", looks: 0 };
+  const target: { location: ActorLocation | Promise<ActorLocation>; lookupCount: number } = {
+    location: "here",
+    lookupCount: 0,
+  };
   const make = (id: string) => new Notes(id, {} as Store);
   const there = new Directory(make, clock);
   const remote: RemoteActors = {
     locate() {
-      at.looks += 1;
-      return at.place;
+      target.lookupCount += 1;
+      return target.location;
     },
     ask: (_, id, message, args) => there.askHere(id, message as "note", args as { text: string }),
     expect() {},
     ...overrides,
   };
   const here = new Directory(make, clock, { remote });
-  return { clock, at, here, there };
+  return { clock, at: target, here, there };
 };
 
 const catchError = (work: Promise<unknown>): Promise<unknown> =>
@@ -49,20 +52,20 @@ const catchError = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 test("[CP-33] a message reaches its actor's node, and errors are returned from there", async () => {
-  const { at, here, there } = nodes();
+  const { at: target, here, there } = createNodes();
   expect(await here.ask("a", "note", { text: "1" })).toEqual(["1"]);
-  at.place = OTHER;
+  target.location = OTHER;
   expect(await here.ask("a", "note", { text: "2" })).toEqual(["2"]);
   expect(await catchError(here.ask("a", "note", { text: "bad" }))).toMatchObject({ kind: "conflict" });
   expect([here.size, there.size]).toEqual([1, 1]);
 });
 
 test("[CP-33] messages keep their order while their actor's node is looked up", async () => {
-  const { at, here } = nodes();
+  const { at: target, here } = createNodes();
   const lookup = Promise.withResolvers<ActorLocation>();
-  at.place = lookup.promise;
+  target.location = lookup.promise;
   const first = here.ask("a", "note", { text: "1" });
-  at.place = OTHER;
+  target.location = OTHER;
   const second = here.ask("a", "note", { text: "2" });
   const other = here.ask("b", "note", { text: "other" });
   // Other actors do not have to wait.
@@ -74,17 +77,17 @@ test("[CP-33] messages keep their order while their actor's node is looked up", 
 });
 
 test("[CP-33] while no node has an actor's shard, its messages wait for at most fifteen seconds", async () => {
-  const { at, clock, here } = nodes();
-  at.place = "moving";
+  const { at: target, clock, here } = createNodes();
+  target.location = "moving";
   const delayed = [here.ask("a", "note", { text: "1" }), here.ask("a", "note", { text: "2" })];
   for (let i = 0; i < 100; i++) {
     await clock.timerIn(50);
     clock.advance(50);
   }
-  at.place = OTHER;
+  target.location = OTHER;
   expect(await Promise.all(delayed)).toEqual([["1"], ["1", "2"]]);
 
-  at.place = "moving";
+  target.location = "moving";
   let isAnswered = false;
   const rejected = catchError(here.ask("a", "note", { text: "3" })).finally(() => {
     isAnswered = true;
@@ -101,33 +104,37 @@ test("[CP-33] while no node has an actor's shard, its messages wait for at most 
   expect(waited).toBeLessThanOrEqual(15_100);
 });
 
-test("[CP-33] a message that was not started is resent to the actor's current node; one that may have been is not", async () => {
-  let tries = 0;
-  const { at, clock, here } = nodes({
+test("[CP-33] a message that was not started is resent to the actor's current node; a message that may have been started is not", async () => {
+  let attemptCount = 0;
+  const {
+    at: target,
+    clock,
+    here,
+  } = createNodes({
     ask() {
-      tries += 1;
-      return Promise.reject(tries < 3 ? new NotStartedError("gone") : new AppError("internal", "unknown"));
+      attemptCount += 1;
+      return Promise.reject(attemptCount < 3 ? new NotStartedError("gone") : new AppError("internal", "unknown"));
     },
   });
-  at.place = OTHER;
+  target.location = OTHER;
   const failed = catchError(here.ask("a", "note", { text: "1" }));
   for (let i = 0; i < 2; i++) {
     await clock.timerIn(50);
     clock.advance(50);
   }
   expect(await failed).toMatchObject({ kind: "internal" });
-  expect(tries).toBe(3);
-  tries = 0;
+  expect(attemptCount).toBe(3);
+  attemptCount = 0;
   const reply = here.ask("a", "note", { text: "1" });
   await clock.timerIn(50);
-  at.place = "here";
+  target.location = "here";
   clock.advance(50);
   expect(await reply).toEqual(["1"]);
 });
 
 test("[CP-33] a stopping directory answers all waiting callers", async () => {
-  const { at, clock, here } = nodes();
-  at.place = "moving";
+  const { at: target, clock, here } = createNodes();
+  target.location = "moving";
   const waiting = catchError(here.ask("a", "note", { text: "1" }));
   await clock.timerIn(50);
   await here.stop();

@@ -18,7 +18,7 @@ import { until } from "#test/support/until.ts";
 const createStore = (commit: () => Promise<void>): Store => ({ commit }) as unknown as Store;
 const workingStore = createStore(async () => {});
 
-test("[AC-1] messages run one at a time, in order; one beyond the limit is refused as overloaded", async () => {
+test("[AC-1] messages run one at a time, in order; a message beyond the limit is refused as overloaded", async () => {
   const mailbox = new Mailbox();
   const gate = Promise.withResolvers<void>();
   const seen: number[] = [];
@@ -67,22 +67,22 @@ class Counter extends Actor<number> {
 }
 
 test("[AC-3] nothing is announced or kept when the commit fails, and the next message reloads", async () => {
-  let broken = false;
-  const store = createStore(() => (broken ? Promise.reject(new CommitError("unknown", "lost")) : Promise.resolve()));
+  let isBroken = false;
+  const store = createStore(() => (isBroken ? Promise.reject(new CommitError("unknown", "lost")) : Promise.resolve()));
   const counter = new Counter("a", store);
   expect(await counter.add({ by: 1 })).toBe(1);
   const loads = Counter.loads;
-  broken = true;
-  let announced = false;
-  const failed = await counter.add({ by: 1, after: () => (announced = true) }).catch((error: CommitError) => error);
+  isBroken = true;
+  let isAnnounced = false;
+  const failed = await counter.add({ by: 1, after: () => (isAnnounced = true) }).catch((error: CommitError) => error);
   expect((failed as CommitError).reason).toBe("unknown");
-  expect(announced).toBe(false);
-  broken = false;
+  expect(isAnnounced).toBe(false);
+  isBroken = false;
   expect(await counter.add({ by: 5 })).toBe(5);
   expect(Counter.loads).toBe(loads + 1);
 });
 
-test("[AC-4] an idle actor is evicted; one that handles a message stays, and no message is lost", async () => {
+test("[AC-4] an idle actor is evicted; an actor that handles a message stays, and no message is lost", async () => {
   const clock = new ManualClock();
   const directory = new Directory((id) => new Counter(id, workingStore), clock);
   await directory.ask("a", "add", { by: 1 });

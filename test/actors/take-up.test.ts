@@ -25,7 +25,7 @@ test("[CP-54] a job whose shard returns while it still ends is started again", a
   const queue = new JobQueue(1);
   const started: string[] = [];
   const ends: (() => void)[] = [];
-  const job = (name: string) => ({
+  const makeJob = (name: string) => ({
     id: "job",
     created_at: 0,
     urgency: "person" as const,
@@ -36,11 +36,11 @@ test("[CP-54] a job whose shard returns while it still ends is started again", a
       return new Promise((resolve) => ends.push(resolve));
     },
   });
-  queue.submit(job("first"));
+  queue.submit(makeJob("first"));
   expect(queue.has("job")).toBe(true);
   const released = queue.release((shard) => shard === 7);
   expect(queue.has("job")).toBe(false);
-  queue.submit(job("again"));
+  queue.submit(makeJob("again"));
   expect([queue.has("job"), started]).toEqual([true, ["first"]]);
   ends[0]?.();
   await released;

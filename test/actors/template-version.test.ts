@@ -1,4 +1,4 @@
-// The decisions of a template version: which reports are accepted, what each writes, and that late ones change nothing.
+// The decisions of a template version: which reports are accepted and what they write. Late reports change nothing.
 import { describe, expect, test } from "bun:test";
 import { MAX_ATTEMPTS, PENDING_TIMEOUT_MS, SILENCE_TIMEOUT_MS } from "#actors/job/state.ts";
 import {
@@ -93,7 +93,7 @@ describe("an import", () => {
     });
   });
 
-  test("[TP-16] an import that a crash interrupts is submitted again; one that keeps crashing the server fails", () => {
+  test("[TP-16] an import that a crash interrupts is submitted again; an import that keeps crashing the server fails", () => {
     const again = applyCommands(START, { type: "requeue", now: 5 });
     expect(toJobStatus(again.state.job)).toBe("pending");
     expect(again.effect).toBe("submit");

@@ -1,4 +1,4 @@
-// The table of failures, row by row, in the providers' wording.
+// The classification of failures, for error messages in the providers' wording.
 import { describe, expect, test } from "bun:test";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 import { classify, findReason, retryAfter } from "#src/llm/classify.ts";
@@ -75,7 +75,7 @@ describe("why a call failed", () => {
     expect(classify({ status, text })).toEqual({ kind, retryable });
   });
 
-  test("[MO-10] the first matching row applies: no quota is not a rate limit, and a broken stream is not a timeout", () => {
+  test("[MO-10] the first matching row applies: an exhausted quota is not a rate limit, and a stream that ended early is not a quota error", () => {
     expect(classify({ status: 429, text: "rate limit: you exceeded your current quota" }).kind).toBe("usage_limit");
     expect(classify({ status: 401, text: "too many requests" }).kind).toBe("auth");
     expect(classify({ status: undefined, text: "quota", ended_early: true })).toEqual({
@@ -85,7 +85,7 @@ describe("why a call failed", () => {
   });
 });
 
-describe("details of an error for people", () => {
+describe("the reason of an error for users", () => {
   test.each([
     [400, "This model's maximum context length is 8192 tokens", "too_long"],
     [400, '{"type":"exceed_context_size_error"}', "too_long"],

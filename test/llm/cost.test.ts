@@ -11,7 +11,12 @@ describe("[SP-1] a call costs the sum of its tokens at the price of each kind, r
   const LONG = { ...SONNET, long_context: true };
   const rows: [string, ModelUsage, (typeof PLAIN & { long_context?: boolean }) | undefined, number | null][] = [
     ["input and output", { input_tokens: 1_000, output_tokens: 100 }, SONNET, 4_500],
-    ["reasoning is in the output", { output_tokens: 100, reasoning_tokens: 80, total_tokens: 100 }, SONNET, 1_500],
+    [
+      "reasoning tokens are part of the output",
+      { output_tokens: 100, reasoning_tokens: 80, total_tokens: 100 },
+      SONNET,
+      1_500,
+    ],
     ["cache read", { input_tokens: 10, cache_read_tokens: 1_000 }, SONNET, 330],
     ["cache write", { input_tokens: 10, cache_creation_tokens: 1_000 }, SONNET, 3_780],
     [
@@ -20,7 +25,7 @@ describe("[SP-1] a call costs the sum of its tokens at the price of each kind, r
       SONNET,
       1_500_000 + 3_600_000,
     ],
-    ["no more is kept for an hour than is written", { cache_creation_1h_tokens: 9 }, SONNET, 0],
+    ["more tokens kept for an hour than written", { cache_creation_1h_tokens: 9 }, SONNET, 0],
     ["cache write for an hour without a price", { cache_creation_tokens: 10, cache_creation_1h_tokens: 10 }, PLAIN, 60],
     ["a prompt of 200,000", { input_tokens: 200_000, output_tokens: 5 }, LONG, 600_075],
     ["a long prompt", { input_tokens: 300_000, output_tokens: 5 }, LONG, 1_800_113],
@@ -32,14 +37,19 @@ describe("[SP-1] a call costs the sum of its tokens at the price of each kind, r
     ],
     ["a long prompt of a model with one price", { input_tokens: 300_000 }, SONNET, 900_000],
     [
-      "without prices of their own cached ones are input",
+      "cached tokens without a separate price cost as much as input",
       { cache_read_tokens: 10, cache_creation_tokens: 5 },
       PLAIN,
       45,
     ],
-    ["a half goes up", { input_tokens: 1 }, { input: 500_000, output: 0 }, 1],
-    ["less than a half goes down", { input_tokens: 1 }, { input: 499_999, output: 0 }, 0],
-    ["two that are small make one", { input_tokens: 1, output_tokens: 1 }, { input: 250_000, output: 250_000 }, 1],
+    ["a half is rounded up", { input_tokens: 1 }, { input: 500_000, output: 0 }, 1],
+    ["less than a half is rounded down", { input_tokens: 1 }, { input: 499_999, output: 0 }, 0],
+    [
+      "the sum is rounded, not its parts",
+      { input_tokens: 1, output_tokens: 1 },
+      { input: 250_000, output: 250_000 },
+      1,
+    ],
     ["free is not unpriced", { input_tokens: 9 }, { input: 0, output: 0 }, 0],
     ["unpriced is not free", { input_tokens: 9 }, undefined, null],
     ["exact beyond doubles", { input_tokens: 900_000_001 }, { input: 10_000_001, output: 0 }, 9_000_000_910],
@@ -73,7 +83,7 @@ describe("[SP-2] the list matches models by name and dated name, of their own pr
     ["openai", "gpt-5-pro"],
     ["openai", "gpt-4x1"],
     ["demo", "demo"],
-  ] as const)("%s %s has none", (provider, model) => expect(listPrice(provider, model)).toBeUndefined());
+  ] as const)("%s %s has no list price", (provider, model) => expect(listPrice(provider, model)).toBeUndefined());
 });
 
 test("[SP-2] a price from an administrator replaces the list price completely", () => {

@@ -1,4 +1,4 @@
-// Where a base URL may lead. A listener on this machine stands for everything that must not be reached.
+// Which addresses a base URL may reach. A listener on this machine represents a server that must not be reached.
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { classifyAddress } from "#base/network/address-place.ts";
@@ -62,8 +62,8 @@ describe("an address", () => {
     ["localhost", "never"],
     ["93.184.216.34", "public"],
     ["2606:4700::1111", "public"],
-  ])("[MO-20] %s is %s", (address, place) => {
-    expect(classifyAddress(address)).toBe(place as "public");
+  ])("[MO-20] %s is %s", (address, kind) => {
+    expect(classifyAddress(address)).toBe(kind as "public");
   });
 });
 
@@ -87,35 +87,35 @@ describe("a base URL", () => {
     expect(listener.requests).toEqual([]);
   });
 
-  test("[MO-20] one forbidden address of a name is enough to refuse it", async () => {
+  test("[MO-20] a name with one forbidden address is refused", async () => {
     using listener = await openListener();
     const get = createGuardedFetch(NO_PRIVATE_HOSTS, async () => ["93.184.216.34", "127.0.0.1"]);
     expect(await catchError(get(`http://mixed.example:${listener.port}/`))).toBeInstanceOf(ModelError);
     expect(listener.requests).toEqual([]);
   });
 
-  test("[MO-20] private networks can be allowed, and single hosts by name; the metadata address only by name", async () => {
+  test("[MO-20] private networks can be allowed, and single hosts by name; the metadata address needs its name", async () => {
     using listener = await openListener();
     const resolveLocal: Resolve = async () => ["127.0.0.1"];
-    const open = createGuardedFetch({ private: true, hosts: [] }, resolveLocal);
-    expect(await (await open(`http://localhost:${listener.port}/`)).text()).toBe("ok");
-    const named = createGuardedFetch({ private: false, hosts: ["Ollama"] }, resolveLocal);
-    expect(await (await named(`http://ollama:${listener.port}/`)).text()).toBe("ok");
-    const metadata = createGuardedFetch({ private: true, hosts: [] }, async () => ["169.254.169.254"]);
-    expect(await catchError(metadata("http://metadata.example/"))).toBeInstanceOf(ModelError);
+    const fetchPrivate = createGuardedFetch({ private: true, hosts: [] }, resolveLocal);
+    expect(await (await fetchPrivate(`http://localhost:${listener.port}/`)).text()).toBe("ok");
+    const fetchNamed = createGuardedFetch({ private: false, hosts: ["Ollama"] }, resolveLocal);
+    expect(await (await fetchNamed(`http://ollama:${listener.port}/`)).text()).toBe("ok");
+    const fetchMetadata = createGuardedFetch({ private: true, hosts: [] }, async () => ["169.254.169.254"]);
+    expect(await catchError(fetchMetadata("http://metadata.example/"))).toBeInstanceOf(ModelError);
   });
 
   test("[MO-21] a name is resolved once, and the connection goes to the checked address", async () => {
     using listener = await openListener();
-    let lookups = 0;
-    const changing: Resolve = async () => {
-      lookups += 1;
-      return lookups === 1 ? ["127.0.0.1"] : ["169.254.169.254"];
+    let lookupCount = 0;
+    const resolveChanging: Resolve = async () => {
+      lookupCount += 1;
+      return lookupCount === 1 ? ["127.0.0.1"] : ["169.254.169.254"];
     };
-    const get = createGuardedFetch({ private: true, hosts: [] }, changing);
+    const get = createGuardedFetch({ private: true, hosts: [] }, resolveChanging);
     const response = await get(`http://models.example:${listener.port}/v1`, { headers: { "x-own": "kept" } });
     expect(await response.text()).toBe("ok");
-    expect(lookups).toBe(1);
+    expect(lookupCount).toBe(1);
     expect(listener.requests[0]?.toLowerCase()).toContain(`host: models.example:${listener.port}`);
     expect(listener.requests[0]?.toLowerCase()).toContain("x-own: kept");
   });

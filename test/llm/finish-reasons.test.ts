@@ -5,7 +5,7 @@ import { ModelError } from "#src/llm/model.ts";
 
 type UnifiedReason = Parameters<typeof toFinish>[0]["unified"];
 
-/** As the packages pass on an unknown reason. */
+/** Maps a reason. By default it is one that the packages do not know. */
 const finishReason = (raw: string | undefined, unified: UnifiedReason = "other"): unknown => {
   try {
     return toFinish({ raw, unified }).reason;
@@ -15,7 +15,7 @@ const finishReason = (raw: string | undefined, unified: UnifiedReason = "other")
 };
 
 // biome-ignore format: a table of cases
-const ENDS: [string, unknown][] = [
+const REASONS: [string, unknown][] = [
   // OpenAI, Anthropic, Google, TGI, Cohere.
   ["stop", "stop"], ["end_turn", "stop"], ["stop_sequence", "stop"], ["STOP", "stop"], ["eos_token", "stop"], ["COMPLETE", "stop"],
   ["tool_calls", "tool_calls"], ["tool_use", "tool_calls"], ["function_call", "tool_calls"],
@@ -31,11 +31,11 @@ const ENDS: [string, unknown][] = [
   ["model_context_window_exceeded", ["too_long", false]],
   ["some_new_word", "incomplete"],
 ];
-test.each(ENDS)("[MO-62] %s is %j", (raw, end) => {
+test.each(REASONS)("[MO-62] %s is %j", (raw, end) => {
   expect(finishReason(raw)).toEqual(end);
 });
 
-test("[MO-62] without a finish reason the package's own applies, and an unknown one counts as broken off", () => {
+test("[MO-62] without a raw finish reason the package's applies, and none at all counts as an interrupted answer", () => {
   expect(finishReason(undefined, "stop")).toBe("stop");
   expect(finishReason(undefined, "tool-calls")).toBe("tool_calls");
   expect(finishReason("STOP", "tool-calls")).toBe("tool_calls");

@@ -7,7 +7,7 @@ import { buildPrompt } from "#src/llm/prompt.ts";
 import { until } from "#test/support/until.ts";
 
 const PNG = Uint8Array.of(1, 2, 3);
-const step = (n: number, more: Record<string, unknown> = { is_media: true }): PromptMessage[] => {
+const makeStep = (n: number, more: Record<string, unknown> = { is_media: true }): PromptMessage[] => {
   const call = { tool_call_id: `${n}`, tool_name: "computer" };
   const result = { action: "screenshot", image: { file_id: `file-${n}`, media_type: "image/png" } };
   return [
@@ -16,13 +16,13 @@ const step = (n: number, more: Record<string, unknown> = { is_media: true }): Pr
   ];
 };
 
-test("[DT-5] images are sent as images with their text, the newest eight; missing ones and those of other tools are text only", async () => {
+test("[DT-5] the newest eight images are sent as images with their text; missing images and images of other tools are sent as text only", async () => {
   const requests: string[] = [];
   const loadAttachment = async (id: string): Promise<Attachment | undefined> => {
     requests.push(id);
     return id === "file-9" ? undefined : { name: "screenshot.png", media_type: "image/png", bytes: PNG };
   };
-  const messages = [...Array.from({ length: 10 }, (_, n) => step(n)).flat(), ...step(10, {})];
+  const messages = [...Array.from({ length: 10 }, (_, n) => makeStep(n)).flat(), ...makeStep(10, {})];
   const prompt = await buildPrompt(messages, loadAttachment);
   const outputs = prompt.flatMap(({ role, content }) =>
     role === "tool" ? content.flatMap((part) => (part.type === "tool-result" ? [part.output] : [])) : [],
@@ -36,19 +36,19 @@ test("[DT-5] images are sent as images with their text, the newest eight; missin
       { type: "file", filename: "screenshot.png", mediaType: "image/png", data: { type: "data", data: PNG } },
     ],
   });
-  // The newest first, because older ones may be left out.
+  // The newest images are loaded first, because older ones may be omitted.
   expect(requests).toEqual(Array.from({ length: 8 }, (_, n) => `file-${9 - n}`));
 });
 
-const cat = async (): Promise<Attachment> => ({ name: "cat.png", media_type: "image/png", bytes: PNG });
-const person = (text: string): PromptMessage => ({ role: "user", content: [{ type: "text", text }] });
+const loadCat = async (): Promise<Attachment> => ({ name: "cat.png", media_type: "image/png", bytes: PNG });
+const makeUserMessage = (text: string): PromptMessage => ({ role: "user", content: [{ type: "text", text }] });
 
 test("[MO-42] if an API accepts no images in results, they follow all results of the step", async () => {
-  const two = [...step(1), ...step(2)];
+  const two = [...makeStep(1), ...makeStep(2)];
   const [first, one, second, other] = two as [PromptMessage, PromptMessage, PromptMessage, PromptMessage];
   const calls: PromptMessage = { role: "assistant", content: [...first.content, ...second.content] };
-  const messages = [calls, one, other, person("and?")];
-  const prompt = await buildPrompt(messages, cat, { pictures: "behind" });
+  const messages = [calls, one, other, makeUserMessage("and?")];
+  const prompt = await buildPrompt(messages, loadCat, { pictures: "behind" });
   expect(prompt.map(({ role }) => role)).toEqual(["assistant", "tool", "user"]);
   expect(prompt[1]?.content).toMatchObject([
     { toolCallId: "1", output: { type: "json" } },
@@ -66,27 +66,27 @@ test("[MO-42] if an API accepts no images in results, they follow all results of
 
 test("[MO-42] tells a model without vision that images are omitted, in results and for attachments", async () => {
   const attached: PromptMessage = { role: "user", content: [{ type: "file", file_id: "f", name: "cat.png" }] };
-  const prompt = await buildPrompt([attached, ...step(1)], cat, { pictures: "none", documents: false });
+  const prompt = await buildPrompt([attached, ...makeStep(1)], loadCat, { pictures: "none", documents: false });
   const text = JSON.stringify(prompt);
   expect(text).not.toContain('"type":"file"');
   expect(text.match(/this model takes only text/g)).toHaveLength(2);
 });
 
-test("[MO-42] an image larger than any provider accepts is scaled down, and the model gets its full size; a small one is unchanged", async () => {
-  const picture = (width: number, height: number) => new Bun.Image(bitmap(width, height)).png().bytes();
-  const large: Attachment = { name: "large.png", media_type: "image/png", bytes: await picture(2_400, 1_200) };
+test("[MO-42] an image larger than any provider accepts is scaled down, and the model is told its original size; a small image is unchanged", async () => {
+  const createPng = (width: number, height: number) => new Bun.Image(createBitmap(width, height)).png().bytes();
+  const large: Attachment = { name: "large.png", media_type: "image/png", bytes: await createPng(2_400, 1_200) };
   const shown = await scaleToFit("large", large);
   expect(await new Bun.Image(shown.file.bytes).metadata()).toEqual({ width: 1_568, height: 784, format: "png" });
   expect(shown.note).toBe("The picture is shown with 1568 x 784 pixels; in full it has 2400 x 1200.");
   expect(await scaleToFit("large", large)).toBe(shown);
-  const small: Attachment = { ...large, bytes: await picture(1_920, 1_080) };
+  const small: Attachment = { ...large, bytes: await createPng(1_920, 1_080) };
   expect(await scaleToFit("small", small)).toEqual({ file: small });
   const broken: Attachment = { ...large, bytes: PNG };
   expect(await scaleToFit("broken", broken)).toEqual({ file: broken });
 });
 
-test("[MO-42] large images wait for the memory of others that are decoded, and small ones don't", async () => {
-  const bytes = await new Bun.Image(bitmap(3_000, 3_000)).png().bytes();
+test("[MO-42] large images wait until other decoded images release memory, and small images don't wait", async () => {
+  const bytes = await new Bun.Image(createBitmap(3_000, 3_000)).png().bytes();
   const file: Attachment = { name: "large.png", media_type: "image/png", bytes };
   const hold = await decodedPictures.take("others", 400_000_000, new AbortController().signal);
   const scaled: string[] = [];
@@ -94,10 +94,10 @@ test("[MO-42] large images wait for the memory of others that are decoded, and s
     scaleToFit(id, { ...file, owner_id }).then(({ note }) => note && scaled.push(id));
   const all = [scale("eve", "eve 1"), scale("eve", "eve 2"), scale("eve", "eve 3"), scale("bob", "bob 1")];
   await until(() => decodedPictures.waiting === 4);
-  const small = { ...file, bytes: await new Bun.Image(bitmap(100, 100)).png().bytes() };
+  const small = { ...file, bytes: await new Bun.Image(createBitmap(100, 100)).png().bytes() };
   expect(await scaleToFit("small picture", small)).toEqual({ file: small });
   expect(scaled).toEqual([]);
-  // Room for two.
+  // Now there is memory for two more.
   hold.resize(320_000_000);
   expect([decodedPictures.waiting, decodedPictures.used]).toEqual([2, 320_000_000 + 2 * 36_000_000]);
   await Promise.all(all);
@@ -107,10 +107,10 @@ test("[MO-42] large images wait for the memory of others that are decoded, and s
 });
 
 /** A single-color image without compression. */
-const bitmap = (width: number, height: number): Uint8Array => {
+const createBitmap = (width: number, height: number): Uint8Array => {
   const bytes = Buffer.alloc(54 + width * 3 * height, 120);
   bytes.write("BM");
-  for (const [at, value] of [
+  for (const [offset, value] of [
     [2, bytes.length],
     [6, 0],
     [10, 54],
@@ -119,7 +119,7 @@ const bitmap = (width: number, height: number): Uint8Array => {
     [22, height],
     [30, 0],
   ] as const) {
-    bytes.writeUInt32LE(value, at);
+    bytes.writeUInt32LE(value, offset);
   }
   bytes.writeUInt32LE(0x180001, 26);
   return bytes;

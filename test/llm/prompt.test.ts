@@ -7,9 +7,14 @@ import { buildPrompt } from "#src/llm/prompt.ts";
 import { toMessages } from "#src/llm/request/messages.ts";
 import { getReceiver } from "#src/llm/request/receivers.ts";
 
-const message = (role: PromptMessage["role"], ...content: MessagePart[]): PromptMessage => ({ role, content });
-const call = (id: string): MessagePart => ({ type: "tool-call", tool_call_id: id, tool_name: "look", args: { at: 1 } });
-const result = (id: string, value: unknown, is_error = false): MessagePart => ({
+const makeMessage = (role: PromptMessage["role"], ...content: MessagePart[]): PromptMessage => ({ role, content });
+const makeCall = (id: string): MessagePart => ({
+  type: "tool-call",
+  tool_call_id: id,
+  tool_name: "look",
+  args: { at: 1 },
+});
+const makeResult = (id: string, value: unknown, is_error = false): MessagePart => ({
   type: "tool-result",
   tool_call_id: id,
   tool_name: "look",
@@ -17,19 +22,19 @@ const result = (id: string, value: unknown, is_error = false): MessagePart => ({
   is_error,
 });
 
-test("[MO-35] text, referenced code and context become text; parts without meaning for a model are left out", async () => {
+test("[MO-35] text, referenced code and context are sent as text; parts that mean nothing to a model are omitted", async () => {
   const prompt = await buildPrompt(
     [
-      message("system", { type: "text", text: "be kind" }),
-      message(
+      makeMessage("system", { type: "text", text: "be kind" }),
+      makeMessage(
         "user",
         { type: "text", text: "why" },
         { type: "file-reference", file_name: "a.ts", start_line: 2, end_line: 3, content: "x = 1" },
         { type: "hook-context", text: "it is late" },
         { type: "hook-notice", text: "for people" },
       ),
-      message("assistant", { type: "reasoning", text: "hm" }, { type: "source", url: "https://x.example" }),
-      message("assistant", { type: "reasoning", text: "hm", provider_metadata: { a: { signature: "s" } } }),
+      makeMessage("assistant", { type: "reasoning", text: "hm" }, { type: "source", url: "https://x.example" }),
+      makeMessage("assistant", { type: "reasoning", text: "hm", provider_metadata: { a: { signature: "s" } } }),
     ],
     loadNoAttachment,
   );
@@ -47,15 +52,15 @@ test("[MO-35] text, referenced code and context become text; parts without meani
   ]);
 });
 
-test("[MO-35] every call gets a result: those of one step are together, a lost one is marked as lost", async () => {
+test("[MO-35] every call gets a result; results of one step are in one message, and a lost result is replaced by an error", async () => {
   const history = await buildPrompt(
     [
-      message("user", { type: "text", text: "look" }),
-      message("assistant", call("1"), call("2"), call("3")),
-      message("tool", result("1", { ok: true })),
-      message("tool", result("2", "no", true)),
-      message("assistant", call("4")),
-      message("user", { type: "text", text: "go on" }),
+      makeMessage("user", { type: "text", text: "look" }),
+      makeMessage("assistant", makeCall("1"), makeCall("2"), makeCall("3")),
+      makeMessage("tool", makeResult("1", { ok: true })),
+      makeMessage("tool", makeResult("2", "no", true)),
+      makeMessage("assistant", makeCall("4")),
+      makeMessage("user", { type: "text", text: "go on" }),
     ],
     loadNoAttachment,
   );
@@ -76,18 +81,18 @@ test("[MO-35] every call gets a result: those of one step are together, a lost o
   ]);
 });
 
-test("[MO-41] open models get the reasoning of turns with tool calls back, from any model, and no other reasoning", async () => {
+test("[MO-41] open models get back the reasoning of turns with tool calls, from any model, and no other reasoning", async () => {
   const makeReasoning = (text: string, more = {}): MessagePart => ({ type: "reasoning", text, ...more });
   const signed = { provider_metadata: { anthropic: { signature: "s" } } };
   const messages = [
-    message("user", { type: "text", text: "one" }),
-    message("assistant", makeReasoning("nothing to call"), { type: "text", text: "1" }),
-    message("user", { type: "text", text: "two" }),
-    message("assistant", makeReasoning("I look", signed), call("1")),
-    message("tool", result("1", 1)),
-    message("assistant", call("2")),
-    message("tool", result("2", 1)),
-    message("assistant", makeReasoning("so"), { type: "text", text: "2" }),
+    makeMessage("user", { type: "text", text: "one" }),
+    makeMessage("assistant", makeReasoning("nothing to call"), { type: "text", text: "1" }),
+    makeMessage("user", { type: "text", text: "two" }),
+    makeMessage("assistant", makeReasoning("I look", signed), makeCall("1")),
+    makeMessage("tool", makeResult("1", 1)),
+    makeMessage("assistant", makeCall("2")),
+    makeMessage("tool", makeResult("2", 1)),
+    makeMessage("assistant", makeReasoning("so"), { type: "text", text: "2" }),
   ];
   const buildThoughts = async (form: "tools" | "all_tools" | "none") =>
     (await buildPrompt(messages, loadNoAttachment, { thoughts: form })).flatMap(({ role, content }) =>
@@ -109,13 +114,13 @@ test("[MO-41] open models get the reasoning of turns with tool calls back, from 
   expect(await buildThoughts("none")).toEqual([[], [], [], []]);
 });
 
-test("[MO-35] attachments keep their type: text as text, images as files, missing ones as a note", async () => {
+test("[MO-35] attachments are sent by type: text as text, images as files, and a note for missing ones", async () => {
   const files: Record<string, Attachment> = {
     note: { name: "note.md", media_type: "text/markdown", bytes: new TextEncoder().encode("# hi") },
     cat: { name: "cat.png", media_type: "image/png", bytes: new Uint8Array([1, 2, 3]) },
   };
   const parts = ["note", "cat", "lost"].map((file_id): MessagePart => ({ type: "file", file_id, name: file_id }));
-  const [first] = await buildPrompt([message("user", ...parts)], async (id) => files[id]);
+  const [first] = await buildPrompt([makeMessage("user", ...parts)], async (id) => files[id]);
   expect(first?.content).toEqual([
     { type: "text", text: '<file name="note.md">\n# hi\n</file>' },
     {
@@ -128,22 +133,22 @@ test("[MO-35] attachments keep their type: text as text, images as files, missin
   ] as never);
 });
 
-test("[MO-35] a request has 24 MiB of attachments: the newest, and a note in place of each older one, which is not even read", async () => {
-  const megabytes = (count: number): Attachment => ({
+test("[MO-35] a request contains up to 24 MiB of attachments, the newest first; each older one is replaced by a note and not loaded", async () => {
+  const makeScan = (count: number): Attachment => ({
     name: "scan.pdf",
     media_type: "application/pdf",
     bytes: new Uint8Array(count * 1024 * 1024),
   });
-  let reads = 0;
-  const file = (file_id: string): MessagePart => ({ type: "file", file_id, name: "scan.pdf" });
+  let loadCount = 0;
+  const makeFile = (file_id: string): MessagePart => ({ type: "file", file_id, name: "scan.pdf" });
   const history = [
-    message("user", ...Array.from({ length: 500 }, () => file("10"))),
-    message("user", file("10"), file("4")),
-    message("user", file("10")),
+    makeMessage("user", ...Array.from({ length: 500 }, () => makeFile("10"))),
+    makeMessage("user", makeFile("10"), makeFile("4")),
+    makeMessage("user", makeFile("10")),
   ];
   const prompt = await buildPrompt(history, async (id) => {
-    reads += 1;
-    return megabytes(Number(id));
+    loadCount += 1;
+    return makeScan(Number(id));
   });
   const note =
     '[The attachment "scan.pdf" is left out, because the attachments of this conversation are too large together.]';
@@ -151,5 +156,5 @@ test("[MO-35] a request has 24 MiB of attachments: the newest, and a note in pla
     (content as { type: string; text?: string }[]).map(({ type, text }) => text ?? type),
   );
   expect(shown).toEqual([Array.from({ length: 500 }, () => note), ["file", "file"], ["file"]]);
-  expect(reads).toBe(3);
+  expect(loadCount).toBe(3);
 });

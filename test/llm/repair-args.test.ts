@@ -1,4 +1,4 @@
-// Nearly valid arguments from models, by the schemas of our own tools and those of servers.
+// Nearly valid arguments from models are repaired according to the tool's schema.
 import { expect, test } from "bun:test";
 import { parseArguments } from "#src/llm/arguments.ts";
 import { repairArgs } from "#src/llm/repair-arguments.ts";

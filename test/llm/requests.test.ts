@@ -32,25 +32,25 @@ const MODELS: Partial<Record<ReceiverName, string>> = {
 };
 
 /** Features whose rejection can only be learned from the server. */
-const LEARNED = /reasoning_content|image/;
+const LEARNED_REJECTIONS = /reasoning_content|image/;
 
 type RecordedRequests = { readonly bodies: Json[]; readonly refused: string[]; readonly events: ModelEvent[] };
 
-/** Calls a server that rejects what this receiver does. */
+/** Sends the request to a server that rejects the same requests as this receiver. */
 const recordRequests = async (
   name: ReceiverName,
   request: Pick<ModelRequest, "messages" | "tools">,
 ): Promise<RecordedRequests> => {
   const { kind, protocol, useResponses = false } = KINDS[name] ?? { kind: "openai-compat", protocol: "openai" };
   const model = MODELS[name] ?? "test-model";
-  const requested: RecordedRequests = { bodies: [], refused: [], events: [] };
+  const recorded: RecordedRequests = { bodies: [], refused: [], events: [] };
   const fetch = async (_: unknown, init?: RequestInit): Promise<Response> => {
     const body = JSON.parse(String(init?.body)) as Json;
-    requested.bodies.push(body);
+    recorded.bodies.push(body);
     const refusal = findRefusal(name, body, model);
     if (refusal) {
       const text = JSON.stringify(refusal.body);
-      requested.refused.push(text);
+      recorded.refused.push(text);
       return new Response(text, { status: refusal.status });
     }
     const answer = `${toOpening(protocol)}${frame(protocol, { text: "hi" })}${frame(protocol, { finish: "stop" }, 1)}`;
@@ -85,7 +85,7 @@ const recordRequests = async (
     now: () => 0,
     onRefused: () => {},
   };
-  const whole: ModelRequest = {
+  const fullRequest: ModelRequest = {
     ...request,
     payer: { user_id: "u", chat_key: 1, kind: "chat_turn" },
     model_id: "m",
@@ -93,8 +93,8 @@ const recordRequests = async (
     attempt: 1,
     signal: new AbortController().signal,
   };
-  for await (const event of streamModel(call, whole)) requested.events.push(event);
-  return requested;
+  for await (const event of streamModel(call, fullRequest)) recorded.events.push(event);
+  return recorded;
 };
 
 describe("random histories", () => {
@@ -104,7 +104,7 @@ describe("random histories", () => {
       await fc.assert(
         fc.asyncProperty(fc.constantFrom(...NAMES), histories, toolSets, async (name, messages, tools) => {
           const { refused, events } = await recordRequests(name, { messages, tools });
-          expect(refused.filter((words) => !LEARNED.test(words))).toEqual([]);
+          expect(refused.filter((text) => !LEARNED_REJECTIONS.test(text))).toEqual([]);
           expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
         }),
         { numRuns: HISTORIES },

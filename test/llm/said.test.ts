@@ -1,4 +1,4 @@
-// A provider's error as shown to people: its sentence once, however often the packages repeat it.
+// A provider's error as shown to users contains each sentence once, even if the packages repeat it.
 import { expect, test } from "bun:test";
 import { removeRepetitions } from "#src/llm/call-failure.ts";
 

@@ -1,17 +1,17 @@
-// A model server's stream on its way to the provider's package: line by line, split anywhere.
+// A model server's stream is normalized line by line before the provider's package reads it, however it is split.
 import { expect, test } from "bun:test";
 import { createNormalizingFetch } from "#src/llm/normalize-stream.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 
-const ASKED = { body: JSON.stringify({ stream: true }) };
+const STREAM_REQUEST = { body: JSON.stringify({ stream: true }) };
 
-/** Responds with these pieces, one after the other, and then as `end` says. */
+/** Responds with these pieces. Afterwards the stream closes, breaks, or stays open. */
 const makeResponse = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | "waits" = "closes") => {
   const seen = { cancelled: undefined as unknown };
-  const left = [...pieces];
+  const remaining = [...pieces];
   const body = new ReadableStream<Uint8Array>({
     async pull(out) {
-      const piece = left.shift();
+      const piece = remaining.shift();
       if (piece) out.enqueue(piece);
       else if (end === "closes") out.close();
       else if (end === "breaks") out.error(new Error("cut off"));
@@ -31,23 +31,24 @@ const makeResponse = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | 
       toStream: async (response) => response,
     },
   );
-  return { seen, answer: () => fetch("http://model.example/", ASKED) };
+  return { seen, answer: () => fetch("http://model.example/", STREAM_REQUEST) };
 };
 
 const TEXT = "\uFEFFdata: größe 😀 odd\n\nevent: odd\r\ndata: plain \u2028data: odd\n\ndata: ö";
-const SOUND = "data: größe 😀 sound\n\nevent: odd\r\ndata: plain \u2028data: sound\n\ndata: ö\n\ndata: the end\n\n";
+const NORMALIZED =
+  "data: größe 😀 sound\n\nevent: odd\r\ndata: plain \u2028data: sound\n\ndata: ö\n\ndata: the end\n\n";
 
-test("[MO-44] a stream split anywhere, in a line or in a character, has the same lines", async () => {
+test("[MO-44] a stream has the same lines even if it is split within a line or a character", async () => {
   const bytes = new TextEncoder().encode(TEXT);
-  for (let at = 0; at <= bytes.length; at++) {
-    const { answer } = makeResponse([bytes.slice(0, at), bytes.slice(at)]);
-    expect(await (await answer()).text()).toBe(SOUND);
+  for (let i = 0; i <= bytes.length; i++) {
+    const { answer } = makeResponse([bytes.slice(0, i), bytes.slice(i)]);
+    expect(await (await answer()).text()).toBe(NORMALIZED);
   }
   const { answer } = makeResponse([...bytes].map((byte) => Uint8Array.of(byte)));
-  expect(await (await answer()).text()).toBe(SOUND);
+  expect(await (await answer()).text()).toBe(NORMALIZED);
 });
 
-test("[MO-44] a broken stream breaks for its reader too, and an abandoned one is canceled", async () => {
+test("[MO-44] a broken stream fails for its reader too, and an abandoned stream is canceled", async () => {
   const piece = new TextEncoder().encode("data: one\n\n");
   const broken = (await makeResponse([piece], "breaks").answer()).body?.getReader();
   expect((await broken?.read())?.value).toEqual(piece);
@@ -66,8 +67,8 @@ test("[MO-44] a line of 24 MiB in small pieces takes time in proportion to its l
   const start = new TextEncoder().encode('data: "');
   const end = new TextEncoder().encode('"\n\n');
   const { answer } = makeResponse([start, ...Array.from({ length: count }, () => piece), end]);
-  const started = performance.now();
-  // Joined with each piece, it would take minutes.
+  const startedAt = performance.now();
+  // If the line were joined with each piece, this would take minutes.
   expect((await (await answer()).text()).length).toBe(count * 2_048 + 'data: ""\n\n\n\ndata: the end\n\n'.length);
-  expect(performance.now() - started).toBeLessThan(scaleTimeout(5_000));
+  expect(performance.now() - startedAt).toBeLessThan(scaleTimeout(5_000));
 });

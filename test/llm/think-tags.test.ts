@@ -1,4 +1,4 @@
-// Thinking inside the text of an answer, split into chunks in every way.
+// Thinking inside the text of an answer that arrives in different chunks.
 import { describe, expect, test } from "bun:test";
 import { Collector } from "#actors/chat/turn/collector.ts";
 import type { ModelEvent } from "#src/llm/model.ts";
@@ -31,12 +31,12 @@ const CASES: [answer: string, ...parts: string[]][] = [
 
 describe("thinking tags", () => {
   test.each(CASES)(
-    "[MO-41] %j is parsed the same as a whole, letter by letter and split at every position",
+    "[MO-41] %j is parsed the same in one piece, letter by letter, and split at every position",
     (answer, ...parts) => {
       const pieces = [
         [answer],
         [...answer],
-        ...[...answer].map((_, at) => [answer.slice(0, at), answer.slice(at)].filter((one) => one !== "")),
+        ...[...answer].map((_, i) => [answer.slice(0, i), answer.slice(i)].filter((one) => one !== "")),
       ];
       for (const chunks of pieces) {
         const events = chunks.map((delta): ModelEvent => ({ type: "text", delta }));
@@ -45,7 +45,7 @@ describe("thinking tags", () => {
     },
   );
 
-  test("[MO-41] a call releases text that might have become a tag, and thinking that a server marks itself needs no tags", () => {
+  test("[MO-41] a call releases text that might have become a tag, and thinking that the server marks as reasoning needs no tags", () => {
     const call: ModelEvent = { type: "tool_call", id: "1", name: "look", args: {} };
     expect(listParts([{ type: "text", delta: "I look <" }, call, FINISH])).toEqual([
       "text: I look <",

@@ -1,4 +1,4 @@
-// The tools of a request: definitions of MCP servers, in the form that every model server accepts.
+// The tools of a request. Definitions of MCP servers are changed to a form that every model server accepts.
 import { expect, test } from "bun:test";
 import type { PromptMessage, ToolDefinition } from "#src/llm/model.ts";
 import { getReceiver } from "#src/llm/request/receivers.ts";
@@ -7,18 +7,18 @@ import { createRequestTools } from "#src/llm/request/tools.ts";
 const OPENAI = getReceiver("openai", { useResponses: true, base_url: "", model: "gpt-5" });
 const GOOGLE = getReceiver("google", { useResponses: false, base_url: "", model: "gemini-3-pro" });
 
-const tool = (name: string, input_schema: unknown, server?: string): ToolDefinition =>
+const makeTool = (name: string, input_schema: unknown, server?: string): ToolDefinition =>
   server === undefined
     ? { name, description: "Does it.", input_schema }
     : { name, description: "Does it.", input_schema, server };
 const makeTools = (tools: readonly ToolDefinition[], messages: readonly PromptMessage[] = [], receiver = OPENAI) =>
   createRequestTools(receiver, tools, { messages, reserved: [] });
-const toSchema = (input_schema: unknown) => makeTools([tool("t", input_schema)]).offered[0]?.inputSchema;
+const toSchema = (input_schema: unknown) => makeTools([makeTool("t", input_schema)]).offered[0]?.inputSchema;
 
 test("[MO-64] alternatives at the top become one object, and the description says which arguments belong together", () => {
   const route = { type: "object", properties: { route: { type: "string" }, file: { type: "string" } } };
   const offered = makeTools([
-    tool("go", { ...route, oneOf: [{ required: ["route"] }, { required: ["file"] }] }),
+    makeTool("go", { ...route, oneOf: [{ required: ["route"] }, { required: ["file"] }] }),
   ]).offered;
   expect(offered).toEqual([{ name: "go", description: "Does it.\nGive route, or file.", inputSchema: route }]);
   expect(
@@ -37,18 +37,18 @@ const REPAIRED: [string, unknown, unknown][] = [
   ["an empty schema", {}, { type: "object", properties: {} }],
   ["an object or null", { type: ["object", "null"] }, { type: "object", properties: {} }],
   ["a null description", { properties: { a: { type: "string", description: null } } }, { type: "object", properties: { a: { type: "string" } } }],
-  ["a list of nothing", { properties: { a: { type: "array" } } }, { type: "object", properties: { a: { type: "array", items: {} } } }],
+  ["a list without items", { properties: { a: { type: "array" } } }, { type: "object", properties: { a: { type: "array", items: {} } } }],
   ["a tuple", { properties: { a: { type: "array", items: [{ type: "string" }, { type: "number" }] } } },
     { type: "object", properties: { a: { type: "array", items: { anyOf: [{ type: "string" }, { type: "number" }] } } } }],
-  ["a reference to nothing", { properties: { a: { $ref: "#/definitions/x", description: "x" } } }, { type: "object", properties: { a: { description: "x" } } }],
+  ["a broken reference", { properties: { a: { $ref: "#/definitions/x", description: "x" } } }, { type: "object", properties: { a: { description: "x" } } }],
   ["a reference", { properties: { a: { $ref: "#/$defs/x" } }, $defs: { x: { type: "integer" } } }, { type: "object", properties: { a: { type: "integer" } } }],
-  ["something required that is not there", { properties: { a: {} }, required: ["a", "b"] }, { type: "object", properties: { a: {} }, required: ["a"] }],
-  ["required as a flag", { properties: { a: { type: "string", required: true } }, required: true }, { type: "object", properties: { a: { type: "string" } } }],
+  ["a required property that does not exist", { properties: { a: {} }, required: ["a", "b"] }, { type: "object", properties: { a: {} }, required: ["a"] }],
+  ["`required` as a flag", { properties: { a: { type: "string", required: true } }, required: true }, { type: "object", properties: { a: { type: "string" } } }],
   ["a limit of an older draft", { properties: { a: { type: "number", minimum: 0, exclusiveMinimum: true } } },
     { type: "object", properties: { a: { type: "number", exclusiveMinimum: 0 } } }],
   ["types of Python", { properties: { a: { type: "str" }, b: { type: "STRING" }, c: { type: "any" } } },
     { type: "object", properties: { a: { type: "string" }, b: { type: "string" }, c: {} } }],
-  ["a pattern without ends", { properties: { a: { type: "string", pattern: "a.b" } } }, { type: "object", properties: { a: { type: "string" } } }],
+  ["a pattern without anchors", { properties: { a: { type: "string", pattern: "a.b" } } }, { type: "object", properties: { a: { type: "string" } } }],
   ["a type next to alternatives", { properties: { a: { type: "string", anyOf: [{ minLength: 1 }, { type: "null" }] } } },
     { type: "object", properties: { a: { anyOf: [{ minLength: 1, type: "string" }, { type: "null" }] } } }],
 ];
@@ -56,24 +56,24 @@ test.each(REPAIRED)("[MO-64] repairs %s", (_, given, expected) => {
   expect(toSchema(given)).toEqual(expected as never);
 });
 
-test("[MO-64] a recursive schema is expanded twice, and an endless one is truncated", () => {
+test("[MO-64] a recursive schema is expanded twice, and an exponentially large one is truncated", () => {
   const node = { type: "object", properties: { inside: { $ref: "#" } } };
   expect(JSON.stringify(toSchema(node)).match(/"inside"/g)).toHaveLength(3);
-  const wide = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`p${at}`, { $ref: "#/$defs/n" }]));
+  const wide = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`p${i}`, { $ref: "#/$defs/n" }]));
   const huge = { type: "object", properties: wide, $defs: { n: { type: "object", properties: wide } } };
   expect(JSON.stringify(toSchema(huge)).length).toBeLessThan(300_000);
 });
 
 test("[MO-64] keys that model servers refuse are renamed in the request, and restored in the call", () => {
   const long = "k".repeat(70);
-  const inside = { type: "object", properties: { "@type": { type: "string" } } };
+  const itemSchema = { type: "object", properties: { "@type": { type: "string" } } };
   const tools = makeTools([
-    tool("q", {
+    makeTool("q", {
       type: "object",
       properties: {
         $filter: { type: "string" },
         filter: {},
-        "with blank": { type: "array", items: inside },
+        "with blank": { type: "array", items: itemSchema },
         [long]: {},
       },
       required: ["$filter"],
@@ -94,11 +94,11 @@ test("[MO-64] keys that model servers refuse are renamed in the request, and res
   expect(tools.toOwnArgs("q", models)).toEqual(own);
 });
 
-test("[MO-64] a tool that no schema can describe is left out alone, with a warning that names it and its server", () => {
+test("[MO-64] only the tool with an invalid schema is left out, with a warning that names the tool and its server", () => {
   const tools = makeTools([
-    tool("wild__list", { type: "array", items: {} }, "Wild"),
-    tool("wild__good", {}, "Wild"),
-    tool("own", 5),
+    makeTool("wild__list", { type: "array", items: {} }, "Wild"),
+    makeTool("wild__good", {}, "Wild"),
+    makeTool("own", 5),
   ]);
   expect(tools.offered.map(({ name }) => name)).toEqual(["wild__good"]);
   expect(tools.warnings).toEqual([
@@ -108,15 +108,19 @@ test("[MO-64] a tool that no schema can describe is left out alone, with a warni
 });
 
 test("[MO-64] names have the receiver's form and are mapped back to the tool", () => {
-  const tools = makeTools([tool("looks up!", {}), tool("9lives", {}), tool("n".repeat(90), {})], [], GOOGLE);
+  const tools = makeTools(
+    [makeTool("looks up!", {}), makeTool("9lives", {}), makeTool("n".repeat(90), {})],
+    [],
+    GOOGLE,
+  );
   for (const { name } of tools.offered) expect(name).toMatch(/^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/);
   expect(tools.offered.map(({ name }) => tools.getOwnName(name))).toEqual(["looks up!", "9lives", "n".repeat(90)]);
   expect(tools.getOfferedName("gone.tool")).toMatch(/^gone_tool_[0-9a-f]{6}$/);
 });
 
 test("[MO-64] if there are too many tools, built-in, called and mentioned ones are kept, in their order", () => {
-  const many = Array.from({ length: 150 }, (_, at) => tool(`many__${at}`, {}, "Many"));
-  const tools = [tool("read_file", {}), ...many, tool("calendar__book", {}, "Calendar")];
+  const manyTools = Array.from({ length: 150 }, (_, i) => makeTool(`many__${i}`, {}, "Many"));
+  const tools = [makeTool("read_file", {}), ...manyTools, makeTool("calendar__book", {}, "Calendar")];
   const called = { type: "tool-call", tool_call_id: "1", tool_name: "many__149" } as const;
   const history: PromptMessage[] = [
     { role: "assistant", content: [called] },

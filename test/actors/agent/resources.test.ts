@@ -5,35 +5,39 @@ import { findSpaceLevel } from "#schema/agents/resources.ts";
 
 const GIB = 2 ** 30;
 const HOUR_MS = 3_600_000;
-const home = (used_bytes: number, total_bytes = 100 * GIB) => ({ path: "/home/ada", used_bytes, total_bytes });
+const makeHome = (used_bytes: number, total_bytes = 100 * GIB) => ({ path: "/home/ada", used_bytes, total_bytes });
 const workspace = { id: "w", owner_id: "ada", name: "dev" };
 
-test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundredth, and stays so until half as much again is free", () => {
-  const level = (free: number, total: number, before?: "ok" | "low" | "full") =>
+test("[AG-25] a disk is low below 1 GiB or a tenth, full below 64 MiB or a hundredth, and stays so until 1.5 times the threshold is free", () => {
+  const findLevel = (free: number, total: number, before?: "ok" | "low" | "full") =>
     findSpaceLevel({ used: total - free, total }, before);
-  expect([level(2 * GIB, 100 * GIB), level(0.9 * GIB, 100 * GIB), level(0.06 * GIB, 100 * GIB)]).toEqual([
+  expect([findLevel(2 * GIB, 100 * GIB), findLevel(0.9 * GIB, 100 * GIB), findLevel(0.06 * GIB, 100 * GIB)]).toEqual([
     "ok",
     "low",
     "full",
   ]);
-  expect([level(11, 100), level(9, 100), level(0, 100)]).toEqual(["ok", "low", "full"]);
-  expect([level(14, 100, "low"), level(15, 100, "low"), level(1.2, 100, "full")]).toEqual(["low", "ok", "full"]);
+  expect([findLevel(11, 100), findLevel(9, 100), findLevel(0, 100)]).toEqual(["ok", "low", "full"]);
+  expect([findLevel(14, 100, "low"), findLevel(15, 100, "low"), findLevel(1.2, 100, "full")]).toEqual([
+    "low",
+    "ok",
+    "full",
+  ]);
 });
 
-test("[AG-25] the last five processes are kept, newest first, even when a report names none", () => {
-  const kill = (n: number) => ({ process: `job ${n}`, killed_at: n * 1000 });
-  const first = mergeResources(null, { memory_kills: [1, 2, 3].map(kill) }, 9_000);
-  const then = mergeResources(first, { home: home(GIB), memory_kills: [4, 5, 6].map(kill) }, 10_000);
-  const last = mergeResources(then, { memory_kills: [] }, 11_000);
+test("[AG-25] the last five killed processes are kept, newest first, even when a report names none", () => {
+  const makeKill = (n: number) => ({ process: `job ${n}`, killed_at: n * 1000 });
+  const first = mergeResources(null, { memory_kills: [1, 2, 3].map(makeKill) }, 9_000);
+  const second = mergeResources(first, { home: makeHome(GIB), memory_kills: [4, 5, 6].map(makeKill) }, 10_000);
+  const last = mergeResources(second, { memory_kills: [] }, 11_000);
   expect(last.memory_kills.map(({ process }) => process)).toEqual(["job 6", "job 5", "job 4", "job 3", "job 2"]);
   expect(last.home).toBeUndefined();
   expect(last.reported_at).toBe("1970-01-01T00:00:11.000Z");
 });
 
-test("[AG-25] the owner is notified when a level gets worse, and of processes by name, at most once an hour", () => {
+test("[AG-25] the owner is notified when a level gets worse and when processes are killed, at most once an hour", () => {
   let before: ReturnType<typeof mergeResources> | null = null;
   const report = (used: number, processes: string[], now: number) => {
-    const message = { home: home(used), memory_kills: processes.map((process) => ({ process, killed_at: now })) };
+    const message = { home: makeHome(used), memory_kills: processes.map((process) => ({ process, killed_at: now })) };
     const next = mergeResources(before, message, now);
     const notices = buildResourceNotices(workspace, before, next, message, now);
     before = next;

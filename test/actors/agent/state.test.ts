@@ -44,24 +44,24 @@ describe("lifecycle", () => {
     for (const to of LIFECYCLE_STATES) {
       const before = createAgentState();
       const started = { ...before, agent: { ...before.agent, started_at: NOW - 50, ready_at: NOW - 40 } };
-      const times = (from: AgentState) => {
+      const getTimes = (from: AgentState) => {
         const { agent } = report(from, to, NOW - 10).state;
         return [agent.lifecycle_state, agent.started_at, agent.ready_at];
       };
       if (to === "starting") {
-        expect(times(before)).toEqual([to, NOW - 10, null]);
-        expect(times(started)).toEqual([to, NOW - 10, null]);
+        expect(getTimes(before)).toEqual([to, NOW - 10, null]);
+        expect(getTimes(started)).toEqual([to, NOW - 10, null]);
       } else if (ended.includes(to)) {
-        expect(times(before)).toEqual([to, NOW - 10, NOW - 10]);
-        expect(times(started)).toEqual([to, NOW - 50, NOW - 10]);
+        expect(getTimes(before)).toEqual([to, NOW - 10, NOW - 10]);
+        expect(getTimes(started)).toEqual([to, NOW - 50, NOW - 10]);
       } else {
-        expect(times(before)).toEqual([to, null, null]);
-        expect(times(started)).toEqual([to, NOW - 50, NOW - 40]);
+        expect(getTimes(before)).toEqual([to, null, null]);
+        expect(getTimes(started)).toEqual([to, NOW - 50, NOW - 40]);
       }
     }
   });
 
-  test("[AG-4] any state may follow any other; the newest by the agent's time wins and a repeated one writes nothing", () => {
+  test("[AG-4] any state may follow any other; the newest report by the agent's clock wins, and a repeated report writes nothing", () => {
     for (const from of LIFECYCLE_STATES) {
       for (const to of LIFECYCLE_STATES) {
         const first = report(createAgentState(), from, NOW - 20).state;

@@ -4,7 +4,7 @@ import { agentHealth, agentStatus, INACTIVITY_TIMEOUT_MS } from "#actors/agent/s
 import { AGENT_STATUSES, LIFECYCLE_STATES } from "#schema/agents/agent.ts";
 
 const CREATED = 1_000_000;
-const facts = (patch: Partial<Parameters<typeof agentStatus>[0]> = {}) => ({
+const makeFacts = (patch: Partial<Parameters<typeof agentStatus>[0]> = {}) => ({
   created_at: CREATED,
   connection_timeout_seconds: 120,
   first_connected_at: null,
@@ -12,22 +12,22 @@ const facts = (patch: Partial<Parameters<typeof agentStatus>[0]> = {}) => ({
   disconnected_at: null,
   ...patch,
 });
-const connectedFacts = (patch = {}) =>
-  facts({ first_connected_at: CREATED, last_connected_at: CREATED + 5000, ...patch });
+const makeConnectedFacts = (patch = {}) =>
+  makeFacts({ first_connected_at: CREATED, last_connected_at: CREATED + 5000, ...patch });
 
 test("[AG-1] the status is derived from the times, and the first matching rule wins", () => {
-  const cases: [ReturnType<typeof facts>, number, string][] = [
-    [facts(), CREATED, "connecting"],
-    [facts(), CREATED + 120_000, "connecting"],
-    [facts(), CREATED + 120_001, "timeout"],
-    [facts({ connection_timeout_seconds: 0 }), CREATED + 10 ** 9, "connecting"],
-    [connectedFacts(), CREATED + 5000, "connected"],
-    [connectedFacts(), CREATED + 5000 + INACTIVITY_TIMEOUT_MS, "connected"],
-    [connectedFacts(), CREATED + 5001 + INACTIVITY_TIMEOUT_MS, "disconnected"],
-    [connectedFacts({ disconnected_at: CREATED + 5000 }), CREATED + 5000, "disconnected"],
-    [connectedFacts({ disconnected_at: CREATED + 6000 }), CREATED + 6000, "disconnected"],
-    [connectedFacts({ disconnected_at: CREATED + 4000 }), CREATED + 6000, "connected"],
-    [connectedFacts(), CREATED + 10 ** 9, "disconnected"],
+  const cases: [ReturnType<typeof makeFacts>, number, string][] = [
+    [makeFacts(), CREATED, "connecting"],
+    [makeFacts(), CREATED + 120_000, "connecting"],
+    [makeFacts(), CREATED + 120_001, "timeout"],
+    [makeFacts({ connection_timeout_seconds: 0 }), CREATED + 10 ** 9, "connecting"],
+    [makeConnectedFacts(), CREATED + 5000, "connected"],
+    [makeConnectedFacts(), CREATED + 5000 + INACTIVITY_TIMEOUT_MS, "connected"],
+    [makeConnectedFacts(), CREATED + 5001 + INACTIVITY_TIMEOUT_MS, "disconnected"],
+    [makeConnectedFacts({ disconnected_at: CREATED + 5000 }), CREATED + 5000, "disconnected"],
+    [makeConnectedFacts({ disconnected_at: CREATED + 6000 }), CREATED + 6000, "disconnected"],
+    [makeConnectedFacts({ disconnected_at: CREATED + 4000 }), CREATED + 6000, "connected"],
+    [makeConnectedFacts(), CREATED + 10 ** 9, "disconnected"],
   ];
   for (const [agent, now, status] of cases)
     expect([agent, now, agentStatus(agent, now)]).toEqual([agent, now, status as never]);

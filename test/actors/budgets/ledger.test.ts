@@ -26,11 +26,13 @@ type Step =
   | { readonly do: "crash" }
   | { readonly do: "nextDay" };
 
-const kind = fc.record({ user: fc.nat(1), chat: fc.nat(1), micros: fc.integer({ min: 1, max: 60 }) });
-const step: fc.Arbitrary<Step> = fc.oneof(
+const callArbitrary = fc.record({ user: fc.nat(1), chat: fc.nat(1), micros: fc.integer({ min: 1, max: 60 }) });
+const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 5,
-    arbitrary: fc.array(kind, { minLength: 1, maxLength: 6 }).map((calls) => ({ do: "begin", calls }) as const),
+    arbitrary: fc
+      .array(callArbitrary, { minLength: 1, maxLength: 6 })
+      .map((calls) => ({ do: "begin", calls }) as const),
   },
   {
     weight: 6,
@@ -75,14 +77,14 @@ let run = 0;
 testInside(
   "[BU-2] [BU-5] [BU-7] random concurrent calls, ends, crashes and new days never exceed a budget by more than one reservation, and budgets equal the sums of the ledger",
   async () => {
-    // The time of the calls: the server and its maintenance use an earlier time.
+    // The clock of the calls. The server and its maintenance use an earlier time.
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 12));
     await using server = await startTestServer();
     const { store } = getContext(server);
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 25 }), async (steps) => {
+      fc.asyncProperty(fc.array(stepArbitrary, { minLength: 10, maxLength: 25 }), async (steps) => {
         run += 1;
-        const toId = (what: string, number = 0): string => `${what}-${run}-${number}`;
+        const toId = (name: string, number = 0): string => `${name}-${run}-${number}`;
         const amounts: readonly (readonly [BudgetRow["scope"], string, number])[] = [
           ["everyone", "", 150],
           ...([0, 1] as const).map((user) => ["user", toId("user", user), 100] as const),
@@ -133,7 +135,7 @@ testInside(
                 return { user, chat, micros, row, opened };
               }),
             );
-            // Rejected calls still do not fit: the calls admitted before them only used more.
+            // Rejected calls still exceed the budget, because admitted calls only reserved more.
             const rejected: Charge[] = [];
             for (const { opened, ...call } of started) {
               if ("limits" in opened) open.push({ ...call, open: opened });
@@ -168,8 +170,8 @@ testInside(
           for (const row of rows) {
             const used = await loadUsed(store, toLimit(row, clock.now()));
             expect([row.scope, used.spent, used.reserved]).toEqual([row.scope, sumSpent(row), sumReserved(row)]);
-            const largest = Math.max(0, ...[...open].map(({ micros }) => micros), 60);
-            expect(used.spent + used.reserved).toBeLessThan(row.amount + largest);
+            const largestReservation = Math.max(0, ...[...open].map(({ micros }) => micros), 60);
+            expect(used.spent + used.reserved).toBeLessThan(row.amount + largestReservation);
           }
         }
         for (const call of open.splice(0)) await ledger.releaseReservation(call.open);

@@ -9,25 +9,25 @@ import {
   toCompactionRows,
 } from "#actors/chat/prompt/compact.ts";
 
-const row = (role: HistoryRow["role"], text: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
+const makeRow = (role: HistoryRow["role"], text: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
   role,
   content: [{ type: "text", text }],
   usage: null,
   replayed: null,
   ...more,
 });
-const answer = (input_tokens: number): HistoryRow => row("assistant", "ok", { usage: { input_tokens } });
+const makeAnswer = (input_tokens: number): HistoryRow => makeRow("assistant", "ok", { usage: { input_tokens } });
 
-test("[CM-1] a history is compacted at its threshold: the owner's, else the model's, else by context size", () => {
+test("[CM-1] a history is compacted at the threshold of the owner, otherwise of the model, otherwise of the context size", () => {
   expect([
     computeThreshold(20, 60, 1_000),
     computeThreshold(undefined, 60, 1_000),
     computeThreshold(undefined, null, 499_999),
   ]).toEqual([20, 60, 70]);
   expect(computeThreshold(undefined, null, 500_000)).toBe(30);
-  const history = [row("user", "hi"), answer(700), row("user", "more")];
+  const history = [makeRow("user", "hi"), makeAnswer(700), makeRow("user", "more")];
   expect([isDue(history, 1_000, 70), isDue(history, 1_001, 70)]).toEqual([true, false]);
-  expect([isDue(history, 700, 100), isDue(history, 0, 70), isDue([row("user", "hi")], 1_000, 0)]).toEqual([
+  expect([isDue(history, 700, 100), isDue(history, 0, 70), isDue([makeRow("user", "hi")], 1_000, 0)]).toEqual([
     false,
     false,
     false,
@@ -35,13 +35,13 @@ test("[CM-1] a history is compacted at its threshold: the owner's, else the mode
 });
 
 test("[CM-6] a history that has not grown since its compaction is not compacted again", () => {
-  const past = row("user", "the past", { replayed: 0 });
-  expect(isDue([past, answer(800)], 1_000, 70)).toBe(false);
-  expect(isDue([past, answer(800), answer(899)], 1_000, 70)).toBe(false);
-  expect(isDue([past, answer(800), answer(900)], 1_000, 70)).toBe(true);
+  const summaryRow = makeRow("user", "the past", { replayed: 0 });
+  expect(isDue([summaryRow, makeAnswer(800)], 1_000, 70)).toBe(false);
+  expect(isDue([summaryRow, makeAnswer(800), makeAnswer(899)], 1_000, 70)).toBe(false);
+  expect(isDue([summaryRow, makeAnswer(800), makeAnswer(900)], 1_000, 70)).toBe(true);
 });
 
-test("[CM-3] people's messages are kept word for word; if they are too long, sentences that set rules are kept first", () => {
+test("[CM-3] users' messages are kept word for word; if they are too long, sentences with instructions are kept first", () => {
   const short = ["Build it.", " Never push to main! ", ""];
   expect(excerptUserMessages(short, 1_000)).toEqual(["Build it.", "Never push to main!"]);
   const prose = "The sun went down over the hills. ".repeat(40);
@@ -56,21 +56,21 @@ test("[CM-3] people's messages are kept word for word; if they are too long, sen
   expect(kept[0]).toStartWith("First of all:");
   expect(kept.join("\n")).toContain("You must not delete the table users.");
   expect(kept.at(-1)).toBe("And now the tests.");
-  const endless = excerptUserMessages([`Always ${"x".repeat(9_000)}`, "b"], 1_000).join("");
-  expect(endless.length).toBeLessThan(1_100);
+  const truncated = excerptUserMessages([`Always ${"x".repeat(9_000)}`, "b"], 1_000).join("");
+  expect(truncated.length).toBeLessThan(1_100);
 });
 
 test("[CM-4] unanswered messages are neither summarized nor lost, and a summary fills at most half of the context", () => {
-  const long = row("tool", "", {
+  const long = makeRow("tool", "", {
     content: [{ type: "tool-result", tool_name: "execute", result: { output: "x".repeat(50_000) } }],
   });
   const history = [
-    row("system", "rules"),
-    row("user", "one"),
-    answer(700),
+    makeRow("system", "rules"),
+    makeRow("user", "one"),
+    makeAnswer(700),
     long,
-    row("user", "two"),
-    row("user", "three"),
+    makeRow("user", "two"),
+    makeRow("user", "three"),
   ];
   const record = formatRecord(history, 64_000);
   expect(record).toContain("user: one");
@@ -92,9 +92,9 @@ test("[CM-4] unanswered messages are neither summarized nor lost, and a summary 
     source: "automatic",
     instructions: "",
   } as const;
-  const [past, call, result] = toCompactionRows({ ...options, summary: "SUM", prompts: ["one"], history });
-  expect(past).toMatchObject({ role: "user", visibility: "model", replayed: 2 });
-  expect(past?.content[0]?.text).toMatch(/SUM[\s\S]*<message>\none\n<\/message>/);
+  const [summaryRow, call, result] = toCompactionRows({ ...options, summary: "SUM", prompts: ["one"], history });
+  expect(summaryRow).toMatchObject({ role: "user", visibility: "model", replayed: 2 });
+  expect(summaryRow?.content[0]?.text).toMatch(/SUM[\s\S]*<message>\none\n<\/message>/);
   expect([call, result]).toMatchObject([
     { role: "assistant", visibility: "user", content: [{ tool_name: "chat_summarized" }] },
     { role: "tool", visibility: "user", content: [{ result: { summary: "SUM", usage_percent: 70 } }] },

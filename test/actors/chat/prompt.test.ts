@@ -6,7 +6,10 @@ import { addCacheMarks } from "#src/llm/cache-marks.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { buildPrompt } from "#src/llm/prompt.ts";
 
-const row = (role: PromptMessage["role"], text: string): PromptMessage => ({ role, content: [{ type: "text", text }] });
+const makeMessage = (role: PromptMessage["role"], text: string): PromptMessage => ({
+  role,
+  content: [{ type: "text", text }],
+});
 
 test("[PA-1] blocks are in slot order regardless of who adds them, with the chat's own prompt third; empty ones are omitted", () => {
   const blocks = SLOTS.filter((slot) => slot !== "chat")
@@ -18,19 +21,19 @@ test("[PA-1] blocks are in slot order regardless of who adds them, with the chat
   ];
   const prompt = assemblePrompt(
     [...blocks, ...more],
-    [row("system", "chat"), row("user", "hi"), row("assistant", "ho")],
+    [makeMessage("system", "chat"), makeMessage("user", "hi"), makeMessage("assistant", "ho")],
   );
   expect(prompt.map(({ role }) => role)).toEqual(["system", "user", "assistant"]);
   const message = prompt[0]?.content[0]?.text?.split("\n\n");
   expect(message).toEqual(SLOTS.flatMap((slot) => (slot === "mode" ? ["mode", "and more of it"] : [slot])));
-  expect(assemblePrompt([], [row("user", "hi")])).toEqual([row("user", "hi")]);
+  expect(assemblePrompt([], [makeMessage("user", "hi")])).toEqual([makeMessage("user", "hi")]);
 });
 
 test("[PA-2] a provider that caches only marked content gets marks on the system prompt and the ends of the two newest messages", async () => {
   const history = ["user", "assistant", "user", "assistant", "user"].map((role, index) =>
-    row(role as PromptMessage["role"], `message ${index}`),
+    makeMessage(role as PromptMessage["role"], `message ${index}`),
   );
-  const prompt = await buildPrompt([row("system", "rules"), ...history], loadNoAttachment);
+  const prompt = await buildPrompt([makeMessage("system", "rules"), ...history], loadNoAttachment);
   const marked = addCacheMarks("anthropic", prompt);
   const isMarked = marked.map(({ providerOptions }) => providerOptions?.anthropic !== undefined);
   expect(isMarked).toEqual([true, false, false, true, false, true]);

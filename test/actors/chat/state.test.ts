@@ -24,9 +24,9 @@ type ModelState = {
   state: Execution;
   history: Message[];
   nextId: number;
-  nextQueued: number;
+  nextQueuedId: number;
   now: number;
-  calls: number;
+  callCount: number;
 };
 
 const KINDS: readonly CommandType[] = [
@@ -54,14 +54,14 @@ const KINDS: readonly CommandType[] = [
   "reconcile_invalid",
 ];
 
-const step = fc.record({
+const stepArbitrary = fc.record({
   kind: fc.constantFrom(...KINDS),
   pick: fc.nat(30),
   flag: fc.boolean(),
   late: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
   wait: fc.constantFrom(0, 1_000, ACTION_TIMEOUT_MS),
 });
-type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+type Step = typeof stepArbitrary extends fc.Arbitrary<infer T> ? T : never;
 
 const createMessage = (role: NewMessage["role"], content: MessagePart[]): NewMessage => ({
   role,
@@ -95,7 +95,7 @@ const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command
   switch (kind) {
     case "send": {
       const message = {
-        id: world.nextQueued,
+        id: world.nextQueuedId,
         content: [{ type: "text" as const, text: `message ${pick}` }],
         created_by: "user",
         model_config_id: null,
@@ -141,7 +141,7 @@ const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command
       };
     case "commit_step": {
       const calls: MessagePart[] = flag
-        ? [{ type: "tool-call", tool_call_id: `call-${world.calls++}`, tool_name: "ask", args: {} }]
+        ? [{ type: "tool-call", tool_call_id: `call-${world.callCount++}`, tool_name: "ask", args: {} }]
         : [];
       return {
         ...at,
@@ -252,8 +252,15 @@ const check = (world: ModelState, command: Command, { state, inserted, deleted_f
 test("[CH-3] random commands never break an invariant, lose a queued message or leave a call unanswered before a user message", () => {
   const seen = new Set<string>();
   fc.assert(
-    fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
-      const world: ModelState = { state: sample("W", 0), history: [], nextId: 100, nextQueued: 1, now: 0, calls: 0 };
+    fc.property(fc.array(stepArbitrary, { minLength: 20, maxLength: 120 }), (steps) => {
+      const world: ModelState = {
+        state: sample("W", 0),
+        history: [],
+        nextId: 100,
+        nextQueuedId: 1,
+        now: 0,
+        callCount: 0,
+      };
       world.state = { ...world.state, pending_calls: [], last_assistant_id: 0 };
       for (const one of steps) {
         world.now += one.wait;
@@ -269,7 +276,7 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
         const { deleted_from, inserted } = decision;
         world.history = world.history.filter(({ id }) => deleted_from === null || id < deleted_from).concat(inserted);
         world.nextId += inserted.length;
-        if (command.type === "send") world.nextQueued += 1;
+        if (command.type === "send") world.nextQueuedId += 1;
         world.state = decision.state;
         let pending: readonly ReturnType<typeof updatePendingCalls>[number][] = [];
         for (const row of world.history) {
@@ -329,9 +336,9 @@ test("[CH-6] archiving keeps the error, and unarchiving restores the chat", () =
   const failed = sample("E1", 2);
   const archived = applyCommand(failed, { ...at, type: "archive" }).state;
   expect(archived.last_error).toEqual(failed.last_error);
-  const back = applyCommand(archived, { ...at, type: "unarchive" }).state;
-  expect([toStateName(archived), toStateName(back)]).toEqual(["XE1", "E1"]);
-  expect(back.queue).toEqual(failed.queue);
+  const restored = applyCommand(archived, { ...at, type: "unarchive" }).state;
+  expect([toStateName(archived), toStateName(restored)]).toEqual(["XE1", "E1"]);
+  expect(restored.queue).toEqual(failed.queue);
 });
 
 test("[CH-7] the deadline fires only when it is due", () => {
@@ -342,7 +349,7 @@ test("[CH-7] the deadline fires only when it is due", () => {
   expect(done.inserted).toMatchObject([{ role: "tool", content: [{ is_error: true }] }]);
 });
 
-test("[PE-18] approvals have their own time limit, and the model learns that a call was not approved in time", () => {
+test("[PE-18] approvals have a separate time limit, and the model is informed that a call was not approved in time", () => {
   const running = { ...sample("R0", 0), pending_calls: sample("A0", 0).pending_calls };
   const [call] = running.pending_calls;
   const enter = { ...at, type: "enter_requires_action", history_version: running.history_version } as const;

@@ -7,7 +7,7 @@ import { STATE_NAMES } from "#actors/chat/names.ts";
 import { AppError, STATUS } from "#base/errors.ts";
 import type { BudgetPause } from "#schema/ai/budget.ts";
 
-const BY_HAND = `
+const EXPECTED_TABLE = `
 W: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | request compaction -> R0 | clear -> W | finish error -> E0 | archive -> XW
 E0: send, queue -> R0 | send, interrupt -> R0 | edit -> R0 | request compaction -> R0 | clear -> W | archive -> XE0
 E1: send, queue -> R1 | send, interrupt -> R1 | edit -> R0 | delete queued -> E0 or E1 | promote queued -> R0 or R1 | request compaction -> R1 | archive -> XE1
@@ -27,7 +27,7 @@ test("[CH-1] the code follows the transition table from every state and for ever
     const lines = tableLines().filter(({ from }) => from === name);
     return `${name}: ${lines.map(({ trigger, to }) => `${trigger} -> ${to}`).join(" | ")}`;
   });
-  expect(moves).toEqual(BY_HAND.trim().split("\n"));
+  expect(moves).toEqual(EXPECTED_TABLE.trim().split("\n"));
 });
 
 const at = { now: 1, first_id: 1 };
@@ -40,7 +40,7 @@ const message = {
   model_config_id: null,
   usage: null,
 } as const;
-const waiting = { id: 1, content: [], created_by: "u", model_config_id: null, reasoning_effort: "" };
+const queuedMessage = { id: 1, content: [], created_by: "u", model_config_id: null, reasoning_effort: "" };
 const error = { kind: "generic", message: "It failed.", retryable: false } as const;
 const retry = {
   attempt: 1,
@@ -66,7 +66,7 @@ const pause: BudgetPause = {
 };
 
 const COMMANDS: Command[] = [
-  { ...at, type: "send", message: waiting, behavior: "queue" },
+  { ...at, type: "send", message: queuedMessage, behavior: "queue" },
   { ...at, type: "edit", from: 1, last_assistant_id: 0, message },
   { ...at, type: "delete_queued", queued_id: 1 },
   { ...at, type: "promote_queued", queued_id: 1 },

@@ -18,17 +18,17 @@ const openServices = async (options: TestServerOptions = {}) => {
   const server = await startTestServer({ models, clock, ...options });
   const { chats, store, topics, generations } = getContext(server);
   const notices: ChatNotice[] = [];
-  const waiting: { fits: (notice: ChatNotice) => boolean; resolve: (notice: ChatNotice) => void }[] = [];
+  const waiting: { matches: (notice: ChatNotice) => boolean; resolve: (notice: ChatNotice) => void }[] = [];
   const follow = (id: string) =>
     topics.subscribe("chat", id, (notice) => {
       notices.push(notice);
-      for (const one of waiting.filter(({ fits }) => fits(notice))) one.resolve(notice);
+      for (const one of waiting.filter(({ matches }) => matches(notice))) one.resolve(notice);
     });
   /** Resolves with the next matching notice. */
-  const nextNotice = (fits: (notice: ChatNotice) => boolean): Promise<ChatNotice> =>
-    new Promise((resolve) => waiting.push({ fits, resolve }));
-  const status = (expected: string) => nextNotice((notice) => notice.status === expected);
-  const texts = async (id: string): Promise<string[]> => {
+  const nextNotice = (matches: (notice: ChatNotice) => boolean): Promise<ChatNotice> =>
+    new Promise((resolve) => waiting.push({ matches, resolve }));
+  const nextStatus = (expected: string) => nextNotice((notice) => notice.status === expected);
+  const loadTexts = async (id: string): Promise<string[]> => {
     const row = await store.get(findChat({ id }));
     const page = { chat: row?.key, after: 0, before: 1e9, revision: 1e9, limit: 1_000 };
     const rows = await store.all(listMessages(page));
@@ -50,11 +50,11 @@ const openServices = async (options: TestServerOptions = {}) => {
     store,
     generations,
     notices,
-    noticeOf: nextNotice,
-    status,
-    texts,
+    nextNotice,
+    status: nextStatus,
+    texts: loadTexts,
     follow,
-    heard: received,
+    received,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 };
@@ -63,7 +63,7 @@ type Services = Awaited<ReturnType<typeof openServices>>;
 
 type Person = { readonly user_id: string; readonly organization_id: string };
 
-/** Creates a chat of this person, or of a new one. */
+/** Creates a chat of this user, or of a new user. */
 const newChat = async (services: Services, text = "hello", tools: string[] = [], owner?: Person): Promise<string> => {
   const { user_id, organization_id } = owner ?? (await seedUser(services.server));
   const id = uuid();
@@ -139,7 +139,7 @@ test("[CH-11] an interrupt keeps the output and stops the model immediately; lat
   await using services = await openServices();
   const id = await newChat(services);
   const call = await services.models.next();
-  const received = services.heard(id);
+  const received = services.received(id);
   call.say("half", " a sentence");
   await received;
   const stopped = services.status("waiting");
@@ -177,12 +177,12 @@ test("[CH-12] an edit makes the running turn obsolete and starts another on the 
   expect(await services.texts(id)).toEqual(["user: right", "assistant: good"]);
 });
 
-test("[CH-13] a transient failure is retried with a growing delay, at least the provider's; a permanent one ends the turn", async () => {
+test("[CH-13] a transient failure is retried with a growing delay that is at least the provider's; a permanent failure ends the turn", async () => {
   await using services = await openServices();
   const id = await newChat(services);
   const waits: number[] = [];
   for (const retry_after_ms of [0, 0, 9_000]) {
-    const failed = services.noticeOf(({ retry_state }) => retry_state !== null);
+    const failed = services.nextNotice(({ retry_state }) => retry_state !== null);
     (await services.models.next()).say("par").fail("rate_limit", { retry_after_ms, status_code: 429 });
     const { retry_state } = await failed;
     waits.push(retry_state?.delay_ms ?? 0);
@@ -198,26 +198,26 @@ test("[CH-13] a transient failure is retried with a growing delay, at least the 
   expect(await services.texts(id)).toEqual(["user: hello"]);
 });
 
-test("[CH-14] a model that falls silent or breaks off is retried", async () => {
+test("[CH-14] a model call that falls silent or ends early is retried", async () => {
   await using services = await openServices();
   await newChat(services);
   await services.models.next();
-  const silent = services.noticeOf(({ retry_state }) => retry_state !== null);
+  const silent = services.nextNotice(({ retry_state }) => retry_state !== null);
   services.clock.advance(600_000);
   expect((await silent).retry_state?.kind).toBe("stream_silence_timeout");
   await nextTick();
   services.clock.advance(1_000);
-  const cut = services.noticeOf(({ retry_state }) => retry_state?.attempt === 2);
+  const cut = services.nextNotice(({ retry_state }) => retry_state?.attempt === 2);
   (await services.models.next()).say("this bre").end();
   expect((await cut).retry_state?.kind).toBe("timeout");
 });
 
-test("[MO-47] an answer that breaks off after it started is requested again up to four times in a row, and its output is kept", async () => {
+test("[MO-47] an answer that ends early is requested again up to four times in a row, and the last output is kept", async () => {
   await using services = await openServices();
   const id = await newChat(services);
   const failed = services.status("error");
   for (let call = 1; call <= 5; call += 1) {
-    const retrying = services.noticeOf(({ retry_state }) => retry_state?.attempt === call);
+    const retrying = services.nextNotice(({ retry_state }) => retry_state?.attempt === call);
     (await services.models.next()).say(`half ${call}`).end();
     if (call === 5) break;
     const { retry_state } = await retrying;
@@ -229,7 +229,7 @@ test("[MO-47] an answer that breaks off after it started is requested again up t
   expect(await services.texts(id)).toEqual(["user: hello", "assistant: half 5"]);
 });
 
-test("[CH-15] client tools: the chat waits for results, unknown tools are answered immediately, the deadline gives up", async () => {
+test("[CH-15] client tools: the chat waits for results, calls of unknown tools get an error immediately, and the deadline ends the wait", async () => {
   await using services = await openServices();
   const id = await newChat(services, "go", ["ask"]);
   const requested = services.status("requires_action");
@@ -285,7 +285,7 @@ test("[CH-17] the number of concurrent turns is limited; each waiting turn start
 test("[CH-47] a turn that waits for a retry releases its slot and takes another before it calls again", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   const one = await newChat(services, "one");
-  const failed = services.noticeOf(({ retry_state }) => retry_state !== null);
+  const failed = services.nextNotice(({ retry_state }) => retry_state !== null);
   (await services.models.next()).fail("overloaded", { retryable: true });
   const { retry_state } = await failed;
   await nextTick();
@@ -300,7 +300,7 @@ test("[CH-47] a turn that waits for a retry releases its slot and takes another 
   second.finish();
   const again = await services.models.next();
   expect([again.prompt, again.request.attempt]).toEqual(["one", 2]);
-  // It occupies a slot like any other: new chats wait until it is stopped.
+  // The retried turn occupies a slot: new chats wait until it is stopped.
   const three = await newChat(services, "three");
   expect(services.generations.isWaiting(three)).toBe(true);
   await services.chats.ask(one, "interrupt", {});
@@ -339,16 +339,16 @@ test("[CH-49] a turn of many steps yields to another owner's chat between two st
   expect(second.prompt).toBe("one");
   await newChat(services, "other");
   second.callTool("call-2", "list_templates").finish("tool_calls");
-  const guest = await services.models.next();
-  expect([guest.prompt, services.generations.isWaiting(one)]).toEqual(["other", true]);
-  guest.finish();
-  const rest = [await services.models.next()];
-  rest[0]?.finish();
-  rest.push(await services.models.next());
-  expect(rest.map(({ prompt }) => prompt).sort()).toEqual(["one", "two"]);
+  const otherCall = await services.models.next();
+  expect([otherCall.prompt, services.generations.isWaiting(one)]).toEqual(["other", true]);
+  otherCall.finish();
+  const laterCalls = [await services.models.next()];
+  laterCalls[0]?.finish();
+  laterCalls.push(await services.models.next());
+  expect(laterCalls.map(({ prompt }) => prompt).sort()).toEqual(["one", "two"]);
 });
 
-test("[CH-49] an owner without a slot for some time gets an extra one, at most as many as there are slots", async () => {
+test("[CH-49] an owner who waits for some time gets an extra slot; there are at most as many extra slots as slots", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   const [busy, other, third] = [
     await seedUser(services.server),
@@ -363,10 +363,10 @@ test("[CH-49] an owner without a slot for some time gets an extra one, at most a
   const waiting = () => [own, one, two].map((id) => services.generations.isWaiting(id));
   expect(waiting()).toEqual([true, true, true]);
   services.clock.advance(20_000);
-  const guest = await services.models.next();
-  expect([guest.prompt, ...waiting()]).toEqual(["other", true, false, true]);
+  const otherCall = await services.models.next();
+  expect([otherCall.prompt, ...waiting()]).toEqual(["other", true, false, true]);
   const done = services.status("waiting");
-  guest.finish();
+  otherCall.finish();
   await done;
   await nextTick();
   services.clock.advance(20_000);
@@ -377,7 +377,7 @@ test("[CH-49] an owner without a slot for some time gets an extra one, at most a
 test("[CH-18] promoting while a turn runs stops it; the promoted message goes first and nothing is lost", async () => {
   await using services = await openServices();
   const id = await newChat(services, "one");
-  const received = services.heard(id);
+  const received = services.received(id);
   (await services.models.next()).say("half");
   await received;
   await send(services, id, "two");

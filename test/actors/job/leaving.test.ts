@@ -13,7 +13,7 @@ test("[CP-57] a build whose shard moves before it starts does not start on the o
   const jobs = new JobQueue(2);
   const requests: string[] = [];
   const workspaces = {
-    // Delivered to the node that owns the workspace by then.
+    // The message is delivered to the node that owns the workspace at that time.
     ask: async (id: string, message: string) => void requests.push(`${message} of ${id} anywhere`),
     askHere: async (id: string, message: string) => {
       requests.push(`${message} of ${id} here`);
@@ -32,10 +32,10 @@ test("[CP-57] a build whose shard moves before it starts does not start on the o
 
 test("[CP-57] a job's reports are resent while its shard moves, to its current owner", async () => {
   const errors = [new CommitError("moved", "another node does this now"), new CommitError("overloaded", "busy")];
-  const requested = await askWithRetries(systemClock, new AbortController().signal, async () => {
+  const reply = await askWithRetries(systemClock, new AbortController().signal, async () => {
     const error = errors.shift();
     if (error) throw error;
     return "done";
   });
-  expect(requested).toBe("done");
+  expect(reply).toBe("done");
 });

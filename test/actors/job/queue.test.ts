@@ -7,38 +7,38 @@ import type { Urgency } from "#actors/runtime/remote-queues.ts";
 import { systemClock } from "#base/clock.ts";
 import { until } from "#test/support/until.ts";
 
-const job = (id: string, created_at: number, run: QueuedJob["run"], urgency: Urgency = "person"): QueuedJob => ({
+const makeJob = (id: string, created_at: number, run: QueuedJob["run"], urgency: Urgency = "person"): QueuedJob => ({
   id,
   created_at,
   urgency,
   run,
 });
 
-test("[JB-1] at most as many jobs run as there are slots; people's jobs first, then the oldest, in any order of submission", async () => {
+test("[JB-1] at most as many jobs run as there are slots; jobs of people first, then the oldest, regardless of the order of submission", async () => {
   const queue = new JobQueue(1);
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
   const record = (id: string) => async () => void order.push(id);
-  queue.submit(job("first", 0, () => gate.promise));
-  queue.submit(job("spare", 1, record("spare"), "background"));
-  queue.submit(job("young", 9, record("young")));
-  queue.submit(job("old", 5, record("old")));
+  queue.submit(makeJob("first", 0, () => gate.promise));
+  queue.submit(makeJob("spare", 1, record("spare"), "background"));
+  queue.submit(makeJob("young", 9, record("young")));
+  queue.submit(makeJob("old", 5, record("old")));
   expect(queue.position("old")).toEqual({ queue_position: 1, queue_size: 3 });
   expect(queue.position("spare")).toEqual({ queue_position: 3, queue_size: 3 });
   expect(queue.position("first").queue_position).toBe(0);
   const done = Promise.withResolvers<void>();
-  queue.submit(job("last", 99, async () => done.resolve(), "background"));
+  queue.submit(makeJob("last", 99, async () => done.resolve(), "background"));
   gate.resolve();
   await done.promise;
   expect(order).toEqual(["old", "young", "spare"]);
 });
 
-test("[JB-13] a job that yields its slot continues, and exactly one other job starts", async () => {
+test("[JB-13] a job that yields its slot continues, and exactly one waiting job starts", async () => {
   const queue = new JobQueue(1);
   const gate = Promise.withResolvers<void>();
   const started: string[] = [];
   queue.submit(
-    job("image", 0, async (_signal, _worker, yieldSlot) => {
+    makeJob("image", 0, async (_signal, _worker, yieldSlot) => {
       yieldSlot();
       yieldSlot();
       await gate.promise;
@@ -48,8 +48,8 @@ test("[JB-13] a job that yields its slot continues, and exactly one other job st
     started.push(id);
     await gate.promise;
   };
-  queue.submit(job("next", 1, createHeldJob("next")));
-  queue.submit(job("last", 2, createHeldJob("last")));
+  queue.submit(makeJob("next", 1, createHeldJob("next")));
+  queue.submit(makeJob("last", 2, createHeldJob("last")));
   expect(started).toEqual(["next"]);
   expect(queue.position("last").queue_position).toBe(1);
   gate.resolve();
@@ -63,8 +63,8 @@ test("[JB-2] cancelling removes a waiting job from the queue and aborts a runnin
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     aborted.resolve(signal.reason);
   };
-  queue.submit(job("running", 0, waitForAbort));
-  queue.submit(job("waiting", 1, async () => aborted.reject(new Error("it ran"))));
+  queue.submit(makeJob("running", 0, waitForAbort));
+  queue.submit(makeJob("waiting", 1, async () => aborted.reject(new Error("it ran"))));
   queue.cancel("waiting", "no longer wanted");
   expect(queue.has("waiting")).toBe(false);
   queue.cancel("running", "no longer wanted");
@@ -76,13 +76,13 @@ test("[JB-3] a stopping queue starts no more jobs and gives running jobs the rea
   let reason: unknown;
   let ran = false;
   queue.submit(
-    job("running", 0, async (signal) => {
+    makeJob("running", 0, async (signal) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       reason = signal.reason;
     }),
   );
   queue.submit(
-    job("waiting", 1, async () => {
+    makeJob("waiting", 1, async () => {
       ran = true;
     }),
   );
@@ -93,14 +93,14 @@ test("[JB-3] a stopping queue starts no more jobs and gives running jobs the rea
 
 test("[JB-10] a stored line has no NUL, no invalid characters and a maximum length", () => {
   const state = { key: 1, logs_length: 0, logs_overflowed: false } as Parameters<typeof appendLogs>[0];
-  const line = (output: string) => ({
+  const makeLine = (output: string) => ({
     created_at: 0,
     source: "provisioner" as const,
     level: "info" as const,
     stage: "s",
     output,
   });
-  const rows = appendLogs(state, [line("a\0b\uD800"), line("x".repeat(100_000))], 5, 0)?.rows ?? [];
+  const rows = appendLogs(state, [makeLine("a\0b\uD800"), makeLine("x".repeat(100_000))], 5, 0)?.rows ?? [];
   expect(rows[0]?.output).toBe("a\uFFFDb\uFFFD");
   expect(rows[1]?.output).toHaveLength(65_536);
   expect(rows.map(({ id }) => id)).toEqual([5, 6]);

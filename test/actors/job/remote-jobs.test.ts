@@ -12,7 +12,7 @@ import { until } from "#test/support/until.ts";
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const TAGS = { provisioner: "docker", organization: "org", scope: "organization", owner: "" };
 const LINK = { send: () => true, close: () => {} };
-const facts = (id: string, slots = 1) => ({
+const makeWorkerInfo = (id: string, slots = 1) => ({
   id,
   name: id,
   key_id: "key",
@@ -25,19 +25,19 @@ const facts = (id: string, slots = 1) => ({
 
 type Owner = { state: "pending" | "running" | "done"; part: number; job: Omit<QueuedJob, "run"> };
 
-const open: (() => void)[] = [];
+const cleanups: (() => void)[] = [];
 afterEach(() => {
-  for (const end of open.splice(0)) end();
+  for (const end of cleanups.splice(0)) end();
 });
 
-/** Nodes by name, the state of the job owners, and how jobs run: each run ends on request. */
-const cluster = (names: readonly string[], slots = 1) => {
+/** Creates nodes by name, the state of the job owners, and the running jobs. Each job ends when the test calls its `end`. */
+const createCluster = (names: readonly string[], slots = 1) => {
   const clock = new ManualClock();
   const owners = new Map<string, Owner>();
-  const runs = new Map<string, { on: string; end: () => void }>();
-  /** Jobs that run twice at the same time, and cut links. */
+  const runningJobs = new Map<string, { on: string; end: () => void }>();
+  /** Jobs that ran twice at the same time. */
   const problems: string[] = [];
-  const cut = new Set<string>();
+  const unreachable = new Set<string>();
   const nodeOfShard = new Map<number, string>();
   const nodes = new Map<
     string,
@@ -62,12 +62,12 @@ const cluster = (names: readonly string[], slots = 1) => {
       // Only the first node to report a start succeeds.
       if (owner.state !== "pending") return;
       owner.state = "running";
-      if (runs.has(id)) problems.push(`${id} runs twice`);
+      if (runningJobs.has(id)) problems.push(`${id} runs twice`);
       await new Promise<void>((end) => {
-        runs.set(id, { on: name, end });
+        runningJobs.set(id, { on: name, end });
         signal.addEventListener("abort", () => end());
       });
-      runs.delete(id);
+      runningJobs.delete(id);
       if ((signal.reason as Error | undefined)?.name !== "ServerStopping") owner.state = "done";
     };
     const submitJob = (job: Omit<QueuedJob, "run">): void => {
@@ -79,7 +79,7 @@ const cluster = (names: readonly string[], slots = 1) => {
       clock,
       queue: () => queue,
       async ask(node, question: RemoteJobRequest) {
-        if (cut.has(name) || cut.has(node.id)) throw new NotStartedError("It cannot be reached.");
+        if (unreachable.has(name) || unreachable.has(node.id)) throw new NotStartedError("It cannot be reached.");
         // Only data is sent between nodes.
         return structuredClone(await nodes.get(node.id)?.remote.answer(JSON.parse(JSON.stringify(question))));
       },
@@ -94,7 +94,7 @@ const cluster = (names: readonly string[], slots = 1) => {
     const queue: JobQueue = new JobQueue(slots, workers, "built-in", remote);
     const submit = (id: string): void => submitJob((owners.get(id) as Owner).job);
     nodes.set(name, { queue, workers, remote, submit });
-    open.push(() => {
+    cleanups.push(() => {
       remote.stop();
       workers.stop();
     });
@@ -103,9 +103,9 @@ const cluster = (names: readonly string[], slots = 1) => {
   return {
     clock,
     owners,
-    runs,
+    runningJobs,
     problems,
-    cut,
+    cut: unreachable,
     nodeOfShard,
     node,
     /** Submits a job of this shard at the node that has it. */
@@ -129,35 +129,35 @@ const cluster = (names: readonly string[], slots = 1) => {
 };
 
 test("[CP-60] a job that needs a worker runs on one of the first node's workers, whichever node owns it, and is in no queue once it has ended", async () => {
-  const { nodeOfShard, node, submit, start, runs, owners, advanceUntil } = cluster(["a", "b"]);
+  const { nodeOfShard, node, submit, start, runningJobs, owners, advanceUntil } = createCluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
   submit("one", 1, 1);
   expect(node("b").queue.has("one")).toBe(true);
-  node("a").workers.connect(facts("w"), LINK);
-  await advanceUntil(() => runs.get("one")?.on === "a");
+  node("a").workers.connect(makeWorkerInfo("w"), LINK);
+  await advanceUntil(() => runningJobs.get("one")?.on === "a");
   expect(node("a").queue.hasLocally("one")).toBe(true);
-  runs.get("one")?.end();
+  runningJobs.get("one")?.end();
   await advanceUntil(() => !node("b").queue.has("one"));
   expect(owners.get("one")?.state).toBe("done");
   // Jobs for the built-in worker stay on their node.
   submit("own", 1, 2, {});
-  expect(runs.get("own")?.on).toBe("b");
+  expect(runningJobs.get("own")?.on).toBe("b");
 });
 
 test("[CP-61] every node lists the workers, and positions are counted over all nodes whose jobs wait for them", async () => {
-  const { nodeOfShard, node, submit, start, runs, advanceUntil } = cluster(["a", "b", "c"]);
+  const { nodeOfShard, node, submit, start, runningJobs, advanceUntil } = createCluster(["a", "b", "c"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
   expect(node("b").queue.workersFor(TAGS)).toEqual([]);
   const before = node("b").queue.workersVersion;
-  node("a").workers.connect(facts("w"), LINK);
+  node("a").workers.connect(makeWorkerInfo("w"), LINK);
   await advanceUntil(() => node("b").queue.workersFor(TAGS).length > 0 && node("c").queue.workersFor(TAGS).length > 0);
   expect(node("b").queue.workersFor(TAGS)).toEqual(["w"]);
   expect(node("b").queue.workersVersion).toBeGreaterThan(before);
   expect(node("b").queue.workersFor({ ...TAGS, region: "eu" })).toEqual([]);
   submit("runs", 1, 1);
-  await advanceUntil(() => runs.has("runs"));
+  await advanceUntil(() => runningJobs.has("runs"));
   submit("third", 2, 9);
   submit("second", 1, 5);
   submit("first", 0, 3);
@@ -166,101 +166,133 @@ test("[CP-61] every node lists the workers, and positions are counted over all n
   const listPositions = (id: string) => ["a", "b", "c"].map((name) => node(name).queue.position(id));
   await advanceUntil(() => listPositions("third").every((node) => node.queue_position === 3));
   await advanceUntil(() => listPositions("waits").every((node) => node.queue_position === 1));
-  for (const [at, id] of ["first", "second", "third"].entries())
-    expect(listPositions(id)).toEqual(Array(3).fill({ queue_position: at + 1, queue_size: 3 }));
+  for (const [index, id] of ["first", "second", "third"].entries())
+    expect(listPositions(id)).toEqual(Array(3).fill({ queue_position: index + 1, queue_size: 3 }));
   expect(listPositions("waits")).toEqual(Array(3).fill({ queue_position: 1, queue_size: 1 }));
 });
 
 test("[CP-62] a cancellation reaches a job on another node, even if the connection was down in the meantime", async () => {
-  const { nodeOfShard, node, submit, start, runs, owners, advanceUntil, cut } = cluster(["a", "b"]);
+  const {
+    nodeOfShard,
+    node,
+    submit,
+    start,
+    runningJobs,
+    owners,
+    advanceUntil,
+    cut: unreachable,
+  } = createCluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
-  node("a").workers.connect(facts("w"), LINK);
+  node("a").workers.connect(makeWorkerInfo("w"), LINK);
   submit("runs", 1, 1);
-  await advanceUntil(() => runs.has("runs"));
-  cut.add("b");
+  await advanceUntil(() => runningJobs.has("runs"));
+  unreachable.add("b");
   node("b").queue.cancel("runs", "no longer wanted");
   await advanceUntil(() => true);
-  expect(runs.has("runs")).toBe(true);
-  cut.clear();
-  await advanceUntil(() => !runs.has("runs"));
+  expect(runningJobs.has("runs")).toBe(true);
+  unreachable.clear();
+  await advanceUntil(() => !runningJobs.has("runs"));
   expect(owners.get("runs")?.state).toBe("done");
 });
 
 test("[CP-63] a broken connection starts no job twice", async () => {
-  const { nodeOfShard, node, submit, start, runs, problems, advanceUntil, cut } = cluster(["a", "b"]);
+  const {
+    nodeOfShard,
+    node,
+    submit,
+    start,
+    runningJobs,
+    problems,
+    advanceUntil,
+    cut: unreachable,
+  } = createCluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b");
   start();
-  node("a").workers.connect(facts("w", 4), LINK);
+  node("a").workers.connect(makeWorkerInfo("w", 4), LINK);
   submit("runs", 1, 1);
-  await advanceUntil(() => runs.has("runs"));
-  cut.add("b");
+  await advanceUntil(() => runningJobs.has("runs"));
+  unreachable.add("b");
   // The message never arrives, which is detected when the link is restored.
   submit("lost", 1, 2);
   for (let i = 0; i < 4; i++) await advanceUntil(() => true);
-  expect(runs.has("lost")).toBe(false);
-  cut.clear();
-  await advanceUntil(() => runs.has("lost"));
-  expect([...runs.keys()]).toEqual(["runs", "lost"]);
+  expect(runningJobs.has("lost")).toBe(false);
+  unreachable.clear();
+  await advanceUntil(() => runningJobs.has("lost"));
+  expect([...runningJobs.keys()]).toEqual(["runs", "lost"]);
   expect(problems).toEqual([]);
 });
 
 test("[CP-63] when the first node dies, its jobs start again on the next one's workers, including the next one's own", async () => {
-  const { nodeOfShard, node, submit, start, runs, owners, problems, advanceUntil, cut } = cluster(["a", "b", "c"]);
+  const {
+    nodeOfShard,
+    node,
+    submit,
+    start,
+    runningJobs,
+    owners,
+    problems,
+    advanceUntil,
+    cut: unreachable,
+  } = createCluster(["a", "b", "c"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
-  node("a").workers.connect(facts("w", 4), LINK);
+  node("a").workers.connect(makeWorkerInfo("w", 4), LINK);
   submit("of-b", 1, 1);
   submit("of-c", 2, 2);
-  await advanceUntil(() => runs.size === 2);
+  await advanceUntil(() => runningJobs.size === 2);
   // The node dies with its workers' jobs.
-  cut.add("a");
+  unreachable.add("a");
   node("a").remote.stop();
-  runs.clear();
+  runningJobs.clear();
   nodeOfShard.delete(0);
   for (let i = 0; i < 4; i++) await advanceUntil(() => true);
   expect(owners.get("of-b")?.state).toBe("running");
   nodeOfShard.set(0, "b");
-  node("b").workers.connect(facts("w", 4), LINK);
-  await advanceUntil(() => runs.get("of-b")?.on === "b" && runs.get("of-c")?.on === "b");
+  node("b").workers.connect(makeWorkerInfo("w", 4), LINK);
+  await advanceUntil(() => runningJobs.get("of-b")?.on === "b" && runningJobs.get("of-c")?.on === "b");
   expect(problems).toEqual([]);
 });
 
 test("[CP-63] a first node that hands over ends its workers' jobs before any job starts elsewhere", async () => {
-  const { nodeOfShard, node, submit, start, runs, problems, advanceUntil } = cluster(["a", "b"]);
+  const { nodeOfShard, node, submit, start, runningJobs, problems, advanceUntil } = createCluster(["a", "b"]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "a");
   start();
-  node("a").workers.connect(facts("w", 2), LINK);
+  node("a").workers.connect(makeWorkerInfo("w", 2), LINK);
   submit("of-b", 1, 1);
   submit("of-a", 2, 2);
   submit("waits", 2, 3);
-  await advanceUntil(() => runs.size === 2);
+  await advanceUntil(() => runningJobs.size === 2);
   nodeOfShard.delete(0);
   await node("a").queue.release((shard) => shard === 0);
-  expect(runs.size).toBe(0);
+  expect(runningJobs.size).toBe(0);
   for (let i = 0; i < 4; i++) await advanceUntil(() => true);
-  expect(runs.size).toBe(0);
+  expect(runningJobs.size).toBe(0);
   nodeOfShard.set(0, "b");
-  node("b").workers.connect(facts("w", 4), LINK);
-  await advanceUntil(() => ["of-a", "of-b", "waits"].every((id) => runs.get(id)?.on === "b"));
+  node("b").workers.connect(makeWorkerInfo("w", 4), LINK);
+  await advanceUntil(() => ["of-a", "of-b", "waits"].every((id) => runningJobs.get(id)?.on === "b"));
   expect(problems).toEqual([]);
 });
 
 test("[CP-63] a shard that moves leaves its jobs with the workers, and its next owner follows them", async () => {
-  const { nodeOfShard, node, submit, start, runs, owners, problems, advanceUntil } = cluster(["a", "b", "c"]);
+  const { nodeOfShard, node, submit, start, runningJobs, owners, problems, advanceUntil } = createCluster([
+    "a",
+    "b",
+    "c",
+  ]);
   nodeOfShard.set(0, "a").set(1, "b").set(2, "c");
   start();
-  node("a").workers.connect(facts("w", 4), LINK);
+  node("a").workers.connect(makeWorkerInfo("w", 4), LINK);
   submit("moves", 1, 1);
-  await advanceUntil(() => runs.has("moves"));
+  await advanceUntil(() => runningJobs.has("moves"));
   nodeOfShard.delete(1);
   await node("b").queue.release((shard) => shard === 1);
   expect(node("b").queue.has("moves")).toBe(false);
   nodeOfShard.set(1, "c");
   expect(node("c").queue.ensureQueued((owners.get("moves") as Owner).job)).toBe(true);
   for (let i = 0; i < 4; i++) await advanceUntil(() => true);
-  expect(runs.get("moves")?.on).toBe("a");
-  runs.get("moves")?.end();
+  expect(runningJobs.get("moves")?.on).toBe("a");
+  runningJobs.get("moves")?.end();
   await advanceUntil(() => !node("c").queue.has("moves"));
   expect([owners.get("moves")?.state, problems]).toEqual(["done", []]);
 });

@@ -60,7 +60,7 @@ describe("single cases", () => {
     expect(summarizeSteps(planSteps(wanted, existing, now))).toEqual(steps);
   });
 
-  test("[PB-4] [PB-17] a preset that is given up is named", () => {
+  test("[PB-4] [PB-17] a preset whose builds are given up is reported", () => {
     const listGivenUp = (...existing: Prebuild[]) => planSteps(createWanted(1), existing, START + 9 * HOUR).given_up;
     expect(listGivenUp(createFailed("a", START), createFailed("b", START))).toEqual([]);
     expect(listGivenUp(createFailed("a", START), createFailed("b", START), createFailed("c", START))).toEqual(["p"]);
@@ -86,7 +86,7 @@ class Model {
   };
   all: Prebuild[] = [];
   now = START;
-  #made = 0;
+  #createdCount = 0;
 
   active = (): Prebuild[] => this.all.filter(({ ended_at }) => ended_at === null);
 
@@ -123,11 +123,11 @@ class Model {
     if (next !== undefined) expect(next).toBeGreaterThan(this.now);
     for (const removed of remove) this.replace(removed, { transition: "delete", status: "pending", ended_at: null });
     for (const preset_id of create) {
-      this.#made += 1;
+      this.#createdCount += 1;
       const { version_id } = this.wanted;
       this.all = [
         ...this.all,
-        createPrebuild(`w${this.#made}`, { version_id, preset_id, status: "pending", ended_at: null }),
+        createPrebuild(`w${this.#createdCount}`, { version_id, preset_id, status: "pending", ended_at: null }),
       ];
     }
     if (create.length > 0) {
@@ -148,8 +148,8 @@ class Model {
     expect([again.create, again.remove]).toEqual([[], []]);
   }
 
-  /** From now on, everything succeeds. */
-  calm(): void {
+  /** Ends the random changes: all further builds succeed. Checks that the configured number is reached. */
+  settle(): void {
     this.wanted = { ...this.wanted, version_id: "v9" };
     this.now += 24 * HOUR;
     for (let round = 0; round < 100; round++) {
@@ -183,7 +183,7 @@ test(`[PB-1] [PB-2] [PB-3] [PB-6] after random changes of a template, each recon
     fc.property(moves, (list) => {
       const model = new Model();
       for (const move of list) model.apply(move);
-      model.calm();
+      model.settle();
     }),
     { seed: SEED, numRuns: 60 },
   );
@@ -192,14 +192,14 @@ test(`[PB-1] [PB-2] [PB-3] [PB-6] after random changes of a template, each recon
 test("[PB-4] the delays grow, and a version that cannot be built is built at most a handful of times", () => {
   expect([1, 2].map(pauseAfter)).toEqual([MINUTE, 2 * MINUTE]);
   const model = new Model();
-  let builds = 0;
+  let buildCount = 0;
   for (let minute = 0; minute < 600; minute++) {
     model.runKeeper();
     for (const building of model.active()) {
-      builds += 1;
+      buildCount += 1;
       model.end(building, "failed");
     }
     model.now += MINUTE;
   }
-  expect(builds).toBeLessThanOrEqual(2 * (MAX_FAILURES + MAX_CONCURRENT));
+  expect(buildCount).toBeLessThanOrEqual(2 * (MAX_FAILURES + MAX_CONCURRENT));
 });

@@ -46,10 +46,10 @@ const createTrial = (count: number, check_command = "true"): TrialState => ({
 
 /** Returns the state after these events; throws if one is rejected. */
 const applyEvents = (state: TrialState, ...events: readonly TrialEvent[]): TrialState =>
-  events.reduce((now, event) => {
-    const decision = transition(now, event);
+  events.reduce((current, event) => {
+    const decision = transition(current, event);
     if (decision.kind === "refused") throw decision.error;
-    return decision.kind === "change" ? decision.state : now;
+    return decision.kind === "change" ? decision.state : current;
   }, state);
 
 const getRefusal = (state: TrialState, event: TrialEvent): string => {
@@ -58,61 +58,71 @@ const getRefusal = (state: TrialState, event: TrialEvent): string => {
 };
 
 const now = 1_000;
-const delivered = (number: number): TrialEvent => ({ type: "delivered", number, message_id: number * 10, now });
-const seen = (number: number, chat: "running" | "needs_approval" | "idle", more: object = {}): TrialEvent => ({
+const makeDelivered = (number: number): TrialEvent => ({ type: "delivered", number, message_id: number * 10, now });
+const makeSeen = (number: number, chat: "running" | "needs_approval" | "idle", more: object = {}): TrialEvent => ({
   type: "seen",
   number,
   chat,
   now: now + 5,
   ...more,
 });
-const check = (exit_code: number, timed_out = false) => ({ exit_code, timed_out, output: "", duration_ms: 1 });
-const measured = (number: number, turn = 1): TrialEvent => ({
+const makeCheck = (exit_code: number, timed_out = false) => ({ exit_code, timed_out, output: "", duration_ms: 1 });
+const makeMeasured = (number: number, turn = 1): TrialEvent => ({
   type: "measured",
   number,
   turn,
   changes: { files: 1, added: 2, removed: 3 },
   changes_error: "",
 });
-const checked = (number: number, turn: number, check: TrialCheck | null): TrialEvent => ({
+const makeChecked = (number: number, turn: number, makeCheck: TrialCheck | null): TrialEvent => ({
   type: "checked",
   number,
   turn,
-  check,
-  error: check ? "" : "it could not run",
+  check: makeCheck,
+  error: makeCheck ? "" : "it could not run",
 });
-const keep = (number: number): TrialEvent => ({ type: "keep", number, snapshot_id: "s", safety_id: "b", now });
+const makeKeep = (number: number): TrialEvent => ({ type: "keep", number, snapshot_id: "s", safety_id: "b", now });
 const listStatuses = ({ ways }: TrialState): string => ways.map(({ status }) => status).join(" ");
 
 test("[TY-3] a way passes through fork, turn and check, and is checked again when its chat continues", () => {
-  const working = applyEvents(createTrial(2), delivered(1), delivered(2), seen(1, "running"));
+  const working = applyEvents(createTrial(2), makeDelivered(1), makeDelivered(2), makeSeen(1, "running"));
   expect([listStatuses(working), working.status]).toEqual(["working working", "running"]);
-  const asking = applyEvents(working, seen(1, "needs_approval"));
+  const asking = applyEvents(working, makeSeen(1, "needs_approval"));
   expect(listStatuses(asking)).toBe("needs_you working");
-  const checking = applyEvents(asking, seen(1, "running"), seen(1, "idle"), seen(2, "idle", { failed: "no model" }));
+  const checking = applyEvents(
+    asking,
+    makeSeen(1, "running"),
+    makeSeen(1, "idle"),
+    makeSeen(2, "idle", { failed: "no model" }),
+  );
   expect(listStatuses(checking)).toBe("checking error");
   expect(checking.ways[1]?.error).toBe("no model");
-  const ready = applyEvents(checking, measured(1), checked(1, 1, check(1)));
+  const ready = applyEvents(checking, makeMeasured(1), makeChecked(1, 1, makeCheck(1)));
   expect([listStatuses(ready), ready.status]).toEqual(["failed error", "ready"]);
-  const again = applyEvents(ready, seen(1, "running"));
+  const again = applyEvents(ready, makeSeen(1, "running"));
   expect(again.ways[0]).toMatchObject({ status: "working", turn: 2, measured: false, check: null });
   // Further results of the first check are ignored.
-  expect(transition(applyEvents(again, seen(1, "idle")), checked(1, 1, check(0))).kind).toBe("stale");
-  const passed = applyEvents(again, seen(1, "idle"), measured(1, 2), checked(1, 2, check(0)));
+  expect(transition(applyEvents(again, makeSeen(1, "idle")), makeChecked(1, 1, makeCheck(0))).kind).toBe("stale");
+  const passed = applyEvents(again, makeSeen(1, "idle"), makeMeasured(1, 2), makeChecked(1, 2, makeCheck(0)));
   expect([listStatuses(passed), passed.status]).toEqual(["passed error", "ready"]);
-  const ended = applyEvents(createTrial(2), delivered(1), seen(1, "idle"), measured(1));
-  expect(listStatuses(applyEvents(ended, checked(1, 1, check(0, true))))).toBe("failed waiting");
-  expect(listStatuses(applyEvents(ended, checked(1, 1, null)))).toBe("error waiting");
-  expect(listStatuses(applyEvents(createTrial(1, ""), delivered(1), seen(1, "idle"), measured(1)))).toBe("finished");
+  const ended = applyEvents(createTrial(2), makeDelivered(1), makeSeen(1, "idle"), makeMeasured(1));
+  expect(listStatuses(applyEvents(ended, makeChecked(1, 1, makeCheck(0, true))))).toBe("failed waiting");
+  expect(listStatuses(applyEvents(ended, makeChecked(1, 1, null)))).toBe("error waiting");
+  expect(listStatuses(applyEvents(createTrial(1, ""), makeDelivered(1), makeSeen(1, "idle"), makeMeasured(1)))).toBe(
+    "finished",
+  );
 });
 
-test("[TY-6] a stop ends active ways, even while a prompt is being sent, and an interrupted one is not treated as active", () => {
-  const stopped = applyEvents(createTrial(3), delivered(1), delivered(2), seen(2, "idle"), { type: "stop", now });
+test("[TY-6] a stop ends active ways, even while a prompt is being sent, and an interrupted way is not treated as active", () => {
+  const stopped = applyEvents(createTrial(3), makeDelivered(1), makeDelivered(2), makeSeen(2, "idle"), {
+    type: "stop",
+    now,
+  });
   expect([listStatuses(stopped), stopped.status]).toEqual(["stopped stopped stopped", "ready"]);
   expect(stopped.ways.map(({ interrupts }) => interrupts)).toEqual([true, false, false]);
-  expect(transition(stopped, seen(1, "running")).kind).toBe("stale");
-  expect(applyEvents(stopped, seen(1, "idle")).ways[0]).toMatchObject({ status: "stopped", interrupts: false });
-  expect(applyEvents(stopped, delivered(3)).ways[2]).toMatchObject({
+  expect(transition(stopped, makeSeen(1, "running")).kind).toBe("stale");
+  expect(applyEvents(stopped, makeSeen(1, "idle")).ways[0]).toMatchObject({ status: "stopped", interrupts: false });
+  expect(applyEvents(stopped, makeDelivered(3)).ways[2]).toMatchObject({
     status: "stopped",
     interrupts: true,
     message_id: 30,
@@ -121,12 +131,18 @@ test("[TY-6] a stop ends active ways, even while a prompt is being sent, and an 
 });
 
 test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the choice open", () => {
-  const ready = applyEvents(createTrial(2), delivered(1), seen(1, "idle"), measured(1), checked(1, 1, check(0)));
-  expect(getRefusal(ready, keep(2))).toStartWith("conflict: Way 2 is still running");
-  expect(getRefusal(ready, keep(3))).toStartWith("invalid");
-  const keeping = applyEvents(ready, keep(1));
+  const ready = applyEvents(
+    createTrial(2),
+    makeDelivered(1),
+    makeSeen(1, "idle"),
+    makeMeasured(1),
+    makeChecked(1, 1, makeCheck(0)),
+  );
+  expect(getRefusal(ready, makeKeep(2))).toStartWith("conflict: Way 2 is still running");
+  expect(getRefusal(ready, makeKeep(3))).toStartWith("invalid");
+  const keeping = applyEvents(ready, makeKeep(1));
   expect([keeping.status, listStatuses(keeping), isEnding(keeping)]).toEqual(["keeping", "passed stopped", false]);
-  for (const event of [keep(1), { type: "discard", now }, { type: "stop", now }] as const) {
+  for (const event of [makeKeep(1), { type: "discard", now }, { type: "stop", now }] as const) {
     expect(getRefusal(keeping, event)).toStartWith("conflict: One of the ways is being kept");
   }
   expect(transition(keeping, { type: "gone", number: 2 }).kind).toBe("stale");
@@ -140,8 +156,8 @@ test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the 
   expect(applyEvents(restored, { type: "gone", number: 1 }).status).toBe("kept");
   const none = applyEvents(ready, { type: "discard", now }, { type: "gone", number: 1 }, { type: "gone", number: 2 });
   expect(none.status).toBe("discarded");
-  expect(getRefusal(none, keep(1))).toBe("conflict: This trial has already ended.");
-  expect(getRefusal(applyEvents(createTrial(2), { type: "stop", now }), keep(1))).toStartWith(
+  expect(getRefusal(none, makeKeep(1))).toBe("conflict: This trial has already ended.");
+  expect(getRefusal(applyEvents(createTrial(2), { type: "stop", now }), makeKeep(1))).toStartWith(
     "conflict: Way 1 has not started",
   );
 });
@@ -158,18 +174,18 @@ test(`[TY-7] in any order of events and requests, each way of a trial ends up ke
       const number = 1 + Math.floor(random() * count);
       const turn = 1 + Math.floor(random() * 2);
       const event = pick<() => TrialEvent>([
-        () => delivered(number),
+        () => makeDelivered(number),
         () =>
-          seen(
+          makeSeen(
             number,
             pick(["running", "needs_approval", "idle"] as const),
             random() < 0.2 ? { failed: "it failed" } : {},
           ),
         () => ({ type: "broken", number, error: "it broke", now }),
-        () => measured(number, turn),
-        () => checked(number, turn, pick([check(0), check(1), null])),
-        () => (random() < 0.2 ? { type: "stop", now } : seen(number, "idle")),
-        () => (random() < 0.3 ? keep(number) : seen(number, "idle")),
+        () => makeMeasured(number, turn),
+        () => makeChecked(number, turn, pick([makeCheck(0), makeCheck(1), null])),
+        () => (random() < 0.2 ? { type: "stop", now } : makeSeen(number, "idle")),
+        () => (random() < 0.3 ? makeKeep(number) : makeSeen(number, "idle")),
         () => ({ type: "keep_failed", error: "no" }),
         () => ({ type: "restored" }),
         () => (random() < 0.05 ? { type: "discard", now } : { type: "gone", number }),

@@ -6,16 +6,16 @@ import type { Decision } from "#actors/workspace/decision.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { createRules, DAY, FAILED, type Facts, HOUR, MINUTE, PENDING, START, stateWith } from "./schedule-state.ts";
 
-const CONNECTED: ActivityReport = { reason: "agent_stats", at: START, agent_id: "agent-1" };
+const CONNECTED_REPORT: ActivityReport = { reason: "agent_stats", at: START, agent_id: "agent-1" };
 const getDeadline = (decision: Decision): number | null | undefined =>
   decision.kind === "change" ? decision.state.build.deadline : undefined;
 
 const ttl_ms = 8 * HOUR;
-/** At START, the deadline is `left` away. */
-const runningWith = (left: number, more: Facts = {}) =>
+/** Returns a running workspace whose deadline is `left_ms` after START. */
+const runningWith = (left_ms: number, more: Facts = {}) =>
   stateWith({
     workspace: { ttl_ms, ...more.workspace },
-    build: { deadline: START + left, ...more.build },
+    build: { deadline: START + left_ms, ...more.build },
     job: more.job ?? {},
   });
 
@@ -27,23 +27,23 @@ describe("[TI-10] activity moves the deadline to one bump from now", () => {
     ["once 5 % of the bump has passed", 57 * MINUTE, HOUR],
     ["not when more than a bump is left", 3 * HOUR, undefined],
   ])("%s", (_, left, bumped) => {
-    const decision = recordActivity(runningWith(left), createRules(), CONNECTED, START);
+    const decision = recordActivity(runningWith(left), createRules(), CONNECTED_REPORT, START);
     expect(getDeadline(decision)).toBe(bumped === undefined ? undefined : START + bumped);
   });
 
   test("[TI-10] the bump is the template's, ends at the latest deadline, and covers the next autostart and its run", () => {
     const rules = createRules({ activity_bump_ms: 3 * HOUR });
-    expect(getDeadline(recordActivity(runningWith(HOUR), rules, CONNECTED, START))).toBe(START + 3 * HOUR);
+    expect(getDeadline(recordActivity(runningWith(HOUR), rules, CONNECTED_REPORT, START))).toBe(START + 3 * HOUR);
     const capped = runningWith(HOUR, { build: { max_deadline: START + 2 * HOUR } });
-    expect(getDeadline(recordActivity(capped, rules, CONNECTED, START))).toBe(START + 2 * HOUR);
+    expect(getDeadline(recordActivity(capped, rules, CONNECTED_REPORT, START))).toBe(START + 2 * HOUR);
     const atCap = runningWith(HOUR, { build: { max_deadline: START + HOUR } });
-    expect(recordActivity(atCap, rules, CONNECTED, START).kind).toBe("stale");
+    expect(recordActivity(atCap, rules, CONNECTED_REPORT, START).kind).toBe("stale");
     const scheduled = runningWith(HOUR, { workspace: { autostart_schedule: "CRON_TZ=UTC 0 14 * * *" } });
-    expect(getDeadline(recordActivity(scheduled, rules, CONNECTED, START))).toBe(START + 2 * HOUR + ttl_ms);
+    expect(getDeadline(recordActivity(scheduled, rules, CONNECTED_REPORT, START))).toBe(START + 2 * HOUR + ttl_ms);
   });
 
   test("[TI-10] a report with a future time is treated as now", () => {
-    const ahead = { ...CONNECTED, at: START + DAY };
+    const ahead = { ...CONNECTED_REPORT, at: START + DAY };
     expect(getDeadline(recordActivity(runningWith(MINUTE), createRules(), ahead, START))).toBe(START + HOUR);
   });
 });
@@ -57,7 +57,7 @@ describe("[TI-11] what moves the deadline", () => {
     ["nothing after a failed start", { job: FAILED }],
     ["nothing in a prebuild", { workspace: { owner_id: PREBUILDS_USER_ID } }],
   ])("%s", (_, facts) => {
-    expect(recordActivity(runningWith(MINUTE, facts), createRules(), CONNECTED, START).kind).toBe("stale");
+    expect(recordActivity(runningWith(MINUTE, facts), createRules(), CONNECTED_REPORT, START).kind).toBe("stale");
   });
 
   test.each([
@@ -73,7 +73,7 @@ describe("[TI-11] what moves the deadline", () => {
 
   test("[TI-11] nothing if the template has no activity bump", () => {
     const rules = createRules({ activity_bump_ms: 0 });
-    expect(recordActivity(runningWith(MINUTE), rules, CONNECTED, START).kind).toBe("stale");
+    expect(recordActivity(runningWith(MINUTE), rules, CONNECTED_REPORT, START).kind).toBe("stale");
   });
 });
 
@@ -97,9 +97,9 @@ test("[TI-10] for any series of reports, deadlines only grow, and never pass the
           const rules = createRules({ activity_bump_ms: bump });
           const decision = recordActivity(state, rules, { reason, at: now, app_name: "ssh" }, now);
           if (decision.kind !== "change") continue;
-          const [old, moved] = [state.build.deadline ?? 0, decision.state.build.deadline ?? 0];
+          const [previous, moved] = [state.build.deadline ?? 0, decision.state.build.deadline ?? 0];
           expect(reason).not.toBe("app_traffic");
-          expect(moved).toBeGreaterThan(old);
+          expect(moved).toBeGreaterThan(previous);
           if (max_deadline !== null) expect(moved).toBeLessThanOrEqual(max_deadline);
           if (autostart_schedule === null) expect(moved).toBeLessThanOrEqual(now + bump);
           expect(decision.state.workspace.version).toBe(state.workspace.version + 1);

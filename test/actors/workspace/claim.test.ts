@@ -46,13 +46,13 @@ const readyState = (more: Facts = {}) =>
 describe("[PB-7] claiming an unavailable prebuild is stale", () => {
   // biome-ignore format: a table of cases
   const cases: [string, Facts, Partial<NewBuild>?][] = [
-    ["somebody's", { workspace: { owner_id: "bob" } }],
+    ["of another user", { workspace: { owner_id: "bob" } }],
     ["deleted", { workspace: { deleted: true } }],
     ["dormant", { workspace: { dormant_at: START } }],
     ["being built", { job: PENDING }],
     ["failed", { job: FAILED }],
     ["stopped", { build: { transition: "stop" } }],
-    ["started by somebody else", { build: { initiator_id: "bob" } }],
+    ["started by another user", { build: { initiator_id: "bob" } }],
     ["of another version", {}, { template_version_id: "other" }],
     ["of another preset", {}, { template_version_preset_id: "other" }],
   ];
@@ -87,11 +87,11 @@ test("[PB-7] a claim changes owner, name and times, revokes every share, and que
   expect(events).toContainEqual({ topic: "agent_gone", agent_id: "a" });
   expect(events).toContainEqual({ topic: "access_changed" });
   expect(effects).toEqual([{ do: "submit", job_id: "job-2" }]);
-  // The next claim finds it taken.
+  // A second claim fails, because the workspace has an owner.
   expect(toClaimChange(state, { ...CLAIM, name: "other" }, START + HOUR)).toBeUndefined();
 });
 
-describe("[PB-9] whether a build is the claim's", () => {
+describe("[PB-9] whether a build belongs to a claim", () => {
   const storeWithBuildBy = (initiator_id: string) =>
     ({ get: async () => ({ initiator_id }) }) as unknown as Parameters<typeof isClaim>[0];
   const requested = { workspace_id: "w", build_number: 2, initiator_id: "ada", transition: "start" } as const;

@@ -100,7 +100,7 @@ test("[TI-6] for any requirement, the latest deadline is the earliest required m
   );
 });
 
-test("[TI-4] [TI-6] with any settings, no deadline is after the latest one, and none is before the time to live without a reason", () => {
+test("[TI-4] [TI-6] with any settings, no deadline is after the latest one, and a deadline before the time to live equals the latest one", () => {
   fc.assert(
     fc.property(
       fc.option(fc.integer({ min: 1, max: 43_200 }).map((minutes) => minutes * MINUTE)),
@@ -167,13 +167,13 @@ describe("[TI-28] changing a required stop while the workspace runs", () => {
   test("moves the latest deadline, and a deadline that is past it", () => {
     const max = computeMaxDeadline(wednesday, START) as number;
     expect(renew({ deadline: null, max_deadline: null }, wednesday)).toEqual({ deadline: max, max_deadline: max });
-    const [soon, late] = [max - HOUR, max + HOUR];
+    const [before, after] = [max - HOUR, max + HOUR];
     const ttl = DAY;
-    expect(renew({ deadline: soon, max_deadline: null }, wednesday, now, ttl)).toEqual({
-      deadline: soon,
+    expect(renew({ deadline: before, max_deadline: null }, wednesday, now, ttl)).toEqual({
+      deadline: before,
       max_deadline: max,
     });
-    expect(renew({ deadline: late, max_deadline: null }, wednesday, now, ttl)).toEqual({
+    expect(renew({ deadline: after, max_deadline: null }, wednesday, now, ttl)).toEqual({
       deadline: max,
       max_deadline: max,
     });
@@ -186,7 +186,7 @@ describe("[TI-28] changing a required stop while the workspace runs", () => {
     }
   });
 
-  test("gives two hours if the stop would already be due, and removes it when none is required any more", () => {
+  test("gives two hours if the stop would already be due, and removes the deadline when no stop is required any more", () => {
     const max = computeMaxDeadline(wednesday, START) as number;
     const at = max + DAY;
     const extended = renew({ deadline: null, max_deadline: null }, wednesday, at);

@@ -62,8 +62,8 @@ describe("[TI-25] dormancy", () => {
     ["a failed start", true, { job: FAILED }],
     ["starting", false, { job: PENDING }],
     ["stopped", false, { build: { transition: "stop" as const } }],
-  ])("[TI-25] whether processes of a workspace may be running: %s: %p", (_, runs, facts: Facts) => {
-    expect(mayBeRunning(stateWith(facts))).toBe(runs);
+  ])("[TI-25] whether processes of a workspace may be running: %s: %p", (_, expected, facts: Facts) => {
+    expect(mayBeRunning(stateWith(facts))).toBe(expected);
   });
 
   test("[TI-25] a dormant workspace is deleted after the template's period, or never", () => {
@@ -84,29 +84,29 @@ describe("[TI-27] an unclaimed prebuild and a deleted workspace", () => {
     ["autostart", (one: typeof prebuild) => withAutostart(one, createRules(), "0 9 * * *", START)],
     ["extension", (one: typeof prebuild) => extendDeadline(one, { deadline: START + HOUR, by: ADA }, START)],
     ["dormancy", (one: typeof prebuild) => withDormancy(one, { dormant: true, by: ADA }, START)],
-  ])("%s: 409 and 410", (_, ask) => {
-    expect(getOutcome(ask(prebuild))).toBe("conflict");
-    expect(getOutcome(ask(deleted))).toBe("gone");
+  ])("%s: 409 and 410", (_, change) => {
+    expect(getOutcome(change(prebuild))).toBe("conflict");
+    expect(getOutcome(change(deleted))).toBe("gone");
   });
 });
 
 describe("[TI-7] the time to live", () => {
-  const set = (ttl_ms: number | null, facts: Facts = {}, rules = createRules()) =>
+  const setTtl = (ttl_ms: number | null, facts: Facts = {}, rules = createRules()) =>
     withTtl(stateWith(facts), rules, { ttl_ms, by: ADA }, START);
   const deadline = START + HOUR;
 
   test("[TI-7] applies from the next start: the running deadline stays", () => {
-    const { workspace, build } = getState(set(2 * HOUR, { build: { deadline } }));
+    const { workspace, build } = getState(setTtl(2 * HOUR, { build: { deadline } }));
     expect([workspace.ttl_ms, build.deadline]).toEqual([2 * HOUR, deadline]);
-    expect(set(2 * HOUR, { workspace: { ttl_ms: 2 * HOUR }, build: { deadline } }).kind).toBe("stale");
+    expect(setTtl(2 * HOUR, { workspace: { ttl_ms: 2 * HOUR }, build: { deadline } }).kind).toBe("stale");
   });
 
-  test("[TI-7] removing it removes the running deadline, down to the latest one that the template allows", () => {
+  test("[TI-7] removing it removes the running deadline, except the latest deadline that the template requires", () => {
     const one = { workspace: { ttl_ms: HOUR }, build: { deadline } };
-    expect(getState(set(null, one)).build.deadline).toBeNull();
+    expect(getState(setTtl(null, one)).build.deadline).toBeNull();
     const max_deadline = START + DAY;
-    expect(getState(set(null, { ...one, build: { deadline, max_deadline } })).build.deadline).toBe(max_deadline);
-    const stopped = getState(set(null, { ...one, build: { deadline, transition: "stop" } }));
+    expect(getState(setTtl(null, { ...one, build: { deadline, max_deadline } })).build.deadline).toBe(max_deadline);
+    const stopped = getState(setTtl(null, { ...one, build: { deadline, transition: "stop" } }));
     expect([stopped.workspace.ttl_ms, stopped.build.deadline]).toEqual([null, deadline]);
   });
 
@@ -118,10 +118,10 @@ describe("[TI-7] the time to live", () => {
     [Number.NaN, "invalid"],
     [-HOUR, "invalid"],
   ])("%p ms: %s", (ttl, kind) => {
-    expect(getOutcome(set(ttl))).toBe(kind);
+    expect(getOutcome(setTtl(ttl))).toBe(kind);
   });
 
   test("[TI-7] the template may forbid it", () => {
-    expect(getOutcome(set(HOUR, {}, createRules({ allow_user_autostop: false })))).toBe("invalid");
+    expect(getOutcome(setTtl(HOUR, {}, createRules({ allow_user_autostop: false })))).toBe("invalid");
   });
 });

@@ -8,7 +8,7 @@ import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-mo
 import { CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
 
-const provider = (id: string, kind: ConfiguredProvider["provider"], enabled = true): ConfiguredProvider => ({
+const makeProvider = (id: string, kind: ConfiguredProvider["provider"], enabled = true): ConfiguredProvider => ({
   id,
   provider: kind,
   display_name: id,
@@ -17,7 +17,7 @@ const provider = (id: string, kind: ConfiguredProvider["provider"], enabled = tr
   has_api_key: true,
   key: () => "k",
 });
-const model = (provider_id: string, name: string, enabled = true): ConfiguredModel => ({
+const makeModel = (provider_id: string, name: string, enabled = true): ConfiguredModel => ({
   id: `${provider_id}/${name}`,
   provider_id,
   model: name,
@@ -31,12 +31,17 @@ const model = (provider_id: string, name: string, enabled = true): ConfiguredMod
 
 const catalog: ModelCatalog = {
   providers: [
-    provider("a", "anthropic"),
-    provider("b", "anthropic"),
-    provider("o", "openai"),
-    provider("off", "anthropic", false),
+    makeProvider("a", "anthropic"),
+    makeProvider("b", "anthropic"),
+    makeProvider("o", "openai"),
+    makeProvider("off", "anthropic", false),
   ],
-  models: [model("a", "claude-1"), model("a", "claude-off", false), model("off", "claude-2"), model("o", "gpt-1")],
+  models: [
+    makeModel("a", "claude-1"),
+    makeModel("a", "claude-off", false),
+    makeModel("off", "claude-2"),
+    makeModel("o", "gpt-1"),
+  ],
   settings: {
     enabled: true,
     in_workspaces: true,
@@ -51,28 +56,28 @@ const catalog: ModelCatalog = {
   },
 };
 const ANONYMOUS: ModelCaller = { groups: [], template_id: undefined };
-const where = (dialect: "anthropic" | "openai", name: string, asker = ANONYMOUS): string[] =>
-  listTargets(catalog, dialect, name, asker).map((one) => `${one.provider.id}:${one.model}`);
+const listTargetNames = (dialect: "anthropic" | "openai", name: string, caller = ANONYMOUS): string[] =>
+  listTargets(catalog, dialect, name, caller).map((one) => `${one.provider.id}:${one.model}`);
 
 describe("names", () => {
-  test("[GW-4] resolve to the first matching entry, its targets in order, else to an enabled model of that name", () => {
-    expect(where("anthropic", "opus-4-8[1m]")).toEqual(["a:claude-1", "b:opus-4-8[1m]"]);
-    expect(where("anthropic", "claude-1")).toEqual(["a:claude-1"]);
-    expect(where("anthropic", "claude-off")).toEqual([]);
-    expect(where("anthropic", "claude-2")).toEqual([]);
-    expect(where("anthropic", "gpt-1")).toEqual(["a:gpt-1"]);
+  test("[GW-4] resolve to the targets of the first matching entry, in order, or to an enabled model of that name", () => {
+    expect(listTargetNames("anthropic", "opus-4-8[1m]")).toEqual(["a:claude-1", "b:opus-4-8[1m]"]);
+    expect(listTargetNames("anthropic", "claude-1")).toEqual(["a:claude-1"]);
+    expect(listTargetNames("anthropic", "claude-off")).toEqual([]);
+    expect(listTargetNames("anthropic", "claude-2")).toEqual([]);
+    expect(listTargetNames("anthropic", "gpt-1")).toEqual(["a:gpt-1"]);
   });
 
-  test("[GW-4] of another dialect are unknown, and an unknown one uses the dialect's default, if any", () => {
-    expect(where("anthropic", "what")).toEqual([]);
-    expect(where("openai", "claude-1")).toEqual([]);
+  test("[GW-4] of another dialect are unknown; an unknown name uses the dialect's default, if there is one", () => {
+    expect(listTargetNames("anthropic", "what")).toEqual([]);
+    expect(listTargetNames("openai", "claude-1")).toEqual([]);
   });
 
-  test("[GW-4] restricted to a group or a template do not exist for others, nor in their list", () => {
-    expect(where("anthropic", "secret-1")).toEqual([]);
-    expect(where("anthropic", "secret-1", { groups: ["g"], template_id: undefined })).toEqual(["a:secret-1"]);
-    expect(where("anthropic", "lab")).toEqual([]);
-    expect(where("anthropic", "lab", { groups: [], template_id: "t" })).toEqual(["b:x"]);
+  test("[GW-4] restricted to a group or a template do not exist for other callers, and are not in their lists", () => {
+    expect(listTargetNames("anthropic", "secret-1")).toEqual([]);
+    expect(listTargetNames("anthropic", "secret-1", { groups: ["g"], template_id: undefined })).toEqual(["a:secret-1"]);
+    expect(listTargetNames("anthropic", "lab")).toEqual([]);
+    expect(listTargetNames("anthropic", "lab", { groups: [], template_id: "t" })).toEqual(["b:x"]);
     expect(listNames(catalog, "anthropic", ANONYMOUS)).toEqual(["opus*[1m]", "gpt-*", "claude-1", "gpt-1"]);
     expect(listNames(catalog, "anthropic", { groups: [], template_id: "t" })).toContain("lab");
   });
@@ -87,8 +92,8 @@ describe("names", () => {
     ["a*b*b", "ab", false],
     ["*", "", true],
     ["a.c", "abc", false],
-  ])("[GW-4] %s and %s: %p", (pattern, name, is) => {
-    expect(matchesPattern(pattern, name)).toBe(is);
+  ])("[GW-4] %s and %s: %p", (pattern, name, expected) => {
+    expect(matchesPattern(pattern, name)).toBe(expected);
   });
 });
 
@@ -159,7 +164,7 @@ describe("bodies", () => {
     expect(() => readCallBody(endpoint("/responses"), bytes(value))).toThrow(CallBodyError);
   });
 
-  test("[GW-6] only the limit of the API that is called lowers the reservation: providers ignore those of others", () => {
+  test("[GW-6] only the limit of the called API lowers the reservation, because providers ignore the limits of other APIs", () => {
     const all = {
       max_tokens: 1,
       max_completion_tokens: 1,
@@ -168,21 +173,21 @@ describe("bodies", () => {
     };
     const [chat, responses] = [endpoint("/chat/completions"), endpoint("/responses")];
     const messages = findEndpoint("anthropic", "POST", "/v1/messages") as Endpoint;
-    const heeded: [Endpoint, (keyof typeof all)[]][] = [
+    const cases: [Endpoint, (keyof typeof all)[]][] = [
       [chat, ["max_tokens", "max_completion_tokens"]],
       [responses, ["max_output_tokens"]],
       [messages, ["max_tokens"]],
       [gemini, ["generationConfig"]],
     ];
-    for (const [at, names] of heeded) {
-      const foreign = Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name as "max_tokens")));
-      expect([at.path, estimateOutput(at, foreign)]).toEqual([at.path, estimateOutput(at, {})]);
+    for (const [at, names] of cases) {
+      const others = Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name as "max_tokens")));
+      expect([at.path, estimateOutput(at, others)]).toEqual([at.path, estimateOutput(at, {})]);
       expect([at.path, estimateOutput(at, all)]).toEqual([at.path, 1]);
     }
     // Servers with OpenAI's API may not know the newer member.
     expect(estimateOutput(chat, { max_completion_tokens: 1 }, "openai-compat")).toBe(estimateOutput(chat, {}));
     expect(estimateOutput(chat, { max_tokens: 5, max_completion_tokens: 1 }, "openai-compat")).toBe(5);
-    // Gemini knows no `n`, and the others no candidates.
+    // Gemini ignores `n`, and the other APIs ignore candidates.
     expect(estimateOutput(gemini, { n: 1, generationConfig: { maxOutputTokens: 10, candidateCount: 8 } })).toBe(80);
     expect(estimateOutput(messages, { max_tokens: 10, n: 3 })).toBe(10);
   });
@@ -227,16 +232,16 @@ describe("bodies", () => {
     ["Fallbacks", ["dear"], "another model"],
     ["Speed", "fast", "Write `speed`"],
     ["\u017fervice_tier", "priority", "Write `service_tier`"],
-  ])("[GW-18] refuses `%s` of %p, which prices and restrictions do not cover", (name, value, words) => {
-    const given = (one: unknown) =>
+  ])("[GW-18] refuses `%s` with the value %p, which prices and restrictions do not cover", (name, value, expected) => {
+    const toBody = (one: unknown) =>
       bytes(
         Object.fromEntries([
           ["model", "m"],
           [name, one],
         ]),
       );
-    expect(() => readCallBody(endpoint("/chat/completions"), given(value))).toThrow(words);
-    expect(readCallBody(endpoint("/chat/completions"), given(null)).model).toBe("m");
+    expect(() => readCallBody(endpoint("/chat/completions"), toBody(value))).toThrow(expected);
+    expect(readCallBody(endpoint("/chat/completions"), toBody(null)).model).toBe("m");
   });
 
   test.each([
@@ -250,7 +255,7 @@ describe("bodies", () => {
     ["input", [{ role: "user", content: [{ type: "input_text", text: "model" }], model: "kept" }]],
     ["context_management", { edits: [{ type: "clear_tool_uses_20250919" }] }],
     ["metadata", { Models: "x", service_tier: "priority" }],
-  ])("[GW-18] forwards `%s` of %p, which the model's price covers", (name, value) => {
+  ])("[GW-18] forwards `%s` with the value %p, which the model's price covers", (name, value) => {
     const body = bytes(Object.assign({ model: "m" }, Object.fromEntries([[name, value]])));
     expect(readCallBody(endpoint("/chat/completions"), body).bytesFor("m")).toBe(body);
   });
@@ -263,21 +268,21 @@ describe("bodies", () => {
     ['{"model":"a","max_output_tokens":1,"MAX_OUTPUT_TOKENS":9}', "`MAX_OUTPUT_TOKENS`"],
     ['{"model":"a","\u017ftream":true}', "Write `stream`"],
     ['{"model":"a","input":[{"Type":"item_reference","Id":"x"}]}', "Write `type`"],
-  ])("[GW-2] a body that another parser would read differently is refused: %s", (body, words) => {
-    expect(() => readCallBody(endpoint("/responses"), bytes(body))).toThrow(words);
+  ])("[GW-2] a body that another parser would read differently is refused: %s", (body, expected) => {
+    expect(() => readCallBody(endpoint("/responses"), bytes(body))).toThrow(expected);
   });
 
   test("[GW-2] a body with too many values to check quickly is refused; text may have any length", () => {
     const read = (x: string) => () => readCallBody(endpoint("/responses"), bytes(`{"model":"m","x":${x}}`));
-    const many = "[0],{}:".repeat(300_000);
-    expect(read(JSON.stringify(`"\\${many}"`))).not.toThrow();
-    const names = Array.from({ length: 160_000 }, (_, at) => `"${at}":0`).join();
+    const long = "[0],{}:".repeat(300_000);
+    expect(read(JSON.stringify(`"\\${long}"`))).not.toThrow();
+    const names = Array.from({ length: 160_000 }, (_, i) => `"${i}":0`).join();
     for (const x of [`[${"0,".repeat(1_000_001)}0]`, `[${"{},".repeat(160_000)}0]`, "[".repeat(160_000), `{${names}}`])
       expect(read(x)).toThrow("too many values");
     expect(read(`[${"0,".repeat(990_000)}0]`)).not.toThrow();
   });
 
-  test("[GW-2] names may repeat in different objects, and a caller's own names may have any spelling", () => {
+  test("[GW-2] names may repeat in different objects, and names that the caller chooses may have any spelling", () => {
     const body = bytes(
       '{"model":"m","input":[{"role":"user","content":"\\\\"},{"role":"user","content":"{\\"a\\":1,\\"a\\":2}"}],' +
         '"tools":[{"parameters":{"properties":{"Model":{},"model":{}}}}],"metadata":{"ID":"x","id":"y"},"a":[],"b":{},"c":[{}]}',
@@ -292,7 +297,7 @@ describe("bodies", () => {
     ["responses", { type: "input_image", image_url: `data:image/png;base64,${DATA}` }],
     ["Anthropic", { type: "image", source: { type: "base64", media_type: "image/png", data: DATA } }],
     ["Gemini", { inlineData: { mimeType: "image/png", data: DATA } }],
-  ])("[GW-6] an image of %s counts as an image, whatever its bytes", (_, part) => {
+  ])("[GW-6] an image of %s counts as an image, regardless of its size", (_, part) => {
     const body = { model: "m", messages: [{ role: "user", content: [part, part] }] };
     const { prompt_tokens } = readCallBody(endpoint("/chat/completions"), bytes(body));
     expect(prompt_tokens).toBeGreaterThan(3_200);
@@ -308,7 +313,7 @@ describe("bodies", () => {
     ],
     ["a document for Gemini", 100_000, { fileData: { mimeType: "application/pdf", fileUri: "https://example.com/a" } }],
     ["a video for Gemini", 300_000, { file_data: { file_uri: "https://www.youtube.com/watch?v=1" } }],
-  ])("[GW-6] %s that the provider fetches counts, whatever its URL", (_, tokens, part) => {
+  ])("[GW-6] %s that the provider fetches counts, regardless of its URL", (_, tokens, part) => {
     const { prompt_tokens } = readCallBody(endpoint("/chat/completions"), bytes({ model: "m", input: [part, part] }));
     expect(prompt_tokens).toBeGreaterThan(2 * tokens);
     expect(prompt_tokens).toBeLessThan(2 * tokens + 200);
@@ -444,22 +449,22 @@ describe("bodies", () => {
       { messages: [{ content: [{ type: "tool_use", id: "t", name: "t", input: { file_id: "x", container: "y" } }] }] },
     ],
     [
-      "a file that a sandbox has written",
+      "a file that a sandbox wrote",
       messages,
       { messages: [{ content: [{ type: "bash_code_execution_output", file_id: "x" }] }] },
     ],
     ["a new container", responses, { tools: [{ type: "code_interpreter", container: { type: "auto" } }] }],
     [
-      "a call of Gemini's",
+      "a function call of Gemini",
       google,
       { contents: [{ parts: [{ functionCall: { name: "t", args: { cachedContent: "x" } } }] }] },
     ],
     [
-      "an answer of a tool of Gemini's",
+      "a function response of Gemini",
       google,
       { contents: [{ parts: [{ functionResponse: { name: "t", response: { fileData: { fileUri: "files/o" } } } }] }] },
     ],
-    ["a skill of Anthropic's own", messages, { container: { skills: [{ type: "anthropic", skill_id: "pptx" }] } }],
+    ["a skill from Anthropic", messages, { container: { skills: [{ type: "anthropic", skill_id: "pptx" }] } }],
     [
       "history with its content",
       responses,

@@ -1,4 +1,4 @@
-// The gateway's parsing of passing responses: usage in every format, however the bytes are split, without changing any.
+// The gateway reads the usage from forwarded responses in every format, however the bytes are split, without changing them.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UsageFormat } from "#src/llm/gateway/endpoint.ts";
@@ -40,7 +40,7 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
     },
   ],
   [
-    "a whole answer of Anthropic",
+    "a complete answer of Anthropic",
     "anthropic",
     JSON_TYPE,
     JSON.stringify({ model: "m-1", usage: { input_tokens: 7, output_tokens: 9, cache_read_input_tokens: null } }),
@@ -114,8 +114,8 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
   ],
 ];
 
-/** Passes the text in pieces that end at these positions. */
-const passInPieces = (tap: UsageTap, text: string, cuts: readonly number[]): string => {
+/** Feeds the text to the tap in pieces that end at these positions. Returns the tap's output. */
+const feedInPieces = (tap: UsageTap, text: string, cuts: readonly number[]): string => {
   const bytes = new TextEncoder().encode(text);
   const positions = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   const pieces = [...positions, bytes.length].map((end, i) => bytes.slice(i === 0 ? 0 : positions[i - 1], end));
@@ -130,7 +130,7 @@ describe("the usage of an answer", () => {
       fc.assert(
         fc.property(fc.array(fc.nat(4_000), { maxLength: 12 }), (cuts) => {
           const tap = new UsageTap({ format, type, hidesUsage: false });
-          expect(passInPieces(tap, text, cuts)).toBe(text);
+          expect(feedInPieces(tap, text, cuts)).toBe(text);
           expect(tap.tapped).toMatchObject({
             usage,
             failed: false,
@@ -149,7 +149,7 @@ describe("the usage of an answer", () => {
       fc.property(fc.array(fc.nat(400), { maxLength: 8 }), fc.constantFrom("\n", "\r\n"), (cuts, end) => {
         const tap = new UsageTap({ format: "openai_chat", type: EVENTS, hidesUsage: true });
         const all = (before + hidden + encodeEvents("[DONE]")).replaceAll("\n", end);
-        expect(passInPieces(tap, all, cuts)).toBe((before + encodeEvents("[DONE]")).replaceAll("\n", end));
+        expect(feedInPieces(tap, all, cuts)).toBe((before + encodeEvents("[DONE]")).replaceAll("\n", end));
         expect(tap.tapped.usage).toEqual({ input_tokens: 1, output_tokens: 2 });
       }),
       { numRuns: 60 },
@@ -158,7 +158,7 @@ describe("the usage of an answer", () => {
 
   test("[GW-5] an error during a stream is detected, and a truncated answer still reports its usage", () => {
     const broken = new UsageTap({ format: "anthropic", type: EVENTS, hidesUsage: false });
-    passInPieces(
+    feedInPieces(
       broken,
       encodeEvents(
         { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } },
@@ -168,7 +168,7 @@ describe("the usage of an answer", () => {
     );
     expect(broken.tapped).toMatchObject({ usage: { input_tokens: 3, output_tokens: 1 }, failed: true });
     const cut = new UsageTap({ format: "google", type: JSON_TYPE, hidesUsage: false });
-    passInPieces(cut, '[{"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4}}, {"candidates": [', []);
+    feedInPieces(cut, '[{"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4}}, {"candidates": [', []);
     expect(cut.tapped.usage).toEqual({ input_tokens: 9, output_tokens: 4 });
   });
 
@@ -184,29 +184,29 @@ describe("the usage of an answer", () => {
   test.each([1e300, 1e12, Number.POSITIVE_INFINITY])(
     "[GW-5] a provider's report of %p tokens is not used",
     (reported) => {
-      const figure = reported === Number.POSITIVE_INFINITY ? "1e999" : String(reported);
-      const whole = new UsageTap({ format: "openai_chat", type: JSON_TYPE, hidesUsage: false });
-      passInPieces(whole, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":${figure}}}`, []);
-      expect(whole.tapped.usage).toBeUndefined();
+      const tokens = reported === Number.POSITIVE_INFINITY ? "1e999" : String(reported);
+      const response = new UsageTap({ format: "openai_chat", type: JSON_TYPE, hidesUsage: false });
+      feedInPieces(response, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":${tokens}}}`, []);
+      expect(response.tapped.usage).toBeUndefined();
       const stream = new UsageTap({ format: "anthropic", type: EVENTS, hidesUsage: false });
       const start = { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } };
       const textDelta = { type: "content_block_delta", delta: { type: "text_delta", text: "x".repeat(40) } };
-      const end = `data: {"type":"message_delta","usage":{"output_tokens":${figure}}}\n\n`;
-      passInPieces(stream, encodeEvents(start, textDelta) + end, []);
+      const end = `data: {"type":"message_delta","usage":{"output_tokens":${tokens}}}\n\n`;
+      feedInPieces(stream, encodeEvents(start, textDelta) + end, []);
       expect(stream.tapped).toMatchObject({ usage: undefined, text_bytes: 40 });
     },
   );
 
   test.each<[string, UsageFormat, object]>([
-    ["no answer, only text", "openai_chat", { prompt_tokens: 0, completion_tokens: 0 }],
+    ["zero tokens for an answer with text", "openai_chat", { prompt_tokens: 0, completion_tokens: 0 }],
     [
-      "more from the cache than it was asked",
+      "more cached tokens than prompt tokens",
       "openai_chat",
       { prompt_tokens: 10, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 1e9 } },
     ],
   ])("[GW-5] a provider's report of %s is not used", (_, format, usage) => {
     const tap = new UsageTap({ format, type: EVENTS, hidesUsage: false });
-    passInPieces(tap, encodeEvents({ choices: [{ delta: { content: "x".repeat(400) } }] }, { choices: [], usage }), []);
+    feedInPieces(tap, encodeEvents({ choices: [{ delta: { content: "x".repeat(400) } }] }, { choices: [], usage }), []);
     expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: 400 });
   });
 
@@ -239,7 +239,7 @@ describe("the usage of an answer", () => {
     ],
   ])("[GW-5] %s counts if the client disconnects before the usage report", (_, format, event, bytes) => {
     const tap = new UsageTap({ format, type: EVENTS, hidesUsage: false });
-    passInPieces(tap, encodeEvents(event), [40]);
+    feedInPieces(tap, encodeEvents(event), [40]);
     expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: bytes });
   });
 
@@ -256,18 +256,18 @@ describe("the usage of an answer", () => {
     ["responses", "openai_responses", { type: "response.output_text.delta", item_id: "i", delta: TEXT }],
     ["Gemini", "google", { candidates: [{ content: { role: "model", parts: [{ text: TEXT }] } }] }],
   ])(
-    "[GW-5] all text of a stream of %s without a report is counted, large or small, whole or cut off",
+    "[GW-5] all text of a stream of %s without a usage report is counted, also if the stream is cut off",
     (_, format, event) => {
       const tap = new UsageTap({ format, type: EVENTS, hidesUsage: format === "openai_chat" });
       const done = { type: "response.output_text.done", text: TEXT };
-      passInPieces(
+      feedInPieces(
         tap,
         encodeEvents(event, event) + (format === "openai_responses" ? encodeEvents(done) : ""),
         [7, 900],
       );
       expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: 8_000 });
       const cut = new UsageTap({ format, type: EVENTS, hidesUsage: false });
-      passInPieces(cut, encodeEvents(event).slice(0, 1_500), []);
+      feedInPieces(cut, encodeEvents(event).slice(0, 1_500), []);
       expect(cut.tapped.text_bytes).toBeGreaterThan(1_400);
     },
   );
@@ -278,7 +278,7 @@ describe("the usage of an answer", () => {
       candidates: [{ content: { parts: [{ text: TEXT }] } }],
       usageMetadata: { candidatesTokenCount: 9 },
     };
-    passInPieces(tap, encodeEvents(reported, { candidates: [{ content: { parts: [{ text: "abc" }] } }] }), []);
+    feedInPieces(tap, encodeEvents(reported, { candidates: [{ content: { parts: [{ text: "abc" }] } }] }), []);
     expect(tap.tapped).toMatchObject({ usage: { output_tokens: 9 }, text_bytes: 3 });
   });
 
@@ -289,9 +289,9 @@ describe("the usage of an answer", () => {
     for (let i = 0; i < 16; i++) size += tap.read(piece).length;
     expect(size).toBeGreaterThanOrEqual(16 * piece.length - 1024 * 1024);
     const hidden = encodeEvents({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
-    const rest = tap.read(new TextEncoder().encode(`\n\n${hidden}${encodeEvents("[DONE]")}`));
-    expect(new TextDecoder().decode(rest).replaceAll("z", "")).toBe(`\n\n${encodeEvents("[DONE]")}`);
-    expect(size + rest.length).toBe(16 * piece.length + 2 + encodeEvents("[DONE]").length);
+    const end = tap.read(new TextEncoder().encode(`\n\n${hidden}${encodeEvents("[DONE]")}`));
+    expect(new TextDecoder().decode(end).replaceAll("z", "")).toBe(`\n\n${encodeEvents("[DONE]")}`);
+    expect(size + end.length).toBe(16 * piece.length + 2 + encodeEvents("[DONE]").length);
     expect(tap.tapped).toMatchObject({ usage: { output_tokens: 2 } });
   });
 
@@ -305,18 +305,18 @@ describe("the usage of an answer", () => {
       "sk%2Dsk%2f0123456789",
       "%53k-\\u0053k/012345678%39",
     ];
-    const beginnings = ["%", "sk%2", "S", "sk-", "s", "sk-sk/012345678", "\\u0073", "\\", "\\u007", "sk-sk\\"];
-    const spelled = Array.from(key, (char) => {
+    const prefixes = ["%", "sk%2", "S", "sk-", "s", "sk-sk/012345678", "\\u0073", "\\", "\\u007", "sk-sk\\"];
+    const patterns = Array.from(key, (char) => {
       const code = char.charCodeAt(0).toString(16);
       const other = /[a-z]/.test(char) ? char.toUpperCase() : char;
       const codes = `(?:${code}|${other.charCodeAt(0).toString(16)})`;
       return `(?:${char}|${other}|\\\\{1,8}u00(?i:${codes})|%(?i:${codes})${char === "/" ? "|\\\\{1,8}/" : ""})`;
     });
     const hide = (text: string): string =>
-      text.replaceAll(new RegExp(spelled.join(""), "g"), (found) => "*".repeat(found.length));
+      text.replaceAll(new RegExp(patterns.join(""), "g"), (found) => "*".repeat(found.length));
     fc.assert(
       fc.property(
-        fc.array(fc.constantFrom(key, ...escaped, ...beginnings, "x", "\n"), { maxLength: 8 }),
+        fc.array(fc.constantFrom(key, ...escaped, ...prefixes, "x", "\n"), { maxLength: 8 }),
         fc.array(fc.nat(100), { maxLength: 8 }),
         (words, cuts) => {
           const mask = new KeyMask(key);
