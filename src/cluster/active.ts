@@ -1,5 +1,4 @@
-// Membership in a cluster where all nodes are active: this process owns shards, and requests are routed to the node that owns the shard they
-// concern.
+// Membership in a cluster where all nodes are active: this process owns shards, and each request is routed to the node that owns its shard.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
@@ -34,7 +33,10 @@ const ANSWER_TIMEOUT_MS = 2_000;
 type Options = Omit<JoinOptions, "standsBy"> & {
   /** Starts the read-only server that runs next to the shards of this node. */
   openReads?(
-    as: Omit<StandingBy, "port" | "node"> & { readonly node: ShardsMember; readonly counts: SharedCounts | undefined },
+    context: Omit<StandingBy, "port" | "node"> & {
+      readonly node: ShardsMember;
+      readonly counts: SharedCounts | undefined;
+    },
   ): AsyncDisposable & { readonly port: number };
 };
 
@@ -48,7 +50,7 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
-  // Checked before anything is acquired: an unusable key or certificate ends the startup.
+  // These checks run before the node acquires anything: an unusable key or certificate ends the startup.
   checkKeyForm({ directory: config.data_dir, digits: config.encryption_key });
   const tls = readTls(config, clock.now());
   const id = toNodeName(config);
@@ -75,7 +77,8 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
   let reads: ReturnType<NonNullable<typeof openReads>> | undefined;
   let links: NodeLinks | undefined;
   let counts: SharedCounts | undefined;
-  let until = 0;
+  /** Monotonic time until which clients are forwarded during shutdown; 0 before the shutdown. */
+  let forwardUntil = 0;
   return {
     clock,
     node,
@@ -107,10 +110,10 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
           onNode: links && ((socket, from) => (links as NodeLinks).accept(socket, from)),
           reads: () => (reads && node.isCurrent ? { hostname: "127.0.0.1", port: reads.port } : undefined),
           shards: {
-            here: () => (until === 0 ? { hostname: "127.0.0.1", port: server } : undefined),
+            here: () => (forwardUntil === 0 ? { hostname: "127.0.0.1", port: server } : undefined),
             has: (shard) => node.has(shard),
             addressOf: (shard) => node.nodeOf(shard)?.address,
-            lifeAt: (address) => node.lifeAt(address),
+            incarnationAt: (address) => node.lifeAt(address),
             shardOf,
           },
           state: () => presentNodeState(node),
@@ -125,7 +128,7 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
       void node.rest();
       await node.refreshView();
       if (!node.hasNext) return false;
-      until = clock.monotonic() + forwardingTimeMs(config);
+      forwardUntil = clock.monotonic() + forwardingTimeMs(config);
       return true;
     },
     async leave() {
@@ -134,8 +137,8 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
       // Finishes answering the other nodes' calls to this node's actors.
       if (links) await finishesWithin(clock, ANSWER_TIMEOUT_MS, links.drain());
       await node.handOverAll();
-      // Clients that waited for this node's shards or still connect here are forwarded to the nodes that own the shards now.
-      if (until > 0) await forwarder?.drain(until);
+      // Clients that waited for this node's shards or still connect here are forwarded to the shards' new owners.
+      if (forwardUntil > 0) await forwarder?.drain(forwardUntil);
       forwarder?.end();
       links?.close();
       await node.leaveCluster();

@@ -1,5 +1,5 @@
-// Parses the beginning of a node's response to a spare. A node that is not the active one says so before it starts anything, and the spare
-// asks the next node. Pure.
+// Parses the beginning of a node's response to a spare. A node that is not active declines before it starts anything, and the spare asks the
+// next node. Pure.
 
 import { NODE_HEADER, SHARD_HEADER } from "#base/network/node-headers.ts";
 import { NOT_ACTIVE_MESSAGE, toDeclineMark } from "./forwarded-header.ts";
@@ -8,12 +8,15 @@ import { MAX_HEAD_BYTES, toPlainResponse } from "./head.ts";
 const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");
 
-/** `stream`: continues until either side ends it. `elsewhere`: nothing was started; ask another node. */
+/**
+ * `answer`: the node responds. `stream`: the node responds with an event stream, which continues until either side ends it. `elsewhere`: the
+ * node has started nothing; another node must be asked.
+ */
 export type Answer = "answer" | "stream" | "elsewhere";
 
 /**
- * Returns undefined until it can be decided. Programs behind a node, such as apps, do not know the nodes' secret mark and cannot forge the
- * response.
+ * Classifies a response; undefined while too little of it has arrived. Programs behind a node, such as apps, do not know the nodes' secret
+ * mark, so they cannot forge `elsewhere`.
  */
 export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => {
   const end = bytes.indexOf(END);
@@ -28,13 +31,13 @@ export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => 
     : "answer";
 };
 
-/** Returns the shard that such a response names; the owner of that shard must be asked. */
+/** Returns the shard that an `elsewhere` response names, whose owner must be asked; undefined if it names none. */
 export const parseNamedShard = (bytes: Buffer): number | undefined => {
   const [, part] = new RegExp(`\\r\\n${SHARD_HEADER}: (\\d{1,3})\\r\\n`, "i").exec(bytes.toString("latin1")) ?? [];
   return part === undefined ? undefined : Number(part);
 };
 
-/** Returns the response to a node that assumes this one is active, or owns this shard. */
+/** Returns the response to a node that wrongly assumes that this one is active or owns the shard. */
 export const formatDecline = (token: string, shard?: number): Buffer =>
   toPlainResponse("503 Service Unavailable", { message: NOT_ACTIVE_MESSAGE }, [
     `${NODE_HEADER}: ${toDeclineMark(token)}`,

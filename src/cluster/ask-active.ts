@@ -1,5 +1,5 @@
-// Forwards a request to the node that handles it. The request is buffered until that node starts to respond: a node that is not (or no
-// longer) responsible declines before it starts, and the request is sent to the next one. After a node has started, no other node gets it.
+// Forwards a request to the node that handles it. The request is buffered until that node starts to respond: a node that is not responsible
+// declines before it starts anything, and the request is sent to the next one. After a node has started, no other node gets the request.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { finishesWithin, pause } from "#base/retry.ts";
@@ -12,11 +12,11 @@ import type { Link } from "./link.ts";
 /** How long a connection waits for an active node, and how often it checks. */
 const ACTIVE_NODE_TIMEOUT_MS = 15_000;
 const CHECK_INTERVAL_MS = 50;
-/** If a node holds a request for this long before it names another node, the request had been waiting there for something. */
+/** A node that names another node only after this time has held the request meanwhile, so the timeout starts again. */
 const LONG_HOLD_MS = 5_000;
 /** Connect timeout; an unreachable machine does not respond at all. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A node that has not declined within this time has started: the rest of a long body follows. */
+/** A node that has not declined within this time counts as started, and the remainder of a long body is sent to it. */
 const DECLINE_TIMEOUT_MS = 250;
 
 const OUTCOME_UNKNOWN =
@@ -33,38 +33,37 @@ export type ForwardOptions = {
   readonly certificate: X509Certificate | undefined;
   /** Returns the node to ask now; undefined while none exists. */
   findNode(): WatchedNode | undefined;
-  /** Checks whether a node that was asked still exists; absent when that is this node. */
+  /** Checks whether the asked node still exists; absent when only this node is asked. */
   readonly goneNodes?: GoneNodeWatcher | undefined;
   /** The request is read-only: if a node disappears before responding, the next one is asked. */
   readonly isRead?: boolean | undefined;
   /**
-   * Called when a node asks for another one, with the shard if it names one. Returns true to ask it immediately, and undefined to ask no
-   * other.
+   * Called when a node declines, with the shard if the node names one. Returns true to ask the next node immediately, false to ask it after a
+   * pause, and undefined to ask no other node.
    */
   elsewhere?(shard: number | undefined): boolean | undefined;
 };
 
 /**
- * `begun`: a node responds. `lost`: it started nothing, but too much had been sent to be buffered. `none`: there is no node to ask.
- * `elsewhere`: the node declined and no other may be asked.
+ * `begun`: a node responds. `lost`: the node declined, but the request was too long to be buffered for another one. `none`: there is no node
+ * to ask. `closed`: the client left or has its response. `elsewhere`: the node declined and no other may be asked.
  */
 export type ForwardResult = "begun" | "lost" | "none" | "closed" | "elsewhere";
 
-/** Forwards the link. While one node hands over to the next, new requests wait. */
+/** Forwards a client's request. While one node hands over to the next, new requests wait. */
 export const forwardToActive = async (options: ForwardOptions, link: Link): Promise<ForwardResult> => {
   const { clock, findNode, elsewhere = () => false } = options;
-  let until = clock.monotonic() + ACTIVE_NODE_TIMEOUT_MS;
+  let deadline = clock.monotonic() + ACTIVE_NODE_TIMEOUT_MS;
   while (!link.isOver) {
     const target = findNode();
-    const began = clock.monotonic();
-    const requested = target && (await new Attempt(options, link).forwardTo(target));
-    // A long-running request had been at a node the whole time, and continues at the next one.
-    if (clock.monotonic() - began > LONG_HOLD_MS) until = clock.monotonic() + ACTIVE_NODE_TIMEOUT_MS;
-    if (requested && typeof requested === "string") return requested;
-    const isAtOnce = requested && elsewhere(requested.part);
-    if (requested && isAtOnce === undefined) return "elsewhere";
-    if (clock.monotonic() > until) return "none";
-    if (!isAtOnce) await pause(clock, CHECK_INTERVAL_MS);
+    const startedAt = clock.monotonic();
+    const result = target && (await new Attempt(options, link).forwardTo(target));
+    if (clock.monotonic() - startedAt > LONG_HOLD_MS) deadline = clock.monotonic() + ACTIVE_NODE_TIMEOUT_MS;
+    if (result && typeof result === "string") return result;
+    const isImmediate = result && elsewhere(result.part);
+    if (result && isImmediate === undefined) return "elsewhere";
+    if (clock.monotonic() > deadline) return "none";
+    if (!isImmediate) await pause(clock, CHECK_INTERVAL_MS);
   }
   return "closed";
 };
@@ -75,7 +74,7 @@ type AttemptResult = ForwardResult | { readonly part: number | undefined };
 class Attempt {
   readonly #options: ForwardOptions;
   readonly #link: Link;
-  readonly #decided = Promise.withResolvers<AttemptResult | undefined>();
+  readonly #result = Promise.withResolvers<AttemptResult | undefined>();
   #state: "connecting" | "asked" | "begun" | "over" = "connecting";
   #received: Buffer = Buffer.alloc(0);
   /** Number of times that data arrived. */
@@ -90,16 +89,16 @@ class Attempt {
   async forwardTo(node: WatchedNode): Promise<AttemptResult | undefined> {
     const { clock, certificate } = this.#options;
     const link = this.#link;
-    const reached = connectToNode(node, certificate, {
+    const connecting = connectToNode(node, certificate, {
       data: (bytes) => this.#onData(bytes),
       drain: () => this.#state !== "over" && link.drain("server"),
       ended: () => this.#end(() => link.endSide("client")),
       failed: () => this.#end(() => link.close()),
     });
-    const socket = (await finishesWithin(clock, CONNECT_TIMEOUT_MS, reached)) ? await reached : undefined;
+    const socket = (await finishesWithin(clock, CONNECT_TIMEOUT_MS, connecting)) ? await connecting : undefined;
     if (!socket || this.#state === "over") {
       this.#state = "over";
-      void reached.then((late) => late?.end());
+      void connecting.then((late) => late?.end());
       return undefined;
     }
     if (link.isOver) {
@@ -110,7 +109,7 @@ class Attempt {
     link.connect(socket, true);
     this.#watch(node);
     clock.after(DECLINE_TIMEOUT_MS, () => this.#state === "asked" && link.stopBuffering(false));
-    return await this.#decided.promise;
+    return await this.#result.promise;
   }
 
   #watch({ isGone }: WatchedNode): void {
@@ -140,12 +139,12 @@ class Attempt {
     this.#state = "over";
     link.terminateServer();
     if (!isBegun && this.#options.isRead && link.kept) {
-      this.#decided.resolve({ part: undefined });
+      this.#result.resolve({ part: undefined });
       return;
     }
     if (isBegun) link.close();
     else link.answer(toPlainResponse("500 Internal Server Error", { message: OUTCOME_UNKNOWN }));
-    this.#decided.resolve("closed");
+    this.#result.resolve("closed");
   }
 
   #onData(bytes: Buffer): void {
@@ -159,7 +158,7 @@ class Attempt {
     if (answer === "elsewhere") {
       this.#state = "over";
       link.disconnect();
-      this.#decided.resolve(link.kept ? { part: parseNamedShard(this.#received) } : "lost");
+      this.#result.resolve(link.kept ? { part: parseNamedShard(this.#received) } : "lost");
       return;
     }
     if (answer === "stream") link.markStream();
@@ -170,14 +169,14 @@ class Attempt {
   #begin(): void {
     this.#state = "begun";
     this.#link.stopBuffering(true);
-    this.#decided.resolve("begun");
+    this.#result.resolve("begun");
   }
 
-  #end(tell: () => void): void {
-    // Nothing has been sent to it yet.
+  #end(forwardEnd: () => void): void {
+    // Nothing has been sent to the node yet.
     if (this.#state === "connecting") this.#state = "over";
-    // Unknown whether it has started: the client gets the end of the connection unchanged.
+    // The node may or may not have started: the client gets the end of the connection unchanged.
     if (this.#state === "asked") this.#begin();
-    if (this.#state === "begun") tell();
+    if (this.#state === "begun") forwardEnd();
   }
 }

@@ -2,9 +2,9 @@
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import { log } from "#base/log.ts";
-import { isGivenByAuthority, isNode } from "./peer.ts";
+import { isIssuedByAuthority, isNode } from "./peer.ts";
 
-/** Called only once the peer is known to be a node. */
+/** Handles the events of a connection to a node. No method is called before the peer has proven that it is a node. */
 export type NodeListener = {
   data(bytes: Buffer): void;
   /** Called when the socket can take more. */
@@ -15,48 +15,48 @@ export type NodeListener = {
   failed(): void;
 };
 
-/** A machine that disappears silently is noticed this long after its last message, plus a few seconds. */
+/** TCP keep-alive: a machine that disappears silently is detected this long after its last packet, plus a few seconds. */
 export const KEEP_ALIVE_MS = 10_000;
 
 export type NodeAddress = { readonly hostname: string; readonly port: number };
 
-/** `own`: this node's certificate, if nodes use TLS. Returns undefined when no node responds there. */
+/** Connects to a node; undefined when none responds at the address. `own`: this node's certificate, if nodes use TLS. */
 export const connectToNode = async (
   { hostname, port }: NodeAddress,
   own: X509Certificate | undefined,
   listener: NodeListener,
 ): Promise<Socket | undefined> => {
-  const { promise: known, resolve: tell } = Promise.withResolvers<boolean>();
-  if (!own) tell(true);
-  let isNodes = own === undefined;
+  const { promise: verified, resolve: setVerified } = Promise.withResolvers<boolean>();
+  if (!own) setVerified(true);
+  let isVerified = own === undefined;
   const socket = await Bun.connect({
     hostname,
     port,
     allowHalfOpen: true,
-    // Checked below: a node is identified by its certificate, not by the address it is reached at.
+    // The handshake handler checks the certificate: it identifies a node, and the node's address need not be in it.
     ...(own ? { tls: { rejectUnauthorized: false } } : {}),
     socket: {
       handshake: (node, _, problem) => {
-        isNodes = own !== undefined && isNode(node.getPeerX509Certificate(), isGivenByAuthority(problem), own);
-        tell(isNodes);
+        isVerified = own !== undefined && isNode(node.getPeerX509Certificate(), isIssuedByAuthority(problem), own);
+        setVerified(isVerified);
       },
       data: (_, bytes) => listener.data(bytes),
       drain: () => listener.drain?.(),
       end: () => {
-        if (isNodes) listener.ended();
+        if (isVerified) listener.ended();
       },
       close: () => {
-        tell(false);
-        if (isNodes) listener.ended();
+        setVerified(false);
+        if (isVerified) listener.ended();
       },
       error: () => {
-        tell(false);
-        if (isNodes) listener.failed();
+        setVerified(false);
+        if (isVerified) listener.failed();
       },
     },
   }).catch(() => undefined);
   socket?.setKeepAlive(true, KEEP_ALIVE_MS);
-  if (!socket || (await known)) return socket;
+  if (!socket || (await verified)) return socket;
   socket.end();
   log("cluster").warn("who answers at {hostname} port {port} has not the certificate of a node", { hostname, port });
   return undefined;

@@ -1,21 +1,21 @@
-// The clock of a cluster node: its machine's clock, corrected by the database's if it is wrong. Nodes judge each other's timestamps, so
-// their clocks must agree.
+// The clock of a cluster node: its machine's clock, corrected by the database's clock when they differ. Nodes compare each other's
+// timestamps, so their clocks must agree.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 
-/** Machines with synchronized clocks differ by less. */
+/** Smaller differences are ignored: machines with synchronized clocks differ by less. */
 const MIN_CORRECTION_MS = 1_000;
 
 export class DatabaseClock implements Clock {
   readonly #own: Clock;
-  #offset = 0;
+  #offset_ms = 0;
 
   constructor(own: Clock) {
     this.#own = own;
   }
 
   now(): number {
-    return this.#own.now() + this.#offset;
+    return this.#own.now() + this.#offset_ms;
   }
 
   monotonic(): number {
@@ -30,13 +30,13 @@ export class DatabaseClock implements Clock {
     return this.#own.every(ms, run);
   }
 
-  /** Corrects the clock with the database's time; milliseconds since 1970. */
-  correct(database_now: number): void {
-    if (Math.abs(database_now - this.now()) < MIN_CORRECTION_MS) return;
+  /** Corrects the clock with the database's time, in milliseconds since 1970. */
+  correct(databaseNow: number): void {
+    if (Math.abs(databaseNow - this.now()) < MIN_CORRECTION_MS) return;
     // Whole milliseconds, because the database's time is more precise than the rows it stores.
-    const offset = Math.round(database_now - this.#own.now());
-    this.#offset = Math.abs(offset) < MIN_CORRECTION_MS ? 0 : offset;
-    const seconds = Math.round(-offset / 1000);
+    const offset_ms = Math.round(databaseNow - this.#own.now());
+    this.#offset_ms = Math.abs(offset_ms) < MIN_CORRECTION_MS ? 0 : offset_ms;
+    const seconds = Math.round(-offset_ms / 1000);
     log("cluster").warn("this machine's clock is {seconds} s ahead of the database's, which is used", { seconds });
   }
 }

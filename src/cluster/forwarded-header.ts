@@ -1,28 +1,29 @@
-// The header that a spare adds to forwarded requests, and its verification.
+// Formats and verifies the header that a spare adds to forwarded requests.
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { isSameDigest, sha256 } from "#base/ids.ts";
 import { NODE_HEADER, SHARD_HEADER } from "#base/network/node-headers.ts";
 import { finishesWithin } from "#base/retry.ts";
 
-/** Returns the token with which a node proves to the active one that its client address can be trusted. */
+/** Returns the token that proves to the active node that a node of its cluster forwarded the request and named the client's address. */
 export const deriveNodeToken = (encryption: Encryption): string => encryption.deriveUuid("cluster node");
 
-/** Returns the address named by a node whose token has this digest; undefined for every other value. The comparison takes constant time. */
+/** Returns the client address in a header value whose token has this digest; undefined for any other value. Compares in constant time. */
 export const parseForwardedAddress = (value: string | null, digest: string): string | undefined => {
-  const [, given, address] = /^(\S{1,200}) ([\da-fA-F:.]{2,45})$/.exec(value ?? "") ?? [];
-  return given !== undefined && isSameDigest(sha256(given), digest) ? address : undefined;
+  const [, token, address] = /^(\S{1,200}) ([\da-fA-F:.]{2,45})$/.exec(value ?? "") ?? [];
+  return token !== undefined && isSameDigest(sha256(token), digest) ? address : undefined;
 };
 
-/** Returns the header value with which a node asks for another node's own readiness. */
+/** Returns the header value of a node that asks for another node's own readiness. */
 export const formatReadinessHeader = (token: string): string => `${token} readyz`;
 
-export const isAskedByNode = (value: string | undefined, digest: string): boolean => {
-  const [, given] = /^(\S{1,200}) readyz$/.exec(value ?? "") ?? [];
-  return given !== undefined && isSameDigest(sha256(given), digest);
+/** Returns whether the header value is that of a node that asks for this node's own readiness. */
+export const isReadinessRequest = (value: string | undefined, digest: string): boolean => {
+  const [, token] = /^(\S{1,200}) readyz$/.exec(value ?? "") ?? [];
+  return token !== undefined && isSameDigest(sha256(token), digest);
 };
 
-/** Returns the client address that a spare named in a request; undefined if none exists. */
+/** Returns the client address that a spare named in a request; undefined for requests that no spare forwarded. */
 export type TakeForwardedAddress = (request: Request) => string | undefined;
 
 export const NOT_ACTIVE_MESSAGE = "This node is not the active one.";
@@ -33,21 +34,21 @@ export const NOT_ACTIVE_MESSAGE = "This node is not the active one.";
  */
 export const toDeclineMark = (token: string): string => sha256(`elsewhere ${token}`);
 
-/** How long the rest of a sent body is read. */
+/** How long the remainder of a request's body is read and discarded. */
 const DISCARD_TIMEOUT_MS = 100;
 
 const discardBody = async ({ body }: Request): Promise<void> => {
-  // Otherwise its handler has read it.
+  // A locked body is read by the request's handler.
   const reader = body?.locked === false ? body.getReader() : undefined;
   while (reader && !(await reader.read().catch(() => ({ done: true }))).done);
 };
 
 /**
- * Returns the response of a node that is not active any more or does not own this shard: nothing was started, and the next node is asked.
- * First reads what has been sent, because a response in front of unread bytes is lost when the connection is closed.
+ * Returns the response of a node that is not active any more or does not own this shard. It states that the node has started nothing, so that
+ * the next node is asked. Reads the sent body first, because closing a connection with unread bytes would lose the response.
  */
 export const decline = async (request: Request, token: string, clock: Clock, shard?: number): Promise<Response> => {
-  // Limited even if data keeps arriving, because the asking node buffers only a bounded amount.
+  // A limit even while data keeps arriving is enough, because the asking node buffers only a bounded amount.
   await finishesWithin(clock, DISCARD_TIMEOUT_MS, discardBody(request));
   const named = shard === undefined ? {} : { [SHARD_HEADER]: String(shard) };
   const headers = { [NODE_HEADER]: toDeclineMark(token), connection: "close", "retry-after": "1", ...named };
@@ -55,8 +56,8 @@ export const decline = async (request: Request, token: string, clock: Clock, sha
 };
 
 /**
- * Returns a function that removes the header from the request, so that no later code sees it, and returns its address if the token is
- * valid.
+ * Returns a function that removes the header from a request, so that no later code sees it, and returns the client address if the header's
+ * token is valid.
  */
 export const takerOfNames = (token: string): TakeForwardedAddress => {
   const digest = sha256(token);

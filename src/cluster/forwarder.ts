@@ -1,6 +1,6 @@
-// The listener of a spare: it forwards every connection to the active node, byte by byte in both directions, whatever protocol follows the
-// first head (HTTP, event streams, WebSockets, tunnels). Backpressure applies in both directions, so nothing is lost, and buffering is
-// bounded by the two sockets.
+// The listener for clients of a cluster node. A spare's listener forwards every connection to the active node, byte by byte in both
+// directions, regardless of the protocol after the first head (HTTP, event streams, WebSockets, tunnels). Backpressure applies in both
+// directions, so nothing is lost, and buffering is bounded by the two sockets.
 import type { X509Certificate } from "node:crypto";
 import type { Socket, TCPSocketListener } from "bun";
 import type { Clock } from "#base/clock.ts";
@@ -12,7 +12,7 @@ import type { NodeState } from "#schema/readiness.ts";
 import { formatDecline } from "./answer-head.ts";
 import { forwardToActive, type WatchedNode } from "./ask-active.ts";
 import { KEEP_ALIVE_MS, type NodeAddress, type NodeListener, parseNodeAddress } from "./connect.ts";
-import { isAskedByNode, parseForwardedAddress } from "./forwarded-header.ts";
+import { isReadinessRequest, parseForwardedAddress } from "./forwarded-header.ts";
 import { GoneNodeWatcher } from "./gone-nodes.ts";
 import { CONTINUE_RESPONSE, HEALTHY_RESPONSE, type Head, MAX_HEAD_BYTES, readHead, toPlainResponse } from "./head.ts";
 import { Link, MAX_BUFFERED_BYTES } from "./link.ts";
@@ -20,22 +20,22 @@ import { answerLocally } from "./local-first.ts";
 import { LINK_PATH, parseLinkSender } from "./node-head.ts";
 import type { WireSocket } from "./node-wire.ts";
 import { parseCertificate } from "./peer.ts";
-import { readinessOfSpare } from "./readiness.ts";
+import { findSpareReadiness } from "./readiness.ts";
 
 const SERVER_REPLACED = "The server was just replaced. Send the request again.";
 const NODE_STOPPING = "This node is stopping.";
 const TOO_MANY_REQUESTS = "The server has too many open requests.";
-/** Timeout for a client's first head. */
+/** Timeout for the head of a client's first request. */
 const HEAD_TIMEOUT_MS = 10_000;
 /** Connections beyond `max_connections` whose heads are read because they may be health checks, and the timeout for that. */
 const MAX_PROBES = 32;
 const PROBE_HEAD_TIMEOUT_MS = 2_000;
 /** Grace period for connections that are on their way to a listener about to close. */
 const LISTENER_GRACE_MS = 250;
-/** How often a leaving node checks whether it is still needed, and how long no new client must have connected. */
+/** How often a leaving node checks whether it is still needed, and how long it waits for a new client before it closes. */
 const CHECK_INTERVAL_MS = 50;
 const QUIET_PERIOD_MS = 1_000;
-/** How long to wait for a client that has closed its side after its request. */
+/** How long a client that has closed its side after its request gets for the response. */
 const HALF_CLOSE_TIMEOUT_MS = 1_000;
 
 export type ForwarderOptions = ListenerOptions & (ActiveNodes | { readonly shards: ShardNodes });
@@ -46,23 +46,23 @@ type ListenerOptions = {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly clock: Clock;
   readonly max_connections: number;
-  /** Returns whether the Host header names this server, which answers to no other. */
+  /** Returns whether the Host header names this server. The server rejects requests for other hosts. */
   isOurs(host: string): boolean;
   /** Proves to the active node that a node of its cluster forwarded the request. */
   readonly token: string;
-  /** Called when another node has asked for a link and presented the token; returns the listener for the socket (node-link.ts). */
+  /** Called when another node has presented the token and requested a link; returns the listener for the socket (node-link.ts). */
   onNode?(socket: WireSocket, from: string): NodeListener;
-  /** Returns where this node serves reads itself; undefined while it does not. */
+  /** Returns the address at which this node serves reads itself; undefined while it serves none. */
   reads?(): NodeAddress | undefined;
-  /** Returns this node's state for `/readyz`, in addition to whether it is ready. */
+  /** Returns the state of this node that `/readyz` reports in addition to its readiness. */
   state(): NodeState;
 };
 
 /** Used when one node is active. */
 type ActiveNodes = {
-  /** Returns host:port of the active node; undefined while none exists, or when it is this one. */
+  /** Returns host:port of the active node; undefined while none exists, or when this node is active. */
   leader(): string | undefined;
-  /** Returns host:port of this node once it is active and listens itself. */
+  /** Returns host:port at which this node listens once it is active. */
   own(): string;
   readonly shards?: undefined;
 };
@@ -76,13 +76,13 @@ export type ShardNodes = {
   /** Returns host:port of the other node that owns the shard; undefined while none exists. */
   addressOf(shard: number): string | undefined;
   /**
-   * Returns the incarnation of the node with a lease at this address. It changes after another node has taken over and the node has come
-   * back. Undefined if no node there has a lease.
+   * Returns the incarnation of the node with a lease at this address; undefined if no node there has a lease. The incarnation changes when the
+   * node loses its lease to another one and joins again.
    */
-  lifeAt(address: string): number | undefined;
+  incarnationAt(address: string): number | undefined;
   /**
-   * Returns the shard of a request from its head; undefined if any node can handle it or the shard is unknown now. The node that is asked
-   * checks for itself.
+   * Returns the shard of a request from its head; undefined if any node can handle the request or the shard is not known. The node that gets
+   * the request checks again.
    */
   readonly shardOf?: ((request: Request) => Promise<number | undefined>) | undefined;
 };
@@ -98,7 +98,7 @@ export class Forwarder {
   readonly #goneNodes: GoneNodeWatcher;
   #hasHandedOff = false;
   #isDraining = false;
-  /** Monotonic time of the last client whose request was forwarded. */
+  /** Monotonic time at which a client's request was last forwarded. */
   #last_client_at = Number.NEGATIVE_INFINITY;
 
   constructor(options: ForwarderOptions) {
@@ -107,7 +107,7 @@ export class Forwarder {
     this.#goneNodes = new GoneNodeWatcher(options.clock);
     this.#certificate = options.tls && parseCertificate(options.tls.cert);
     const { hostname, port, tls } = options;
-    // Bun's types lack that a TCP listener can share its port.
+    // Bun's types lack `reusePort`, with which listeners share a port.
     const address = { hostname, port, allowHalfOpen: true, reusePort: true };
     this.#listener = Bun.listen<Link>({
       ...address,
@@ -133,8 +133,8 @@ export class Forwarder {
   }
 
   /**
-   * Called when this node starts to listen itself and gets new clients. Clients on their way here or waiting for a node are forwarded to
-   * it; connections forwarded to the previous node are cut off a moment later.
+   * Called when this node's own server starts to listen and gets new clients. Clients that this listener still accepts, and those that wait
+   * for a node, are forwarded to that server. Connections forwarded to the previous node are cut off a moment later.
    */
   handOffClients(): void {
     this.#hasHandedOff = true;
@@ -143,23 +143,23 @@ export class Forwarder {
     else end();
   }
 
-  /** Starts next to this node's own server, which is handing over: new clients are forwarded to the next node. */
+  /** Takes new clients from this node's own server while it hands over, and forwards them to the next node. */
   acceptClients(): void {
     directToSecondListener(this.#descriptor);
     this.#isDraining = true;
   }
 
-  /** Forwards until only streams are open and no new client has come for some time; until `until` at the latest. */
-  async drain(until: number): Promise<void> {
+  /** Forwards until only streams are open and no new client has connected for some time, at the latest until `deadline`. */
+  async drain(deadline: number): Promise<void> {
     const { clock } = this.#options;
     this.#isDraining = true;
     const isQuiet = (): boolean => this.#isDone && clock.monotonic() - this.#last_client_at > QUIET_PERIOD_MS;
-    while (clock.monotonic() < until && !isQuiet()) await pause(clock, CHECK_INTERVAL_MS);
+    while (clock.monotonic() < deadline && !isQuiet()) await pause(clock, CHECK_INTERVAL_MS);
     if (stopAccepting(this.#descriptor)) await pause(clock, CHECK_INTERVAL_MS);
     this.#listener.stop();
     for (const link of this.#links)
       if (!link.server.socket) this.#refuse(link, "503 Service Unavailable", NODE_STOPPING);
-    while (clock.monotonic() < until && !this.#isDone) await pause(clock, CHECK_INTERVAL_MS);
+    while (clock.monotonic() < deadline && !this.#isDone) await pause(clock, CHECK_INTERVAL_MS);
     this.end();
   }
 
@@ -169,7 +169,7 @@ export class Forwarder {
     for (const link of this.#links) link.close();
   }
 
-  /** Bun's types lack this property. */
+  /** The listener's file descriptor, which Bun's types lack. */
   get #descriptor(): number {
     return (this.#listener as unknown as { readonly fd: number }).fd;
   }
@@ -187,13 +187,13 @@ export class Forwarder {
     socket.data = link;
     link.client.socket = socket;
     this.#links.add(link);
-    const isBeyond = this.#links.size > max_connections;
-    if (isBeyond && this.#excessLinks.size >= MAX_PROBES) {
+    const isExcess = this.#links.size > max_connections;
+    if (isExcess && this.#excessLinks.size >= MAX_PROBES) {
       this.#refuse(link, "503 Service Unavailable", TOO_MANY_REQUESTS);
       return;
     }
-    if (isBeyond) this.#excessLinks.add(link);
-    link.timer = clock.after(isBeyond ? PROBE_HEAD_TIMEOUT_MS : HEAD_TIMEOUT_MS, () => link.close());
+    if (isExcess) this.#excessLinks.add(link);
+    link.timer = clock.after(isExcess ? PROBE_HEAD_TIMEOUT_MS : HEAD_TIMEOUT_MS, () => link.close());
   }
 
   #onClientData(link: Link, bytes: Buffer): void {
@@ -203,10 +203,10 @@ export class Forwarder {
     }
     if (link.isAnswered) return;
     link.onClientData(bytes);
-    if (!link.isPassing) this.#begin(link, link.kept ?? bytes);
+    if (!link.isForwarding) this.#begin(link, link.kept ?? bytes);
   }
 
-  /** Answers requests about this node and forwards all others. */
+  /** Answers requests about this node and forwards all others. `early` is what has arrived of the request. */
   #begin(link: Link, early: Buffer): void {
     const head = readHead(early);
     if (head === undefined) return;
@@ -217,37 +217,37 @@ export class Forwarder {
     }
     const { token, shards, onNode, isOurs } = this.#options;
     // A spare forwards health checks for other hosts like any request: an app may serve the path, and the active node rejects the rest.
-    const asksHealth =
+    const isHealthCheck =
       head.method === "GET" && head.path === "/healthz" && (shards !== undefined || !head.hasHost || isOurs(head.host));
-    const asksReady = head.method === "GET" && head.path === "/readyz";
-    if (this.#excessLinks.has(link) && !asksHealth && !asksReady) {
+    const isReadinessCheck = head.method === "GET" && head.path === "/readyz";
+    if (this.#excessLinks.has(link) && !isHealthCheck && !isReadinessCheck) {
       this.#refuse(link, "503 Service Unavailable", TOO_MANY_REQUESTS);
       return;
     }
-    const named = parseForwardedAddress(head.passedOnBy ?? null, this.#digest);
-    const from = onNode && head.path === LINK_PATH ? parseLinkSender(head.passedOnBy, this.#digest) : undefined;
+    const clientAddress = parseForwardedAddress(head.nodeHeader ?? null, this.#digest);
+    const from = onNode && head.path === LINK_PATH ? parseLinkSender(head.nodeHeader, this.#digest) : undefined;
     if (from !== undefined && onNode) {
       link.handSocketTo((socket) => onNode(socket, from), early.subarray(head.end));
       return;
     }
-    if (asksHealth) this.#answerHealth(link, head, early);
-    else if (named !== undefined && shards) void this.#forwardIncoming(link, head, named, early);
-    // A node assumes that this one is active. It must ask the next node, because a forwarded request is not forwarded again.
-    else if (named !== undefined) link.answer(formatDecline(token));
-    // A spare that assumes this node is active gets the same answer when it asks for readiness. Everyone else is a client.
-    else if (asksReady && isAskedByNode(head.passedOnBy, this.#digest))
+    if (isHealthCheck) this.#answerHealth(link, head, early);
+    else if (clientAddress !== undefined && shards) void this.#forwardIncoming(link, head, clientAddress, early);
+    // The sending node wrongly assumes that this one is active. It must ask the next node, because a forwarded request is not forwarded again.
+    else if (clientAddress !== undefined) link.answer(formatDecline(token));
+    // A spare that wrongly assumes that this node is active gets the same answer to its readiness request. All other senders are clients.
+    else if (isReadinessCheck && isReadinessRequest(head.nodeHeader, this.#digest))
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
-    else if (asksReady) this.#answerWhetherReady(link, head, early);
+    else if (isReadinessCheck) this.#answerReadinessCheck(link, head, early);
     else {
       this.#prepareLink(link, head, link.client.socket?.remoteAddress ?? "", early);
-      if (head.waits) link.write("client", CONTINUE_RESPONSE);
-      void this.#pass(link, head, early.length === head.end);
+      if (head.expectsContinue) link.write("client", CONTINUE_RESPONSE);
+      void this.#forwardClient(link, head, early.length === head.end);
     }
   }
 
   /**
-   * Lets this node's own server answer, because it checks the host and knows the request ID; answers itself when the server accepts
-   * nothing.
+   * Lets this node's own server answer, because it checks the host and sets the request ID. Answers from here once the server accepts no
+   * requests.
    */
   #answerHealth(link: Link, head: Head, early: Buffer): void {
     const here = this.#options.shards?.here();
@@ -258,8 +258,8 @@ export class Forwarder {
     } else link.answer(HEALTHY_RESPONSE);
   }
 
-  /** Lets this node's own server answer if it has shards. A spare is as ready as the active node. */
-  #answerWhetherReady(link: Link, head: Head, early: Buffer): void {
+  /** Lets this node's own server answer if the node owns shards. A spare reports the readiness of the active node. */
+  #answerReadinessCheck(link: Link, head: Head, early: Buffer): void {
     const options = this.#options;
     if (!options.shards) {
       void this.#answerReadiness(link, head.host, options.leader());
@@ -273,15 +273,15 @@ export class Forwarder {
     } else link.answer(stopping);
   }
 
-  /** Forwards to this node's own server only. `otherwise` is the response when the server accepts nothing. */
+  /** Forwards to this node's own server only. `otherwise` is the response if the server does not accept the request. */
   async #forwardLocally(link: Link, here: NodeAddress, otherwise: Buffer): Promise<void> {
     const { clock, token } = this.#options;
     const elsewhere = (): undefined => undefined;
-    const requested = await forwardToActive(
+    const result = await forwardToActive(
       { clock, token, certificate: this.#certificate, findNode: () => here, elsewhere },
       link,
     );
-    if (requested !== "begun" && requested !== "closed") link.answer(otherwise);
+    if (result !== "begun" && result !== "closed") link.answer(otherwise);
   }
 
   /**
@@ -295,33 +295,36 @@ export class Forwarder {
 
   #prepareLink(link: Link, head: Head, address: string, early: Buffer): void {
     this.#last_client_at = this.#options.clock.monotonic();
-    link.isPassing = true;
+    link.isForwarding = true;
     link.isStream = head.isUpgrade;
-    link.isWhole = head.isRead && !head.isUpgrade;
-    link.kept = Buffer.concat([head.passedOn(this.#options.token, address), early.subarray(head.end)]);
+    link.isCompleteRead = head.isRead && !head.isUpgrade;
+    link.kept = Buffer.concat([head.toForwardedHead(this.#options.token, address), early.subarray(head.end)]);
   }
 
-  /** Handles a request that another node forwarded, or declines it. */
+  /** Forwards a request from another node to this node's own server, or declines it. */
   async #forwardIncoming(link: Link, head: Head, address: string, early: Buffer): Promise<void> {
     this.#prepareLink(link, head, address, early);
-    // The forwarding node has already waited for its client.
-    link.isWhole = false;
+    // The forwarding node has already delayed the end of its client's input.
+    link.isCompleteRead = false;
     link.client.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
     const { clock, token, shards } = this.#options;
-    let named: number | undefined;
+    let namedShard: number | undefined;
     const elsewhere = (shard: number | undefined): undefined => {
-      named = shard;
+      namedShard = shard;
     };
     const findNode = () => shards?.here();
-    const requested = findNode()
+    const result = findNode()
       ? await forwardToActive({ clock, token, certificate: this.#certificate, findNode, elsewhere }, link)
       : "elsewhere";
-    if (requested === "elsewhere" || requested === "none") link.answer(formatDecline(token, named));
-    if (requested === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
+    if (result === "elsewhere" || result === "none") link.answer(formatDecline(token, namedShard));
+    if (result === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
   }
 
-  /** Returns the next node to ask: this node first, then the owner of the named shard. */
-  #route(named?: number): { findNode(): WatchedNode | undefined; elsewhere?(shard: number | undefined): boolean } {
+  /** Returns which node to ask: the active one, or the owner of the shard; this node while the shard is not known. */
+  #route(initialShard?: number): {
+    findNode(): WatchedNode | undefined;
+    elsewhere?(shard: number | undefined): boolean;
+  } {
     const options = this.#options;
     if (!options.shards)
       return { findNode: () => (this.#hasHandedOff ? parseNodeAddress(options.own()) : this.#leader(options)) };
@@ -329,37 +332,37 @@ export class Forwarder {
     const findOtherNode = (shard: number): WatchedNode | undefined => {
       const address = shards.addressOf(shard);
       const node = parseNodeAddress(address);
-      const life = address && shards.lifeAt(address);
-      return node && address ? { ...node, isGone: () => shards.lifeAt(address) !== life } : undefined;
+      const incarnation = address && shards.incarnationAt(address);
+      return node && address ? { ...node, isGone: () => shards.incarnationAt(address) !== incarnation } : undefined;
     };
+    let known = initialShard;
     return {
       findNode: () => {
         const here = shards.here();
-        // While the shard is unknown, this node is asked; otherwise its owner.
-        if (named === undefined) return here ?? findOtherNode(FIRST_SHARD);
-        return here && shards.has(named) ? here : findOtherNode(named);
+        if (known === undefined) return here ?? findOtherNode(FIRST_SHARD);
+        return here && shards.has(known) ? here : findOtherNode(known);
       },
       elsewhere: (shard) => {
-        const isNews = shard !== undefined && shard !== named;
-        named = shard ?? named;
-        return isNews;
+        const isNew = shard !== undefined && shard !== known;
+        known = shard ?? known;
+        return isNew;
       },
     };
   }
 
-  /** Returns the active node; another node replaces it when it becomes active. */
+  /** Returns the active node. It counts as gone once another node, or this one, is active. */
   #leader({ leader }: ActiveNodes): WatchedNode | undefined {
     const address = leader();
     const node = parseNodeAddress(address);
     return node && { ...node, isGone: () => this.#hasHandedOff || ![address, undefined].includes(leader()) };
   }
 
-  /** Forwards to this node itself if it serves reads and can answer; otherwise to the active node. */
-  async #pass(link: Link, head: Head, isWhole: boolean): Promise<void> {
+  /** Forwards a client's request: a read to this node's read server if that can answer it, and any other request to the responsible node. */
+  async #forwardClient(link: Link, head: Head, isComplete: boolean): Promise<void> {
     const { clock, reads, token } = this.#options;
     const certificate = this.#certificate;
     const shard = head.isRead && !head.isUpgrade ? undefined : await this.#findShard(head);
-    if (head.isRead && isWhole && shard === undefined && reads && link.kept) {
+    if (head.isRead && isComplete && shard === undefined && reads && link.kept) {
       const findNode = () => (this.#hasHandedOff || this.#isDraining ? undefined : reads());
       const isAnswered = await answerLocally({ clock, findNode, certificate }, link.kept, {
         data: (bytes) => link.write("client", bytes),
@@ -372,12 +375,9 @@ export class Forwarder {
     }
     const route = this.#route(shard ?? (await this.#findShard(head)));
     const goneNodes = this.#goneNodes;
-    const requested = await forwardToActive(
-      { clock, token, certificate, goneNodes, isRead: head.isRead, ...route },
-      link,
-    );
-    if (requested === "none") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
-    if (requested === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
+    const result = await forwardToActive({ clock, token, certificate, goneNodes, isRead: head.isRead, ...route }, link);
+    if (result === "none") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
+    if (result === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
   }
 
   async #findShard(head: Head): Promise<number | undefined> {
@@ -386,15 +386,21 @@ export class Forwarder {
     return request && (await shards?.shardOf?.(request).catch(() => undefined));
   }
 
-  /** Clients of this node are served by the active node, so this one is exactly as ready. */
+  /** Reports the readiness of the active node, because it serves this node's clients. */
   async #answerReadiness(link: Link, host: string, active: string | undefined): Promise<void> {
-    link.isPassing = true;
+    link.isForwarding = true;
     const { clock, state, token } = this.#options;
     if (this.#isDraining) {
       link.answer(toPlainResponse("503 Service Unavailable", { message: NODE_STOPPING, ...state() }));
       return;
     }
-    const { isReady, message } = await readinessOfSpare({ clock, token, active, certificate: this.#certificate, host });
+    const { isReady, message } = await findSpareReadiness({
+      clock,
+      token,
+      active,
+      certificate: this.#certificate,
+      host,
+    });
     if (link.isOver) return;
     link.answer(toPlainResponse(isReady ? "200 OK" : "503 Service Unavailable", { message, ...state() }));
   }

@@ -1,30 +1,32 @@
-// Detects that a node has hung or its machine has disappeared while it was handling a forwarded request, which would otherwise wait until
-// the connection breaks. The forwarding node checks whether the incarnation it asked has ended: other nodes own its shards then, and nothing
-// it still does takes effect.
+// Detects that a node has hung or disappeared while it was handling a forwarded request. Otherwise the client would wait until the connection
+// breaks. The forwarding node checks whether the asked incarnation has ended: other nodes own its shards then, and its writes have no effect.
 import type { Clock, Timer } from "#base/clock.ts";
 
 const CHECK_INTERVAL_MS = 250;
 /**
- * Checks without new data from a node that has ended: a node that leaves in order is given time to send the rest. Counts this process's own
- * checks rather than time, so that a stall of this process does not cut the node off.
+ * Number of checks without new data after which a gone node is cut off: a node that leaves in order gets time to finish its responses. Counts
+ * checks of this process rather than time, so that a stall of this process does not cut the node off.
  */
-const MAX_MISSED = 3;
+const MAX_SILENT_CHECKS = 3;
 
 export type ForwardedRequest = {
-  /** Nothing waits for the node any more. */
+  /** Whether the request has ended, so that nothing waits for the node. */
   readonly isOver: boolean;
   /** Returns whether the incarnation that was asked has ended. */
   isGone(): boolean;
   /** Incremented whenever data arrives from the node. */
   readonly receivedCount: number;
-  /** The client does not read what has arrived, so the node is not read. */
+  /** Whether the client is too slow, so that this process does not read from the node. */
   readonly isHeldUp: boolean;
   /** Stops waiting for the node. */
   cut(): void;
 };
 
+/** The state of the last check: data count, and the number of checks without new data. */
+type Progress = { receivedCount: number; silentCount: number };
+
 export class GoneNodeWatcher {
-  readonly #watched = new Map<ForwardedRequest, { receivedCount: number; silent: number }>();
+  readonly #watched = new Map<ForwardedRequest, Progress>();
   readonly #timer: Timer;
 
   constructor(clock: Clock) {
@@ -32,8 +34,8 @@ export class GoneNodeWatcher {
   }
 
   /** Watches a forwarded request until it is over. */
-  watch(one: ForwardedRequest): void {
-    this.#watched.set(one, { receivedCount: -1, silent: 0 });
+  watch(request: ForwardedRequest): void {
+    this.#watched.set(request, { receivedCount: -1, silentCount: 0 });
   }
 
   end(): void {
@@ -42,19 +44,19 @@ export class GoneNodeWatcher {
   }
 
   #checkAll(): void {
-    for (const [one, seen] of this.#watched) {
-      if (one.isOver) this.#watched.delete(one);
-      else if (one.isGone()) this.#count(one, seen);
-      else seen.silent = 0;
+    for (const [request, progress] of this.#watched) {
+      if (request.isOver) this.#watched.delete(request);
+      else if (request.isGone()) this.#checkProgress(request, progress);
+      else progress.silentCount = 0;
     }
   }
 
-  #count(one: ForwardedRequest, seen: { receivedCount: number; silent: number }): void {
-    const isSilent = one.receivedCount === seen.receivedCount && !one.isHeldUp;
-    seen.receivedCount = one.receivedCount;
-    seen.silent = isSilent ? seen.silent + 1 : 0;
-    if (seen.silent < MAX_MISSED) return;
-    this.#watched.delete(one);
-    one.cut();
+  #checkProgress(request: ForwardedRequest, progress: Progress): void {
+    const isSilent = request.receivedCount === progress.receivedCount && !request.isHeldUp;
+    progress.receivedCount = request.receivedCount;
+    progress.silentCount = isSilent ? progress.silentCount + 1 : 0;
+    if (progress.silentCount < MAX_SILENT_CHECKS) return;
+    this.#watched.delete(request);
+    request.cut();
   }
 }

@@ -1,9 +1,9 @@
-// Parses the head of a request for a spare that forwards it. Pure. Only the head of a connection's first request is read: the spare tells
-// the active node to close after it, so there is no second request that the two could parse differently.
+// Parses the head of a request that a spare forwards. Pure. The spare reads only the head of a connection's first request: it asks the active
+// node to close the connection after the response, so there is no second request that the two could parse differently.
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 
-/** Maximum bytes of a head. No valid request has more. */
+/** Maximum bytes of a head. Valid requests have fewer. */
 export const MAX_HEAD_BYTES = 64 * 1024;
 
 const END = Buffer.from("\r\n\r\n");
@@ -11,23 +11,23 @@ const END = Buffer.from("\r\n\r\n");
 export type Head = {
   readonly method: string;
   readonly path: string;
-  /** The value of the first Host header; empty if none exists. */
+  /** The value of the first Host header; empty if the request has none. */
   readonly host: string;
-  /** True if it names exactly one host, which the server also requires of HTTP/1.0. */
+  /** True if the request has exactly one Host header. The server also requires this of HTTP/1.0. */
   readonly hasHost: boolean;
-  /** The header of the node that forwarded it; undefined if none exists. */
-  readonly passedOnBy: string | undefined;
-  /** A WebSocket or another protocol follows. */
+  /** The value of the header that nodes add to forwarded requests; undefined if the request has none. */
+  readonly nodeHeader: string | undefined;
+  /** The request asks for a WebSocket or another protocol. */
   readonly isUpgrade: boolean;
   /** A request without a body that only reads; a WebSocket may follow. */
   readonly isRead: boolean;
   /** The client sends its body only when asked to (`Expect: 100-continue`). */
-  readonly waits: boolean;
+  readonly expectsContinue: boolean;
   /** Returns the request without its body, for inspection only; undefined if a server would reject it. */
   request(): Request | undefined;
   /** Returns the head with this node's header added. */
-  passedOn(token: string, address: string): Buffer;
-  /** The offset at which the head ends. */
+  toForwardedHead(token: string, clientAddress: string): Buffer;
+  /** The offset of the first byte after the head. */
   readonly end: number;
 };
 
@@ -50,12 +50,12 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     path,
     host: hosts[0]?.slice("host:".length).trim() ?? "",
     hasHost: hosts.length === 1,
-    passedOnBy: findLines(NODE_HEADER)[0]
+    nodeHeader: findLines(NODE_HEADER)[0]
       ?.slice(NODE_HEADER.length + 1)
       .trim(),
     isUpgrade,
     isRead: (method === "GET" || method === "HEAD") && !hasBody,
-    waits: minor === "1" && findLines("expect").some((line) => /^expect: *100-continue *$/i.test(line)),
+    expectsContinue: minor === "1" && findLines("expect").some((line) => /^expect: *100-continue *$/i.test(line)),
     end: at + END.length,
     request() {
       try {
@@ -67,14 +67,14 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
         return undefined;
       }
     },
-    passedOn(token, address) {
+    toForwardedHead(token, clientAddress) {
       const kept = lines.filter((line) => {
         const name = line.slice(0, line.indexOf(":")).toLowerCase();
-        // The client was already asked to continue; a server's own "continue" would precede its response.
+        // This node has already sent "continue" to the client; a second one from the server would precede the response.
         if (name === NODE_HEADER || name === "expect") return false;
         return isUpgrade || (name !== "connection" && name !== "keep-alive");
       });
-      const own = [`${NODE_HEADER}: ${token} ${address}`, ...(isUpgrade ? [] : ["connection: close"])];
+      const own = [`${NODE_HEADER}: ${token} ${clientAddress}`, ...(isUpgrade ? [] : ["connection: close"])];
       return Buffer.from(`${[first, ...kept, ...own].join("\r\n")}\r\n\r\n`, "latin1");
     },
   };
@@ -83,7 +83,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
 /** Headers of every response (rule HT-11). */
 const COMMON = Object.entries(COMMON_HEADERS).map(([name, value]) => `${name}: ${value}`);
 
-/** Tells a client to send its body. */
+/** The response that asks a client to send its body. */
 export const CONTINUE_RESPONSE: Buffer = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
 /** The server's response to `/healthz`. */
@@ -94,18 +94,19 @@ export const HEALTHY_RESPONSE: Buffer = Buffer.from(
   ].join("\r\n"),
 );
 
-/** Returns a complete response from the spare itself; `more` are additional header lines. */
+/** Returns a complete response from the spare itself, with additional header lines. */
 export const toPlainResponse = (
   status: "200 OK" | "400 Bad Request" | "500 Internal Server Error" | "503 Service Unavailable",
-  text: { readonly message: string },
-  more: readonly string[] = [],
+  content: { readonly message: string },
+  extraLines: readonly string[] = [],
 ): Buffer => {
-  const body = JSON.stringify(text);
+  const body = JSON.stringify(content);
   const lines = [
     `HTTP/1.1 ${status}`,
     "content-type: application/json; charset=utf-8",
     `content-length: ${Buffer.byteLength(body)}`,
   ];
-  const again = status.startsWith("503") ? ["retry-after: 1"] : [];
-  return Buffer.from(`${[...lines, ...more, ...again, ...COMMON, "connection: close"].join("\r\n")}\r\n\r\n${body}`);
+  const retry = status.startsWith("503") ? ["retry-after: 1"] : [];
+  const all = [...lines, ...extraLines, ...retry, ...COMMON, "connection: close"];
+  return Buffer.from(`${all.join("\r\n")}\r\n\r\n${body}`);
 };

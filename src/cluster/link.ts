@@ -3,7 +3,7 @@ import type { Socket } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";
 
-/** How long a client may take to notice the end. */
+/** How long a client may take to close the connection after its end. */
 const CLOSE_TIMEOUT_MS = 5_000;
 /** Maximum bytes buffered until a node has started. */
 export const MAX_BUFFERED_BYTES = 1024 * 1024;
@@ -14,28 +14,29 @@ type LinkSide = {
     | undefined;
   /** Data the socket has not accepted yet. */
   waiting: Buffer[];
-  /** The other side has ended, so this side ends once everything is sent. */
+  /** The peer of this side has ended, so this side is closed once everything is sent. */
   ending: boolean;
 };
 
 export class Link {
   readonly client: LinkSide = { socket: undefined, waiting: [], ending: false };
   readonly server: LinkSide = { socket: undefined, waiting: [], ending: false };
-  /** The client's data that a node, or the next one, must receive; undefined once a node has started or the limit is exceeded. */
+  /** The client's data, kept for the next node in case one declines; undefined once a node has started or the limit is exceeded. */
   kept: Buffer | undefined = Buffer.alloc(0);
   timer: Timer | undefined;
   /** The listener that took over the client's socket. */
   taker: NodeListener | undefined;
-  isPassing = false;
-  /** Continues until either side ends it: a WebSocket or an event stream. */
+  /** Whether the request's head has been handled, so that more data from the client belongs to the forwarded request. */
+  isForwarding = false;
+  /** A WebSocket or an event stream, which continues until either side ends it. */
   isStream = false;
   /** The request is read-only and complete with its head. */
-  isWhole = false;
-  #hasEnded = false;
+  isCompleteRead = false;
+  #hasClientEnded = false;
   /** Whether reading from a client that sends a lot is paused until a node has started. */
   mayHold = true;
   #isClientPaused = false;
-  /** Whatever the client still sends is read and dropped, because closing on unread data would cut off the response. */
+  /** This node has responded. More data from the client is read and dropped, because closing on unread data would cut off the response. */
   isAnswered = false;
   readonly #clock: Clock;
   readonly #onClosed: () => void;
@@ -50,7 +51,7 @@ export class Link {
     return this.#isOver;
   }
 
-  /** Takes data from the client. It is buffered until a node has started, or has had the time to. */
+  /** Takes data from the client. It is buffered until a node has started, or until the time to decline is over. */
   onClientData(bytes: Buffer): void {
     if (this.kept) this.kept = Buffer.concat([this.kept, bytes]);
     if (this.kept && this.kept.length > MAX_BUFFERED_BYTES) this.#pauseClient();
@@ -76,18 +77,18 @@ export class Link {
       return;
     }
     this.kept = undefined;
-    // It may be a stream.
-    this.isWhole = false;
+    // The response may be a stream.
+    this.isCompleteRead = false;
     this.connect(socket, false);
   }
 
-  /** Leaves a node that has started nothing. */
+  /** Closes the connection to a node that has started nothing. */
   disconnect(): void {
     this.server.socket?.end();
     this.#clearServer();
   }
 
-  /** Cuts the connection to a node that has disappeared, without sending an end. */
+  /** Cuts the connection to a node that has disappeared, without waiting for data that is still to be sent. */
   terminateServer(): void {
     this.server.socket?.terminate();
     this.#clearServer();
@@ -99,10 +100,10 @@ export class Link {
     this.mayHold = true;
   }
 
-  /** Resumes reading from the client regardless of the node: nothing more, or nothing at all, is buffered for another node. */
-  stopBuffering(isBegun: boolean): void {
+  /** Resumes reading from the client without waiting for the node. `hasStarted`: the node responds, so no other node needs the data. */
+  stopBuffering(hasStarted: boolean): void {
     this.mayHold = false;
-    if (isBegun || this.#isClientPaused) this.kept = undefined;
+    if (hasStarted || this.#isClientPaused) this.kept = undefined;
     this.#isClientPaused = false;
     if (this.server.waiting.length === 0) this.resumeClient();
   }
@@ -114,13 +115,13 @@ export class Link {
     } else this.kept = undefined;
   }
 
-  /** Writes with backpressure: data the socket does not accept is queued, and the other side is not read until it has been sent. */
+  /** Writes with backpressure: data that the socket does not accept is queued, and the other side is paused until the data has been sent. */
   write(to: "client" | "server", bytes: Buffer): void {
     const side = this[to];
     if (side.waiting.length > 0) side.waiting.push(Buffer.from(bytes));
     else {
-      const taken = Math.max(0, side.socket?.write(bytes) ?? 0);
-      if (taken < bytes.length) side.waiting.push(Buffer.from(bytes.subarray(taken)));
+      const acceptedBytes = Math.max(0, side.socket?.write(bytes) ?? 0);
+      if (acceptedBytes < bytes.length) side.waiting.push(Buffer.from(bytes.subarray(acceptedBytes)));
     }
     if (side.waiting.length > 0) this[to === "client" ? "server" : "client"].socket?.pause();
   }
@@ -128,9 +129,9 @@ export class Link {
   drain(which: "client" | "server"): void {
     const side = this[which];
     for (let next = side.waiting[0]; next; next = side.waiting[0]) {
-      const taken = Math.max(0, side.socket?.write(next) ?? 0);
-      if (taken < next.length) {
-        side.waiting[0] = next.subarray(taken);
+      const acceptedBytes = Math.max(0, side.socket?.write(next) ?? 0);
+      if (acceptedBytes < next.length) {
+        side.waiting[0] = next.subarray(acceptedBytes);
         return;
       }
       side.waiting.shift();
@@ -150,8 +151,8 @@ export class Link {
    * response.
    */
   onClientEnd(): boolean {
-    this.#hasEnded = true;
-    if (this.isWhole && !this.isAnswered && !this.isStream) return true;
+    this.#hasClientEnded = true;
+    if (this.isCompleteRead && !this.isAnswered && !this.isStream) return true;
     this.endSide("server");
     return false;
   }
@@ -159,20 +160,20 @@ export class Link {
   /** Marks the response as a stream, which continues until either side ends it. */
   markStream(): void {
     this.isStream = true;
-    if (this.#hasEnded) this.endSide("server");
+    if (this.#hasClientEnded) this.endSide("server");
   }
 
-  /** Called when one side has ended: the other is ended after the queued data. */
-  endSide(tell: "client" | "server"): void {
-    const side = this[tell];
+  /** Ends a side after its queued data; called when the other side has ended. */
+  endSide(which: "client" | "server"): void {
+    const side = this[which];
     side.ending = true;
     if (side.socket && side.waiting.length === 0) side.socket.shutdown();
-    if (tell === "client" || this.isAnswered) this.#closeSoon();
+    if (which === "client" || this.isAnswered) this.#closeSoon();
   }
 
   /** Sends a complete response from this node. */
   answer(bytes: Buffer): void {
-    this.isPassing = true;
+    this.isForwarding = true;
     this.isAnswered = true;
     this.#isClientPaused = false;
     this.kept = undefined;
@@ -200,7 +201,7 @@ export class Link {
     this.#onClosed();
   }
 
-  /** The client closes when it notices the end; otherwise it is closed after a timeout. Unread data is given time to be read. */
+  /** Waits for the client to close the connection, and closes it after a timeout. Data that the client has not read yet extends the wait. */
   #closeSoon(): void {
     if (this.isAnswered && this.client.waiting.length === 0 && this.server.ending) this.close();
     this.timer?.cancel();

@@ -57,11 +57,11 @@ export const createSharedLocation = (deps: LocationDeps): Location => ({
   runOnFirst: (service, run) => runOnFirst(deps, service, run),
 });
 
-/** Returns where the owner of a shard is now. What does not exist, or not yet, is here. */
+/** Returns where the owner of a shard is now. An undefined shard, of an ID that does not exist yet, counts as here. */
 const locateShard = (shards: Shards, shard: number | undefined): ActorLocation =>
   shard === undefined || shards.has(shard) ? "here" : (shards.nodeOf(shard) ?? "moving");
 
-// Actors on other nodes: located by the shard of their ID and called remotely. The other side answers for the actors of this node.
+// Actors on other nodes: they are located by the shard of their ID and called remotely. This node answers calls to its own actors.
 
 const ACTOR = "actor";
 
@@ -78,8 +78,8 @@ type RemoteMessage = {
 type AnyDirectory = Pick<Directory<Actor<any> & Record<string, any>>, "askHere" | "isStopping">;
 
 /**
- * Opens directories, and handles other nodes' messages to the actors of this one. A message for a shard that has moved in the meantime is
- * neither handled nor forwarded.
+ * Opens directories, and handles other nodes' messages to the actors of this one. A message for a shard that has moved meanwhile is rejected,
+ * and the sender looks for the owner again.
  */
 const openDirectories = ({ clock, shards, index, links, copy }: LocationDeps): OpenDirectory => {
   const directories = new Map<ActorKind, AnyDirectory>();
@@ -101,7 +101,7 @@ const openDirectories = ({ clock, shards, index, links, copy }: LocationDeps): O
       },
       ask(node, id, message, args) {
         const shard = index.findShardOf(kind, id);
-        // Normally known, because a location was found by it; it is evicted only after a hundred thousand other lookups.
+        // Normally cached, because the caller has just located the ID; evicted only after a hundred thousand other lookups.
         if (shard instanceof Promise || shard === undefined)
           return Promise.reject(new NotStartedError("It is looked for again."));
         return links.call(node, ACTOR, { kind, id, part: shard, message, args } satisfies RemoteMessage);
@@ -114,8 +114,8 @@ const openDirectories = ({ clock, shards, index, links, copy }: LocationDeps): O
   };
 };
 
-// Agents whose tunnels end at another node: that node dials, and the bytes pass through it. Chats need this, because a claimed prebuild or
-// someone else's workspace belongs to a different shard than the chat.
+// Agents whose tunnels end at another node: that node dials them and forwards the bytes. Chats need this, because the workspace of a chat can
+// belong to a different shard than the chat: a claimed prebuild, or another person's workspace.
 
 const AGENT = "agent";
 
@@ -137,12 +137,12 @@ const openDialer = ({ shards, index, links }: LocationDeps, local: AgentDialer):
       if (node === "moving") throw new WireError("refused", "No node has this workspace now.");
       const target: Target = { agent_id, port, tls: options?.tls ?? false };
       const opened = links.open(node, AGENT, target);
-      const gone = Promise.withResolvers<never>();
-      const onAbort = (): void => gone.reject(new WireError("closed", "The caller has gone."));
+      const callerGone = Promise.withResolvers<never>();
+      const onAbort = (): void => callerGone.reject(new WireError("closed", "The caller has gone."));
       signal?.addEventListener("abort", onAbort, { once: true });
       if (signal?.aborted) onAbort();
       try {
-        return await Promise.race([opened, gone.promise]);
+        return await Promise.race([opened, callerGone.promise]);
       } catch (error) {
         opened.then(
           (late) => late.reset("The caller has gone."),
@@ -156,15 +156,15 @@ const openDialer = ({ shards, index, links }: LocationDeps, local: AgentDialer):
   };
 };
 
-// Jobs across nodes: the job queues communicate over the links between nodes (actors/runtime/remote-jobs.ts), and the node that owns a
-// workspace ends its agents, whichever node runs the build.
+// Jobs across nodes: the job queues communicate over the links between nodes (actors/runtime/remote-jobs.ts). The node that owns a workspace
+// shuts down its agents, even if another node runs the build.
 
 const JOBS = "jobs";
 const SHUT_DOWN = "shut_down";
 /** The kind of ID by which a job's owner is looked up. */
 const OWNER_KINDS = { build: "workspace", import: "template_version", dry_run: "job" } as const;
 
-/** Older dry runs do not include their shard. */
+/** The shard of dry runs by an older version, which do not include one. */
 const NO_SHARD = -1;
 
 const openJobs = ({ clock, shards, index, links }: LocationDeps, { queue, work }: JobNeeds): RemoteJobs => {
@@ -174,10 +174,10 @@ const openJobs = ({ clock, shards, index, links }: LocationDeps, { queue, work }
     queue,
     ask: (node, question) => links.call(node, JOBS, question),
     submit: (job) => submit(work(), job),
-    async requeue(of, job_id) {
-      const shard = await index.findShardOf(OWNER_KINDS[of.kind], of.id);
-      // The new owner asks too.
-      if (shard !== undefined && shards.has(shard)) await requeue(work(), of, job_id);
+    async requeue(owner, job_id) {
+      const shard = await index.findShardOf(OWNER_KINDS[owner.kind], owner.id);
+      // If the shard has moved, its new owner requeues the job.
+      if (shard !== undefined && shards.has(shard)) await requeue(work(), owner, job_id);
     },
   });
   links.serve(JOBS, (question) => jobs.answer(question as RemoteJobRequest));
@@ -186,12 +186,12 @@ const openJobs = ({ clock, shards, index, links }: LocationDeps, { queue, work }
 
 const submit = (
   { builds, imports, runs }: JobWork,
-  { id, of, created_at, urgency, tags = {}, part = NO_SHARD }: NamedJob,
+  { id, of: owner, created_at, urgency, tags = {}, part = NO_SHARD }: NamedJob,
 ): void => {
   const job = { job_id: id, created_at, tags, part };
-  if (of?.kind === "build") builds.submit({ ...job, workspace_id: of.id, urgency });
-  if (of?.kind === "import") imports.submit({ ...job, version_id: of.id });
-  if (of?.kind === "dry_run") runs.submit(job);
+  if (owner?.kind === "build") builds.submit({ ...job, workspace_id: owner.id, urgency });
+  if (owner?.kind === "import") imports.submit({ ...job, version_id: owner.id });
+  if (owner?.kind === "dry_run") runs.submit(job);
 };
 
 const requeue = async ({ workspaces, versions, dryRuns }: JobWork, { kind, id }: JobOwner, job_id: string) => {
@@ -200,7 +200,7 @@ const requeue = async ({ workspaces, versions, dryRuns }: JobWork, { kind, id }:
     if (kind === "import") await versions.ask(id, "resume", { moved: true });
     if (kind === "dry_run") await dryRuns.ask(id, "requeueJob", { moved: true });
   } catch (error) {
-    // The job is still open on disk; its timer ends it.
+    // The job is still active in the database; its timer ends it.
     log("builds").error("job {job_id} cannot be taken up again: {error}", { job_id, error });
   }
 };
@@ -230,8 +230,8 @@ const shutDownOnOwner = (
   };
 };
 
-// What only the first node does, on behalf of all: a provider that accepts each refresh token once would revoke the grant if two nodes used
-// it.
+// Work that only the first node does, on behalf of all. Example: a provider that accepts each refresh token once would revoke the grant if two
+// nodes used the same token.
 
 /** Another node may be about to become the first one. */
 const RETRY_INTERVAL_MS = 500;
@@ -246,7 +246,7 @@ const runOnFirst = <Args>(
     if (!shards.isFirst) throw new NotStartedError("The node is not the first one.");
     await run(args as Args);
   });
-  // The outcome of a lost response is known to the first node: a repeated call joins the work in progress or finds it done.
+  // Calls whose response was lost are repeated: on the first node, a repeated call joins the work in progress or finds it done.
   const isTemporary = (error: unknown): boolean =>
     error instanceof NotStartedError || (error instanceof CommitError && error.reason === "unknown");
   return (args) => {
@@ -262,10 +262,10 @@ const runOnFirst = <Args>(
   };
 };
 
-// What every node does or knows for itself: its view of the private network, the usage it has not stored, its models.
+// Information that each node has for itself, collected from all nodes: its view of the private network, unstored usage, its models.
 
 const NETWORK = "network";
-/** A slower node is left out. */
+/** Answers that take longer are left out. */
 const ANSWER_TIMEOUT_MS = 2_000;
 
 const share = (
@@ -284,7 +284,7 @@ const share = (
       }
     });
     await finishesWithin(clock, ANSWER_TIMEOUT_MS, Promise.all(requested));
-    // Later answers are not added to it.
+    // A copy, so that late answers do not change the result.
     return [...answers];
   };
 };
@@ -294,9 +294,9 @@ const share = (
 const RELAY = "relay";
 
 const connectRelays = ({ clock, shards, links }: LocationDeps, relay: Relay): void => {
-  const others = new RemoteRelay({ clock, shards, relay, send: (node, words) => links.call(node, RELAY, words) });
+  const others = new RemoteRelay({ clock, shards, relay, send: (node, message) => links.call(node, RELAY, message) });
   relay.others = others;
-  links.serve(RELAY, async (words, from) => others.receive(from, words as RelayMessage));
+  links.serve(RELAY, async (message, from) => others.receive(from, message as RelayMessage));
 };
 
 // Connects the coordinators of nodes over the links between them (src/domain/tailnet/remote-tunnels.ts).
@@ -317,7 +317,7 @@ export const connectCoordinators = ({ clock, shards, index, links }: LocationDep
     const { client_id, agent_id } = args as RevokedAccess;
     coordinator.revoke(client_id, agent_id);
   });
-  /** The client's access was checked on its own node. */
+  /** Checks only that this node has the agent: the client's own node has checked its access. */
   const refuse = async (agent_id: string): Promise<string | undefined> => {
     const shard = await index.findShardOf("agent", agent_id);
     return shard !== undefined && shards.has(shard) ? undefined : "the agent is not at this node";

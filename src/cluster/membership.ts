@@ -1,4 +1,4 @@
-// Joins a cluster: the process stands by and forwards connections while another node is active, and resolves once it is active itself.
+// Joins a cluster with one active node: the process stands by and forwards connections while another node is active, until it is active itself.
 import { hostname } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
@@ -24,27 +24,29 @@ import type { LocationDeps } from "./location.ts";
 import type { SharedCounts } from "./shared-counts.ts";
 import { requireSameProtocol } from "./unknown-nodes.ts";
 
-/** A node without an active one next to it becomes active within this time. */
+/** A node becomes active within this time if no other node is active. Otherwise it starts to stand by. */
 const FIRST_NODE_TIMEOUT_MS = 1000;
 /** How often the first start of a cluster checks for the key that another node stores. */
 export const KEY_CHECK_INTERVAL_MS = 250;
+
+/** Time of the shutdown timeout that is reserved for the last steps. */
 const SHUTDOWN_RESERVE_MS = 500;
 
 export type Membership = {
   /** The clock by which nodes wait for each other. */
   readonly clock: Clock;
   readonly node: LivingNode & Pick<ClusterNode, "openStore">;
-  /** Set when several nodes are active: what this one owns, and how requests find the others. */
+  /** Set when several nodes are active: the shards of this node, and how requests reach the other nodes. */
   readonly active?: ActiveMember | undefined;
-  /** Listens until this node does so as the active one; undefined if there was no node to forward to. */
+  /** Listens until this node's own server does; undefined if there was no node to forward to. */
   readonly forwarder: Forwarder | undefined;
-  /** Returns a reader for what other nodes say about requests they forward. */
+  /** Returns a function that takes the client's address from a request that another node has forwarded. */
   takerOfNames(encryption: Encryption): TakeForwardedAddress;
-  /** Returns the response to other nodes once this node is not active. */
+  /** Returns the response that declines a request of another node, because this node is not active or does not own the shard. */
   elsewhere(request: Request, encryption: Encryption, shard?: number): Promise<Response>;
-  /** Starts to hand over: new connections to this port are forwarded to the next node and wait for it. Returns false if none exists. */
+  /** Starts to hand over: new connections to this port wait for the next node. Returns false if there is no other node. */
   standAside(port: number, encryption: Encryption): Promise<boolean>;
-  /** Releases the lease and leaves once this node is not needed any more. The store must be closed before. */
+  /** Releases the lease and leaves the cluster once no client needs this node. The store must be closed before. */
   leave(): Promise<void>;
 };
 
@@ -53,11 +55,11 @@ export type ActiveMember = {
   readonly shards: ShardsMember;
   /** Opens links to the other nodes, and returns the location that uses them. */
   openLocation(deps: Pick<LocationDeps, "clock" | "index" | "copy"> & { readonly encryption: Encryption }): Location;
-  /** Request counts shared by the nodes; available with the location. */
+  /** Request counts shared by the nodes; undefined until the location is open. */
   readonly counts: SharedCounts | undefined;
   /**
-   * Listens for clients and forwards what belongs to this node to its own server on a local port. Returns the port. `shardOf`: see
-   * `ShardNodes`.
+   * Listens for clients, and forwards requests for this node to its own server on the local port `server`. Returns the port for clients.
+   * `shardOf`: see `ShardNodes`.
    */
   listen(server: number, encryption: Encryption, shardOf: ShardNodes["shardOf"]): number;
 };
@@ -68,21 +70,22 @@ export type JoinOptions = {
   /** Called when another node has taken over: the process must stop. */
   fatal(error: Error): void;
   readonly signal?: AbortSignal | undefined;
-  /** Called when this node stands by. Whatever it returns is disposed before the node becomes active. */
-  standsBy?(as: StandingBy): SpareServices | undefined;
+  /** Called when this node stands by. The returned services are disposed before the node becomes active. */
+  standsBy?(context: StandingBy): SpareServices | undefined;
 };
 
+/** A node that stands by. */
 export type StandingBy = {
-  /** The port it listens on. */
+  /** The port that the node listens on. */
   readonly port: number;
   readonly node: ClusterNode;
   readonly encryption: Encryption;
   readonly takeNamed: TakeForwardedAddress;
 };
 
-/** What a spare does in addition to forwarding. */
+/** Services that a spare runs in addition to forwarding. */
 export type SpareServices = AsyncDisposable & {
-  /** The local port at which the node serves reads; undefined until then, and if it serves none. */
+  /** The local port at which the node serves reads; undefined while it serves none. */
   readonly reads?: number | undefined;
 };
 
@@ -132,16 +135,16 @@ export const joinCluster = async ({
   let forwarder: Forwarder | undefined;
   let services: SpareServices | undefined;
   try {
-    const led = node.whenActive(signal);
-    // Reported below, or not at all if something else fails first.
-    led.catch(() => {});
-    const encryption = await loadSharedEncryption(node, config, clock, led);
-    if (encryption && (node.leader || !(await finishesWithin(clock, FIRST_NODE_TIMEOUT_MS, led)))) {
+    const active = node.whenActive(signal);
+    // The error is thrown below. If something else fails first, it is ignored.
+    active.catch(() => {});
+    const encryption = await loadSharedEncryption(node, config, clock, active);
+    if (encryption && (node.leader || !(await finishesWithin(clock, FIRST_NODE_TIMEOUT_MS, active)))) {
       forwarder = listen(port, encryption);
       const takeNamed = takerOfNames(deriveNodeToken(encryption));
       services = standsBy?.({ port: forwarder.port, node, encryption, takeNamed });
     }
-    await led;
+    await active;
     await services?.[Symbol.asyncDispose]();
   } catch (error) {
     await Promise.all([
@@ -152,8 +155,10 @@ export const joinCluster = async ({
     await node.leaveCluster();
     throw error;
   }
-  let aside: Forwarder | undefined;
-  let until = 0;
+  /** Forwards new clients while this node hands over. */
+  let handoverForwarder: Forwarder | undefined;
+  /** Monotonic time until which it forwards. */
+  let forwardUntil = 0;
   return {
     clock,
     node,
@@ -163,21 +168,21 @@ export const joinCluster = async ({
     async standAside(port, encryption) {
       await node.refreshView();
       if (!node.hasNext) return false;
-      until = clock.monotonic() + forwardingTimeMs(config);
-      aside = listen(port, encryption);
-      aside.acceptClients();
+      forwardUntil = clock.monotonic() + forwardingTimeMs(config);
+      handoverForwarder = listen(port, encryption);
+      handoverForwarder.acceptClients();
       return true;
     },
     async leave() {
       forwarder?.end();
       await node.releaseLease();
-      await aside?.drain(until);
+      await handoverForwarder?.drain(forwardUntil);
       await node.leaveCluster();
     },
   };
 };
 
-/** Judges Host headers as this node's server does. */
+/** Returns a function that tells whether a Host header names this server, with the same rule as the server. */
 export const makeHostCheck = (config: Config): ((host: string) => boolean) => {
   const names = new Set(getAllowedHosts(config).map((name) => name.toLowerCase()));
   return (host) => names.has(parseHostName(host) ?? "");
@@ -188,26 +193,26 @@ export const forwardingTimeMs = ({ shutdown_timeout }: Config): number =>
   Math.max(0, shutdown_timeout - SHUTDOWN_RESERVE_MS);
 
 /**
- * Returns the nodes' key after comparing it with the cluster's, so that a wrong key is reported now and not when this node must take over.
- * Returns undefined when this node became active before any key was stored: then it is the first one. Throws EncryptionKeyError.
+ * Returns this node's key after comparing it with the cluster's, so that a wrong key is reported now and not when the node must take over.
+ * Returns undefined if this node is the first one, which becomes active before any key is stored. Throws EncryptionKeyError.
  */
 const loadSharedEncryption = async (
   node: ClusterNode,
   { data_dir: directory, encryption_key: digits }: Config,
   clock: Clock,
-  led: Promise<void>,
+  active: Promise<void>,
 ): Promise<Encryption | undefined> => {
   for (;;) {
     const fingerprint = await node.keyFingerprint();
     if (fingerprint !== undefined) return loadSharedKey({ directory, digits }, fingerprint);
     // When nodes start together for the first time, the active one may not have stored its key yet.
-    if (await finishesWithin(clock, KEY_CHECK_INTERVAL_MS, led)) return undefined;
+    if (await finishesWithin(clock, KEY_CHECK_INTERVAL_MS, active)) return undefined;
   }
 };
 
-/** Returns the public state of a node, without node names. */
-export const presentNodeState = ({ state: { holder: _, ...shown } }: Pick<LivingNode, "state">): NodeState => shown;
+/** Returns the state of a node for `/readyz`, without node names. */
+export const presentNodeState = ({ state: { holder: _, ...state } }: Pick<LivingNode, "state">): NodeState => state;
 
-/** Returns the address at which other nodes reach this one. A test server has no port yet, and no other node needs it. */
+/** Returns the address at which other nodes reach this one. A test server, whose port is not known yet, gets a random name instead. */
 export const toNodeName = ({ node_address, address: { port } }: Config): string =>
   address.print(node_address ?? { host: hostname(), port }) + (node_address || port !== 0 ? "" : `-${keyId()}`);

@@ -3,7 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError, NotStartedError } from "#base/errors.ts";
 import type { NodeListener } from "./connect.ts";
 import { MAX_CONCURRENT_CALLS } from "./node-asking.ts";
-import { doCall, requireFrameSize } from "./node-calls.ts";
+import { requireFrameSize, runCall } from "./node-calls.ts";
 import { formatWireError } from "./node-errors.ts";
 import { type Frame, KIND } from "./node-frames.ts";
 import { NodeWire, type WireSocket } from "./node-wire.ts";
@@ -17,20 +17,20 @@ export type AnsweringOptions = {
   /** The name of the calling node. */
   readonly from: string;
   service(name: string): NodeService | undefined;
-  /** Called when the other node sends no more calls. */
+  /** Called when the connection has ended. */
   over(): void;
 };
 
 export class NodeServer {
   readonly #options: AnsweringOptions;
   readonly #wire: NodeWire;
-  #running = 0;
+  #runningCount = 0;
   #isStopping = false;
 
   constructor(options: AnsweringOptions) {
     const { clock, socket, over } = options;
     this.#options = options;
-    this.#wire = new NodeWire(clock, socket, { answers: true, frame: (frame) => this.#frame(frame), over });
+    this.#wire = new NodeWire(clock, socket, { answers: true, frame: (frame) => this.#onFrame(frame), over });
   }
 
   /** Returns the listener for the socket. */
@@ -48,27 +48,27 @@ export class NodeServer {
     this.#wire.close();
   }
 
-  #frame({ kind, id, body }: Frame): void {
-    // Unknown kinds come from a newer version and concern nothing this one has offered.
+  #onFrame({ kind, id, body }: Frame): void {
+    // Frames of unknown kinds come from a newer version. They are ignored.
     if (kind === KIND.call) void this.#answer(id, body.toString());
   }
 
   async #answer(id: number, requested: string): Promise<void> {
-    this.#running += 1;
+    this.#runningCount += 1;
     try {
-      const reply = await doCall(requested, (service, args) => this.#runCall(service, args));
+      const reply = await runCall(requested, (service, args) => this.#runService(service, args));
       this.#wire.send(KIND.answer, id, reply === undefined ? "" : requireFrameSize(JSON.stringify(reply)));
     } catch (error) {
       this.#wire.send(KIND.failure, id, formatWireError(error, "a call"));
     }
-    this.#running -= 1;
+    this.#runningCount -= 1;
   }
 
-  async #runCall(name: string, args: unknown): Promise<unknown> {
+  async #runService(name: string, args: unknown): Promise<unknown> {
     if (this.#isStopping) throw new NotStartedError("The node is stopping.");
-    if (this.#running > MAX_CONCURRENT_CALLS) throw new AppError("overloaded", "The node has too much under way.");
+    if (this.#runningCount > MAX_CONCURRENT_CALLS) throw new AppError("overloaded", "The node has too much under way.");
     const service = this.#options.service(name);
-    // The service is registered later, or this node runs another version.
+    // The service is not registered yet, or this node runs another version.
     if (!service) throw new NotStartedError("The node does not do this.");
     return service(args, this.#options.from);
   }

@@ -1,10 +1,10 @@
-// The calling side of a link: a connection to one other node, opened by the first call. Calls that are waiting or only partly sent when the
-// connection breaks were not started and fail accordingly; the outcome of sent calls is unknown.
+// The calling side of a link: a connection to one other node, opened by the first call. When the connection breaks, calls that were not sent
+// completely fail as not started, and the outcome of all other calls is unknown.
 import type { Socket } from "bun";
 import { AppError, NotStartedError } from "#base/errors.ts";
 import type { OtherNode } from "#base/shards.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { callText } from "./node-calls.ts";
+import { formatCall } from "./node-calls.ts";
 import { parseWireError } from "./node-errors.ts";
 import { type Frame, KIND } from "./node-frames.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
@@ -13,10 +13,10 @@ import { MAX_BUFFERED_BYTES, NodeWire } from "./node-wire.ts";
 /** Maximum concurrent calls on one link. */
 export const MAX_CONCURRENT_CALLS = 1024;
 
-type Waiting = { readonly resolve: (reply: unknown) => void; readonly reject: (error: Error) => void };
+type PendingCall = { readonly resolve: (reply: unknown) => void; readonly reject: (error: Error) => void };
 
-export type AskingEvents = {
-  /** Called when no new calls may be made on this link. */
+export type ClientEvents = {
+  /** Called when the link accepts no new calls. */
   left(): void;
   closed(): void;
 };
@@ -24,8 +24,8 @@ export type AskingEvents = {
 export class NodeClient {
   readonly #options: LinkOptions;
   readonly #node: OtherNode;
-  readonly #events: AskingEvents;
-  readonly #calls = new Map<number, Waiting>();
+  readonly #events: ClientEvents;
+  readonly #calls = new Map<number, PendingCall>();
   /** Bodies of calls waiting for the connection. */
   #buffered: Map<number, string> | undefined = new Map();
   #bufferedSize = 0;
@@ -33,7 +33,7 @@ export class NodeClient {
   #lastId = 0;
   #isOver = false;
 
-  constructor(options: LinkOptions, node: OtherNode, events: AskingEvents) {
+  constructor(options: LinkOptions, node: OtherNode, events: ClientEvents) {
     this.#options = options;
     this.#node = node;
     this.#events = events;
@@ -42,7 +42,7 @@ export class NodeClient {
 
   /** Sends the call before it returns, so that calls arrive in the order they are made. */
   async call(service: string, args: unknown): Promise<unknown> {
-    const body = callText(service, args);
+    const body = formatCall(service, args);
     if (this.#calls.size >= MAX_CONCURRENT_CALLS || this.#wire?.isFull || this.#bufferedSize > MAX_BUFFERED_BYTES)
       throw new AppError("overloaded", "Too much waits for another node.");
     this.#lastId = (this.#lastId + 1) % 2 ** 32;
@@ -76,21 +76,21 @@ export class NodeClient {
     const { clock } = this.#options;
     const events = {
       answers: false,
-      frame: (frame: Frame) => this.#frame(frame),
+      frame: (frame: Frame) => this.#onFrame(frame),
       over: (unsent: ReadonlySet<number>) => this.#fail(unsent),
     };
     const wire = new NodeWire(clock, socket, events);
     this.#wire = wire;
-    const early = this.#buffered ?? new Map();
+    const buffered = this.#buffered ?? new Map();
     this.#buffered = undefined;
     this.#bufferedSize = 0;
-    for (const [id, body] of early) wire.send(KIND.call, id, body);
-    // No caller is waiting any more.
+    for (const [id, body] of buffered) wire.send(KIND.call, id, body);
+    // The client has ended, and no caller waits for a reply.
     if (this.#isOver && this.#calls.size === 0) wire.close();
     return wire;
   }
 
-  #frame({ kind, id, body }: Frame): void {
+  #onFrame({ kind, id, body }: Frame): void {
     if (kind === KIND.leaving) {
       this.end();
       return;

@@ -1,4 +1,4 @@
-// The wire format of a call: what is asked for and on whose behalf, so that the other node uses the same origin.
+// The wire format of a call: the service and its arguments, with the origin, request IDs and span of the caller, which the other node adopts.
 import { AppError } from "#base/errors.ts";
 import { getCurrentOrigin, type Origin, withOrigin } from "#base/origin.ts";
 import { adoptSpan, getCurrentSpan, runInSpan, type TraceHeaders } from "#base/spans.ts";
@@ -10,12 +10,12 @@ type Call = {
   readonly args?: unknown;
   readonly origin?: Origin;
   readonly requests?: readonly string[];
-  /** The span the call belongs to. */
+  /** The span that the call belongs to. */
   readonly trace?: TraceHeaders;
 };
 
-/** Returns the text of a new call. Throws AppError `too_large`. */
-export const callText = (service: string, args: unknown): string => {
+/** Encodes a new call. Throws AppError `too_large`. */
+export const formatCall = (service: string, args: unknown): string => {
   const origin = getCurrentOrigin()?.();
   const requests = [...getCurrentRequests()];
   const trace = getCurrentSpan()?.headers;
@@ -29,8 +29,8 @@ export const callText = (service: string, args: unknown): string => {
   return requireFrameSize(JSON.stringify(call));
 };
 
-/** Runs a received call as if it was made here. */
-export const doCall = <T>(text: string, run: (service: string, args: unknown) => Promise<T>): Promise<T> => {
+/** Runs a received call as if it were made on this node. */
+export const runCall = <T>(text: string, run: (service: string, args: unknown) => Promise<T>): Promise<T> => {
   const { service, args, origin, requests, trace } = JSON.parse(text) as Call;
   const runWithOrigin = () => withOrigin(origin && (() => origin), () => run(service, args));
   const work = () => runInSpan(trace && adoptSpan(trace), runWithOrigin);

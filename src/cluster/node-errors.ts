@@ -1,5 +1,5 @@
-// Transfers errors between nodes. Errors that callers distinguish keep their type. All others become internal errors, whose text stays in
-// the log of the node where they happened.
+// Transfers errors between nodes. Errors that callers distinguish keep their type. Other errors become internal errors, and their text is
+// written only to the log of the node where they happened.
 import { AppError, NotStartedError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
@@ -14,7 +14,7 @@ type ErrorMessage =
   | ({ readonly type: "app" } & Pick<AppError, Member>)
   | { readonly type: "internal" };
 
-/** Returns the error as text for the wire; `doing` names the operation in the log, for errors that are not transferred. */
+/** Encodes an error for the wire. `doing` names the operation in the log entry of an error that is not transferred. */
 export const formatWireError = (error: unknown, doing: string): string => JSON.stringify(toMessage(error, doing));
 
 const toMessage = (error: unknown, doing: string): ErrorMessage => {
@@ -41,6 +41,9 @@ export const parseWireError = (text: string, node: string): Error => {
     return new CommitError(received.reason, received.message, { constraint: received.constraint });
   if (received.type === "internal") return new Error(`node ${node} failed; see its log`);
   const { kind, message, detail, validations, members, retry_after, reason } = received;
-  const known = { ...(retry_after === undefined ? {} : { retry_after }), ...(reason === undefined ? {} : { reason }) };
-  return new AppError(kind, message, { detail, validations, members, ...known });
+  const optional = {
+    ...(retry_after === undefined ? {} : { retry_after }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+  return new AppError(kind, message, { detail, validations, members, ...optional });
 };

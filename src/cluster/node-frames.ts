@@ -1,6 +1,6 @@
 // Frames on a link between nodes: length, kind, number, and bytes. Pure.
 
-/** Maximum bytes of one frame. The largest message is a chat's, which is smaller. */
+/** Maximum bytes of one frame. The largest messages are those to chats, which are smaller. */
 export const MAX_FRAME_BYTES = 32 * 1024 * 1024;
 const HEAD_BYTES = 9;
 
@@ -18,11 +18,11 @@ export const KIND = {
 } as const;
 export type Kind = (typeof KIND)[keyof typeof KIND];
 
-/** `id`: the call or channel it belongs to; 0 for none. */
+/** `id`: the call that the frame belongs to; 0 for none. */
 export type Frame = { readonly kind: number; readonly id: number; readonly body: Buffer };
 
-/** Returns the kind of the frame at the beginning of these bytes; undefined until it has arrived. */
-export const kindIn = (bytes: Buffer): number | undefined => bytes[4];
+/** Returns the kind of the frame that starts with these bytes; undefined until the kind has arrived. */
+export const peekKind = (bytes: Buffer): number | undefined => bytes[4];
 
 /** Encodes one frame. It must not be longer than `MAX_FRAME_BYTES`. */
 export const toFrame = (kind: Kind, id: number, body: Uint8Array | string = ""): Buffer => {

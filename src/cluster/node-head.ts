@@ -3,12 +3,12 @@ import { isSameDigest, sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { MAX_HEAD_BYTES } from "./head.ts";
 
-/** Only callers with the nodes' token get a response here. */
+/** The path at which a node requests a link. It requires the nodes' token. */
 export const LINK_PATH = "/.slipway/nodes";
 const PROTOCOL = "slipway-nodes";
 
-/** The node name that follows the token. */
-const NAME = /^(\S{1,200}) node=(\S{1,200})$/;
+/** Matches the value of the nodes' header in a link request: the token and the node's name. */
+const SENDER = /^(\S{1,200}) node=(\S{1,200})$/;
 
 export const formatLinkRequest = (address: string, token: string, id: string): Buffer =>
   Buffer.from(
@@ -24,8 +24,8 @@ export const formatLinkRequest = (address: string, token: string, id: string): B
 
 /** Returns the name of the node that asks for a link, from the nodes' header; undefined for everyone else. */
 export const parseLinkSender = (value: string | undefined, digest: string): string | undefined => {
-  const [, given, id] = NAME.exec(value ?? "") ?? [];
-  return given !== undefined && id !== undefined && isSameDigest(sha256(given), digest) ? decodeId(id) : undefined;
+  const [, token, id] = SENDER.exec(value ?? "") ?? [];
+  return token !== undefined && id !== undefined && isSameDigest(sha256(token), digest) ? decodeId(id) : undefined;
 };
 
 const decodeId = (id: string): string | undefined => {
@@ -36,15 +36,17 @@ const decodeId = (id: string): string | undefined => {
   }
 };
 
-const SWITCHED = Buffer.from(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${PROTOCOL}\r\n\r\n`);
+const SWITCHING_RESPONSE = Buffer.from(
+  `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${PROTOCOL}\r\n\r\n`,
+);
 
 /** Returns the response that opens a link. */
-export const formatLinkResponse = (): Buffer => SWITCHED;
+export const formatLinkResponse = (): Buffer => SWITCHING_RESPONSE;
 
 /** Returns the bytes after the response that opens a link; undefined until the response is complete. */
 export const parseLinkResponse = (bytes: Buffer): Buffer | "refused" | undefined => {
-  const length = Math.min(bytes.length, SWITCHED.length);
-  if (!bytes.subarray(0, length).equals(SWITCHED.subarray(0, length)) || bytes.length > MAX_HEAD_BYTES)
+  const length = Math.min(bytes.length, SWITCHING_RESPONSE.length);
+  if (!bytes.subarray(0, length).equals(SWITCHING_RESPONSE.subarray(0, length)) || bytes.length > MAX_HEAD_BYTES)
     return "refused";
-  return bytes.length < SWITCHED.length ? undefined : bytes.subarray(SWITCHED.length);
+  return bytes.length < SWITCHING_RESPONSE.length ? undefined : bytes.subarray(SWITCHING_RESPONSE.length);
 };

@@ -1,15 +1,15 @@
-// Links of a node to the others: one connection for its own calls to each, opened when first needed, and one for each one's calls to it
-// (docs/spec/cluster-nodes.md). Calls are plain data, run concurrently, and arrive in the order they are made. Each byte stream has its own
-// connection.
+// Links of a node to the others (docs/spec/cluster-nodes.md). For each other node, one connection carries this node's calls, opened when first
+// needed, and another one carries that node's calls. Calls are plain data, run concurrently, and arrive in the order they are made. Each byte
+// stream has its own connection.
 import { NotStartedError } from "#base/errors.ts";
 import type { OtherNode } from "#base/shards.ts";
 import type { Duplex } from "#src/wire/index.ts";
 import type { NodeListener } from "./connect.ts";
-import { NodeServer, type NodeService } from "./node-answering.ts";
-import { NodeClient } from "./node-asking.ts";
-import { KIND, kindIn } from "./node-frames.ts";
+import { NodeClient } from "./node-client.ts";
+import { KIND, peekKind } from "./node-frames.ts";
 import { formatLinkResponse } from "./node-head.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
+import { NodeServer, type NodeService } from "./node-server.ts";
 import type { NodeStream } from "./node-stream.ts";
 import { answerStream, openStream, type StreamService } from "./node-streams.ts";
 import type { WireSocket } from "./node-wire.ts";
@@ -18,10 +18,10 @@ export class NodeLinks {
   readonly #options: LinkOptions;
   readonly #services = new Map<string, NodeService>();
   readonly #streamServices = new Map<string, StreamService>();
-  /** By address: a node that returns elsewhere is a different one. */
+  /** By address: a node that returns at another address gets another client. */
   readonly #clients = new Map<string, NodeClient>();
-  /** Includes links that accept no new calls. */
-  readonly #connected = new Set<NodeClient>();
+  /** All clients, including those that accept no new calls. */
+  readonly #allClients = new Set<NodeClient>();
   readonly #servers = new Set<NodeServer>();
   /** Incoming and outgoing streams. */
   readonly #streams = new Set<Duplex>();
@@ -47,16 +47,16 @@ export class NodeLinks {
    * "unknown" when the connection broke before the response, and with AppError "overloaded" when too many calls are waiting.
    */
   call(node: OtherNode, service: string, args: unknown): Promise<unknown> {
-    const known = this.#clients.get(node.address);
-    if (known) return known.call(service, args);
+    const existing = this.#clients.get(node.address);
+    if (existing) return existing.call(service, args);
     if (this.#isClosed) return Promise.reject(new NotStartedError("The node is stopping."));
-    const asking: NodeClient = new NodeClient(this.#options, node, {
+    const client: NodeClient = new NodeClient(this.#options, node, {
       left: () => this.#clients.delete(node.address),
-      closed: () => this.#connected.delete(asking),
+      closed: () => this.#allClients.delete(client),
     });
-    this.#clients.set(node.address, asking);
-    this.#connected.add(asking);
-    return asking.call(service, args);
+    this.#clients.set(node.address, client);
+    this.#allClients.add(client);
+    return client.call(service, args);
   }
 
   /**
@@ -68,7 +68,7 @@ export class NodeLinks {
     return this.#trackStream(await openStream(this.#options, node, service, args));
   }
 
-  /** Returns whether a node at this address accepts this one as a node. */
+  /** Returns whether the node accepts this one as a node. */
   async reaches({ address }: OtherNode): Promise<boolean> {
     const noop = (): void => {};
     return await openLink(this.#options, address, (socket) => {
@@ -80,15 +80,15 @@ export class NodeLinks {
   /** Accepts a link that node `from` asked for on this socket after presenting the nodes' token. Returns the listener for the socket. */
   accept(socket: WireSocket, from: string): NodeListener {
     return new AcceptedConnection(socket, (isStream) =>
-      isStream ? this.#stream(socket, from) : this.#answer(socket, from),
+      isStream ? this.#acceptStream(socket, from) : this.#acceptCalls(socket, from),
     );
   }
 
-  /** Makes and starts no new calls. Resolves when other nodes' calls are answered and they have been notified. Streams continue. */
+  /** Makes and accepts no new calls. Resolves when other nodes' calls are answered and their connections are closed. Streams continue. */
   async drain(): Promise<void> {
     this.#isClosed = true;
-    for (const one of this.#connected) one.end();
-    for (const one of this.#servers) one.stopAccepting();
+    for (const client of this.#allClients) client.end();
+    for (const server of this.#servers) server.stopAccepting();
     this.#checkDrained();
     await this.#drained.promise;
   }
@@ -96,29 +96,29 @@ export class NodeLinks {
   /** Cuts all links. */
   close(): void {
     this.#isClosed = true;
-    for (const one of this.#connected) one.close();
-    for (const one of this.#servers) one.close();
-    for (const one of this.#streams) one.reset("The node has stopped.");
+    for (const client of this.#allClients) client.close();
+    for (const server of this.#servers) server.close();
+    for (const stream of this.#streams) stream.reset("The node has stopped.");
   }
 
-  #answer(socket: WireSocket, from: string): NodeListener {
+  #acceptCalls(socket: WireSocket, from: string): NodeListener {
     const { clock } = this.#options;
-    const answering: NodeServer = new NodeServer({
+    const server: NodeServer = new NodeServer({
       clock,
       socket,
       from,
       service: (name) => this.#services.get(name),
       over: () => {
-        this.#servers.delete(answering);
+        this.#servers.delete(server);
         if (this.#isClosed) this.#checkDrained();
       },
     });
-    this.#servers.add(answering);
-    if (this.#isClosed) answering.stopAccepting();
-    return answering.listener;
+    this.#servers.add(server);
+    if (this.#isClosed) server.stopAccepting();
+    return server.listener;
   }
 
-  #stream(socket: WireSocket, from: string): NodeStream {
+  #acceptStream(socket: WireSocket, from: string): NodeStream {
     return this.#trackStream(
       answerStream(this.#options.clock, socket, (name, args, stream) => {
         const service = this.#streamServices.get(name);
@@ -139,14 +139,14 @@ export class NodeLinks {
   }
 }
 
-/** A connection opened by another node, until its first frame tells its purpose. */
+/** A connection opened by another node. Its first frame decides whether it carries calls or a stream. */
 class AcceptedConnection implements NodeListener {
   readonly #socket: WireSocket;
   readonly #begin: (isStream: boolean) => NodeListener;
   #received = Buffer.alloc(0);
   #listener: NodeListener | undefined;
 
-  /** `begin` returns the listener for everything from the first frame on. */
+  /** `begin` returns the listener for the first frame and all later data. */
   constructor(socket: WireSocket, begin: (isStream: boolean) => NodeListener) {
     this.#socket = socket;
     this.#begin = begin;
@@ -159,7 +159,7 @@ class AcceptedConnection implements NodeListener {
       return;
     }
     this.#received = Buffer.concat([this.#received, bytes]);
-    const kind = kindIn(this.#received);
+    const kind = peekKind(this.#received);
     if (kind === undefined) return;
     this.#listener = this.#begin(kind === KIND.open);
     this.#listener.data(this.#received);

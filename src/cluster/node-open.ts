@@ -1,4 +1,4 @@
-// Opens a connection to another node's listener on which both sides have proven that they are nodes.
+// Opens a connection to another node's listener. Both sides prove that they are nodes.
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
@@ -6,7 +6,7 @@ import { finishesWithin } from "#base/retry.ts";
 import { connectToNode, type NodeListener, parseNodeAddress } from "./connect.ts";
 import { formatLinkRequest, parseLinkResponse } from "./node-head.ts";
 
-/** Connect timeout. */
+/** Time for the connection and the handshake. */
 const OPEN_TIMEOUT_MS = 3_000;
 
 export type LinkOptions = {
@@ -18,7 +18,7 @@ export type LinkOptions = {
   readonly certificate: X509Certificate | undefined;
 };
 
-/** `begin` is called once the link is open and returns its listener. Returns false when no node responds in time. */
+/** Opens a link. `begin` is called once it is open, and returns its listener. Returns false when no node responds in time. */
 export const openLink = async (
   { clock, id, token, certificate }: LinkOptions,
   address: string,
@@ -28,34 +28,34 @@ export const openLink = async (
   if (!node) return false;
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   let beginning = Buffer.alloc(0);
-  let created: Socket | undefined;
-  let taker: NodeListener | undefined;
+  let connected: Socket | undefined;
+  let listener: NodeListener | undefined;
   let isLate = false;
   const socket = connectToNode(node, certificate, {
     data: (bytes) => {
-      if (taker) return taker.data(bytes);
+      if (listener) return listener.data(bytes);
       beginning = Buffer.concat([beginning, bytes]);
       const rest = parseLinkResponse(beginning);
       if (rest === undefined || isLate) return;
       if (rest !== "refused") {
-        taker = begin(created as Socket);
-        if (rest.length > 0) taker.data(rest);
+        listener = begin(connected as Socket);
+        if (rest.length > 0) listener.data(rest);
       }
       answer();
     },
-    drain: () => taker?.drain?.(),
-    ended: () => (taker ? taker.ended() : answer()),
-    failed: () => (taker ? taker.failed() : answer()),
+    drain: () => listener?.drain?.(),
+    ended: () => (listener ? listener.ended() : answer()),
+    failed: () => (listener ? listener.failed() : answer()),
   });
-  const opened = socket.then(async (one) => {
-    created = one;
+  const opened = socket.then(async (socket) => {
+    connected = socket;
     const head = formatLinkRequest(address, token, id);
-    // A head is small; a socket that does not take it immediately is failing.
-    if (one?.write(head) === head.length) await answered;
+    // A head is small: a socket that does not accept it immediately is failing.
+    if (socket?.write(head) === head.length) await answered;
   });
   await finishesWithin(clock, OPEN_TIMEOUT_MS, opened);
-  if (taker) return true;
+  if (listener) return true;
   isLate = true;
-  void socket.then((one) => one?.terminate());
+  void socket.then((late) => late?.terminate());
   return false;
 };

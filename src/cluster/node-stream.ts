@@ -1,12 +1,12 @@
-// A two-way byte stream between two nodes on a connection of its own. It uses the frames of a link, so that both sides know whether the
-// other is alive, has ended or has failed. Backpressure applies in both directions.
+// A two-way byte stream between two nodes on a connection of its own. It uses the frames of a link, so that each side knows whether the other
+// one is alive, has ended or has failed. Backpressure applies in both directions.
 import type { Clock, Timer } from "#base/clock.ts";
 import { ChunkQueue, type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 import type { NodeListener } from "./connect.ts";
 import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
 import { HEARTBEAT_INTERVAL_MS, MAX_MISSED, type WireSocket } from "./node-wire.ts";
 
-/** Bytes waiting for `read` before the other side is paused. */
+/** If more bytes than this wait for `read`, reading from the socket is paused. */
 const MAX_UNREAD_BYTES = 256 * 1024;
 /** Maximum bytes of one frame. */
 const MAX_FRAME_BYTES = 64 * 1024;
@@ -31,10 +31,10 @@ export class NodeStream implements Duplex, NodeListener {
   #failure: WireError | undefined;
   #isOver = false;
 
-  /** `heard` receives frames other than data: the opening request or the response to it. */
-  constructor(clock: Clock, socket: WireSocket, received: (frame: Frame) => void) {
+  /** `onControl` receives the frames other than data: the opening request or the response to it. */
+  constructor(clock: Clock, socket: WireSocket, onControl: (frame: Frame) => void) {
     this.#socket = socket;
-    this.#onControl = received;
+    this.#onControl = onControl;
     this.closed = this.#settled.promise;
     this.#timer = clock.every(HEARTBEAT_INTERVAL_MS, () => this.#tick());
   }
@@ -43,7 +43,7 @@ export class NodeStream implements Duplex, NodeListener {
     for (;;) {
       const chunk = this.#unread.shift();
       if (chunk) {
-        this.#readOn();
+        this.#resumeReading();
         return chunk;
       }
       if (this.#failure) throw this.#failure;
@@ -120,9 +120,9 @@ export class NodeStream implements Duplex, NodeListener {
 
   /** Runs calls one after another, however many are made concurrently. */
   #runSerially(work: () => Promise<void>): Promise<void> {
-    const mine = this.#writing.then(work);
-    this.#writing = mine.catch(() => {});
-    return mine;
+    const result = this.#writing.then(work);
+    this.#writing = result.catch(() => {});
+    return result;
   }
 
   /** Resolves when the socket has accepted the frame. */
@@ -137,7 +137,7 @@ export class NodeStream implements Duplex, NodeListener {
     if (taken < bytes.length) this.#unsent = bytes.subarray(taken);
   }
 
-  #readOn(): void {
+  #resumeReading(): void {
     if (!this.#isPaused || this.#unread.unread > MAX_UNREAD_BYTES / 2) return;
     this.#isPaused = false;
     this.#socket.resume();
@@ -154,7 +154,7 @@ export class NodeStream implements Duplex, NodeListener {
     if (!this.#unsent) this.#send(toFrame(KIND.alive, 0));
   }
 
-  /** The side that has ended closes only after the other has acknowledged it, because closing with unread data would drop it. */
+  /** Acknowledges the peer's end. The peer closes only after that, because closing a connection with unread data would drop the data. */
   #onPeerEnd(): void {
     this.#peerHasEnded = true;
     void this.#runSerially(() => this.#sendFrame(KIND.acknowledged)).catch(() => {});

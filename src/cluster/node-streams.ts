@@ -3,7 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import { NotStartedError } from "#base/errors.ts";
 import type { OtherNode } from "#base/shards.ts";
 import type { Duplex } from "#src/wire/index.ts";
-import { callText, doCall } from "./node-calls.ts";
+import { formatCall, runCall } from "./node-calls.ts";
 import { formatWireError, parseWireError } from "./node-errors.ts";
 import { KIND } from "./node-frames.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
@@ -11,29 +11,29 @@ import { NodeStream } from "./node-stream.ts";
 import type { WireSocket } from "./node-wire.ts";
 
 /**
- * Accepts a stream that another node opens: it is open and owned by this node once the promise resolves. Throws errors that the opener
- * should get.
+ * Accepts a stream that another node opens. Once the promise resolves, the stream is open and the service must end it. Throws errors that the
+ * opener should get.
  */
 export type StreamService = (args: unknown, stream: Duplex, from: string) => Promise<void>;
 
-/** Opens a stream to a service of another node. Rejects like `NodeLinks.call`; a failure before it is open is a WireError. */
+/** Opens a stream to a service of another node. Rejects as described at `NodeLinks.open`. */
 export const openStream = async (
   options: LinkOptions,
   node: OtherNode,
   service: string,
   args: unknown,
 ): Promise<Duplex> => {
-  const text = callText(service, args);
+  const text = formatCall(service, args);
   const { promise: answered, resolve, reject } = Promise.withResolvers<void>();
-  const created: { stream?: NodeStream } = {};
+  const opened: { stream?: NodeStream } = {};
   const isOpen = await openLink(options, node.address, (socket) => {
-    created.stream = new NodeStream(options.clock, socket, ({ kind, body }) => {
+    opened.stream = new NodeStream(options.clock, socket, ({ kind, body }) => {
       if (kind === KIND.answer) resolve();
       if (kind === KIND.failure) reject(parseWireError(body.toString(), node.id));
     });
-    return created.stream;
+    return opened.stream;
   });
-  const { stream } = created;
+  const { stream } = opened;
   if (!isOpen || !stream) throw new NotStartedError(`Node ${node.id} cannot be reached.`);
   void stream.closed.then((failure) => (failure ? reject(failure) : resolve()));
   try {
@@ -54,7 +54,7 @@ export const answerStream = (
 ): NodeStream => {
   const answer = async (requested: string): Promise<void> => {
     try {
-      await doCall(requested, (service, args) => run(service, args, stream));
+      await runCall(requested, (service, args) => run(service, args, stream));
       await stream.sendControl(KIND.answer, "");
     } catch (error) {
       await stream.sendControl(KIND.failure, formatWireError(error, "a stream")).catch(() => {});

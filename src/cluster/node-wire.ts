@@ -1,18 +1,18 @@
-// A socket between two nodes that carries frames in both directions. Data the other side does not accept is buffered up to a limit. Each
-// side sends a heartbeat once a second, and a peer that misses three is given up.
+// A socket between two nodes that carries frames in both directions. Data that the other side does not accept is buffered up to a limit. Each
+// side sends a heartbeat once a second, and closes the connection after three missed heartbeats of its peer.
 import type { Socket } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";
 import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
 
 export const HEARTBEAT_INTERVAL_MS = 1_000;
-/** Counted in ticks of this process, so that a process that was stopped itself does not give up its connections. */
+/** Counted in ticks of this process, so that a process that was suspended does not close its connections. */
 export const MAX_MISSED = 3;
-/** The same limit while reading is paused because the peer does not accept responses. */
-const MAX_STALLED = 30;
-/** Maximum bytes waiting for the other side, in addition to one frame; beyond it, nothing new is started. */
+/** Replaces `MAX_MISSED` while reading is paused because the peer does not accept responses. */
+const MAX_MISSED_WHILE_PAUSED = 30;
+/** If more bytes than this wait for the other side, no new calls are made. */
 export const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
-/** Limit for responses; beyond it, no more calls are read. */
+/** If more bytes of responses than this wait for the other side, no more calls are read. */
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 
 export type WireSocket = Pick<Socket, "write" | "pause" | "resume" | "end" | "terminate">;
@@ -21,7 +21,7 @@ export type WireEvents = {
   /** True on the answering side, which stops reading while its responses are not accepted. The calling side always reads. */
   readonly answers: boolean;
   frame(frame: Frame): void;
-  /** Called when the connection has ended. `unsent`: numbers of calls and channels whose frames were not sent completely. */
+  /** Called when the connection has ended. `unsent`: IDs of the calls whose frames were not sent completely. */
   over(unsent: ReadonlySet<number>): void;
 };
 
@@ -46,7 +46,7 @@ export class NodeWire implements NodeListener {
     return this.#isOver;
   }
 
-  /** Returns whether so much is waiting that nothing new should be started. */
+  /** Returns whether so many bytes are waiting that no new calls should be made. */
   get isFull(): boolean {
     return this.#size > MAX_BUFFERED_BYTES;
   }
@@ -112,7 +112,7 @@ export class NodeWire implements NodeListener {
   }
 
   #tick(): void {
-    if (this.#missedHeartbeats >= (this.#isPaused ? MAX_STALLED : MAX_MISSED)) {
+    if (this.#missedHeartbeats >= (this.#isPaused ? MAX_MISSED_WHILE_PAUSED : MAX_MISSED)) {
       this.close();
       return;
     }

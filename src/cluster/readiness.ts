@@ -1,4 +1,4 @@
-// Determines the readiness of a spare: it asks the active node, as it would forward a request.
+// Determines the readiness of a spare, which is that of the active node.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
@@ -19,11 +19,12 @@ export type ReadinessRequest = {
   readonly active: string | undefined;
   /** This node's certificate, if nodes use TLS. */
   readonly certificate: X509Certificate | undefined;
-  /** The hostname this node was asked by; the active node answers only to its own names. */
+  /** The host of the client's request. The active node answers only requests for its own hosts. */
   readonly host: string;
 };
 
-export const readinessOfSpare = async ({
+/** Asks the active node for its readiness, in the way that requests are forwarded to it. */
+export const findSpareReadiness = async ({
   clock,
   token,
   active,
@@ -32,18 +33,18 @@ export const readinessOfSpare = async ({
 }: ReadinessRequest): Promise<Readiness> => {
   const node = parseNodeAddress(active);
   if (!node) return { isReady: false, message: "No node of the cluster is active." };
-  const answer = requestReadiness(node, certificate, host, token);
-  if (!(await finishesWithin(clock, ANSWER_TIMEOUT_MS, answer.said))) answer.giveUp();
-  const { status, message } = readAnswer(await answer.said);
+  const request = requestReadiness(node, certificate, host, token);
+  if (!(await finishesWithin(clock, ANSWER_TIMEOUT_MS, request.response))) request.giveUp();
+  const { status, message } = parseResponse(await request.response);
   if (status === undefined) return { isReady: false, message: "The active node does not answer this one." };
   return status === 200
     ? { isReady: true, message: "Ready: this node forwards to the active one." }
     : { isReady: false, message: `The active node is not ready: ${message}` };
 };
 
-/** Returns the active node's raw response to `GET /readyz`; empty if none exists. */
+/** Requests `GET /readyz` from the active node. The raw response is empty if none arrives. */
 const requestReadiness = (node: NodeAddress, certificate: X509Certificate | undefined, host: string, token: string) => {
-  const { promise: output, resolve } = Promise.withResolvers<string>();
+  const { promise: response, resolve } = Promise.withResolvers<string>();
   let text = "";
   let isOver = false;
   const end = (): void => {
@@ -68,12 +69,12 @@ const requestReadiness = (node: NodeAddress, certificate: X509Certificate | unde
     socket.write(
       `GET /readyz HTTP/1.1\r\nhost: ${host}\r\n${NODE_HEADER}: ${formatReadinessHeader(token)}\r\nconnection: close\r\n\r\n`,
     );
-    void output.then(() => socket.end());
+    void response.then(() => socket.end());
   });
-  return { said: output, giveUp: end };
+  return { response, giveUp: end };
 };
 
-const readAnswer = (text: string): { status: number | undefined; message: string } => {
+const parseResponse = (text: string): { status: number | undefined; message: string } => {
   const status = /^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1];
   const message = /"message":"([^"\\]{1,300})"/.exec(text)?.[1] ?? "it gives no reason.";
   return { status: status === undefined ? undefined : Number(status), message };

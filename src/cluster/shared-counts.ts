@@ -1,12 +1,12 @@
-// Rate limits across all nodes: each node sends its counts for the current minute to the others once a second, and decisions use the sum of
-// its own and the received counts. Within one second, several nodes may each allow the rest of a limit [CP-69].
+// Rate limits across all nodes: each node sends its counts for the current minute to the others once a second, and decides by the sum of its own
+// and the received counts. Within one second, each of several nodes may allow the remaining requests of a limit [CP-69].
 import type { Clock, Timer } from "#base/clock.ts";
 import { listOtherNodes, type Shards } from "#base/shards.ts";
 import type { NodeLinks } from "./node-link.ts";
 
 const SERVICE = "counts";
 const SEND_INTERVAL_MS = 1_000;
-/** Maximum keys of one counter that are sent, the largest ones, because the smallest counts matter least for a limit. */
+/** Maximum keys of one counter that are sent. The largest counts are sent, because the smallest matter least for a limit. */
 const MAX_KEYS = 2_000;
 const MINUTE_MS = 60_000;
 
@@ -33,9 +33,10 @@ type Deps = {
 
 export class SharedCounts {
   readonly #deps: Deps;
-  readonly #own: { readonly kind: string; readonly counting: Counting }[] = [];
+  readonly #counters: { readonly kind: string; readonly counting: Counting }[] = [];
   readonly #received = new Map<string, readonly ReceivedCounts[]>();
-  readonly #sending = new Set<string>();
+  /** The nodes that have not acknowledged the last counts yet. */
+  readonly #pendingNodes = new Set<string>();
   readonly #sendTimer: Timer;
 
   constructor(deps: Deps) {
@@ -49,18 +50,18 @@ export class SharedCounts {
     this.#sendTimer.cancel();
   }
 
-  /** Shares a counter with the other nodes. Returns a function that returns the count of a key in all other counters of this name. */
+  /** Shares a counter with the other nodes. The returned function returns the count of a key in all other counters of this kind. */
   join(kind: string, counting: Counting): (key: string) => number {
-    this.#own.push({ kind, counting });
+    this.#counters.push({ kind, counting });
     return (key) => {
       const now = this.#deps.clock.monotonic();
       let sum = 0;
-      // A node counts the reads it serves itself separately from requests to its shards.
-      for (const one of this.#own)
-        if (one.kind === kind && one.counting !== counting && one.counting.left_ms > 0)
-          sum += one.counting.counts.get(key) ?? 0;
-      for (const all of this.#received.values())
-        for (const one of all) if (one.kind === kind && one.until > now) sum += one.counts.get(key) ?? 0;
+      // A node has two counters of a kind: one for the reads of its read server, and one for requests to its shards.
+      for (const own of this.#counters)
+        if (own.kind === kind && own.counting !== counting && own.counting.left_ms > 0)
+          sum += own.counting.counts.get(key) ?? 0;
+      for (const counters of this.#received.values())
+        for (const other of counters) if (other.kind === kind && other.until > now) sum += other.counts.get(key) ?? 0;
       return sum;
     };
   }
@@ -77,20 +78,20 @@ export class SharedCounts {
 
   #sendCounts(): void {
     const { shards, links } = this.#deps;
-    const message: SentCounts = this.#own
+    const message: SentCounts = this.#counters
       .filter(({ counting }) => counting.counts.size > 0 && counting.left_ms > 0)
       .map(({ kind, counting: { counts, left_ms } }) => ({ kind, left_ms, counts: selectLargest(counts) }));
     const others = listOtherNodes(shards);
     for (const id of [...this.#received.keys()]) if (!others.some((node) => node.id === id)) this.#received.delete(id);
     if (message.length === 0) return;
     for (const node of others) {
-      // A slow node gets the next total, because counts are absolute and not increments.
-      if (this.#sending.has(node.id)) continue;
-      this.#sending.add(node.id);
+      // A slow node gets a later message instead, because counts are totals and not increments.
+      if (this.#pendingNodes.has(node.id)) continue;
+      this.#pendingNodes.add(node.id);
       links
         .call(node, SERVICE, message)
         .catch(() => {})
-        .finally(() => this.#sending.delete(node.id));
+        .finally(() => this.#pendingNodes.delete(node.id));
     }
   }
 }

@@ -137,7 +137,7 @@ export class ShardsMember extends LivingNode implements Shards {
   }
 
   /** Returns the epoch of the node at this address, if its shards have not been taken over; otherwise undefined. */
-  lifeAt(address: string): number | undefined {
+  incarnationAt(address: string): number | undefined {
     return this.#table.owners.find((owner) => owner.address === address)?.epoch;
   }
 

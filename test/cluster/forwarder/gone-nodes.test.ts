@@ -55,7 +55,7 @@ const startNodes = () => {
       here: () => here,
       has: () => state.isOwn,
       addressOf: () => (state.isOwn ? undefined : other),
-      lifeAt: (node) => (node === other ? state.life : undefined),
+      incarnationAt: (node) => (node === other ? state.life : undefined),
       shardOf: async () => 7,
     },
     state: () => STATE,

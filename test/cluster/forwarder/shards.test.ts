@@ -56,7 +56,7 @@ const startNodesWithLookup = (shardOf: ((path: string) => number | undefined) | 
       shards: {
         here: () => toAddress(server.port),
         has: (shard) => own.has(shard),
-        lifeAt: () => 1,
+        incarnationAt: () => 1,
         shardOf: shardOf && (async (request) => shardOf(new URL(request.url).pathname)),
         addressOf(shard) {
           const at = ownedShards.findIndex((one) => one.has(shard));
