@@ -1,5 +1,5 @@
-// Parses the beginning of a node's response to a spare. A node that is not active declines before it starts anything, and the spare asks the
-// next node. Pure.
+// Parses the beginning of a node's response to a spare. A node that is not active declines before it starts anything, and the spare asks
+// the next node. Pure.
 
 import { NODE_HEADER, SHARD_HEADER } from "#base/network/node-headers.ts";
 import { NOT_ACTIVE_MESSAGE, toDeclineMark } from "./forwarded-header.ts";
@@ -9,8 +9,8 @@ const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");
 
 /**
- * `answer`: the node responds. `stream`: the node responds with an event stream, which continues until either side ends it. `elsewhere`: the
- * node has started nothing; another node must be asked.
+ * `answer`: the node responds. `stream`: the node responds with an event stream, which continues until either side ends it. `elsewhere`:
+ * the node has started nothing; another node must be asked.
  */
 export type Answer = "answer" | "stream" | "elsewhere";
 

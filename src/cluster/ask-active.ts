@@ -38,15 +38,15 @@ export type ForwardOptions = {
   /** The request is read-only: if a node disappears before responding, the next one is asked. */
   readonly isRead?: boolean | undefined;
   /**
-   * Called when a node declines, with the shard if the node names one. Returns true to ask the next node immediately, false to ask it after a
-   * pause, and undefined to ask no other node.
+   * Called when a node declines, with the shard if the node names one. Returns true to ask the next node immediately, false to ask it after
+   * a pause, and undefined to ask no other node.
    */
   elsewhere?(shard: number | undefined): boolean | undefined;
 };
 
 /**
- * `begun`: a node responds. `lost`: the node declined, but the request was too long to be buffered for another one. `none`: there is no node
- * to ask. `closed`: the client left or has its response. `elsewhere`: the node declined and no other may be asked.
+ * `begun`: a node responds. `lost`: the node declined, but the request was too long to be buffered for another one. `none`: there is no
+ * node to ask. `closed`: the client left or has its response. `elsewhere`: the node declined and no other may be asked.
  */
 export type ForwardResult = "begun" | "lost" | "none" | "closed" | "elsewhere";
 

@@ -44,8 +44,8 @@ const discardBody = async ({ body }: Request): Promise<void> => {
 };
 
 /**
- * Returns the response of a node that is not active any more or does not own this shard. It states that the node has started nothing, so that
- * the next node is asked. Reads the sent body first, because closing a connection with unread bytes would lose the response.
+ * Returns the response of a node that is not active any more or does not own this shard. It states that the node has started nothing, so
+ * that the next node is asked. Reads the sent body first, because closing a connection with unread bytes would lose the response.
  */
 export const decline = async (request: Request, token: string, clock: Clock, shard?: number): Promise<Response> => {
   // A limit even while data keeps arriving is enough, because the asking node buffers only a bounded amount.

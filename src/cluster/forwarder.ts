@@ -76,13 +76,13 @@ export type ShardNodes = {
   /** Returns host:port of the other node that owns the shard; undefined while none exists. */
   addressOf(shard: number): string | undefined;
   /**
-   * Returns the incarnation of the node with a lease at this address; undefined if no node there has a lease. The incarnation changes when the
-   * node loses its lease to another one and joins again.
+   * Returns the incarnation of the node with a lease at this address; undefined if no node there has a lease. The incarnation changes when
+   * the node loses its lease to another one and joins again.
    */
   incarnationAt(address: string): number | undefined;
   /**
-   * Returns the shard of a request from its head; undefined if any node can handle the request or the shard is not known. The node that gets
-   * the request checks again.
+   * Returns the shard of a request from its head; undefined if any node can handle the request or the shard is not known. The node that
+   * gets the request checks again.
    */
   readonly shardOf?: ((request: Request) => Promise<number | undefined>) | undefined;
 };
@@ -232,7 +232,8 @@ export class Forwarder {
     }
     if (isHealthCheck) this.#answerHealth(link, head, early);
     else if (clientAddress !== undefined && shards) void this.#forwardIncoming(link, head, clientAddress, early);
-    // The sending node wrongly assumes that this one is active. It must ask the next node, because a forwarded request is not forwarded again.
+    // The sending node wrongly assumes that this one is active. It must ask the next node, because a forwarded request is not forwarded
+    // again.
     else if (clientAddress !== undefined) link.answer(formatDecline(token));
     // A spare that wrongly assumes that this node is active gets the same answer to its readiness request. All other senders are clients.
     else if (isReadinessCheck && isReadinessRequest(head.nodeHeader, this.#digest))
@@ -357,7 +358,9 @@ export class Forwarder {
     return node && { ...node, isGone: () => this.#hasHandedOff || ![address, undefined].includes(leader()) };
   }
 
-  /** Forwards a client's request: a read to this node's read server if that can answer it, and any other request to the responsible node. */
+  /**
+   * Forwards a client's request: a read to this node's read server if that can answer it, and any other request to the responsible node.
+   */
   async #forwardClient(link: Link, head: Head, isComplete: boolean): Promise<void> {
     const { clock, reads, token } = this.#options;
     const certificate = this.#certificate;

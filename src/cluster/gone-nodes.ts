@@ -1,11 +1,12 @@
-// Detects that a node has hung or disappeared while it was handling a forwarded request. Otherwise the client would wait until the connection
-// breaks. The forwarding node checks whether the asked incarnation has ended: other nodes own its shards then, and its writes have no effect.
+// Detects that a node has hung or disappeared while it was handling a forwarded request. Otherwise the client would wait until the
+// connection breaks. The forwarding node checks whether the asked incarnation has ended: other nodes own its shards then, and its writes
+// have no effect.
 import type { Clock, Timer } from "#base/clock.ts";
 
 const CHECK_INTERVAL_MS = 250;
 /**
- * Number of checks without new data after which a gone node is cut off: a node that leaves in order gets time to finish its responses. Counts
- * checks of this process rather than time, so that a stall of this process does not cut the node off.
+ * Number of checks without new data after which a gone node is cut off: a node that leaves in order gets time to finish its responses.
+ * Counts checks of this process rather than time, so that a stall of this process does not cut the node off.
  */
 const MAX_SILENT_CHECKS = 3;
 

@@ -1,5 +1,5 @@
-// Parses the head of a request that a spare forwards. Pure. The spare reads only the head of a connection's first request: it asks the active
-// node to close the connection after the response, so there is no second request that the two could parse differently.
+// Parses the head of a request that a spare forwards. Pure. The spare reads only the head of a connection's first request: it asks the
+// active node to close the connection after the response, so there is no second request that the two could parse differently.
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 

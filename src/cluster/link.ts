@@ -115,7 +115,9 @@ export class Link {
     } else this.kept = undefined;
   }
 
-  /** Writes with backpressure: data that the socket does not accept is queued, and the other side is paused until the data has been sent. */
+  /**
+   * Writes with backpressure: data that the socket does not accept is queued, and the other side is paused until the data has been sent.
+   */
   write(to: "client" | "server", bytes: Buffer): void {
     const side = this[to];
     if (side.waiting.length > 0) side.waiting.push(Buffer.from(bytes));
@@ -201,7 +203,9 @@ export class Link {
     this.#onClosed();
   }
 
-  /** Waits for the client to close the connection, and closes it after a timeout. Data that the client has not read yet extends the wait. */
+  /**
+   * Waits for the client to close the connection, and closes it after a timeout. Data that the client has not read yet extends the wait.
+   */
   #closeSoon(): void {
     if (this.isAnswered && this.client.waiting.length === 0 && this.server.ending) this.close();
     this.timer?.cancel();

@@ -78,8 +78,8 @@ type RemoteMessage = {
 type AnyDirectory = Pick<Directory<Actor<any> & Record<string, any>>, "askHere" | "isStopping">;
 
 /**
- * Opens directories, and handles other nodes' messages to the actors of this one. A message for a shard that has moved meanwhile is rejected,
- * and the sender looks for the owner again.
+ * Opens directories, and handles other nodes' messages to the actors of this one. A message for a shard that has moved meanwhile is
+ * rejected, and the sender looks for the owner again.
  */
 const openDirectories = ({ clock, shards, index, links, copy }: LocationDeps): OpenDirectory => {
   const directories = new Map<ActorKind, AnyDirectory>();
@@ -114,8 +114,8 @@ const openDirectories = ({ clock, shards, index, links, copy }: LocationDeps): O
   };
 };
 
-// Agents whose tunnels end at another node: that node dials them and forwards the bytes. Chats need this, because the workspace of a chat can
-// belong to a different shard than the chat: a claimed prebuild, or another person's workspace.
+// Agents whose tunnels end at another node: that node dials them and forwards the bytes. Chats need this, because the workspace of a chat
+// can belong to a different shard than the chat: a claimed prebuild, or another person's workspace.
 
 const AGENT = "agent";
 
@@ -156,8 +156,8 @@ const openDialer = ({ shards, index, links }: LocationDeps, local: AgentDialer):
   };
 };
 
-// Jobs across nodes: the job queues communicate over the links between nodes (actors/runtime/remote-jobs.ts). The node that owns a workspace
-// shuts down its agents, even if another node runs the build.
+// Jobs across nodes: the job queues communicate over the links between nodes (actors/runtime/remote-jobs.ts). The node that owns a
+// workspace shuts down its agents, even if another node runs the build.
 
 const JOBS = "jobs";
 const SHUT_DOWN = "shut_down";
@@ -230,8 +230,8 @@ const shutDownOnOwner = (
   };
 };
 
-// Work that only the first node does, on behalf of all. Example: a provider that accepts each refresh token once would revoke the grant if two
-// nodes used the same token.
+// Work that only the first node does, on behalf of all. Example: a provider that accepts each refresh token once would revoke the grant if
+// two nodes used the same token.
 
 /** Another node may be about to become the first one. */
 const RETRY_INTERVAL_MS = 500;

@@ -1,4 +1,5 @@
-// Joins a cluster with one active node: the process stands by and forwards connections while another node is active, until it is active itself.
+// Joins a cluster with one active node: the process stands by and forwards connections while another node is active, until it is active
+// itself.
 import { hostname } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";

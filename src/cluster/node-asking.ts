@@ -1,5 +1,5 @@
-// The calling side of a link: a connection to one other node, opened by the first call. When the connection breaks, calls that were not sent
-// completely fail as not started, and the outcome of all other calls is unknown.
+// The calling side of a link: a connection to one other node, opened by the first call. When the connection breaks, calls that were not
+// sent completely fail as not started, and the outcome of all other calls is unknown.
 import type { Socket } from "bun";
 import { AppError, NotStartedError } from "#base/errors.ts";
 import type { OtherNode } from "#base/shards.ts";

@@ -1,4 +1,5 @@
-// The wire format of a call: the service and its arguments, with the origin, request IDs and span of the caller, which the other node adopts.
+// The wire format of a call: the service and its arguments, with the origin, request IDs and span of the caller, which the other node
+// adopts.
 import { AppError } from "#base/errors.ts";
 import { getCurrentOrigin, type Origin, withOrigin } from "#base/origin.ts";
 import { adoptSpan, getCurrentSpan, runInSpan, type TraceHeaders } from "#base/spans.ts";

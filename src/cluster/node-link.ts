@@ -1,6 +1,6 @@
-// Links of a node to the others (docs/spec/cluster-nodes.md). For each other node, one connection carries this node's calls, opened when first
-// needed, and another one carries that node's calls. Calls are plain data, run concurrently, and arrive in the order they are made. Each byte
-// stream has its own connection.
+// Links of a node to the others (docs/spec/cluster-nodes.md). For each other node, one connection carries this node's calls, opened when
+// first needed, and another one carries that node's calls. Calls are plain data, run concurrently, and arrive in the order they are made.
+// Each byte stream has its own connection.
 import { NotStartedError } from "#base/errors.ts";
 import type { OtherNode } from "#base/shards.ts";
 import type { Duplex } from "#src/wire/index.ts";

@@ -1,5 +1,5 @@
-// A two-way byte stream between two nodes on a connection of its own. It uses the frames of a link, so that each side knows whether the other
-// one is alive, has ended or has failed. Backpressure applies in both directions.
+// A two-way byte stream between two nodes on a connection of its own. It uses the frames of a link, so that each side knows whether the
+// other one is alive, has ended or has failed. Backpressure applies in both directions.
 import type { Clock, Timer } from "#base/clock.ts";
 import { ChunkQueue, type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 import type { NodeListener } from "./connect.ts";

@@ -11,8 +11,8 @@ import { NodeStream } from "./node-stream.ts";
 import type { WireSocket } from "./node-wire.ts";
 
 /**
- * Accepts a stream that another node opens. Once the promise resolves, the stream is open and the service must end it. Throws errors that the
- * opener should get.
+ * Accepts a stream that another node opens. Once the promise resolves, the stream is open and the service must end it. Throws errors that
+ * the opener should get.
  */
 export type StreamService = (args: unknown, stream: Duplex, from: string) => Promise<void>;
 

@@ -1,5 +1,5 @@
-// A socket between two nodes that carries frames in both directions. Data that the other side does not accept is buffered up to a limit. Each
-// side sends a heartbeat once a second, and closes the connection after three missed heartbeats of its peer.
+// A socket between two nodes that carries frames in both directions. Data that the other side does not accept is buffered up to a limit.
+// Each side sends a heartbeat once a second, and closes the connection after three missed heartbeats of its peer.
 import type { Socket } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";

@@ -1,13 +1,13 @@
-// Decides by certificate whether a peer is a node of this cluster. Nodes share one certificate, or have certificates for the same name: the name
-// that clients use, not the address at which nodes reach each other.
+// Decides by certificate whether a peer is a node of this cluster. Nodes share one certificate, or have certificates for the same name: the
+// name that clients use, not the address at which nodes reach each other.
 import { X509Certificate } from "node:crypto";
 
 /** Parses this node's certificate from PEM: the first of a chain. */
 export const parseCertificate = (pem: string): X509Certificate => new X509Certificate(pem);
 
 /**
- * Returns whether the peer's certificate is the same as this node's, or a trusted one for the same name, such as a renewed one. `isTrusted`: its
- * chain leads to an authority that this machine trusts.
+ * Returns whether the peer's certificate is the same as this node's, or a trusted one for the same name, such as a renewed one.
+ * `isTrusted`: its chain leads to an authority that this machine trusts.
  */
 export const isNode = (peer: X509Certificate | undefined, isTrusted: boolean, own: X509Certificate): boolean => {
   if (!peer) return false;
@@ -16,9 +16,9 @@ export const isNode = (peer: X509Certificate | undefined, isTrusted: boolean, ow
 };
 
 /**
- * Returns whether the chain leads to an authority that this machine trusts, according to the handshake's error. A wrong address is not an error
- * here, because a node's address need not be in its certificate. Bun's `authorized` flag is not used: it is true even for a self-signed
- * certificate.
+ * Returns whether the chain leads to an authority that this machine trusts, according to the handshake's error. A wrong address is not an
+ * error here, because a node's address need not be in its certificate. Bun's `authorized` flag is not used: it is true even for a
+ * self-signed certificate.
  */
 export const isIssuedByAuthority = (problem: Error | null | undefined): boolean =>
   !problem || (problem as { code?: string }).code === "ERR_TLS_CERT_ALTNAME_INVALID";

@@ -1,5 +1,5 @@
-// Rate limits across all nodes: each node sends its counts for the current minute to the others once a second, and decides by the sum of its own
-// and the received counts. Within one second, each of several nodes may allow the remaining requests of a limit [CP-69].
+// Rate limits across all nodes: each node sends its counts for the current minute to the others once a second, and decides by the sum of
+// its own and the received counts. Within one second, each of several nodes may allow the remaining requests of a limit [CP-69].
 import type { Clock, Timer } from "#base/clock.ts";
 import { listOtherNodes, type Shards } from "#base/shards.ts";
 import type { NodeLinks } from "./node-link.ts";

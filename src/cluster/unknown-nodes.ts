@@ -1,5 +1,6 @@
-// Verifies that a joining node and the running nodes accept each other, before the node acquires anything. Either all nodes use TLS or none does.
-// If all nodes are active, their certificates must belong to one cluster. Otherwise nodes could not exchange shards or forward requests.
+// Verifies that a joining node and the running nodes accept each other, before the node acquires anything. Either all nodes use TLS or none
+// does. If all nodes are active, their certificates must belong to one cluster. Otherwise nodes could not exchange shards or forward
+// requests.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";

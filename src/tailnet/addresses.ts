@@ -1,9 +1,9 @@
-// Addresses inside the private network. An agent's addresses are derived from its ID, so it cannot claim another's (facts/wire 2.4).
-// [TL-11]
+// Addresses inside the private network. An agent's addresses are derived from its ID, so that it cannot claim those of another agent
+// (facts/wire 2.4). [TL-11]
 
 const PREFIXES = ["fd7a115ca1e0", "fd60627aa42b"] as const;
 
-/** Returns the addresses this agent may have, as canonical text. */
+/** Returns the addresses that this agent may have, as canonical text. */
 export const listAgentAddresses = (agent_id: string): readonly string[] =>
   PREFIXES.map((prefix) => {
     const hex = prefix + agent_id.replaceAll("-", "").slice(12);

@@ -7,7 +7,7 @@ import { generateBytes } from "#base/ids.ts";
 export const KEY_BYTES = 32;
 export const NONCE_BYTES = 24;
 
-// The DER prefix of a raw X25519 private key (RFC 8410).
+// The DER prefixes of raw X25519 keys (RFC 8410).
 const PRIVATE_HEAD = Buffer.from("302e020100300506032b656e04220420", "hex");
 const PUBLIC_HEAD = Buffer.from("302a300506032b656e032100", "hex");
 
@@ -19,14 +19,14 @@ export interface KeyPair {
   readonly public: Uint8Array;
 }
 
-/** Returns a new key pair, or the one of these 32 secret bytes. */
+/** Returns the key pair of these 32 secret bytes; a new one by default. */
 export const createKeyPair = (secret: Uint8Array = generateBytes(KEY_BYTES)): KeyPair => {
   const pem = createPrivateKey(toPrivateKey(secret)).export({ format: "pem", type: "pkcs8" });
   const der = createPublicKey(pem).export({ format: "der", type: "spki" });
   return { secret, public: new Uint8Array(der.subarray(PUBLIC_HEAD.length)) };
 };
 
-/** X25519: returns the shared point of two keys, 32 bytes; undefined for a public key that yields no secret. */
+/** Returns the X25519 shared point of two keys, 32 bytes; undefined for a public key that yields no secret. */
 export const computeSharedPoint = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
   try {
     const publicKey = createPublicKey({ key: Buffer.concat([PUBLIC_HEAD, peer]), format: "der", type: "spki" });
@@ -45,14 +45,14 @@ export const deriveSharedKey = (secret: Uint8Array, peer: Uint8Array): Uint8Arra
   return new Uint8Array(out.buffer);
 };
 
-/** Returns the nonce and the box, as in frames. */
+/** Encrypts with a shared key. Returns the nonce followed by the box, as frames contain them. */
 export const seal = (
   shared: Uint8Array,
   plain: Uint8Array,
   nonce: Uint8Array = generateBytes(NONCE_BYTES),
 ): Uint8Array => Buffer.concat([nonce, xsalsa20poly1305(shared, nonce).encrypt(plain)]);
 
-/** Decrypts a nonce and box; undefined if it was modified or encrypted with other keys. */
+/** Decrypts a nonce and a box; undefined if they were modified or encrypted with another key. */
 export const open = (shared: Uint8Array, sealed: Uint8Array): Uint8Array | undefined => {
   if (sealed.byteLength < NONCE_BYTES) return undefined;
   try {

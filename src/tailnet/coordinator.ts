@@ -1,6 +1,6 @@
 // The coordinator of the private network: peers by ID, and directed tunnels between IDs. Two peers see each other if there is a tunnel
-// between them in either direction (facts/wire 2.2). In memory only: after a restart, peers reconnect and send their state again, and
-// existing tunnels continue. All methods except serve are synchronous. Each peer's rules control access. [TL-8] .. [TL-14]
+// between them in either direction (facts/wire 2.2). State is in memory only: after a restart, peers reconnect and send their state again,
+// and existing tunnels continue. All methods except `serve` are synchronous. Each peer's rules control its access. [TL-8] .. [TL-14]
 import {
   type CoordinateRequest,
   CoordinateResponse_PeerUpdate_Kind as Kind,
@@ -13,55 +13,57 @@ import { Peer, type PeerHolder, type PeerOptions, type Response } from "./peer.t
 /** Maximum number of tunnels per peer; a user's client has one for each workspace agent. */
 const MAX_TUNNELS = 4096;
 
-/** How long peers keep a partner that lost its connection to the coordinator (facts/wire 2.2), since the server may only have restarted. */
+/**
+ * How long peers keep a partner that lost its connection to the coordinator (facts/wire 2.2), because the server may only have restarted.
+ */
 export const LOST_TTL_MS = 15 * 60_000;
 
 const NO_IDS: ReadonlySet<string> = new Set();
 
 export type PeerSummary = { id: string; addresses: string[]; preferred_derp: number; tunnels_to: string[] };
 
-/** The coordinators of other servers that share the network: each knows the agents connected to it. */
+/** The coordinators of other servers in the same network. Each knows the agents that are connected to it. */
 export interface RemoteCoordinators {
-  /** A peer has joined here, possibly replacing an older stream of the same peer. */
-  onJoin(peer: Peer, before: Peer | undefined): void;
+  /** Called when a peer has joined here. `replaced` is an older stream of the same peer. */
+  onJoin(peer: Peer, replaced: Peer | undefined): void;
   onNodeChange(peer: Peer): void;
   addTunnel(peer: Peer, agent_id: string): void;
   removeTunnel(peer: Peer, agent_id: string): void;
   removePeer(peer: Peer, isLost: boolean): void;
-  /** The access of a lost client to this agent, or to all, was revoked. */
+  /** Called when a lost client's access to this agent, or to all agents, was revoked. */
   revoke(client_id: string, agent_id: string | undefined): void;
   releaseLost(client_id: string): void;
 }
 
 export class Coordinator {
   readonly #peers = new Map<string, Peer>();
-  /** Tunnels by source, and by destination. */
+  /** The destinations of tunnels by source, and the sources by destination. */
   readonly #tunnelsFrom = new Map<string, Set<string>>();
   readonly #tunnelsTo = new Map<string, Set<string>>();
   /** Lost peers, and the partners that still keep them. */
   readonly #lost = new Map<string, readonly string[]>();
   readonly #listeners = new Set<(id: string) => void>();
-  /** Set once, if there are other servers. */
+  /** Set at the start if there are other servers. */
   others: RemoteCoordinators | undefined;
   /** The key that each connected peer has announced, in hex, by the peer's ID. */
   readonly #keys = new Map<string, string>();
-  /** How many peers have announced each key. */
+  /** The number of peers that have announced each key. */
   readonly #keyCounts = new Map<string, number>();
 
   /** Adds a new stream of this peer. An existing stream of the peer is ended; its tunnels are kept. */
   join(options: PeerOptions): Peer {
     const peer = new Peer(this, options);
-    const before = this.#peers.get(peer.id);
+    const replaced = this.#peers.get(peer.id);
     this.#peers.set(peer.id, peer);
-    this.#noteKey(peer);
+    this.#addKey(peer);
     this.#lost.delete(peer.id);
-    before?.replace();
-    this.others?.onJoin(peer, before);
+    replaced?.replace();
+    this.others?.onJoin(peer, replaced);
     peer.show(this.#iteratePartners(peer.id));
     return peer;
   }
 
-  /** Returns the number of peers and tunnels, without those of other nodes. */
+  /** Returns the number of peers and tunnels, without the clients of other nodes. */
   get counts(): { peers: number; tunnels: number } {
     let [peers, tunnels] = [this.#peers.size, 0];
     for (const ids of this.#tunnelsFrom.values()) tunnels += ids.size;
@@ -89,20 +91,20 @@ export class Coordinator {
     return this.#peers.get(id)?.known?.node;
   }
 
-  /** Returns whether a connected peer has announced this key, in hex. */
+  /** Returns whether a connected peer has announced this key (in hex). */
   isAnnounced(key: string): boolean {
     return this.#keyCounts.has(key);
   }
 
-  #noteKey({ id, known }: Peer): void {
-    this.#forgetKey(id);
+  #addKey({ id, known }: Peer): void {
+    this.#removeKey(id);
     if (!known) return;
     const key = Buffer.from(known.node.key.subarray(-KEY_BYTES)).toString("hex");
     this.#keys.set(id, key);
     this.#keyCounts.set(key, (this.#keyCounts.get(key) ?? 0) + 1);
   }
 
-  #forgetKey(id: string): void {
+  #removeKey(id: string): void {
     const key = this.#keys.get(id);
     if (key === undefined) return;
     this.#keys.delete(id);
@@ -111,14 +113,14 @@ export class Coordinator {
     else this.#keyCounts.set(key, count);
   }
 
-  /** Returns the holder of the partner with this address; undefined if none or several partners claim it. */
+  /** Returns the holder of the partner with this address; undefined if no partner or more than one claims it. */
   findHolder(id: string, address: string): PeerHolder | undefined {
     const wanted = parseSingleAddress(`${address}/128`);
     if (wanted === undefined) return undefined;
-    const found = [...this.#iteratePartners(id)].filter(({ known }) =>
+    const claimants = [...this.#iteratePartners(id)].filter(({ known }) =>
       known?.node.addresses.some((one) => parseSingleAddress(one) === wanted),
     );
-    return found.length === 1 ? found[0]?.holder : undefined;
+    return claimants.length === 1 ? claimants[0]?.holder : undefined;
   }
 
   /** Calls `listener` whenever a peer sends its node. Returns a function that stops listening. */
@@ -129,17 +131,17 @@ export class Coordinator {
 
   onNodeChange(peer: Peer): void {
     if (this.#peers.get(peer.id) !== peer) return;
-    this.#noteKey(peer);
+    this.#addKey(peer);
     for (const notify of this.#listeners) notify(peer.id);
     this.others?.onNodeChange(peer);
     for (const partner of this.#iteratePartners(peer.id)) partner.show([peer]);
   }
 
-  /** Returns an error if there are too many tunnels. The other end need not be connected yet. */
+  /** Adds a tunnel from this peer; the other peer need not be connected yet. Returns an error if there are too many tunnels. */
   addTunnel(peer: Peer, id: string): string | undefined {
-    const mine = this.#tunnelsFrom.get(peer.id);
-    if (mine?.has(id)) return undefined;
-    if (mine && mine.size >= MAX_TUNNELS) return `more than ${MAX_TUNNELS} tunnels`;
+    const own = this.#tunnelsFrom.get(peer.id);
+    if (own?.has(id)) return undefined;
+    if (own && own.size >= MAX_TUNNELS) return `more than ${MAX_TUNNELS} tunnels`;
     addTo(this.#tunnelsFrom, peer.id, id);
     addTo(this.#tunnelsTo, id, peer.id);
     this.others?.addTunnel(peer, id);
@@ -154,13 +156,13 @@ export class Coordinator {
     if (!this.#tunnelsFrom.get(peer.id)?.has(id)) return;
     this.#deleteTunnel(peer.id, id);
     this.others?.removeTunnel(peer, id);
-    // If the other peer has a tunnel in the opposite direction, they still see each other.
+    // With a tunnel in the opposite direction, the two still see each other.
     if (this.#areConnected(peer.id, id)) return;
     peer.hide(id, Kind.DISCONNECTED, "tunnel removed");
     this.#peers.get(id)?.hide(peer.id, Kind.DISCONNECTED, "tunnel removed");
   }
 
-  /** Forwards the agent's message; returns false if the two share no tunnel or the other is not connected. */
+  /** Forwards the agent's "ready" message to this peer. Returns false if they share no tunnel or the peer is not connected. */
   forwardReady(agent: Peer, id: string): boolean {
     const other = this.#peers.get(id);
     if (!other || !this.#areConnected(agent.id, id)) return false;
@@ -168,29 +170,29 @@ export class Coordinator {
     return true;
   }
 
-  /** Removes a peer whose stream has ended: notifies its partners and removes the tunnels it had opened. */
+  /** Removes a peer whose stream has ended: notifies its partners and removes the tunnels that it had opened. */
   removePeer(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void {
     if (this.#peers.get(peer.id) !== peer) return;
     this.#peers.delete(peer.id);
-    this.#forgetKey(peer.id);
+    this.#removeKey(peer.id);
     const reason = kind === Kind.LOST ? "the peer's connection was lost" : "the peer has disconnected";
     const partners = [...this.#iteratePartners(peer.id)];
     if (kind === Kind.LOST && peer.isWatched)
       this.#lost.set(
         peer.id,
-        partners.filter((one) => one.shown.has(peer.id)).map(({ id }) => id),
+        partners.filter(({ shown }) => shown.has(peer.id)).map(({ id }) => id),
       );
     for (const partner of partners) partner.hide(peer.id, kind, reason);
     this.others?.removePeer(peer, kind === Kind.LOST);
     for (const id of [...(this.#tunnelsFrom.get(peer.id) ?? NO_IDS)]) this.#deleteTunnel(peer.id, id);
   }
 
-  /** True while partners may keep this peer although its connection was lost. */
+  /** Returns whether partners may still keep this peer although its connection was lost. */
   isLost(id: string): boolean {
     return this.#lost.has(id);
   }
 
-  /** Tells the partners of a lost peer, or only the given partner, that the peer may not return. */
+  /** Tells the partners of a lost peer, or only one of them, that the peer has lost its access. */
   revoke(id: string, partner_id?: string): void {
     const keepers = this.#lost.get(id) ?? [];
     this.others?.revoke(id, partner_id);
@@ -199,13 +201,13 @@ export class Coordinator {
     }
   }
 
-  /** Forgets a lost peer whose partners no longer keep it. */
+  /** Removes a lost peer's record once its partners do not keep the peer any more. */
   releaseLost(id: string): void {
     this.#lost.delete(id);
     this.others?.releaseLost(id);
   }
 
-  /** Serves one Coordinate stream: yields the responses for the peer. Calls `joined` first. */
+  /** Serves one Coordinate stream: adds the peer, calls `joined`, and yields the responses for the peer. */
   async *serve(
     options: PeerOptions,
     requests: AsyncIterable<CoordinateRequest>,
@@ -224,13 +226,13 @@ export class Coordinator {
   }
 
   *#iteratePartners(id: string): Generator<Peer> {
-    const out = this.#tunnelsFrom.get(id) ?? NO_IDS;
-    for (const one of out) {
-      const peer = this.#peers.get(one);
+    const destinations = this.#tunnelsFrom.get(id) ?? NO_IDS;
+    for (const destination of destinations) {
+      const peer = this.#peers.get(destination);
       if (peer) yield peer;
     }
-    for (const one of this.#tunnelsTo.get(id) ?? NO_IDS) {
-      const peer = out.has(one) ? undefined : this.#peers.get(one);
+    for (const source of this.#tunnelsTo.get(id) ?? NO_IDS) {
+      const peer = destinations.has(source) ? undefined : this.#peers.get(source);
       if (peer) yield peer;
     }
   }

@@ -1,5 +1,5 @@
-// Frames of the relay (facts/wire 3.2): a type byte, a length, a payload. Extracts frames from a byte stream. Rejects frames above their
-// limit before their payload is received. [TL-2]
+// Frames of the relay (facts/wire 3.2): a type byte, a length, a payload. Extracts frames from a byte stream. Rejects a frame that is too
+// long before its payload is received. [TL-2]
 
 export const FRAME = {
   server_key: 0x01,
@@ -21,7 +21,7 @@ export const FRAME = {
 } as const;
 
 export const HEADER_BYTES = 5;
-/** Maximum size of a packet from a peer, without the key. */
+/** Maximum size of a packet from a peer, without the key before it. */
 export const MAX_PACKET = 64 * 1024;
 /** Maximum size of the frame with which a client introduces itself. */
 export const MAX_CLIENT_INFO = 256 * 1024;
@@ -33,7 +33,7 @@ export const DERP_MAGIC = Uint8Array.of(0x44, 0x45, 0x52, 0x50, 0xf0, 0x9f, 0x94
 /** The reasons why a peer no longer exists. */
 export const PEER_GONE_REASON = { disconnected: 0, not_here: 1 } as const;
 
-/** The prefix of discovery packets, which have a separate queue. */
+/** The prefix of discovery packets, which have their own queue. */
 const DISCO_MAGIC = Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac);
 
 export const isDiscovery = (packet: Uint8Array): boolean => DISCO_MAGIC.every((byte, i) => packet[i] === byte);
@@ -53,12 +53,12 @@ export const encodeFrame = (type: number, ...parts: readonly Uint8Array[]): Uint
 };
 
 /** Writes the header of a frame at `at`. */
-export const writeHead = (into: Uint8Array, at: number, type: number, length: number): void => {
-  into[at] = type;
-  into[at + 1] = length >>> 24;
-  into[at + 2] = length >>> 16;
-  into[at + 3] = length >>> 8;
-  into[at + 4] = length;
+export const writeHead = (target: Uint8Array, at: number, type: number, length: number): void => {
+  target[at] = type;
+  target[at + 1] = length >>> 24;
+  target[at + 2] = length >>> 16;
+  target[at + 3] = length >>> 8;
+  target[at + 4] = length;
 };
 
 /** An invalid frame; the message is for the peer. */
@@ -74,7 +74,7 @@ export class FrameError extends Error {
 
 export interface Frame {
   type: number;
-  /** May be a view of the pushed bytes: copy it to keep it. */
+  /** May be a view of the pushed bytes: callers that keep it must copy it. */
   payload: Uint8Array;
 }
 
@@ -82,8 +82,9 @@ const getLimit = (type: number): number => (type === FRAME.client_info ? MAX_CLI
 
 /** Reassembles frames. Buffers at most one incomplete frame. */
 export class FrameReader {
-  #rest: Uint8Array | undefined;
-  /** Number of valid bytes in `#rest`, which may be longer to hold the frame once its length is known. */
+  /** The incomplete frame. The buffer may be longer, to hold the frame once its length is known. */
+  #partial: Uint8Array | undefined;
+  /** Number of received bytes in `#partial`. */
   #heldBytes = 0;
 
   /** Yields the frames that are now complete. Throws FrameError at the first invalid one. */
@@ -91,19 +92,18 @@ export class FrameReader {
     let at = 0;
     while (at < chunk.byteLength || this.#heldBytes > 0) {
       if (this.#heldBytes > 0) {
-        const taken = this.#appendToFrame(chunk.subarray(at));
-        at += taken;
-        const frame = parseWholeFrame(this.#rest as Uint8Array, 0, this.#heldBytes);
+        at += this.#appendToFrame(chunk.subarray(at));
+        const frame = parseCompleteFrame(this.#partial as Uint8Array, 0, this.#heldBytes);
         if (frame === undefined) {
           if (at >= chunk.byteLength) return;
           continue;
         }
         this.#heldBytes = 0;
-        this.#rest = undefined;
+        this.#partial = undefined;
         yield frame;
         continue;
       }
-      const frame = parseWholeFrame(chunk, at, chunk.byteLength);
+      const frame = parseCompleteFrame(chunk, at, chunk.byteLength);
       if (frame === undefined) {
         this.#appendToFrame(chunk.subarray(at));
         return;
@@ -113,32 +113,33 @@ export class FrameReader {
     }
   }
 
-  /** Takes bytes up to the end of the header or, after it, of the frame. Returns how many were taken. */
+  /** Appends bytes up to the end of the incomplete frame. Returns how many were used. */
   #appendToFrame(bytes: Uint8Array): number {
     let taken = this.#append(bytes, HEADER_BYTES);
     if (this.#heldBytes < HEADER_BYTES) return taken;
-    const header = this.#rest as Uint8Array;
+    const header = this.#partial as Uint8Array;
     taken += this.#append(bytes.subarray(taken), HEADER_BYTES + readLength(header, 0));
     return taken;
   }
 
-  #append(bytes: Uint8Array, upTo: number): number {
-    const taken = Math.min(bytes.byteLength, upTo - this.#heldBytes);
+  /** Appends bytes until the frame has `total` of them. Returns how many were used. */
+  #append(bytes: Uint8Array, total: number): number {
+    const taken = Math.min(bytes.byteLength, total - this.#heldBytes);
     if (taken <= 0) return 0;
-    const room = this.#rest?.byteLength ?? 0;
-    if (room < this.#heldBytes + taken) {
-      // Grows with the received bytes, so that a length alone allocates nothing.
-      const bigger = new Uint8Array(Math.min(upTo, Math.max(this.#heldBytes + taken, room * 2)));
-      if (this.#rest) bigger.set(this.#rest.subarray(0, this.#heldBytes));
-      this.#rest = bigger;
+    const capacity = this.#partial?.byteLength ?? 0;
+    if (capacity < this.#heldBytes + taken) {
+      // The buffer grows with the received bytes, so that an announced length alone allocates no memory.
+      const larger = new Uint8Array(Math.min(total, Math.max(this.#heldBytes + taken, capacity * 2)));
+      if (this.#partial) larger.set(this.#partial.subarray(0, this.#heldBytes));
+      this.#partial = larger;
     }
-    (this.#rest as Uint8Array).set(bytes.subarray(0, taken), this.#heldBytes);
+    (this.#partial as Uint8Array).set(bytes.subarray(0, taken), this.#heldBytes);
     this.#heldBytes += taken;
     return taken;
   }
 }
 
-const parseWholeFrame = (bytes: Uint8Array, at: number, end: number): Frame | undefined => {
+const parseCompleteFrame = (bytes: Uint8Array, at: number, end: number): Frame | undefined => {
   if (end - at < HEADER_BYTES) return undefined;
   const length = readLength(bytes, at);
   const from = at + HEADER_BYTES;

@@ -1,21 +1,21 @@
-// The relay map: one region, this server itself (facts/wire 2.5). Peers replace the host, port and scheme with those they use themselves,
-// so one map fits all. Used by manifests, the Tailnet service and the routes that show it. [TL-15]
+// The relay map, with one region, which is this server (facts/wire 2.5). Peers replace its host, port and scheme with those by which they
+// reach the server, so all peers get the same map. Used by manifests, the Tailnet service and the routes that return it. [TL-15]
 import type { DerpMapInit } from "#src/wire/index.ts";
 
 export const RELAY_REGION = 999;
 const REGION_CODE = "coder";
 const REGION_NAME = "Coder Embedded Relay";
 const NODE_NAME = `${RELAY_REGION}b`;
-/** 0 would mean the default port; this server has no STUN. */
+/** This server has no STUN. 0 would mean the default port. */
 const STUN_DISABLED = -1;
 
-/** Sent to everyone with the map: all traffic goes through this relay, over WebSockets. */
+/** Settings sent along with the map: all traffic goes through this relay, over WebSockets. */
 export const RELAY_ONLY = { derp_force_websockets: true, disable_direct_connections: true } as const;
 
-/** Returns the region's name; a region that is not in our map is shown by its number. */
+/** Returns a region's name; its number for a region that is not in this map. */
 export const getRegionName = (region: number): string => (region === RELAY_REGION ? REGION_NAME : `Unnamed ${region}`);
 
-/** Returns the map for peers. `home_params` is required: an agent reads it without a check (facts/wire 1.5, trap 1). */
+/** Returns the map for peers. `homeParams` is required, because agents read it without a check (facts/wire 1.5, trap 1). */
 export const buildDerpMap = (accessUrl: URL): DerpMapInit => ({
   homeParams: { regionScore: {} },
   regions: {
@@ -39,7 +39,7 @@ export const buildDerpMap = (accessUrl: URL): DerpMapInit => ({
   },
 });
 
-/** Returns the map as JSON, with the specification's names. */
+/** Returns the map for the API, with the specification's member names. */
 export const buildDerpMapJson = (accessUrl: URL) => ({
   homeParams: { regionScore: {} },
   omitDefaultRegions: true,

@@ -1,19 +1,19 @@
-// Batches frames. The relay's frames are one byte stream, so all frames of one turn of the event loop share a WebSocket message: each
-// message costs a system call on either side, which is most of the cost of a packet. Frames are joined in reused memory, since allocating
-// costs more than copying. [TL-17]
+// Sends the frames of one turn of the event loop as one WebSocket message, which is possible because the relay's frames are a byte stream.
+// Each message costs a system call on both sides, which is most of the cost of a packet. Frames are joined in reused memory, because
+// allocating costs more than copying. [TL-17]
 import { HEADER_BYTES, MAX_FRAME, writeHead } from "./derp-frame.ts";
 
 /** A batch of this size is sent immediately. */
 export const FLUSH_BYTES = 64 * 1024;
-/** Most batches contain a few small frames; others need the full size and one more frame. */
+/** Most batches contain a few small frames. Larger batches can have the full size, plus one frame. */
 const SMALL_BYTES = 4 * 1024;
 const LARGE_BYTES = FLUSH_BYTES + HEADER_BYTES + MAX_FRAME;
-const MAX_SPARE = 4;
+const MAX_SPARE_BUFFERS = 4;
 
 export type FrameBatchOptions = {
-  /** Sends these bytes as one message. They are valid until it returns. */
+  /** Sends these bytes as one message. They are valid until the function returns. */
   send(bytes: Uint8Array): void;
-  /** Calls `run` at the end of the turn of the event loop; `setImmediate` by default. A microtask would batch nothing. */
+  /** Calls `run` at the end of the turn of the event loop; `setImmediate` by default. A microtask would run too early to batch frames. */
   endOfTurn?(run: () => void): void;
 };
 
@@ -33,14 +33,14 @@ export class FrameBatch {
     this.#endOfTurn = endOfTurn;
   }
 
-  /** Adds a frame, which is sent at the end of the turn, or now if the batch is full. */
+  /** Adds a frame, which is sent at the end of the turn, or immediately if the batch is full. */
   add(frame: Uint8Array): void {
     const at = this.#reserve(frame.byteLength);
     this.#buffer.set(frame, at);
     this.#scheduleFlush();
   }
 
-  /** Adds a frame of a key and a packet, built in place. */
+  /** Adds a frame that consists of a key and a packet. Builds it in the batch, without a copy. */
   addPacket(type: number, key: Uint8Array, packet: Uint8Array): void {
     const length = key.byteLength + packet.byteLength;
     const at = this.#reserve(HEADER_BYTES + length);
@@ -63,7 +63,7 @@ export class FrameBatch {
     if (bytes === 0) return;
     this.clear();
     this.#send(buffer.subarray(0, bytes));
-    if (buffer.byteLength === LARGE_BYTES && spareBuffers.length < MAX_SPARE) spareBuffers.push(buffer);
+    if (buffer.byteLength === LARGE_BYTES && spareBuffers.length < MAX_SPARE_BUFFERS) spareBuffers.push(buffer);
   }
 
   /** Discards the batch. */
@@ -72,7 +72,7 @@ export class FrameBatch {
     this.#bytes = 0;
   }
 
-  /** Size of the batch. */
+  /** The size of the batch in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -82,9 +82,9 @@ export class FrameBatch {
     const at = this.#bytes;
     this.#bytes = at + length;
     if (this.#bytes <= this.#buffer.byteLength) return at;
-    const bigger = allocate(this.#bytes);
-    bigger.set(this.#buffer.subarray(0, at));
-    this.#buffer = bigger;
+    const larger = allocate(this.#bytes);
+    larger.set(this.#buffer.subarray(0, at));
+    this.#buffer = larger;
     return at;
   }
 

@@ -1,33 +1,33 @@
 // The send queue of one relay client: packets, discovery packets and short replies, each in a bounded queue. A full queue drops its oldest
-// entry, so a client that does not read has a bounded cost and stalls no other client (facts/wire 3.2). [TL-5]
+// frame, so a client that does not read uses a bounded amount of memory and stalls no other client (facts/wire 3.2). [TL-5]
 
-/** Maximum number of queued packets of either kind (facts/wire 3.2). */
+/** Maximum number of queued frames of each kind (facts/wire 3.2). */
 const MAX_PACKETS = 512;
-/** Maximum size of queued packets of either kind. */
+/** Maximum size of queued frames of each kind. */
 const MAX_BYTES = 2 * 1024 * 1024;
-/** Maximum size of the packets in all queues of a relay, whose clients can be anyone. */
+/** Maximum size of the frames in all queues of a relay. Needed because the relay accepts any client. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 
-/** What the queues of one relay hold together. */
+/** Limits the memory of all queues of one relay together. */
 export class QueuePool {
   bytes = 0;
-  /** Queues with frames. */
+  /** The queues that have frames. */
   readonly #filled = new Set<PacketQueue>();
   #isTrimming = false;
 
-  /** Number of queues with frames. */
+  /** The number of queues that have frames. */
   get filled(): number {
     return this.#filled.size;
   }
 
-  /** Returns the most bytes of each kind that a queue may hold: an equal share. */
+  /** The maximum number of bytes of each kind that a queue may hold: an equal share of the total. */
   get share(): number {
     return Math.min(MAX_BYTES, Math.floor(MAX_TOTAL_BYTES / Math.max(1, this.#filled.size)));
   }
 
   /**
-   * Counts a change of a queue. When all together hold too much, every queue drops its oldest frames down to a quarter of the share, so that a
-   * client that reads slowly still gets a share next to many that read nothing.
+   * Counts a change of a queue. When all queues together hold too much, each drops its oldest frames down to a quarter of the share, so
+   * that a client that reads slowly still gets a share even if many others do not read at all.
    */
   count(queue: PacketQueue, before: number): void {
     const after = queue.bytes;
@@ -36,28 +36,29 @@ export class QueuePool {
     else this.#filled.delete(queue);
     if (this.bytes <= MAX_TOTAL_BYTES || this.#isTrimming) return;
     this.#isTrimming = true;
-    const most = this.share / 4;
-    for (const one of [...this.#filled]) one.trim(most);
+    const maxBytes = this.share / 4;
+    for (const filled of [...this.#filled]) filled.trim(maxBytes);
     this.#isTrimming = false;
   }
 }
 
+/** A queue of frames that drops its oldest ones beyond a limit. */
 class Ring {
   #frames: Uint8Array[] = [];
   #head = 0;
   #bytes = 0;
 
-  /** Returns how many frames were dropped to make room. */
-  put(frame: Uint8Array, most: number): number {
+  /** Adds a frame. Returns the number of frames that were dropped. */
+  put(frame: Uint8Array, maxBytes: number): number {
     this.#frames.push(frame);
     this.#bytes += frame.byteLength;
-    return this.trim(most);
+    return this.trim(maxBytes);
   }
 
-  /** Drops the oldest frames beyond `most` bytes. Returns how many. */
-  trim(most: number): number {
+  /** Drops the oldest frames beyond `maxBytes`. Returns their number. */
+  trim(maxBytes: number): number {
     let dropped = 0;
-    while (this.#frames.length - this.#head > MAX_PACKETS || this.#bytes > most) {
+    while (this.#frames.length - this.#head > MAX_PACKETS || this.#bytes > maxBytes) {
       this.take();
       dropped += 1;
     }
@@ -91,7 +92,7 @@ export class PacketQueue {
   readonly #packets = new Ring();
   #dropped = 0;
 
-  /** `pool` is shared by the queues of a relay; without one, the queue is bounded alone. */
+  /** `pool` is shared by the queues of a relay. Without one, the queue has its own limit. */
   constructor(pool: QueuePool = new QueuePool()) {
     this.#pool = pool;
   }
@@ -111,15 +112,15 @@ export class PacketQueue {
     return frame;
   }
 
-  /** Drops everything that is queued. */
+  /** Drops all queued frames. */
   clear(): void {
     while (this.take() !== undefined);
   }
 
-  /** Drops the oldest frames of each kind beyond `most` bytes. */
-  trim(most: number): void {
+  /** Drops the oldest frames of each kind beyond `maxBytes`. */
+  trim(maxBytes: number): void {
     const before = this.bytes;
-    for (const ring of [this.#control, this.#discovery, this.#packets]) this.#dropped += ring.trim(most);
+    for (const ring of [this.#control, this.#discovery, this.#packets]) this.#dropped += ring.trim(maxBytes);
     this.#pool.count(this, before);
   }
 
@@ -128,7 +129,7 @@ export class PacketQueue {
     return this.#control.bytes + this.#discovery.bytes + this.#packets.bytes;
   }
 
-  /** Frames dropped since the client connected. */
+  /** The number of frames dropped since the client connected. */
   get dropped(): number {
     return this.#dropped;
   }

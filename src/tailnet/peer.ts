@@ -1,5 +1,5 @@
-// One Coordinate stream: a peer that sends its node and requests tunnels. Handles its requests in order and checks them against its rules;
-// changes of other peers reach it through its queue. [TL-8] .. [TL-14]
+// One Coordinate stream: a peer that sends its node and requests tunnels. Handles the peer's requests in order and checks them against its
+// rules. Changes of other peers are sent to it through a queue. [TL-8] .. [TL-14]
 import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import {
@@ -21,8 +21,8 @@ type Update = MessageInitShape<typeof CoordinateResponse_PeerUpdateSchema>;
 export const countResponseBytes = (response: CoordinateResponse): number =>
   toBinary(CoordinateResponseSchema, response).byteLength;
 
-/** Maximum size of a node from a peer. Real ones have a few hundred bytes. */
-const MAX_NODE = 64 * 1024;
+/** Maximum size of a node from a peer. Real nodes have a few hundred bytes. */
+const MAX_NODE_BYTES = 64 * 1024;
 /** Cost of an update in addition to its node. */
 const UPDATE_BYTES = 64;
 
@@ -38,13 +38,13 @@ export type PeerHolder = { readonly user_id: string; readonly ip: string | null;
 export type PeerOptions = {
   id: string;
   rules: PeerRules;
-  /** Undefined for agents, and for the server itself. */
+  /** Undefined for agents, and for the server's own peer. */
   holder?: PeerHolder;
-  /** The caller keeps watching the peer's access after it is lost, and then calls `closeTunnel` or `Coordinator.releaseLost`. */
+  /** The caller watches the peer's access even after the peer is lost, and then calls `closeTunnel` or `Coordinator.releaseLost`. */
   isWatched?: boolean;
   /** The server's own peer: its tunnels lead only to agents of this node. */
   staysHere?: boolean;
-  /** A client connected to another node (`RemoteCoordinators`), which counts it. */
+  /** A client that is connected to another node (`RemoteCoordinators`), where it is counted. */
   isGuest?: boolean;
   /** Called with each node that the peer sends. */
   changed?(node: Node): void;
@@ -55,10 +55,10 @@ export type PeerOptions = {
 /** The coordinator's interface for its peers. */
 export interface PeerHub {
   onNodeChange(peer: Peer): void;
-  /** Returns the reason if the tunnel is refused. */
+  /** Returns the reason if the tunnel is refused; undefined if it was added. */
   addTunnel(peer: Peer, id: string): string | undefined;
   removeTunnel(peer: Peer, id: string): void;
-  /** Returns false if no one is waiting for it. */
+  /** Returns false if the two share no tunnel or the other peer is not connected. */
   forwardReady(agent: Peer, id: string): boolean;
   removePeer(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void;
   revoke(id: string, partner_id?: string): void;
@@ -66,7 +66,7 @@ export interface PeerHub {
 
 export class Peer {
   readonly id: string;
-  /** The last node that it sent. */
+  /** The last node that this peer sent. */
   known: KnownNode | undefined;
   /** The last node sent to this peer for each partner, by the partner's ID. */
   readonly shown = new Map<string, KnownNode>();
@@ -116,27 +116,27 @@ export class Peer {
     this.onStreamLost();
   }
 
-  /** The stream has ended without a disconnect message. Idempotent. */
+  /** Called when the stream has ended without a disconnect message. Can be called more than once. */
   onStreamLost(): void {
     this.#end(Kind.LOST);
   }
 
-  /** Another stream with the same ID has replaced this one and has taken over its tunnels. */
+  /** Called when another stream with the same ID has replaced this one and has taken over its tunnels. */
   replace(): void {
     this.#isEnded = true;
     this.#queue.close({ error: OVERWRITTEN_REASON });
   }
 
   /**
-   * Closes the tunnel between this peer and the one with this ID on someone else's decision. Also works after this peer was lost and only
-   * the other one still keeps it.
+   * Closes the tunnel from this peer to the one with this ID because access has ended. Also works after this peer was lost, while the other
+   * one still keeps it.
    */
   closeTunnel(id: string): void {
     if (this.#isEnded) this.#coordinator.revoke(this.id, id);
     else this.#coordinator.removeTunnel(this, id);
   }
 
-  /** Sends the partners' nodes that it does not have yet, in one response. */
+  /** Sends this peer the partners' nodes that it does not have yet, in one response. */
   show(partners: Iterable<Peer>): void {
     const updates: Update[] = [];
     let bytes = 0;
@@ -151,13 +151,13 @@ export class Peer {
     if (updates.length > 0) this.send({ peerUpdates: updates }, bytes);
   }
 
-  /** Reports that a partner no longer exists; does nothing if it never knew the partner. */
+  /** Reports that a partner has left, unless this peer never got the partner's node. */
   hide(id: string, kind: Kind.LOST | Kind.DISCONNECTED, reason: string): void {
     if (!this.shown.delete(id)) return;
     this.send({ peerUpdates: [{ id: uuidToBytes(id), kind, reason }] }, UPDATE_BYTES);
   }
 
-  /** Reports that a lost peer, with which it may still have a tunnel, has lost its access. */
+  /** Reports that a lost peer, with which this one may still have a tunnel, has lost its access. */
   sendRevoked(id: string): void {
     const update = { id: uuidToBytes(id), kind: Kind.DISCONNECTED, reason: "access has ended" };
     this.send({ peerUpdates: [update] }, UPDATE_BYTES);
@@ -175,8 +175,8 @@ export class Peer {
   }
 
   /**
-   * Returns the reason for ending the stream, if there is one. Fields are handled in a fixed order, whatever order they were sent in
-   * (facts/wire 2.2).
+   * Handles a request. Returns a reason if the stream must end. Fields are handled in a fixed order, regardless of their order in the
+   * request (facts/wire 2.2).
    */
   async #handle(request: CoordinateRequest): Promise<string | undefined> {
     const { updateSelf, addTunnel, removeTunnel, disconnect, readyForHandshake } = request;
@@ -186,8 +186,8 @@ export class Peer {
       const refusal = node ? rules.refuseNode(node) : "an update without a node";
       if (refusal !== undefined || !node) return refusal;
       const bytes = toBinary(NodeSchema, node);
-      if (bytes.byteLength > MAX_NODE) return `a node of ${bytes.byteLength} bytes is too large`;
-      // A copy: the received node may be a view of the whole request.
+      if (bytes.byteLength > MAX_NODE_BYTES) return `a node of ${bytes.byteLength} bytes is too large`;
+      // A copy, because the received node may be a view that retains the whole request.
       this.known = { node: fromBinary(NodeSchema, bytes), bytes };
       this.#coordinator.onNodeChange(this);
       this.#options.changed?.(node);
@@ -209,7 +209,7 @@ export class Peer {
       this.#end(Kind.DISCONNECTED);
       return undefined;
     }
-    if (readyForHandshake.length > 0 && !rules.mayBeReady) return "only agents send ready_for_handshake";
+    if (readyForHandshake.length > 0 && !rules.canSendReady) return "only agents send ready_for_handshake";
     for (const { id: raw } of readyForHandshake) this.#forwardReady(parseId(raw));
     return undefined;
   }

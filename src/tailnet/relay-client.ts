@@ -1,5 +1,6 @@
-// One connection to the relay: the introduction, then packets. Reading never waits for other clients: packets for a busy client are kept in
-// that client's bounded queue. A client that violates the protocol is closed with a reason; others are not affected. [TL-3] .. [TL-7]
+// One connection to the relay: the introduction, then packets. Reading never waits for other clients: packets for a busy client wait in
+// that client's bounded queue. A client that violates the protocol is disconnected with a reason; other clients are not affected. [TL-3] ..
+// [TL-7]
 
 import type { Clock, Timer } from "#base/clock.ts";
 import { tryParseJson } from "#base/json/read.ts";
@@ -17,10 +18,11 @@ import {
 import { FrameBatch } from "./frame-batch.ts";
 import { PacketQueue, type QueuePool } from "./packet-queue.ts";
 
-/** Same as `Socket` in src/api/http/socket.ts. */
+/** Has the same members as `Socket` in src/api/http/socket.ts. */
 export interface RelaySocket {
   /**
-   * Returns Bun's result: more than 0 sent, -1 queued but full (a `drain` follows), 0 dropped. The bytes must be valid until it returns.
+   * Sends bytes, which must be valid until the function returns. Returns Bun's result: above 0 if they were sent, -1 if they were queued
+   * and the socket is full (`drain` follows), 0 if they were dropped.
    */
   transmit(bytes: Uint8Array): number;
   close(code: number, reason: string): void;
@@ -29,10 +31,10 @@ export interface RelaySocket {
 const CLOSE = { protocol: 1002, unsupported: 1003, policy: 1008, tooBig: 1009 } as const;
 const INTRODUCTION_TIMEOUT_MS = 10_000;
 const SERVER_INFO = new TextEncoder().encode(JSON.stringify({ version: 2 }));
-/** Maximum number of receivers that are notified when the client disconnects; the oldest are dropped. */
-const MAX_SENT_TO = 1024;
-/** Maximum number of "not here" replies per second; further ones would tell the sender nothing new. */
-const MAX_NOT_HERE = 32;
+/** Maximum number of receivers that are notified when the client disconnects. Beyond it, the oldest receiver is not notified. */
+const MAX_RECEIVERS = 1024;
+/** Maximum number of "not here" replies per second. */
+const MAX_NOT_HERE_REPLIES = 32;
 const NOT_HERE_WINDOW_MS = 1_000;
 
 const MESH_FRAMES: ReadonlySet<number> = new Set([
@@ -55,34 +57,35 @@ export interface RelayHub {
 }
 
 export class RelayClient {
-  /** Its public key, once proved; and the same in hex. */
+  /** The client's public key; empty until the client has proved it. */
   key: Uint8Array = new Uint8Array(0);
+  /** The key in hex. */
   address = "";
-  /** Addresses it has sent packets to. */
+  /** The addresses to which the client has sent packets. */
   readonly sentTo = new Set<string>();
   readonly #relay: RelayHub;
   readonly #socket: RelaySocket;
   readonly #reader = new FrameReader();
   readonly #queue: PacketQueue;
   readonly #batch = new FrameBatch({ send: (bytes) => this.#transmit(bytes) });
-  readonly #introduction: Timer;
-  #full = false;
+  readonly #introductionTimer: Timer;
+  #isFull = false;
   #isEnded = false;
   #notHere = { since: 0, count: 0 };
-  /** The receiver of its last packet, who usually also receives the next. */
-  #latest = { key: new Uint8Array(0), address: "" };
+  /** The receiver of the client's last packet, which usually also receives the next one. */
+  #lastReceiver = { key: new Uint8Array(0), address: "" };
 
   constructor(relay: RelayHub, socket: RelaySocket) {
     this.#relay = relay;
     this.#queue = new PacketQueue(relay.pool);
     this.#socket = socket;
-    this.#introduction = relay.clock.after(INTRODUCTION_TIMEOUT_MS, () =>
+    this.#introductionTimer = relay.clock.after(INTRODUCTION_TIMEOUT_MS, () =>
       this.#closeWith(CLOSE.policy, "no introduction within 10 seconds"),
     );
     this.#batch.addNow(encodeFrame(FRAME.server_key, DERP_MAGIC, relay.key.public));
   }
 
-  /** Takes a message; message boundaries have no meaning. */
+  /** Takes a message from the socket. Message boundaries have no meaning. */
   push(message: string | Uint8Array): void {
     if (this.#isEnded) return;
     if (typeof message === "string") {
@@ -100,33 +103,33 @@ export class RelayClient {
     }
   }
 
-  /** The socket accepts bytes again. */
+  /** Called when the socket accepts bytes again. */
   drain(): void {
-    this.#full = false;
+    this.#isFull = false;
     this.#flush();
   }
 
-  /** The socket has disconnected. */
+  /** Called when the socket has disconnected. */
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#batch.clear();
     this.#queue.clear();
-    this.#introduction.cancel();
+    this.#introductionTimer.cancel();
     this.#relay.unregister(this);
   }
 
   /** Sends a short reply of the relay, ahead of packets. */
   sendControl(frame: Uint8Array): void {
     if (this.#isEnded) return;
-    if (this.#full) this.#queue.put("control", frame);
+    if (this.#isFull) this.#queue.put("control", frame);
     else this.#batch.add(frame);
   }
 
   /** Takes a packet from another client. */
   receive(from: Uint8Array, packet: Uint8Array): void {
     if (this.#isEnded) return;
-    if (!this.#full) this.#batch.addPacket(FRAME.receive_packet, from, packet);
+    if (!this.#isFull) this.#batch.addPacket(FRAME.receive_packet, from, packet);
     else this.#queue.put(isDiscovery(packet) ? "discovery" : "packet", encodeFrame(FRAME.receive_packet, from, packet));
   }
 
@@ -161,7 +164,7 @@ export class RelayClient {
       return;
     }
     if (!isClientInfo(info)) throw new FrameError("the introduction makes no sense");
-    this.#introduction.cancel();
+    this.#introductionTimer.cancel();
     this.key = key;
     this.address = Buffer.from(key).toString("hex");
     this.#relay.register(this);
@@ -181,23 +184,23 @@ export class RelayClient {
   }
 
   #readAddress(payload: Uint8Array): string {
-    const { key } = this.#latest;
-    let left = key.byteLength;
-    while (left > 0 && key[left - 1] === payload[left - 1]) left -= 1;
-    if (left > 0 || key.byteLength === 0) {
-      // Copies even a Buffer, whose own `slice` does not copy.
-      const fresh = Uint8Array.prototype.slice.call(payload, 0, KEY_BYTES);
-      this.#latest = { key: fresh, address: Buffer.from(fresh).toString("hex") };
+    const { key } = this.#lastReceiver;
+    let unmatched = key.byteLength;
+    while (unmatched > 0 && key[unmatched - 1] === payload[unmatched - 1]) unmatched -= 1;
+    if (unmatched > 0 || key.byteLength === 0) {
+      // Uint8Array's `slice` copies. The payload may be a Buffer, whose own `slice` does not.
+      const copy = Uint8Array.prototype.slice.call(payload, 0, KEY_BYTES);
+      this.#lastReceiver = { key: copy, address: Buffer.from(copy).toString("hex") };
     }
-    return this.#latest.address;
+    return this.#lastReceiver.address;
   }
 
   #rememberReceiver(address: string): void {
     if (this.sentTo.has(address)) return;
     this.sentTo.add(address);
-    if (this.sentTo.size <= MAX_SENT_TO) return;
-    for (const first of this.sentTo) {
-      this.sentTo.delete(first);
+    if (this.sentTo.size <= MAX_RECEIVERS) return;
+    for (const oldest of this.sentTo) {
+      this.sentTo.delete(oldest);
       break;
     }
   }
@@ -206,12 +209,12 @@ export class RelayClient {
     const now = this.#relay.clock.monotonic();
     if (now - this.#notHere.since >= NOT_HERE_WINDOW_MS) this.#notHere = { since: now, count: 0 };
     this.#notHere.count += 1;
-    return this.#notHere.count <= MAX_NOT_HERE;
+    return this.#notHere.count <= MAX_NOT_HERE_REPLIES;
   }
 
-  /** Sends queued frames, joined, until the socket is full. */
+  /** Sends queued frames in batches until the socket is full. */
   #flush(): void {
-    while (!this.#full && !this.#isEnded) {
+    while (!this.#isFull && !this.#isEnded) {
       const frame = this.#queue.take();
       if (frame === undefined) break;
       this.#batch.add(frame);
@@ -220,11 +223,11 @@ export class RelayClient {
   }
 
   #transmit(bytes: Uint8Array): void {
-    if (this.#socket.transmit(bytes) < 0) this.#full = true;
+    if (this.#socket.transmit(bytes) < 0) this.#isFull = true;
   }
 
   #closeWith(code: number, reason: string): void {
-    // It should still receive what was sent to it before.
+    // The client still gets the batched frames.
     this.#batch.flush();
     this.end();
     this.#socket.close(code, reason);

@@ -1,5 +1,5 @@
 // The embedded relay: a packet switch that addresses peers by public key. It sees only ciphertext and requires no token; a client proves
-// that it has the private key (facts/wire 3). One relay, no mesh. Used by src/api/tailnet/derp.ts. [TL-3] .. [TL-6]
+// that it has the private key (facts/wire 3). It does not join a mesh of relays. Used by src/api/tailnet/derp.ts. [TL-3] .. [TL-6]
 import type { Clock } from "#base/clock.ts";
 import { createKeyPair, type KeyPair } from "./box.ts";
 import { encodeFrame, FRAME, PEER_GONE_REASON } from "./derp-frame.ts";
@@ -10,20 +10,20 @@ import { RelayClient, type RelaySocket } from "./relay-client.ts";
 const KEEP_ALIVE_MS = 60_000;
 const KEEP_ALIVE = encodeFrame(FRAME.keep_alive);
 
-/** A peer with a key at the relay: a client over a socket, or a peer of this process. */
+/** A peer at the relay: a client over a socket, or a peer in this process. */
 export interface RelayMember {
   readonly key: Uint8Array;
   /** The key in hex. */
   readonly address: string;
-  /** Addresses it has sent packets to; they are notified when it leaves. */
+  /** The addresses to which the member has sent packets, which are notified when it leaves. */
   readonly sentTo: ReadonlySet<string>;
-  /** Sends a short reply of the relay itself. */
+  /** Sends the member a short frame of the relay itself. */
   sendControl(frame: Uint8Array): void;
-  /** Takes a packet of another member. It may be a view of the received bytes: copy it to keep it. */
+  /** Sends the member a packet of another one. The packet may be a view of received bytes, which is valid until the function returns. */
   receive(from: Uint8Array, packet: Uint8Array): void;
 }
 
-/** The relays of other servers that share the network. */
+/** The relays of other servers in the same network. */
 export interface RemoteRelays {
   onJoined(): void;
   pass(from: Uint8Array, address: string, packet: Uint8Array): boolean;
@@ -31,19 +31,19 @@ export interface RemoteRelays {
 
 export class Relay {
   readonly clock: Clock;
-  /** Generated at every start: clients accept any key. */
+  /** Generated at every start, because clients accept any key. */
   readonly key: KeyPair;
   readonly pool = new QueuePool();
-  /** Connections by key in hex, ordered by last activity; the last one receives the packets. */
+  /** Members by key in hex, ordered by last activity. The last one receives the packets for its key. */
   readonly #clients = new Map<string, RelayMember[]>();
-  /** Set once, if there are other servers. */
+  /** Set at the start if there are other servers. */
   others: RemoteRelays | undefined;
 
   constructor(clock: Clock, key: KeyPair = createKeyPair()) {
     this.clock = clock;
     this.key = key;
     clock.every(KEEP_ALIVE_MS, () => {
-      for (const clients of this.#clients.values()) for (const one of clients) one.sendControl(KEEP_ALIVE);
+      for (const clients of this.#clients.values()) for (const client of clients) client.sendControl(KEEP_ALIVE);
     });
   }
 
@@ -55,7 +55,7 @@ export class Relay {
   /** Returns the number of introduced clients, and of their distinct keys. */
   get counts(): { clients: number; keys: number } {
     let clients = 0;
-    for (const ofKey of this.#clients.values()) clients += ofKey.length;
+    for (const sameKey of this.#clients.values()) clients += sameKey.length;
     return { clients, keys: this.#clients.size };
   }
 
@@ -67,21 +67,21 @@ export class Relay {
     this.others?.onJoined();
   }
 
-  /** Marks the client as active: of several with its key, it now receives the packets. */
+  /** Marks the client as the most recently active one with its key, so that it receives the packets for the key. */
   markActive(client: RelayMember): void {
-    const ofKey = this.#clients.get(client.address);
-    if (!ofKey || ofKey.length < 2 || ofKey.at(-1) === client) return;
-    ofKey.splice(ofKey.indexOf(client), 1);
-    ofKey.push(client);
+    const sameKey = this.#clients.get(client.address);
+    if (!sameKey || sameKey.length < 2 || sameKey.at(-1) === client) return;
+    sameKey.splice(sameKey.indexOf(client), 1);
+    sameKey.push(client);
   }
 
-  /** Removes a client and notifies its receivers, unless its key has another connection. */
+  /** Removes a client and notifies its receivers, unless another client has the same key. */
   unregister(client: RelayMember): void {
-    const ofKey = this.#clients.get(client.address);
-    const at = ofKey?.indexOf(client) ?? -1;
-    if (!ofKey || at < 0) return;
-    ofKey.splice(at, 1);
-    if (ofKey.length > 0) return;
+    const sameKey = this.#clients.get(client.address);
+    const at = sameKey?.indexOf(client) ?? -1;
+    if (!sameKey || at < 0) return;
+    sameKey.splice(at, 1);
+    if (sameKey.length > 0) return;
     this.#clients.delete(client.address);
     const peerGoneFrame = encodeFrame(FRAME.peer_gone, client.key, Uint8Array.of(PEER_GONE_REASON.disconnected));
     for (const address of client.sentTo) this.#clients.get(address)?.at(-1)?.sendControl(peerGoneFrame);
@@ -92,7 +92,7 @@ export class Relay {
     return [...this.#clients.keys()];
   }
 
-  /** Delivers a packet. Returns false if no local client has that key, and no other server is known to have it. */
+  /** Delivers a packet to a local client or to another server. Returns false if neither is known to have a client with this address. */
   deliver({ key }: Pick<RelayMember, "key">, address: string, packet: Uint8Array): boolean {
     return this.deliverLocal(key, address, packet) || (this.others?.pass(key, address, packet) ?? false);
   }

@@ -1,10 +1,10 @@
-// The send queue of one peer of the coordinator. Bounded: a peer that does not read loses its stream instead of using memory (facts/wire
+// The bounded send queue of one peer of the coordinator: a peer that does not read loses its stream instead of using memory (facts/wire
 // 2.2). [TL-13]
 import { Wakeup } from "#src/wire/index.ts";
 
 /** Maximum number of queued responses (facts/wire 2.2). */
 const MAX_RESPONSES = 512;
-/** Maximum size of queued nodes. */
+/** Maximum size of queued responses. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 export class ResponseQueue<T> {
@@ -13,7 +13,7 @@ export class ResponseQueue<T> {
   #bytes = 0;
   #isClosed = false;
 
-  /** Returns false if there is no room; the queue is then emptied and closed. */
+  /** Adds an item. Returns false if the queue is full; the queue is then emptied, and the caller must close it. */
   put(item: T, bytes: number): boolean {
     if (this.#isClosed) return true;
     this.#waiting.push({ item, bytes });
@@ -24,7 +24,7 @@ export class ResponseQueue<T> {
     return false;
   }
 
-  /** Closes the queue; `last` is still sent after the queued items. */
+  /** Closes the queue. The queued items, and `last` after them, are still sent. */
   close(last?: T): void {
     if (this.#isClosed) return;
     if (last !== undefined) this.#waiting.push({ item: last, bytes: 0 });
@@ -32,7 +32,7 @@ export class ResponseQueue<T> {
     this.#changed.wake();
   }
 
-  /** Yields the items in order until the queue is closed. */
+  /** Yields the items in order until the queue is closed and empty. */
   async *take(): AsyncGenerator<T, void, undefined> {
     for (;;) {
       const next = this.#waiting.shift();

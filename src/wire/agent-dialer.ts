@@ -1,8 +1,8 @@
-// Connects the server to ports in a workspace: one interface for every kind of connection (docs/spec/design.md 5). Everything above it
-// (HTTP API of the daemon, terminal, app proxy, chat tools) is the same for every kind of agent.
+// The interface with which the server connects to ports in a workspace (docs/spec/design.md 5). Each kind of agent has an implementation,
+// so that its users (HTTP API of the daemon, terminal, app proxy, chat tools) are the same for all kinds.
 import type { Duplex } from "./duplex.ts";
 
-/** Ports below 9 are the agent's own (facts/wire 4.1); from 9 on they are TCP ports on the workspace's loopback. */
+/** Ports below 9 are services of the agent (facts/wire 4.1). Ports from 9 on are TCP ports on the workspace's loopback interface. */
 export const AGENT_PORT = {
   ssh: 1,
   terminal: 2,
@@ -24,6 +24,6 @@ export interface AgentDialer {
    * disconnects during the call or `signal` fires.
    */
   dial(agent_id: string, port: number, signal?: AbortSignal, options?: DialOptions): Promise<Duplex>;
-  /** True if the agent is our own daemon and can be dialed, now or once its tunnel is connected. */
+  /** Returns whether the agent is Slipway's own daemon and can be dialed, now or once its tunnel is connected. */
   isDaemon(agent_id: string): boolean;
 }

@@ -6,7 +6,7 @@ import { HttpConnection, type HttpRequest, type HttpResponse, type Upgrade } fro
 import { WireError } from "./wire-error.ts";
 
 const IDLE_TIMEOUT_MS = 30_000;
-const MAX_IDLE = 4;
+const MAX_IDLE_CONNECTIONS = 4;
 
 export type AgentRequest = Omit<HttpRequest, "body"> & {
   body?: HttpRequest["body"];
@@ -17,9 +17,9 @@ export type AgentRequest = Omit<HttpRequest, "body"> & {
   tls?: boolean;
 };
 
-/** Callbacks about requests. */
+/** Observes and wraps the requests. */
 export type RequestHooks = {
-  /** A request to another process is about to start. */
+  /** Called before a request starts. */
   begin(): void;
   /** Runs a request, which may take as long as the workspace program that answers it. */
   wait<T>(request: () => Promise<T>): Promise<T>;
@@ -42,8 +42,8 @@ export class AgentHttp {
   }
 
   /**
-   * Sends a request and resolves with the response's head. Rejects like `AgentDialer.dial`, and with WireError if it breaks. The
-   * body must be read or discarded.
+   * Sends a request and resolves when the response's head has arrived. The caller must read or discard the body. Rejects like
+   * `AgentDialer.dial`, and with WireError if the connection breaks.
    */
   request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
     this.#hooks.begin();
@@ -56,14 +56,14 @@ export class AgentHttp {
     // An idle connection may be dead, so only safe requests without a body use one. The agent's own API keeps its connections open.
     const isSafe =
       target.port === AGENT_PORT.http || (httpRequest.body === undefined && SAFE_METHODS.has(httpRequest.method));
-    const known = isSafe ? this.#takeIdle(target.key) : undefined;
-    const connection = known ?? (await this.#dial(target, httpRequest.signal));
+    const idle = isSafe ? this.#takeIdle(target.key) : undefined;
+    const connection = idle ?? (await this.#dial(target, httpRequest.signal));
     try {
       return this.#reuseAfterRead(target.key, connection, await connection.request(httpRequest));
     } catch (error) {
       // An idle connection may have died unnoticed. Safe requests are retried on a new one.
       const canRetry =
-        known && SAFE_METHODS.has(httpRequest.method) && !httpRequest.signal?.aborted && isStaleConnection(error);
+        idle && SAFE_METHODS.has(httpRequest.method) && !httpRequest.signal?.aborted && isStaleConnection(error);
       if (!canRetry) throw error;
       const fresh = await this.#dial(target, httpRequest.signal);
       return this.#reuseAfterRead(target.key, fresh, await fresh.request(httpRequest));
@@ -99,7 +99,7 @@ export class AgentHttp {
   #addIdle(key: string, connection: HttpConnection): void {
     if (!connection.reusable) return;
     const idle = this.#idle.get(key) ?? [];
-    if (idle.length >= MAX_IDLE) {
+    if (idle.length >= MAX_IDLE_CONNECTIONS) {
       connection.close();
       return;
     }

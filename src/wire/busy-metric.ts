@@ -1,5 +1,5 @@
-// Encodes a daemon's running jobs and idle streams as metrics, and decodes them on the server: one metric per job, with the CPU share it
-// used as value. Other daemons send none. Pure.
+// Encodes a daemon's running jobs and idle streams as metrics, and decodes them on the server: one metric per job, whose value is the job's
+// CPU load. Agents other than Slipway's own daemon do not send these metrics. Pure.
 
 const JOB_METRIC = "slipway_job";
 const IDLE_STREAMS_METRIC = "slipway_idle_streams";
@@ -8,7 +8,7 @@ const GAUGE = 2;
 const COMMAND_LABEL = "command";
 /** Maximum number of jobs in one report. */
 export const MAX_JOBS = 5;
-const MAX_COMMAND = 80;
+const MAX_COMMAND_LENGTH = 80;
 
 export type Job = {
   /** The start of the command, for display: `npm run build`. */
@@ -23,7 +23,7 @@ type Metric = {
   readonly labels: readonly { readonly name: string; readonly value: string }[];
 };
 
-/** Returns the metrics. `idle_streams`: open but unused connections to ports, terminals and SSH sessions. */
+/** Encodes jobs and idle streams. `idle_streams`: number of open but unused connections to ports, terminals and SSH sessions. */
 export const toMetrics = (jobs: readonly Job[], idle_streams = 0) => [
   ...jobs.slice(0, MAX_JOBS).map(({ command, load }) => ({
     name: JOB_METRIC,
@@ -34,14 +34,14 @@ export const toMetrics = (jobs: readonly Job[], idle_streams = 0) => [
   ...(idle_streams > 0 ? [{ name: IDLE_STREAMS_METRIC, type: GAUGE, value: idle_streams, labels: [] }] : []),
 ];
 
-/** Returns the words of a command without control or direction characters. */
-export const sanitizeCommand = (words: string): string =>
-  words
+/** Returns a command line in printable ASCII only, without control characters and direction marks, cut to its maximum length. */
+export const sanitizeCommand = (commandLine: string): string =>
+  commandLine
     .replace(/[^\x20-\x7e]/g, "")
-    .slice(0, MAX_COMMAND)
+    .slice(0, MAX_COMMAND_LENGTH)
     .trim();
 
-/** Returns how many of the open connections are idle streams. */
+/** Returns the number of idle streams in the metrics; 0 if they have none. */
 export const readIdleStreams = (metrics: readonly Metric[]): number =>
   Math.max(0, metrics.find(({ name }) => name === IDLE_STREAMS_METRIC)?.value || 0);
 

@@ -1,12 +1,14 @@
 // One byte stream over a socket that carries messages: Bun's ServerWebSocket, a client WebSocket (websocket.ts) or an in-memory pair. The
-// socket's owner calls `push`, `drain` and `end`; yamux reads and writes. Rejects text messages and a peer that sends faster than the
-// reader reads, and pauses writing while the socket is full. [WI-1] [WI-2] [WI-3]
+// socket's owner calls `push`, `drain` and `end`; yamux reads and writes. Disconnects a peer that sends text messages or sends faster than
+// the reader reads, and pauses writing while the socket is full. [WI-1] [WI-2] [WI-3]
 import { readChunks } from "./duplex.ts";
 import { Wakeup } from "./wakeup.ts";
 import { WireError } from "./wire-error.ts";
 
 export interface MessageSocket {
-  /** Returns Bun's result: more than 0 sent, -1 queued but the socket is full (a `drain` follows), 0 dropped. */
+  /**
+   * Returns Bun's result: above 0 if the bytes were sent, -1 if they were queued and the socket is full (`drain` follows), 0 if dropped.
+   */
   send(bytes: Uint8Array): number;
   /** Sends the parts as one message, for sockets that build their own frames. */
   sendParts?(parts: readonly Uint8Array[]): number;
@@ -37,7 +39,7 @@ export class ByteStream {
   #urgent: Uint8Array[] = [];
   #unsent = 0;
   #writers: Writer[] = [];
-  #full = false;
+  #isFull = false;
   #isClosed = false;
   #failure: WireError | undefined;
 
@@ -48,7 +50,7 @@ export class ByteStream {
     this.closed = this.#settled.promise;
   }
 
-  /** Takes a message. The bytes now belong to the stream. */
+  /** Takes a received message. The stream owns its bytes from now on. */
   push(message: Uint8Array | ArrayBuffer | string): void {
     if (this.#isClosed) return;
     if (typeof message === "string") {
@@ -66,15 +68,15 @@ export class ByteStream {
     this.#readable.wake();
   }
 
-  /** The socket accepts bytes again. */
+  /** Called when the socket accepts bytes again. */
   drain(): void {
-    this.#full = false;
-    while (!this.#blocked && this.#urgent.length > 0) {
+    this.#isFull = false;
+    while (!this.#isBlocked && this.#urgent.length > 0) {
       const bytes = this.#urgent.shift()!;
       this.#unsent -= bytes.byteLength;
       this.#transmit(bytes);
     }
-    while (!this.#blocked && this.#writers.length > 0) {
+    while (!this.#isBlocked && this.#writers.length > 0) {
       const writer = this.#writers.shift()!;
       this.#transmitAll(writer.parts);
       if (this.#failure) writer.done.reject(this.#failure);
@@ -82,10 +84,10 @@ export class ByteStream {
     }
   }
 
-  /** The socket has disconnected. `broken` is the reason if it was not closed cleanly. Bytes received before remain readable. */
-  end(broken?: WireError): void {
+  /** Called when the socket has disconnected, with an error if it was not closed cleanly. Received bytes remain readable. */
+  end(failure?: WireError): void {
     if (this.#isClosed) return;
-    this.#stop(broken);
+    this.#stop(failure);
   }
 
   /** Returns the next bytes; undefined after a clean end. Throws WireError if the connection broke. */
@@ -116,13 +118,13 @@ export class ByteStream {
 
   /** True while writes have to wait; their bytes must not change until then. */
   get isBackedUp(): boolean {
-    return this.#full || this.#writers.length > 0;
+    return this.#isFull || this.#writers.length > 0;
   }
 
-  /** Sends now, or before any waiting writer once the socket drains. For small control frames; limited by `max_unsent`. */
+  /** Sends immediately, or ahead of waiting writers once the socket drains. For small control frames; limited by `max_unsent`. */
   send(bytes: Uint8Array): void {
     if (this.#isClosed) return;
-    if (!this.#full) {
+    if (!this.#isFull) {
       this.#transmit(bytes);
       return;
     }
@@ -144,8 +146,8 @@ export class ByteStream {
     return readChunks(this);
   }
 
-  get #blocked(): boolean {
-    return this.#full || this.#isClosed;
+  get #isBlocked(): boolean {
+    return this.#isFull || this.#isClosed;
   }
 
   #transmitAll(parts: readonly Uint8Array[]): void {
@@ -157,9 +159,9 @@ export class ByteStream {
     this.#onSendResult(this.#socket.send(bytes));
   }
 
-  #onSendResult(taken: number): void {
-    if (taken < 0) this.#full = true;
-    else if (taken === 0) this.#fail(new WireError("closed", "The socket dropped a message."), CLOSE_CODE.failed);
+  #onSendResult(result: number): void {
+    if (result < 0) this.#isFull = true;
+    else if (result === 0) this.#fail(new WireError("closed", "The socket dropped a message."), CLOSE_CODE.failed);
   }
 
   #fail(failure: WireError, code: number): void {
@@ -181,7 +183,7 @@ export class ByteStream {
   }
 }
 
-/** Converts a socket's close code and reason for `end`: undefined for 1000 and 1001, otherwise the failure. */
+/** Converts a socket's close code and reason to the argument of `end`: undefined for the clean codes 1000 and 1001, otherwise an error. */
 export const toCloseError = (code: number, reason: string): WireError | undefined =>
   code === 1000 || code === 1001
     ? undefined

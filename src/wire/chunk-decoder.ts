@@ -1,51 +1,52 @@
-// Decodes the chunks of an HTTP body. Joins all chunks in one buffer, so that an app that sends chunks of one byte costs little more than
-// any other. Pure.
+// Decodes the chunked encoding of an HTTP body. Joins the chunks of one read in one buffer, so that chunks of one byte cost little more
+// than large ones. Pure.
 import { WireError } from "./wire-error.ts";
 
-const MAX_SIZE_LINE = 1024;
-const MAX_TRAILERS = 64 * 1024;
+const MAX_SIZE_LINE_LENGTH = 1024;
+const MAX_TRAILER_BYTES = 64 * 1024;
 const NEWLINE = 10;
-const SIZE = /^([0-9a-f]{1,12})(?:[ \t]*;.*)?\r$/i;
+const SIZE_LINE = /^([0-9a-f]{1,12})(?:[ \t]*;.*)?\r$/i;
 
 /** The part of the body that the next bytes belong to; `data`: bytes of a chunk, `end`: the line break after them. */
 type State = "size" | "data" | "end" | "trailers" | "over";
 
 export class ChunkDecoder {
   #state: State = "size";
-  /** Remaining bytes of the chunk. */
-  #left = 0;
+  /** Bytes of the current chunk that have not arrived yet. */
+  #remaining = 0;
+  /** The part of the current line that has arrived. */
   #line = "";
-  #trailers = 0;
+  #trailerBytes = 0;
 
   /** Whether the last chunk and its trailers have arrived. */
   get isOver(): boolean {
     return this.#state === "over";
   }
 
-  /** Returns the payload, and the bytes after the body. Throws WireError. */
+  /** Returns the payload in these bytes, and the bytes after the end of the body. Throws WireError. */
   push(bytes: Uint8Array): { readonly payload: Uint8Array; readonly rest: Uint8Array } {
     const payload = new Payload(bytes);
     let at = 0;
     while (at < bytes.byteLength && this.#state !== "over") {
       if (this.#state === "data") {
-        const end = Math.min(bytes.byteLength, at + this.#left);
+        const end = Math.min(bytes.byteLength, at + this.#remaining);
         payload.add(at, end);
-        this.#left -= end - at;
+        this.#remaining -= end - at;
         at = end;
-        if (this.#left === 0) this.#state = "end";
+        if (this.#remaining === 0) this.#state = "end";
         continue;
       }
       const newline = bytes.indexOf(NEWLINE, at);
       const end = newline === -1 ? bytes.byteLength : newline;
-      this.#grow(bytes, at, end);
+      this.#addToLine(bytes, at, end);
       at = end + 1;
       if (newline !== -1) this.#endLine();
     }
     return { payload: payload.bytes, rest: bytes.subarray(at) };
   }
 
-  #grow(bytes: Uint8Array, from: number, to: number): void {
-    const limit = this.#state === "trailers" ? MAX_TRAILERS - this.#trailers : MAX_SIZE_LINE;
+  #addToLine(bytes: Uint8Array, from: number, to: number): void {
+    const limit = this.#state === "trailers" ? MAX_TRAILER_BYTES - this.#trailerBytes : MAX_SIZE_LINE_LENGTH;
     if (this.#line.length + to - from > limit + 1)
       throw new WireError("too_large", "A chunk size or the trailers are too long.");
     this.#line += Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("latin1");
@@ -60,14 +61,14 @@ export class ChunkDecoder {
       return;
     }
     if (this.#state === "trailers") {
-      this.#trailers += line.length + 1;
+      this.#trailerBytes += line.length + 1;
       if (line === "\r") this.#state = "over";
       return;
     }
-    const [, size] = SIZE.exec(line) ?? [];
+    const [, size] = SIZE_LINE.exec(line) ?? [];
     if (size === undefined) throw malformedError();
-    this.#left = Number.parseInt(size, 16);
-    this.#state = this.#left === 0 ? "trailers" : "data";
+    this.#remaining = Number.parseInt(size, 16);
+    this.#state = this.#remaining === 0 ? "trailers" : "data";
   }
 }
 

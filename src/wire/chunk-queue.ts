@@ -1,23 +1,23 @@
-// Received and unread bytes, oldest first. Large chunks are kept as views, small ones are joined in blocks, so that memory use stays within
-// about twice the unread bytes, however the peer splits them. [WI-6]
+// A queue of received bytes that have not been read. Large chunks are kept as views, small ones are joined in blocks, so that memory use
+// stays within about twice the unread bytes, however the peer splits them. [WI-6]
 
 const MIN_VIEW_BYTES = 4096;
 const BLOCK_BYTES = 16 * 1024;
 
 /**
- * Returns bytes without retaining a much larger buffer: the view itself if it fills at least half of its buffer, otherwise a copy. For
- * long-lived data.
+ * Returns the view itself if it fills at least half of its buffer, and otherwise a copy, so that long-lived data does not retain a much
+ * larger buffer.
  */
 export const copySmallView = (view: Uint8Array): Uint8Array =>
   view.byteLength * 2 >= view.buffer.byteLength ? view : view.slice();
 
 export class ChunkQueue {
   #chunks: Uint8Array[] = [];
-  /** Free space after the last chunk; set only if that chunk is in one of our blocks. */
+  /** Free space after the last chunk; set only if that chunk is in a block of this queue. */
   #freeBlock: Uint8Array | undefined;
   #unread = 0;
 
-  /** Number of bytes that were added and not taken. */
+  /** Number of bytes in the queue. */
   get unread(): number {
     return this.#unread;
   }
@@ -47,7 +47,7 @@ export class ChunkQueue {
     this.#freeBlock = block.subarray(piece.byteLength);
   }
 
-  /** Returns the oldest chunk, which then belongs to the caller; undefined if none exists. */
+  /** Removes and returns the oldest chunk, which the caller then owns; undefined if the queue is empty. */
   shift(): Uint8Array | undefined {
     const chunk = this.#chunks.shift();
     if (chunk === undefined) return undefined;

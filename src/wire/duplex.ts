@@ -4,19 +4,18 @@ import { toWireError, type WireError } from "./wire-error.ts";
 
 export interface Duplex extends AsyncIterable<Uint8Array> {
   /**
-   * Returns the next bytes; undefined after the peer has ended its side. Throws WireError if the channel broke. The caller may keep the
-   * chunk.
+   * Returns the next bytes, which the caller then owns; undefined after the peer has ended its side. Throws WireError if the channel broke.
    */
   read(): Promise<Uint8Array | undefined>;
   /**
-   * Resolves when all bytes are sent; waits while the peer grants no window. Calls are queued in order; `bytes` must not change until then.
+   * Resolves when all bytes are sent; waits while the peer grants no window. `bytes` must not change until then. Calls are queued in order.
    */
   write(bytes: Uint8Array): Promise<void>;
-  /** Ends our side after the written bytes. The peer may continue to send. Idempotent, also after a failure. */
+  /** Ends this side after the written bytes. The peer may continue to send. Can be called more than once, and after a failure. */
   end(): Promise<void>;
-  /** Breaks both directions immediately and drops unread bytes. */
+  /** Breaks the channel in both directions immediately and drops unread bytes. */
   reset(reason?: string): void;
-  /** Settles once both sides have ended (undefined) or the channel broke (the reason). Never rejects. */
+  /** Resolves with undefined once both sides have ended, or with the error if the channel broke. Never rejects. */
   readonly closed: Promise<WireError | undefined>;
 }
 
@@ -31,14 +30,14 @@ export async function* readChunks(source: Pick<Duplex, "read">): AsyncGenerator<
 
 /**
  * Copies bytes between two channels in both directions, with backpressure: at most one chunk per direction is in flight. Resolves when both
- * directions have ended. If one breaks, both channels are reset. Never rejects. `moved` is called for each chunk.
+ * directions have ended. If one breaks, both channels are reset. Never rejects. `onChunk` is called for each chunk.
  */
-export const pipe = async (left: Duplex, right: Duplex, moved?: (bytes: number) => void): Promise<void> => {
+export const pipe = async (left: Duplex, right: Duplex, onChunk?: (bytes: number) => void): Promise<void> => {
   const move = async (from: Duplex, to: Duplex): Promise<void> => {
     for (;;) {
       const chunk = await from.read();
       if (chunk === undefined) return to.end();
-      moved?.(chunk.byteLength);
+      onChunk?.(chunk.byteLength);
       await to.write(chunk);
     }
   };

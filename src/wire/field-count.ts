@@ -1,8 +1,8 @@
-// Counts the fields of a message on its bytes, before it is decoded: two bytes can become an object of 500. Includes the fields of nested
-// messages, unknown fields, and the elements of packed lists. Pure.
+// Counts the fields in the bytes of a message before it is decoded, because two bytes of it can decode to an object of 500 bytes. Includes
+// the fields of nested messages, unknown fields, and the elements of packed lists. Pure.
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 
-/** The fields of a message that contain more fields: nested messages by field number, and packed lists. */
+/** By field number, the fields of a message that contain more fields: nested messages, maps, and packed lists. */
 type Shape = ReadonlyMap<number, DescMessage | "packed" | Shape>;
 
 const shapes = new WeakMap<DescMessage, Shape>();
@@ -11,16 +11,17 @@ const toShape = (message: DescMessage): Shape => {
   let shape = shapes.get(message);
   if (!shape) {
     shape = new Map(
-      message.fields.flatMap((field) => findInside(field).map((inside) => [field.number, inside] as const)),
+      message.fields.flatMap((field) => listContents(field).map((inside) => [field.number, inside] as const)),
     );
     shapes.set(message, shape);
   }
   return shape;
 };
 
+/** The field number of the value in a map's entries. */
 const MAP_VALUE = 2;
 
-const findInside = (field: DescField): (DescMessage | "packed" | Shape)[] => {
+const listContents = (field: DescField): (DescMessage | "packed" | Shape)[] => {
   if (field.fieldKind === "message") return [field.message];
   if (field.fieldKind === "map") return field.message ? [new Map([[MAP_VALUE, field.message]])] : [new Map()];
   if (field.fieldKind !== "list") return [];
@@ -36,8 +37,10 @@ const FIXED_64 = 1;
 const DELIMITED = 2;
 const FIXED_32 = 5;
 
-/** Returns whether a message of this type has more than `most` fields. The result is arbitrary for bytes that are not such a message. */
-export const hasMoreFields = (schema: DescMessage, bytes: Uint8Array, most: number): boolean => {
+/**
+ * Returns whether a message of this type has more than `maxCount` fields. The result is arbitrary for bytes that are not such a message.
+ */
+export const hasMoreFields = (schema: DescMessage, bytes: Uint8Array, maxCount: number): boolean => {
   const open: { readonly shape: Shape; readonly end: number }[] = [{ shape: toShape(schema), end: bytes.byteLength }];
   let at = 0;
   let count = 0;
@@ -72,7 +75,7 @@ export const hasMoreFields = (schema: DescMessage, bytes: Uint8Array, most: numb
           end: Math.min(at + length, bytes.byteLength),
         });
     }
-    if (count > most) return true;
+    if (count > maxCount) return true;
   }
   return false;
 };

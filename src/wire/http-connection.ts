@@ -1,5 +1,5 @@
-// HTTP/1.1 from the client's side over any two-way channel: requests one after the other, answers as they come, and upgrades. What the
-// server speaks with daemons and workspace apps through the tunnel (rules TN-8, TN-9). Bounds the head, never gathers a body.
+// An HTTP/1.1 client over any two-way channel: sends requests one after another, streams responses, and upgrades. The server uses it for
+// daemons and workspace apps through the tunnel (rules TN-8, TN-9). Limits the size of heads, and never buffers a whole body on its own.
 
 import { parseJson } from "#base/json/read.ts";
 import { ChunkDecoder } from "./chunk-decoder.ts";
@@ -14,18 +14,18 @@ export type HttpRequest = {
   /** Path and query, sent unchanged. */
   path: string;
   headers?: Iterable<readonly [string, string]>;
-  /** Bytes are sent with their length; anything else is chunked unless its length is given. */
+  /** Bytes are sent with their length. A streamed body is chunked unless `length` is set. */
   body?: Uint8Array | AsyncIterable<Uint8Array>;
   /** The exact length of a streamed body. */
   length?: number;
-  /** Breaks the connection, also while the response's body is read. */
+  /** Breaks the connection when it fires, also while the response's body is read. */
   signal?: AbortSignal;
 };
 
-const MAX_HEAD = 64 * 1024;
-const MAX_INTERIM = 8;
+const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_INTERIM_RESPONSES = 8;
 
-/** Waits for memory before more than `above` bytes of a body are gathered. */
+/** `bytes` calls `wait` to reserve memory before it buffers more than `above` bytes of a body. */
 export type AnswerReserve = { readonly above: number; readonly wait: () => Promise<unknown> | undefined };
 
 /** A response whose body can be read once. */
@@ -42,12 +42,12 @@ export class HttpResponse {
     this.body = body;
   }
 
-  /** Calls back when the body has been read completely. */
+  /** Sets the function that is called when the body has been read completely. */
   onRead(run: () => void): void {
     this.#read = run;
   }
 
-  /** The body has been read completely. */
+  /** Called by the connection when the body has been read completely. */
   markRead(): void {
     this.#read();
   }
@@ -70,7 +70,7 @@ export class HttpResponse {
     return Buffer.concat(parts);
   }
 
-  /** Discards the body: closes the connection unless the body has ended. */
+  /** Discards the body. Closes the connection unless the body has ended. */
   async discard(): Promise<void> {
     await this.body.return();
   }
@@ -91,18 +91,18 @@ export type Upgrade = { head: HttpHead; stream: Duplex } | { response: HttpRespo
 
 export class HttpConnection {
   readonly #stream: Lookahead;
-  #busy = false;
+  #isBusy = false;
   #isUnusable = false;
-  #sending = false;
+  #isSending = false;
   #release: () => void = () => {};
 
   constructor(stream: Duplex) {
     this.#stream = new Lookahead(stream);
   }
 
-  /** True if another request can be sent: the last response was read completely and the other side keeps the connection open. */
+  /** True if another request can be sent: the last response was read completely, and the server keeps the connection open. */
   get reusable(): boolean {
-    return !this.#busy && !this.#isUnusable;
+    return !this.#isBusy && !this.#isUnusable;
   }
 
   /** Settles when an idle connection cannot be reused: it was closed, or received bytes without a request. */
@@ -134,19 +134,19 @@ export class HttpConnection {
 
   async #exchange({ method, path, headers = [], body, length, signal }: HttpRequest): Promise<HttpHead> {
     if (!this.reusable) throw new WireError("refused", "The connection is in use.");
-    const whole = body === undefined || body instanceof Uint8Array;
-    const head = encodeHead(method, path, headers, whole ? (body?.byteLength ?? 0) : length);
-    this.#busy = true;
+    const isComplete = body === undefined || body instanceof Uint8Array;
+    const head = encodeHead(method, path, headers, isComplete ? (body?.byteLength ?? 0) : length);
+    this.#isBusy = true;
     const abort = (): void => this.#stream.reset("The request was given up.");
     if (signal?.aborted) abort();
     signal?.addEventListener("abort", abort, { once: true });
     this.#release = () => signal?.removeEventListener("abort", abort);
     try {
-      // A response can arrive before the body is sent, and then explains why the body is not read.
-      this.#sending = true;
+      // Sends concurrently: a server that does not read the body responds before the body is sent.
+      this.#isSending = true;
       this.#send(head, body, length).then(
         () => {
-          this.#sending = false;
+          this.#isSending = false;
         },
         () => {},
       );
@@ -171,19 +171,19 @@ export class HttpConnection {
   }
 
   async #sendCounted(body: AsyncIterable<Uint8Array>, length: number): Promise<void> {
-    let left = length;
+    let remaining = length;
     for await (const part of body) {
-      left -= part.byteLength;
-      if (left < 0) break;
+      remaining -= part.byteLength;
+      if (remaining < 0) break;
       await this.#stream.write(part);
     }
-    // Otherwise the following bytes would be read as part of the body, or of the next request.
-    if (left !== 0) throw this.#breakConnection("The body has another length than was said.");
+    // With a wrong length, the server would read following bytes as part of the body, or a part of the body as the next request.
+    if (remaining !== 0) throw this.#breakConnection("The body has another length than was said.");
   }
 
   async #readHead(): Promise<HttpHead> {
-    for (let interim = 0; interim < MAX_INTERIM; interim += 1) {
-      const text = await this.#stream.readUntil("\r\n\r\n", MAX_HEAD);
+    for (let interim = 0; interim < MAX_INTERIM_RESPONSES; interim += 1) {
+      const text = await this.#stream.readUntil("\r\n\r\n", MAX_HEAD_BYTES);
       if (text === undefined) throw new WireError("closed", "The connection was closed before an answer came.");
       const head = parseHead(text);
       if (head.status >= 200 || head.status === 101) return head;
@@ -193,47 +193,47 @@ export class HttpConnection {
 
   #toResponse({ method }: HttpRequest, head: HttpHead): HttpResponse {
     const framing = toFraming(method, head);
-    const empty = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
-    if (empty) this.#finish(head, true);
+    const isEmpty = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
+    if (isEmpty) this.#finish(head, true);
     const response: HttpResponse = new HttpResponse(
       head,
-      this.#readBody(empty ? NO_BODY : framing, head, () => response.markRead()),
+      this.#readBody(isEmpty ? NO_BODY : framing, head, () => response.markRead()),
     );
     return response;
   }
 
-  #finish({ headers }: HttpHead, complete: boolean): void {
+  #finish({ headers }: HttpHead, isComplete: boolean): void {
     this.#release();
-    this.#busy = false;
+    this.#isBusy = false;
     // A connection whose body was not read or sent completely cannot be reused.
-    if (!complete || this.#sending || headers.get("connection")?.toLowerCase() === "close") this.close();
+    if (!isComplete || this.#isSending || headers.get("connection")?.toLowerCase() === "close") this.close();
   }
 
-  /** A single generator: each nested one would cost three promises per chunk. */
+  /** Yields the body and then calls `onRead`. A single generator, because each nested one would cost three promises per chunk. */
   async *#readBody(
     framing: BodyFraming,
     head: HttpHead,
-    wasRead: () => void,
+    onRead: () => void,
   ): AsyncGenerator<Uint8Array, void, undefined> {
-    if (framing.kind === "none") return wasRead();
-    let complete = false;
+    if (framing.kind === "none") return onRead();
+    let isComplete = false;
     try {
       const chunks = framing.kind === "chunked" ? new ChunkDecoder() : undefined;
-      for (let left = toLength(framing); chunks ? !chunks.isOver : left > 0; ) {
-        const part = chunks ? await this.#readChunked(chunks) : await this.#stream.readAtMost(left);
+      for (let remaining = toLength(framing); chunks ? !chunks.isOver : remaining > 0; ) {
+        const part = chunks ? await this.#readChunked(chunks) : await this.#stream.readAtMost(remaining);
         if (part === undefined && framing.kind === "close") break;
         if (part === undefined) throw new WireError("closed", "The answer was cut short.");
-        left -= part.byteLength;
+        remaining -= part.byteLength;
         if (part.byteLength > 0) yield part;
       }
-      complete = framing.kind !== "close";
+      isComplete = framing.kind !== "close";
     } finally {
-      this.#finish(head, complete);
+      this.#finish(head, isComplete);
     }
-    wasRead();
+    onRead();
   }
 
-  /** Returns the payload of the chunks received so far; undefined when the channel has ended. */
+  /** Reads once and returns the payload in it; undefined when the channel has ended. */
   async #readChunked(decoder: ChunkDecoder): Promise<Uint8Array | undefined> {
     const bytes = await this.#stream.read();
     if (bytes === undefined) return undefined;

@@ -1,5 +1,5 @@
-// The head of an HTTP/1.1 message: writes that of a request, and parses that of a response strictly, because responses from a workspace
-// must not smuggle requests.
+// Encodes the heads of HTTP/1.1 requests, and parses the heads of responses. Parsing is strict, because a response from a workspace must
+// not be read differently by two programs (request smuggling).
 import { WireError } from "./wire-error.ts";
 
 export type HttpHead = { status: number; headers: Headers };
@@ -14,7 +14,7 @@ export type BodyFraming =
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const TARGET = /^\/[\x21-\x7e]*$/;
 
-/** `length`: bytes of the body; undefined = chunked; 0 = none. Throws RangeError for values that would corrupt the head. */
+/** Encodes a head. `length`: bytes of the body; undefined for a chunked body. Throws RangeError for values that would corrupt the head. */
 export const encodeHead = (
   method: string,
   path: string,
@@ -36,7 +36,7 @@ export const encodeHead = (
   return toRawBytes(`${lines.join("\r\n")}\r\n\r\n`);
 };
 
-/** Returns the original bytes of a head: headers received over HTTP have one character per byte. */
+/** Encodes text one byte per character where possible, which is how received headers were decoded. */
 const toRawBytes = (head: string): Uint8Array =>
   /^[\0-\xff]*$/.test(head) ? Buffer.from(head, "latin1") : new TextEncoder().encode(head);
 
@@ -57,7 +57,7 @@ export const parseHead = (text: string): HttpHead => {
   return { status: Number(status), headers };
 };
 
-/** Throws WireError `protocol` if the response contradicts itself about its length. */
+/** Returns how the end of a response's body is determined. Throws WireError `protocol` if the headers contradict each other. */
 export const toFraming = (method: string, { status, headers }: HttpHead): BodyFraming => {
   if (method === "HEAD" || status === 204 || status === 304 || status < 200) return { kind: "none" };
   const coding = headers.get("transfer-encoding");

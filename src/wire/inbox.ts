@@ -1,5 +1,5 @@
-// Passes messages from a pump to a consumer, one at a time: the pump waits until the last one was taken, so that a slow consumer applies
-// backpressure to the peer. Used by the server side of a call.
+// Passes messages from the reader of a stream to a consumer, one at a time. The reader waits until the consumer has taken the last message,
+// so that a slow consumer applies backpressure to the peer. Used by the server side of a call.
 import type { PacketBudget } from "./drpc/packets.ts";
 import { Wakeup } from "./wakeup.ts";
 
@@ -7,20 +7,20 @@ export class Inbox {
   readonly #budget: PacketBudget;
   readonly #changed = new Wakeup();
   #waiting: Uint8Array | undefined;
-  /** Bytes of the message that the consumer handles now. */
-  #taken = 0;
+  /** Bytes of the message that the consumer is handling. */
+  #takenBytes = 0;
   #isClosed = false;
   #failure: Error | undefined;
 
-  /** `budget`: holds a message from `put` until the consumer takes the next one. */
+  /** A message counts against the budget from `put` until the consumer takes the next one. */
   constructor(budget: PacketBudget) {
     this.#budget = budget;
   }
 
-  /** Resolves when the consumer has room again. Messages are dropped if the inbox is closed. Throws WireError beyond the budget. */
+  /** Resolves when the message is in the inbox, or dropped because the inbox is closed. Throws WireError beyond the budget. */
   async put(message: Uint8Array): Promise<void> {
     if (this.#isClosed) return;
-    // A message that waits for room counts too. Otherwise each stream could keep one outside of the budget.
+    // A message that waits until the inbox is empty counts too. Otherwise each stream could hold one outside of the budget.
     this.#budget.hold(message.byteLength);
     while (this.#waiting && !this.#isClosed) await this.#changed.wait();
     if (this.#isClosed) return this.#budget.release(message.byteLength);
@@ -30,13 +30,13 @@ export class Inbox {
 
   /** Returns the next message; undefined after a clean close. Throws the error passed to `fail`. */
   async take(): Promise<Uint8Array | undefined> {
-    this.#budget.release(this.#taken);
-    this.#taken = 0;
+    this.#budget.release(this.#takenBytes);
+    this.#takenBytes = 0;
     for (;;) {
       const message = this.#waiting;
       if (message) {
         this.#waiting = undefined;
-        this.#taken = message.byteLength;
+        this.#takenBytes = message.byteLength;
         this.#changed.wake();
         return message;
       }
@@ -52,7 +52,7 @@ export class Inbox {
     this.#changed.wake();
   }
 
-  /** Closes the inbox with an error for the reader. */
+  /** Closes the inbox with an error for the consumer. */
   fail(failure: Error): void {
     if (this.#isClosed) return;
     this.#failure = failure;
@@ -62,8 +62,8 @@ export class Inbox {
   /** Closes the inbox and drops its messages, because the consumer has ended. */
   discard(): void {
     this.close();
-    this.#budget.release(this.#taken + (this.#waiting?.byteLength ?? 0));
-    this.#taken = 0;
+    this.#budget.release(this.#takenBytes + (this.#waiting?.byteLength ?? 0));
+    this.#takenBytes = 0;
     this.#waiting = undefined;
   }
 }

@@ -1,5 +1,5 @@
-// Parses consecutive JSON objects in a byte stream, split at any point: the input of terminals (facts/platform 5.6). Rejects anything else,
-// and objects beyond a limit.
+// Parses consecutive JSON objects in a byte stream, whose chunks may be split at any byte. Used for the input of terminals (facts/platform
+// 5.6). Rejects any other data, and objects beyond a size limit.
 import { parseJson } from "#base/json/read.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -11,10 +11,11 @@ const ESCAPE = 0x5c;
 export class JsonObjects {
   readonly #limit: number;
   #pending: Uint8Array[] = [];
-  #held = 0;
+  #pendingBytes = 0;
   #depth = 0;
-  #inText = false;
-  #escaped = false;
+  #isInString = false;
+  /** Whether the last chunk ended in a string, directly after the backslash of an escape. */
+  #endsWithEscape = false;
 
   /** `limit`: maximum size of one object in bytes. */
   constructor(limit: number) {
@@ -26,10 +27,10 @@ export class JsonObjects {
     const found: Record<string, unknown>[] = [];
     let from = 0;
     for (let at = 0; at < chunk.byteLength; at += 1) {
-      if (this.#inText) {
-        at = this.#findTextEnd(chunk, at);
+      if (this.#isInString) {
+        at = this.#findStringEnd(chunk, at);
         if (at === chunk.byteLength) break;
-        this.#inText = false;
+        this.#isInString = false;
         continue;
       }
       const byte = chunk[at] as number;
@@ -38,7 +39,7 @@ export class JsonObjects {
           this.#depth = 1;
           from = at;
         } else if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw toNotAnObjectError();
-      } else if (byte === QUOTE) this.#inText = true;
+      } else if (byte === QUOTE) this.#isInString = true;
       else if (byte === OPEN) this.#depth += 1;
       else if (byte === CLOSE) this.#depth -= 1;
       if (this.#depth === 0 && byte === CLOSE) {
@@ -51,33 +52,36 @@ export class JsonObjects {
   }
 
   /**
-   * Returns the position of the quote that ends the string, or the chunk's length. Searches for quotes only: the output of programs has an
-   * escaped character in each line, and stopping at all of them takes most of the time.
+   * Returns the position of the quote that ends the string, or the chunk's length. Searches only for quotes, and not for the backslashes of
+   * escapes, because text often has an escape in each line, and stopping at each one takes most of the time.
    */
-  #findTextEnd(chunk: Uint8Array, from: number): number {
+  #findStringEnd(chunk: Uint8Array, from: number): number {
     for (let end = chunk.indexOf(QUOTE, from); ; end = chunk.indexOf(QUOTE, end + 1)) {
       const isEscaped = this.#isEscaped(chunk, from, end < 0 ? chunk.byteLength : end);
       if (end < 0) {
-        this.#escaped = isEscaped;
+        this.#endsWithEscape = isEscaped;
         return chunk.byteLength;
       }
       if (isEscaped) continue;
-      this.#escaped = false;
+      this.#endsWithEscape = false;
       return end;
     }
   }
 
-  /** Returns whether an odd number of backslashes is directly before `at`. `from`: where the string, or its part in this chunk, begins. */
+  /**
+   * Returns whether an odd number of backslashes is directly before `at`. `from`: the start of the string, or of its part in this chunk.
+   */
   #isEscaped(chunk: Uint8Array, from: number, at: number): boolean {
     let first = at;
     while (first > from && chunk[first - 1] === ESCAPE) first -= 1;
     const isOdd = (at - first) % 2 === 1;
-    return first === from && this.#escaped ? !isOdd : isOdd;
+    return first === from && this.#endsWithEscape ? !isOdd : isOdd;
   }
 
   #appendPart(part: Uint8Array): void {
-    this.#held += part.byteLength;
-    if (this.#held > this.#limit) throw new WireError("too_large", `An object has more than ${this.#limit} bytes.`);
+    this.#pendingBytes += part.byteLength;
+    if (this.#pendingBytes > this.#limit)
+      throw new WireError("too_large", `An object has more than ${this.#limit} bytes.`);
     this.#pending.push(part);
   }
 
@@ -85,7 +89,7 @@ export class JsonObjects {
     this.#appendPart(last);
     const whole = this.#pending.length === 1 ? last : Buffer.concat(this.#pending);
     this.#pending = [];
-    this.#held = 0;
+    this.#pendingBytes = 0;
     try {
       return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(whole)) as Record<string, unknown>;
     } catch {

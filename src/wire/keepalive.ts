@@ -1,4 +1,4 @@
-// Pings a yamux session: measures the round trip, and calls `onDead` once when an answer is overdue. [WI-9]
+// Pings a yamux session: measures the round trip, and calls `onDead` when an answer is overdue. [WI-9]
 import type { Clock, Timer } from "#base/clock.ts";
 
 const MAX_U32 = 0xffff_ffff;
@@ -15,13 +15,13 @@ export interface KeepaliveOptions {
   alive?(round_trip_ms: number): void;
 }
 
-type Outstanding = { sent: number; timer: Timer; answer: PromiseWithResolvers<number | undefined> };
+type SentPing = { sentAt: number; timer: Timer; answer: PromiseWithResolvers<number | undefined> };
 
 export class Keepalive {
   readonly #options: KeepaliveOptions;
-  readonly #outstanding = new Map<number, Outstanding>();
+  readonly #outstanding = new Map<number, SentPing>();
   readonly #ticker: Timer | undefined;
-  #last = 0;
+  #lastValue = 0;
 
   constructor(options: KeepaliveOptions) {
     this.#options = options;
@@ -33,14 +33,14 @@ export class Keepalive {
     }
   }
 
-  /** Returns the round trip in milliseconds; undefined if the session ends first. */
+  /** Sends a ping and returns its round trip in milliseconds; undefined if the session ends first. */
   ping(): Promise<number | undefined> {
-    this.#last = this.#last === MAX_U32 ? 1 : this.#last + 1;
-    const { clock, timeout_ms, send, onDead: dead } = this.#options;
+    this.#lastValue = this.#lastValue === MAX_U32 ? 1 : this.#lastValue + 1;
+    const { clock, timeout_ms, send, onDead } = this.#options;
     const answer = Promise.withResolvers<number | undefined>();
-    const timer = clock.after(timeout_ms, dead);
-    this.#outstanding.set(this.#last, { sent: clock.monotonic(), timer, answer });
-    send(this.#last);
+    const timer = clock.after(timeout_ms, onDead);
+    this.#outstanding.set(this.#lastValue, { sentAt: clock.monotonic(), timer, answer });
+    send(this.#lastValue);
     return answer.promise;
   }
 
@@ -50,9 +50,9 @@ export class Keepalive {
     if (!ping) return;
     this.#outstanding.delete(value);
     ping.timer.cancel();
-    const took = this.#options.clock.monotonic() - ping.sent;
-    this.#options.alive?.(took);
-    ping.answer.resolve(took);
+    const roundTripMs = this.#options.clock.monotonic() - ping.sentAt;
+    this.#options.alive?.(roundTripMs);
+    ping.answer.resolve(roundTripMs);
   }
 
   stop(): void {

@@ -1,5 +1,5 @@
-// A bidirectional channel with lookahead: for headers before raw bytes, such as the target of a tunneled stream or the head of an HTTP
-// response. Rejects headers that exceed a limit.
+// A bidirectional channel whose reader can put bytes back: for headers before raw bytes, such as the target of a tunneled stream or the
+// head of an HTTP response. Rejects headers that exceed a limit.
 import { type Duplex, readChunks } from "./duplex.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -27,18 +27,18 @@ export class Lookahead implements Duplex {
     return reading;
   }
 
-  /** The next `read` returns these bytes first. */
+  /** Puts bytes back: the next `read` returns them first. */
   unread(bytes: Uint8Array): void {
     if (bytes.byteLength === 0) return;
     this.#ahead = this.#ahead ? join(bytes, this.#ahead) : bytes;
   }
 
-  /** Returns at most this many of the next bytes; undefined when the channel has ended. */
-  async readAtMost(most: number): Promise<Uint8Array | undefined> {
+  /** Returns at maxBytes this many of the next bytes; undefined when the channel has ended. */
+  async readAtMost(maxBytes: number): Promise<Uint8Array | undefined> {
     const chunk = await this.read();
-    if (chunk === undefined || chunk.byteLength <= most) return chunk;
-    this.unread(chunk.subarray(most));
-    return chunk.subarray(0, most);
+    if (chunk === undefined || chunk.byteLength <= maxBytes) return chunk;
+    this.unread(chunk.subarray(maxBytes));
+    return chunk.subarray(0, maxBytes);
   }
 
   /** Returns exactly this many bytes. Throws WireError `closed` if the channel ends before. */
@@ -55,32 +55,32 @@ export class Lookahead implements Duplex {
   }
 
   /**
-   * Returns the bytes before the next `mark` (ASCII), and consumes the mark. Undefined if the channel ends before its first byte. Throws
-   * WireError `too_large` beyond `limit` bytes, `closed` if it ends in between.
+   * Returns the bytes before the next `mark` (ASCII), and consumes the mark; undefined if the channel ends before any byte. Throws
+   * WireError `too_large` beyond `limit` bytes, and `closed` if the channel ends before the mark.
    */
   async readUntil(mark: string, limit: number): Promise<string | undefined> {
-    let found: Buffer = Buffer.alloc(0);
+    let buffered: Buffer = Buffer.alloc(0);
     for (;;) {
       const chunk = await this.read();
       if (chunk === undefined) {
-        if (found.byteLength === 0) return undefined;
+        if (buffered.byteLength === 0) return undefined;
         throw new WireError("closed", "The stream ended too early.");
       }
-      const from = Math.max(0, found.byteLength - mark.length);
-      found =
-        found.byteLength === 0
+      const from = Math.max(0, buffered.byteLength - mark.length);
+      buffered =
+        buffered.byteLength === 0
           ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-          : Buffer.concat([found, chunk]);
-      const end = found.indexOf(mark, from, "latin1");
-      if (end > limit || (end < 0 && found.byteLength > limit + mark.length))
+          : Buffer.concat([buffered, chunk]);
+      const end = buffered.indexOf(mark, from, "latin1");
+      if (end > limit || (end < 0 && buffered.byteLength > limit + mark.length))
         throw new WireError("too_large", "The head is too long.");
       if (end < 0) continue;
-      this.unread(found.subarray(end + mark.length));
-      return found.toString("latin1", 0, end);
+      this.unread(buffered.subarray(end + mark.length));
+      return buffered.toString("latin1", 0, end);
     }
   }
 
-  /** Settles when bytes arrive or the channel ends, neither of which should happen on an idle channel. Bytes are not lost. */
+  /** Resolves when bytes arrive or the channel ends, neither of which should happen on an idle channel. The bytes can still be read. */
   async waitForActivity(): Promise<void> {
     if (this.#ahead) return;
     this.#reading ??= this.#inner.read();

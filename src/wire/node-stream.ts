@@ -1,10 +1,11 @@
-// Adapts a connection to a Node stream, which ssh2 and TLS require, and provides TLS over one. Backpressure applies in both directions.
+// Adapts a connection to a Node stream, which ssh2 and TLS require, and opens TLS over a connection. Backpressure applies in both
+// directions.
 import { Duplex as NodeDuplex } from "node:stream";
 import { connect } from "node:tls";
 import { type Duplex, readChunks } from "./duplex.ts";
 import { WireError } from "./wire-error.ts";
 
-/** Ends with the connection; destroying it resets the connection. `halfOpen`: one side may end while the other continues. */
+/** Returns a stream that ends with the connection. Destroying it resets the connection. `halfOpen`: one side may end before the other. */
 export const toNodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeDuplex => {
   let isReading = false;
   const stream = new NodeDuplex({
@@ -40,7 +41,7 @@ export const toNodeStream = (connection: Duplex, { halfOpen = false } = {}): Nod
     }
   };
   void connection.closed.then((failure) => {
-    // A clean end: unread bytes are delivered first.
+    // After a clean end, the stream is not destroyed, so that unread bytes are delivered first.
     if (failure && !stream.destroyed) stream.destroy(failure);
   });
   return stream;
@@ -82,9 +83,9 @@ const fromNodeSocket = (stream: NodeDuplex): Duplex => {
 };
 
 /**
- * Opens TLS inside a stream, for workspace programs that use it behind an agent that does not support it: the server is the TLS client. Any
- * certificate is accepted, since the path is inside the workspace. Throws WireError `refused` if the other side does not use TLS; the
- * stream is broken then.
+ * Opens TLS over a stream, with the server as the TLS client: for workspace programs that use TLS behind an agent that cannot open it
+ * itself. Any certificate is accepted, since the path is inside the workspace. Throws WireError `refused` if the other side does not use
+ * TLS; the stream cannot be used after that.
  */
 export const wrapTls = async (stream: Duplex, signal?: AbortSignal): Promise<Duplex> => {
   const socket = connect({ socket: toNodeStream(stream), rejectUnauthorized: false });

@@ -1,13 +1,13 @@
-// The frames of a client WebSocket for plain-websocket.ts: incoming frames are passed on in pieces without buffering messages; outgoing
-// ones are masked with zeros. Rejects frames that a server may not send. [WI-17]
+// The frames of a client WebSocket for plain-websocket.ts. Incoming frames are passed on in pieces, without buffering messages. Outgoing
+// frames are masked with zeros. Rejects frames that a server may not send. [WI-17]
 import { WireError } from "./wire-error.ts";
 
 const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 const FINAL = 0x80;
 const MASKED = 0x80;
-const MAX_CONTROL = 125;
-const MAX_HEADER = 10;
-/** The code for a close frame without one. */
+const MAX_CONTROL_BYTES = 125;
+const MAX_HEADER_BYTES = 10;
+/** The code that is reported for a close frame without a code. */
 const NO_STATUS_CODE = 1005;
 
 export interface ServerFrameSink {
@@ -21,11 +21,11 @@ export interface ServerFrameSink {
 
 export class ServerFrames {
   readonly #sink: ServerFrameSink;
-  readonly #header = new Uint8Array(MAX_HEADER);
-  #headed = 0;
+  readonly #header = new Uint8Array(MAX_HEADER_BYTES);
+  #headerBytes = 0;
   #opcode: number | undefined;
   #remaining = 0;
-  #inMessage = false;
+  #isInMessage = false;
   #control: Uint8Array[] = [];
 
   constructor(sink: ServerFrameSink) {
@@ -36,8 +36,8 @@ export class ServerFrames {
   push(chunk: Uint8Array): void {
     for (let at = 0; at < chunk.byteLength || this.#isComplete; ) {
       if (this.#opcode === undefined) {
-        this.#header[this.#headed] = chunk[at] as number;
-        this.#headed += 1;
+        this.#header[this.#headerBytes] = chunk[at] as number;
+        this.#headerBytes += 1;
         at += 1;
         this.#readHeader();
         continue;
@@ -55,28 +55,28 @@ export class ServerFrames {
   }
 
   #readHeader(): void {
-    if (this.#headed < 2) return;
+    if (this.#headerBytes < 2) return;
     const [first = 0, second = 0] = this.#header;
     const short = second & 127;
-    const wide = short < 126 ? 0 : short === 126 ? 2 : 8;
-    if (this.#headed < 2 + wide) return;
+    const extendedBytes = short < 126 ? 0 : short === 126 ? 2 : 8;
+    if (this.#headerBytes < 2 + extendedBytes) return;
     const view = new DataView(this.#header.buffer);
-    const length = wide === 0 ? short : wide === 2 ? view.getUint16(2) : Number(view.getBigUint64(2));
-    this.#headed = 0;
+    const length = extendedBytes === 0 ? short : extendedBytes === 2 ? view.getUint16(2) : Number(view.getBigUint64(2));
+    this.#headerBytes = 0;
     this.#begin(first, (second & MASKED) !== 0, length);
   }
 
-  #begin(first: number, masked: boolean, length: number): void {
+  #begin(first: number, isMasked: boolean, length: number): void {
     const opcode = first & 15;
     const isFinal = (first & FINAL) !== 0;
     if ((first & 0x70) !== 0 || !KNOWN_OPCODES.has(opcode)) throw toProtocolError("A frame of an unknown kind came.");
-    if (masked) throw toProtocolError("A server must not mask.");
+    if (isMasked) throw toProtocolError("A server must not mask.");
     if (length > Number.MAX_SAFE_INTEGER) throw toProtocolError("A frame is too long.");
     if (opcode >= OPCODE.close) {
-      if (!isFinal || length > MAX_CONTROL) throw toProtocolError("A control frame is malformed.");
+      if (!isFinal || length > MAX_CONTROL_BYTES) throw toProtocolError("A control frame is malformed.");
     } else {
-      if ((opcode === OPCODE.continuation) !== this.#inMessage) throw toProtocolError("A message is not continued.");
-      this.#inMessage = !isFinal;
+      if ((opcode === OPCODE.continuation) !== this.#isInMessage) throw toProtocolError("A message is not continued.");
+      this.#isInMessage = !isFinal;
       if (opcode === OPCODE.text) this.#sink.text();
     }
     this.#opcode = opcode;
@@ -107,23 +107,23 @@ const KNOWN_OPCODES: ReadonlySet<number> = new Set(Object.values(OPCODE));
 
 const toProtocolError = (reason: string): WireError => new WireError("protocol", reason);
 
-/** Space for the longest frame of yamux. Frames up to this size are built here, because allocating costs more than copying. */
+/** Shared memory for frames up to the longest one of yamux, because allocating costs more than copying. */
 const sharedBuffer = new Uint8Array(256 * 1024 + 64);
 
-/** Returns one frame with the parts. Valid until the next call. */
+/** Returns one frame with the joined parts as payload. Valid until the next call. */
 export const encodeFrame = (kind: "binary" | "pong" | "close", parts: readonly Uint8Array[]): Uint8Array => {
   let size = 0;
   for (const part of parts) size += part.byteLength;
-  const wide = size < 126 ? 0 : size < 65_536 ? 2 : 8;
-  const frameLength = 2 + wide + 4 + size;
+  const extendedBytes = size < 126 ? 0 : size < 65_536 ? 2 : 8;
+  const frameLength = 2 + extendedBytes + 4 + size;
   const frame = frameLength <= sharedBuffer.byteLength ? sharedBuffer : new Uint8Array(frameLength);
   frame[0] = FINAL | OPCODE[kind];
-  frame[1] = MASKED | (wide === 0 ? size : wide === 2 ? 126 : 127);
+  frame[1] = MASKED | (extendedBytes === 0 ? size : extendedBytes === 2 ? 126 : 127);
   const view = new DataView(frame.buffer);
-  if (wide === 2) view.setUint16(2, size);
-  if (wide === 8) view.setBigUint64(2, BigInt(size));
-  view.setUint32(2 + wide, 0);
-  let at = 6 + wide;
+  if (extendedBytes === 2) view.setUint16(2, size);
+  if (extendedBytes === 8) view.setBigUint64(2, BigInt(size));
+  view.setUint32(2 + extendedBytes, 0);
+  let at = 6 + extendedBytes;
   for (const part of parts) {
     frame.set(part, at);
     at += part.byteLength;

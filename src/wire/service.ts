@@ -1,5 +1,5 @@
 // Typed calls: turns generated service descriptors into a router of handlers (server) and an object of methods (daemon).
-// Knows nothing of any particular service. A request that cannot be parsed, or has too many fields, is answered with an error.
+// Independent of any particular service. A request that cannot be parsed, or has too many fields, is answered with an error.
 import {
   create,
   type DescMessage,
@@ -55,10 +55,10 @@ export type Client<S extends Service> = { [K in keyof S["method"]]: CallerOf<S["
 /** Returns the path of a method on the wire: `/package.Service/Method`. */
 export const toMethodPath = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
 
-/** Fields of a request, by the local name of its method, where that may have more than others. */
+/** Maximum number of fields of a request, by the local name of its method, for methods with a higher limit than `MAX_FIELDS`. */
 type MaxFields<S extends Service> = { readonly [K in keyof S["method"]]?: number };
 
-/** What decoding takes is taken from everyone: 20,000 fields are about 20 ms and 10 MiB. */
+/** A limit, because decoding delays all other work of the process: 20,000 fields take about 20 ms and 10 MiB. */
 const MAX_FIELDS = 20_000;
 
 /** Returns the handlers by path, for `serve`. Methods without a handler return code 12. For several services: `mergeRouters`. */
@@ -70,8 +70,8 @@ export const createRouter = <S extends Service>(
   const router = new Map<string, Handler>();
   for (const method of Object.values(service.method)) {
     const run: unknown = handlers[method.localName];
-    const most = maxFields[method.localName as keyof S["method"]] ?? MAX_FIELDS;
-    if (run !== undefined) router.set(toMethodPath(method), toBytesHandler(method, run, most));
+    const fieldLimit = maxFields[method.localName as keyof S["method"]] ?? MAX_FIELDS;
+    if (run !== undefined) router.set(toMethodPath(method), toBytesHandler(method, run, fieldLimit));
   }
   return router;
 };
@@ -87,17 +87,16 @@ export const createClient = <S extends Service>(service: S, session: Opener): Cl
   return methods as Client<S>;
 };
 
-// The generic types above describe the methods for callers. Here the method is known only at run time, so the same shapes are written
-// without them.
+// Here a method is known only at run time, so these types describe the handlers without the generic types above.
 type Init = MessageInitShape<DescMessage>;
 type Shape = MessageShape<DescMessage>;
 type UnaryHandler = (request: Shape, call: CallContext) => Promise<Init> | Init;
 type ServerStreamHandler = (request: Shape, call: CallContext) => AsyncIterable<Init>;
 type BidiHandler = (requests: AsyncIterable<Shape>, call: CallContext) => AsyncIterable<Init>;
 
-const toBytesHandler = (method: DescMethod, run: unknown, most: number): Handler => {
+const toBytesHandler = (method: DescMethod, run: unknown, fieldLimit: number): Handler => {
   const { input, output } = method;
-  const decode = (bytes: Uint8Array) => decodeRequest(input, bytes, most);
+  const decode = (bytes: Uint8Array) => decodeRequest(input, bytes, fieldLimit);
   switch (method.methodKind) {
     case "unary":
       return {
@@ -149,7 +148,7 @@ const toTypedBidi = ({ input, output }: DescMethod, bidi: BidiCall): TypedBidiCa
 
 const encode = (schema: DescMessage, message: Init): Uint8Array => toBinary(schema, create(schema, message));
 
-/** Larger requests are decoded one in each turn of the event loop. */
+/** Larger requests are decoded one at a time, each in its own turn of the event loop. */
 const LARGE_MESSAGE_BYTES = 16 * 1024;
 let lastDecoding: Promise<void> = Promise.resolve();
 const waitForDecodingTurn = (): Promise<void> => {
@@ -157,9 +156,10 @@ const waitForDecodingTurn = (): Promise<void> => {
   return lastDecoding;
 };
 
-const decodeRequest = async (schema: DescMessage, bytes: Uint8Array, most: number): Promise<Shape> => {
+const decodeRequest = async (schema: DescMessage, bytes: Uint8Array, fieldLimit: number): Promise<Shape> => {
   if (bytes.byteLength > LARGE_MESSAGE_BYTES) await waitForDecodingTurn();
-  if (hasMoreFields(schema, bytes, most)) throw new RpcError(0, `The request has more than ${most} fields.`);
+  if (hasMoreFields(schema, bytes, fieldLimit))
+    throw new RpcError(0, `The request has more than ${fieldLimit} fields.`);
   try {
     return fromBinary(schema, bytes);
   } catch {

@@ -1,5 +1,5 @@
-// The typed service of the private network, for agents and users' clients. Separate, so that a command line that joins does not load the
-// agent service.
+// The typed service of the private network, for agents and users' clients. A separate file, so that a command line that joins the network
+// does not load the agent service.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Opener } from "./drpc/client.ts";
 import {
@@ -13,7 +13,7 @@ import { type Client, createClient, type Handlers } from "./service.ts";
 
 export { Tailnet, Workspace_Status };
 export type TailnetHandlers = Handlers<typeof Tailnet>;
-/** Responses in the form that handlers return. */
+/** A relay map in the form that handlers return. */
 export type DerpMapInit = MessageInitShape<typeof DERPMapSchema>;
 /** A workspace, and one of its agents, in the form for desktop clients. */
 export type TailnetWorkspaceInit = MessageInitShape<typeof WorkspaceSchema>;

@@ -1,10 +1,10 @@
-// The protocol of a terminal's stream (facts/wire 4.1): a 2-byte little-endian length and a JSON object that identifies the terminal, then
-// JSON objects with input from the client, and raw output from the agent.
+// The protocol of a terminal's stream (facts/wire 4.1): a 2-byte little-endian length and a JSON object that identifies the terminal; after
+// that, JSON objects with input from the client, and raw output from the agent.
 import { parseJson } from "#base/json/read.ts";
 import type { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
 
-/** Identifies a terminal, and how to start a new one. Member names are those of official agents. */
+/** Identifies a terminal, and says how to start a new one. The member names are those of official agents. */
 export type TerminalRequest = {
   ID: string;
   Height: number;
@@ -32,33 +32,33 @@ export const encodeTerminalRequest = (request: TerminalRequest): Uint8Array => {
   return bytes;
 };
 
-/** Throws WireError `protocol` if the object is invalid. */
+/** Reads the object that identifies a terminal. Throws WireError `protocol` if it is invalid. */
 export const readTerminalRequest = async (stream: Lookahead): Promise<TerminalRequest> => {
   const [low, high] = (await stream.readExactly(2)) as unknown as [number, number];
   const text = new TextDecoder().decode(await stream.readExactly(high * 256 + low));
-  let found: Partial<Record<keyof TerminalRequest, unknown>>;
+  let request: Partial<Record<keyof TerminalRequest, unknown>>;
   try {
-    found = parseJson(text) as typeof found;
+    request = parseJson(text) as typeof request;
   } catch {
     throw new WireError("protocol", "The request for a terminal is not JSON.");
   }
   const toText = (value: unknown): string => (typeof value === "string" ? value : "");
-  if (toText(found?.ID) === "") throw new WireError("protocol", "The request for a terminal names none.");
+  if (toText(request?.ID) === "") throw new WireError("protocol", "The request for a terminal names none.");
   return {
-    ID: toText(found.ID),
-    Height: toDimension(found.Height) ?? 80,
-    Width: toDimension(found.Width) ?? 80,
-    Command: toText(found.Command),
-    Container: toText(found.Container),
-    ContainerUser: toText(found.ContainerUser),
-    BackendType: toText(found.BackendType),
+    ID: toText(request.ID),
+    Height: toDimension(request.Height) ?? 80,
+    Width: toDimension(request.Width) ?? 80,
+    Command: toText(request.Command),
+    Container: toText(request.Container),
+    ContainerUser: toText(request.ContainerUser),
+    BackendType: toText(request.BackendType),
   };
 };
 
-/** Returns the members of an object; members of another type or size are ignored, as official agents do. */
-export const parseTerminalInput = (found: Record<string, unknown>): TerminalInput => ({
-  ...(typeof found.data === "string" ? { data: found.data } : {}),
-  ...toSize(toDimension(found.height), toDimension(found.width)),
+/** Returns the valid members of an input object. Others are ignored, as in official agents. */
+export const parseTerminalInput = (input: Record<string, unknown>): TerminalInput => ({
+  ...(typeof input.data === "string" ? { data: input.data } : {}),
+  ...toSize(toDimension(input.height), toDimension(input.width)),
 });
 
 const toSize = (height: number | undefined, width: number | undefined) => (height && width ? { height, width } : {});

@@ -12,24 +12,24 @@ export const toMs = (time: Timestamp | undefined): number | undefined => {
 export const toTimestamp = (ms: number): Timestamp => timestampFromMs(ms);
 
 /** Converts whole seconds to a protocol duration. */
-export const toDuration = (count: number): Pick<Duration, "seconds" | "nanos"> => ({
-  seconds: BigInt(count),
+export const toDuration = (seconds: number): Pick<Duration, "seconds" | "nanos"> => ({
+  seconds: BigInt(seconds),
   nanos: 0,
 });
 
 /**
- * Converts whole seconds to the form used in metadata descriptions: the number is in the nanoseconds field (facts/wire 0), and official
- * agents multiply it by a second.
+ * Converts whole seconds to the form of metadata descriptions, which have the number of seconds in the nanoseconds field (facts/wire 0):
+ * official agents multiply the duration by a second.
  */
-export const toMetadataDuration = (count: number): Pick<Duration, "seconds" | "nanos"> => ({
+export const toMetadataDuration = (seconds: number): Pick<Duration, "seconds" | "nanos"> => ({
   seconds: 0n,
-  nanos: count,
+  nanos: seconds,
 });
 
-/** Converts back to milliseconds; 0 if none exists. */
+/** Converts a duration of a metadata description to milliseconds; 0 if it is missing. */
 export const fromMetadataDuration = (duration: Pick<Duration, "seconds" | "nanos"> | undefined): number => {
   if (!duration) return 0;
-  // Servers of an earlier version send real seconds.
+  // Servers of an earlier version use the seconds field.
   return duration.seconds > 0n ? Number(duration.seconds) * 1000 : duration.nanos * 1000;
 };
 

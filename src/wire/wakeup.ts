@@ -1,18 +1,18 @@
-// A condition variable: each waiter wakes at the next ring and checks its own condition. Used by readers that wait for bytes, writers that
-// wait for window, and openers that wait for a free slot. Carries no value, so a ring cannot be lost between check and wait.
+// A condition variable: `wake` wakes all waiters, and each checks its own condition. Used by readers that wait for bytes, writers that wait
+// for window, and openers that wait for a free slot. Waiters check their condition before each wait, so that no wakeup is lost.
 
 export class Wakeup {
-  #bell: PromiseWithResolvers<void> | undefined;
+  #next: PromiseWithResolvers<void> | undefined;
 
-  /** Settles at the next ring. */
+  /** Resolves at the next `wake`. */
   wait(): Promise<void> {
-    this.#bell ??= Promise.withResolvers<void>();
-    return this.#bell.promise;
+    this.#next ??= Promise.withResolvers<void>();
+    return this.#next.promise;
   }
 
   wake(): void {
-    const bell = this.#bell;
-    this.#bell = undefined;
-    bell?.resolve();
+    const waiters = this.#next;
+    this.#next = undefined;
+    waiters?.resolve();
   }
 }

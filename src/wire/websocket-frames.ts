@@ -1,6 +1,6 @@
 // The client side of WebSocket messages over any bidirectional channel: the server uses it for workspace programs after the handshake (rule
-// AX-10). Limits messages, answers pings, rejects protocol violations. Masks with zeros: no proxy on the path could be confused by the
-// bytes, so they need not be copied.
+// AX-10). Limits the size of messages and rejects protocol violations. Masks with zeros, so that payload need not be copied: the path has
+// no proxies, for whose protection masks exist.
 import type { Duplex } from "./duplex.ts";
 import { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
@@ -14,20 +14,20 @@ export type WebSocketMessage =
 const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 const FINAL = 0x80;
 const MASKED = 0x80;
-const MAX_CONTROL = 125;
+const MAX_CONTROL_BYTES = 125;
 /** Messages up to this size are written together with their header. */
 const MAX_JOINED_BYTES = 16 * 1024;
-/** Shorter pieces of a message are joined: a piece of one byte takes a hundred in memory. */
+/** Shorter pieces of a message are joined, because a piece of one byte takes a hundred bytes of memory. */
 const MIN_PIECE_BYTES = 1024;
 const MAX_SHORT_PIECES = 1024;
 /** Maximum number of empty frames in one message. */
 const MAX_EMPTY_FRAMES = 1_000;
-/** After this many frames, control returns to the event loop: one chunk may contain a hundred thousand. */
+/** After this many frames, control returns to the event loop, because one chunk may contain a hundred thousand frames. */
 const FRAMES_PER_TURN = 128;
-/** The code for a connection that was closed without one. */
+/** The code that is reported for a close frame without a code. */
 const NO_STATUS_CODE = 1005;
 
-/** Counts the bytes of messages that are in memory. `add` may wait, and may throw to end the connection. */
+/** Limits the bytes of messages in memory. `add` may wait, and may throw to end the connection. */
 export type MessageBudget = { add(bytes: number): void | Promise<void>; release(): void };
 
 const NO_BUDGET: MessageBudget = { add: () => {}, release: () => {} };
@@ -36,32 +36,35 @@ export class WebSocketFrames {
   readonly #stream: Lookahead;
   readonly #limit: number;
   readonly #budget: MessageBudget;
-  // The parts of an incomplete message; control frames may arrive in between.
+  // The parts of an incomplete message. Control frames may arrive between them.
   #parts: Uint8Array[] = [];
   #shortParts: Uint8Array[] = [];
-  #emptyFrames = 0;
+  #emptyFrameCount = 0;
   #size = 0;
-  #frames = 0;
+  #frameCount = 0;
   #kind: "text" | "binary" | undefined;
 
-  /** `limit`: maximum size of a message in bytes. `budget`: holds a message from its first byte until the next call of `next`, or `discard`. */
+  /**
+   * `limit`: maximum size of a message in bytes. `budget`: a message counts from its first byte until the following call of `next`, or
+   * `discard`.
+   */
   constructor(stream: Duplex, limit: number, budget: MessageBudget = NO_BUDGET) {
     this.#stream = new Lookahead(stream);
     this.#limit = limit;
     this.#budget = budget;
   }
 
-  /** Returns the next complete message; undefined if the channel ended without a close frame. Throws WireError, and what the budget throws. */
+  /** Returns the next message; undefined if the channel ended without a close frame. Throws WireError, and errors of the budget. */
   async next(): Promise<WebSocketMessage | undefined> {
     if (this.#kind === undefined) this.#budget.release();
     for (;;) {
       const first = await this.#stream.read();
       if (first === undefined) return undefined;
       this.#stream.unread(first);
-      if (++this.#frames % FRAMES_PER_TURN === 0) await new Promise<void>((resolve) => setImmediate(resolve));
-      const { opcode, final, length } = await this.#readHead();
+      if (++this.#frameCount % FRAMES_PER_TURN === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+      const { opcode, isFinal, length } = await this.#readHead();
       if (opcode >= OPCODE.close) {
-        if (!final || length > MAX_CONTROL) throw toProtocolError("A control frame is malformed.");
+        if (!isFinal || length > MAX_CONTROL_BYTES) throw toProtocolError("A control frame is malformed.");
         return decodeControl(opcode, await this.#stream.readExactly(length));
       }
       if ((opcode === OPCODE.continuation) !== (this.#kind !== undefined))
@@ -70,13 +73,13 @@ export class WebSocketFrames {
       this.#size += length;
       if (this.#size > this.#limit) throw new WireError("too_large", "The message is too large.");
       await this.#readParts(length);
-      if (final) return this.#finishMessage(this.#kind);
+      if (isFinal) return this.#finishMessage(this.#kind);
     }
   }
 
   async #readParts(length: number): Promise<void> {
-    if (length === 0) this.#emptyFrames += 1;
-    if (this.#emptyFrames > MAX_EMPTY_FRAMES) throw toProtocolError("A message has too many empty frames.");
+    if (length === 0) this.#emptyFrameCount += 1;
+    if (this.#emptyFrameCount > MAX_EMPTY_FRAMES) throw toProtocolError("A message has too many empty frames.");
     for (let missing = length; missing > 0; ) {
       const part = await this.#stream.readAtMost(missing);
       if (part === undefined) throw new WireError("closed", "The stream ended too early.");
@@ -109,18 +112,18 @@ export class WebSocketFrames {
     this.#joinShort();
     const bytes = this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
     this.#parts = [];
-    this.#emptyFrames = 0;
+    this.#emptyFrameCount = 0;
     this.#size = 0;
     this.#kind = undefined;
     return kind === "text" ? { kind, text: decode(bytes) } : { kind, bytes };
   }
 
-  /** Whether a part of a message has arrived, but not its end. */
+  /** Whether a message has arrived only in part. */
   get isIncomplete(): boolean {
     return this.#kind !== undefined;
   }
 
-  /** Drops what has arrived of a message, because no more is read. */
+  /** Drops the parts of an incomplete message, for a connection that is not read any more. */
   discard(): void {
     this.#parts = [];
     this.#shortParts = [];
@@ -131,12 +134,12 @@ export class WebSocketFrames {
   async send(message: WebSocketMessage): Promise<void> {
     const body = toBytes(message);
     const head = encodeHead(message.kind, body.byteLength);
-    // Short messages are sent as one piece; long ones are not copied. Writes keep their order.
+    // Short messages are sent as one piece; long ones are not copied. The channel keeps the order of writes.
     const pieces = body.byteLength <= MAX_JOINED_BYTES ? [Buffer.concat([head, body])] : [head, body];
     await Promise.all(pieces.map((piece) => this.#stream.write(piece)));
   }
 
-  /** Stops sending. */
+  /** Ends this side of the channel. */
   end(): Promise<void> {
     return this.#stream.end();
   }
@@ -145,18 +148,18 @@ export class WebSocketFrames {
     this.#stream.reset(reason);
   }
 
-  async #readHead(): Promise<{ opcode: number; final: boolean; length: number }> {
+  async #readHead(): Promise<{ opcode: number; isFinal: boolean; length: number }> {
     const [first = 0, second = 0] = await this.#stream.readExactly(2);
     const opcode = first & 15;
     if ((first & 0x70) !== 0 || !KNOWN_OPCODES.has(opcode)) throw toProtocolError("A frame of an unknown kind came.");
     if ((second & MASKED) !== 0) throw toProtocolError("A server must not mask.");
     const short = second & 127;
-    if (short < 126) return { opcode, final: (first & FINAL) !== 0, length: short };
-    const wide = await this.#stream.readExactly(short === 126 ? 2 : 8);
-    const view = new DataView(wide.buffer, wide.byteOffset, wide.byteLength);
+    if (short < 126) return { opcode, isFinal: (first & FINAL) !== 0, length: short };
+    const extended = await this.#stream.readExactly(short === 126 ? 2 : 8);
+    const view = new DataView(extended.buffer, extended.byteOffset, extended.byteLength);
     const length = short === 126 ? view.getUint16(0) : Number(view.getBigUint64(0));
     if (length > this.#limit) throw new WireError("too_large", "The message is too large.");
-    return { opcode, final: (first & FINAL) !== 0, length };
+    return { opcode, isFinal: (first & FINAL) !== 0, length };
   }
 }
 
@@ -183,14 +186,14 @@ const decodeControl = (opcode: number, bytes: Uint8Array): WebSocketMessage => {
 
 /** Returns the header of a frame with this many bytes. */
 const encodeHead = (kind: WebSocketMessage["kind"], length: number): Uint8Array => {
-  const wide = length < 126 ? 0 : length < 65_536 ? 2 : 8;
-  // Two bytes, the length, and a mask of zeros.
-  const head = new Uint8Array(2 + wide + 4);
+  const extendedBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;
+  // Two bytes, the extended length, and a mask of zeros.
+  const head = new Uint8Array(2 + extendedBytes + 4);
   const view = new DataView(head.buffer);
   head[0] = FINAL | OPCODE[kind];
-  head[1] = MASKED | (wide === 0 ? length : wide === 2 ? 126 : 127);
-  if (wide === 2) view.setUint16(2, length);
-  if (wide === 8) view.setBigUint64(2, BigInt(length));
+  head[1] = MASKED | (extendedBytes === 0 ? length : extendedBytes === 2 ? 126 : 127);
+  if (extendedBytes === 2) view.setUint16(2, length);
+  if (extendedBytes === 8) view.setBigUint64(2, BigInt(length));
   return head;
 };
 
@@ -198,6 +201,6 @@ const toBytes = (message: WebSocketMessage): Uint8Array => {
   if (message.kind === "text") return new TextEncoder().encode(message.text);
   if (message.kind !== "close") return message.bytes;
   if (message.code === NO_STATUS_CODE) return new Uint8Array(0);
-  const reason = new TextEncoder().encode(message.reason).subarray(0, MAX_CONTROL - 2);
+  const reason = new TextEncoder().encode(message.reason).subarray(0, MAX_CONTROL_BYTES - 2);
   return Uint8Array.of(message.code >> 8, message.code & 255, ...reason);
 };

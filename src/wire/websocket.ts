@@ -1,15 +1,16 @@
-// A client WebSocket as a byte stream, for the daemon and other programs that connect to a server. Such sockets have no drain event, so
-// `bufferedAmount` is polled while the socket is full. [WI-3]
+// Wraps a client WebSocket as a byte stream, for the daemon and other programs that connect to a server. Client sockets have no drain
+// event, so `bufferedAmount` is polled while the socket is full. [WI-3]
 import type { Clock } from "#base/clock.ts";
 import { ByteStream, type ByteStreamOptions, toCloseError } from "./byte-stream.ts";
 import { WireError } from "./wire-error.ts";
 
-/** Maximum number of unsent bytes in the socket before writers wait. */
+/** Writers wait while the socket has more unsent bytes than this. */
 const MAX_BUFFERED_BYTES = 512 * 1024;
 const POLL_INTERVAL_MS = 4;
 
 /**
- * Waits until the socket is open and wraps it. Throws WireError `closed` if it cannot be opened. The stream then owns the socket's events.
+ * Waits until the socket is open, and returns the stream, which owns the socket from then on. Throws WireError `closed` if the socket
+ * cannot be opened.
  */
 export const createWebSocketStream = (
   socket: WebSocket,
@@ -18,14 +19,14 @@ export const createWebSocketStream = (
 ): Promise<ByteStream> => {
   socket.binaryType = "arraybuffer";
   const opened = Promise.withResolvers<ByteStream>();
-  let polling = false;
+  let isPolling = false;
   const pollDrain = (): void => {
     if (socket.readyState !== WebSocket.OPEN) return;
     if (socket.bufferedAmount > MAX_BUFFERED_BYTES / 2) {
       clock.after(POLL_INTERVAL_MS, pollDrain);
       return;
     }
-    polling = false;
+    isPolling = false;
     stream.drain();
   };
   const stream = new ByteStream(
@@ -35,8 +36,8 @@ export const createWebSocketStream = (
         // The DOM type of `send` excludes shared buffers, which are never created here.
         socket.send(bytes as Uint8Array<ArrayBuffer>);
         if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return bytes.byteLength;
-        if (!polling) clock.after(POLL_INTERVAL_MS, pollDrain);
-        polling = true;
+        if (!isPolling) clock.after(POLL_INTERVAL_MS, pollDrain);
+        isPolling = true;
         return -1;
       },
       close: (code, reason) => socket.close(code, reason),

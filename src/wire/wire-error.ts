@@ -1,11 +1,11 @@
-// The error class of the wire layer: a connection, stream or packet that cannot continue. Thrown by byte streams, yamux and DRPC framing; a
-// peer's error for one call is an `RpcError` (drpc/frame.ts) instead.
+// The error class of the wire layer, for a connection, stream or packet that cannot continue. Thrown by byte streams, yamux and DRPC
+// framing. A peer's error for one call is an `RpcError` (drpc/frame.ts) instead.
 import { AppError, type ErrorKind } from "#base/errors.ts";
 
 /** The reason for a failure. `protocol` and `too_large` are the peer's fault; the others can happen at any time. */
 export type WireFailure = "closed" | "reset" | "protocol" | "timeout" | "too_large" | "too_slow" | "refused";
 
-// The error for an HTTP caller: retryable, except where a retry cannot help.
+// The kinds of error that HTTP callers get: retryable, except where a retry cannot help.
 const KIND: Record<WireFailure, ErrorKind> = {
   closed: "overloaded",
   reset: "overloaded",

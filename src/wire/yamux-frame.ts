@@ -1,4 +1,4 @@
-// yamux frames: a 12-byte big-endian header, data frames followed by `length` bytes. The parser takes the byte stream in any chunks and
+// yamux frames: a 12-byte big-endian header, followed in data frames by `length` bytes of payload. The parser takes chunks of any size and
 // passes payload on as views, without buffering frames. Rejects unknown versions and types. [WI-4]
 import { WireError } from "./wire-error.ts";
 
@@ -17,8 +17,8 @@ export type FrameHeader = { type: FrameType; flags: number; stream_id: number; l
 export interface FrameSink {
   /** Called for each complete header. May throw WireError `protocol`, which ends the parsing. */
   header(header: FrameHeader): void;
-  /** Called with the payload of the last data frame; `last` marks its final piece. Never called for empty payloads. */
-  payload(piece: Uint8Array, last: boolean): void;
+  /** Called with a piece of the current data frame's payload. `isLast` marks its final piece. Never called for empty payloads. */
+  payload(piece: Uint8Array, isLast: boolean): void;
 }
 
 /** Returns a header as bytes. `length` is payload bytes, window increment, ping value or go-away code, by type. */
@@ -45,29 +45,31 @@ const isFrameType = (type: number): type is FrameType => type <= FRAME.go_away;
 
 export class FrameParser {
   readonly #sink: FrameSink;
-  readonly #carry = new Uint8Array(HEADER_BYTES);
-  #carried = 0;
+  /** A header that has arrived only in part, and the number of its bytes. */
+  readonly #partialHeader = new Uint8Array(HEADER_BYTES);
+  #partialBytes = 0;
+  /** Bytes of the current payload that have not arrived yet. */
   #remaining = 0;
 
   constructor(sink: FrameSink) {
     this.#sink = sink;
   }
 
-  /** True within a frame: a connection that ends here was cut off. */
-  get inside(): boolean {
-    return this.#carried > 0 || this.#remaining > 0;
+  /** True within a frame: a connection that ends now was cut off. */
+  get isInsideFrame(): boolean {
+    return this.#partialBytes > 0 || this.#remaining > 0;
   }
 
   /**
-   * Takes the next bytes of the connection from `at`, and returns where it has stopped: at the end, or after `steps` headers and payloads. Throws
-   * WireError `protocol` on the first malformed frame.
+   * Parses the next bytes of the connection from `at`, and returns the position where it has stopped: at the end, or after `maxSteps`
+   * headers and payloads. Throws WireError `protocol` on the first malformed frame.
    */
-  push(chunk: Uint8Array, at = 0, steps = Number.POSITIVE_INFINITY): number {
-    let done = at;
-    for (let taken = 0; done < chunk.byteLength && taken < steps; taken++) {
-      done = this.#remaining > 0 ? this.#readPayload(chunk, done) : this.#readHeader(chunk, done);
+  push(chunk: Uint8Array, at = 0, maxSteps = Number.POSITIVE_INFINITY): number {
+    let position = at;
+    for (let step = 0; position < chunk.byteLength && step < maxSteps; step++) {
+      position = this.#remaining > 0 ? this.#readPayload(chunk, position) : this.#readHeader(chunk, position);
     }
-    return done;
+    return position;
   }
 
   #readPayload(chunk: Uint8Array, at: number): number {
@@ -78,16 +80,16 @@ export class FrameParser {
   }
 
   #readHeader(chunk: Uint8Array, at: number): number {
-    if (this.#carried === 0 && chunk.byteLength - at >= HEADER_BYTES) {
+    if (this.#partialBytes === 0 && chunk.byteLength - at >= HEADER_BYTES) {
       this.#begin(decodeHeader(chunk, at));
       return at + HEADER_BYTES;
     }
-    const end = Math.min(at + HEADER_BYTES - this.#carried, chunk.byteLength);
-    this.#carry.set(chunk.subarray(at, end), this.#carried);
-    this.#carried += end - at;
-    if (this.#carried === HEADER_BYTES) {
-      this.#carried = 0;
-      this.#begin(decodeHeader(this.#carry, 0));
+    const end = Math.min(at + HEADER_BYTES - this.#partialBytes, chunk.byteLength);
+    this.#partialHeader.set(chunk.subarray(at, end), this.#partialBytes);
+    this.#partialBytes += end - at;
+    if (this.#partialBytes === HEADER_BYTES) {
+      this.#partialBytes = 0;
+      this.#begin(decodeHeader(this.#partialHeader, 0));
     }
     return end;
   }

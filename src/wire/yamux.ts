@@ -1,6 +1,6 @@
-// A yamux session, either side: many streams over one connection, each with its own window, so that a stalled stream never stalls another.
-// Agents are clients, the server is server; both may open streams. A peer that violates the protocol, stops answering pings or does not
-// acknowledge streams ends the session with a reason. [WI-4] .. [WI-10]
+// A yamux session, for either side: many streams over one connection, each with its own window, so that a stalled stream never stalls
+// another. The agent is the client, and the server the server; both may open streams. The session ends with a reason when the peer violates
+// the protocol, stops answering pings or does not acknowledge streams. [WI-4] .. [WI-10]
 import type { Clock, Timer } from "#base/clock.ts";
 import type { ByteStream } from "./byte-stream.ts";
 import { Keepalive } from "./keepalive.ts";
@@ -9,28 +9,28 @@ import { toWireError, WireError } from "./wire-error.ts";
 import { encodeHeader, FLAG, FRAME, type FrameHeader, FrameParser, GO_AWAY } from "./yamux-frame.ts";
 import { CROWDED_WINDOW, type StreamHost, YamuxStream } from "./yamux-stream.ts";
 
-/** The connection of a session; a `ByteStream`. */
+/** The connection of a session, such as a `ByteStream`. */
 export type Transport = Pick<ByteStream, "read" | "write" | "send" | "close">;
 
 export interface YamuxOptions {
   role: "client" | "server";
   clock: Clock;
   /**
-   * Maximum number of open streams of both sides together. Default 512; each may hold 256 KiB unread, 512 KiB once its reader has kept up
-   * for a while.
+   * Maximum number of open streams, opened by either side. Default 512. Each stream may hold 256 KiB of unread bytes, and 512 KiB once its
+   * reader has kept up for a while.
    */
   max_streams?: number;
   /**
-   * Maximum number of bytes that all streams together hold unread. Default 64 MiB. From a quarter of it, windows shrink to 64 KiB; beyond it,
-   * the stream that holds the most is reset.
+   * Maximum number of unread bytes of all streams together. Default 64 MiB. Above a quarter of it, windows shrink to 64 KiB. Beyond it, the
+   * stream with the most unread bytes is reset.
    */
   max_unread?: number;
   /**
-   * Maximum number of streams opened by the peer and not accepted yet; further ones are reset. Also the maximum number of our own
-   * unacknowledged streams. Default 256.
+   * Maximum number of the peer's streams that have not been accepted yet. Further ones are reset. Also the maximum number of this side's
+   * streams that the peer has not acknowledged. Default 256.
    */
   accept_backlog?: number;
-  /** Milliseconds between our pings, 0 for none. Default 30 s. */
+  /** Milliseconds between the pings of this side, 0 for none. Default 30 s. */
   ping_interval_ms?: number;
   /** Timeout of a ping in milliseconds, after which the session is dead. Default 10 s. */
   ping_timeout_ms?: number;
@@ -55,14 +55,16 @@ export class YamuxSession {
   readonly #streams = new Map<number, YamuxStream>();
   readonly #unacknowledged = new Map<number, Timer>();
   readonly #host: StreamHost;
-  readonly #accepted = new Wakeup();
-  readonly #slot = new Wakeup();
+  readonly #backlogChanged = new Wakeup();
+  /** Wakes openers that wait because too many streams are unacknowledged. */
+  readonly #acknowledged = new Wakeup();
   #backlog: YamuxStream[] = [];
   #nextId: number;
   #current: YamuxStream | undefined;
+  /** Whether the current data frame has the FIN flag, so that the peer's side ends after its payload. */
   #endsWithPayload = false;
-  #goingAway = false;
-  #peerGoingAway = false;
+  #isGoingAway = false;
+  #isPeerGoingAway = false;
   #failure: WireError | undefined;
 
   constructor(transport: Transport, options: YamuxOptions) {
@@ -83,7 +85,7 @@ export class YamuxSession {
       sendWindow: (streamId, flags, increment) => this.#sendWindow(streamId, flags, increment),
       sendData: (streamId, payload) =>
         this.#transport.write(encodeHeader(FRAME.data, 0, streamId, payload.byteLength), payload),
-      release: (over) => this.#release(over),
+      release: (stream) => this.#release(stream),
       startHalfClosedTimer: (giveUp) => this.#options.clock.after(this.#options.half_closed_ms, giveUp),
       writers: 0,
       unread: 0,
@@ -107,13 +109,14 @@ export class YamuxSession {
   }
 
   /**
-   * Opens a stream; bytes may be written immediately. Waits while too many of ours are unacknowledged. Throws WireError `refused` at the
-   * limit of streams or when the peer is going away, `closed` after the end.
+   * Opens a stream; bytes may be written immediately. Waits while too many streams of this side are unacknowledged. Throws WireError
+   * `refused` at the limit of streams or when either side is going away, and the session's error after its end.
    */
   async open(): Promise<YamuxStream> {
-    while (!this.#failure && this.#unacknowledged.size >= this.#options.accept_backlog) await this.#slot.wait();
+    while (!this.#failure && this.#unacknowledged.size >= this.#options.accept_backlog) await this.#acknowledged.wait();
     if (this.#failure) throw this.#failure;
-    if (this.#goingAway || this.#peerGoingAway) throw new WireError("refused", "The session takes no more streams.");
+    if (this.#isGoingAway || this.#isPeerGoingAway)
+      throw new WireError("refused", "The session takes no more streams.");
     if (this.#streams.size >= this.#options.max_streams) throw new WireError("refused", "Too many streams.");
     const id = this.#nextId;
     this.#nextId += 2;
@@ -125,7 +128,7 @@ export class YamuxSession {
     return stream;
   }
 
-  /** Returns the next stream the peer opens; undefined when the session has ended. */
+  /** Returns the next stream that the peer opens; undefined when the session has ended. */
   async accept(): Promise<YamuxStream | undefined> {
     for (;;) {
       if (this.#failure) return undefined;
@@ -134,19 +137,19 @@ export class YamuxSession {
         this.#sendWindow(stream.id, FLAG.ack, 0);
         return stream;
       }
-      await this.#accepted.wait();
+      await this.#backlogChanged.wait();
     }
   }
 
-  /** Returns the round trip in milliseconds; undefined if the session ends first. A missing answer ends the session. */
+  /** Sends a ping and returns its round trip in milliseconds; undefined if the session ends first. A missing answer ends the session. */
   ping(): Promise<number | undefined> {
     return this.#failure ? Promise.resolve(undefined) : this.#keepalive.ping();
   }
 
   /** Tells the peer to open no more streams; open ones continue. */
   sendGoAway(): void {
-    if (this.#goingAway || this.#failure) return;
-    this.#goingAway = true;
+    if (this.#isGoingAway || this.#failure) return;
+    this.#isGoingAway = true;
     this.#transport.send(encodeHeader(FRAME.go_away, 0, 0, GO_AWAY.normal));
   }
 
@@ -159,7 +162,7 @@ export class YamuxSession {
   async #run(): Promise<void> {
     const parser = new FrameParser({
       header: (header) => this.#onHeader(header),
-      payload: (piece, last) => this.#onPayload(piece, last),
+      payload: (piece, isLast) => this.#onPayload(piece, isLast),
     });
     try {
       for (;;) {
@@ -169,12 +172,12 @@ export class YamuxSession {
         for (let at = 0; ; ) {
           at = parser.push(chunk, at, STEPS_PER_TURN);
           if (at === chunk.byteLength) break;
-          // A message can have hundreds of thousands of frames.
+          // A chunk can have hundreds of thousands of frames, so other work gets a turn.
           await new Promise((resolve) => setImmediate(resolve));
           if (this.#failure) return;
         }
       }
-      this.#stop(parser.inside ? new WireError("closed", "The connection was cut inside a frame.") : undefined);
+      this.#stop(parser.isInsideFrame ? new WireError("closed", "The connection was cut inside a frame.") : undefined);
     } catch (error) {
       const failure = toWireError(error);
       this.#stop(failure, failure.failure === "protocol" ? GO_AWAY.protocol_error : undefined);
@@ -187,7 +190,7 @@ export class YamuxSession {
       if (flags & FLAG.syn) this.#transport.send(encodeHeader(FRAME.ping, FLAG.ack, 0, length));
       else this.#keepalive.onPong(length);
     } else if (type === FRAME.go_away) {
-      this.#peerGoingAway = true;
+      this.#isPeerGoingAway = true;
       if (length !== GO_AWAY.normal) throw new WireError("closed", `The peer gave up on the session: code ${length}.`);
     } else {
       this.#onStreamHeader(header);
@@ -199,7 +202,7 @@ export class YamuxSession {
     const stream = this.#streams.get(stream_id);
     this.#current = stream;
     this.#endsWithPayload = false;
-    // Frames for closed or refused streams may still arrive after the ID was released; they are skipped.
+    // Frames for closed or refused streams may still arrive after the ID was released. They are skipped.
     if (!stream) return;
     if (flags & FLAG.ack) this.#onAcknowledged(stream_id);
     if (flags & FLAG.rst) {
@@ -213,23 +216,23 @@ export class YamuxSession {
     else stream.onPeerEnd();
   }
 
-  #onPayload(piece: Uint8Array, last: boolean): void {
+  #onPayload(piece: Uint8Array, isLast: boolean): void {
     this.#current?.receive(piece);
-    if (last && this.#endsWithPayload) this.#current?.onPeerEnd();
+    if (isLast && this.#endsWithPayload) this.#current?.onPeerEnd();
   }
 
   #onOpen(id: number): void {
-    const theirs = this.#options.role === "client" ? 0 : 1;
-    if (id === 0 || id % 2 !== theirs) throw new WireError("protocol", "A stream id of the wrong side.");
+    const peerParity = this.#options.role === "client" ? 0 : 1;
+    if (id === 0 || id % 2 !== peerParity) throw new WireError("protocol", "A stream id of the wrong side.");
     if (this.#streams.has(id)) throw new WireError("protocol", "A stream was opened twice.");
-    const full =
+    const isFull =
       this.#streams.size >= this.#options.max_streams || this.#backlog.length >= this.#options.accept_backlog;
-    if (this.#goingAway || full) {
+    if (this.#isGoingAway || isFull) {
       this.#sendWindow(id, FLAG.rst, 0);
       return;
     }
     this.#backlog.push(this.#add(id));
-    this.#accepted.wake();
+    this.#backlogChanged.wake();
   }
 
   #add(id: number): YamuxStream {
@@ -241,8 +244,8 @@ export class YamuxSession {
   #release(stream: YamuxStream): void {
     this.#streams.delete(stream.id);
     this.#onAcknowledged(stream.id);
-    const waiting = this.#backlog.indexOf(stream);
-    if (waiting >= 0) this.#backlog.splice(waiting, 1);
+    const index = this.#backlog.indexOf(stream);
+    if (index >= 0) this.#backlog.splice(index, 1);
   }
 
   #limitUnread(arrived: YamuxStream): void {
@@ -250,21 +253,21 @@ export class YamuxSession {
     // Streams that have ended hold bytes too, but cannot be reset.
     let fullest = arrived;
     for (const stream of this.#streams.values()) if (stream.unread > fullest.unread) fullest = stream;
-    // The bytes are those of ended streams: nothing is won by resetting one that holds little.
+    // Most bytes belong to ended streams: resetting an open stream with few unread bytes would not help.
     if (fullest.unread <= CROWDED_WINDOW) return;
     fullest.reset("The connection holds too many bytes that were not read.");
   }
 
   #onAcknowledged(id: number): void {
     this.#unacknowledged.get(id)?.cancel();
-    if (this.#unacknowledged.delete(id)) this.#slot.wake();
+    if (this.#unacknowledged.delete(id)) this.#acknowledged.wake();
   }
 
   #sendWindow(streamId: number, flags: number, increment: number): void {
     this.#transport.send(encodeHeader(FRAME.window, flags, streamId, increment));
   }
 
-  /** Ends everything once. `code` is sent to the peer; `reason` goes into the socket's close frame. */
+  /** Ends the session and its streams, once. `code` is sent to the peer; `reason` goes into the socket's close frame. */
   #stop(failure: WireError | undefined, code?: number, reason = failure?.message ?? ""): void {
     if (this.#failure) return;
     this.#failure = failure ?? new WireError("closed", "The session is over.");
@@ -276,8 +279,8 @@ export class YamuxSession {
     this.#unacknowledged.clear();
     this.#backlog = [];
     this.#transport.close(failure?.failure === "protocol" ? 1002 : 1000, reason);
-    this.#accepted.wake();
-    this.#slot.wake();
+    this.#backlogChanged.wake();
+    this.#acknowledged.wake();
     this.#settled.resolve(failure);
   }
 }

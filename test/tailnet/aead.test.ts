@@ -1,7 +1,7 @@
 // The WebAssembly that encrypts data packets, compared with another implementation, and its source compared with the committed binary.
 import { expect, test } from "bun:test";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
-import { HEAD_BYTES, MAX_PLAIN, openSealed, seal, TAG_BYTES } from "#src/tailnet/aead/aead.ts";
+import { HEAD_BYTES, MAX_PLAIN_BYTES, openSealed, seal, TAG_BYTES } from "#src/tailnet/aead/aead.ts";
 import { compileAead } from "#src/tailnet/aead/build.ts";
 import { AEAD_CODE } from "#src/tailnet/aead/code.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -39,8 +39,8 @@ test("[TL-18] padding is always zeros; too large or too short packets are refuse
   const opened = openSealed(key, 2, message.subarray(HEAD_BYTES));
   expect([...(opened ?? [])]).toEqual([1, 2, 3, ...Array(13).fill(0)]);
   expect(openSealed(key, 2, new Uint8Array(TAG_BYTES - 1))).toBeUndefined();
-  expect(openSealed(key, 2, new Uint8Array(MAX_PLAIN + TAG_BYTES + 1))).toBeUndefined();
-  const tooLarge = { key, counter: 3, plain: new Uint8Array(MAX_PLAIN + 100), padded: MAX_PLAIN + 112 };
+  expect(openSealed(key, 2, new Uint8Array(MAX_PLAIN_BYTES + TAG_BYTES + 1))).toBeUndefined();
+  const tooLarge = { key, counter: 3, plain: new Uint8Array(MAX_PLAIN_BYTES + 100), padded: MAX_PLAIN_BYTES + 112 };
   expect(() => seal(head, tooLarge)).toThrow(RangeError);
 });
 

@@ -1,12 +1,12 @@
-// ChaCha20-Poly1305 of data packets, without additional data, in the WebAssembly of build.ts. One instance per process: every call is
-// synchronous, so callers never hold its memory concurrently. Verified against @noble/ciphers in test/tailnet/aead.test.ts. [TL-18]
+// ChaCha20-Poly1305 for data packets, without additional data, in the WebAssembly of build.ts. One instance per process is enough: every
+// call is synchronous, so callers never use its memory concurrently. Verified against @noble/ciphers in test/tailnet/aead.test.ts. [TL-18]
 import { AEAD_CODE } from "./code.ts";
 
 export const TAG_BYTES = 16;
 /** Maximum length of a packet; longer ones throw RangeError. */
-export const MAX_PLAIN = 65 * 1024;
+export const MAX_PLAIN_BYTES = 65 * 1024;
 
-/** Size of the header before the encrypted part; it is sent unencrypted. */
+/** Size of the unencrypted header before the encrypted part. */
 export const HEAD_BYTES = 16;
 
 /** Offsets in the program's memory; see build.ts. */
@@ -25,9 +25,12 @@ const load = () => {
 // Loaded with the first packet: a server without peers does not need it.
 let loaded: ReturnType<typeof load> | undefined;
 
-/** The nonce is 4 zero bytes and the counter, little-endian (facts/tailnet-peer 4). */
+/**
+ * Copies a key, a counter and data into the program's memory. The nonce is 4 zero bytes and the counter, little-endian (facts/tailnet-peer
+ * 4).
+ */
 const loadInput = (key: Uint8Array, counter: number, data: Uint8Array) => {
-  if (data.byteLength > MAX_PLAIN + TAG_BYTES) throw new RangeError("the packet is too large");
+  if (data.byteLength > MAX_PLAIN_BYTES + TAG_BYTES) throw new RangeError("the packet is too large");
   loaded ??= load();
   loaded.bytes.set(key, 0);
   loaded.view.setUint32(COUNTER, counter >>> 0, true);
@@ -37,8 +40,8 @@ const loadInput = (key: Uint8Array, counter: number, data: Uint8Array) => {
 };
 
 /**
- * Returns `head`, of HEAD_BYTES, then ciphertext and tag of `plain`, padded with zeros to `padded` bytes. `counter` is a safe integer. The
- * result is valid until the next call of any function here, so the caller must copy or send it first.
+ * Encrypts `plain`, padded with zeros to `padded` bytes. Returns `head` (HEAD_BYTES long), the ciphertext and the tag. `counter` is a safe
+ * integer. The result is valid until the next call of any function here, so the caller must copy or send it before.
  */
 export const seal = (
   head: Uint8Array,
@@ -51,10 +54,10 @@ export const seal = (
   return bytes.subarray(DATA - HEAD_BYTES, DATA + padded + TAG_BYTES);
 };
 
-/** Returns the plaintext in a new buffer; undefined for data that was not encrypted with this key and counter. */
+/** Decrypts data into a new buffer; undefined for data that was not encrypted with this key and counter. */
 export const openSealed = (key: Uint8Array, counter: number, sealed: Uint8Array): Uint8Array | undefined => {
   const length = sealed.byteLength - TAG_BYTES;
-  if (length < 0 || length > MAX_PLAIN) return undefined;
+  if (length < 0 || length > MAX_PLAIN_BYTES) return undefined;
   const { program, bytes } = loadInput(key, counter, sealed);
   return program.open(length) === 1 ? bytes.slice(DATA, DATA + length) : undefined;
 };

@@ -1,4 +1,4 @@
-// IPv6 packets inside a tunnel: without extension headers, which no peer sends (facts/tailnet-peer 5). [TL-22]
+// IPv6 packets inside a tunnel. Extension headers are not supported, because no peer sends them (facts/tailnet-peer 5). [TL-22]
 
 export const PROTOCOL = { tcp: 6, udp: 17, icmp: 58, tsmp: 99 } as const;
 export const IP6_HEADER_BYTES = 40;
@@ -6,7 +6,7 @@ export const IP6_HEADER_BYTES = 40;
 export const MAX_PACKET = IP6_HEADER_BYTES + 0xffff;
 const ADDRESS_BYTES = 16;
 
-/** A packet, whose views are created on demand: most packets are recognized by their addresses, which requires none. */
+/** A packet. Views of its parts are created on demand, because most packets are identified by their addresses without a view. */
 export class Packet {
   readonly #whole: Uint8Array;
   readonly #end: number;
@@ -28,12 +28,12 @@ export class Packet {
   get payload(): Uint8Array {
     return this.#whole.subarray(IP6_HEADER_BYTES, this.#end);
   }
-  /** The packet itself, without WireGuard's padding. */
+  /** The packet without WireGuard's padding. */
   get bytes(): Uint8Array {
     return this.#whole.subarray(0, this.#end);
   }
 
-  /** True if source and destination are the same as the other packet's. */
+  /** Returns whether both packets have the same source and destination. */
   hasSameEnds(other: Packet): boolean {
     const [a, b] = [this.#whole, other.#whole];
     for (let i = 8; i < IP6_HEADER_BYTES; i += 1) if (a[i] !== b[i]) return false;
@@ -46,7 +46,7 @@ export class Packet {
   }
 }
 
-/** Returns undefined if this is not a complete IPv6 packet. */
+/** Parses a packet; undefined if the bytes are not a complete IPv6 packet. */
 export const parsePacket = (bytes: Uint8Array): Packet | undefined => {
   if (bytes.byteLength < IP6_HEADER_BYTES || (bytes[0] as number) >> 4 !== 6) return undefined;
   const end = IP6_HEADER_BYTES + (((bytes[4] as number) << 8) | (bytes[5] as number));
@@ -60,32 +60,27 @@ export const createPacket = (protocol: number, ends: AddressPair, length: number
   writeHeader(new Uint8Array(IP6_HEADER_BYTES + length), protocol, ends, length);
 
 /**
- * Writes a packet's header at the start of `into`, where the bytes before the length must be 0. Returns the packet including the bytes
- * after the header.
+ * Writes a packet's header at the start of a buffer whose bytes before the length field must be 0. Returns the packet: the header and the
+ * `length` bytes after it.
  */
-export const writeHeader = (
-  into: Uint8Array,
-  protocol: number,
-  { source, target }: AddressPair,
-  length: number,
-): Uint8Array => {
-  into[0] = 0x60;
-  into[4] = length >> 8;
-  into[5] = length;
-  into[6] = protocol;
-  into[7] = 64;
-  into.set(source, 8);
-  into.set(target, 24);
-  return into.subarray(0, IP6_HEADER_BYTES + length);
+export const writeHeader = (target: Uint8Array, protocol: number, ends: AddressPair, length: number): Uint8Array => {
+  target[0] = 0x60;
+  target[4] = length >> 8;
+  target[5] = length;
+  target[6] = protocol;
+  target[7] = 64;
+  target.set(ends.source, 8);
+  target.set(ends.target, 24);
+  return target.subarray(0, IP6_HEADER_BYTES + length);
 };
 
-/** Returns the Internet checksum of a packet's pseudo-header and payload (RFC 8200 8.1); 0 if the checksum inside is correct. */
+/** Computes the Internet checksum of a packet's pseudo-header and payload (RFC 8200 8.1); 0 if the packet contains its correct checksum. */
 export const computePacketChecksum = (packet: Uint8Array): number => {
   const even = packet.byteOffset % 2 === 0 ? packet : packet.slice();
   return computeChecksum(packet, new Uint16Array(even.buffer, even.byteOffset, packet.byteLength >> 1));
 };
 
-/** Computes the checksum of a packet that already has a view as words. */
+/** Computes the checksum of a packet, with an existing view of it as 16-bit words. */
 export const computeChecksum = (packet: Uint8Array, words: Uint16Array): number => {
   const end = packet.byteLength;
   let sum = toNetworkOrder(end - IP6_HEADER_BYTES + (packet[6] as number));
@@ -120,6 +115,6 @@ export const parseAddress = (text: string): Uint8Array => {
 export const formatIp6 = (address: Uint8Array): string =>
   (Buffer.from(address).toString("hex").match(/.{4}/g) ?? []).join(":");
 
-/** Returns a string for each address as a map key; cheaper than its text. */
+/** Returns a map key for an address, which is cheaper than its text. */
 export const toAddressKey = (address: Uint8Array): string =>
   Buffer.from(address.buffer, address.byteOffset, ADDRESS_BYTES).toString("latin1");

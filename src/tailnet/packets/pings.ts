@@ -1,5 +1,5 @@
-// The two kinds of ping that are answered inside a tunnel: ICMPv6 echo, and TSMP, with which official clients test a path (facts/wire 4.2).
-// Also creates our own pings. [TL-22]
+// Answers the two kinds of ping inside a tunnel: ICMPv6 echo, and TSMP, with which official clients test a path (facts/wire 4.2). Also
+// creates TSMP pings. [TL-22]
 import {
   type AddressPair,
   computePacketChecksum,
@@ -13,7 +13,7 @@ const ECHO = { request: 128, reply: 129 } as const;
 const TSMP = { ping: 0x70, pong: 0x6f } as const;
 const TSMP_ID_BYTES = 8;
 
-/** Returns the answer to a ping; undefined for anything else. */
+/** Returns the answer to a ping; undefined for other packets. */
 export const encodePong = (packet: Packet): Uint8Array | undefined => {
   const { protocol, payload } = packet;
   const back: AddressPair = { source: packet.target, target: packet.source };
@@ -41,7 +41,7 @@ export const encodePing = (ends: AddressPair, id: Uint8Array): Uint8Array => {
   return packet;
 };
 
-/** Returns the ID of a TSMP pong, in hex; undefined for anything else. */
+/** Returns the ID of a TSMP pong, in hex; undefined for other packets. */
 export const parsePongId = ({ protocol, payload }: Packet): string | undefined =>
   protocol === PROTOCOL.tsmp && payload[0] === TSMP.pong && payload.byteLength >= 1 + TSMP_ID_BYTES
     ? Buffer.from(payload.subarray(1, 1 + TSMP_ID_BYTES)).toString("hex")

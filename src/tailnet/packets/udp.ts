@@ -17,7 +17,7 @@ export interface Datagram {
   readonly data: Uint8Array;
 }
 
-/** Returns undefined if it is malformed or its checksum, which IPv6 requires, is wrong. */
+/** Parses a datagram; undefined if it is malformed or its checksum, which IPv6 requires, is wrong. */
 export const parseDatagram = (packet: Packet): Datagram | undefined => {
   const { payload } = packet;
   if (payload.byteLength < HEADER_BYTES) return undefined;
@@ -28,7 +28,7 @@ export const parseDatagram = (packet: Packet): Datagram | undefined => {
   return { sourcePort: view.getUint16(0), targetPort: view.getUint16(2), data: payload.subarray(HEADER_BYTES, length) };
 };
 
-/** Returns a datagram as a packet. */
+/** Encodes a datagram as a packet. */
 export const encodeDatagram = (ends: AddressPair, { sourcePort, targetPort, data }: Datagram): Uint8Array => {
   const packet = createPacket(PROTOCOL.udp, ends, HEADER_BYTES + data.byteLength);
   const view = new DataView(packet.buffer);
@@ -36,7 +36,7 @@ export const encodeDatagram = (ends: AddressPair, { sourcePort, targetPort, data
   view.setUint16(IP6_HEADER_BYTES + 2, targetPort);
   view.setUint16(IP6_HEADER_BYTES + 4, HEADER_BYTES + data.byteLength);
   packet.set(data, IP6_HEADER_BYTES + HEADER_BYTES);
-  // 0 would mean that there is no checksum (RFC 8200 8.1).
+  // A checksum of 0 is sent as 0xffff, because 0 means that there is no checksum (RFC 8200 8.1).
   view.setUint16(IP6_HEADER_BYTES + 6, computePacketChecksum(packet) || 0xffff);
   return packet;
 };

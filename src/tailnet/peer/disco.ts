@@ -1,5 +1,5 @@
-// Discovery messages over the relay (facts/tailnet-peer 3): answers pings, which an official client's `ping` measures. Direct paths are
-// neither offered nor sought, so all traffic stays on the relay. [TL-27]
+// Discovery messages over the relay (facts/tailnet-peer 3): answers the pings of official clients. Direct paths are neither offered nor
+// sought, so all traffic stays on the relay. [TL-27]
 import { deriveSharedKey, KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal } from "../box.ts";
 
 const MAGIC = Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac);
@@ -8,11 +8,11 @@ const VERSION = 1;
 const ID_BYTES = 12;
 const HEAD_BYTES = MAGIC.byteLength + KEY_BYTES;
 const TAG_BYTES = 16;
-/** A message has the size of the largest packet of a tunnel. */
+/** Answers are padded to the size of the largest packet of a tunnel. */
 const MESSAGE_BYTES = 1_310;
 const BODY_BYTES = MESSAGE_BYTES - HEAD_BYTES - NONCE_BYTES - TAG_BYTES;
 
-/** Returns the key of a discovery message's sender; undefined for anything else. */
+/** Returns the key of a discovery message's sender; undefined for other messages. */
 export const findDiscoverySender = (message: Uint8Array): Uint8Array | undefined =>
   message[0] === MAGIC[0] &&
   message.byteLength >= HEAD_BYTES + NONCE_BYTES + TAG_BYTES &&
@@ -20,7 +20,7 @@ export const findDiscoverySender = (message: Uint8Array): Uint8Array | undefined
     ? message.slice(MAGIC.byteLength, HEAD_BYTES)
     : undefined;
 
-/** The address that stands for the relay: 127.3.3.40 as an IPv6 address, with the region as the port. */
+/** Returns the endpoint that represents the relay: 127.3.3.40 as an IPv6 address, with the region as the port. */
 const toRelayEndpoint = (region: number): Uint8Array =>
   Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 3, 3, 40, region >> 8, region);
 
@@ -36,7 +36,7 @@ export class Discovery {
     this.#shared = deriveSharedKey(own.secret, peer);
   }
 
-  /** True if this is the other peer's key. */
+  /** Returns whether this is the other peer's key. */
   isForPeer(sender: Uint8Array): boolean {
     return Buffer.compare(sender, this.#peer) === 0;
   }

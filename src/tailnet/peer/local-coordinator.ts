@@ -1,4 +1,4 @@
-// Connects a peer to the coordinator of the same process: the same stream of requests and responses, without a network connection. [TL-30]
+// Connects a peer to the coordinator of the same process, with the usual requests and responses but without a network connection. [TL-30]
 import { create } from "@bufbuild/protobuf";
 import { type CoordinateRequest, CoordinateRequestSchema, CoordinateResponseSchema } from "#src/wire/gen/tailnet_pb.ts";
 import type { Coordinator } from "../coordinator.ts";
@@ -6,10 +6,10 @@ import type { PeerOptions } from "../peer.ts";
 import { ResponseQueue as Queue } from "../response-queue.ts";
 import type { Coordinator as Caller } from "./network-peer.ts";
 
-/** Cost of a request in the queue; those of our own peers contain an ID or their own node. */
+/** Cost of a request in the queue. Requests of the server's own peers are small: they contain an ID or the peer's node. */
 const REQUEST_COST_BYTES = 1_024;
 
-/** Each call joins as this peer; the membership ends with the call. */
+/** Returns the interface for peers. Each call of `coordinate` joins as this peer, and the peer leaves when the call ends. */
 export const createLocalCoordinator = (coordinator: Coordinator, peer: PeerOptions): Caller => ({
   async coordinate(signal) {
     const joined = coordinator.join(peer);

@@ -1,4 +1,4 @@
-// Connects a peer to the relay of the same process: no socket, no introduction, no frames. Its key needs no proof. [TL-30]
+// Connects a peer to the relay of the same process, without a socket, frames, or a proof of its key. [TL-30]
 import type { KeyPair } from "../box.ts";
 import type { Relay, RelayMember } from "../relay.ts";
 import type { Link } from "./relay-link.ts";
@@ -13,10 +13,10 @@ export class LocalLink implements Link, RelayMember {
   readonly ready = Promise.resolve();
   readonly key: Uint8Array;
   readonly address: string;
-  /** Partners learn of its end from the coordinator. */
+  /** Always empty: the coordinator notifies partners when this peer leaves. */
   readonly sentTo: ReadonlySet<string> = new Set();
   readonly #options: LocalLinkOptions;
-  /** Packets without a receiver. */
+  /** Number of packets without a receiver. */
   dropped = 0;
 
   constructor(options: LocalLinkOptions) {

@@ -1,6 +1,6 @@
-// A peer of the private network: sends its node to the coordinator, learns of others, and has a tunnel to each of them. An agent accepts
-// connections and reports that it is ready for a handshake; a client requests tunnels and dials. Tunnels survive the loss of the
-// coordinator's connection: a restart of the server ends no session. [TL-27] [TL-28]
+// A peer of the private network: sends its node to the coordinator, gets the nodes of others, and has a tunnel to each of them. An agent
+// accepts connections and reports that it is ready for a handshake; a client requests tunnels and dials. Tunnels survive the loss of the
+// connection to the coordinator, so a restart of the server ends no session. [TL-27] [TL-28]
 import type { Clock } from "#base/clock.ts";
 import { generateBytes, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -30,16 +30,16 @@ export type NetworkPeerOptions = {
   clock: Clock;
   random: Random;
   role: "agent" | "client";
-  /** Our addresses, 16 bytes each; outgoing connections use the first. */
+  /** This peer's addresses, 16 bytes each; outgoing connections use the first. */
   addresses: readonly Uint8Array[];
-  /** Creates the link to the relay for this key. It calls `back` after each reconnect. */
-  link(key: KeyPair, receive: (from: Uint8Array, packet: Uint8Array) => void, back: () => void): Link;
+  /** Creates the link to the relay for this key. The link calls `onConnected` when the relay has accepted it, also after each reconnect. */
+  link(key: KeyPair, receive: (from: Uint8Array, packet: Uint8Array) => void, onConnected: () => void): Link;
   accept: AcceptFrom;
   datagram?(from: Remote, datagram: Datagram, answer: (data: Uint8Array) => void): void;
   endOfTurn?(run: () => void): void;
   /** Maximum number of concurrent tunnels. */
   max_remotes?: number;
-  /** If false, TCP segments are no larger than those of other implementations. For measurements. */
+  /** If false, TCP segments have the standard maximum size, as in other implementations. For measurements. */
   hasLargeSegments?: boolean;
 };
 
@@ -47,10 +47,10 @@ export type Coordinator = Pick<ReturnType<typeof createTailnetClient>, "coordina
 
 /** Default maximum number of concurrent tunnels. */
 const MAX_REMOTES = 512;
-/** A partner that does not return within this time after our own reconnect has left, and its access is not watched. */
+/** A partner whose node does not arrive within this time after a reconnect of this peer has left. */
 const ABSENT_TIMEOUT_MS = 2 * 60_000;
 const TICK_MS = 1_000;
-/** How long a client waits for an agent to appear, and then for it to report that it is ready. */
+/** How long a client waits for an agent's node, and after that for the agent to report that it is ready. */
 const APPEAR_TIMEOUT_MS = 15_000;
 const READY_TIMEOUT_MS = 5_000;
 
@@ -67,13 +67,16 @@ export class NetworkPeer {
   readonly #byKey = new Map<string, Remote>();
   /** Deadlines until which lost partners are kept, by ID. */
   readonly #lost = new Map<string, number>();
+  /** IDs of the agents that have reported that they are ready. */
   readonly #ready = new Set<string>();
+  /** IDs of the agents to which tunnels were requested. */
   readonly #requested = new Set<string>();
+  /** Functions that wake callers of `find`. */
   readonly #waiting = new Set<() => void>();
-  readonly #ticking: { cancel(): void };
+  readonly #ticker: { cancel(): void };
   readonly #maxRemotes: number;
   #isClosed = false;
-  /** The sender of the last packet, who is usually also the sender of the next. */
+  /** The sender of the last packet, which usually also sends the next one. */
   #latest: Remote | undefined;
   #call: Call | undefined;
 
@@ -107,28 +110,28 @@ export class NetworkPeer {
       (from, packet) => this.#receive(from, packet),
       () => this.#resume(),
     );
-    this.#ticking = clock.every(TICK_MS, () => this.#onTick());
+    this.#ticker = clock.every(TICK_MS, () => this.#onTick());
   }
 
-  /** True once it has disconnected. */
+  /** True once this peer has disconnected. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** The peers with which it has tunnels. */
+  /** The peers with which this one has tunnels. */
   get remotes(): readonly Remote[] {
     return [...this.#byId.values()];
   }
 
   /**
-   * Sends its node and learns of others over one connection to the coordinator, until that ends. May be called again with a new connection:
-   * tunnels and their connections continue. Throws the connection's error.
+   * Exchanges nodes with the coordinator over one connection, until the connection ends. May be called again with a new connection: tunnels
+   * and the connections in them continue. Throws the connection's error.
    */
   async run(coordinator: Coordinator): Promise<void> {
     await this.#link.ready;
     const call = await coordinator.coordinate();
     this.#call = call;
-    // A partner that does not return left while we were disconnected.
+    // A partner whose node does not arrive again has left while this peer was disconnected.
     for (const id of this.#byId.keys()) this.#markLost(id, ABSENT_TIMEOUT_MS);
     try {
       await call.send({
@@ -149,7 +152,7 @@ export class NetworkPeer {
     }
   }
 
-  /** Requests a tunnel to an agent, now and on every later connection. */
+  /** Requests a tunnel to an agent, on this connection to the coordinator and on all later ones. */
   async requestTunnel(agent_id: string): Promise<void> {
     if (this.#requested.has(agent_id)) return;
     this.#requested.add(agent_id);
@@ -163,7 +166,7 @@ export class NetworkPeer {
     await this.#call?.send({ removeTunnel: { id: uuidToBytes(agent_id) } });
   }
 
-  /** Resolves with the agent once it is reachable. Throws WireError `timeout` if it does not appear. */
+  /** Resolves with the agent once it is reachable. Throws WireError `timeout` if its node does not arrive. */
   async find(agent_id: string, signal?: AbortSignal): Promise<Remote> {
     await this.requestTunnel(agent_id);
     const { clock } = this.#options;
@@ -174,12 +177,12 @@ export class NetworkPeer {
       if (remote && this.#ready.has(agent_id)) return remote;
       if (remote && !seen) deadline = clock.monotonic() + READY_TIMEOUT_MS;
       seen = remote;
-      const left = deadline - clock.monotonic();
+      const remainingMs = deadline - clock.monotonic();
       if (signal?.aborted) throw new WireError("closed", "The connection was canceled.");
       // An agent that never reports that it is ready may be ready nevertheless (facts/wire 2.2).
-      if (left <= 0 && remote) return remote;
-      if (left <= 0) throw new WireError("timeout", "The agent is not connected to the network.");
-      await this.#waitForChange(left, signal);
+      if (remainingMs <= 0 && remote) return remote;
+      if (remainingMs <= 0) throw new WireError("timeout", "The agent is not connected to the network.");
+      await this.#waitForChange(remainingMs, signal);
     }
   }
 
@@ -199,11 +202,11 @@ export class NetworkPeer {
     return { source: this.#options.addresses[0] as Uint8Array, target: toAgentAddressBytes(agent_id)[0] as Uint8Array };
   }
 
-  /** Disconnects and breaks all connections. */
+  /** Disconnects from the network and breaks all connections. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const id of [...this.#byId.keys()]) this.#removePeer(id, "This side has ended.");
-    this.#ticking.cancel();
+    this.#ticker.cancel();
     await this.#call?.send({ disconnect: {} }).catch(() => {});
     this.#link.close();
   }
@@ -224,7 +227,7 @@ export class NetworkPeer {
     const known = toPeer(node);
     if (!known) return;
     const holder = this.#byKey.get(toHex(known.key));
-    // A peer that claims another's key could only disrupt its tunnel. A lost peer may return under another ID.
+    // A new ID gets an existing key only after the peer with that key was lost. Otherwise a peer could disrupt another one's tunnel.
     if (holder && holder.id !== id && !this.#lost.has(holder.id)) return;
     const before = this.#byId.get(id);
     if (before && before !== holder) this.#removePeer(id, "The peer has started again.");
@@ -236,7 +239,7 @@ export class NetworkPeer {
     } else log("tailnet").warn("there are {count} tunnels already, {id} gets none", { count: this.#maxRemotes, id });
   }
 
-  /** Keeps the tunnel of a peer with the same key. */
+  /** Keeps the tunnel of a peer that has returned with the same key. */
   #adoptPeer(remote: Remote, id: string, known: KnownPeer): void {
     this.#lost.delete(remote.id);
     this.#byId.delete(remote.id);
@@ -256,8 +259,8 @@ export class NetworkPeer {
     remote.close(reason);
   }
 
-  #markLost(id: string, kept_ms: number): void {
-    if (this.#byId.has(id) && !this.#lost.has(id)) this.#lost.set(id, this.#options.clock.monotonic() + kept_ms);
+  #markLost(id: string, ttlMs: number): void {
+    if (this.#byId.has(id) && !this.#lost.has(id)) this.#lost.set(id, this.#options.clock.monotonic() + ttlMs);
   }
 
   /** Removes the peer that was lost first. */
@@ -270,7 +273,7 @@ export class NetworkPeer {
   #onTick(): void {
     for (const remote of this.#byId.values()) remote.tunnel.tick();
     const now = this.#options.clock.monotonic();
-    for (const [id, until] of this.#lost) if (now >= until) this.#removePeer(id, "The peer was lost.");
+    for (const [id, deadline] of this.#lost) if (now >= deadline) this.#removePeer(id, "The peer was lost.");
   }
 
   #receive(from: Uint8Array, packet: Uint8Array): void {

@@ -1,4 +1,4 @@
-// Converts nodes: what a peer sends about itself to the coordinator, and what it reads about others (facts/wire 2.3). [TL-27]
+// Converts nodes: the one that a peer sends to the coordinator, and those that it receives from other peers (facts/wire 2.3). [TL-27]
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { generateBytes } from "#base/ids.ts";
@@ -26,7 +26,7 @@ export const toNode = (own: OwnNode, clock: Clock): MessageInitShape<typeof Node
   const prefixes = own.addresses.map((address) => `${formatIp6(address)}/128`);
   const now = clock.now();
   return {
-    // Not 0, and within the integer range of all implementations.
+    // A random ID that is not 0 and is within the integer range of all implementations.
     id: 1n + BigInt(new DataView(generateBytes(4).buffer).getUint32(0)),
     asOf: { seconds: BigInt(Math.floor(now / 1_000)), nanos: (now % 1_000) * 1_000_000 },
     key: Buffer.concat([KEY_PREFIX, own.key]),
@@ -44,7 +44,7 @@ export type KnownPeer = {
   readonly addresses: readonly Uint8Array[];
 };
 
-/** Returns the relevant parts of another peer's node; undefined if it is unreachable because it has no key or no relay. */
+/** Returns the relevant parts of another peer's node; undefined if the peer is unreachable because it has no key or no relay. */
 export const toPeer = ({ key, disco, preferredDerp, allowedIps }: Node): KnownPeer | undefined => {
   const isKey = key.byteLength === KEY_PREFIX.byteLength + KEY_BYTES && KEY_PREFIX.every((byte, i) => key[i] === byte);
   if (!isKey || preferredDerp === 0) return undefined;
@@ -53,13 +53,14 @@ export const toPeer = ({ key, disco, preferredDerp, allowedIps }: Node): KnownPe
   return {
     key: key.slice(KEY_PREFIX.byteLength),
     disco: hex === undefined ? undefined : new Uint8Array(Buffer.from(hex, "hex")),
-    addresses: addresses.filter((one) => one !== undefined).map((one) => parseAddress(one.replace(/^\[|\]$/g, ""))),
+    addresses: addresses.filter((address) => address !== undefined).map(parseBracketed),
   };
 };
 
 /** Returns the addresses of an agent, 16 bytes each; the first is the one to dial. */
-export const toAgentAddressBytes = (agent_id: string): Uint8Array[] =>
-  listAgentAddresses(agent_id).map((one) => parseAddress(one.replace(/^\[|\]$/g, "")));
+export const toAgentAddressBytes = (agent_id: string): Uint8Array[] => listAgentAddresses(agent_id).map(parseBracketed);
+
+const parseBracketed = (address: string): Uint8Array => parseAddress(address.replace(/^\[|\]$/g, ""));
 
 /** Returns a unique address for a client. */
 export const createClientAddress = (): Uint8Array =>

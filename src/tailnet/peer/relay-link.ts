@@ -1,5 +1,5 @@
 // The link to the relay over the network: a WebSocket with automatic reconnect. Packets are datagrams: they are dropped while there is no
-// connection or too many bytes are queued, and TCP retransmits them. [TL-27]
+// connection or too many bytes are queued, and the TCP connections in the tunnel retransmit them. [TL-27]
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -8,15 +8,15 @@ import type { KeyPair } from "../box.ts";
 import { RelaySession } from "./relay-session.ts";
 
 /** Maximum number of queued bytes. */
-const MAX_UNSENT = 2 * 1024 * 1024;
-const RETRY_MS = { first: 200, most: 3_000 } as const;
-/** The relay sends a frame every minute, so longer silence means a dead connection. */
+const MAX_UNSENT_BYTES = 2 * 1024 * 1024;
+const RETRY_MS = { min: 200, max: 3_000 } as const;
+/** The relay sends a frame every minute, so a longer silence means a dead connection. */
 const SILENCE_TIMEOUT_MS = 120_000;
 
 export type RelayLinkOptions = {
   /** The server's URL; its scheme determines whether TLS is used. */
   url: URL;
-  /** Additional headers of the WebSocket request, such as ones that a proxy requires. */
+  /** Additional headers of the WebSocket request, such as headers that a proxy requires. */
   headers?: Readonly<Record<string, string>>;
   key: KeyPair;
   clock: Clock;
@@ -31,7 +31,7 @@ export type RelayLinkOptions = {
 export interface Link {
   /** Resolves when the relay has first accepted this peer. */
   readonly ready: Promise<void>;
-  /** The packet must be valid until it returns. */
+  /** Sends a packet, which must be valid until the function returns. */
   send(to: Uint8Array, packet: Uint8Array): void;
   close(): void;
 }
@@ -57,7 +57,7 @@ export class RelayLink implements Link {
   }
 
   send(to: Uint8Array, packet: Uint8Array): void {
-    if (this.#unsent > MAX_UNSENT || !this.#session?.send(to, packet)) this.dropped += 1;
+    if (this.#unsent > MAX_UNSENT_BYTES || !this.#session?.send(to, packet)) this.dropped += 1;
   }
 
   close(): void {
@@ -75,9 +75,9 @@ export class RelayLink implements Link {
         log("tailnet").debug("no relay: {error}", { error });
       }
       if (this.#isOver) return;
-      const wait = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** this.#tries) * (0.5 + random());
+      const delayMs = Math.min(RETRY_MS.max, RETRY_MS.min * 2 ** this.#tries) * (0.5 + random());
       this.#tries += 1;
-      await new Promise<void>((resolve) => clock.after(wait, resolve));
+      await new Promise<void>((resolve) => clock.after(delayMs, resolve));
     }
   }
 
@@ -96,13 +96,13 @@ export class RelayLink implements Link {
       },
     });
     this.#session = session;
-    let received = this.#options.clock.monotonic();
+    let receivedAt = this.#options.clock.monotonic();
     const watch = this.#options.clock.every(SILENCE_TIMEOUT_MS / 4, () => {
-      if (this.#options.clock.monotonic() - received > SILENCE_TIMEOUT_MS) stream.close();
+      if (this.#options.clock.monotonic() - receivedAt > SILENCE_TIMEOUT_MS) stream.close();
     });
     try {
       for await (const bytes of stream) {
-        received = this.#options.clock.monotonic();
+        receivedAt = this.#options.clock.monotonic();
         session.push(bytes);
       }
     } finally {
@@ -135,7 +135,7 @@ export class RelayLink implements Link {
     const onSent = (): void => {
       if (stream === this.#stream) this.#unsent -= bytes.byteLength;
     };
-    // A broken stream reports its error to the reader.
+    // Errors are ignored here, because reading from a broken stream throws them too.
     stream.write(bytes.slice()).then(onSent, onSent);
   }
 }

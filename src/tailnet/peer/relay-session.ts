@@ -1,12 +1,12 @@
 // The client's side of one relay connection (facts/wire 3.2): the introduction, then packets in both directions. Independent of sockets:
-// bytes are received by `push` and sent by `write`. [TL-27]
+// received bytes are passed to `push`, and `write` sends bytes. [TL-27]
 import { deriveSharedKey, KEY_BYTES, type KeyPair, open, seal } from "../box.ts";
 import { DERP_MAGIC, encodeFrame, FRAME, FrameError, FrameReader } from "../derp-frame.ts";
 import { FrameBatch } from "../frame-batch.ts";
 
 export type RelaySessionOptions = {
   key: KeyPair;
-  /** The bytes must be valid until it returns. */
+  /** Sends bytes, which are valid until the function returns. */
   write(bytes: Uint8Array): void;
   /** Called when the relay has accepted this peer. */
   ready(): void;
@@ -36,7 +36,7 @@ export class RelaySession {
     for (const { type, payload } of this.#reader.push(bytes)) this.#handleFrame(type, payload);
   }
 
-  /** Sends a packet together with others of this turn; it is copied. Returns false before the introduction. */
+  /** Copies a packet and sends it together with others of this turn. Returns false before the relay has accepted this peer. */
   send(to: Uint8Array, packet: Uint8Array): boolean {
     if (this.#isReady) this.#batch.addPacket(FRAME.send_packet, to, packet);
     return this.#isReady;

@@ -1,5 +1,5 @@
-// One other peer: a tunnel to it and the connections inside. Packets are accepted only from its own addresses and only to ours. This
-// restricts where they go, not what they may do: the coordinator has authorized everyone who has a tunnel. [TL-27] [TL-28]
+// Another peer, with the tunnel to it and the connections inside. Packets are accepted only from the peer's addresses to this side's. This
+// is routing and not access control: the coordinator has authorized each peer that has a tunnel. [TL-27] [TL-28]
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import type { KeyPair } from "../box.ts";
@@ -26,11 +26,11 @@ export type RemoteHost = {
   datagram?(from: Remote, datagram: Datagram, answer: (data: Uint8Array) => void): void;
 };
 
-/** Called for a peer's connection to one of our ports: calls `accept` or `reset` on it, now or later. */
+/** Called for a peer's connection to a port of this side. Must call `accept` or `reset` on it, immediately or later. */
 export type AcceptFrom = (connection: Parameters<Accept>[0], port: number, from: Remote) => void;
 
 export class Remote {
-  /** Its ID at the coordinator, which may change with a new stream. */
+  /** The peer's ID at the coordinator, which may change with a new stream. */
   id: string;
   readonly key: Uint8Array;
   readonly tunnel: Tunnel;
@@ -39,9 +39,9 @@ export class Remote {
   readonly #pings = new Map<string, () => void>();
   #addresses: ReadonlySet<string> = new Set();
   #discovery: Discovery | undefined;
-  /** The addresses of the last accepted packet, which usually match the next one. */
+  /** The last accepted packet, without its payload. Its addresses usually match those of the next packet. */
   #lastAccepted: Packet | undefined;
-  /** Fires when the peer no longer exists. */
+  /** Aborted when the peer has left or has lost its access. */
   readonly over = new AbortController();
 
   constructor(id: string, known: KnownPeer, host: RemoteHost) {
@@ -73,12 +73,12 @@ export class Remote {
     if (disco && !this.#discovery?.isForPeer(disco)) this.#discovery = new Discovery(this.#host.disco, disco);
   }
 
-  /** Returns the answer to a discovery message sent with its key at the relay. */
+  /** Returns the answer to a discovery message that the relay delivered from this peer's key; undefined if it needs none. */
   answerDiscovery(sender: Uint8Array, message: Uint8Array, region: number): Uint8Array | undefined {
     return this.#discovery?.isForPeer(sender) ? this.#discovery.answer(message, region) : undefined;
   }
 
-  /** Returns the round-trip time through the tunnel in milliseconds; undefined if there is no answer within `timeout_ms`. */
+  /** Sends a ping and returns its round-trip time through the tunnel in milliseconds; undefined without an answer within `timeout_ms`. */
   ping(ends: AddressPair, id: Uint8Array, timeout_ms: number): Promise<number | undefined> {
     const { clock } = this.#host;
     const startedAt = clock.monotonic();
@@ -102,7 +102,7 @@ export class Remote {
     this.tunnel.send(encodeDatagram(ends, datagram));
   }
 
-  /** The peer no longer exists or has lost its access: all its connections break immediately. */
+  /** Breaks all connections immediately, because the peer has left or has lost its access. */
   close(reason: string): void {
     this.tcp.close(reason);
     this.over.abort();
@@ -110,7 +110,7 @@ export class Remote {
 
   #handlePacket(bytes: Uint8Array): void {
     const packet = parsePacket(bytes);
-    if (!packet || !this.#isLetIn(packet)) return;
+    if (!packet || !this.#hasAllowedAddresses(packet)) return;
     if (packet.protocol === PROTOCOL.tcp) this.tcp.push(packet);
     else if (packet.protocol === PROTOCOL.udp) this.#handleDatagram(packet);
     else {
@@ -120,7 +120,7 @@ export class Remote {
     }
   }
 
-  #isLetIn(packet: Packet): boolean {
+  #hasAllowedAddresses(packet: Packet): boolean {
     if (this.#lastAccepted && packet.hasSameEnds(this.#lastAccepted)) return true;
     if (!this.#addresses.has(toAddressKey(packet.source)) || !this.#host.isOwn(toAddressKey(packet.target)))
       return false;
@@ -131,10 +131,10 @@ export class Remote {
   #handleDatagram(packet: Packet): void {
     const datagram = this.#host.datagram && parseDatagram(packet);
     if (!datagram) return;
-    const back = { source: packet.target.slice(), target: packet.source.slice() };
+    const replyEnds = { source: packet.target.slice(), target: packet.source.slice() };
     const ports = { sourcePort: datagram.targetPort, targetPort: datagram.sourcePort };
     this.#host.datagram?.(this, datagram, (data) => {
-      if (!this.over.signal.aborted) this.tunnel.send(encodeDatagram(back, { ...ports, data }));
+      if (!this.over.signal.aborted) this.tunnel.send(encodeDatagram(replyEnds, { ...ports, data }));
     });
   }
 }

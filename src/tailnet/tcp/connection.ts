@@ -1,5 +1,5 @@
-// One TCP connection with a peer, as a Duplex (RFC 9293): opening, ordering of received data, acknowledgments, closing. The sender handles
-// outgoing data. No urgent data or timestamps. [TL-23]
+// One TCP connection with a peer, as a Duplex (RFC 9293): opening, ordering of received data, acknowledgments, closing. The Sender handles
+// outgoing data. Urgent data and timestamps are not supported. [TL-23]
 import type { Clock } from "#base/clock.ts";
 import { generateBytes } from "#base/ids.ts";
 import { type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
@@ -20,14 +20,14 @@ export type Host = {
   endOfTurn(run: () => void): void;
   /** Bytes that may still be buffered for the peer, over all its connections. */
   getFreeBytes(): number;
-  /** Adjusts the number of buffered bytes. */
+  /** Adds to the number of buffered bytes, or subtracts from it. */
   addHeld(change: number): void;
-  /** Called for each write on this connection; `isLittle` as in SenderOptions. */
-  written(by: TcpConnection, isLittle: boolean): void;
-  /** True if someone is typing on another connection. */
-  isTypedBeside(one: TcpConnection): boolean;
-  /** The maximum segment size we accept from a peer of this code; undefined for the standard size. */
-  readonly largeSegment: number | undefined;
+  /** Called for each write on this connection; `isSmall` as in SenderOptions. */
+  written(by: TcpConnection, isSmall: boolean): void;
+  /** Returns whether a person is typing on another connection with the same peer. */
+  isTypingElsewhere(connection: TcpConnection): boolean;
+  /** The maximum segment size that this side accepts from another Slipway peer; undefined for the standard size. */
+  readonly largeMss: number | undefined;
 };
 
 type State = "syn-sent" | "offered" | "syn-received" | "open" | "closed";
@@ -45,18 +45,18 @@ export class TcpConnection implements Duplex {
   #state: State = "syn-sent";
   #failure: WireError | undefined;
   #heldBytes = 0;
-  /** The scale of our window; undefined if the peer does not support scaling. */
+  /** The scale of this side's window; undefined if the peer does not support scaling. */
   #scale: number | undefined;
-  #mayBlocks = false;
-  #large: number | undefined;
+  #isSackPermitted = false;
+  #largeMss: number | undefined;
   #isAckDue = false;
   #announcedWindow = RECEIVE_WINDOW;
 
-  /** `over` is called once, when the connection has ended or broken. */
-  constructor(ends: SocketPair, host: Host, over: (failure: WireError | undefined) => void) {
+  /** `onOver` is called once, when the connection has ended or broken. */
+  constructor(ends: SocketPair, host: Host, onOver: (failure: WireError | undefined) => void) {
     this.ends = ends;
     this.#host = host;
-    this.#onOver = over;
+    this.#onOver = onOver;
     this.closed = this.#settled.promise;
     this.#opened.promise.catch(() => {});
     this.#sender = new Sender({
@@ -64,12 +64,12 @@ export class TcpConnection implements Duplex {
       firstSeq: new DataView(generateBytes(4).buffer).getUint32(0),
       transmit: (seq, flags, data) => this.#transmit(seq, flags, data),
       onDead: () => this.reset("The peer does not answer."),
-      written: (isLittle) => host.written(this, isLittle),
-      isTypedBeside: () => host.isTypedBeside(this),
+      written: (isSmall) => host.written(this, isSmall),
+      isTypingElsewhere: () => host.isTypingElsewhere(this),
     });
   }
 
-  /** True until it is open, refused or broken. */
+  /** True until the connection is open, refused or broken. */
   get isOpening(): boolean {
     return this.#state !== "open" && this.#state !== "closed";
   }
@@ -77,7 +77,7 @@ export class TcpConnection implements Duplex {
     return { ...this.#sender.figures, resent: this.#sender.resent, held: this.#heldBytes };
   }
 
-  /** Takes a peer's SYN; nothing is sent before `accept` or `reset`. */
+  /** Takes the SYN of a peer. Sends nothing before `accept` or `reset` is called. */
   acceptSyn(segment: Segment): void {
     this.#state = "offered";
     this.#handleSyn(segment);
@@ -90,7 +90,7 @@ export class TcpConnection implements Duplex {
     this.#sender.sendSyn(FLAG.syn | FLAG.ack);
   }
 
-  /** Sends our SYN. Resolves once open; throws WireError `refused`, or the reason for the failure. */
+  /** Sends the SYN of this side. Resolves once the connection is open; throws WireError `refused`, or the reason for the failure. */
   dial(): Promise<void> {
     this.#sender.sendSyn(FLAG.syn);
     return this.#opened.promise;
@@ -101,7 +101,7 @@ export class TcpConnection implements Duplex {
       const chunk = this.#received.read();
       if (chunk) {
         this.#updateHeld();
-        // The last announced window was almost closed: announce that it is open again.
+        // If the last announced window was almost closed, announces that it is open again.
         if (this.#announcedWindow < RECEIVE_WINDOW / 4 && this.#getWindow() >= RECEIVE_WINDOW / 2) this.#scheduleAck();
         return chunk;
       }
@@ -148,7 +148,7 @@ export class TcpConnection implements Duplex {
   /** Takes a segment from the peer. */
   push(segment: Segment): void {
     if (this.#state === "closed") {
-      // The peer repeats its FIN, so our last acknowledgment was lost.
+      // The peer repeats its FIN, so this side's last acknowledgment was lost.
       if (segment.flags & FLAG.fin && !this.#failure) this.#acknowledge();
     } else if (segment.flags & FLAG.rst) this.#handleReset(segment);
     else if (this.#state === "syn-sent") this.#handleSynAck(segment);
@@ -156,13 +156,13 @@ export class TcpConnection implements Duplex {
     else if (segment.flags & FLAG.ack && this.#state !== "offered") this.#handleEstablished(segment);
   }
 
-  #handleSyn({ seq, mss, large, scale, window, mayBlocks }: Segment): void {
+  #handleSyn({ seq, mss, largeMss, scale, window, isSackPermitted }: Segment): void {
     this.#received.expected = addSeq(seq, 1);
     this.#scale = scale === undefined ? undefined : WINDOW_SCALE;
-    this.#mayBlocks = mayBlocks;
-    // Sent only to a peer that sent it: other implementations do not know the option.
-    this.#large = large === undefined ? undefined : this.#host.largeSegment;
-    this.#sender.applyPeerOptions({ mss: mss ?? 536, large, scale: scale ?? 0, hasBlocks: mayBlocks, window });
+    this.#isSackPermitted = isSackPermitted;
+    // The option is sent only to a peer that has sent it, because other implementations do not know it.
+    this.#largeMss = largeMss === undefined ? undefined : this.#host.largeMss;
+    this.#sender.applyPeerOptions({ mss: mss ?? 536, largeMss, scale: scale ?? 0, hasSack: isSackPermitted, window });
   }
 
   #handleSynAck(segment: Segment): void {
@@ -180,11 +180,11 @@ export class TcpConnection implements Duplex {
   }
 
   #handleReset({ seq, ack, flags }: Segment): void {
-    const isDialling = this.#state === "syn-sent";
+    const isDialing = this.#state === "syn-sent";
     const at = diff(seq, this.#received.expected);
-    if (isDialling ? !(flags & FLAG.ack) || ack !== this.#sender.next : at < 0 || at > RECEIVE_WINDOW) return;
+    if (isDialing ? !(flags & FLAG.ack) || ack !== this.#sender.next : at < 0 || at > RECEIVE_WINDOW) return;
     this.#stop(
-      isDialling
+      isDialing
         ? new WireError("refused", "Nothing listens there.")
         : new WireError("reset", "The peer has reset the connection."),
     );
@@ -213,14 +213,14 @@ export class TcpConnection implements Duplex {
 
   #handleData({ seq, data, flags }: Segment): void {
     const limit = Math.min(RECEIVE_WINDOW, this.#host.getFreeBytes() + this.#heldBytes);
-    const placed = this.#received.push(seq, data, (flags & FLAG.fin) !== 0, limit);
+    const placement = this.#received.push(seq, data, (flags & FLAG.fin) !== 0, limit);
     this.#updateHeld();
-    if (placed === "next") {
+    if (placement === "next") {
       this.#readable.wake();
       // A filled gap is acknowledged immediately, because the sender waits for it.
       if (this.#received.hasAhead || this.#received.hasEnded) this.#acknowledge();
       else this.#scheduleAck();
-    } else if (placed === "ahead") this.#scheduleAck();
+    } else if (placement === "ahead") this.#scheduleAck();
     else this.#acknowledge();
   }
 
@@ -240,10 +240,11 @@ export class TcpConnection implements Duplex {
     const window = this.#getWindow();
     this.#announcedWindow = window;
     this.#isAckDue = false;
-    const blocks = this.#mayBlocks && !isSyn && !data && this.#received.hasAhead ? this.#received.blocks() : undefined;
+    const blocks =
+      this.#isSackPermitted && !isSyn && !data && this.#received.hasAhead ? this.#received.blocks() : undefined;
     const syn = isDial
-      ? { mss: MSS, scale: WINDOW_SCALE, mayBlocks: true, large: this.#host.largeSegment }
-      : { mss: MSS, scale: this.#scale, mayBlocks: this.#mayBlocks, large: this.#large };
+      ? { mss: MSS, scale: WINDOW_SCALE, isSackPermitted: true, largeMss: this.#host.largeMss }
+      : { mss: MSS, scale: this.#scale, isSackPermitted: this.#isSackPermitted, largeMss: this.#largeMss };
     const packet = encodeSegment(this.ends, {
       seq,
       flags,
@@ -260,7 +261,7 @@ export class TcpConnection implements Duplex {
     this.#transmit(this.#sender.next, FLAG.ack, undefined);
   }
 
-  /** Sends one acknowledgment for everything received in this turn. */
+  /** Schedules one acknowledgment for all segments of this turn. */
   #scheduleAck(): void {
     if (this.#isAckDue) return;
     this.#isAckDue = true;

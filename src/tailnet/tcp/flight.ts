@@ -1,5 +1,5 @@
-// Sent and unacknowledged segments, oldest first, and loss detection. A segment is lost if three later transmissions have overtaken it (as
-// in RFC 6675 and RFC 8985), which also detects lost retransmissions. [TL-25]
+// Sent and unacknowledged segments, oldest first, and loss detection. A segment counts as lost if three later transmissions have arrived
+// before it (as in RFC 6675 and RFC 8985), which also detects lost retransmissions. [TL-25]
 import type { SackBlock } from "../packets/segment.ts";
 import { addSeq, diff } from "./sequence.ts";
 
@@ -7,30 +7,31 @@ const REORDERING_THRESHOLD = 3;
 
 export type SentSegment = {
   readonly seq: number;
-  /** Sequence numbers it occupies: its bytes, and one for SYN or FIN. */
+  /** The number of sequence numbers that it occupies: one for each byte, and one for SYN or FIN. */
   readonly length: number;
   readonly flags: number;
   readonly data: Uint8Array | undefined;
-  /** Time and sequence number of its last transmission. */
+  /** The time of its last transmission. */
   at: number;
+  /** The position of its last transmission in the order of all transmissions. */
   order: number;
-  isAgain: boolean;
+  isRetransmitted: boolean;
   state: "sent" | "arrived" | "lost";
 };
 
 /**
- * Newly arrived data: its size, and the send time of the newest segment that was sent only once. `earliest`: segments sent after this time
- * cannot have arrived yet.
+ * Newly arrived data: its size, and the send time of the newest segment that was sent only once. `latestSentAt`: segments sent after this
+ * time cannot have arrived yet.
  */
-export type ArrivedData = { bytes: number; sentAt: number | undefined; readonly earliest: number };
+export type ArrivedData = { bytes: number; sentAt: number | undefined; readonly latestSentAt: number };
 
 export class Flight {
   #list: SentSegment[] = [];
   #first = 0;
-  #orders = 0;
-  /** The latest transmission known to have arrived. */
-  #arrived = -1;
-  #lost = 0;
+  #transmissionCount = 0;
+  /** The order of the latest transmission that is known to have arrived. */
+  #latestArrived = -1;
+  #lostCount = 0;
   /** Estimated number of bytes in flight. */
   bytes = 0;
 
@@ -50,16 +51,16 @@ export class Flight {
   }
 
   add(segment: Pick<SentSegment, "seq" | "length" | "flags" | "data" | "at">): void {
-    this.#list.push({ ...segment, order: this.#orders++, isAgain: false, state: "sent" });
+    this.#list.push({ ...segment, order: this.#transmissionCount++, isRetransmitted: false, state: "sent" });
     this.bytes += segment.length;
   }
 
-  /** Marks everything before `ack` as arrived. Adds to `arrived`. */
+  /** Marks all segments before `ack` as arrived. Adds them to `arrived`. */
   acknowledge(ack: number, arrived: ArrivedData): void {
     while (this.#first < this.#list.length) {
-      const one = this.#list[this.#first] as SentSegment;
-      if (diff(addSeq(one.seq, one.length), ack) > 0) break;
-      this.#markArrived(one, arrived);
+      const segment = this.#list[this.#first] as SentSegment;
+      if (diff(addSeq(segment.seq, segment.length), ack) > 0) break;
+      this.#markArrived(segment, arrived);
       this.#list[this.#first] = NO_SEGMENT;
       this.#first += 1;
     }
@@ -69,30 +70,31 @@ export class Flight {
     }
   }
 
-  /** Marks these blocks beyond the acknowledgment as arrived. Adds to `arrived`. */
+  /** Marks the segments in these blocks as arrived. Adds them to `arrived`. */
   acknowledgeBlocks(blocks: readonly SackBlock[], arrived: ArrivedData): void {
     for (const { from, to } of blocks) {
       for (let i = this.#indexOf(from); i < this.#list.length; i += 1) {
-        const one = this.#list[i] as SentSegment;
-        if (diff(addSeq(one.seq, one.length), to) > 0) break;
-        this.#markArrived(one, arrived);
+        const segment = this.#list[i] as SentSegment;
+        if (diff(addSeq(segment.seq, segment.length), to) > 0) break;
+        this.#markArrived(segment, arrived);
       }
     }
   }
 
-  /** Detects lost segments. Returns their size. */
+  /** Marks lost segments. Returns their size in bytes. */
   findLost(): number {
     let bytes = 0;
     for (let i = this.#first; i < this.#list.length; i += 1) {
-      const one = this.#list[i] as SentSegment;
-      // Later segments that were sent only once also have a later order.
-      if (one.order + REORDERING_THRESHOLD > this.#arrived && !one.isAgain) break;
-      if (one.state === "sent" && one.order + REORDERING_THRESHOLD <= this.#arrived) bytes += this.#markLost(one);
+      const segment = this.#list[i] as SentSegment;
+      // All later segments have a later order, unless they were retransmitted.
+      if (segment.order + REORDERING_THRESHOLD > this.#latestArrived && !segment.isRetransmitted) break;
+      if (segment.state === "sent" && segment.order + REORDERING_THRESHOLD <= this.#latestArrived)
+        bytes += this.#markLost(segment);
     }
     return bytes;
   }
 
-  /** Marks the oldest segment as lost, for peers that do not report blocks. */
+  /** Marks the oldest segment as lost, for peers that do not report blocks. Returns its size in bytes. */
   markOldestLost(): number {
     const { oldest } = this;
     return oldest?.state === "sent" ? this.#markLost(oldest) : 0;
@@ -101,53 +103,54 @@ export class Flight {
   /** Marks all segments that have not arrived as lost. */
   markAllLost(): void {
     for (let i = this.#first; i < this.#list.length; i += 1) {
-      const one = this.#list[i] as SentSegment;
-      if (one.state === "sent") this.#markLost(one);
+      const segment = this.#list[i] as SentSegment;
+      if (segment.state === "sent") this.#markLost(segment);
     }
   }
 
   /** Returns the oldest lost segment. */
   findOldestLost(): SentSegment | undefined {
-    if (this.#lost === 0) return undefined;
+    if (this.#lostCount === 0) return undefined;
     for (let i = this.#first; i < this.#list.length; i += 1) if (this.#list[i]?.state === "lost") return this.#list[i];
     return undefined;
   }
 
   /** Marks a segment as retransmitted. */
-  markResent(one: SentSegment, at: number): void {
-    if (one.state === "lost") {
-      this.#lost -= 1;
-      this.bytes += one.length;
+  markResent(segment: SentSegment, at: number): void {
+    if (segment.state === "lost") {
+      this.#lostCount -= 1;
+      this.bytes += segment.length;
     }
-    one.state = "sent";
-    one.isAgain = true;
-    one.at = at;
-    one.order = this.#orders++;
+    segment.state = "sent";
+    segment.isRetransmitted = true;
+    segment.at = at;
+    segment.order = this.#transmissionCount++;
   }
 
   clear(): void {
     this.#list = [];
     this.#first = 0;
-    this.#lost = 0;
+    this.#lostCount = 0;
     this.bytes = 0;
   }
 
-  #markArrived(one: SentSegment, arrived: ArrivedData): void {
-    if (one.state === "arrived") return;
-    if (one.state === "lost") this.#lost -= 1;
-    else this.bytes -= one.length;
-    one.state = "arrived";
-    // For a retransmitted segment, the first copy may have arrived, which says nothing about segments sent before the second.
-    if (!one.isAgain || one.at <= arrived.earliest) this.#arrived = Math.max(this.#arrived, one.order);
-    arrived.bytes += one.length;
-    if (!one.isAgain) arrived.sentAt = Math.max(arrived.sentAt ?? 0, one.at);
+  #markArrived(segment: SentSegment, arrived: ArrivedData): void {
+    if (segment.state === "arrived") return;
+    if (segment.state === "lost") this.#lostCount -= 1;
+    else this.bytes -= segment.length;
+    segment.state = "arrived";
+    // If a segment was retransmitted, its first copy may be the one that arrived. Then the order of the second copy must not count.
+    if (!segment.isRetransmitted || segment.at <= arrived.latestSentAt)
+      this.#latestArrived = Math.max(this.#latestArrived, segment.order);
+    arrived.bytes += segment.length;
+    if (!segment.isRetransmitted) arrived.sentAt = Math.max(arrived.sentAt ?? 0, segment.at);
   }
 
-  #markLost(one: SentSegment): number {
-    one.state = "lost";
-    this.#lost += 1;
-    this.bytes -= one.length;
-    return one.length;
+  #markLost(segment: SentSegment): number {
+    segment.state = "lost";
+    this.#lostCount += 1;
+    this.bytes -= segment.length;
+    return segment.length;
   }
 
   /** Returns the index of the first segment at or after `seq`. */
@@ -169,6 +172,6 @@ const NO_SEGMENT: SentSegment = {
   data: undefined,
   at: 0,
   order: 0,
-  isAgain: false,
+  isRetransmitted: false,
   state: "arrived",
 };

@@ -1,4 +1,4 @@
-// Queued outgoing bytes in order; each write resolves when its last byte has been taken. [TL-23]
+// The queue of outgoing bytes. The promise of a write resolves when its last byte has been taken. [TL-23]
 
 type Write = { readonly data: Uint8Array; at: number; readonly done: PromiseWithResolvers<void>; copy: Uint8Array };
 
@@ -18,7 +18,7 @@ export class SendQueue {
     return done.promise;
   }
 
-  /** Takes up to `size` bytes; returns a copy, because it may be retransmitted. */
+  /** Takes up to `size` bytes. Returns a copy, because the bytes may be retransmitted later. */
   take(size: number): Uint8Array {
     const [first] = this.#writes;
     const length = Math.min(size, this.bytes);
@@ -43,7 +43,7 @@ export class SendQueue {
   }
 
   #takeFrom(write: Write, length: number): Uint8Array {
-    // The copy starts with the next byte to be taken.
+    // `write.copy` always starts with the next byte to be taken.
     if (write.copy.byteLength < length)
       write.copy = write.data.slice(write.at, write.at + Math.max(length, COPY_BYTES));
     const taken = write.copy.subarray(0, length);

@@ -1,20 +1,21 @@
-// The congestion window, controlled by delay instead of loss. Once per round trip, the minimum of that round is compared with the recent
-// minimum: the difference is queueing delay. About five milliseconds of queue keep the path full without delaying other traffic; two, while
-// someone types on another connection with the same peer. Loss alone says little here (a full relay queue, a dropped datagram), so it
-// shrinks the window substantially only if there is a queue or many losses. [TL-24]
+// The congestion window, controlled by delay instead of loss. Once per round trip, the minimum round-trip time of that round is compared
+// with the recent minimum: the difference is queueing delay. The target is a delay of five milliseconds, which keeps the path full without
+// delaying other traffic; it is two milliseconds while a person types on another connection with the same peer. A loss is not always a sign
+// of congestion here (a full relay queue, a dropped datagram), so losses shrink the window substantially only if there is a queue or there
+// are many of them. [TL-24]
 import { MSS } from "./sequence.ts";
 
 export const TARGET_QUEUE_MS = 5;
-/** The target while someone types: a keystroke and its echo pass every program on the path twice, so the queue is felt twice. */
-const TYPED_QUEUE_MS = 2;
-/** On a long path, its own latency dominates. There the queue may be this share of it, so that jitter does not leave the path idle. */
-const TYPED_QUEUE_SHARE = 1 / 8;
+/** The target while a person types. It is lower because a keystroke and its echo both wait in the queue. */
+const TYPING_QUEUE_MS = 2;
+/** On a path with a high latency, the target while a person types is this share of it, so that jitter does not leave the path idle. */
+const TYPING_QUEUE_SHARE = 1 / 8;
 export const INITIAL_WINDOW = 16 * MSS;
 export const MIN_WINDOW = 4 * MSS;
 export const MAX_WINDOW = 2 * 1024 * 1024;
 /** Minimum duration of a round: on a path shorter than a millisecond, single measurements mean little. */
 const MIN_ROUND_MS = 1;
-/** A share of losses above this counts as congestion, whatever the delay. */
+/** A larger share of losses counts as congestion, regardless of the delay. */
 const HIGH_LOSS_SHARE = 0.15;
 
 export type AckSample = {
@@ -23,13 +24,14 @@ export type AckSample = {
   /** Round-trip time of the newest of these segments in milliseconds; undefined if all were retransmitted. */
   sample: number | undefined;
   now: number;
-  /** The recent minimum and the smoothed round trip. */
+  /** The recent minimum of the round-trip time, in milliseconds. */
   base: number;
+  /** The smoothed round-trip time, in milliseconds. */
   smooth: number;
   /** There was more data to send than the window allowed. */
   wasFull: boolean;
-  /** Someone is typing on another connection with the same peer. */
-  isTypedBeside: boolean;
+  /** A person is typing on another connection with the same peer. */
+  isTypingElsewhere: boolean;
 };
 
 export class SendWindow {
@@ -42,14 +44,14 @@ export class SendWindow {
     return this.#size;
   }
 
-  onAck({ bytes, sample, now, base, smooth, wasFull, isTypedBeside }: AckSample): void {
+  onAck({ bytes, sample, now, base, smooth, wasFull, isTypingElsewhere }: AckSample): void {
     const round = this.#round;
     if (round.since === Number.NEGATIVE_INFINITY) round.since = now;
     if (sample !== undefined) round.shortest = Math.min(round.shortest, sample);
     round.acked += bytes;
     round.wasFull ||= wasFull;
     if (now - round.since < Math.max(MIN_ROUND_MS, smooth) || round.shortest === Number.POSITIVE_INFINITY) return;
-    this.#endRound(base, isTypedBeside ? getQueueTarget(base) : TARGET_QUEUE_MS);
+    this.#endRound(base, isTypingElsewhere ? getQueueTarget(base) : TARGET_QUEUE_MS);
     this.#round = { since: now, shortest: Number.POSITIVE_INFINITY, acked: 0, lost: 0, wasFull: false };
   }
 
@@ -58,7 +60,7 @@ export class SendWindow {
     this.#round.lost += bytes;
   }
 
-  /** A retransmission timeout has elapsed: start over. */
+  /** Shrinks the window after a retransmission timeout, and lets it double again. */
   onTimeout(): void {
     this.#set(this.#size / 4);
     this.#isDoubling = true;
@@ -84,4 +86,4 @@ export class SendWindow {
 }
 
 const getQueueTarget = (base: number): number =>
-  Math.min(TARGET_QUEUE_MS, Math.max(TYPED_QUEUE_MS, base * TYPED_QUEUE_SHARE));
+  Math.min(TARGET_QUEUE_MS, Math.max(TYPING_QUEUE_MS, base * TYPING_QUEUE_SHARE));

@@ -1,5 +1,5 @@
 // The sending half of a connection: queueing, data in flight, retransmission (RFC 9293 3.8, RFC 6298; probes as in RFC 8985). Independent
-// of addresses: `transmit` puts a segment on the wire. [TL-23] .. [TL-25]
+// of addresses, because `transmit` builds and sends the segments. [TL-23] .. [TL-25]
 import type { Clock, Timer } from "#base/clock.ts";
 import { FLAG, type Segment } from "../packets/segment.ts";
 import { type ArrivedData, Flight, type SentSegment } from "./flight.ts";
@@ -7,7 +7,7 @@ import { SendQueue } from "./send-queue.ts";
 import { SendWindow } from "./send-window.ts";
 import { addSeq, diff, LARGE_SEGMENT, MSS } from "./sequence.ts";
 
-// Round-trip times: smoothed for timeouts (RFC 6298), and the recent minimum, which is the path's latency without queues. [TL-24]
+// Round-trip times: the smoothed one for timeouts (RFC 6298), and the recent minimum, which is the path's latency without queues. [TL-24]
 
 const MIN_RTO_MS = 200;
 const MAX_RTO_MS = 30_000;
@@ -18,8 +18,10 @@ const MIN_RTT_WINDOW_MS = 10_000;
 class RttEstimator {
   #smoothed = 0;
   #variation = 0;
-  #now = { since: Number.NEGATIVE_INFINITY, base: Number.POSITIVE_INFINITY };
-  #before = Number.POSITIVE_INFINITY;
+  /** The current interval and its minimum. */
+  #interval = { since: Number.NEGATIVE_INFINITY, base: Number.POSITIVE_INFINITY };
+  /** The minimum of the interval before. */
+  #previousBase = Number.POSITIVE_INFINITY;
 
   /** Adds one measurement in milliseconds, at a time of the monotonic clock. */
   add(sample: number, at: number): void {
@@ -30,20 +32,20 @@ class RttEstimator {
       this.#variation = 0.75 * this.#variation + 0.25 * Math.abs(this.#smoothed - sample);
       this.#smoothed = 0.875 * this.#smoothed + 0.125 * sample;
     }
-    if (at - this.#now.since >= MIN_RTT_WINDOW_MS) {
-      this.#before = this.#now.base;
-      this.#now = { since: at, base: sample };
-    } else this.#now.base = Math.min(this.#now.base, sample);
+    if (at - this.#interval.since >= MIN_RTT_WINDOW_MS) {
+      this.#previousBase = this.#interval.base;
+      this.#interval = { since: at, base: sample };
+    } else this.#interval.base = Math.min(this.#interval.base, sample);
   }
 
-  /** The smoothed value; 0 before the first measurement. */
+  /** The smoothed round-trip time in milliseconds; 0 before the first measurement. */
   get smooth(): number {
     return this.#smoothed;
   }
 
-  /** The recent minimum. */
+  /** The recent minimum in milliseconds. */
   get base(): number {
-    return Math.min(this.#now.base, this.#before);
+    return Math.min(this.#interval.base, this.#previousBase);
   }
 
   /** The retransmission timeout, after which all unacknowledged data is considered lost. */
@@ -53,11 +55,11 @@ class RttEstimator {
   }
 }
 
-/** Consecutive timeouts after which the peer is considered dead; about five minutes. */
-const MAX_TRIES = 14;
+/** Maximum number of consecutive timeouts, about five minutes. After that, the peer is considered dead. */
+const MAX_TIMEOUTS = 14;
 /** Minimum delay of the tail loss probe, which is sent after two round trips. */
 const MIN_PROBE_MS = 30;
-/** Duplicate acknowledgments that signal a loss, for peers without blocks. */
+/** Number of duplicate acknowledgments that signal a loss, for peers without selective acknowledgments. */
 const DUPLICATE_ACK_THRESHOLD = 3;
 /** Minimum number of segments per window, so that a slow path is not blocked by one segment. */
 const MIN_SEGMENTS_IN_WINDOW = 8;
@@ -68,18 +70,18 @@ export type SenderOptions = {
   transmit(seq: number, flags: number, data: Uint8Array | undefined): void;
   /** Called when the peer has not responded for a long time. */
   onDead(): void;
-  /** Called for each write. `isLittle`: this write and the data in flight are small, so someone is waiting for it interactively. */
-  written(isLittle: boolean): void;
-  /** True if someone is typing on another connection with the same peer. */
-  isTypedBeside(): boolean;
+  /** Called for each write. `isSmall`: this write and the unsent and unacknowledged data are small, so a person may be typing. */
+  written(isSmall: boolean): void;
+  /** Returns whether a person is typing on another connection with the same peer. */
+  isTypingElsewhere(): boolean;
 };
 
 export type PeerSynOptions = {
   mss: number;
-  /** The larger segment size that the peer accepts; undefined if it sent none. */
-  large: number | undefined;
+  /** The maximum segment size of the custom option; undefined if the peer did not send the option. */
+  largeMss: number | undefined;
   scale: number;
-  hasBlocks: boolean;
+  hasSack: boolean;
   window: number;
 };
 
@@ -93,21 +95,23 @@ export class Sender {
   #unacked: number;
   #peerWindow = 0;
   #mss = 536;
-  #large = 536;
+  #largeMss = 536;
   #scale = 0;
-  #hasBlocks = false;
+  #hasSack = false;
   #isOpen = false;
-  #repeats = 0;
-  #recover: number | undefined;
+  #duplicateAckCount = 0;
+  /** While a loss is repaired: the sequence number up to which data had been sent (RFC 6582). */
+  #recoverySeq: number | undefined;
   #wasFull = false;
-  #tries = 0;
+  #timeoutCount = 0;
   #hasProbed = false;
   #timer: Timer | undefined;
-  #due = Number.POSITIVE_INFINITY;
+  /** When the retransmission or probe is due. */
+  #dueAt = Number.POSITIVE_INFINITY;
   #timerAt = 0;
   #isEnding = false;
-  #finSent = false;
-  /** Our FIN was acknowledged. */
+  #hasSentFin = false;
+  /** The FIN of this side was acknowledged. */
   finAcked = false;
   /** Number of retransmitted segments. */
   resent = 0;
@@ -136,15 +140,15 @@ export class Sender {
   }
 
   /** Applies the options of the peer's SYN. `scale` is 0 unless both sides support scaling. */
-  applyPeerOptions({ mss, large, scale, hasBlocks, window }: PeerSynOptions): void {
+  applyPeerOptions({ mss, largeMss, scale, hasSack, window }: PeerSynOptions): void {
     this.#mss = Math.max(1, Math.min(mss, MSS));
-    this.#large = Math.max(this.#mss, Math.min(large ?? 0, LARGE_SEGMENT));
+    this.#largeMss = Math.max(this.#mss, Math.min(largeMss ?? 0, LARGE_SEGMENT));
     this.#scale = scale;
-    this.#hasBlocks = hasBlocks;
+    this.#hasSack = hasSack;
     this.#peerWindow = window;
   }
 
-  /** The handshake is complete. */
+  /** Called when the handshake is complete. */
   open(): void {
     this.#isOpen = true;
   }
@@ -156,13 +160,13 @@ export class Sender {
     return written;
   }
 
-  /** No more data follows the queued data. */
+  /** Sends a FIN after the queued data. */
   end(): void {
     this.#isEnding = true;
     this.pump();
   }
 
-  /** True if this acknowledges only data that was sent. */
+  /** Returns whether this acknowledges only data that was sent. */
   isPossible(ack: number): boolean {
     return diff(ack, this.#next) <= 0;
   }
@@ -175,20 +179,21 @@ export class Sender {
     const arrived: ArrivedData = {
       bytes: 0,
       sentAt: undefined,
-      earliest: this.#options.clock.monotonic() - this.#rtt.base,
+      latestSentAt: this.#options.clock.monotonic() - this.#rtt.base,
     };
-    const isRepeat = acked === 0 && data.byteLength === 0 && peerWindow === this.#peerWindow && this.#flight.length > 0;
+    const isDuplicate =
+      acked === 0 && data.byteLength === 0 && peerWindow === this.#peerWindow && this.#flight.length > 0;
     this.#peerWindow = peerWindow;
-    // The peer responds, even if its window is closed.
-    this.#tries = 0;
+    // The peer is alive, even if its window is closed.
+    this.#timeoutCount = 0;
     if (acked > 0) {
       this.#unacked = ack;
-      this.#repeats = 0;
+      this.#duplicateAckCount = 0;
       this.#hasProbed = false;
       this.#flight.acknowledge(ack, arrived);
-      if (this.#finSent && ack === this.#next) this.finAcked = true;
-    } else if (isRepeat) this.#repeats += 1;
-    if (this.#hasBlocks) this.#flight.acknowledgeBlocks(blocks, arrived);
+      if (this.#hasSentFin && ack === this.#next) this.finAcked = true;
+    } else if (isDuplicate) this.#duplicateAckCount += 1;
+    if (this.#hasSack) this.#flight.acknowledgeBlocks(blocks, arrived);
     this.#updateWindow(acked, arrived);
     if (acked > 0 || arrived.bytes > 0) this.#setDeadline();
     if (!this.#isOpen) return;
@@ -198,36 +203,37 @@ export class Sender {
   /** Sends as much as the windows allow. */
   pump(): void {
     if (!this.#isOpen) return;
-    const segment = this.#segment;
+    const segmentSize = this.#segmentSize;
     while (this.#queue.bytes > 0) {
       const sent = diff(this.#next, this.#unacked);
-      const room = Math.min(this.#peerWindow - sent, this.#window.size - this.#flight.bytes);
-      if (room < Math.min(segment, this.#queue.bytes)) {
-        if (this.#flight.bytes + segment > this.#window.size) this.#wasFull = true;
-        // Avoids silly windows: waits for a full segment, unless nothing is in flight that would open the window.
-        if (room <= 0 || this.#flight.length > 0) {
+      const allowed = Math.min(this.#peerWindow - sent, this.#window.size - this.#flight.bytes);
+      if (allowed < Math.min(segmentSize, this.#queue.bytes)) {
+        if (this.#flight.bytes + segmentSize > this.#window.size) this.#wasFull = true;
+        // Waits until the window has space for a full segment (avoids the silly window syndrome). If nothing is in flight, the window would
+        // not open by itself, so a smaller segment is sent.
+        if (allowed <= 0 || this.#flight.length > 0) {
           this.#setDeadline();
           return;
         }
       }
-      const data = this.#queue.take(Math.min(segment, room));
+      const data = this.#queue.take(Math.min(segmentSize, allowed));
       this.#send(FLAG.ack | (this.#queue.bytes === 0 ? FLAG.psh : 0), data);
     }
-    if (this.#isEnding && !this.#finSent) {
-      this.#finSent = true;
+    if (this.#isEnding && !this.#hasSentFin) {
+      this.#hasSentFin = true;
       this.#send(FLAG.fin | FLAG.ack, undefined);
     }
   }
 
-  /** Retransmits the oldest segment: the peer has not seen our SYN. */
+  /** Retransmits the oldest segment, because the peer has not received this side's SYN. */
   resendOldest(): void {
     const { oldest } = this.#flight;
     if (oldest) this.#retransmit(oldest);
   }
 
-  /** After a reconnect, data in flight may be lost: retransmits the oldest segment, and the rest once the peer reports what it has. */
+  /** After a reconnect, data in flight may be lost: retransmits the oldest segment, and others once the peer acknowledges it. */
   resume(): void {
-    this.#tries = 0;
+    this.#timeoutCount = 0;
     this.#flight.markAllLost();
     const lost = this.#flight.findOldestLost();
     if (lost) this.#retransmit(lost);
@@ -242,9 +248,11 @@ export class Sender {
     this.#flight.clear();
   }
 
-  /** The segment size: large if the window is large, because cost is per packet rather than per byte; the standard size on a slow path. */
-  get #segment(): number {
-    return Math.max(this.#mss, Math.min(this.#large, Math.floor(this.#window.size / MIN_SEGMENTS_IN_WINDOW)));
+  /**
+   * The segment size: larger with a large window, because the cost is per packet rather than per byte; the standard size on a slow path.
+   */
+  get #segmentSize(): number {
+    return Math.max(this.#mss, Math.min(this.#largeMss, Math.floor(this.#window.size / MIN_SEGMENTS_IN_WINDOW)));
   }
 
   #updateWindow(acked: number, arrived: ArrivedData): void {
@@ -252,11 +260,11 @@ export class Sender {
     const sample = arrived.sentAt === undefined ? undefined : now - arrived.sentAt;
     if (sample !== undefined) this.#rtt.add(sample, now);
     let lost = this.#flight.findLost();
-    if (!this.#hasBlocks) lost += this.#detectRepeatLoss(acked);
+    if (!this.#hasSack) lost += this.#detectLossByDuplicates(acked);
     if (lost > 0) this.#window.onLoss(lost);
     if (arrived.bytes === 0) return;
     const { base, smooth } = this.#rtt;
-    const isTypedBeside = this.#options.isTypedBeside();
+    const isTypingElsewhere = this.#options.isTypingElsewhere();
     this.#window.onAck({
       bytes: arrived.bytes,
       sample,
@@ -264,31 +272,31 @@ export class Sender {
       base,
       smooth,
       wasFull: this.#wasFull,
-      isTypedBeside,
+      isTypingElsewhere,
     });
     this.#wasFull = false;
   }
 
-  /** For a peer without blocks: three duplicate acknowledgments, and each partial acknowledgment, signal one loss (RFC 6582). */
-  #detectRepeatLoss(acked: number): number {
-    if (this.#recover !== undefined && diff(this.#unacked, this.#recover) >= 0) this.#recover = undefined;
-    if (this.#recover !== undefined) return acked > 0 ? this.#flight.markOldestLost() : 0;
-    if (this.#repeats !== DUPLICATE_ACK_THRESHOLD) return 0;
-    this.#recover = this.#next;
+  /** For a peer without selective acknowledgments: three duplicate acknowledgments, and each partial one, signal one loss (RFC 6582). */
+  #detectLossByDuplicates(acked: number): number {
+    if (this.#recoverySeq !== undefined && diff(this.#unacked, this.#recoverySeq) >= 0) this.#recoverySeq = undefined;
+    if (this.#recoverySeq !== undefined) return acked > 0 ? this.#flight.markOldestLost() : 0;
+    if (this.#duplicateAckCount !== DUPLICATE_ACK_THRESHOLD) return 0;
+    this.#recoverySeq = this.#next;
     return this.#flight.markOldestLost();
   }
 
   #retransmitLost(): void {
-    for (let one = this.#flight.findOldestLost(); one; one = this.#flight.findOldestLost()) {
-      if (this.#flight.bytes > 0 && this.#flight.bytes + one.length > this.#window.size) return;
-      this.#retransmit(one);
+    for (let lost = this.#flight.findOldestLost(); lost; lost = this.#flight.findOldestLost()) {
+      if (this.#flight.bytes > 0 && this.#flight.bytes + lost.length > this.#window.size) return;
+      this.#retransmit(lost);
     }
   }
 
-  #retransmit(one: SentSegment): void {
+  #retransmit(segment: SentSegment): void {
     this.resent += 1;
-    this.#flight.markResent(one, this.#options.clock.monotonic());
-    this.#options.transmit(one.seq, one.flags, one.data);
+    this.#flight.markResent(segment, this.#options.clock.monotonic());
+    this.#options.transmit(segment.seq, segment.flags, segment.data);
     this.#setDeadline();
   }
 
@@ -298,53 +306,59 @@ export class Sender {
     this.#flight.add({ seq, length, flags, data, at: this.#options.clock.monotonic() });
     this.#next = addSeq(seq, length);
     this.#options.transmit(seq, flags, data);
-    if (this.#due === Number.POSITIVE_INFINITY) this.#setDeadline();
+    if (this.#dueAt === Number.POSITIVE_INFINITY) this.#setDeadline();
   }
 
-  /** Sets the deadline. The timer itself is not reset if it fires early enough, because this runs for every packet. */
+  /** Sets the deadline. This runs for every packet, so a timer that fires earlier is kept. */
   #setDeadline(): void {
     if (this.#flight.length === 0 && this.#queue.bytes === 0) {
-      this.#due = Number.POSITIVE_INFINITY;
+      this.#dueAt = Number.POSITIVE_INFINITY;
       return;
     }
     const now = this.#options.clock.monotonic();
     const isProbe = this.#canProbe();
-    const wait = isProbe ? Math.max(MIN_PROBE_MS, 2 * this.#rtt.smooth) : this.#rtt.timeout * 2 ** this.#tries;
-    this.#due = now + Math.min(MAX_RTO_MS, wait);
+    const delayMs = isProbe
+      ? Math.max(MIN_PROBE_MS, 2 * this.#rtt.smooth)
+      : this.#rtt.timeout * 2 ** this.#timeoutCount;
+    this.#dueAt = now + Math.min(MAX_RTO_MS, delayMs);
     this.#setTimer(now);
   }
 
   #setTimer(now: number): void {
-    if (this.#timer && this.#timerAt <= this.#due) return;
+    if (this.#timer && this.#timerAt <= this.#dueAt) return;
     this.#timer?.cancel();
-    this.#timerAt = this.#due;
-    this.#timer = this.#options.clock.after(Math.max(0, this.#due - now), () => this.#onTimer());
+    this.#timerAt = this.#dueAt;
+    this.#timer = this.#options.clock.after(Math.max(0, this.#dueAt - now), () => this.#onTimer());
   }
 
   #onTimer(): void {
     this.#timer = undefined;
     const now = this.#options.clock.monotonic();
-    if (this.#due === Number.POSITIVE_INFINITY) return;
-    if (now < this.#due) this.#setTimer(now);
+    if (this.#dueAt === Number.POSITIVE_INFINITY) return;
+    if (now < this.#dueAt) this.#setTimer(now);
     else this.#onTimeout();
   }
 
   #canProbe(): boolean {
     return (
-      this.#isOpen && !this.#hasProbed && this.#tries === 0 && this.#rtt.smooth > 0 && this.#flight.newest !== undefined
+      this.#isOpen &&
+      !this.#hasProbed &&
+      this.#timeoutCount === 0 &&
+      this.#rtt.smooth > 0 &&
+      this.#flight.newest !== undefined
     );
   }
 
   #onTimeout(): void {
     const { newest } = this.#flight;
     if (this.#canProbe() && newest) {
-      // The tail of the data may be lost, with no later segment that would reveal it.
+      // The last segments may be lost, and no later segment would reveal it.
       this.#hasProbed = true;
       this.#retransmit(newest);
       return;
     }
-    this.#tries += 1;
-    if (this.#tries > MAX_TRIES) {
+    this.#timeoutCount += 1;
+    if (this.#timeoutCount > MAX_TIMEOUTS) {
       this.#options.onDead();
       return;
     }
@@ -354,7 +368,7 @@ export class Sender {
       this.#window.onTimeout();
       this.#retransmit(this.#flight.findOldestLost() ?? oldest);
     } else if (this.#queue.bytes > 0 && this.#isOpen) {
-      // The window is closed: probe it with one byte.
+      // The peer's window is closed: one byte tests whether it is still closed.
       this.#send(FLAG.ack, this.#queue.take(1));
       this.#setDeadline();
     }

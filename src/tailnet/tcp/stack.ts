@@ -1,5 +1,5 @@
-// All TCP connections with one peer: dispatches segments, offers new connections, and refuses others. Limits the number of connections, of
-// unopened connections, and of unread bytes. [TL-23] [TL-26]
+// All TCP connections with one peer: dispatches segments, offers new connections, and refuses connections beyond its limits. The limits are
+// on connections, on connections that are not open yet, and on unread bytes. [TL-23] [TL-26]
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import { WireError } from "#src/wire/index.ts";
@@ -9,18 +9,18 @@ import { type Host, TcpConnection } from "./connection.ts";
 import { addSeq, LARGE_SEGMENT } from "./sequence.ts";
 
 export const MAX_CONNECTIONS = 1_024;
-/** Maximum number of connections offered to us and not yet established. */
+/** Maximum number of connections that are not established yet. */
 export const MAX_OPENING = 128;
 /** Maximum number of unread bytes of one peer, including overhead. */
-export const MAX_HELD = 32 * 1024 * 1024;
+export const MAX_HELD_BYTES = 32 * 1024 * 1024;
 /** An offered connection that is not accepted within this time is refused. */
 const ACCEPT_TIMEOUT_MS = 30_000;
-/** How long an ended connection is remembered, for lost acknowledgments. */
+/** How long an ended connection is kept, to repeat acknowledgments that were lost. */
 const LINGER_MS = 5_000;
 const MIN_EPHEMERAL_PORT = 49_152;
 const MAX_EPHEMERAL_PORT = 65_000;
 
-/** Called for a connection to `port`: calls `accept` or `reset` on it, now or later. */
+/** Called for a connection to `port`. Must call `accept` or `reset` on it, immediately or later. */
 export type Accept = (connection: TcpConnection, port: number) => void;
 
 export type StackOptions = {
@@ -29,7 +29,7 @@ export type StackOptions = {
   sendPacket(packet: Uint8Array): void;
   endOfTurn(run: () => void): void;
   accept: Accept;
-  /** If false, segments are no larger than those of other implementations. */
+  /** If false, segments have the standard maximum size, as in other implementations. */
   hasLargeSegments?: boolean;
 };
 
@@ -42,10 +42,10 @@ export class TcpStack {
   readonly #host: Host;
   readonly #typing: Typing<TcpConnection>;
   readonly #entries = new Map<number, Map<string, Entry>>();
-  #open = 0;
+  #openCount = 0;
   #heldBytes = 0;
   #port: number;
-  #latest: LastMatch | undefined;
+  #lastMatch: LastMatch | undefined;
 
   constructor(options: StackOptions) {
     this.#options = options;
@@ -55,10 +55,10 @@ export class TcpStack {
       clock: options.clock,
       sendPacket: options.sendPacket,
       endOfTurn: options.endOfTurn,
-      getFreeBytes: () => MAX_HELD - this.#heldBytes,
-      largeSegment: options.hasLargeSegments === false ? undefined : LARGE_SEGMENT,
-      written: (by, isLittle) => this.#typing.onWrite(by, isLittle),
-      isTypedBeside: (one) => this.#typing.isTypingElsewhere(one),
+      getFreeBytes: () => MAX_HELD_BYTES - this.#heldBytes,
+      largeMss: options.hasLargeSegments === false ? undefined : LARGE_SEGMENT,
+      written: (connection, isSmall) => this.#typing.onWrite(connection, isSmall),
+      isTypingElsewhere: (connection) => this.#typing.isTypingElsewhere(connection),
       addHeld: (change) => {
         this.#heldBytes += change;
       },
@@ -67,7 +67,7 @@ export class TcpStack {
 
   /** Returns the number of open connections, and the bytes buffered for them. */
   get figures(): { connections: number; held: number } {
-    return { connections: this.#open, held: this.#heldBytes };
+    return { connections: this.#openCount, held: this.#heldBytes };
   }
 
   /** Takes a TCP packet from the peer. */
@@ -75,11 +75,11 @@ export class TcpStack {
     const segment = parseSegment(packet.payload);
     if (!segment) return;
     const { sourcePort: theirs, targetPort: ours } = segment;
-    const known = this.#find(packet, ours, theirs);
-    if (known && !(known.isOver && segment.flags === FLAG.syn)) known.connection.push(segment);
+    const entry = this.#find(packet, ours, theirs);
+    if (entry && !(entry.isOver && segment.flags === FLAG.syn)) entry.connection.push(segment);
     else if (segment.flags & FLAG.rst) return;
     else
-      this.#begin(segment, {
+      this.#offer(segment, {
         source: packet.target.slice(),
         target: packet.source.slice(),
         sourcePort: ours,
@@ -89,7 +89,8 @@ export class TcpStack {
 
   /** Connects to this port of the peer. Throws WireError: `refused`, `closed`, `reset` when the signal fires. */
   async connect(ends: AddressPair, port: number, signal?: AbortSignal): Promise<TcpConnection> {
-    if (this.#open >= MAX_CONNECTIONS) throw new WireError("too_large", "There are too many connections to this peer.");
+    if (this.#openCount >= MAX_CONNECTIONS)
+      throw new WireError("too_large", "There are too many connections to this peer.");
     const connection = this.#add({
       ...ends,
       sourcePort: this.#allocatePort(toConnectionKey(port, ends.source, ends.target)),
@@ -111,24 +112,24 @@ export class TcpStack {
     }
   }
 
-  /** The link to the peer is back; data sent while it was down is lost. */
+  /** Resumes all connections after a reconnect of the link, which has lost the data of the meantime. */
   resume(): void {
-    for (const ofPort of this.#entries.values()) for (const { connection } of ofPort.values()) connection.resume();
+    for (const onPort of this.#entries.values()) for (const { connection } of onPort.values()) connection.resume();
   }
 
-  /** The peer no longer exists: all connections break immediately. */
+  /** Breaks all connections immediately, because the peer has left. */
   close(reason: string): void {
-    for (const ofPort of [...this.#entries.values()])
-      for (const { connection } of [...ofPort.values()]) connection.abandon(reason);
+    for (const onPort of [...this.#entries.values()])
+      for (const { connection } of [...onPort.values()]) connection.abandon(reason);
   }
 
-  #begin(segment: Segment, ends: SocketPair): void {
+  #offer(segment: Segment, ends: SocketPair): void {
     const isNew = (segment.flags & (FLAG.syn | FLAG.ack)) === FLAG.syn;
-    if (!isNew || this.#open >= MAX_CONNECTIONS) {
+    if (!isNew || this.#openCount >= MAX_CONNECTIONS) {
       this.#sendReset(segment, ends);
       return;
     }
-    // Dropped: a real peer retries within a second.
+    // The segment is dropped: a real peer sends it again within a second.
     if (this.#countOpening() >= MAX_OPENING) return;
     const connection = this.#add(ends);
     connection.acceptSyn(segment);
@@ -144,37 +145,37 @@ export class TcpStack {
       connection: new TcpConnection(ends, this.#host, (failure) => this.#end(ends, key, entry, failure)),
       isOver: false,
     };
-    let ofPort = this.#entries.get(ends.sourcePort);
-    if (!ofPort) {
-      ofPort = new Map();
-      this.#entries.set(ends.sourcePort, ofPort);
+    let onPort = this.#entries.get(ends.sourcePort);
+    if (!onPort) {
+      onPort = new Map();
+      this.#entries.set(ends.sourcePort, onPort);
     }
-    ofPort.set(key, entry);
-    this.#latest = undefined;
-    this.#open += 1;
+    onPort.set(key, entry);
+    this.#lastMatch = undefined;
+    this.#openCount += 1;
     return entry.connection;
   }
 
   #end(ends: SocketPair, key: string, entry: Entry, failure: WireError | undefined): void {
     entry.isOver = true;
-    this.#open -= 1;
-    this.#typing.removeEntry(entry.connection);
+    this.#openCount -= 1;
+    this.#typing.remove(entry.connection);
     const removeEntry = (): void => {
-      const ofPort = this.#entries.get(ends.sourcePort);
-      if (ofPort?.get(key) !== entry) return;
-      ofPort.delete(key);
-      if (this.#latest?.entry === entry) this.#latest = undefined;
-      if (ofPort.size === 0) this.#entries.delete(ends.sourcePort);
+      const onPort = this.#entries.get(ends.sourcePort);
+      if (onPort?.get(key) !== entry) return;
+      onPort.delete(key);
+      if (this.#lastMatch?.entry === entry) this.#lastMatch = undefined;
+      if (onPort.size === 0) this.#entries.delete(ends.sourcePort);
     };
     if (failure) removeEntry();
     else this.#options.clock.after(LINGER_MS, removeEntry);
   }
 
   #find(packet: Packet, ours: number, theirs: number): Entry | undefined {
-    const latest = this.#latest;
+    const latest = this.#lastMatch;
     if (latest?.ours === ours && latest.theirs === theirs && packet.hasSameEnds(latest.ends)) return latest.entry;
     const entry = this.#findEntry(ours, toConnectionKey(theirs, packet.target, packet.source));
-    this.#latest = entry && { ends: packet.withoutPayload(), ours, theirs, entry };
+    this.#lastMatch = entry && { ends: packet.withoutPayload(), ours, theirs, entry };
     return entry;
   }
 
@@ -184,8 +185,8 @@ export class TcpStack {
 
   #countOpening(): number {
     let count = 0;
-    for (const ofPort of this.#entries.values())
-      for (const { connection } of ofPort.values()) if (connection.isOpening) count += 1;
+    for (const onPort of this.#entries.values())
+      for (const { connection } of onPort.values()) if (connection.isOpening) count += 1;
     return count;
   }
 
@@ -198,11 +199,11 @@ export class TcpStack {
 
   #sendReset({ seq, ack, flags, data }: Segment, ends: SocketPair): void {
     const length = data.byteLength + (flags & (FLAG.syn | FLAG.fin) ? 1 : 0);
-    const how =
+    const reply =
       flags & FLAG.ack
         ? { seq: ack, ack: 0, flags: FLAG.rst }
         : { seq: 0, ack: addSeq(seq, length), flags: FLAG.rst | FLAG.ack };
-    this.#options.sendPacket(encodeSegment(ends, { ...how, window: 0 }));
+    this.#options.sendPacket(encodeSegment(ends, { ...reply, window: 0 }));
   }
 }
 
@@ -213,35 +214,35 @@ const toConnectionKey = (theirPort: number, ours: Uint8Array, theirs: Uint8Array
 /** How long a connection counts as interactive after typing. */
 const TYPING_TTL_MS = 1_000;
 
-/** Tracks which connections with the peer are typed on, so that bulk transfers on others leave room. [TL-24] */
+/** Tracks the connections on which a person types, so that bulk transfers on others do not delay them. [TL-24] */
 class Typing<Connection> {
   readonly #clock: Clock;
   /** Time of the last typing on each connection, oldest first. */
-  readonly #latest = new Map<Connection, number>();
+  readonly #lastMatch = new Map<Connection, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** Records a write. A small write followed by bulk data, as in a download, is not typing. */
-  onWrite(connection: Connection, isLittle: boolean): void {
-    if (this.#latest.size > 0) this.#latest.delete(connection);
-    if (isLittle) this.#latest.set(connection, this.#clock.monotonic());
+  onWrite(connection: Connection, isSmall: boolean): void {
+    if (this.#lastMatch.size > 0) this.#lastMatch.delete(connection);
+    if (isSmall) this.#lastMatch.set(connection, this.#clock.monotonic());
   }
 
-  /** True if someone is typing on another connection. Also removes expired entries, since this runs for every acknowledgment. */
+  /** Returns whether a person is typing on another connection. Runs for every acknowledgment, so it also removes expired entries. */
   isTypingElsewhere(connection: Connection): boolean {
-    if (this.#latest.size === 0) return false;
+    if (this.#lastMatch.size === 0) return false;
     const since = this.#clock.monotonic() - TYPING_TTL_MS;
-    for (const [one, at] of this.#latest) {
-      if (at < since) this.#latest.delete(one);
+    for (const [one, at] of this.#lastMatch) {
+      if (at < since) this.#lastMatch.delete(one);
       else if (one !== connection) return true;
     }
     return false;
   }
 
-  /** The connection has ended. */
-  removeEntry(connection: Connection): void {
-    this.#latest.delete(connection);
+  /** Removes a connection that has ended. */
+  remove(connection: Connection): void {
+    this.#lastMatch.delete(connection);
   }
 }

@@ -1,5 +1,5 @@
-// WireGuard's handshake Noise_IKpsk2 as four pure steps (whitepaper 5.4.2, 5.4.3; facts/tailnet-peer 4): initiate, read the initiation,
-// respond, read the response. The pre-shared key is zero. Invalid messages yield undefined. [TL-19]
+// WireGuard's handshake Noise_IKpsk2 as four functions (whitepaper 5.4.2, 5.4.3; facts/tailnet-peer 4): initiate, read the initiation,
+// respond, read the response. The pre-shared key is zero. Functions return undefined for invalid messages. [TL-19]
 import { computeSharedPoint, createKeyPair, KEY_BYTES, type KeyPair } from "../box.ts";
 import { hasMac1, type MacKeys, writeMacs } from "./macs.ts";
 import { copyPart, INITIATION, RESPONSE, TYPE, toView } from "./messages.ts";
@@ -56,8 +56,8 @@ const beginHandshake = (responder: Uint8Array, ephemeral: Uint8Array): Handshake
 export type Macs = { readonly keys: MacKeys; readonly cookie: Uint8Array | undefined };
 
 /**
- * Returns the first message. `stamp` is a TAI64N timestamp of 12 bytes that increases with every call. Undefined for a peer's key that
- * yields no secret.
+ * Returns the first message; undefined for a peer's key that yields no secret. `stamp` is a TAI64N timestamp of 12 bytes that must increase
+ * with every call.
  */
 export const initiate = (
   own: KeyPair,
@@ -84,7 +84,7 @@ export const initiate = (
   return { message, pending: { local, ephemeral, chain: second[0], hash: hash(step.hash, sealedStamp), mac1 } };
 };
 
-/** Reads an initiation whose mac1 has been checked. */
+/** Reads an initiation. The caller has checked its mac1. */
 export const readInitiation = (own: KeyPair, message: Uint8Array): InitiationContent | undefined => {
   const ephemeral = copyPart(message, INITIATION.ephemeral, KEY_BYTES);
   const step = beginHandshake(own.public, ephemeral);
@@ -145,7 +145,7 @@ export const readResponse = (
   return { local: pending.local, remote: view.getUint32(RESPONSE.sender, true), send, receive };
 };
 
-/** The second half, which is the same on both sides: the responder's ephemeral key, two points, and the pre-shared key. */
+/** Computes the second half of the handshake, which is the same on both sides: the responder's ephemeral key, two points, and the PSK. */
 const finishHandshake = (
   { chain, hash: before }: HandshakeState,
   ephemeral: Uint8Array,

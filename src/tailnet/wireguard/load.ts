@@ -1,22 +1,22 @@
-// Counts incoming handshakes: above a rate, only senders with a cookie are answered. [TL-20]
+// Counts incoming handshakes. Above a rate, only senders with a cookie get an answer. [TL-20]
 import type { Clock } from "#base/clock.ts";
 
 /** A handshake costs about a millisecond of CPU time. Up to this many per second are answered without a cookie. */
 export const MAX_HANDSHAKES_PER_SECOND = 100;
-/** Minimum duration of the load state. */
+/** Minimum time for which a cookie is required after the rate was exceeded. */
 const MIN_LOAD_DURATION_MS = 1_000;
 
 export class HandshakeLoad {
   readonly #clock: Clock;
   #since = Number.NEGATIVE_INFINITY;
   #count = 0;
-  #loadedUntil = Number.NEGATIVE_INFINITY;
+  #underLoadUntil = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Counts a handshake; returns true if there are too many. */
+  /** Counts a handshake. Returns true if there are too many, so that a cookie is required. */
   countInitiation(): boolean {
     const now = this.#clock.monotonic();
     if (now - this.#since >= 1_000) {
@@ -24,7 +24,7 @@ export class HandshakeLoad {
       this.#count = 0;
     }
     this.#count += 1;
-    if (this.#count > MAX_HANDSHAKES_PER_SECOND) this.#loadedUntil = now + MIN_LOAD_DURATION_MS;
-    return now < this.#loadedUntil;
+    if (this.#count > MAX_HANDSHAKES_PER_SECOND) this.#underLoadUntil = now + MIN_LOAD_DURATION_MS;
+    return now < this.#underLoadUntil;
   }
 }

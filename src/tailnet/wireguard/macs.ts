@@ -1,5 +1,6 @@
 // The two MACs at the end of every handshake message, and cookies (whitepaper 5.3, 5.4.4, 5.4.7): mac1 proves that the sender knows the
-// receiver's key, mac2 that it receives at its source address. A responder under load answers only messages with a mac2. [TL-20]
+// receiver's key, and mac2 that the sender receives messages at its address. A responder under load answers only messages with a mac2.
+// [TL-20]
 import type { Clock } from "#base/clock.ts";
 import { generateBytes } from "#base/ids.ts";
 import { COOKIE, copyPart, TYPE, toView } from "./messages.ts";
@@ -10,7 +11,7 @@ const LABEL_COOKIE = utf8("cookie--");
 /** A cookie and the secret behind it are valid for two minutes. */
 const COOKIE_TTL_MS = 120_000;
 
-/** Keys derived from a public key, for messages to its holder. */
+/** The MAC keys for messages to the holder of a public key. */
 export class MacKeys {
   readonly mac1: Uint8Array;
   readonly cookie: Uint8Array;
@@ -29,7 +30,7 @@ export const writeMacs = (message: Uint8Array, at: number, keys: MacKeys, cookie
   return first;
 };
 
-/** True if the mac1 at `at` is valid. */
+/** Returns whether the mac1 at `at` is valid. */
 export const hasMac1 = (message: Uint8Array, at: number, keys: MacKeys): boolean =>
   equal(mac(keys.mac1, message.subarray(0, at)), message.subarray(at, at + MAC_BYTES));
 
@@ -44,7 +45,7 @@ export class CookieIssuer {
     this.#keys = own;
   }
 
-  /** True if the mac2 after the mac1 at `at` was made with a cookie for this address. */
+  /** Returns whether the mac2, which follows the mac1 at `at`, was made with a cookie for this address. */
   hasMac2(message: Uint8Array, at: number, address: Uint8Array): boolean {
     const end = at + MAC_BYTES;
     return equal(mac(this.#createCookie(address), message.subarray(0, end)), message.subarray(end, end + MAC_BYTES));
@@ -71,7 +72,7 @@ export class CookieIssuer {
   }
 }
 
-/** The initiator's side: stores the received cookie. */
+/** The initiator's side: keeps the received cookie. */
 export class CookieJar {
   readonly #clock: Clock;
   readonly #keys: MacKeys;

@@ -1,21 +1,21 @@
-// One pair of data keys and its counters: encrypts packets with increasing counters, accepts each counter once. [TL-19]
+// One pair of data keys and its counters. Encrypts packets with increasing counters, and accepts each received counter once. [TL-19]
 import { openSealed, seal } from "../aead/aead.ts";
 import type { SessionKeys } from "./handshake.ts";
 import { DATA, TYPE, toView } from "./messages.ts";
 
-/** Far below the number of packets for which a key is safe, and within the exact range of a number. */
+/** Maximum number of packets: far below the number for which a key is safe, and within the range of exact numbers. */
 const REJECT_AFTER_MESSAGES = 2 ** 52;
 
-/** How far counters may arrive out of order. */
+/** How far a counter may be behind the highest received one. */
 export const REPLAY_WINDOW = 8_192 - 32;
 const WINDOW_WORDS = 8_192 / 32;
 
-/** Tracks the received counters of data packets (RFC 6479): a bit window that moves with the highest one. */
+/** Tracks the counters of received data packets (RFC 6479) in a bit window that ends at the highest one. */
 export class ReplayWindow {
   readonly #words = new Uint32Array(WINDOW_WORDS);
   #highest = -1;
 
-  /** True if this counter is new and not too old. Does not record it: the packet may still prove to be forged. */
+  /** Returns whether this counter is new and not too old. Does not record it, because the packet may be forged. */
   isFresh(counter: number): boolean {
     if (counter > this.#highest) return true;
     if (this.#highest - counter >= REPLAY_WINDOW) return false;
@@ -38,18 +38,18 @@ export class ReplayWindow {
 export class Session {
   readonly local: number;
   readonly isInitiator: boolean;
-  /** Creation time of its keys, on the monotonic clock. */
-  readonly born: number;
+  /** When the keys were created, on the monotonic clock. */
+  readonly createdAt: number;
   readonly #keys: SessionKeys;
   readonly #head = new Uint8Array(DATA.body);
   readonly #view = toView(this.#head);
   readonly #window = new ReplayWindow();
   #counter = 0;
 
-  constructor(keys: SessionKeys, { isInitiator, born }: { isInitiator: boolean; born: number }) {
+  constructor(keys: SessionKeys, { isInitiator, createdAt }: { isInitiator: boolean; createdAt: number }) {
     this.local = keys.local;
     this.isInitiator = isInitiator;
-    this.born = born;
+    this.createdAt = createdAt;
     this.#keys = keys;
     this.#view.setUint32(0, TYPE.data, true);
     this.#view.setUint32(DATA.receiver, keys.remote, true);
@@ -60,7 +60,7 @@ export class Session {
     return this.#counter < REJECT_AFTER_MESSAGES;
   }
 
-  /** Returns a data message for this packet, padded to 16 bytes. Valid until the next packet of any session is encrypted or decrypted. */
+  /** Encrypts a packet, padded to 16 bytes, as a data message. Valid until the next packet of any session is encrypted or decrypted. */
   seal(plain: Uint8Array): Uint8Array {
     const padded = (plain.byteLength + 15) & ~15;
     const counter = this.#counter;
@@ -70,7 +70,7 @@ export class Session {
     return seal(this.#head, { key: this.#keys.send, counter, plain, padded });
   }
 
-  /** Returns the packet in a data message, with its padding; undefined if it is forged or was already received. */
+  /** Decrypts the packet in a data message, with its padding; undefined if it is forged or was already received. */
   open(message: Uint8Array): Uint8Array | undefined {
     const view = toView(message);
     const counter = view.getUint32(DATA.counter, true) + view.getUint32(DATA.counter + 4, true) * 2 ** 32;

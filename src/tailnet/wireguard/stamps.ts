@@ -5,24 +5,24 @@ import { generateBytes } from "#base/ids.ts";
 /** The TAI64 seconds of the start of 1970. */
 const TAI64_EPOCH = 2n ** 62n + 10n;
 
-/** TAI64N timestamps, 12 bytes big-endian, strictly increasing even if the wall clock is not. */
+/** Generates TAI64N timestamps: 12 bytes, big-endian, and strictly increasing even if the wall clock is not. */
 export class Tai64n {
   readonly #clock: Clock;
-  #last = 0;
+  #last_ms = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   next(): Uint8Array {
-    this.#last = Math.max(this.#last + 1, this.#clock.now());
+    this.#last_ms = Math.max(this.#last_ms + 1, this.#clock.now());
     const out = new Uint8Array(12);
     const view = new DataView(out.buffer);
-    view.setBigUint64(0, TAI64_EPOCH + BigInt(Math.floor(this.#last / 1_000)));
-    view.setUint32(8, (this.#last % 1_000) * 1_000_000);
+    view.setBigUint64(0, TAI64_EPOCH + BigInt(Math.floor(this.#last_ms / 1_000)));
+    view.setUint32(8, (this.#last_ms % 1_000) * 1_000_000);
     return out;
   }
 }
 
-/** Returns a random word that identifies a session. */
+/** Returns a random 32-bit number that identifies a session. */
 export const generateIndex = (): number => new DataView(generateBytes(4).buffer).getUint32(0);

@@ -1,5 +1,5 @@
-// WireGuard with one peer over any carrier (whitepaper 5 and 6): initiator and responder, rekeying during use, queueing of packets until
-// there are keys. Uses the given clock; `tick` is called about once a second. [TL-19] [TL-20] [TL-21]
+// WireGuard with one peer, independent of how messages are carried (whitepaper 5 and 6): both roles in handshakes, rekeying during use, and
+// a queue of packets until there are keys. `tick` must be called about once a second. [TL-19] [TL-20] [TL-21]
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import type { KeyPair } from "../box.ts";
@@ -23,9 +23,9 @@ export const REKEY_TIMEOUT_MS = 5_000;
 const REKEY_JITTER_MS = 333;
 export const REKEY_ATTEMPT_TIME_MS = 90_000;
 export const KEEPALIVE_TIMEOUT_MS = 10_000;
-/** A receiving initiator rekeys if its keys will expire before another exchange. */
+/** An initiator that only receives rekeys at this age of its keys, so that a handshake can finish before they expire. */
 const REKEY_ON_RECEIVE_MS = REJECT_AFTER_TIME_MS - KEEPALIVE_TIMEOUT_MS - REKEY_TIMEOUT_MS;
-const MAX_STAGED = 256;
+const MAX_QUEUED_PACKETS = 256;
 /** Minimum interval between two initiations of a peer. */
 const MIN_INITIATION_INTERVAL_MS = 20;
 
@@ -44,7 +44,7 @@ export type TunnelOptions = {
   host: TunnelHost;
   /** The peer's public key. */
   peer: Uint8Array;
-  /** Passes a message to the carrier. It is valid until this returns. */
+  /** Sends a message, which is valid until the function returns. */
   transmit(message: Uint8Array): void;
   /** Called with each decrypted packet, including its padding. */
   receive(packet: Uint8Array): void;
@@ -60,15 +60,16 @@ export class Tunnel {
   readonly #cookieJar: CookieJar;
   #current: Session | undefined;
   #previous: Session | undefined;
-  /** Created as responder; not used for sending before the initiator has used it. */
+  /** A session created as responder, which is not used for sending until the initiator has used it. */
   #next: Session | undefined;
   #pending: PendingInitiation | undefined;
   #firstAttemptAt = 0;
-  #staged: Uint8Array[] = [];
+  #queued: Uint8Array[] = [];
   #lastStamp: Uint8Array = EMPTY;
-  #lastInitiation = Number.NEGATIVE_INFINITY;
-  /** Since when we owe the peer a message, and since when it owes us one. */
-  #owesSince: number | undefined;
+  #lastInitiationAt = Number.NEGATIVE_INFINITY;
+  /** When data was received that no message of this side has answered yet. A keepalive follows it. */
+  #unansweredSince: number | undefined;
+  /** When data was sent that no message of the peer has answered yet. Silence after it causes a handshake. */
   #awaitingSince: number | undefined;
   /** Number of completed handshakes. */
   handshakes = 0;
@@ -81,23 +82,23 @@ export class Tunnel {
     this.#cookieJar = new CookieJar(this.#clock, this.#peerKeys);
   }
 
-  /** Sends a packet, or queues a copy until there are keys; the oldest of more than 256 are dropped. */
+  /** Sends a packet, or queues a copy until there are keys. A full queue drops its oldest packet. */
   send(packet: Uint8Array): void {
     const now = this.#clock.monotonic();
     const session = this.#current;
-    if (!session || now - session.born >= REJECT_AFTER_TIME_MS || !session.canSend) {
-      this.#staged.push(packet.slice());
-      if (this.#staged.length > MAX_STAGED) this.#staged.shift();
+    if (!session || now - session.createdAt >= REJECT_AFTER_TIME_MS || !session.canSend) {
+      this.#queued.push(packet.slice());
+      if (this.#queued.length > MAX_QUEUED_PACKETS) this.#queued.shift();
       this.#sendInitiation(now);
       return;
     }
-    this.#owesSince = undefined;
+    this.#unansweredSince = undefined;
     if (packet.byteLength > 0) this.#awaitingSince ??= now;
     this.#options.transmit(session.seal(packet));
-    if (session.isInitiator && now - session.born >= REKEY_AFTER_TIME_MS) this.#sendInitiation(now);
+    if (session.isInitiator && now - session.createdAt >= REKEY_AFTER_TIME_MS) this.#sendInitiation(now);
   }
 
-  /** Takes a message from the peer; invalid ones are dropped. */
+  /** Takes a message from the peer. Invalid messages are dropped. */
   push(message: Uint8Array): void {
     const type = findMessageType(message);
     if (type === TYPE.data) this.#handleData(message);
@@ -106,20 +107,20 @@ export class Tunnel {
     else if (type === TYPE.cookie) this.#handleCookie(message);
   }
 
-  /** Does what is due: retries, keepalives, rekeying after silence, expiry of old keys. */
+  /** Does the work that is due: retries, keepalives, rekeying after silence, and removal of expired keys. */
   tick(): void {
     const now = this.#clock.monotonic();
     if (this.#pending && now >= this.#pending.retryAt) this.#sendInitiation(now);
-    if (this.#owesSince !== undefined && now - this.#owesSince >= KEEPALIVE_TIMEOUT_MS) {
-      this.#owesSince = undefined;
-      if (this.#current && now - this.#current.born < REJECT_AFTER_TIME_MS) this.send(EMPTY);
+    if (this.#unansweredSince !== undefined && now - this.#unansweredSince >= KEEPALIVE_TIMEOUT_MS) {
+      this.#unansweredSince = undefined;
+      if (this.#current && now - this.#current.createdAt < REJECT_AFTER_TIME_MS) this.send(EMPTY);
     }
     if (this.#awaitingSince !== undefined && now - this.#awaitingSince >= KEEPALIVE_TIMEOUT_MS + REKEY_TIMEOUT_MS) {
       this.#awaitingSince = undefined;
       this.#sendInitiation(now);
     }
     const isOver = (session: Session | undefined): boolean =>
-      session !== undefined && now - session.born >= 3 * REJECT_AFTER_TIME_MS;
+      session !== undefined && now - session.createdAt >= 3 * REJECT_AFTER_TIME_MS;
     if (isOver(this.#current)) this.#current = undefined;
     if (isOver(this.#previous)) this.#previous = undefined;
     if (isOver(this.#next)) this.#next = undefined;
@@ -139,7 +140,7 @@ export class Tunnel {
     if (!initiation) {
       // The peer is unreachable, so queued packets are dropped.
       this.#pending = undefined;
-      this.#staged = [];
+      this.#queued = [];
       return;
     }
     this.#pending = { ...initiation.pending, retryAt: now + REKEY_TIMEOUT_MS + host.random() * REKEY_JITTER_MS };
@@ -154,16 +155,16 @@ export class Tunnel {
       return;
     }
     const now = this.#clock.monotonic();
-    if (now - this.#lastInitiation < MIN_INITIATION_INTERVAL_MS) return;
-    this.#lastInitiation = now;
-    const offer = readInitiation(host.key, message);
-    if (!offer || !equal(offer.peer, peer) || Buffer.compare(offer.stamp, this.#lastStamp) <= 0) return;
-    const answer = respond(offer, {
+    if (now - this.#lastInitiationAt < MIN_INITIATION_INTERVAL_MS) return;
+    this.#lastInitiationAt = now;
+    const initiation = readInitiation(host.key, message);
+    if (!initiation || !equal(initiation.peer, peer) || Buffer.compare(initiation.stamp, this.#lastStamp) <= 0) return;
+    const answer = respond(initiation, {
       local: generateIndex(),
       macs: { keys: this.#peerKeys, cookie: this.#cookieJar.fresh },
     });
     if (!answer) return;
-    this.#lastStamp = offer.stamp;
+    this.#lastStamp = initiation.stamp;
     this.#next = this.#createSession(answer.keys, false);
     transmit(answer.message);
   }
@@ -173,8 +174,8 @@ export class Tunnel {
     if (!keys) return;
     this.#pending = undefined;
     this.#promote(this.#createSession(keys, true));
-    // The responder may not send with these keys before it has received with them.
-    if (this.#staged.length === 0) this.send(EMPTY);
+    // The responder may send with these keys only after it has received a packet with them, so an empty packet follows if none is queued.
+    if (this.#queued.length === 0) this.send(EMPTY);
     this.#flush();
   }
 
@@ -182,7 +183,7 @@ export class Tunnel {
     const index = toView(message).getUint32(DATA.receiver, true);
     const session = this.#findSession(index);
     const now = this.#clock.monotonic();
-    if (!session || now - session.born >= REJECT_AFTER_TIME_MS) return;
+    if (!session || now - session.createdAt >= REJECT_AFTER_TIME_MS) return;
     const packet = session.open(message);
     if (!packet) return;
     if (session === this.#next) {
@@ -191,10 +192,10 @@ export class Tunnel {
       this.#flush();
     }
     this.#awaitingSince = undefined;
-    if (session.isInitiator && session === this.#current && now - session.born >= REKEY_ON_RECEIVE_MS)
+    if (session.isInitiator && session === this.#current && now - session.createdAt >= REKEY_ON_RECEIVE_MS)
       this.#sendInitiation(now);
     if (packet.byteLength === 0) return;
-    this.#owesSince ??= now;
+    this.#unansweredSince ??= now;
     this.#options.receive(packet);
   }
 
@@ -204,13 +205,13 @@ export class Tunnel {
   }
 
   #handleCookie(message: Uint8Array): void {
-    const trying = this.#pending;
-    if (trying && toView(message).getUint32(COOKIE.receiver, true) === trying.local)
-      this.#cookieJar.consumeReply(message, trying.mac1);
+    const pending = this.#pending;
+    if (pending && toView(message).getUint32(COOKIE.receiver, true) === pending.local)
+      this.#cookieJar.consumeReply(message, pending.mac1);
   }
 
   #createSession(keys: SessionKeys, isInitiator: boolean): Session {
-    return new Session(keys, { isInitiator, born: this.#clock.monotonic() });
+    return new Session(keys, { isInitiator, createdAt: this.#clock.monotonic() });
   }
 
   #promote(session: Session): void {
@@ -220,6 +221,6 @@ export class Tunnel {
   }
 
   #flush(): void {
-    for (const packet of this.#staged.splice(0)) this.send(packet);
+    for (const packet of this.#queued.splice(0)) this.send(packet);
   }
 }

@@ -6,7 +6,7 @@ import { WireError } from "../wire-error.ts";
 import { decodeError, KIND, MAX_PACKET, NO_BODY } from "./frame.ts";
 import { type OutgoingPacket, PacketReader, PacketWriter } from "./packets.ts";
 
-/** Opens streams; a `YamuxSession`. */
+/** Opens streams, such as a `YamuxSession`. */
 export interface Opener {
   open(): Promise<Duplex>;
 }
@@ -15,13 +15,13 @@ export interface Opener {
 export interface BidiCall extends AsyncIterable<Uint8Array> {
   /** Sends one request; waits while the peer grants no window. */
   send(request: Uint8Array): Promise<void>;
-  /** Ends the requests; responses continue. */
+  /** States that no more requests follow. Responses continue. */
   closeSend(): Promise<void>;
   /** Cancels the call. */
   cancel(reason?: string): void;
 }
 
-// On a new yamux stream the call has ID 1 (facts/wire 1.4).
+// Each call has its own yamux stream, on which its ID is 1 (facts/wire 1.4).
 const STREAM_ID = 1;
 
 /** Unary call: returns the response's bytes. Throws RpcError for the peer's error, WireError if the stream broke or `signal` fired. */
@@ -31,7 +31,7 @@ export const call = async (
   request: Uint8Array,
   signal?: AbortSignal,
 ): Promise<Uint8Array> => {
-  requireFit(request);
+  requireMessageSize(request);
   const outgoing = await OutgoingCall.open(session, signal);
   // The response is read concurrently: an error may arrive before a long request is sent.
   outgoing.sendUnawaited([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
@@ -51,7 +51,7 @@ export async function* callServerStream(
   request: Uint8Array,
   signal?: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  requireFit(request);
+  requireMessageSize(request);
   const outgoing = await OutgoingCall.open(session, signal);
   outgoing.sendUnawaited([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
   yield* outgoing.iterateAnswers();
@@ -74,8 +74,8 @@ class OutgoingCall {
   readonly #in: PacketReader;
   readonly #out: PacketWriter;
   readonly #removeListener: () => void;
-  #unsent = 0;
-  #ended = false;
+  #sendsInProgress = 0;
+  #hasEnded = false;
 
   static async open(session: Opener, signal?: AbortSignal): Promise<OutgoingCall> {
     if (signal?.aborted) throw toCancelledError(signal);
@@ -94,9 +94,9 @@ class OutgoingCall {
   }
 
   async send(...packets: readonly OutgoingPacket[]): Promise<void> {
-    this.#unsent += 1;
+    this.#sendsInProgress += 1;
     await this.#out.send(...packets);
-    this.#unsent -= 1;
+    this.#sendsInProgress -= 1;
   }
 
   /** Sends without waiting; a broken stream is reported when the response is read. */
@@ -108,7 +108,7 @@ class OutgoingCall {
   async next(): Promise<Uint8Array | undefined> {
     const packet = await this.#in.next();
     if (packet?.kind === KIND.message) return packet.body;
-    this.#ended = true;
+    this.#hasEnded = true;
     if (packet?.kind === KIND.close_send) return undefined;
     if (packet?.kind === KIND.error) throw decodeError(packet.body);
     throw new WireError("closed", "The server ended the call early.");
@@ -122,15 +122,17 @@ class OutgoingCall {
         yield answer;
       }
     } finally {
-      if (this.#ended) this.finish();
+      if (this.#hasEnded) this.finish();
       else this.cancel();
     }
   }
 
-  /** Closes cleanly: Close, then the end of our side. An unfinished request is not completed. */
+  /**
+   * Closes the call cleanly with a Close packet and the end of this side. Resets the stream instead if a request is not sent completely.
+   */
   finish(): void {
     this.#removeListener();
-    if (this.#unsent > 0) {
+    if (this.#sendsInProgress > 0) {
       this.#stream.reset();
       return;
     }
@@ -148,7 +150,7 @@ class OutgoingCall {
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-const requireFit = (request: Uint8Array): void => {
+const requireMessageSize = (request: Uint8Array): void => {
   if (request.byteLength > MAX_PACKET) throw new WireError("too_large", "A request of more than 4 MiB.");
 };
 

@@ -1,5 +1,5 @@
-// DRPC framing: encodes packets and the frames they are split into. Used by packets.ts and both sides of a call. Refuses to create a packet
-// over 4 MiB. [WI-11]
+// DRPC framing: encodes packets and the frames that they are split into. Used by packets.ts and both sides of a call. Refuses to encode a
+// packet over 4 MiB. [WI-11]
 import { AppError } from "#base/errors.ts";
 import { WireError } from "../wire-error.ts";
 
@@ -15,16 +15,18 @@ export interface Packet {
 
 export const MAX_PACKET = 4 * 1024 * 1024;
 export const MAX_FRAME_DATA = 64 * 1024;
-/** Bits of the control byte: the last frame of its packet; safe to ignore if the kind is unknown. */
+/**
+ * Bits of the control byte. `DONE`: this is the last frame of its packet. `CONTROL`: a receiver that does not know the kind may ignore it.
+ */
 export const DONE = 0x01;
 export const CONTROL = 0x80;
-/** Control byte and three varints of up to ten bytes. */
+/** Maximum bytes of a frame's header: a control byte and three varints of up to ten bytes. */
 const MAX_HEADER = 31;
 
-/** Code of a call to an unknown method. */
+/** The error code for a call to an unknown method. */
 export const UNIMPLEMENTED = 12;
 
-/** The other side's error for one call: a number (0 if none exists) and a text. */
+/** The peer's error for one call: a code, 0 if it has none, and a message. */
 export class RpcError extends AppError {
   readonly code: number;
 
@@ -105,7 +107,7 @@ const readVarint = (bytes: Uint8Array, at: number): [number, number] | undefined
 export type Frame = { control: number; stream_id: number; message_id: number; length: number };
 type FrameStart = Frame & { size: number };
 
-/** Returns the frame start at `from` and its size; undefined if bytes are missing. Throws WireError `protocol`. */
+/** Returns the frame header at `from` and its size; undefined if bytes are missing. Throws WireError `protocol`. */
 export const readFrameStart = (bytes: Uint8Array, from: number): FrameStart | undefined => {
   const control = bytes[from];
   if (control === undefined) return undefined;

@@ -1,6 +1,6 @@
 // Reads and writes the DRPC packets of one stream: joins frames and checks the order of IDs. A packet is one or more frames with the same
-// ID. Rejects decreasing IDs, unknown kinds, packets over 4 MiB, and more unfinished bytes than its connection may hold. [WI-11] [WI-12]
-// [WI-19]
+// ID. Rejects decreasing IDs, unknown kinds, packets over 4 MiB, and unfinished packets beyond the budget of the connection. [WI-11]
+// [WI-12] [WI-19]
 import { copySmallView } from "../chunk-queue.ts";
 import type { Duplex } from "../duplex.ts";
 import { WireError } from "../wire-error.ts";
@@ -17,38 +17,38 @@ import {
   readFrameStart,
 } from "./frame.ts";
 
-/** Limits the bytes of packets that the streams of a connection hold together: unfinished ones, and ones that no handler has finished. */
+/** Limits the memory that all streams of a connection use for packets that are incomplete or not yet handled. */
 export class PacketBudget {
   readonly #limit: number;
-  #held = 0;
+  #heldBytes = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Throws WireError `too_large` beyond the limit, and then holds nothing. */
+  /** Adds these bytes. Throws WireError `too_large` beyond the limit, and then adds nothing. */
   hold(bytes: number): void {
-    if (this.#held + bytes > this.#limit)
+    if (this.#heldBytes + bytes > this.#limit)
       throw new WireError("too_large", "The streams of the connection hold too many bytes of unfinished messages.");
-    this.#held += bytes;
+    this.#heldBytes += bytes;
   }
 
   release(bytes: number): void {
-    this.#held -= bytes;
+    this.#heldBytes -= bytes;
   }
 }
 
-/** Parses packets from any chunks. Only a packet in several frames or chunks is copied; others are views. */
+/** Parses packets from chunks of any size. Only a packet in several frames or chunks is copied; other packets are views. */
 export class PacketParser {
   #chunk: Uint8Array = NO_BODY;
   #at = 0;
-  /** The current frame and its missing bytes. */
+  /** The current frame, and the number of its bytes that are missing. */
   #frame: Frame | undefined;
   #missing = 0;
   /** The packet being assembled. */
   #open: { kind: number; body: PacketBody } | undefined;
-  /** Bytes of that packet in the budget. */
-  #held = 0;
+  /** Bytes of that packet that count against the budget. */
+  #heldBytes = 0;
   #lastStream = 0;
   #lastMessage = 0;
   readonly #budget: PacketBudget | undefined;
@@ -57,23 +57,23 @@ export class PacketParser {
     this.#budget = budget;
   }
 
-  /** True between the first and last byte of a packet: a stream that ends here was cut off. */
-  get inside(): boolean {
+  /** True between the first and last byte of a packet: a stream that ends now was cut off. */
+  get isInsidePacket(): boolean {
     return this.#frame !== undefined || this.#open !== undefined || this.#at < this.#chunk.byteLength;
   }
 
-  /** Adds the next bytes. Only after `next` has returned undefined. */
+  /** Adds the next bytes. May be called only after `next` has returned undefined. */
   push(chunk: Uint8Array): void {
-    const left = this.#chunk.subarray(this.#at);
-    this.#chunk = left.byteLength === 0 ? chunk : concat(left, chunk);
+    const unparsed = this.#chunk.subarray(this.#at);
+    this.#chunk = unparsed.byteLength === 0 ? chunk : concat(unparsed, chunk);
     this.#at = 0;
   }
 
   /** Returns the next packet; undefined if bytes are missing. Throws WireError `protocol` or `too_large`. */
   next(): Packet | undefined {
     for (;;) {
-      if (!this.#frame && !this.#start()) {
-        // The start of a header must not retain the chunk that it came in.
+      if (!this.#frame && !this.#startFrame()) {
+        // The incomplete header is copied, so that it does not retain its whole chunk.
         this.#chunk = copySmallView(this.#chunk.subarray(this.#at));
         this.#at = 0;
         return undefined;
@@ -112,18 +112,18 @@ export class PacketParser {
     this.#open = undefined;
   }
 
-  /** Removes the unfinished packet from the budget. */
+  /** Releases the unfinished packet's bytes in the budget. */
   #release(): void {
-    this.#budget?.release(this.#held);
-    this.#held = 0;
+    this.#budget?.release(this.#heldBytes);
+    this.#heldBytes = 0;
   }
 
   #hold(bytes: number): void {
     this.#budget?.hold(bytes);
-    this.#held += bytes;
+    this.#heldBytes += bytes;
   }
 
-  #start(): boolean {
+  #startFrame(): boolean {
     const frame = readFrameStart(this.#chunk, this.#at);
     if (!frame) return false;
     this.#at += frame.size;
@@ -152,7 +152,7 @@ const concat = (a: Uint8Array, b: Uint8Array): Uint8Array => {
   return both;
 };
 
-/** A body that grows with the received bytes, never with the announced size. */
+/** The body of an incomplete packet. Memory is allocated for received bytes, never for the announced size. */
 class PacketBody {
   size = 0;
   #buffer: Uint8Array = NO_BODY;
@@ -214,7 +214,7 @@ export class PacketReader {
       if (packet) return packet;
       const chunk = await this.#source.read();
       if (chunk) this.#parser.push(chunk);
-      else if (this.#parser.inside) throw new WireError("closed", "The stream was cut inside a packet.");
+      else if (this.#parser.isInsidePacket) throw new WireError("closed", "The stream was cut inside a packet.");
       else return undefined;
     }
   }
@@ -234,7 +234,7 @@ export class PacketWriter {
     this.#streamId = streamId;
   }
 
-  /** Sends packets together. Resolves when they are sent. */
+  /** Sends packets in one write. Resolves when they are sent. */
   async send(...packets: readonly OutgoingPacket[]): Promise<void> {
     const numbered: Packet[] = [];
     for (const [kind, body] of packets) {

@@ -1,5 +1,5 @@
-// The server side of calls: one stream, one call. Finds the handler by path, runs it, and sends its response or error; an AbortSignal
-// reports that the caller has left. An unknown method returns code 12. [WI-13] [WI-14]
+// The server side of calls: one stream, one call. Finds the handler by path, runs it, and sends its response or error. The handler gets an
+// AbortSignal that fires when the caller has left. An unknown method returns code 12. [WI-13] [WI-14]
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { type Duplex, readChunks } from "../duplex.ts";
@@ -31,20 +31,20 @@ export interface ServeOptions {
   linger_ms?: number;
   /** Maximum bytes of requests that all streams of the session hold together, unfinished or not yet handled. Default 8 MiB. */
   max_held?: number;
-  /** Receives errors that the caller must not see; the caller gets a generic text. */
+  /** Called with errors that callers must not see. The caller gets a generic message. */
   onError?(method: string, error: unknown): void;
 }
 
 const LINGER_MS = 30_000;
 const UNKNOWN_METHOD_GRACE_MS = 1_000;
 /** Twice the largest message. */
-const MAX_HELD = 2 * MAX_PACKET;
+const MAX_HELD_BYTES = 2 * MAX_PACKET;
 /** Maximum bytes of a method's path. */
-const MAX_METHOD = 1_024;
+const MAX_METHOD_BYTES = 1_024;
 
 /** Serves every stream the peer opens until the session ends. Never rejects. */
 export const serveSession = async (session: YamuxSession, router: Router, options: ServeOptions): Promise<void> => {
-  const budget = new PacketBudget(options.max_held ?? MAX_HELD);
+  const budget = new PacketBudget(options.max_held ?? MAX_HELD_BYTES);
   for (;;) {
     const stream = await session.accept();
     if (!stream) return;
@@ -57,7 +57,7 @@ export const serve = async (
   stream: Duplex,
   router: Router,
   options: ServeOptions,
-  budget = new PacketBudget(options.max_held ?? MAX_HELD),
+  budget = new PacketBudget(options.max_held ?? MAX_HELD_BYTES),
 ): Promise<void> => {
   const packets = new PacketReader(stream, budget);
   try {
@@ -75,7 +75,7 @@ const readInvoke = async (packets: PacketReader): Promise<{ stream_id: number; m
     const packet = await packets.next();
     if (!packet) return undefined;
     if (packet.kind === KIND.invoke) {
-      if (packet.body.byteLength > MAX_METHOD)
+      if (packet.body.byteLength > MAX_METHOD_BYTES)
         throw new WireError("protocol", "A method with a path that is too long.");
       return { stream_id: packet.stream_id, method: new TextDecoder().decode(packet.body) };
     }
@@ -90,7 +90,7 @@ class ServedCall {
   readonly #options: ServeOptions & { budget: PacketBudget };
   readonly #inbox: Inbox;
   readonly #abort = new AbortController();
-  #answered = false;
+  #hasAnswered = false;
 
   constructor(
     stream: Duplex,
@@ -109,15 +109,16 @@ class ServedCall {
     void this.#stream.closed.then((failure) => {
       if (failure) this.#cancel(failure);
     });
-    const pump = this.#readRequests();
+    const reading = this.#readRequests();
     await this.#answer(method, router);
-    this.#answered = true;
-    // From here on, the caller's packets are read only to detect its end; then we end too (1.4: the client closes).
+    this.#hasAnswered = true;
+    // From now on, packets are read only to detect the end of the caller's side. This side ends after it (facts/wire 1.4: the client
+    // closes).
     this.#inbox.discard();
     const timer = this.#options.clock.after(this.#options.linger_ms ?? LINGER_MS, () =>
       this.#stream.reset("The caller never ended the call."),
     );
-    await pump;
+    await reading;
     timer.cancel();
     await this.#stream.end();
   }
@@ -128,7 +129,7 @@ class ServedCall {
     try {
       const handler = router.get(method);
       if (!handler) {
-        await this.#requestOrGrace();
+        await this.#waitForRequest();
         throw new RpcError(UNIMPLEMENTED, `unknown rpc: ${method}`);
       }
       const call: CallContext = { method, signal };
@@ -147,8 +148,8 @@ class ServedCall {
       }
       if (!signal.aborted) await this.#out.send([KIND.close_send, NO_BODY]);
     } catch (error) {
-      const { code, text, hidden } = describeError(error);
-      if (hidden && !signal.aborted) this.#options.onError?.(method, error);
+      const { code, text, isHidden } = describeError(error);
+      if (isHidden && !signal.aborted) this.#options.onError?.(method, error);
       await this.#out.send([KIND.error, encodeError(code, text)]).catch(() => {});
     }
   }
@@ -159,12 +160,12 @@ class ServedCall {
     return request;
   }
 
-  // A Go caller that is still sending its request when the error arrives reports a plain EOF instead of the error, so the request is read
-  // first. A caller that waits for the server gets its response after a moment.
-  async #requestOrGrace(): Promise<void> {
-    const moment = Promise.withResolvers<void>();
-    const timer = this.#options.clock.after(UNKNOWN_METHOD_GRACE_MS, moment.resolve);
-    await Promise.race([this.#inbox.take().catch(() => {}), moment.promise]);
+  // Reads the request before the error is sent: a Go caller that is still sending its request when the error arrives reports a plain EOF
+  // instead of the error. A caller that sends no request gets the error after a grace period.
+  async #waitForRequest(): Promise<void> {
+    const grace = Promise.withResolvers<void>();
+    const timer = this.#options.clock.after(UNKNOWN_METHOD_GRACE_MS, grace.resolve);
+    await Promise.race([this.#inbox.take().catch(() => {}), grace.promise]);
     timer.cancel();
   }
 
@@ -175,16 +176,16 @@ class ServedCall {
       for (; packet; packet = await this.#packets.next()) {
         if (packet.kind === KIND.message) await this.#inbox.put(packet.body);
         else if (packet.kind === KIND.close_send) this.#inbox.close();
-        // Cancel, Close, Error: the caller no longer wants a response. It must still end its side first: a Go caller that sees our end
-        // while it sends its Close treats the call as canceled.
+        // Cancel, Close, Error: the caller no longer wants a response. The caller's side must still end first: a Go caller that sees the
+        // end of this side while it sends its Close treats the call as canceled.
         else if (packet.kind !== KIND.metadata) this.#cancel(toCallerLeftError());
       }
       this.#cancel(toCallerLeftError());
-      // The caller will grant no more window: release a response that waits for it.
-      if (!this.#answered) this.#stream.reset("The caller has ended the call.");
+      // The caller will not grant more window, so a response that waits for window is dropped.
+      if (!this.#hasAnswered) this.#stream.reset("The caller has ended the call.");
     } catch (error) {
       this.#cancel(error instanceof WireError ? error : new WireError("closed", "The stream failed.", error));
-      // Otherwise what the caller of a refused request still sends would be held.
+      // Reads and drops further data of a refused request, which would stay in memory otherwise.
       void this.#packets.skipRest();
     }
   }
@@ -197,12 +198,12 @@ class ServedCall {
 
 const toCallerLeftError = (): WireError => new WireError("closed", "The caller has ended the call.");
 
-/** Returns what the caller may know about an error: its message only if it was meant for callers. */
-const describeError = (error: unknown): { code: number; text: string; hidden: boolean } => {
-  if (error instanceof RpcError) return { code: error.code, text: error.message, hidden: false };
+/** Returns the code and text of an error for the caller. Messages that are not meant for callers are replaced, and `isHidden` is true. */
+const describeError = (error: unknown): { code: number; text: string; isHidden: boolean } => {
+  if (error instanceof RpcError) return { code: error.code, text: error.message, isHidden: false };
   if (error instanceof AppError && error.kind !== "internal") {
-    return { code: 0, text: error.detail ? `${error.message} ${error.detail}` : error.message, hidden: false };
+    return { code: 0, text: error.detail ? `${error.message} ${error.detail}` : error.message, isHidden: false };
   }
-  if (error instanceof WireError) return { code: 0, text: error.message, hidden: false };
-  return { code: 0, text: "internal error", hidden: true };
+  if (error instanceof WireError) return { code: 0, text: error.message, isHidden: false };
+  return { code: 0, text: "internal error", isHidden: true };
 };

@@ -63,8 +63,8 @@ describe("segments", () => {
             flags: FLAG.ack,
             mss: undefined,
             scale: undefined,
-            mayBlocks: false,
-            large: undefined,
+            isSackPermitted: false,
+            largeMss: undefined,
           });
         },
       ),
@@ -73,11 +73,11 @@ describe("segments", () => {
 
   test("[TL-22] that open a connection carry their sender's capabilities", () => {
     for (const syn of [
-      { mss: 1_220, scale: 6, mayBlocks: true },
-      { mss: 536, scale: undefined, mayBlocks: true },
-      { mss: 1_220, scale: 0, mayBlocks: false },
-      { mss: 1_220, scale: 6, mayBlocks: true, large: 16_384 },
-      { mss: 1_220, scale: undefined, mayBlocks: false, large: 65_000 },
+      { mss: 1_220, scale: 6, isSackPermitted: true },
+      { mss: 536, scale: undefined, isSackPermitted: true },
+      { mss: 1_220, scale: 0, isSackPermitted: false },
+      { mss: 1_220, scale: 6, isSackPermitted: true, largeMss: 16_384 },
+      { mss: 1_220, scale: undefined, isSackPermitted: false, largeMss: 65_000 },
     ]) {
       const packet = encodeSegment(
         { ...addresses, sourcePort: 1, targetPort: 2 },

@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { createPacket, type Packet, PROTOCOL, parsePacket } from "#src/tailnet/packets/ip6.ts";
 import { encodeSegment, FLAG, parseSegment } from "#src/tailnet/packets/segment.ts";
-import { MAX_CONNECTIONS, MAX_HELD, MAX_OPENING } from "#src/tailnet/tcp/stack.ts";
+import { MAX_CONNECTIONS, MAX_HELD_BYTES, MAX_OPENING } from "#src/tailnet/tcp/stack.ts";
 import { CLIENT, makeStacks, SERVER } from "./pair.ts";
 
 const syn = (port: number, flags: number = FLAG.syn, data?: Uint8Array): Packet => {
   const ends = { source: CLIENT, target: SERVER, sourcePort: port, targetPort: 80 };
-  const options = flags & FLAG.syn ? { mss: 1_220, scale: 6, mayBlocks: true } : undefined;
+  const options = flags & FLAG.syn ? { mss: 1_220, scale: 6, isSackPermitted: true } : undefined;
   return parsePacket(encodeSegment(ends, { seq: 7, ack: 9, flags, window: 1_000, syn: options, data })) as Packet;
 };
 const listFlags = (world: ReturnType<typeof makeStacks>) =>
@@ -60,8 +60,8 @@ test("[TL-26] unread data is bounded over all connections, also when it arrives 
     connection.write(new Uint8Array(2_000_000)).catch(() => {});
   }
   await world.sim.advance(300);
-  expect(world.server.figures.held).toBeLessThan(MAX_HELD * 1.3);
-  expect(world.server.figures.held).toBeGreaterThan(MAX_HELD / 2);
+  expect(world.server.figures.held).toBeLessThan(MAX_HELD_BYTES * 1.3);
+  expect(world.server.figures.held).toBeGreaterThan(MAX_HELD_BYTES / 2);
   world.server.close("gone");
   expect(world.server.figures.held).toBe(0);
   const crumbs = makeStacks({ faults: { delay: 0.1 } });

@@ -106,7 +106,7 @@ describe("segments", () => {
     const world = makeStacks({ faults: fast, hasLargeSegments: false });
     const connecting = world.server.connect({ source: SERVER, target: CLIENT }, 80);
     await expect(world.sim.until(connecting)).rejects.toThrow();
-    const flags = world.packets.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.large);
+    const flags = world.packets.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.largeMss);
     expect(flags).toEqual([undefined, undefined]);
   });
 });
@@ -268,7 +268,7 @@ test("[TL-25] works with a peer without selective acknowledgements, by repeated 
         sourcePort: segment.sourcePort,
         targetPort: segment.targetPort,
       };
-      const syn = { mss: segment.mss ?? 536, scale: segment.scale, mayBlocks: false };
+      const syn = { mss: segment.mss ?? 536, scale: segment.scale, isSackPermitted: false };
       const plain = encodeSegment(ends, {
         seq: segment.seq,
         ack: segment.ack,
