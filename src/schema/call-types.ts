@@ -1,10 +1,11 @@
-// Types that map a path to its call's response and body (src/schema/routes.ts): a wrong path or member is a compiler error.
+// Types that map a path to the response and body of its API call (src/schema/routes.ts), so that a wrong path or member is a compiler
+// error.
 import type { Route } from "./route.ts";
 import type { Routes } from "./routes.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Resolves one segment: by name, or else as an ID. */
+/** Resolves one segment of a path: by its name, or as an ID. */
 type Step<Node, Segment extends string> = Segment extends keyof Node
   ? Node[Segment]
   : "{}" extends keyof Node
@@ -20,7 +21,7 @@ type StripQuery<Path extends string> = Path extends `${infer Before}?${string}` 
 type At<M extends Method, Path extends string> =
   Walk<Routes, StripQuery<Path>> extends infer Node ? (M extends keyof Node ? Node[M] : never) : never;
 
-/** The call of this method and path below /api/v2, such as `/workspaces/${string}`; never if none exists. */
+/** The API call with this method and path below /api/v2, such as `/workspaces/${string}`; `never` if there is none. */
 export type CallAt<M extends Method, Path extends string> = Path extends `/${infer Below}` ? At<M, Below> : never;
 
 export type AnswerOf<C> = C extends Route<infer Answer, unknown, string> ? Answer : never;

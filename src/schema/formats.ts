@@ -1,5 +1,5 @@
-// Defines the formats of the schemas. Elysia's own formats accept several date notations, numbers as in JavaScript (`1e3`), and UUIDs with
-// a scheme prefix; the API accepts exactly one form (rule HT-28). Must be loaded before the first request, which src/server.ts does.
+// Defines the formats of strings in schemas. Elysia's own formats accept several date notations, JavaScript numbers (`1e3`), and UUIDs with
+// a scheme prefix; the API accepts exactly one form of each (rule HT-28). src/server.ts loads this file before the first request.
 import { FormatRegistry } from "@sinclair/typebox";
 
 const DATE_TIME =

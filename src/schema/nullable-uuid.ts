@@ -1,5 +1,5 @@
-// An optional UUID. The specification has {uuid, valid}; upstream clients need a plain string or null (docs/spec/design.md 6). The choice
-// is made only here.
+// An optional UUID. The specification has {uuid, valid}; upstream clients need a plain string or null (docs/spec/design.md 6). This file is
+// the only place that chooses between them.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { NIL_UUID } from "#base/ids.ts";
 import { namedObject } from "./shape-names.ts";

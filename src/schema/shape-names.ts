@@ -17,9 +17,9 @@ export const named = <T extends TSchema>(name: string, schema: T): T => {
   return own;
 };
 
-/** Returns an object with a name: its members, and options for the whole object. */
+/** Returns a named object schema with these members, and options for the whole object. */
 export const namedObject = <P extends TProperties>(name: string, members: P, options?: ObjectOptions): TObject<P> =>
   named(name, t.Object(members, options));
 
-/** All named shapes in their original form. */
+/** All named shapes by name, as they were defined. */
 export const namedShapes: ReadonlyMap<string, TSchema> = registered;

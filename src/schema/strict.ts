@@ -2,8 +2,8 @@
 import { type ObjectOptions, type TObject, type TProperties, Type as t } from "@sinclair/typebox";
 
 /**
- * Returns an object whose unknown members are rejected by name (src/api/http/body/body-shape.ts). Uses a marker, because Elysia itself adds
- * `additionalProperties: false` to every schema whose unknown members it drops.
+ * Returns an object schema that rejects unknown members and names them in the error (src/api/http/body/body-shape.ts). Sets a marker of its
+ * own, because Elysia adds `additionalProperties: false` to all schemas, also to those whose unknown members it drops.
  */
 export const strictObject = <P extends TProperties>(properties: P, options?: ObjectOptions): TObject<P> =>
   t.Object(properties, { ...options, additionalProperties: false, "x-strict": true });

@@ -56,10 +56,10 @@ export const EditFiles = t.Object({
   ),
 });
 export type EditFiles = Static<typeof EditFiles>;
-/** A unified diff per file, in the order they were first named. `is_new` is set only in previews, for a file that does not exist yet. */
+/** A unified diff for each file, in the order of the request. `is_new` is set only in previews, for a file that does not exist yet. */
 export type EditedFiles = { files: { path: string; diff: string; is_new?: boolean }[] };
 
-/** Edits, or a file that is written whole. */
+/** Edits, or the complete new content of a file. */
 export const PreviewFiles = t.Object({
   files: t.Optional(EditFiles.properties.files),
   write: t.Optional(t.Object({ path: Path, content: t.String() })),
@@ -67,17 +67,17 @@ export const PreviewFiles = t.Object({
 export type PreviewFiles = Static<typeof PreviewFiles>;
 
 export const StartProcess = t.Object({
-  /** The ID of the process. One that already exists is not started again. */
+  /** The ID of the process. A process with this ID that already exists is not started again. */
   id: t.Optional(t.String({ pattern: "^[0-9a-f-]{36}$" })),
   command: t.String({ minLength: 1, maxLength: 100_000 }),
   directory: t.Optional(Path),
   env: t.Optional(t.Record(t.String(), t.String())),
-  /** If present, the process and its children may write only to these files. Rejected with 409 if the system cannot enforce it. */
+  /** If present, the process and its children may write only to these files. Rejected with 409 if the system cannot enforce that. */
   writable_only: t.Optional(t.Array(Path, { maxItems: 16 })),
-  /** Milliseconds until it is killed; 0 or absent means never. */
+  /** Milliseconds until the process is killed; 0 or absent means never. */
   timeout_ms: t.Optional(t.Integer({ minimum: 0 })),
 });
-/** Whether `writable_only` can be enforced here. */
+/** Whether the system of the workspace can enforce `writable_only`. */
 export type ProcessLimits = { can_hold_back: boolean };
 export type StartProcess = Static<typeof StartProcess>;
 
@@ -95,8 +95,8 @@ export type ProcessInfo = {
 };
 
 /**
- * `from` is the offset of the first byte of `output` in everything ever written; `next` is where to continue; `more` means that there is
- * already more.
+ * `from` is the offset of the first byte of `output` in the complete output of the process; `next` is the offset at which to continue;
+ * `more` means that more output is already available.
  */
 export type ProcessOutput = ProcessInfo & {
   output: string;

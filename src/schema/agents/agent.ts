@@ -12,7 +12,7 @@ import { AgentResources } from "./resources.ts";
 export const AGENT_STATUSES = ["connecting", "connected", "disconnected", "timeout"] as const;
 export type AgentStatus = (typeof AGENT_STATUSES)[number];
 
-/** In the order an agent goes through them; the protocol's enum starts at 1. */
+/** In the order in which an agent goes through them. The protocol's enum starts at 1. */
 export const LIFECYCLE_STATES = [
   "created",
   "starting",

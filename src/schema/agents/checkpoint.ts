@@ -1,9 +1,9 @@
-// Wire shapes of checkpoints of a workspace's files between server and daemon, and the retention both rely on.
+// Wire shapes of checkpoints of a workspace's files, between server and daemon, and the retention that both use.
 import { type Static, Type as t } from "@sinclair/typebox";
 
 /**
- * A message's checkpoint is available until the user has sent this many further messages in the chat, including messages that an edit has
- * removed (rule UN-9).
+ * A message's checkpoint is available until the user has sent this many later messages in the chat. Messages that an edit has removed count
+ * too (rule UN-9).
  */
 export const MAX_CHECKPOINTS_PER_CHAT = 100;
 /** A checkpoint is also available only for this many days (rule UN-9). */
@@ -15,7 +15,7 @@ const chatId = () => t.String({ pattern: "^[0-9a-f-]{36}$" });
 export const Checkpoint = t.Object({ chat_id: chatId(), message_id: t.Integer({ minimum: 1 }) });
 export type Checkpoint = Static<typeof Checkpoint>;
 
-/** Takes a checkpoint now. `within_ms`: a slower one is invalid, because tools may have changed files by then. */
+/** Takes a checkpoint. `within_ms`: a checkpoint that takes longer is invalid, because tools may have changed files before its end. */
 export const TakeCheckpoint = t.Object({
   chat_id: chatId(),
   message_id: t.Integer({ minimum: 1 }),
@@ -38,7 +38,7 @@ export const CopyCheckpoints = t.Object({
 });
 export type CopyCheckpoints = Static<typeof CopyCheckpoints>;
 
-/** Deleted chats. */
+/** Deletes the checkpoints of deleted chats. */
 export const ForgetCheckpoints = t.Object({ chat_ids: t.Array(chatId(), { maxItems: 1_000 }) });
 
 /** Changes in one folder since a checkpoint. `unified_diff` contains a note in place of omitted files that are too large. */
@@ -53,5 +53,5 @@ export type FolderChanges = {
 /** Changes since a checkpoint, without unchanged folders; `problems` describes what is unknown. */
 export type CheckpointChanges = { folders: FolderChanges[]; problems: string[] };
 
-/** Number of files written or removed; `left_out` describes files and folders that were not restored. */
+/** `restored_files`: the number of files that were written or removed. `left_out` describes files and folders that were not restored. */
 export type RestoreResult = { restored_files: number; left_out: string[] };

@@ -1,4 +1,5 @@
-// The header in which Slipway's own daemon names its process when it connects: 32 hexadecimal digits, made at its start and stored nowhere.
+// The header in which Slipway's own daemon identifies its process when it connects: 32 hexadecimal digits, generated at its start and not
+// stored.
 export const DAEMON_ID_HEADER = "Slipway-Daemon-Id";
 
 /** Returns the daemon's ID in these headers; undefined for other agents. */

@@ -1,5 +1,5 @@
-// Wire shapes of the relay map and of what a client needs to reach an agent (specification "Agent connection info"). Names follow the
-// specification; parsers of such maps ignore letter case.
+// Wire shapes of the relay map, and of the information with which a client reaches an agent (specification "Agent connection info"). Names
+// follow the specification; parsers of these maps ignore letter case.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../shape-names.ts";
 

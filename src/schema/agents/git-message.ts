@@ -1,5 +1,5 @@
-// Wire shapes of what the daemon finds in a chat's git repositories (specification "Git server message", facts/chats 2.11). Used by the
-// daemon, the server and its clients.
+// Wire shapes of changes in a chat's git repositories, as the daemon reports them (specification "Git server message", facts/chats 2.11).
+// Used by the daemon, the server and its clients.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime } from "../fields.ts";
 import { oneOf } from "../one-of.ts";
@@ -41,12 +41,12 @@ export const GitReferences = namedObject("GitReferences", {
 });
 export type GitReferences = Static<typeof GitReferences>;
 
-/** The chats a daemon request is made for, separated by commas: the requesting chat first, then its root. */
+/** The header with the IDs of the chats for which a request to the daemon is made, separated by commas: the chat itself, then its root. */
 export const CHAT_HEADER = "slipway-chat";
 
 /**
- * Files that a chat's coding agent, which does not use the daemon's tools, may have changed. Paths are relative to the agent's folder, or
- * absolute.
+ * Files that a chat's coding agent may have changed. The daemon does not know them otherwise, because coding agents do not use its tools.
+ * Paths are absolute, or relative to the agent's folder.
  */
 export const TouchedFiles = t.Object({
   paths: t.Array(t.String({ minLength: 1, maxLength: 4_096 }), { maxItems: 100 }),

@@ -1,4 +1,4 @@
-// Resources a workspace can run out of, as reported by its agent: disk space of its home, and memory.
+// Resources that a workspace can run out of, as reported by its agent: the disk space of its home, and memory.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { time } from "../fields.ts";
 import { named, namedObject } from "../shape-names.ts";
@@ -11,21 +11,21 @@ const LOW_BYTES = 1024 * MIB;
 const FULL_BYTES = 64 * MIB;
 const LOW_SHARE = 0.1;
 const FULL_SHARE = 0.01;
-/** A level is cleared only when this much more is free, so that it does not flap. */
-const MORE = 1.5;
+/** A level is cleared only when the free space exceeds its limit by this factor, so that the level does not flap. */
+const CLEAR_FACTOR = 1.5;
 
-/** Returns whether the space is nearly or completely used up. `before` is the previous level. */
+/** Returns the level of the free space. `previous` is the level of the last report. */
 export const findSpaceLevel = (
   { used, total }: { readonly used: number; readonly total: number },
-  before: SpaceLevel = "ok",
+  previous: SpaceLevel = "ok",
 ): SpaceLevel => {
   const free = total - used;
-  const isBelow = (limit: number, held: boolean): boolean => free < limit * (held ? MORE : 1);
-  if (isBelow(Math.min(FULL_BYTES, total * FULL_SHARE), before === "full")) return "full";
-  return isBelow(Math.min(LOW_BYTES, total * LOW_SHARE), before !== "ok") ? "low" : "ok";
+  const isBelow = (limit: number, wasBelow: boolean): boolean => free < limit * (wasBelow ? CLEAR_FACTOR : 1);
+  if (isBelow(Math.min(FULL_BYTES, total * FULL_SHARE), previous === "full")) return "full";
+  return isBelow(Math.min(LOW_BYTES, total * LOW_SHARE), previous !== "ok") ? "low" : "ok";
 };
 
-/** Maximum kills shown, newest first. */
+/** Maximum number of killed processes in a report. */
 export const MAX_MEMORY_KILLS = 5;
 
 const bytes = (description: string) => t.Integer({ minimum: 0, description });

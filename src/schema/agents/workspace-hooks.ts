@@ -1,4 +1,4 @@
-// Hooks declared by a workspace: what its daemon reports about them, and how one is run (docs/hooks.md).
+// Wire shapes of hooks that a workspace declares: the daemon's report of them, and the request that runs one (docs/hooks.md).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { strictObject } from "../strict.ts";
 
@@ -10,7 +10,7 @@ export const DeclaredHook = t.Object({
 });
 export type DeclaredHook = Static<typeof DeclaredHook>;
 
-/** `revision` changes with the file; `error` is the reason it cannot be used, and is empty if it can. */
+/** `revision` changes with the file. `error` is the reason why the file cannot be used; empty if it can. */
 export const DeclaredHooks = t.Object({
   revision: t.String({ maxLength: 64 }),
   error: t.String({ maxLength: 1_024 }),
@@ -18,7 +18,7 @@ export const DeclaredHooks = t.Object({
 });
 export type DeclaredHooks = Static<typeof DeclaredHooks>;
 
-/** `request`: the input of the program. */
+/** Runs a hook's program. `request` is the program's input. */
 export const RunHook = strictObject({
   revision: t.String({ maxLength: 64 }),
   name: t.String({ maxLength: 64 }),
@@ -26,7 +26,7 @@ export const RunHook = strictObject({
 });
 export type RunHook = Static<typeof RunHook>;
 
-/** The result of the program; its output is used only on success. */
+/** The result of a hook's program. The output is used only if the program succeeded. */
 export const HookRun = t.Object({
   outcome: t.Union([t.Literal("ok"), t.Literal("timeout"), t.Literal("failed"), t.Literal("too_long")]),
   exit_code: t.Integer(),

@@ -36,8 +36,8 @@ const NOUNS = {
   chat: "the chat",
 } as const;
 
-/** Returns the name for the beginning of a sentence. */
+/** Returns a budget's name for the beginning of a sentence. */
 export const formatBudgetTitle = (budget: Pick<BudgetPause, "scope" | "name" | "period">): string => {
-  const words = formatBudgetName(budget);
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const name = formatBudgetName(budget);
+  return name.charAt(0).toUpperCase() + name.slice(1);
 };

@@ -6,7 +6,7 @@ import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
-/** Whose calls a budget limits. */
+/** The callers whose model calls a budget limits. */
 export const BUDGET_SCOPES = ["everyone", "user", "group", "organization", "template", "chat"] as const;
 export type BudgetScope = (typeof BUDGET_SCOPES)[number];
 

@@ -7,10 +7,10 @@ import { iconText, lineText } from "../text.ts";
 
 export const AGENT_DIALECTS = ["anthropic", "openai", "google"] as const;
 
-/** A path segment other than `.` and `..`, written without lookahead because readers of the document such as Go's do not support it. */
+/** A path segment other than `.` and `..`. Has no lookahead, because some readers of the API document, such as Go's, do not support it. */
 const SEGMENT = "([^/.\\n\\r]|\\.[^/.\\n\\r]|\\.\\.[^/\\n\\r])[^/\\n\\r]*";
 
-/** A relative path that stays below a home. */
+/** A relative path below a home directory. */
 const homePath = (description: string) =>
   t.String({ maxLength: 256, pattern: `^(${SEGMENT}(/${SEGMENT})*/?)?$`, description });
 

@@ -162,7 +162,7 @@ export const GatewayRecording = namedObject("GatewayRecording", {
 });
 export type GatewayRecording = Static<typeof GatewayRecording>;
 
-/** What usage is grouped by. */
+/** The dimensions by which usage can be grouped. */
 export const USAGE_DIMENSIONS = ["user", "group", "workspace", "template", "model", "provider", "day", "kind"] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 

@@ -1,4 +1,4 @@
-// Wire shapes of the options a coding agent offers in a chat: its modes, its models, and other settings with a list of values.
+// Wire shapes of the options that a coding agent offers in a chat: modes, models, and other settings with a list of values.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../shape-names.ts";
 
@@ -24,7 +24,7 @@ export const AgentOption = namedObject("ChatAgentOption", {
 });
 export type AgentOption = Static<typeof AgentOption>;
 
-/** The ID of a choice by the ID of the option. */
+/** The IDs of the chosen values, by the ID of the option. */
 export const ChosenOptions = t.Record(t.String({ maxLength: 256 }), t.String({ maxLength: 1_024 }), {
   maxProperties: 50,
   description:

@@ -78,12 +78,12 @@ export const MessagePart = t.Object({
   created_at: optionalTime("When the call or result arrived, or when reasoning began."),
   completed_at: optionalTime("When reasoning ended or was interrupted."),
 });
-/** A part as stored. `provider_metadata` is kept for the provider that sent it and never shown. */
+/** A part as stored. `provider_metadata` is sent back to the provider that has sent it, and never shown. */
 export type MessagePart = Static<typeof MessagePart> & {
   provider_metadata?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** The skill's folder. Never shown. */
   skill_dir?: string;
-  /** SHA-256 of the text the chat uses, which is in its snapshot. Never shown. */
+  /** SHA-256 of the text that the chat uses. The text itself is in the chat's context snapshot. Never shown. */
   context_file_hash?: string;
 };
 
@@ -98,12 +98,12 @@ export type ChatMessagePart = Static<typeof ChatMessagePart>;
 
 /** Returns a part without internal data, with optional IDs in the caller's format. */
 export const presentPart = (part: MessagePart, compat: boolean): ChatMessagePart => {
-  // Most live parts are a few characters of text, and there are thousands of them.
+  // A fast path for the most frequent parts: thousands of live parts have a few characters of text each.
   if (part.type === "text" && part.provider_metadata === undefined) return part;
-  const { provider_metadata: _, skill_dir: __, context_file_hash: ___, ...known } = part;
-  const { file_id, mcp_server_config_id, context_file_agent_id, ...shown } = known;
+  const { provider_metadata: _, skill_dir: __, context_file_hash: ___, ...publicPart } = part;
+  const { file_id, mcp_server_config_id, context_file_agent_id, ...withoutIds } = publicPart;
   return {
-    ...shown,
+    ...withoutIds,
     ...(file_id === undefined ? {} : { file_id: nullableUuid(file_id, compat) }),
     ...(mcp_server_config_id === undefined ? {} : { mcp_server_config_id: nullableUuid(mcp_server_config_id, compat) }),
     ...(context_file_agent_id === undefined

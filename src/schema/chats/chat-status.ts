@@ -21,7 +21,7 @@ export const ChatStatus = named(
   ),
 );
 
-/** Returns the status shown to callers: a status left by an older version is an error until it is reconciled. */
+/** Returns the status that callers see. A status that an older version has stored is shown as an error until it is updated. */
 export const toChatStatus = (status: string): ChatStatus => CHAT_STATUSES.find((one) => one === status) ?? "error";
 
 export { CHAT_STATUSES };

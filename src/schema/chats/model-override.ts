@@ -1,4 +1,4 @@
-// Wire shapes of users' own model choices, by the purpose of the model (facts/chats 4.19).
+// Wire shapes of the models that users and organizations choose for each purpose (facts/chats 4.19).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";

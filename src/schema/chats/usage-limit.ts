@@ -72,7 +72,7 @@ export const UsageLimitStatus = namedObject("UsageLimitStatus", {
 });
 export type UsageLimitStatus = Static<typeof UsageLimitStatus>;
 
-/** The 409 when a spend limit is reached; the limit's members are absent when the cause is something else. */
+/** The body of a 409. The members about a spend limit are set only if a limit is reached. */
 export const LimitReached = namedObject(
   "LimitReached",
   {

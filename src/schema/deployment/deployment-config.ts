@@ -1,4 +1,4 @@
-// Wire shape of the effective settings (facts/platform 9.1), each with its source, without secrets.
+// Wire shape of the effective settings and their sources, without secrets (facts/platform 9.1).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "../one-of.ts";
 import { namedObject } from "../shape-names.ts";

@@ -1,4 +1,4 @@
-// The kinds of notifications with their texts. The sender fills in `{name}` placeholders (src/domain and actors).
+// The kinds of notifications with their texts. The senders (src/domain and actors) fill in the placeholders, such as `{workspace}`.
 
 export type NoticeKind = {
   readonly id: string;
@@ -6,9 +6,9 @@ export type NoticeKind = {
   readonly group: string;
   readonly title: string;
   readonly body: string;
-  /** Label of the link to its subject. */
+  /** The label of the link to the subject of the notification. */
   readonly action: string;
-  /** Whether it is sent outside the inbox by default: by email, if configured. Subscribed browsers are pushed every kind. */
+  /** Whether the kind is sent by email by default, if email is configured. Subscribed browsers get all kinds. */
   readonly mail: boolean;
 };
 
@@ -253,8 +253,8 @@ export const findNoticeKind = (template_id: string): NoticeKind | undefined =>
 const MAX_VALUE_LENGTH = 300;
 
 /** Returns the text with all placeholders filled in; missing values are left empty. */
-export const fillPlaceholders = (words: string, values: Readonly<Record<string, string>>): string =>
-  words
+export const fillPlaceholders = (template: string, values: Readonly<Record<string, string>>): string =>
+  template
     .replaceAll(/\{(\w+)\}/g, (_, name: string) =>
       (Object.hasOwn(values, name) ? (values[name] ?? "") : "").slice(0, MAX_VALUE_LENGTH),
     )

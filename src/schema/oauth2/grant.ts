@@ -7,7 +7,7 @@ import { OAuth2App } from "./app.ts";
 
 const parameter = (maxLength: number, description: string) => t.Optional(t.String({ maxLength, description }));
 
-/** The parameters of an authorization request (RFC 6749 4.1.1, RFC 7636, RFC 8707). Errors in them are returned by redirect. */
+/** The parameters of an authorization request (RFC 6749 4.1.1, RFC 7636, RFC 8707). Most errors in them are returned by a redirect. */
 const parameters = {
   client_id: t.String({ maxLength: 64, description: "The client ID of the application." }),
   redirect_uri: t.String({

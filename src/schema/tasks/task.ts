@@ -1,4 +1,4 @@
-// Wire shapes of tasks: a workspace created for one prompt, and the chat that works on it there.
+// Wire shapes of tasks: a workspace created for one prompt, and the chat that works on the prompt in that workspace.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AGENT_STATUSES, LIFECYCLE_STATES } from "../agents/agent.ts";
 import { iconUrl } from "../fields.ts";
@@ -16,8 +16,8 @@ const time = () => t.String({ format: "date-time" });
 export const TASK_STATUSES = ["pending", "initializing", "active", "paused", "unknown", "error"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 /** Maximum characters of a prompt. */
-const PROMPT = 100_000;
-const Prompt = (description: string) => t.String({ minLength: 1, maxLength: PROMPT, description });
+const MAX_PROMPT_LENGTH = 100_000;
+const Prompt = (description: string) => t.String({ minLength: 1, maxLength: MAX_PROMPT_LENGTH, description });
 
 export const TaskState = namedObject("TaskState", {
   timestamp: t.String({ format: "date-time", description: "When the task's chat last changed." }),

@@ -1,5 +1,5 @@
-// Parts of a manifest made from a Terraform template that a template.yaml cannot express. Written by the import, never by people, so it has
-// types and no schema.
+// The parts of a Terraform template's manifest that a template.yaml cannot express. Only the import writes them, so there are types but no
+// schema.
 
 export type GeneratedApp = {
   /** The ID in Terraform's state, which is stable between builds. */
@@ -12,7 +12,7 @@ export type GeneratedAgent = {
 };
 
 export type GeneratedResource = {
-  /** `module.box[0]`; absent for the root module. */
+  /** The address of the resource's module, such as `module.box[0]`; absent for the root module. */
   readonly module_path?: string;
 };
 
@@ -33,21 +33,21 @@ export type GeneratedManifest<Resource> = {
   /** The resources that remain after a stop. */
   readonly stop_resources?: readonly Resource[];
   readonly terraform?: {
-    /** The program that made the import: `terraform` or `tofu`. */
+    /** The program that imported the template: `terraform` or `tofu`. */
     readonly program: string;
     readonly version: string;
-    /** The upload with its modules and lock file; absent if none exist. */
+    /** The ID of the upload with the template's modules and lock file; absent if it has none. */
     readonly cache_file?: string;
-    /** Parameters depend on each other, on their owner or on other data, so they are only known from a plan. */
+    /** True if parameters depend on each other, on the owner or on other data, so that only a plan determines them. */
     readonly is_dynamic: boolean;
     readonly has_external_agent: boolean;
     /** True when the folder `slipway-snapshot` has a module that copies the workspace's disks. */
     readonly has_snapshot_module?: boolean;
-    /** The owner's secrets that its files reference: `session_token`, `ssh_key`. It gets no others. */
+    /** The owner's secrets that the template references: `session_token`, `ssh_key`. Its builds get no others. */
     readonly needs: readonly string[];
-    /** Names of all its parameters, including parameters that apply only to some values. */
+    /** The names of all parameters, including those that apply only with some values of others. */
     readonly names: readonly string[];
-    /** Addresses that must be planned for a form. */
+    /** The addresses that must be planned to show a form. */
     readonly targets: readonly string[];
     /** Tags that depend on parameters. */
     readonly workspace_tags: Readonly<Record<string, string>>;

@@ -293,8 +293,8 @@ export const parsePlan = (value: string): RepositoryPlan | undefined => {
 };
 
 /**
- * Returns the link of a plan, which may contain parts of a private repository, for people who may not enter the workspace; a plan of another
- * version without a link becomes empty. Other parameter values are unchanged.
+ * Returns a parameter value for people who may not enter the workspace: only the link of a plan, because the plan may contain parts of a
+ * private repository. A plan of another version without a link becomes empty. Values that are not plans are unchanged.
  */
 export const hidePlan = (value: string): string => {
   if (!value.startsWith("{") || !value.includes('"ref_kind":')) return value;
@@ -303,8 +303,8 @@ export const hidePlan = (value: string): string => {
 };
 
 /**
- * Only web URLs are cloned; an unparsable URL would fail a build without a readable error. Plans are shown to people, so none may contain a
- * password.
+ * Returns whether this is a web URL without a password. Other URLs cannot be cloned, and would fail a build without a readable error.
+ * People see plans, so a plan must not contain a password.
  */
 const isWebAddress = (url: string): boolean =>
   URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && !hasCredentials(url);

@@ -13,11 +13,11 @@ export type UserCaller = {
   readonly key_id: string;
   /** The scopes of the key (src/schema/users/scopes.ts). */
   readonly scopes: readonly string[];
-  /** The only workspace the key is valid for; undefined means all workspaces its user can open. */
+  /** The only workspace for which the key is valid; undefined means all workspaces that its user can open. */
   readonly only_workspace?: string | undefined;
   /** True for a token that was granted to an application (src/domain/oauth2). */
   readonly is_application?: boolean;
-  /** The key that this one was derived from and ends with. */
+  /** The key from which this one was derived. This key expires together with it. */
   readonly parent_key_id?: string | undefined;
   /** True for upstream clients: 201 instead of 200, plain nullable UUIDs (docs/spec/design.md 6). */
   readonly compat: boolean;
@@ -30,7 +30,7 @@ export type AgentCaller = {
   readonly agent_key: number;
   readonly agent_name: string;
   readonly build_id: string;
-  /** How often the agent's token was replaced before this one. */
+  /** How often the agent's token has been replaced. */
   readonly token_generation: number;
   readonly workspace_id: string;
   readonly owner_id: string;

@@ -1,5 +1,6 @@
-// Scopes of API keys: full access, apps only, or single actions on kinds of resources, under the names users of such systems know
-// (facts/platform 1.3). A scope only narrows its user's access. Each operation declares the scope it needs (src/api/http/operation.ts).
+// Scopes of API keys: full access, apps only, or single actions on kinds of resources, with the names that upstream clients use
+// (facts/platform 1.3). A scope only narrows its user's access. Each operation declares the scope that it needs
+// (src/api/http/operation.ts).
 
 /** The actions on each kind of resource. */
 const ACTIONS = {
@@ -33,8 +34,8 @@ type Actions = typeof ACTIONS;
 export type ActionScope = { [R in keyof Actions]: `${R}:${Actions[R][number]}` }[keyof Actions];
 
 /**
- * Scopes that change who else has access to something. An application needs them by name: full access, `workspace:*` and other wildcards don't
- * include them (rule OA-22).
+ * Scopes that change who else has access to something. An application needs them by name: full access, `workspace:*` and other wildcards
+ * don't include them (rule OA-22).
  */
 const ACCESS_SCOPES = [
   "chat:share",
@@ -67,21 +68,21 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   "coder:workspaces.delete": ["workspace:read", "workspace:delete", "template:read"],
 };
 
-/** Full access, and apps of workspaces only. */
-const WHOLE = ["all", "application_connect"] as const;
+/** The scopes that are not for one kind of resource: full access, and only the apps of workspaces. */
+const BROAD_SCOPES = ["all", "application_connect"] as const;
 
-const single = Object.entries(ACTIONS).flatMap(([resource, actions]) =>
+const singleScopes = Object.entries(ACTIONS).flatMap(([resource, actions]) =>
   [...actions, "*"].map((action) => `${resource}:${action}`),
 );
 
-/** All scopes a token can be created with. */
-export const SCOPES: readonly string[] = [...WHOLE, ...single, ...Object.keys(GROUPS)].sort();
+/** All scopes with which a token can be created. */
+export const SCOPES: readonly string[] = [...BROAD_SCOPES, ...singleScopes, ...Object.keys(GROUPS)].sort();
 const KNOWN = new Set(SCOPES);
 
-/** Returns a scope's stored name: `coder:all` is `all`. Undefined for an unknown one. */
+/** Returns the name under which a scope is stored (`coder:all` is stored as `all`); undefined for an unknown scope. */
 export const findScope = (name: string): string | undefined => {
-  const plain = name === "coder:all" || name === "coder:application_connect" ? name.slice("coder:".length) : name;
-  return KNOWN.has(plain) ? plain : undefined;
+  const stored = name === "coder:all" || name === "coder:application_connect" ? name.slice("coder:".length) : name;
+  return KNOWN.has(stored) ? stored : undefined;
 };
 
 /** Returns whether the scopes cover `needed`, which can also be a whole resource (`workspace:*`) or a group. */

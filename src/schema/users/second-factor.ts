@@ -19,7 +19,7 @@ const Code = t.String({
   description: "A six-digit code from the authenticator app, or a recovery code.",
 });
 const Password = t.String({ maxLength: 1000, description: "Your current password." });
-/** Also contains what a provider has reported about the person. */
+/** An encrypted state of a sign-in, which also contains the claims of an identity provider. */
 const sealed = (description: string) => t.String({ minLength: 1, maxLength: 8192, description });
 
 /** The 401 of a sign-in; with `second_factor`, the password was correct. */

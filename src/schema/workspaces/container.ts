@@ -4,7 +4,7 @@ import { NullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 
-/** `starting`, `stopping` and `deleting` are transitions: no other operation starts in the meantime. */
+/** While the status is `starting`, `stopping` or `deleting`, no other operation can start. */
 export const DEVCONTAINER_STATUSES = ["running", "stopped", "starting", "stopping", "deleting", "error"] as const;
 export type DevcontainerStatus = (typeof DEVCONTAINER_STATUSES)[number];
 
@@ -63,7 +63,7 @@ const DevcontainerFields = {
 export const Devcontainer = namedObject("Devcontainer", { ...DevcontainerFields, subagent_id: NullableUuid });
 export type Devcontainer = Static<typeof Devcontainer>;
 
-/** A devcontainer as a daemon reports it: `subagent_id` is a string or null, as in all protocols between Slipway's programs. */
+/** A devcontainer as a daemon reports it. `subagent_id` is a string or null, as in all protocols between Slipway's programs. */
 export const FoundDevcontainer = namedObject("FoundDevcontainer", {
   ...DevcontainerFields,
   subagent_id: t.Union([t.String({ format: "uuid" }), t.Null()]),

@@ -5,7 +5,7 @@ import { oneOf } from "../one-of.ts";
 import { named, namedObject } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 
-/** `copying`: the snapshot is being created; `creating`: the workspaces get their files. */
+/** The states of a fork. `copying`: the snapshot is being created. `creating`: the new workspaces get the files. */
 export const FORK_STATUSES = ["copying", "creating", "ready", "failed"] as const;
 export type ForkStatus = (typeof FORK_STATUSES)[number];
 

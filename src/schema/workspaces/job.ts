@@ -107,7 +107,7 @@ export const MatchedProvisioners = namedObject("MatchedProvisioners", {
 });
 export type MatchedProvisioners = Static<typeof MatchedProvisioners>;
 
-/** The data a status is derived from; times in milliseconds since 1970. */
+/** The data from which a job's status is derived; times in milliseconds since 1970. */
 export type JobFacts = {
   readonly error: string;
   readonly started_at: number | null;

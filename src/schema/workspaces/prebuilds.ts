@@ -6,7 +6,8 @@ export const PREBUILDS_USER_ID = "c42fdf75-3097-471c-8c33-fb52454d81c0";
 export const PREBUILDS_USERNAME = "prebuilds";
 
 /**
- * Returns how many workspaces a preset keeps ready at this time, and after how many milliseconds an unclaimed one is replaced; 0 = never.
+ * Returns the number of workspaces that a preset keeps ready at this time, and after how many milliseconds an unclaimed one is replaced; 0
+ * means never.
  */
 export const resolvePrebuilds = (
   { prebuilds }: ManifestPreset,
@@ -15,9 +16,9 @@ export const resolvePrebuilds = (
   if (typeof prebuilds !== "object") return { instances: prebuilds ?? 0, ttl_ms: 0, is_scheduled: false };
   const { schedule, instances, ttl_ms = 0 } = prebuilds;
   if (!schedule || now === undefined) return { instances, ttl_ms, is_scheduled: schedule !== undefined };
-  const fitting = schedule.entries.filter(({ cron }) => matchesCron(cron, schedule.timezone, now));
-  const most = fitting.length > 0 ? Math.max(...fitting.map((one) => one.instances)) : instances;
-  return { instances: most, ttl_ms, is_scheduled: true };
+  const matching = schedule.entries.filter(({ cron }) => matchesCron(cron, schedule.timezone, now));
+  const count = matching.length > 0 ? Math.max(...matching.map((entry) => entry.instances)) : instances;
+  return { instances: count, ttl_ms, is_scheduled: true };
 };
 
 /** Returns whether the preset has prebuilt workspaces at any time. */

@@ -1,28 +1,28 @@
-// Wire shapes of a workspace's schedule: time to live, autostart, extension, dormancy, and why a workspace stops when it does
+// Wire shapes of a workspace's schedule: time to live, autostart, extension and dormancy, and the log of activity that explains a deadline
 // (facts/platform 2.6, 2.7 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
 import { oneOf } from "../one-of.ts";
 import { namedObject } from "../shape-names.ts";
 
-const MINUTE = 60_000;
-const MAX_TTL = 30 * 24 * 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const MAX_TTL_MS = 30 * 24 * 60 * MINUTE_MS;
 
 /** Returns why this is not a valid time to live in milliseconds; undefined if it is. */
 export const findTtlProblem = (ttl: number): string | undefined => {
-  if (!Number.isFinite(ttl) || ttl < MINUTE) return "must be at least one minute";
-  return ttl > MAX_TTL ? "must be at most 30 days" : undefined;
+  if (!Number.isFinite(ttl) || ttl < MINUTE_MS) return "must be at least one minute";
+  return ttl > MAX_TTL_MS ? "must be at most 30 days" : undefined;
 };
 
-/** Rounds to whole minutes; null for none or 0. */
+/** Rounds milliseconds down to whole minutes; null for 0 or no value. */
 export const roundTtl = (ttl: number | null | undefined): number | null =>
-  ttl ? Math.trunc(ttl / MINUTE) * MINUTE : null;
+  ttl ? Math.trunc(ttl / MINUTE_MS) * MINUTE_MS : null;
 
-/** The kinds of activity in a workspace (facts/platform 2.7). `app_traffic` only marks it as used. */
+/** The kinds of activity in a workspace (facts/platform 2.7). `app_traffic` marks the workspace as used, but does not move its deadline. */
 export const USES = ["agent_stats", "usage", "terminal", "port_forward", "app_status", "app_traffic", "job"] as const;
 export type Use = (typeof USES)[number];
 
-/** Why a deadline was extended, or what the server did automatically. */
+/** The reasons in the log of activity: why a deadline was moved, or what the server did automatically. */
 export const ACTIVITY_REASONS = [
   "start",
   "activity",

@@ -7,8 +7,8 @@ import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
 
 /**
- * From the cheapest way to copy files to the most expensive; `volume` is a second volume of a Docker Engine, `module` a module of a
- * Terraform template.
+ * The methods of copying files, from the cheapest to the most expensive. `volume`: a second volume of a Docker Engine. `module`: a module
+ * of a Terraform template.
  */
 export const SNAPSHOT_METHODS = ["btrfs", "reflink", "archive", "volume", "module"] as const;
 export type SnapshotMethod = (typeof SNAPSHOT_METHODS)[number];
@@ -23,18 +23,18 @@ export type SnapshotStatus = (typeof SNAPSHOT_STATUSES)[number];
 export const SNAPSHOT_REASONS = ["manual", "stop", "fork", "backup", "fetched"] as const;
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
-/** Returns whether the snapshot is deleted as soon as its purpose is fulfilled. */
+/** Returns whether a snapshot with this purpose is temporary: it is deleted as soon as its purpose is fulfilled. */
 export const isPassing = (reason: SnapshotReason): boolean => reason === "fork" || reason === "backup";
 
-/** Maximum snapshots per workspace, not counting failed ones and those of forks and home backups. */
+/** Maximum number of snapshots per workspace, without failed snapshots and those of forks and home backups. */
 export const MAX_SNAPSHOTS = 50;
 
-/** Returns whether the server itself copies the workspace's files, which the trash and home backups require. */
+/** Returns whether the server can copy files of workspaces of this provisioner, which the trash and home backups require. */
 export const hasFiles = (provisioner: string): boolean => provisioner === "local" || provisioner === "docker";
 
 /**
- * Returns why workspaces of this provisioner have no snapshots; undefined if they do. `has_snapshot_module`: the template has a module that
- * creates them.
+ * Returns why workspaces of this provisioner cannot have snapshots; undefined if they can. `has_snapshot_module`: the template has a module
+ * that creates snapshots.
  */
 export const findSnapshotProblem = (
   provisioner: string,

@@ -1,11 +1,11 @@
-// Wire shapes for starting a stopped workspace on connect: who can do it, and the request.
+// Wire shapes for starting a stopped workspace when somebody connects: who can start it, and the request.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "../one-of.ts";
 import { named } from "../shape-names.ts";
 import { strictObject } from "../strict.ts";
 import { CALLER_REASONS } from "./build.ts";
 
-/** `people` can start the workspace anyway; `public` adds visitors, who can only open its apps. */
+/** Who can start it. `people`: users who can start the workspace anyway. `public`: also visitors, who can only open its apps. */
 export const WAKE_LEVELS = ["off", "people", "public"] as const;
 export type WakeLevel = (typeof WAKE_LEVELS)[number];
 

@@ -1,4 +1,4 @@
-// Wire shapes of the stream of all workspaces a user can see: rows short enough that thousands fit into one small response.
+// Wire shapes of the stream of all workspaces that a user can see. Rows are so short that thousands of them fit into one small response.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AgentStatus } from "../agents/agent.ts";
 import { optionalTime, time, uuid } from "../fields.ts";

@@ -18,7 +18,7 @@ const automaticUpdates = named(
   ),
 );
 
-/** Organization and template, as in every shape of a workspace. */
+/** The members about organization and template, which all shapes of a workspace have. */
 export const belonging = {
   organization_id: uuid(),
   organization_name: t.String(),
