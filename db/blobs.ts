@@ -1,6 +1,6 @@
 // Stores uploads in the data directory by the SHA-256 of their content: files/<first two digits>/<hash>. When `put` resolves, content and
-// name are flushed, so that a row may reference the hash (rule TP-2). Never overwrites a file, and never trusts an external name. In a
-// cluster, the bytes are in shared storage (`SharedBlobs`), and the folder caches the files that this node has used.
+// name are flushed, so that a row may reference the hash (rule TP-2). Never uses a name from outside as a path. In a cluster, the bytes are
+// in shared storage (`SharedBlobs`), and the folder caches the files that this node has used.
 import { existsSync, rmSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -63,7 +63,7 @@ export class Blobs {
   }
 
   /**
-   * Stores a stream of bytes, and resolves when they are on disk. An error of the source leaves nothing behind; rejects with 507 for a full
+   * Stores a stream of bytes, and resolves when they are on disk. Stores nothing if the source throws an error. Rejects with 507 for a full
    * disk.
    */
   async put(source: AsyncIterable<Uint8Array>): Promise<Blob> {
@@ -87,7 +87,7 @@ export class Blobs {
     }
   }
 
-  /** Deletes unreferenced files, except those stored since the sweep before the last. Calls `listReferenced` once. */
+  /** Deletes unreferenced files, except those stored since the sweep before the last one. Calls `listReferenced` once. */
   async sweep(listReferenced: () => Promise<ReadonlySet<string>>): Promise<void> {
     const recentHashes = new Set([...this.#olderHashes, ...this.#recentHashes]);
     this.#olderHashes = this.#recentHashes;

@@ -16,12 +16,12 @@ import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 import { isEndingAgent, isOfStartBefore, isSignedIn } from "./signed-in.ts";
 
-/** The workspace whose agents named the instance first, in any build, without deleted workspaces. Parameters: {instance_id}. */
+/** The existing workspace with the oldest agent, of any build, that has this instance ID. Parameters: {instance_id}. */
 const selectFirstWorkspace = sql`(select a.workspace_id from agents a join workspaces w on w.id = a.workspace_id
   where a.instance_id = ${sql.placeholder("instance_id")} and a.instance_id <> '' and a.parent_id is null and w.deleted = 0
   order by a.created_at, a.key limit 1)`;
 
-/** The signed-in agents that run on this cloud instance, by name: {instance_id}. */
+/** The signed-in agents that run on this cloud instance, by name. Parameters: {instance_id}. */
 export const listAgentsOfInstance = query(
   build
     .select({ agent_id: agents.id, name: agents.name })
@@ -46,7 +46,7 @@ export type AgentStatsRow = typeof agent_stats.$inferSelect;
 
 export const findAgent = findBy(agents, agents.id);
 
-/** The columns that the agent's actor needs for its decisions. It writes other columns without keeping them in memory. */
+/** The columns that the agent's actor needs for its decisions. The actor writes other columns without keeping them in memory. */
 export type AgentFacts = RowOfQuery<typeof findAgentFacts>;
 
 export const findAgentFacts = query(
@@ -86,7 +86,7 @@ export const agentIdentity = {
   token_generation: agents.token_generation,
 };
 
-/** The columns that decide who may see or use an agent, whether its build is the latest, and whether its token is valid (1 or 0): {id}. */
+/** The columns that decide who may access an agent, whether its build is the latest, and whether its token is valid. Parameters: {id}. */
 export const findAgentAccessRow = query(
   build
     .select({
@@ -142,7 +142,7 @@ export const listRunningAgents = query(
 export const insertAgent = insertInto(agents);
 export const updateAgent = updateBy(agents, agents.id);
 
-/** Updates the bytes of stored log output. Written with every batch of lines. */
+/** Updates the number of bytes of an agent's stored log output, in the batch that adds lines. */
 export const updateLogsLength = (id: string, logs_length: number): Statement => ({
   touches: ["agents"],
   sql: "update agents set logs_length = ? where id = ?",

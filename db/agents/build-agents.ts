@@ -24,7 +24,7 @@ const release = statement<{ token_hash: string }>(
 /** Removes the token from any agent that has it. */
 export const releaseToken = (token_hash: string): Statement => release({ token_hash });
 
-/** Deletes an app of an earlier build of the workspace whose ID is used again. */
+/** Deletes an app of an earlier build of the workspace, so that its ID can be used again. */
 export const releaseApp = statement<{ id: string; workspace_id: string }>(
   build
     .delete(agent_apps)

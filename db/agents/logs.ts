@@ -1,4 +1,4 @@
-// Log lines of agents: the hot table. Rows are bound by hand, column by column, because binding takes most of a batch's time.
+// Log lines of agents, the table with the most writes. Rows are bound by hand, because binding takes most of a batch's time.
 // Reads always use a cursor.
 import { and, asc, gt, lt, sql } from "drizzle-orm";
 import { build, eqParam, query, type Statement, type Value } from "../engine/sql.ts";

@@ -32,8 +32,8 @@ export const updateAgentScript = updateBy(agent_scripts, agent_scripts.id);
 const isSameStage = sql`(${sql.placeholder("stage")} = '' or stage = ${sql.placeholder("stage")})`;
 
 /**
- * The newest run of each script of several agents, oldest first: {agent_ids: a JSON array, stage: `start`, `stop`, `cron`, or empty for the
- * newest of all}.
+ * The newest run of each script of several agents, oldest first. Parameters: {agent_ids, a JSON array; stage: `start`, `stop`, `cron`, or
+ * empty for any stage}.
  */
 export const listScriptTimingsByAgents = query(
   build
@@ -49,7 +49,7 @@ export const listScriptTimingsByAgents = query(
 );
 
 const param = sql.placeholder;
-const dropRunsBefore = statement<{ script_id: string; stage: string; started_at: number }>(
+const deleteRunsBefore = statement<{ script_id: string; stage: string; started_at: number }>(
   build
     .delete(agent_script_timings)
     .where(
@@ -63,11 +63,11 @@ const dropRunsBefore = statement<{ script_id: string; stage: string; started_at:
 
 /** Stores this run and deletes earlier runs of the same stage, which nothing reads. Cron scripts would have many of them. */
 export const replaceScriptTiming = (run: AgentScriptTimingRow): Statement[] => [
-  dropRunsBefore({ script_id: run.script_id, stage: run.stage, started_at: run.started_at }),
+  deleteRunsBefore({ script_id: run.script_id, stage: run.stage, started_at: run.started_at }),
   saveScriptTiming(run),
 ];
 
-/** A run that is reported twice (a retry after a lost answer) is stored once. */
+/** Stores a run. A run that is reported again after a lost answer is stored once. */
 const saveScriptTiming = statement<AgentScriptTimingRow>(
   build
     .insert(agent_script_timings)

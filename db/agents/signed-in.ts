@@ -1,11 +1,11 @@
-// Decides which agents of a workspace are signed in: those of the latest build, or while a stop or delete build is open, the ones that it
-// ends, so that stop scripts can still report (facts/platform 2.3, 8.2; rule WK-25).
+// Decides which agents of a workspace are signed in: those of the latest build. While a stop or delete build is active, the agents that it
+// ends are signed in, so that their stop scripts can still report (facts/platform 2.3, 8.2; rule WK-25).
 import { sql } from "drizzle-orm";
 import { agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-/** The build whose agents may be running: the newest that is a start or succeeded. After a successful stop, that build has no agents. */
+/** Selects the build whose agents may be running: the newest build that is a start or has succeeded. A successful stop has no agents. */
 const selectRunningBuild = (workspace_id: unknown) => sql`(select s.id from ${workspace_builds} s
   join ${jobs} t on t.id = s.job_id
   where s.workspace_id = ${workspace_id} and (s.transition = 'start'

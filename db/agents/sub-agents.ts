@@ -1,4 +1,4 @@
-// Nested agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor; the workspace's actor
+// Nested agents, such as those of devcontainers: rows of agents that have a parent. The parent's actor writes them; the workspace's actor
 // also deletes them.
 import { asc, eq, sql } from "drizzle-orm";
 import { build, eqParam, query, type Statement, statement } from "../engine/sql.ts";

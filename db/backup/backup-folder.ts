@@ -1,5 +1,5 @@
 // The backup folder: lists the backups, finds the newest usable one, and chooses which to delete. Used by scheduled backups, `slipway
-// backup` and `slipway doctor`. Ignores damaged backups and those dated in the future.
+// backup` and `slipway doctor`. Ignores damaged backups and backups with a date in the future.
 import { existsSync } from "node:fs";
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 /** Leftovers of interrupted backups (a kill, a power loss): partial backups, and hard links to uploads in the data directory. */
 const LEFTOVER = /^\.slipway-[\dTZ-]+\.part(\.tar|-pins)?$/;
 
-/** Returns the names of backups with a manifest, oldest first. Skips those dated after `now` because of a wrong clock. */
+/** Returns the names of backups with a manifest, oldest first. Skips backups with a date after `now`, which a wrong clock has caused. */
 export const listBackups = async (folder: string, now: number): Promise<string[]> => {
   if (!existsSync(folder)) return [];
   const names = (await readdir(folder)).filter((name) => isBackupName(name) && parseBackupTime(name) <= now);
@@ -23,12 +23,12 @@ export const findNewestBackup = async (folder: string, now: number): Promise<num
   return newest === undefined ? undefined : parseBackupTime(newest);
 };
 
-/** Deletes everything older than the newest `keep` readable backups. */
+/** Deletes all backups that are older than the newest `keep` readable ones. */
 export const removeOld = async (folder: string, keep: number, now: number): Promise<void> => {
-  let kept = 0;
+  let keptCount = 0;
   for (const name of (await listBackups(folder, now)).reverse()) {
-    if (kept === keep) await rm(join(folder, name), { recursive: true, force: true });
-    else if (isReadable(join(folder, name))) kept += 1;
+    if (keptCount === keep) await rm(join(folder, name), { recursive: true, force: true });
+    else if (isReadable(join(folder, name))) keptCount += 1;
   }
 };
 
@@ -38,15 +38,15 @@ export const removeOld = async (folder: string, keep: number, now: number): Prom
 export const removeLeftovers = async (folders: Iterable<string>, now: number): Promise<void> => {
   for (const folder of new Set(folders)) {
     const names = existsSync(folder) ? await readdir(folder) : [];
-    for (const name of names.filter((one) => LEFTOVER.test(one))) await removeOlder(join(folder, name), now - DAY_MS);
+    for (const name of names.filter((one) => LEFTOVER.test(one))) await removeIfOlder(join(folder, name), now - DAY_MS);
   }
 };
 
-const removeOlder = async (path: string, before: number): Promise<void> => {
+const removeIfOlder = async (path: string, before: number): Promise<void> => {
   try {
     if ((await lstat(path)).mtimeMs < before) await rm(path, { recursive: true, force: true });
   } catch (error) {
-    // Belongs to someone else, or was deleted concurrently, which must not prevent the backup.
+    // The file belongs to another user or was deleted concurrently. Neither must prevent the backup.
     if (!/^(EACCES|EPERM|ENOENT)$/.test(String((error as { code?: unknown }).code))) throw error;
   }
 };

@@ -30,20 +30,21 @@ export type BackupOptions = {
   onProgress?: (bytes: number) => void;
   signal: AbortSignal;
   /**
-   * Called when the database is copied and its log may be truncated again. The remaining work needs the most CPU, but nothing waits for it.
+   * Called when the database is copied, so that its log may be truncated again. The remaining work uses the most CPU time, but does not
+   * delay the server.
    */
-  copied?(): void;
+  onCopied?(): void;
 };
 
-export type BackupMade = { path: string; bytes: number; manifest: Manifest };
+export type CreatedBackup = { path: string; bytes: number; manifest: Manifest };
 
-/** A file that the snapshot references was deleted concurrently. A newer snapshot will not reference it. */
+/** A file that the snapshot references was deleted concurrently. A newer snapshot does not reference the file. */
 class FileDeletedError extends BackupError {}
 
-const MAX_TRIES = 5;
+const MAX_ATTEMPTS = 5;
 
-/** Creates a backup, which appears under its name once it is complete and flushed. Throws `BackupError`, or the disk's errors. */
-export const makeBackup = async (options: BackupOptions): Promise<BackupMade> => {
+/** Creates a backup, which gets its final name once it is complete and flushed. Throws `BackupError`, or the disk's errors. */
+export const makeBackup = async (options: BackupOptions): Promise<CreatedBackup> => {
   const { target, clock } = options;
   const isTar = target.endsWith(".tar");
   const path = isTar ? target : join(target, toBackupName(clock.now()));
@@ -95,14 +96,14 @@ const createPartial = async (part: string, options: BackupOptions, flow: Flow): 
     try {
       return await finish(part, options, flow, copy);
     } catch (error) {
-      if (!(error instanceof FileDeletedError) || i + 1 === MAX_TRIES) throw error;
+      if (!(error instanceof FileDeletedError) || i + 1 === MAX_ATTEMPTS) throw error;
     }
   }
 };
 
 const finish = async (
   part: string,
-  { data_dir, clock, copied }: BackupOptions,
+  { data_dir, clock, onCopied }: BackupOptions,
   flow: Flow,
   copy: DatabaseCopy,
 ): Promise<Manifest> => {
@@ -114,19 +115,19 @@ const finish = async (
     // Pinned files can be copied after the read transaction, which keeps the database's log from being truncated.
     for (const hash of snapshot.hashes) await pins.add(hash);
   });
-  copied?.();
+  onCopied?.();
   finishCopy(join(part, DATABASE));
   files.push({ path: DATABASE, ...(await flow.hash(join(part, DATABASE))) });
   for (const hash of hashes) files.push(await copyUpload(pins.toPath(hash), part, hash, flow));
   if (existsSync(join(data_dir, KEY))) files.push(await copyKey(data_dir, part, flow));
-  const facts = { version: VERSION, commit: COMMIT, schema, created_at, files };
-  const manifest = makeManifest(homes.length > 0 ? { ...facts, homes } : facts);
+  const fields = { version: VERSION, commit: COMMIT, schema, created_at, files };
+  const manifest = makeManifest(homes.length > 0 ? { ...fields, homes } : fields);
   await flushFolder(part);
   await writeManifest(part, manifest);
   return manifest;
 };
 
-/** Hard links to uploaded files, which keep them available for copying even if the server deletes them. */
+/** Hard links to uploaded files, so that they can be copied even if the server deletes them meanwhile. */
 class Pins implements AsyncDisposable {
   readonly #data_dir: string;
   readonly #folder: string;

@@ -1,5 +1,5 @@
-// Backups requested while the server runs: creates and verifies them, one at a time, each in a separate process (see snapshot.ts for the
-// reason). Reads the progress from the files that the process writes, and notifies watchers of each step.
+// Backups that people request while the server runs: creates and verifies backups, one at a time, each in a separate process (see
+// snapshot.ts for the reason). Determines the progress from the files that the process writes, and notifies listeners of it.
 import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -44,7 +44,7 @@ export class ManualBackups {
     this.#options = options;
   }
 
-  /** Subscribes to progress. */
+  /** Subscribes to progress. Returns a function that unsubscribes. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -118,7 +118,7 @@ export class ManualBackups {
     } catch (error) {
       if (!this.#stopping.signal.aborted) {
         this.#failure = formatError(error);
-        log("backup").error("a backup that was asked for has failed", { error });
+        log("backup").error("a requested backup has failed", { error });
       }
     } finally {
       this.#timer?.cancel();

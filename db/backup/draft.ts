@@ -1,6 +1,5 @@
-// A copy of a file that changes while it is copied. The copy is repaired later by reading both files again and writing only the
-// differences.
-// Used for the database (see snapshot.ts for the reason).
+// A copy of a file that changes while it is copied. A later repair reads both files again and writes only the differences. Used for the
+// database (see snapshot.ts for the reason).
 import { type FileHandle, open } from "node:fs/promises";
 import { type Flow, PIECE_BYTES, readAt } from "./flow.ts";
 
@@ -26,17 +25,17 @@ export class Draft {
   }
 
   /**
-   * Makes the copy identical to the file, which must not change during the call, and flushes it. Reads the whole file; at full speed if
-   * `hurried`, for a repair that blocks others. Can be called repeatedly.
+   * Makes the copy identical to the file, which must not change during the call, and flushes it. Reads the whole file. `isUnlimited`: reads
+   * at full speed, for a repair that other work waits for. Can be called repeatedly.
    */
-  async repair(from: FileHandle, flow: Flow, pace: { hurried?: boolean } = {}): Promise<void> {
+  async repair(from: FileHandle, flow: Flow, options: { isUnlimited?: boolean } = {}): Promise<void> {
     const write = flow.flushing(this.#file);
     const writeIfChanged = async (chunk: Uint8Array, offset: number): Promise<void> => {
       if (await this.#isEqual(chunk, offset)) return;
       await write(chunk, offset);
       await flow.pass(chunk.byteLength);
     };
-    const bytes = await flow.compare(from, writeIfChanged, pace);
+    const bytes = await flow.compare(from, writeIfChanged, options);
     await this.#file.truncate(bytes);
     await this.#file.sync();
   }

@@ -12,16 +12,16 @@ export const PIECE_BYTES = 256 * 1024;
  * alone (p99), 2.6 ms next to flushes of 2 MiB, 3.9 ms with 512 KiB because of more flushes, and 7 ms with 8 MiB.
  */
 const FLUSH_BYTES = 8 * PIECE_BYTES;
-/** Cost of reading a byte relative to writing one. */
-const COMPARE_SHARE = 1 / 8;
+/** The cost of a byte that is only read, relative to one that is also written. */
+const READ_COST = 1 / 8;
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 /** `at` is relative to the start of the read. */
 type HandlePiece = (piece: Uint8Array, at: number) => Promise<void> | void;
 
-/** A range of a file, and the cost of its bytes relative to written ones. */
-type ReadRange = { start?: number; limit?: number; share?: number };
+/** A range of a file. `cost`: how much a byte counts toward the rate limit. */
+type ReadRange = { start?: number; limit?: number; cost?: number };
 
 export type CopyResult = { bytes: number; sha256: string };
 
@@ -30,9 +30,9 @@ export class Flow {
   readonly #bytesPerMs: number;
   readonly #signal: AbortSignal;
   readonly #buffer = new Uint8Array(PIECE_BYTES);
-  #beganAt: number;
-  #bytesMoved = 0;
-  #total = 0;
+  #startedAt: number;
+  #bytesSinceStart = 0;
+  #totalRead = 0;
   readonly #onProgress: ((bytes: number) => void) | undefined;
 
   /**
@@ -44,30 +44,30 @@ export class Flow {
     this.#clock = clock;
     this.#bytesPerMs = (rateMb * 1024 * 1024) / 1000;
     this.#signal = signal;
-    this.#beganAt = clock.monotonic();
+    this.#startedAt = clock.monotonic();
   }
 
-  /** Waits until this many bytes fit the rate limit. Throws when aborted. */
+  /** Waits until the rate limit allows this many more bytes. Throws when aborted. */
   async pass(bytes: number): Promise<void> {
     this.#signal.throwIfAborted();
-    this.#bytesMoved += bytes;
+    this.#bytesSinceStart += bytes;
     if (this.#bytesPerMs === 0) return;
-    const aheadMs = this.#bytesMoved / this.#bytesPerMs - (this.#clock.monotonic() - this.#beganAt);
+    const aheadMs = this.#bytesSinceStart / this.#bytesPerMs - (this.#clock.monotonic() - this.#startedAt);
     if (aheadMs > 1) await pause(this.#clock, aheadMs);
-    // Time lost, for example to a busy disk, is not made up by exceeding the limit later.
+    // After a delay, for example because of a busy disk, later bytes must not exceed the limit to catch up.
     else if (aheadMs < -1000) this.#restart();
   }
 
   #restart(): void {
-    this.#beganAt = this.#clock.monotonic();
-    this.#bytesMoved = 0;
+    this.#startedAt = this.#clock.monotonic();
+    this.#bytesSinceStart = 0;
   }
 
   /** Calls `onPiece` with each piece of an open file and returns the total bytes. The next piece overwrites the buffer. */
   async read(
     from: FileHandle,
     onPiece: HandlePiece,
-    { start = 0, limit = UNLIMITED, share = 1 }: ReadRange = {},
+    { start = 0, limit = UNLIMITED, cost = 1 }: ReadRange = {},
   ): Promise<number> {
     let read = 0;
     while (read < limit) {
@@ -75,16 +75,16 @@ export class Flow {
       if (bytesRead === 0) break;
       await onPiece(this.#buffer.subarray(0, bytesRead), read);
       read += bytesRead;
-      this.#total += bytesRead;
-      this.#onProgress?.(this.#total);
-      await this.pass(bytesRead * share);
+      this.#totalRead += bytesRead;
+      this.#onProgress?.(this.#totalRead);
+      await this.pass(bytesRead * cost);
     }
     return read;
   }
 
-  /** Reads a whole file of which little or nothing is copied. Faster than a copy; with `hurried` at full speed. */
-  compare(from: FileHandle, onPiece: HandlePiece, { hurried = false } = {}): Promise<number> {
-    return this.read(from, onPiece, { share: hurried ? 0 : COMPARE_SHARE });
+  /** Reads a whole file of which little or nothing is written. Faster than a copy. `isUnlimited`: reads at full speed. */
+  compare(from: FileHandle, onPiece: HandlePiece, { isUnlimited = false } = {}): Promise<number> {
+    return this.read(from, onPiece, { cost: isUnlimited ? 0 : READ_COST });
   }
 
   /** Returns a writer that flushes regularly. The caller must flush the last bytes at the end. */

@@ -24,7 +24,7 @@ export type Manifest = {
   /** When the snapshot was taken, RFC 3339. */
   created_at: string;
   files: BackedUp[];
-  /** The home backups with the files of workspaces, which are not in this backup; absent without any. */
+  /** The home backups of workspaces, whose files are not in this backup; absent if there are none. */
   homes?: HomesReference[];
 };
 
@@ -42,7 +42,7 @@ export class BackupError extends Error {
   override readonly name = "BackupError";
 }
 
-export const makeManifest = (facts: Omit<Manifest, "format">): Manifest => ({ format: FORMAT, ...facts });
+export const makeManifest = (fields: Omit<Manifest, "format">): Manifest => ({ format: FORMAT, ...fields });
 
 /** Parses and checks a manifest. Throws `BackupError`. */
 export const parseManifest = (text: string, source: string): Manifest => {
@@ -73,7 +73,7 @@ const isReference = (one: Partial<HomesReference> | null): boolean =>
   Number.isSafeInteger(one.workspaces) &&
   Number.isSafeInteger(one.backups);
 
-// Allows only names that a backup can contain, so that no path leads out of the restore folder.
+// Allows only names that a backup can contain, so that a path cannot lead out of the restore folder.
 const FILE_NAME = /^(slipway\.db|encryption\.key|files\/[0-9a-f]{2}\/[0-9a-f]{64})$/;
 
 const isBackedUp = (one: Partial<BackedUp> | null): boolean =>

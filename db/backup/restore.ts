@@ -1,6 +1,5 @@
-// Restores a backup into an empty folder. Copies everything into a staging folder, verifies the checksums of the manifest and lets SQLite
-// check the database; only then moves the files into place, the database last. A folder with a database therefore contains the whole
-// backup.
+// Restores a backup into an empty folder. Copies all files into a staging folder, verifies the checksums of the manifest and lets SQLite
+// check the database. After that, it moves the files into place, the database last, so a folder with a database contains the whole backup.
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-// Scheduled backups of a server: creates one per interval, counted from the newest existing one, and deletes the oldest. Each runs in a
+// Scheduled backups of a server: creates a backup when the newest one is older than the interval, and deletes the oldest. Each runs in a
 // separate process (see snapshot.ts for the reason). A failure is logged and retried; the server keeps running.
 import { join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
@@ -43,7 +43,7 @@ export class ScheduledBackups {
     if (interval !== undefined) this.#wait(await this.#msUntilNext(interval));
   }
 
-  /** An unreadable folder must not stop the server: the backup reports it and is retried. */
+  /** Returns the time until the next backup; 0 if the folder is unreadable, because the backup then reports the error and is retried. */
   async #msUntilNext(interval: number): Promise<number> {
     const now = this.#options.clock.now();
     const newest = await findNewestBackup(this.#options.folder, now).catch(() => undefined);
@@ -105,7 +105,7 @@ export const createScheduledBackups = (config: Config, clock: Clock): ScheduledB
     rateMb: config.backup_rate_mb,
   });
 
-/** Returns backups by hand, into the same folder. */
+/** Returns the backups that people request, with the same folder. */
 export const createManualBackups = (config: Config, clock: Clock): ManualBackups =>
   new ManualBackups({
     clock,

@@ -1,6 +1,6 @@
 // Copies the database while a server writes to it, in three passes over the file:
-// - A slow draft of the file as it changes. It blocks no one and need not be consistent.
-// - A fast repair that writes only what has changed since, which leaves little for the last pass.
+// - A slow draft of the file while it changes. It blocks no writer and need not be consistent.
+// - A fast repair that writes only the changes since then, so that the last pass has little work.
 // - The same repair under a read transaction, which also copies the write-ahead log. During the transaction the log cannot be truncated: it
 //   grows with every write of the server, and must be checkpointed afterwards. The transaction is therefore open only during this pass.
 // Under the read transaction, a plain copy of the database file followed by one of the log is a committed state:
@@ -18,7 +18,7 @@ import type { Flow } from "./flow.ts";
 import { BackupError, type HomesReference } from "./manifest.ts";
 
 const HEADER_BYTES = 32;
-const MAX_TRIES = 10;
+const MAX_ATTEMPTS = 10;
 
 /** The data that was read in the snapshot's transaction. */
 export type Snapshot = { hashes: string[]; schema: { version: number; name: string }; homes: HomesReference[] };
@@ -64,9 +64,9 @@ export class DatabaseCopy implements AsyncDisposable {
       db.run("begin");
       const snapshot = readSnapshot(db);
       await pin(snapshot);
-      // Runs at full speed, because the log grows until it ends and is then checkpointed in one go, which slows a server down for seconds
-      // at 50 MiB.
-      await this.#draft.repair(this.#source, flow, { hurried: true });
+      // Runs at full speed, because the log grows until the end of the transaction. The checkpoint after it slows a server down for seconds
+      // if the log has 50 MiB.
+      await this.#draft.repair(this.#source, flow, { isUnlimited: true });
       await this.#copyLog(flow);
       return snapshot;
     } finally {
@@ -76,7 +76,7 @@ export class DatabaseCopy implements AsyncDisposable {
   }
 
   async #copyLog(flow: Flow): Promise<void> {
-    for (let i = 0; i < MAX_TRIES; i++) if (await copyLog(`${this.#file}-wal`, flow, `${this.#to}-wal`)) return;
+    for (let i = 0; i < MAX_ATTEMPTS; i++) if (await copyLog(`${this.#file}-wal`, flow, `${this.#to}-wal`)) return;
     throw new BackupError("the write-ahead log kept changing");
   }
 
@@ -87,7 +87,7 @@ export class DatabaseCopy implements AsyncDisposable {
   }
 }
 
-/** The first read starts the snapshot. */
+/** Reads the data of the snapshot. The first read of the transaction starts the snapshot. */
 const readSnapshot = (db: Database): Snapshot => {
   const lastMigration = db.query("select version, name from migrations order by version desc limit 1").get();
   if (lastMigration === null) throw new BackupError("the database has not been set up yet");
@@ -102,7 +102,7 @@ const readSnapshot = (db: Database): Snapshot => {
 const SELECT_HOMES = `select location, count(*) backups, count(distinct workspace_id) workspaces, max(created_at) newest
   from home_backups where status = 'ready' group by location order by location`;
 
-/** Returns the home backups; none for a database that is older than home backups. */
+/** Returns the home backups; none for a database of a version without home backups. */
 const listHomes = (db: Database): HomesReference[] => {
   if (db.query("select 1 from sqlite_master where name = 'home_backups'").get() === null) return [];
   const rows = db.query<Omit<HomesReference, "newest"> & { newest: number }, []>(SELECT_HOMES).all();

@@ -1,4 +1,4 @@
-// The .tar form of a backup: plain ustar, with sizes above 8 GiB in GNU's base-256 form, so that any tar program reads it. The manifest
+// Backups as .tar files: plain ustar, with sizes above 8 GiB in GNU's base-256 form, so that any tar program can read them. The manifest
 // comes first. Reading rejects truncated files; the caller validates names.
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";

@@ -32,7 +32,7 @@ export const listBudgets = query(build.select().from(budgets).orderBy(asc(budget
 
 export const findBudget = findBy(budgets, budgets.id);
 
-/** Parameters: {scope, scope_id, period, unit}. At most one row. */
+/** The budget with these attributes; at most one row. Parameters: {scope, scope_id, period, unit}. */
 export const findBudgetFor = query(
   build
     .select()

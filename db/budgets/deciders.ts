@@ -7,8 +7,8 @@ export type Decider = { readonly id: string; readonly name: string };
 const MAX_DECIDERS = 10;
 
 /**
- * Returns the people who may raise a budget with this scope ID: owners of the deployment, administrators of its organization, and the owner
- * of a chat, who comes first.
+ * Returns the people who may raise a budget with this scope ID: owners of the deployment, administrators of the scope's
+ * organization, and for a chat its owner, who comes first.
  */
 export const listDeciders = (scope_id: string): Query<Decider> => ({
   sql: `select u.id, coalesce(nullif(u.name, ''), u.username),
@@ -40,11 +40,11 @@ export const findScopeName = (scope_id: string): Query<string> => ({
   map: ([name]) => String(name ?? ""),
 });
 
-/** The organization to which a scope belongs (a group, template, chat, or the organization itself), and the owner of a chat. */
+/** The organization of a scope (of a group, template or chat, or the organization itself), and for a chat its owner. */
 export type ScopeHome = {
   readonly organization_id: string;
   readonly owner_id: string;
-  /** Whether it is a sub-chat, which cannot have a budget. */
+  /** Whether the scope is a sub-chat, which cannot have a budget. */
   readonly is_sub_chat: boolean;
 };
 

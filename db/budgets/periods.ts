@@ -1,5 +1,6 @@
-// Usage of budgets per period. A period's row starts as the sum of the ledger and is updated with it; reserved amounts are read from the
-// reservations of running calls. Only one node writes at a time, so that two nodes cannot spend the same remaining amount.
+// Usage of budgets per period. A period's row is created from the sum of the ledger, and later ledger rows update it in their batch.
+// Reserved amounts are read from the reservations of running calls. Only one node writes at a time, so that two nodes cannot spend the same
+// amount.
 import type { BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
 import type { Query, Statement } from "../engine/sql.ts";
 import { type CallScope, limitsCall } from "./budgets.ts";
@@ -61,7 +62,7 @@ export const openPeriod = (budget: PeriodBudget): Statement => ({
   rows: [[...toParams(budget)]],
 });
 
-/** Guards a batch: it is rejected as `stale` once the spent and reserved amounts reach the limit. */
+/** A guard: rejects the batch as `stale` once the spent and reserved amounts reach the limit. */
 export const guardPeriod = (budget: PeriodBudget, limit: number): Statement => ({
   touches: [],
   alone: "spending",
@@ -100,7 +101,7 @@ export const raisePeriod = (budget: PeriodBudget, amount: number): Statement => 
   rows: [[budget.budget_id, budget.begins_at, budget.ends_at, amount]],
 });
 
-/** Records that people were warned. Rejects the batch as `stale` if that was already recorded. */
+/** Records that people were warned about the budget. Rejects the batch as `stale` if that was already recorded. */
 export const markWarned = (budget: PeriodBudget, now: number): Statement => ({
   touches: [],
   expect: 1,

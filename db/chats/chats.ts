@@ -17,7 +17,7 @@ import { chats } from "../schema/chats.ts";
 export type ChatRow = typeof chats.$inferSelect;
 export type { DynamicTool } from "../schema/chats.ts";
 
-/** Parameters: {id}. */
+/** A chat by its ID. Parameters: {id}. */
 export const findChat = findBy(chats, chats.id);
 
 /** The outcomes of several chats; `ids` is a JSON array. For `scan`. */
@@ -51,7 +51,7 @@ const placementColumns = {
   archived: chats.archived,
 } as const;
 
-/** The columns that decide who may see a chat: {id}. */
+/** The columns that decide who may see a chat. Parameters: {id}. */
 export const findChatAccessRow = query(build.select(placementColumns).from(chats).where(eqParam(chats.id)));
 /** Like `findChatPlace`, for several chats; `ids` is a JSON array. For `scan`. */
 export const listChatAccessRows = query(
@@ -74,7 +74,7 @@ export const listChildren = query(
     .orderBy(sql`${chats.created_at} desc`),
 );
 
-/** Must match the definition of the index `chats_busy` word for word. With a parameter, a start would read the whole table. */
+/** Repeats the condition of the index `chats_busy` word for word. With a parameter instead, a startup would read the whole table. */
 const isBusy = sql`${chats.status} in ('running', 'interrupting')`;
 const busyChats = (where: SQL | undefined) =>
   build.select({ id: chats.id, status: chats.status }).from(chats).where(where).orderBy(asc(chats.updated_at));
@@ -96,7 +96,7 @@ export const listPausedChats = query(
   build.select({ id: chats.id, budget_pause: chats.budget_pause }).from(chats).where(isNotNull(chats.budget_pause)),
 );
 
-/** Updates metadata only. The execution state goes through `saveExecution`. */
+/** Updates metadata of a chat. The execution state is written only by `saveExecution`. */
 export const updateChat = updateBy(chats, chats.id);
 
 /** The columns that transitions change. */
@@ -147,7 +147,7 @@ const saveColumns = statement<ExecutionColumns & { id: string; expected: number 
   { expect: 1 },
 );
 
-/** Stores the execution state after a transition; `stale` when the chat has changed since version `expected`. */
+/** Stores the execution state after a transition. Rejected as `stale` when the chat has changed since version `expected`. */
 export const saveExecution = (id: string, expected: number, next: ExecutionColumns): Statement =>
   saveColumns({
     ...(Object.fromEntries(EXECUTION.map((name) => [name, next[name]])) as ExecutionColumns),
@@ -162,7 +162,7 @@ const guardPermissionsById = statement<{ id: string; known: string | null }>(
     .where(and(eqParam(chats.id), sql`${chats.permissions} is not distinct from ${sql.placeholder("known")}`)),
   { expect: 1 },
 );
-/** Rejects with `stale` when the chat's permissions were changed concurrently. */
+/** A guard: rejects the batch as `stale` when the chat's permissions were changed concurrently. */
 export const guardPermissions = ({ id, permissions }: Pick<ChatRow, "id" | "permissions">): Statement =>
   guardPermissionsById({ id, known: permissions === null ? null : JSON.stringify(permissions) });
 

@@ -1,5 +1,5 @@
 // Contexts of workspaces and chats: the context that an agent reported last, the one that a chat has pinned, and since when the two
-// differ (facts/chats 5.5, rules CX-6 to CX-10). Decisions that depend on the newest value of another row are made in SQL, inside the
+// differ (facts/chats 5.5, rules CX-6 to CX-10). Statements that depend on the newest value of another row read it in SQL, inside the
 // batch.
 import { eq, sql } from "drizzle-orm";
 import { build, eqParam, findBy, insertInto, query, type Statement, statement } from "../engine/sql.ts";
@@ -8,13 +8,13 @@ import { chat_contexts, context_snapshots, workspace_contexts } from "../schema/
 export type WorkspaceContextRow = typeof workspace_contexts.$inferSelect;
 export type SnapshotRow = typeof context_snapshots.$inferSelect;
 
-/** Parameters: {workspace_id}. */
+/** The current context of a workspace. Parameters: {workspace_id}. */
 export const findWorkspaceContext = findBy(workspace_contexts, workspace_contexts.workspace_id);
 
-/** Parameters: {id}. */
+/** A snapshot of a context by its digest. Parameters: {id}. */
 export const findSnapshot = findBy(context_snapshots, context_snapshots.id);
 
-/** The pinned context of the chat with the key {chat}. */
+/** The pinned context of a chat. Parameters: {chat}, its key. */
 export const findChatContext = query(
   build
     .select({
@@ -31,7 +31,7 @@ export const findChatContext = query(
 );
 
 const insert = insertInto(context_snapshots);
-/** Inserts the snapshot unless it exists. */
+/** Inserts a snapshot unless it exists already. */
 export const insertSnapshot = (row: SnapshotRow): Statement => {
   const created = insert(row);
   return { ...created, sql: `${created.sql} on conflict do nothing` };

@@ -1,4 +1,4 @@
-// Pull requests of chats: reads a pull request, stores a git host's answer, and provides the conditions for lists. Written only by
+// Pull requests of chats: reads them, stores answers of git hosts, and provides conditions for lists. Written only by
 // actors/chat/background/pull-requests.ts.
 import { eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import { build, deleteBy, eqParam, insertInto, query, type RowOfQuery, type Statement } from "../engine/sql.ts";
@@ -39,7 +39,7 @@ const TIMER = "chat_diff";
 const drop = deleteBy(chat_diffs, chat_diffs.chat);
 const insert = insertInto(chat_diffs);
 
-/** Replaces the row and schedules the next request to the host; null: only after activity. */
+/** Replaces a chat's row and schedules the next request to the host; null: after the next activity. */
 export const replaceChatDiff = (chat_id: string, row: ChatDiffRow, due: number | null): Statement[] => [
   drop(row.chat),
   insert(row),
@@ -47,7 +47,7 @@ export const replaceChatDiff = (chat_id: string, row: ChatDiffRow, due: number |
   scheduleRefresh(chat_id, due),
 ];
 
-/** Moves the next request to the host. */
+/** Reschedules the next request to the host. */
 export const scheduleRefresh = (chat_id: string, due: number | null): Statement =>
   due === null ? clearTimer(TIMER, chat_id, "refresh") : setTimer(TIMER, chat_id, "refresh", due);
 
@@ -60,7 +60,7 @@ export type PullFilter = {
   readonly url?: string | undefined;
 };
 
-/** Returns conditions on the table `chats` of a query. Strings must be in lower case. */
+/** Returns conditions on the rows of `chats` in a query. The strings must be in lower case. */
 export const buildPullConditions = ({ statuses, repo, title, number, url }: PullFilter): (SQL | undefined)[] => [
   statuses.length === 0 ? undefined : hasDiffWhere(or(...statuses.map((one) => STATUS_CONDITIONS[one]))),
   repo === undefined

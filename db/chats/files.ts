@@ -1,5 +1,5 @@
-// Files of chats: rows for the bytes in the blob store. A file belongs to no chat at first, and then to the chat whose message references
-// it, until no message of that chat references it. A chat keeps its newest fifty files.
+// Files of chats: rows for the bytes in the blob store. A new file belongs to no chat. It is attached to the first chat whose message
+// references it, until no message of that chat references it any more. A chat keeps its newest fifty files.
 import { asc, sql } from "drizzle-orm";
 import type { Blobs } from "../blobs.ts";
 import { build, eqParam, findBy, insertInto, query, type Statement } from "../engine/sql.ts";
@@ -12,7 +12,7 @@ export type ChatFileRow = typeof chat_files.$inferSelect;
 /** Maximum files of a chat (facts/chats 3.4). */
 export const MAX_CHAT_FILES = 50;
 
-/** Parameters: {id}. */
+/** A file by its ID. Parameters: {id}. */
 export const findChatFile = findBy(chat_files, chat_files.id);
 
 /** The ID of the chat with this key. Parameters: {key}. */
@@ -27,7 +27,7 @@ export const listChatFiles = query(
     .orderBy(asc(chat_files.created_at), asc(chat_files.id)),
 );
 
-/** How many bytes the files of a chat have. Parameters: {chat}. */
+/** The total size of a chat's files in bytes. Parameters: {chat}. */
 export const weighChatFiles = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(${chat_files.size}), 0)`.mapWith(Number).as("bytes") })
@@ -38,8 +38,8 @@ export const weighChatFiles = query(
 export const insertChatFile = insertInto(chat_files);
 
 /**
- * Attaches these files to the chat and evicts the least recently used ones beyond the limit. `stale` when a file no longer exists or
- * another chat has taken it.
+ * Attaches these files to the chat and evicts the least recently used files beyond the limit. Rejected as `stale` when a file was deleted
+ * or is attached to another chat.
  */
 export const linkChatFiles = (chat: number, ids: readonly string[], now: number): Statement[] =>
   ids.length === 0
@@ -60,8 +60,8 @@ export const linkChatFiles = (chat: number, ids: readonly string[], now: number)
       ];
 
 /**
- * Detaches these files from the chat. Then only their owners can use them, until they are attached again or deleted as files without a
- * chat.
+ * Detaches these files from the chat. After that, only their owners can use them, until they are attached again or deleted as files without
+ * a chat.
  */
 export const unlinkChatFiles = (chat: number, ids: readonly string[]): Statement[] =>
   ids.length === 0
@@ -81,7 +81,7 @@ export const deleteOrphansBefore = (time: number): Statement => ({
   rows: [[time]],
 });
 
-/** Reads a file as a model gets it. Returns undefined when it no longer exists. */
+/** Reads a file in the form for models. Returns undefined when it was deleted. */
 export const readAttachment = async (
   { store, blobs }: { readonly store: Store; readonly blobs: Blobs },
   id: string,

@@ -1,4 +1,4 @@
-// Reads of the model call ledger: the gateway's calls, newest first, and sums over all calls. Sums are for `store.scan`.
+// Reads the ledger of model calls: the gateway's calls, newest first, and sums over all calls. Sums are for `store.scan`.
 import type { GatewayCall, UsageDimension } from "#schema/ai/gateway.ts";
 import type { Query, Value } from "../engine/sql.ts";
 import type { SpendSums } from "./spend.ts";
@@ -12,7 +12,7 @@ const toNumberOrNull = (value: Value | undefined): number | null =>
 export type CallFilter = {
   readonly user_id: string | undefined;
   readonly workspace_id: string | undefined;
-  /** Only calls with a lower ID. */
+  /** Selects only calls with a lower ID. */
   readonly before: number | undefined;
   readonly limit: number;
 };
@@ -54,7 +54,7 @@ export const listCalls = ({ user_id, workspace_id, before, limit }: CallFilter):
   }),
 });
 
-/** By dimension: the key to group by, and its display name. */
+/** The key and the display name of each group, by dimension. */
 const DIMENSIONS: Readonly<
   Record<UsageDimension, { readonly key: string; readonly name: string; readonly joins: string }>
 > = {
@@ -98,7 +98,7 @@ export type UsageRow = SpendSums & { readonly key: string; readonly name: string
 type UsageFilter = {
   readonly from: number;
   readonly to: number;
-  /** The offset of the time zone in which days begin, ahead of UTC. */
+  /** The UTC offset of the time zone in which days begin, positive to the east. */
   readonly offset: number;
   readonly user_id: string | undefined;
 };

@@ -1,5 +1,5 @@
-// Selects the chats of a page of the list, in order: filters, search and cursor. Returns only IDs; views.ts reads what the list shows. Runs
-// on a reader Worker.
+// Selects the chats of a page of the list, in order, by filters, search and cursor. Returns only IDs; views.ts reads the rows. Runs on a
+// reader Worker.
 import { and, eq, isNull, or, type SQL, sql } from "drizzle-orm";
 import { type Query, textNow } from "../engine/sql.ts";
 import { chats } from "../schema/chats.ts";
@@ -23,7 +23,7 @@ export type ChatFilter = {
   readonly pull: PullFilter;
 };
 
-/** The chats after `after`, without the first `offset` of them. */
+/** The page starts after the chat `after` and skips `offset` more chats. */
 export type ChatPage = {
   readonly limit: number;
   readonly offset: number;
@@ -34,12 +34,13 @@ export type ChatPage = {
 export const listPage = (filter: ChatFilter, page: ChatPage): Query<string> => selectPage(filter, page);
 
 /**
- * Returns the page of a search. Reads every hit, then walks the list. For words that many chats contain, but few of the newest ones.
+ * Returns the page of a search. Reads all hits, and then goes through the list. For words that many chats contain, but few of the newest
+ * ones.
  */
 export const searchAllHits = (filter: ChatFilter, search: Matching, page: ChatPage): Query<string> =>
   selectPage(filter, page, isHit(filter, search));
 
-/** Maximum hits for which every chat with a hit is examined. */
+/** With more hits than this, the chats with hits are not examined one by one. */
 const MAX_FEW_HITS = 2_000;
 
 /** Returns the page of a search with few hits. Examines only the chats with hits. Returns a single null if there are many hits. */
@@ -72,15 +73,15 @@ export const countHits = (search: Matching, limit: number): Query<number> =>
   textNow(sql`select count(*) from (${selectFirstHits(search, limit)}) hits`);
 
 /**
- * Returns the given root chats that match, in any order. Examines each of these chats separately, without reading other hits. The list is
- * materialized, because PostgreSQL would otherwise examine every chat.
+ * Returns those of the given root chats that match, in any order. Examines each given chat separately, without reading other hits. The
+ * given list is materialized, because PostgreSQL would otherwise examine all chats.
  */
 export const listMatching = (ids: readonly string[], search: Matching): Query<string> =>
   textNow(sql`with asked (id, key) as materialized (
       select ${chats.id}, ${chats.key} from ${chats} where ${chats.id} in (select value from json_each(${JSON.stringify(ids)})))
     select chats.id from asked chats where ${matchesRoot(search)}`);
 
-/** Reads pinned chats separately, so that each half uses its own index. Reads only the entries of an index up to the end of the page. */
+/** Reads pinned and other chats separately, because each has an index. Reads the entries of an index only up to the end of the page. */
 const selectPage = (filter: ChatFilter, { limit, offset, after }: ChatPage, hit?: SQL): Query<string> => {
   const last = Math.min(offset + limit, Number.MAX_SAFE_INTEGER);
   const unpinned = and(
@@ -139,7 +140,7 @@ const isUnpinned = ({ owner_id, shared_with }: ChatFilter): SQL =>
     : sql`(${chats.pin_order} = 0 or ${chats.owner_id} <> ${owner_id})`;
 
 const isHit = ({ owner_id, shared_with }: ChatFilter, search: Matching): SQL => {
-  // The plus sign keeps SQLite walking the list in order and looking each key up among the hits, never the other way round.
+  // The plus sign makes SQLite go through the list in order and look up each key among the hits, and not the other way round.
   const own = sql`+${chats.key} in (${matchingRoots(owner_id, search)})`;
   if (shared_with.length === 0) return own;
   return sql`case when ${chats.owner_id} = ${owner_id} then ${own} else ${matchesRoot(search)} end`;

@@ -1,4 +1,4 @@
-// The history and queues of chats. Histories are long, so readers use pages by message ID.
+// The history and queues of chats. Histories are long, so they are read page by page, by message ID.
 import {
   and,
   asc,
@@ -26,9 +26,9 @@ const isInChat = and(eq(messages.chat, chat), eq(messages.deleted, false));
 const isForModel = and(isInChat, inArray(messages.visibility, ["model", "both"]));
 const isForPeople = and(isInChat, inArray(messages.visibility, ["user", "both"]));
 
-/** Maximum bytes of messages that are read for one page, because parsing and sending them blocks everyone else. */
+/** Maximum bytes of messages that are read for one page, because parsing and sending them blocks other requests. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
-/** Maximum bytes of messages that are read for a model, which accepts less than that. */
+/** Maximum bytes of messages that are read for a model. Models accept less than that. */
 const MAX_HISTORY_BYTES = 16 * 1024 * 1024;
 
 const sized = {
@@ -38,7 +38,7 @@ const sized = {
 
 type Fit = { readonly order: "asc" | "desc"; readonly limit?: SQL; readonly maxBytes: number };
 
-/** Selects the first of these messages, at least one, up to about `maxBytes`. The sizes are known without reading the messages. */
+/** Selects the first of these messages, at least one, up to about `maxBytes`. Uses the stored sizes, without reading the messages. */
 const fitsPage = (rows: SQL | undefined, { order, limit = sql``, maxBytes }: Fit): SQL => {
   const direction = sql.raw(order);
   return sql`${messages.id} in (select page.id from (select one.id, sum(one.bytes) over (order by one.id ${direction}) - one.bytes as ahead
@@ -61,8 +61,8 @@ const isBetween = and(
 const isAtRevision = and(isBetween, lte(messages.revision, sql.placeholder("revision")));
 
 /**
- * Messages that people can see with `after` < id < `before`, ascending, up to `revision`, as many as fit into a page:
- * {chat, after, before, revision, limit}.
+ * Messages that people can see with `after` < id < `before`, ascending, up to `revision`, as many as fit into a page. Parameters: {chat,
+ * after, before, revision, limit}.
  */
 export const listMessages = query(
   build
@@ -72,7 +72,7 @@ export const listMessages = query(
     .orderBy(asc(messages.id)),
 );
 
-/** The same, newest first. Parameters: {chat, after, before, limit}. */
+/** Messages that people can see with `after` < id < `before`, newest first. Parameters: {chat, after, before, limit}. */
 export const listNewestMessages = query(
   build
     .select(sized)
@@ -81,10 +81,10 @@ export const listNewestMessages = query(
     .orderBy(desc(messages.id)),
 );
 
-/** Excludes messages that consist of files only, which are not prompts. Text that people write is never empty. */
+/** Excludes messages that consist only of files, which are not prompts. Text that people write is never empty. */
 const hasText = sql`exists (select 1 from json_each(${messages.content}) part where part.value ->> 'type' = 'text')`;
 
-/** What a hook saw as the author's custom prompt with people's newest message. Parameters: {chat}. */
+/** The author's custom prompt that a hook saw with the newest message of a person. Parameters: {chat}. */
 export const findCustomPrompt = query(
   build
     .select({ custom_prompt: messages.custom_prompt })
@@ -108,7 +108,7 @@ export const findContextRow = query(
 
 const isPromptAfter = and(isForPeople, eq(messages.role, "user"), gt(messages.id, sql.placeholder("after")));
 
-/** What people have written after this message, newest first, as far as it fits into a page. Parameters: {chat, after, limit}. */
+/** Messages of people after this one, newest first, as many as fit into a page. Parameters: {chat, after, limit}. */
 export const listPrompts = query(
   build
     .select({ id: messages.id, content: messages.content })
@@ -121,8 +121,8 @@ export const listPrompts = query(
 const isFrom = and(isForModel, gte(messages.id, sql.placeholder("from")));
 
 /**
- * What a model is given from this message on: that one and the newest, as far as they fit into what is read at a time. Parameters: {chat,
- * from}.
+ * The messages of a model's context from this one on: this message, and the newest others that fit into `MAX_CONTEXT_BYTES`. Parameters:
+ * {chat, from}.
  */
 export const listModelHistory = query(
   build
@@ -137,7 +137,7 @@ export const listModelHistory = query(
     .orderBy(asc(messages.id)),
 );
 
-/** How many bytes all of them have. Parameters: {chat, from}. */
+/** The total size of all messages of a model's context from this one on, in bytes. Parameters: {chat, from}. */
 export const weighModelHistory = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
@@ -157,7 +157,7 @@ const isUpTo = and(isInChat, lte(messages.id, sql.placeholder("up_to")));
 /** The history up to and including this message. Parameters: {chat, up_to}. */
 export const listHistoryUpTo = query(build.select().from(messages).where(isUpTo).orderBy(asc(messages.id)));
 
-/** Messages that name files, also in results of tools. Parameters: {chat}. */
+/** Messages that reference files, including results of tools. Parameters: {chat}. */
 export const listFileMessages = query(
   build
     .select({ id: messages.id, content: messages.content })
@@ -165,7 +165,7 @@ export const listFileMessages = query(
     .where(and(isInChat, sql`${messages.content} like '%file_id%'`)),
 );
 
-/** How many bytes that is. Parameters: {chat, up_to}. */
+/** The total size of the history up to and including this message, in bytes. Parameters: {chat, up_to}. */
 export const weighHistoryUpTo = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
@@ -193,7 +193,7 @@ export const findClearing = query(
     .limit(1),
 );
 
-/** A message for the model, other than an instruction, after this one. Parameters: {chat, after}. */
+/** A message of the model's context after this one that is not an instruction. Parameters: {chat, after}. */
 export const findModelMessageAfter = query(
   build
     .select({ id: messages.id })
@@ -238,7 +238,7 @@ const sizesBefore = build
   .limit(sql.placeholder("limit"))
   .as("sizes");
 
-/** How many bytes they have. Parameters: {chat, before, limit}. */
+/** The total size of the messages of the model's context before this one, in bytes. Parameters: {chat, before, limit}. */
 export const weighModelBefore = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(${sizesBefore.bytes}), 0)`.mapWith(Number).as("bytes") })
@@ -262,7 +262,7 @@ export const listMessageIds = query(
     .orderBy(asc(messages.id)),
 );
 
-/** A message of people after this one, skipping `skip` others; includes messages removed by edits. Parameters: {chat, after, skip}. */
+/** A person's message after this one, skipping `skip` others. Includes messages that edits removed. Parameters: {chat, after, skip}. */
 export const findWrittenAfter = query(
   build
     .select({ id: messages.id })
@@ -298,7 +298,7 @@ export const deleteMessagesFrom = statement<{ chat: number; from: number; revisi
     .where(and(isInChat, gte(messages.id, sql.placeholder("from")))),
 );
 
-/** The queued messages of a chat, in the order in which they will be sent: {chat}. */
+/** The queued messages of a chat, in the order in which they will be sent. Parameters: {chat}. */
 export const listQueued = query(
   build.select().from(queued_messages).where(eq(queued_messages.chat, chat)).orderBy(asc(queued_messages.position)),
 );

@@ -1,4 +1,4 @@
-// The data that decides whether the turns of a chat may continue: its owner's account and membership, and when the owner last wrote.
+// The data that decides whether the turns of a chat may continue: the owner's account and membership, and when a person last wrote.
 import { and, desc, eq, exists, isNotNull, sql } from "drizzle-orm";
 import { build, eqParam, query } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
@@ -14,7 +14,7 @@ const isMember = exists(
     ),
 );
 
-/** The owner of a chat, even if deleted, and whether they belong to its organization. Parameters: {id}. */
+/** The owner of a chat, even if deleted, and whether the owner is a member of the chat's organization. Parameters: {id}. */
 export const findOwnerStanding = query(
   build
     .select({
@@ -34,7 +34,7 @@ export const findOwnerStanding = query(
     .where(eqParam(chats.id)),
 );
 
-/** When a person last wrote a message of the chat: {chat} is its key. */
+/** When a person last wrote a message in the chat. Parameters: {chat}, its key. */
 export const findLastPromptTime = query(
   build
     .select({ created_at: messages.created_at })

@@ -10,8 +10,8 @@ const MAX_CHATS_PER_RUN = 1_000;
 const SLICE_MESSAGES = 200;
 
 /**
- * Root chats that are not archived, pinned or active and have had no activity since {before}, including their sub-chats; longest inactive
- * first. Every message counts as activity. For `scan`: it reads the whole index of the list.
+ * Root chats that are not archived, pinned or active, and that have had no activity since {before}, also not in sub-chats; longest inactive
+ * first. Every message counts as activity. For `scan`, because it reads the whole index of the list.
  */
 export const listInactiveChats = query(
   build
@@ -35,7 +35,7 @@ export const listExpiredChats = query(
     .from(chats)
     .where(
       and(
-        // Must match the definition of the index `chats_archived` word for word.
+        // Repeats the condition of the index `chats_archived` word for word.
         sql`${chats.archived} = 1 and ${chats.parent_chat_id} is null`,
         lt(chats.updated_at, sql.placeholder("before")),
       ),

@@ -33,8 +33,8 @@ export const findOldRecording = query(
 );
 
 /**
- * The newest recording that exceeds {max_bytes} together with all newer ones; it and older ones must be deleted. `created_at` is null if
- * all fit.
+ * The newest recording with which the total size exceeds {max_bytes}, counted from the newest one. This recording and older ones must be
+ * deleted. `created_at` is null if all recordings fit.
  */
 export const findRecordingBeyond = query(
   build

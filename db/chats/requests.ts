@@ -8,7 +8,7 @@ import { chat_requests } from "../schema/chats.ts";
 /** An idempotent request: its key, and a digest of its content (empty if the key covers it). */
 export type RequestKey = { readonly key: string; readonly digest: string };
 
-/** Parameters: {chat, key}. */
+/** The stored answer of a request. Parameters: {chat, key}. */
 const findChatRequest = query(
   build
     .select({ answer: chat_requests.answer, digest: chat_requests.digest })
@@ -31,16 +31,16 @@ export const findAnswer = async (
   chat: number,
   { key, digest }: RequestKey,
 ): Promise<{ readonly answer: unknown } | undefined> => {
-  const known = await store.get(findChatRequest({ chat, key }));
-  if (known && known.digest !== "" && known.digest !== digest) {
+  const stored = await store.get(findChatRequest({ chat, key }));
+  if (stored && stored.digest !== "" && stored.digest !== digest) {
     throw new AppError("conflict", "This Idempotency-Key was already used with a different body.", {
       detail: "Resend the original request, or use a new key for this one.",
     });
   }
-  return known;
+  return stored;
 };
 
-/** Stores the answer, and deletes those older than a day. */
+/** Stores an answer, and deletes answers that are older than a day. */
 export const insertAnswer = (
   chat: number,
   { key, digest }: RequestKey,

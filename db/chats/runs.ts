@@ -1,4 +1,4 @@
-// Recorded model calls: the recorder's statements, and reads for debugging a chat (facts/chats 4.18).
+// Recorded model calls: the statements that record them, and reads for debugging a chat (facts/chats 4.18).
 import { and, asc, desc, eq, sql } from "drizzle-orm";
 import { build, eqParam, findBy, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
 import { chat_run_steps, chat_runs } from "../schema/chat-runs.ts";
@@ -16,20 +16,20 @@ export const insertRun = insertInto(chat_runs);
 export const updateRun = updateBy(chat_runs, chat_runs.key);
 export const insertStep = insertInto(chat_run_steps);
 
-/** Newest first. Parameters: {chat}. */
+/** The runs of a chat, newest first. Parameters: {chat}. */
 export const listRuns = query(
   build.select().from(chat_runs).where(eqParam(chat_runs.chat)).orderBy(desc(chat_runs.key)).limit(MAX_LISTED_RUNS),
 );
 
-/** Parameters: {id}. */
+/** A run by its ID. Parameters: {id}. */
 export const findRun = findBy(chat_runs, chat_runs.id);
 
-/** In order. Parameters: {run}. */
+/** The steps of a run, in order. Parameters: {run}. */
 export const listSteps = query(
   build.select().from(chat_run_steps).where(eqParam(chat_run_steps.run)).orderBy(asc(chat_run_steps.number)),
 );
 
-/** The newest message, and the newest one of a user. Parameters: {chat}. For `scan`. */
+/** The newest message of a chat, and the newest message of a user in it. Parameters: {chat}. For `scan`. */
 export const findHistoryTips = query(
   build
     .select({

@@ -59,14 +59,14 @@ export const unindexPull = (chat: number): Statement => ({
   rows: [[-chat]],
 });
 
-/** Removes everything about the chat from the index. */
+/** Removes the chat from the index. */
 export const unindexChat = (chat: number): Statement[] => [
   unindexMessagesFrom(chat, 0),
   unindexPull(chat),
   { touches: [], sql: "delete from title_search where rowid = ?1", rows: [[chat]] },
 ];
 
-/** Maximum index pages written per slice of a merge. 16 pages took 1 ms, at worst 13 ms, with half a million messages. */
+/** Maximum index pages that a slice of a merge writes. With half a million messages, 16 pages took 1 ms, and 13 ms at worst. */
 const SLICE_PAGES = 8;
 export const SEARCH_TABLES = ["message_search", "title_search"] as const;
 export type SearchTable = (typeof SEARCH_TABLES)[number];
@@ -78,7 +78,7 @@ export const mergeSearch = (table: SearchTable): Statement => ({
   rows: [[]],
 });
 
-/** The index's list of segments. While a slice changes it, there is more to merge. */
+/** The index's list of segments. If a slice of a merge has changed it, another slice is needed. */
 export const readSegments = (table: SearchTable): Query<string> => ({
   sql: `select hex(block) from ${table}_data where id = 10`,
   params: [],
@@ -128,7 +128,7 @@ const matchesChat = (key: SQL, { messages, titles }: Matching): SQL => {
   return conditions.length === 0 ? sql`false` : sql`(${sql.join(conditions, sql` or `)})`;
 };
 
-/** Selects the keys of chats with hits, once for each hit: root chats and sub-chats of any owner. Reads at most `limitCount` hits. */
+/** Selects the key of the chat of each hit, root chat or sub-chat, of any owner. Reads at most `limitCount` hits. */
 export const selectFirstHits = (matching: Matching, limitCount: number): SQL => {
   const limit = sql.raw(String(limitCount));
   const selects = listHits(matching).map((select) => sql`select key from (${select} limit ${limit}) hit`);

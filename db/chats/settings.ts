@@ -100,7 +100,7 @@ export const upsertCompactionThreshold = (user_id: string, model_id: string, per
 export const deleteCompactionThreshold = (user_id: string, model_id: string): Statement =>
   deleteSetting(toThresholdKey(user_id, model_id));
 
-/** Identifies a user's model override: for a purpose in an organization. */
+/** Identifies a user's model override, which is for a purpose in an organization. */
 export type OverrideScope = {
   readonly organization_id: string;
   readonly user_id: string;

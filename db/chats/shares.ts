@@ -12,7 +12,7 @@ export type ChatShareRow = typeof chat_shares.$inferSelect;
 /** A subject's new role; null removes it. */
 export type ChatShareChange = Pick<ChatShareRow, "subject" | "kind"> & { readonly role: "read" | null };
 
-/** Parameters: {chat}, the key of a root chat. */
+/** The shares of a root chat. Parameters: {chat}, its key. */
 export const listChatShares = findBy(chat_shares, chat_shares.chat);
 
 const findRoles = query(
@@ -37,7 +37,9 @@ export const isSharedWith = async (
 ): Promise<boolean> =>
   subjects.length > 0 && (await store.get(findRoles({ root, subjects: JSON.stringify(subjects) }))) !== undefined;
 
-/** Which of these root chats are shared with one of these people and groups: {roots, subjects}, JSON arrays. For `scan`. */
+/**
+ * Those of these root chats that are shared with one of these people and groups. Parameters: {roots, subjects}, JSON arrays. For `scan`.
+ */
 export const listSharedWith = query(
   build
     .selectDistinct({ id: chats.id })

@@ -2,7 +2,7 @@
 import type { Query, Value } from "../engine/sql.ts";
 import type { SpendSums } from "./spend.ts";
 
-/** Times in milliseconds, [from, to); `step` is the length of an interval. Clocks moved `forward` at `changed_at`. */
+/** Times in milliseconds, [from, to); `step` is the length of an interval. At `changed_at`, clocks changed by `forward`. */
 export type SpendRange = {
   readonly from: number;
   readonly to: number;

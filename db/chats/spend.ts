@@ -1,4 +1,4 @@
-// Usage and cost of chats' model calls: rows are added and summed, never changed. Sums over many rows are for `store.scan`.
+// Usage and cost of chats' model calls. Rows are only added and summed, and never changed. Sums over many rows are for `store.scan`.
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { build, eqParam, type Query, query, queryNow } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
@@ -7,7 +7,7 @@ import { model_configs, model_providers } from "../schema/models.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
-/** The ledger fields of a chat: {chat} is its key. A root chat is its own root. */
+/** The ledger fields of a chat. A root chat is its own root. Parameters: {chat}, its key. */
 export const findLedgerFields = query(
   build
     .select({
@@ -21,7 +21,7 @@ export const findLedgerFields = query(
     .where(eq(chats.key, sql.placeholder("chat"))),
 );
 
-/** Who pays for the calls of a chat's coding agent, and the chat's ledger fields. Parameters: {id}. */
+/** The user who is charged for the calls of a chat's coding agent, and the chat's ledger fields. Parameters: {id}. */
 export const findChatPayer = query(
   build
     .select({
@@ -62,7 +62,7 @@ export const ZERO_SPEND: SpendSums = {
   cache_creation_tokens: 0,
 };
 
-/** One tree of chats, or one user in a time range with an exclusive end. */
+/** The calls to sum: those of a root chat with its sub-chats, or of a user in a time range with an exclusive end. */
 export type SpendFilter =
   | { readonly root: string }
   | { readonly user_id: string; readonly from: number; readonly to: number };
@@ -194,7 +194,7 @@ const turnColumns = {
   unpriced_request_count: sql<number>`count(*) - count(cost)`.as("unpriced_request_count"),
 };
 
-/** The cost of each turn of a chat, newest first, including turns removed by edits: {chat, limit}. */
+/** The cost of each turn of a chat, newest first, including turns that edits removed. Parameters: {chat, limit}. */
 export const listTurnCosts = (page: { chat: number; limit: number }) =>
   queryNow(
     build
@@ -212,7 +212,8 @@ export const listTurnCosts = (page: { chat: number; limit: number }) =>
   );
 
 /**
- * The cost of each turn of a chat that a coding agent runs: its calls go through the gateway, and each counts for the message before it.
+ * The cost of each turn of a chat that a coding agent runs. The agent's calls go through the gateway, and each counts toward the turn of
+ * the message before it.
  */
 export const listAgentTurnCosts = (chat: { chat: number; chat_id: string; root: string; limit: number }) =>
   queryNow(

@@ -8,7 +8,7 @@ import { group_members } from "../schema/groups.ts";
 import { organization_members } from "../schema/users.ts";
 import { deleteSetting, findSetting, listSettings, upsertSetting } from "../settings.ts";
 
-/** Micros; null: no limit. `updated_at` in milliseconds since 1970, null if never set. */
+/** The limit in micros; null: no limit. `updated_at` in milliseconds since 1970; null if the limit was never set. */
 export type UsageLimit = {
   readonly spend_limit_micros: number | null;
   readonly period: UsagePeriod;
@@ -51,7 +51,7 @@ const listLimitsOn = query(
     ),
 );
 
-/** `own`: the user's limit, else the lowest of their groups; undefined if none exists. */
+/** `own`: the user's individual limit, or else the lowest limit of the user's groups; undefined if there is none. */
 export const readLimitsOn = async (
   store: Pick<Store, "all">,
   user_id: string,
@@ -71,10 +71,10 @@ export const upsertLimit = (owner: LimitOwner, id: string, micros: number): Stat
 
 export const deleteLimit = (owner: LimitOwner, id: string): Statement => deleteSetting(toKey(owner, id));
 
-/** Returns all limits of one kind: IDs with their micros. */
+/** Returns all limits of one kind: the IDs of their owners, and the limits in micros. */
 export const listLimits = async (store: Store, owner: LimitOwner): Promise<{ id: string; micros: number }[]> => {
   const from = toKey(owner, "");
-  // `;` follows `:`, the last character of the prefix, so this ends the range of keys.
+  // The end of the range of keys: `;` is the character after `:`, with which the prefix ends.
   const rows = await store.all(listSettings({ from, to: `${from.slice(0, -1)};` }));
   return rows.map(({ key, value }) => ({ id: key.slice(from.length), micros: Number(value) }));
 };

@@ -12,14 +12,14 @@ export type ChatView = {
   readonly chat: ListedChat;
   readonly owner_username: string;
   readonly owner_name: string;
-  /** Where the chat currently works: the newest build of its workspace, and the agent that tools use; null if none exists. */
+  /** The newest build of the chat's workspace, and the agent that tools use; null if there is none. */
   readonly build_id: string | null;
   readonly agent_id: string | null;
   /** Whether the chat or its root is shared. */
   readonly shared: boolean;
   /** The pinned context of the chat's workspace; null if none exists. */
   readonly context: { readonly snapshot: string; readonly error: string; readonly dirty_since: number | null } | null;
-  /** Null if the chat has pushed nothing. */
+  /** The chat's pull request; null if the chat has not pushed a branch. */
   readonly diff: ChatDiffView | null;
 };
 
@@ -36,8 +36,8 @@ const agentId = sql<string | null>`(select a.id from workspaces w join agents a 
   order by a.display_order, a.name limit 1)`;
 
 /**
- * The columns except the ones that only turns need: pending calls, a client's tools and a coding agent's session can be megabytes for each
- * chat of a list.
+ * All columns except those that only turns need, because pending calls, a client's tools and a coding agent's session can be megabytes for
+ * each chat of a list.
  */
 const {
   pending_calls: _calls,
@@ -82,7 +82,7 @@ const isListed = (column: typeof chats.id | typeof chats.parent_chat_id): SQL =>
   sql`${column} in (select value from json_each(${sql.placeholder("ids")}))`;
 
 const listedViews = query(select().where(isListed(chats.id)));
-/** Chats by their ids, in any order. Compiled once, as a list is too wide to compile for each request. */
+/** Chats by their IDs, in any order. Compiled once, because compiling so many columns for each request would take too long. */
 export const listChatViews = (ids: readonly string[]): Query<ChatView> =>
   cast(listedViews({ ids: JSON.stringify(ids) }));
 

@@ -72,7 +72,7 @@ export const endHeldConnections = statement<ConnectionEnd>(
     .where(and(isOpen, isNull(connection_logs.connection_id))),
 );
 
-/** Ends the connections of workspaces with this `part`, except those whose IDs are in `but`, a JSON array. */
+/** Ends the connections of workspaces with this `part`, except the connections whose IDs are in `but`, a JSON array. */
 export const endHeldConnectionsOfPart = statement<ConnectionEnd & { part: number; but: string }>(
   build
     .update(connection_logs)
@@ -133,7 +133,7 @@ export const endOrphanedConnections = statement<ConnectionEnd>(
 
 const isOld = lt(connection_logs.connect_time, param("before"));
 
-/** {before}: an entry past its retention period. */
+/** An entry past its retention period. Parameters: {before}. */
 export const findOldConnection = query(
   build.select({ key: connection_logs.key }).from(connection_logs).where(isOld).limit(1),
 );

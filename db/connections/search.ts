@@ -1,4 +1,4 @@
-// Searches of the connection log, run on a reader Worker: a page of entries, newest first, and their number. Each condition has an index
+// Searches the connection log on a reader Worker: a page of entries, newest first, and the number of matches. Each condition has an index
 // that ends with the time, so that a page is read in order.
 import { desc, eq, getTableColumns, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
@@ -26,7 +26,7 @@ export type ConnectionFilter = {
   /** Milliseconds since 1970, both inclusive. */
   readonly from: number | undefined;
   readonly to: number | undefined;
-  /** Only entries of these organizations. */
+  /** Selects only entries of these organizations. */
   readonly within: readonly string[] | undefined;
 };
 
@@ -65,7 +65,7 @@ const joinConditions = (parts: readonly SqlCondition[]): string =>
   ["true", ...parts.map((part) => part.sql)].join(" and ");
 const listParams = (parts: readonly SqlCondition[]): Value[] => parts.flatMap(({ params }) => params);
 
-/** A key, or in the first row the number of entries on all pages. */
+/** A row of the result: a key, or in the first row the number of entries on all pages. */
 type PageRow = { readonly key: number | null; readonly count: number };
 
 /** Uses one statement, so that page and count are consistent. */

@@ -5,7 +5,7 @@ import type { Store } from "../engine/store.ts";
 import { findSetting, upsertSetting } from "../settings.ts";
 
 const KEY = "connections.retention";
-/** Connections are more frequent than changes, and become irrelevant sooner. */
+/** A default, unlike in the audit log: connections are more frequent than changes, and become irrelevant sooner. */
 const DEFAULT_RETENTION: ConnectionRetention = { days: 90 };
 
 export const readConnectionRetention = async (store: Pick<Store, "get">): Promise<ConnectionRetention> => {

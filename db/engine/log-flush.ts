@@ -1,5 +1,5 @@
-// Flushes the write-ahead log while the event loop continues, so that a slow disk delays only callers that wait for a write. Uses a dedicated
-// Worker, because the thread pool also resolves DNS names and hashes passwords, which can take seconds.
+// Flushes the write-ahead log while the event loop continues, so that a slow disk delays only callers that wait for a write. Uses a
+// dedicated Worker, because the thread pool also resolves DNS names and hashes passwords, which can take seconds.
 import { closeSync, fdatasyncSync, openSync } from "node:fs";
 import type { FlushOrder, FlushReport } from "./flush.worker.ts";
 import { SpareWorkers } from "./spare-workers.ts";

@@ -1,5 +1,5 @@
-// Trials: one prompt tried in several ways, each in a fork. A row represents all ways of one request. Inserted in the batch of the fork; then written
-// only by the keeper of trials, guarded by the revision it has read.
+// Trials: one prompt tried in several ways, each in a fork. A row represents all ways of one request. Inserted in the batch of the fork;
+// then written only by the keeper of trials, guarded by the revision it has read.
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import type { TrialChanges, TrialCheck, TrialDiff, TrialStatus, WayStatus } from "#schema/chats/trial.ts";
 import { uncachedTable } from "./cache-dependencies.ts";

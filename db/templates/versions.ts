@@ -63,8 +63,8 @@ export const findVersionBefore = query(
 );
 
 /**
- * The IDs of versions of a template, oldest first: {template_id, archived, after, limit, offset}. `archived` 1 includes archived ones, `after` is a
- * version's ID or empty, `limit` -1 means no limit.
+ * The IDs of versions of a template, oldest first: {template_id, archived, after, limit, offset}. `archived` 1 includes archived ones,
+ * `after` is a version's ID or empty, `limit` -1 means no limit.
  */
 export const listVersionIds = query(
   build

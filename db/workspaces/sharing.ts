@@ -115,8 +115,8 @@ const hasLost = (role: string, before: readonly string[], after: readonly string
   before.includes(role) && !after.includes(role);
 
 /**
- * The same when site roles of the user end: an owner could enter every workspace, and a template administrator could share ports of workspaces
- * to which the user has access (rule SH-14).
+ * The same when site roles of the user end: an owner could enter every workspace, and a template administrator could share ports of
+ * workspaces to which the user has access (rule SH-14).
  */
 export const markLossesOfRoles = (
   { id, roles }: { readonly id: string; readonly roles: readonly string[] },

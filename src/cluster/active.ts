@@ -113,7 +113,7 @@ export const joinActive = async ({ config, clock, signal, openReads, ...options 
             here: () => (forwardUntil === 0 ? { hostname: "127.0.0.1", port: server } : undefined),
             has: (shard) => node.has(shard),
             addressOf: (shard) => node.nodeOf(shard)?.address,
-            incarnationAt: (address) => node.lifeAt(address),
+            incarnationAt: (address) => node.incarnationAt(address),
             shardOf,
           },
           state: () => presentNodeState(node),

@@ -21,7 +21,7 @@ const parse = (chunks: readonly Uint8Array[]): Packet[] => {
     parser.push(chunk);
     for (let packet = parser.next(); packet; packet = parser.next()) packets.push(packet);
   }
-  expect(parser.inside).toBe(false);
+  expect(parser.isInsidePacket).toBe(false);
   return packets;
 };
 

@@ -1,5 +1,5 @@
-// Audit log entries. `insertAudit` returns the insert that must be part of the batch of the change, so that neither exists without the other
-// (rule AU-1). Nothing else writes entries; see search.ts for reads.
+// Audit log entries. `insertAudit` returns the insert that must be part of the batch of the change, so that neither exists without the
+// other (rule AU-1). Nothing else writes entries; see search.ts for reads.
 import { NIL_UUID, uuid } from "#base/ids.ts";
 import { getCurrentOrigin } from "#base/origin.ts";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
