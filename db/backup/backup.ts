@@ -33,7 +33,7 @@ export type BackupOptions = {
    * Called when the database is copied, so that its log may be truncated again. The remaining work uses the most CPU time, but does not
    * delay the server.
    */
-  onCopied?(): void;
+  copied?(): void;
 };
 
 export type CreatedBackup = { path: string; bytes: number; manifest: Manifest };
@@ -103,7 +103,7 @@ const createPartial = async (part: string, options: BackupOptions, flow: Flow): 
 
 const finish = async (
   part: string,
-  { data_dir, clock, onCopied }: BackupOptions,
+  { data_dir, clock, copied }: BackupOptions,
   flow: Flow,
   copy: DatabaseCopy,
 ): Promise<Manifest> => {
@@ -115,7 +115,7 @@ const finish = async (
     // Pinned files can be copied after the read transaction, which keeps the database's log from being truncated.
     for (const hash of snapshot.hashes) await pins.add(hash);
   });
-  onCopied?.();
+  copied?.();
   finishCopy(join(part, DATABASE));
   files.push({ path: DATABASE, ...(await flow.hash(join(part, DATABASE))) });
   for (const hash of hashes) files.push(await copyUpload(pins.toPath(hash), part, hash, flow));
