@@ -21,7 +21,7 @@ const SHARD_QUERIES = {
       .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
       .where(eqParam(agents.id)),
   ),
-  /** By the digest of an agent token, whether it is valid or not. */
+  /** Finds the shard by the digest of an agent token, which need not be valid. */
   token: query(
     build
       .select(shardColumn)

@@ -1,4 +1,4 @@
-// The ledger of lifecycle hooks: requests and decisions, read page by page. Rows are deleted by age and number, in slices.
+// The ledger of lifecycle hooks: requests to consumers and their decisions. Old rows, and rows beyond a maximum number, are deleted in slices.
 import { and, desc, lt, sql } from "drizzle-orm";
 import { build, eqParam, eqParamOrAll, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { hook_dispatches } from "./schema/hook-dispatches.ts";
@@ -13,7 +13,7 @@ const matchesFilter = and(
   lt(hook_dispatches.key, sql.placeholder("before")),
 );
 
-/** Newest first, before a key, optionally filtered by event or result. Parameters: {event, result, before, limit}. */
+/** Dispatches before a key, newest first, optionally filtered by event or result. Parameters: {event, result, before, limit}. */
 export const listHookDispatches = query(
   build
     .select()
@@ -23,7 +23,7 @@ export const listHookDispatches = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** The same for one chat. Parameters: {chat_id, event, result, before, limit}. */
+/** Dispatches of one chat before a key, newest first. Parameters: {chat_id, event, result, before, limit}. */
 export const listHookDispatchesOfChat = query(
   build
     .select()
@@ -33,7 +33,7 @@ export const listHookDispatchesOfChat = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** The position of a dispatch in the list. Parameters: {id}. */
+/** The key of a dispatch, which is its position in the list. Parameters: {id}. */
 export const findHookDispatch = query(
   build.select({ key: hook_dispatches.key }).from(hook_dispatches).where(eqParam(hook_dispatches.id)),
 );

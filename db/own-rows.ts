@@ -1,22 +1,22 @@
-// The rows that this server works on: all of them, or in a cluster those of its shards (src/base/shards.ts). Keepers pass `OwnRows` to
-// queries without knowing its content.
+// The rows that this server works on: all rows, or in a cluster the rows of its shards (src/base/shards.ts). Keepers pass `OwnRows` to queries
+// and need not know its content.
 import { type Column, type SQL, sql } from "drizzle-orm";
 import { ALL_SHARDS, FIRST_SHARD, SHARD_COUNT, type Shards } from "#base/shards.ts";
 import type { Statement } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";
 
-/** Returns whether another node takes over the rows with this `part`. */
+/** Returns whether another node is to take over the rows with this `part`. */
 export type IsLeaving = (part: number) => boolean;
 
 export class OwnRows {
-  /** Undefined means all, so queries need no condition. */
+  /** The shards of the rows; undefined means all rows, so queries need no condition. */
   readonly #parts: readonly number[] | undefined;
 
   constructor(parts?: readonly number[]) {
     this.#parts = parts?.length === SHARD_COUNT ? undefined : parts;
   }
 
-  /** Whether these are all rows, as on a single server: no other node had them until now. */
+  /** Whether these are all rows, as on a single server. No other node has had any of them before. */
   get areAll(): boolean {
     return this.#parts === undefined;
   }

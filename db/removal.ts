@@ -1,5 +1,5 @@
-// Which rows are deleted together with a user, an organization, a workspace or a chat. The one place that says it: test/db/removal.test.ts
-// requires every column with the ID of one of these to be listed here, or there with the reason why its rows stay.
+// Defines which rows are deleted together with a user, an organization, a workspace or a chat. test/db/removal.test.ts requires that every column
+// with such an ID is listed here, or listed in the test with the reason why its rows stay.
 import type { AnySQLiteColumn } from "drizzle-orm/sqlite-core";
 import { deleteBy, type Statement } from "./engine/sql.ts";
 import {
@@ -36,7 +36,7 @@ import {
 
 export type Parent = "user" | "organization" | "workspace" | "chat";
 
-/** A column holds the ID of what its row is deleted with. In each list, rows come before rows that they reference. */
+/** Each column contains the ID of the entity with which its rows are deleted. In each list, rows precede the rows that they reference. */
 export const DELETED_WITH: Readonly<Record<Parent, readonly AnySQLiteColumn[]>> = {
   user: [
     api_keys.user_id,
@@ -67,7 +67,7 @@ export const DELETED_WITH: Readonly<Record<Parent, readonly AnySQLiteColumn[]>> 
     mcp_servers.organization_id,
     repository_prebuilds.organization_id,
   ],
-  /** Immediately, also if the workspace's files go to the trash. What is deleted with the files is in actors/workspace/trash.ts. */
+  /** Deleted immediately, also if the workspace's files go to the trash. actors/workspace/trash.ts deletes the rows that stay with the files. */
   workspace: [port_shares.workspace_id, api_keys.workspace_id],
   chat: [queued_messages.chat, chat_requests.chat, chat_files.chat, chat_shares.chat, chat_runs.chat, chat_diffs.chat],
 };
@@ -77,6 +77,6 @@ const STATEMENTS = Object.fromEntries(
   Object.entries(DELETED_WITH).map(([parent, columns]) => [parent, compile(columns)]),
 ) as Record<Parent, ReturnType<typeof compile>>;
 
-/** Deletes the rows that go with this user, organization, workspace or chat (by its key). */
+/** Deletes the rows that belong to this user, organization, workspace or chat (by its key). */
 export const deleteRowsOf = (parent: Parent, id: string | number): Statement[] =>
   STATEMENTS[parent].map((remove) => remove(id));

@@ -6,7 +6,7 @@ import { isIntegrityError } from "./refusal.ts";
 
 const MAX_WAL_BYTES = 64 * 1024 * 1024;
 const PAGE_BYTES = 4096;
-/** Groups after which the Worker starts, so that startup does not pay for it. Readers don't notice a log this short. */
+/** Number of groups after which the Worker starts, so that it does not delay the startup. A log of this size does not slow down reads. */
 const WORKER_START_COMMITS = 64;
 
 type Report = { log?: number; checkpointed?: number; error?: string; code?: string; closed?: true };
@@ -26,7 +26,7 @@ export class Checkpointer {
   #groups = 0;
   readonly #db: Database;
   readonly #options: CheckpointerOptions;
-  /** The Worker has a message that it has not answered yet. */
+  /** Whether the Worker has a message that it has not answered yet. */
   #isPending = false;
   /** Whether the last truncation failed because a reader uses the log. */
   #isHeldByReader = false;
@@ -47,7 +47,7 @@ export class Checkpointer {
     this.#worker.postMessage({ committed: true });
   }
 
-  /** Stops the Worker and checkpoints the remaining log. If the disk has no space for that, the log stays and is read at the next start. */
+  /** Stops the Worker and checkpoints the remaining log. If the disk has no space for that, the next start reads the log. */
   async close(): Promise<void> {
     const worker = this.#worker;
     if (worker && !this.#hasEnded) {
@@ -84,7 +84,7 @@ export class Checkpointer {
     }
     const { log = 0, checkpointed = 0 } = report;
     if (log * PAGE_BYTES <= (this.#options.limitBytes ?? MAX_WAL_BYTES)) return;
-    // While a reader such as a backup uses the log, a truncation would fail, and block the writer the longer the larger the log is.
+    // While a reader such as a backup uses the log, a truncation would fail. Each attempt blocks the writer, longer the larger the log is.
     if (this.#isHeldByReader && checkpointed < log) return;
     this.#isHeldByReader = checkpointed < log;
     this.#tryTruncate();
@@ -99,7 +99,7 @@ export class Checkpointer {
     }
   }
 
-  /** With an active reader, this becomes a shorter checkpoint instead of waiting. The next report tries again. */
+  /** Truncates the log. With an active reader, SQLite does a partial checkpoint instead of waiting, and the next report tries again. */
   #truncate(): void {
     const { timeout } = this.#db.query("pragma busy_timeout").get() as { timeout: number };
     this.#db.run("pragma busy_timeout=0");

@@ -4,7 +4,7 @@ import { getCurrentRequests, logTraceStep, startStopwatch, tracing } from "#base
 export class CommitTrace<Batch extends object> {
   readonly #requests = new WeakMap<Batch, ReadonlySet<string>>();
 
-  /** Remembers the requests that this batch belongs to. */
+  /** Records the requests that this batch belongs to. */
   onSubmit(batch: Batch): void {
     const requests = getCurrentRequests();
     if (requests.size > 0) this.#requests.set(batch, requests);

@@ -1,6 +1,6 @@
 // Statements whose guards read other rows than they write. Two nodes that write concurrently do not see each other's rows, so both could
-// succeed where a single server would reject the second. Statements with the same name are therefore written by one node at a time; SQLite
-// has one writer anyway.
+// succeed where a single server would reject the second. Therefore, only one node at a time writes statements with the same name. SQLite has
+// only one writer anyway.
 
 /**
  * The names, in the order in which their locks are taken. Positions are lock numbers shared by nodes of all versions, so add new names at
@@ -15,13 +15,13 @@ export const ALONE = [
   "quota",
   /** Limits per person on secrets, skills, and ways of trials. */
   "personal",
-  /** There are no shares if sharing is disabled; disabling sharing looks for existing shares. */
+  /** While sharing is disabled, nothing is shared; disabling sharing revokes existing shares. */
   "sharing",
   /** Deleting an application also deletes keys that are being created for it. */
   "grants",
-  /** Unreferenced contexts are deleted; a chat is dirty when its pinned context differs from its workspace's current one. */
+  /** Contexts without references are deleted. A chat is dirty when its pinned context differs from its workspace's current one. */
   "contexts",
-  /** A user is deleted only without workspaces, and leaves nothing behind; creating something for a user requires that they exist. */
+  /** A user is deleted only without workspaces, together with all other data of the user. Creating data for a user requires an existing user. */
   "users",
   /** An email address links an account only if it has no link; concurrent links must see each other. */
   "links",

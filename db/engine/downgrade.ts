@@ -1,5 +1,5 @@
-// Reverts the data directory for this program after a newer one has upgraded the database: the copy that the upgrade created replaces the
-// database, and the newer database is kept next to it. Can be killed at any step and repeated.
+// Reverts an upgrade of the database by a newer version of the program: the copy that the upgrade created replaces the database, and the newer
+// database is kept next to it. Can be killed at any step and repeated.
 import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -15,9 +15,9 @@ export class NoUsableCopyError extends Error {
 }
 
 export type RevertResult = {
-  /** The copy that is now the database. */
+  /** The path of the copy that has replaced the database. */
   copy: string;
-  /** Where the newer program's database is kept. */
+  /** The path under which the newer program's database is kept. */
   kept: string;
 };
 

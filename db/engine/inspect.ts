@@ -12,7 +12,7 @@ import { MIGRATIONS } from "./migrations.ts";
 
 export type DatabaseInspection = {
   exists: boolean;
-  /** The schema's version, and the newest that this program knows. */
+  /** The version of the schema, and the newest version that this program knows. */
   schema: number;
   newest: number;
   /** Why this program cannot use the database. */
@@ -66,7 +66,7 @@ export const runQuickCheck = async (directory: string): Promise<string | undefin
   }
 };
 
-/** Describes the secrets that this key, or none, cannot decrypt; undefined if none exist. */
+/** Describes the secrets that this key cannot decrypt; undefined if there are none. Without a key, these are all secrets. */
 export const describeUndecryptableSecrets = (directory: string, encryption?: Encryption): Promise<string | undefined> =>
   describeUndecryptable(encryption, async ({ sql, params, map }) =>
     withDatabase(

@@ -1,5 +1,5 @@
-// Detects which key the database's secrets were encrypted with (src/base/encryption.ts), at the server's start and for `doctor`. A server
-// that has lost its key must not silently create a new one: its operator would notice only when one secret after another fails.
+// Checks at the server's start, and for `doctor`, whether the key decrypts the database's secrets (src/base/encryption.ts). A server that has lost
+// its key must not silently create a new one, because its operator would notice only when one secret after another fails.
 import {
   type Encryption,
   EncryptionKeyError,
@@ -38,7 +38,7 @@ const countUndecryptable = (pattern: string): Query<number[]> => ({
   map: (row) => row.map(Number),
 });
 
-/** Describes data that this key does not decrypt, such as `SSH keys (2)`; undefined if none exists. */
+/** Describes the data that this key does not decrypt, such as `SSH keys (2)`; undefined if there is none. */
 export const describeUndecryptable = async (
   encryption: Encryption | undefined,
   runQuery: (requested: Query<number[]>) => Promise<number[] | undefined>,
@@ -48,7 +48,7 @@ export const describeUndecryptable = async (
   return found.length > 0 ? found.join(", ") : undefined;
 };
 
-/** The location of the key: its digits, or else the data directory. `shared`: nodes of a cluster must have the same key. */
+/** The source of the key: its digits if set, and otherwise the data directory. `shared`: nodes of a cluster must have the same key. */
 export type KeyLocation = {
   readonly directory: string;
   readonly digits?: string | undefined;

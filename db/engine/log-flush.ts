@@ -4,7 +4,7 @@ import { closeSync, fdatasyncSync, openSync } from "node:fs";
 import type { FlushOrder, FlushReport } from "./flush.worker.ts";
 import { SpareWorkers } from "./spare-workers.ts";
 
-/** Flushes after which the Worker starts, so that startup does not pay for it. */
+/** Number of flushes after which the Worker starts, so that it does not delay the startup. */
 const WORKER_START_FLUSHES = 8;
 
 const workers = new SpareWorkers(() => new Worker(new URL("./flush.worker.ts", import.meta.url).href));
@@ -76,8 +76,8 @@ export class LogFlush {
   #onReport(report: FlushReport): void {
     if ("error" in report) this.#end(toFlushError(report.error));
     else if (report.done === "ready") this.#isReady = true;
-    // In a separate turn of the event loop: the caller may run the loop itself, as tests do, and an unfinished message of a Worker blocks
-    // the next.
+    // Continues in a separate turn of the event loop: the caller may run the loop itself, as tests do, and an unfinished message of a Worker
+    // blocks the next one.
     else setImmediate(() => this.#end());
   }
 
@@ -90,6 +90,6 @@ export class LogFlush {
   }
 }
 
-/** Uses SQLite's message and code, since SQLite does its own flushes at other times. */
+/** Returns an error with the message and code of SQLite, as for the flushes that SQLite does itself. */
 const toFlushError = (cause: string): Error =>
   Object.assign(new Error("disk I/O error", { cause: cause }), { code: "SQLITE_IOERR_FSYNC" });

@@ -11,7 +11,7 @@ import { VERSION } from "#base/version.ts";
 import { DatabaseVersionError, findVersionProblem, listMissingMigrations, type Migration } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-/** Time of an image's migrations (image.ts), until it becomes the database of a directory. */
+/** The time that an image (image.ts) records for its migrations, until the image becomes the database of a directory. */
 export const IMAGE_TIME = 0;
 
 /**
@@ -42,9 +42,9 @@ export const migrate = (
 };
 
 /**
- * Applies one migration. Foreign keys are not enforced during it (SQLite recommends that, and they cannot be switched inside a
- * transaction): a migration that rebuilds a table drops the old one, which would delete the rows that reference it. They are checked before
- * the commit.
+ * Applies one migration. Foreign keys are not enforced during the migration, as SQLite recommends: a migration that rebuilds a table drops the old
+ * table, which would delete the rows that reference it. Foreign keys are checked before the commit. They are switched off before the transaction,
+ * because a transaction cannot do that.
  */
 const apply = (db: Database, step: Migration, now: number): void => {
   const { foreign_keys } = db.query("pragma foreign_keys").get() as { foreign_keys: number };

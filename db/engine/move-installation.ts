@@ -1,5 +1,5 @@
-// Moves an installation into a data directory. Assembles everything in a staging folder there, and moves it into place when it is
-// complete and flushed, the database last. A folder with a database therefore contains everything, even after an interrupted move.
+// Moves an installation into a data directory. Assembles all files in a staging folder in that directory, and moves them into place when they are
+// complete and flushed, the database last. A folder with a database therefore contains all files, even after an interrupted move.
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { mkdir, open, readdir, rename } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -58,12 +58,12 @@ export class Moving implements Disposable {
     }
   }
 
-  /** Moves everything into place. The files must be flushed, and the database closed. */
+  /** Moves all files into place. The files must be flushed, and the database closed. */
   async finish(): Promise<void> {
     const [from, to] = [join(this.path, "files"), join(this.#directory, "files")];
     for (const folder of existsSync(from) ? await readdir(from) : []) {
       await mkdir(join(to, folder), { recursive: true, mode: 0o700 });
-      // Moved one by one, because cached copies of a node may exist.
+      // Moves uploads one by one, because the folder may have uploads that a node has cached.
       for (const name of await readdir(join(from, folder)))
         await renameWithFailpoint(join(from, folder, name), join(to, folder, name));
       await flush(join(to, folder));

@@ -16,7 +16,7 @@ export type OpenOptions = {
   image?: Uint8Array | undefined;
 };
 
-/** Earlier versions of SQLite have a WAL reset race that can lose data (RELIABILITY section 1). */
+/** Earlier versions of SQLite have a race when the log is reset, which can lose data (RELIABILITY section 1). */
 const OLDEST_SQLITE = [3, 51, 3];
 
 /**

@@ -1,4 +1,4 @@
-// A batch that waits for a writer, and the memory that it takes.
+// A batch that waits for a writer, and the memory that it uses.
 import type { CommitSpan } from "./commit-span.ts";
 import type { Statement } from "./sql.ts";
 
@@ -6,7 +6,7 @@ export type Pending = {
   readonly batch: readonly Statement[];
   readonly rows: number;
   readonly bytes: number;
-  /** In a cluster: its shard. */
+  /** The batch's shard, in a cluster. */
   readonly part?: number | undefined;
   /** As in `Store.commit`. */
   readonly about?: string | undefined;
@@ -19,7 +19,7 @@ export type Pending = {
 /** Bytes counted per row in addition to its values, so that rows without values also count. */
 const ROW_BYTES = 32;
 
-/** Returns the rows of a batch, and its approximate bytes. */
+/** Returns the number of rows of a batch, and its approximate size in bytes. */
 export const measureBatch = (batch: readonly Statement[]): Pick<Pending, "rows" | "bytes"> => {
   let rows = 0;
   let bytes = 0;

@@ -1,5 +1,5 @@
-// Current problems of the database: a damaged file or a full disk. Each is logged once a minute with a count; callers do not log them
-// (`CommitError.isReported`).
+// Current problems of the database: a damaged file or a full disk. Each problem is logged once a minute with a count, so callers do not log it
+// again (`CommitError.isReported`).
 import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Damage, describeDamage, NEXT_STEP } from "./damage.ts";
@@ -82,7 +82,7 @@ export class TroubleWatch {
   #probeSoon(): void {
     systemClock.after(PROBE_INTERVAL_MS, () => {
       if (this.#isClosed || this.#current?.kind !== "full") return;
-      // The result is recorded like the result of any other write.
+      // The write itself records its result.
       this.#deps.probe().catch(() => this.#probeSoon());
     });
   }

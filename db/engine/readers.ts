@@ -1,5 +1,5 @@
-// The pool of reader Workers behind `store.scan`. Each Worker starts with its first query, so the server's start waits for none of them.
-// When too many queries wait, new ones are rejected. One person never occupies all Workers.
+// The pool of reader Workers for `store.scan`. A Worker starts with its first query, so Workers do not delay the server's start. When too many
+// queries wait, new ones are rejected. One person's queries never occupy all Workers.
 import { SpareWorkers } from "./spare-workers.ts";
 import type { Query, Value } from "./sql.ts";
 import { CommitError } from "./store.ts";
@@ -36,7 +36,7 @@ export class Readers {
     });
   }
 
-  /** Runs the query on a Worker when it is the turn of the current user. Rejects with 503 when too many queries are waiting. */
+  /** Runs the query on a Worker when the current user has a turn. Rejects with 503 when too many queries are waiting. */
   async scan<T>(query: Query<T>): Promise<T[]> {
     if (this.#closed) throw toStoppingError();
     const rows = await this.#turns.run(getCurrentUser(), () => this.#runQuery(query));
@@ -53,7 +53,7 @@ export class Readers {
     const { worker } = reader;
     return new Promise((resolve, reject) => {
       reader.pending = { resolve, reject };
-      // A pending answer keeps the process alive; an idle reader does not.
+      // Keeps the process alive until the answer arrives. An idle reader does not.
       worker.ref();
       worker.postMessage({ sql, params, limit: this.#rows, report });
     });
@@ -90,7 +90,7 @@ export class Readers {
     return worker;
   }
 
-  /** Rejects the query of a reader that died. The next query starts another Worker. */
+  /** Rejects the query of a reader that has died. A later query starts another Worker. */
   #onWorkerDeath(reader: Reader, message: string): void {
     const { worker, pending } = reader;
     reader.worker = undefined;

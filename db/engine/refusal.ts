@@ -4,11 +4,11 @@ import { CommitError } from "./store.ts";
 
 const getCode = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
 
-/** Returns whether the disk can no longer be trusted, because the page cache and the disk may differ. */
+/** Returns whether the data on disk cannot be trusted any more, because the page cache and the disk may differ. */
 export const isIntegrityError = (error: unknown): boolean =>
   /^SQLITE_IOERR_(FSYNC|DIR_FSYNC|TRUNCATE)|^SQLITE_(CORRUPT|NOTADB)/.test(getCode(error));
 
-/** Returns whether the disk rejected a read or write. A single error may be transient; a repeated one is not. */
+/** Returns whether the disk rejected a read or write. A single error may be temporary; repeated errors are not. */
 export const isDiskError = (error: unknown): boolean => getCode(error).startsWith("SQLITE_IOERR");
 
 /** Returns whether the whole transaction is lost, not just the failed batch. */

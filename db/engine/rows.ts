@@ -1,4 +1,4 @@
-// Common interface for reports to read from both databases.
+// The common interface with which reports read from SQLite and PostgreSQL.
 import type { Database } from "bun:sqlite";
 import type { Value } from "./sql.ts";
 

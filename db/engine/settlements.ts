@@ -1,7 +1,7 @@
-// Answers the callers of a commit group in slices. A group can hold hundreds of batches; if all callers continued in one turn of the event
-// loop, everything else would wait for their work. With 200 concurrent builds, one turn took 100 ms.
+// Answers the callers of a commit group in slices. A group can have hundreds of batches. If all callers continued in one turn of the event loop,
+// all other work would wait for them: with 200 concurrent builds, one turn took 100 ms.
 
-/** Callers answered in one turn. Groups of this size, as in log ingest, are answered immediately; a caller's work takes up to 1 ms. */
+/** Number of callers that are answered in one turn. The work of a caller takes up to 1 ms. Groups of log lines are smaller than this. */
 const SLICE_CALLERS = 8;
 
 export class Settlements {

@@ -21,7 +21,7 @@ import type { Alone } from "./cross-row-guards.ts";
 /** Values that SQLite stores. Booleans are 0 and 1, times milliseconds, JSON a string. */
 export type Value = string | number | bigint | null | Uint8Array;
 
-/** Reports that readers compute themselves instead of running one statement (db/reports). */
+/** Reports that readers compute in code (db/reports) instead of with one statement. */
 export type ReportName = "templates" | "user_activity" | "user_latency" | "daus" | "audit";
 
 /**
@@ -32,9 +32,9 @@ export type Statement = {
   readonly sql: string;
   readonly rows: readonly (readonly Value[])[];
   readonly expect?: number;
-  /** The kinds of cached answers that the write may invalidate; absent: all of them. */
+  /** The kinds of cached answers that the write may invalidate; absent: all kinds. */
   readonly touches?: readonly Touch[];
-  /** Only one node at a time writes statements with this name. */
+  /** Only one node at a time writes statements with this name (cross-row-guards.ts). */
   readonly alone?: Alone;
 };
 
@@ -80,7 +80,7 @@ const makeEncoders = (params: unknown[]): ((values: Bindings) => Value)[] =>
     return () => param as Value;
   });
 
-/** Compiles on first use: the program has hundreds of queries, but a start needs few of them (this saves 45 of 300 ms, test/bench). */
+/** Compiles on first use, because a start needs few of the program's hundreds of queries (saves 45 of 300 ms, test/bench). */
 const compileLazily = <T extends { readonly text: string }>(make: () => T, alone?: Alone): (() => T) => {
   let created: T | undefined;
   const compileOnce = (): T => {
@@ -91,7 +91,7 @@ const compileLazily = <T extends { readonly text: string }>(make: () => T, alone
   return compileOnce;
 };
 
-/** The texts of all statements and queries in the program, for tests that check each. */
+/** The SQL texts of all statements and queries of the program, for tests that check each of them. */
 export const compiledTexts: { readonly text: () => string; readonly alone: Alone | undefined }[] = [];
 
 const toBoundValue = (values: Bindings, name: string): Value => {
@@ -126,7 +126,7 @@ export const statement = <V extends Bindings>(
 
 type Columns = Record<string, Column>;
 
-/** Inserts whole rows. Omitted columns get their default, or null. */
+/** Compiles the insert of a row. Omitted columns get their default, or null. */
 export const insertInto = <T extends SQLiteTable>(
   table: T,
   options: { alone?: Alone } = {},
@@ -164,7 +164,7 @@ const compileInsert = <T extends SQLiteTable>(table: T): { text: string; encoder
   return { text, encoders };
 };
 
-/** Updates some columns of the row with this key. With `expect: 1`, a missing row rejects the batch. */
+/** Compiles the update of some columns of the row with a key. A missing row rejects the batch as `stale`. */
 export const updateBy = <T extends SQLiteTable>(
   table: T,
   key: AnySQLiteColumn,
@@ -191,7 +191,7 @@ export const updateBy = <T extends SQLiteTable>(
   };
 };
 
-/** Deletes the rows with this key. */
+/** Compiles the deletion of the rows with a key. */
 export const deleteBy = <T extends SQLiteTable>(
   table: T,
   key: AnySQLiteColumn,
@@ -200,7 +200,7 @@ export const deleteBy = <T extends SQLiteTable>(
   return (id) => bind({ key: id });
 };
 
-/** The fields as requested: `getSelectedFields` wraps them in a proxy that rejects expressions without an alias. */
+/** Returns the fields of a select. They are not read with `getSelectedFields`, whose proxy rejects expressions without an alias. */
 type SelectBuilder = Compilable & { readonly config: { readonly fields: Record<string, unknown> } };
 /** The row type of a Drizzle select. */
 export type RowOf<B> = Awaited<B> extends readonly (infer R)[] ? R : never;
@@ -215,8 +215,8 @@ const compileSelect = <B extends PromiseLike<unknown>>(builder: B) => {
 };
 
 /**
- * Compiles a select with placeholders; the result binds values. Fields are flat or one level deep (joined tables). For constants of a
- * module, because the compiled query is kept as long as the process runs.
+ * Compiles a select with placeholders. The result is a function that binds values. Fields are flat or one level deep (joined tables). Use this only
+ * for constants of a module, because the compiled query is kept as long as the process runs.
  */
 export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bindings) => Query<RowOf<B>>) => {
   const compiled = compileLazily(() => compileSelect(builder));
@@ -226,7 +226,7 @@ export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bi
   };
 };
 
-/** Compiles a select for one use: its text depends on the request. Keeps nothing. */
+/** Compiles a select for one use, for queries whose text depends on the request. */
 export const queryNow = <B extends PromiseLike<unknown>>(builder: B): Query<RowOf<B>> => {
   const { text, encoders, map } = compileSelect(builder);
   return { sql: text, params: encoders.map((encode) => encode({})), map };
@@ -234,7 +234,7 @@ export const queryNow = <B extends PromiseLike<unknown>>(builder: B): Query<RowO
 
 const dialect = new SQLiteSyncDialect();
 
-/** Compiles a query for one use that the builder cannot express. The query returns one column. */
+/** Compiles a query of one column for one use, for SQL that the builder cannot express. */
 export const textNow = <T extends Value>(text: SQL): Query<T> => {
   const { sql: compiled, params } = dialect.sqlToQuery(text);
   return { sql: compiled, params: params as Value[], map: ([value]) => value as T };

@@ -1,5 +1,5 @@
 // The interface to persistent data. Actors commit batches; a batch is completely on disk when `commit` resolves. Implementations:
-// db/engine/local.ts (SQLite in this process) and, in tests, one that talks to another process.
+// db/engine/local.ts (SQLite in this process), db/pg/store.ts (PostgreSQL), and one in tests that connects to another process.
 import type { CommitFigures } from "./pending.ts";
 import type { Query, Statement } from "./sql.ts";
 
@@ -14,7 +14,7 @@ import type { Query, Statement } from "./sql.ts";
  * - `full`: no space on the disk. Nothing was acknowledged.
  * - `damaged`: the database file is unreadable; for reads only.
  * - `unknown`: the commit failed or its answer was lost, so the batch may or may not be stored. Also for a
- *   statement that SQLite cannot run at all (a bug of ours), which affects only its own batch.
+ *   statement that SQLite cannot run at all (a bug in this program), which affects only its own batch.
  */
 export type Refusal =
   | "constraint"
@@ -78,13 +78,13 @@ export type CommitOptions = {
 
 export interface Store {
   readonly trouble?: Trouble | undefined;
-  /** Incremented at every start. Each group commit checks that it is still the newest. */
+  /** Incremented at every start. Each commit group checks that this epoch is still the newest. */
   readonly epoch: number;
   /** Metrics of the store's writer, if it has one. */
   readonly writer?: CommitFigures;
   /**
    * Incremented before `commit` resolves, for each batch that changes data in lists of workspaces (`Statement.touches`). Data that was
-   * read at a version is valid while the version is unchanged. Undefined if writes of other processes would be missed.
+   * read at a version is valid while the version is unchanged. Undefined if the store does not know about writes of other processes.
    */
   readonly shownVersion?: number;
   /** Like `shownVersion`, for the selection and order of workspaces in a list. Writes of one workspace's agents do not change it. */
@@ -97,7 +97,7 @@ export interface Store {
   readonly auditVersion?: number;
   /** Like `shownVersion`, for one workspace. Writes of other workspaces' agents do not change it. */
   getVersion?(workspace_id: string): number | undefined;
-  /** Like `getVersion`, for several workspaces, in order; for stores that must ask the database for versions. */
+  /** Like `getVersion`, for several workspaces, in order. Only in stores that must ask the database for versions. */
   loadVersions?(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]>;
   /**
    * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves immediately.

@@ -1,11 +1,11 @@
-// Persistent timers: rows, written in the batch that requires them and read only by the scheduler.
+// Persistent timers. Their rows are written in the batch that requires them and read only by the scheduler.
 import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import { timers } from "../schema/core.ts";
 import { build, deleteBy, findBy, query, type Statement, statement } from "./sql.ts";
 
 export type Timer = typeof timers.$inferSelect;
 
-/** Builds the insert of a timer. An existing timer gets the due time `due`. */
+/** Builds the insert of a timer. An existing timer gets the due time of the expression `due`. */
 const upsertWith = (due: SQL) =>
   build
     .insert(timers)
@@ -20,7 +20,7 @@ const upsertWith = (due: SQL) =>
 const upsertTimer = statement<Timer>(upsertWith(sql`excluded.due`));
 const deleteTimer = deleteBy(timers, timers.id);
 
-/** If the timer was changed since it was read, the earlier due time wins. */
+/** The new due time, or the earlier of both if the timer was changed since it was read. */
 const moveSeen = statement<Timer & { seen: number }>(
   upsertWith(
     sql`case when timers.due = ${sql.placeholder("seen")} then excluded.due else min(timers.due, excluded.due) end`,
@@ -49,8 +49,8 @@ export const findActorTimer = (actor: string, id: string, name: string) =>
 const NEVER_DUE = -1;
 
 /**
- * Sets a timer, or removes it if `due` is undefined, based on data read after the timer, which was due at `seen`. If it was set
- * concurrently with newer information, it stays due at the earlier time.
+ * Sets a timer, or removes it if `due` is undefined. For a decision that is based on data which was read after the timer, when the timer was due
+ * at `seen`. If the timer was set concurrently, it stays due at the earlier time.
  */
 export const moveTimer = (
   actor: string,

@@ -1,4 +1,4 @@
-// Shares the readers fairly: users take turns, and no user holds all slots, so that one user's expensive queries cannot block others.
+// Shares the readers fairly: users take turns, and a user never has all slots, so that one user's expensive queries cannot block others.
 import { AppError } from "#base/errors.ts";
 import { getCurrentOrigin } from "#base/origin.ts";
 
@@ -21,7 +21,7 @@ export class FairScheduler {
   readonly #maxPerUser: number;
   readonly #limit: number;
   readonly #running = new Map<string, number>();
-  /** By user, in the order of their next turns. */
+  /** Waiting entries by user, in the order of the users' next turns. */
   readonly #waiting = new Map<string, Waiting[]>();
   #usedSlots = 0;
   #size = 0;
@@ -65,7 +65,7 @@ export class FairScheduler {
   /** Rejects the newest entry of the user with the most waiting entries, which may be the caller's own. */
   #makeRoom(user: string): void {
     const [busiest = user, jobs = []] = [...this.#waiting].reduce<[string?, Waiting[]?]>(
-      (most, one) => (one[1].length > (most[1]?.length ?? 0) ? one : most),
+      (longest, entry) => (entry[1].length > (longest[1]?.length ?? 0) ? entry : longest),
       [],
     );
     if (jobs.length <= (this.#waiting.get(user)?.length ?? 0) + 1) throw overloadedError();

@@ -1,4 +1,5 @@
-// Versions of displayed data, which decide whether cached answers are still valid (rule ST-23). Counted by a store that is the only writer.
+// Versions of data that answers contain, which decide whether cached answers are still valid (rule ST-23). Used by a store that is the only
+// writer.
 import type { Touch } from "../schema/cache-dependencies.ts";
 import type { Statement } from "./sql.ts";
 
@@ -18,7 +19,7 @@ export const findShownChange = (
   return about === undefined ? "all" : { id: about };
 };
 
-/** Returns everything that these statements touch. */
+/** Returns the kinds of data that these statements touch. */
 export const collectTouches = (batch: readonly Statement[]): ReadonlySet<Touch> =>
   new Set(batch.flatMap(({ touches = ALL_TOUCHES }) => touches));
 
@@ -29,7 +30,7 @@ export class Versions {
   callers = 0;
   /** Like `shown`, for the audit log. */
   audit = 0;
-  /** Writes that several workspaces may show, and writes of one workspace's agents by its ID. */
+  /** The number of writes that may affect several workspaces, and the number of writes of a workspace's agents by its ID. */
   #shared = 0;
   readonly #byWorkspace = new Map<string, number>();
 

@@ -8,7 +8,7 @@ const KEY = "ai_gateway";
 
 type Recording = Required<NonNullable<GatewaySettings["recording"]>>;
 
-/** The settings with all optional members set. */
+/** The settings, in which all optional members are set. */
 export type CompleteGatewaySettings = Required<GatewaySettings> & { readonly recording: Recording };
 
 const DEFAULTS: CompleteGatewaySettings = {

@@ -15,18 +15,18 @@ import { mcp_servers } from "../schema/mcp.ts";
 
 export type McpServerRow = typeof mcp_servers.$inferSelect;
 
-/** Ordered by slug. Parameters: {organization_id}. */
+/** The servers of an organization, ordered by slug. Parameters: {organization_id}. */
 export const listMcpServers = query(
   build.select().from(mcp_servers).where(eqParam(mcp_servers.organization_id)).orderBy(asc(mcp_servers.slug)),
 );
 
-/** Parameters: {organization_id, id}. */
+/** One server of an organization. Parameters: {organization_id, id}. */
 export const findMcpServer = findBy(mcp_servers, mcp_servers.organization_id, mcp_servers.id);
 
 export const insertMcpServer = insertInto(mcp_servers);
 export const updateMcpServer = updateBy(mcp_servers, mcp_servers.id);
 
-/** Guards a batch that stores data from a server: rejects it as `stale` when the server's settings have changed since. */
+/** A guard for data from a server: rejects the batch as `stale` when the server's settings have changed since. */
 export const guardMcpServer = statement<Pick<McpServerRow, "id" | "version">>(
   build
     .update(mcp_servers)
@@ -35,7 +35,7 @@ export const guardMcpServer = statement<Pick<McpServerRow, "id" | "version">>(
   { expect: 1 },
 );
 
-/** Deletes everyone's sign-ins to the MCP servers of an organization, in the batch that deletes it, before the servers. */
+/** Deletes all users' sign-ins to the MCP servers of an organization that is deleted. Must precede the deletion of the servers. */
 export const deleteMcpLinksOf = (organization_id: string): Statement => ({
   touches: [],
   sql: `delete from external_auth_links where provider_id in
@@ -44,7 +44,7 @@ export const deleteMcpLinksOf = (organization_id: string): Statement => ({
 });
 
 const deleteRow = deleteBy(mcp_servers, mcp_servers.id);
-/** Includes the tokens of everyone who signed in to the server. */
+/** Deletes a server with the tokens of all users who have signed in to it. */
 export const deleteMcpServer = (id: string): Statement[] => [
   { ...deleteRow(id), expect: 1 },
   { touches: [], sql: "delete from external_auth_links where provider_id = ?1", rows: [[`mcp:${id}`]] },

@@ -24,7 +24,7 @@ export const listModelConfigs = query(
     .orderBy(asc(model_configs.created_at), asc(model_configs.id)),
 );
 
-/** Display name of the model, including deleted ones. Parameters: {id}. */
+/** The display name of a model, which may be deleted. Parameters: {id}. */
 export const findModelName = query(
   build.select({ display_name: model_configs.display_name }).from(model_configs).where(eqParam(model_configs.id)),
 );

@@ -28,7 +28,7 @@ export const insertDelivery = (
   rows: [[row.notification_id, row.user_id, row.method, row.subscription_id, row.due]],
 });
 
-/** Oldest first. Parameters: {now}. */
+/** Due deliveries, oldest first. Parameters: {now}. */
 export const listDueDeliveries = query(
   build
     .select()
@@ -42,7 +42,7 @@ export const countDeliveries = query(build.select({ count: count().as("count") }
 export const updateDelivery = updateBy(notification_deliveries, notification_deliveries.key);
 export const deleteDelivery = deleteBy(notification_deliveries, notification_deliveries.key);
 
-/** Those whose session is valid, oldest first. Parameters: {user_id, now}. */
+/** A user's push subscriptions whose session is valid, oldest first. Parameters: {user_id, now}. */
 export const listSubscriptions = query(
   build
     .select({ id: webpush_subscriptions.id, endpoint_hash: webpush_subscriptions.endpoint_hash })
@@ -52,7 +52,7 @@ export const listSubscriptions = query(
     .orderBy(asc(webpush_subscriptions.created_at)),
 );
 
-/** Parameters: {id}. */
+/** A push subscription by its ID. Parameters: {id}. */
 export const findSubscription = query(
   build
     .select({ subscription: webpush_subscriptions, session_until: api_keys.expires_at })

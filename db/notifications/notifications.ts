@@ -16,7 +16,7 @@ export type Notice = {
   readonly values: Readonly<Record<string, string>>;
   readonly targets?: readonly string[];
   readonly icon?: string;
-  /** A path in the web app. */
+  /** The path of the subject's page in the web app. */
   readonly path: string;
   /** Identifies the change, so that a repeated notification has no effect. */
   readonly dedupe: string;
@@ -63,7 +63,7 @@ const MATCHES_READ = sql`(${sql.placeholder("read")} = 'all' or (${notifications
 const isAnyOf = (column: typeof notifications.template_id, name: string) =>
   sql`(${sql.placeholder(name)} = '[]' or ${column} in (select value from json_each(${sql.placeholder(name)})))`;
 
-/** Newest first. Parameters: {user_id, read, templates (JSON list, empty: all), before (key), limit}. */
+/** A user's notifications, newest first. Parameters: {user_id, read, templates (JSON list, empty: all), before (key), limit}. */
 export const listNotifications = query(
   build
     .select()
@@ -80,7 +80,7 @@ export const listNotifications = query(
     .limit(sql.placeholder("limit")),
 );
 
-/** Notifications after one. Parameters: {user_id, after (key)}. */
+/** A user's notifications after the one with this key. Parameters: {user_id, after}. */
 export const listNotificationsAfter = query(
   build
     .select()
@@ -90,7 +90,7 @@ export const listNotificationsAfter = query(
     .limit(100),
 );
 
-/** Parameters: {user_id, id}. */
+/** One notification of a user. Parameters: {user_id, id}. */
 export const findNotification = query(
   build
     .select()
@@ -98,7 +98,7 @@ export const findNotification = query(
     .where(and(isOfUser, eqParam(notifications.id))),
 );
 
-/** The newest. Parameters: {user_id}. */
+/** The newest notification of a user. Parameters: {user_id}. */
 export const findNewestNotification = query(
   build
     .select({ key: notifications.key })
@@ -116,7 +116,7 @@ export const countUnread = query(
     .where(and(isOfUser, isNull(notifications.read_at))),
 );
 
-/** Rejected as `stale` when the notification does not exist. Parameters: {user_id, id, read_at}. */
+/** Marks a notification as read or unread. Rejected as `stale` when the notification does not exist. */
 export const markNotification = statement<{ user_id: string; id: string; read_at: number | null }>(
   build
     .update(notifications)
@@ -150,7 +150,7 @@ export const markDispatched = statement<{ key: number; now: number }>(
     .where(eqParam(notifications.key)),
 );
 
-/** By ID, regardless of the owner. Parameters: {id}. */
+/** A notification by its ID, of any user. Parameters: {id}. */
 export const findNotificationById = findBy(notifications, notifications.id);
 
 /** A notification older than `before`. Parameters: {before}. */
@@ -168,7 +168,7 @@ export const deleteOldNotifications = (before: number): Statement => ({
   rows: [[before]],
 });
 
-/** A row if the person has more than the maximum. Parameters: {user_id}. */
+/** Returns a row if the user has more notifications than the maximum. Parameters: {user_id}. */
 export const findTooMany = query(
   build
     .select({ key: notifications.key })
@@ -179,7 +179,7 @@ export const findTooMany = query(
     .offset(MAX_KEPT),
 );
 
-/** Deletes all but the newest notifications of one person. */
+/** Deletes all but the newest notifications of a user. */
 export const trimNotifications = (user_id: string): Statement => ({
   touches: [],
   sql: `delete from notifications where user_id = ?1 and key <= (select key from notifications where user_id = ?1

@@ -17,7 +17,7 @@ export const listOAuth2Apps = query(
 export const findOAuth2App = findBy(oauth2_apps, oauth2_apps.id);
 export const insertOAuth2App = insertInto(oauth2_apps);
 export const updateOAuth2App = updateBy(oauth2_apps, oauth2_apps.id);
-/** Includes secrets and grants. The keys of the grants must be deleted before (`deleteKeysOfApp`). */
+/** Deletes an application with its secrets and grants. The keys of the grants must be deleted before (`deleteKeysOfApp`). */
 export const deleteOAuth2App = deleteBy(oauth2_apps, oauth2_apps.id);
 
 export const countRegistered = query(
@@ -46,7 +46,7 @@ export const deleteUnusedRegistered = statement<{ before: number }>(
     ),
 );
 
-/** Oldest first. Parameters: {app_id}. */
+/** The secrets of an application, oldest first. Parameters: {app_id}. */
 export const listOAuth2Secrets = query(
   build
     .select()
@@ -54,7 +54,7 @@ export const listOAuth2Secrets = query(
     .where(eqParam(oauth2_app_secrets.app_id))
     .orderBy(asc(oauth2_app_secrets.created_at), asc(oauth2_app_secrets.id)),
 );
-/** Parameters: {app_id, id}. */
+/** One secret of an application. Parameters: {app_id, id}. */
 export const findOAuth2Secret = findBy(oauth2_app_secrets, oauth2_app_secrets.app_id, oauth2_app_secrets.id);
 export const insertOAuth2Secret = insertInto(oauth2_app_secrets);
 export const updateOAuth2Secret = updateBy(oauth2_app_secrets, oauth2_app_secrets.id);

@@ -28,7 +28,7 @@ export const listGrantIds = query(
   build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(eqParam(oauth2_grants.user_id)).limit(1000),
 );
 
-/** Parameters: {app_id}. */
+/** All grants of an application. Parameters: {app_id}. */
 export const listKeysOfApp = query(
   build
     .select({ key_id: oauth2_grants.key_id })
@@ -92,7 +92,7 @@ const deleteGrants = <Values extends Record<string, unknown>>(
 /** Deletes the keys, and with them the grants, of an application. */
 export const deleteKeysOfApp = deleteGrants<{ app_id: string }>(eqParam(oauth2_grants.app_id), { alone: "grants" });
 
-/** Deletes the grants that a user has approved for an application, but that the application has not redeemed yet. */
+/** Deletes the grants that a user has approved for an application and whose codes the application has not redeemed yet. */
 export const deletePendingGrants = deleteGrants<{ user_id: string; app_id: string }>(
   and(eqParam(oauth2_grants.user_id), eqParam(oauth2_grants.app_id), isNull(oauth2_grants.redeemed_at)),
 );

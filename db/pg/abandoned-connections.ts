@@ -1,18 +1,18 @@
-// Tracks abandoned connections that may have a transaction in progress. Its COMMIT may have arrived and may take long, for example while
-// the machine is busy or a standby is missing. If the work were retried before the transaction has ended, it might be done twice.
+// Tracks abandoned connections whose transaction may still be in progress: its COMMIT may have arrived and may take long, for example while the
+// machine is busy or a standby is missing. If the work were retried before the end of that transaction, it could be done twice.
 import type { ReservedSQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 
-/** A backend process of the database, identified by its start time as well, because process IDs are reused. */
+/** A backend process of the database. Identified by its ID and its start time, because process IDs are reused. */
 type Backend = { readonly pid: number; readonly started_at: string };
 
 const CHECK_INTERVAL_MS = 20;
 
 const SELECT_BACKEND = "select pid, backend_start::text as started_at from pg_stat_get_activity(pg_backend_pid())";
 /**
- * Terminates an idle backend, since something sent to it may still arrive. Does not terminate an active one: a commit that is canceled
- * while it waits for a standby still takes effect, although the standby lacks it.
+ * Terminates an idle backend, because statements that were sent to it may still arrive. Does not terminate an active backend: a commit that is
+ * canceled while it waits for a standby still takes effect, although the standby does not have it.
  */
 const TERMINATE_IF_IDLE = `select case when coalesce(state, '') not in ('active', 'fastpath function call') and state not like 'idle in transaction%'
     then pg_terminate_backend(pid) end

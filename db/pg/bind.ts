@@ -4,12 +4,12 @@ import { toStorableValue } from "./stored-value.ts";
 import { listTableConfigs } from "./tables.ts";
 import { toPostgres } from "./text.ts";
 
-/** A text with its parameters, as sent over the connection. */
+/** A SQL text with its parameters, as sent over the connection. */
 export type BoundText = { readonly text: string; readonly params: unknown[] };
 
 const textCache = new Map<string, string>();
 
-/** Makes a guard that does not change the expected rows a server error, so that COMMIT can be sent before the count is known. */
+/** Makes the server raise an error if a guard does not change the expected rows, so that COMMIT can be sent before the count is known. */
 const toPostgresText = (sql: string, expect: number | undefined): string => {
   const key = expect === undefined ? sql : `${expect}:${sql}`;
   let text = textCache.get(key);
@@ -26,7 +26,7 @@ const toPostgresText = (sql: string, expect: number | undefined): string => {
 /** Returns the text of a read. */
 export const queryText = (sql: string): string => toPostgresText(sql, undefined);
 
-/** From this many rows on, one statement with an array per column is cheaper than one statement per row. */
+/** Minimum number of rows for which one statement with an array per column is cheaper than one statement per row. */
 const MIN_UNNEST_ROWS = 8;
 const PLAIN_INSERT = /^insert into "?(\w+)"? \(([^)]*)\) values \((?:\?, )*\?\)((?:, \((?:\?, )*\?\))*)$/;
 
@@ -57,7 +57,7 @@ const parsePlainInsert = (sql: string): PlainInsert | null => {
   return parsed;
 };
 
-/** Returns the rows of a plain insert, however many each execution takes; undefined for other statements. */
+/** Returns the single rows of a plain insert, also if each execution inserts several; undefined for other statements. */
 export const extractInsertedRows = ({ sql, rows }: Statement): InsertedRows | undefined => {
   const plain = parsePlainInsert(sql);
   if (!plain) return undefined;

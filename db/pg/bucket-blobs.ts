@@ -9,7 +9,7 @@ import type { Query, Statement, Value } from "../engine/sql.ts";
 import { CommitError, type Store } from "../engine/store.ts";
 import { DatabaseBlobs } from "./blobs.ts";
 
-/** Longer than an upload takes from its first row to the row that references it, by the database's clock. */
+/** An upload without a reference is deleted after this time, by the database's clock. Uploads take less time to be referenced. */
 const CLEANUP_GRACE_MS = 2 * 3_600_000;
 const MAX_DELETES_PER_COMMIT = 100;
 const RETRY_AFTER_SECONDS = 10;
@@ -30,7 +30,7 @@ type Options = { readonly spared_ms?: number };
 export class BucketBlobs implements SharedBlobs {
   readonly #store: Pick<Store, "commit" | "all">;
   readonly #bucket: Bucket;
-  /** Files stored before a bucket was configured. */
+  /** Files that were stored before a bucket was configured. */
   readonly #legacyBlobs: DatabaseBlobs;
   readonly #graceMs: number;
 

@@ -41,7 +41,7 @@ export type CopyOptions = {
   onTable?(table: string, rows: number): void;
 };
 
-/** Throws CopyError, LockedError, DatabaseVersionError, UnsafeDatabaseError. The data directory is unchanged except for migrations. */
+/** Moves the data. Throws CopyError, LockedError, DatabaseVersionError, UnsafeDatabaseError. Changes the data directory only by migrations. */
 export const copyIntoPostgres = async ({
   directory,
   url,

@@ -27,7 +27,7 @@ import { checkUploads, openSharedBlobs } from "./uploads.ts";
 /** `key`: the cluster's key in digits, stored next to the database if the directory has none. */
 type Options = CopyOptions & { readonly key?: string | undefined };
 
-/** Throws CopyError, EncryptionKeyError, LockedError, UnsafeDatabaseError. The PostgreSQL database stays unchanged. */
+/** Moves the data. Throws CopyError, EncryptionKeyError, LockedError, UnsafeDatabaseError. Does not change the PostgreSQL database. */
 export const copyIntoSqlite = async (options: Options): Promise<CopyCounts> => {
   const { directory, url, now, bucket, signal } = options;
   if (hasDatabaseFile(directory)) {
@@ -105,7 +105,7 @@ const copyRows = async (
     onTable(table.name, sent.rows);
   }
   for (const search of SEARCHES) {
-    // Keeps the word positions that PostgreSQL stores.
+    // The words in the order of their positions, which PostgreSQL stores.
     const wordRows = await sql.unsafe(
       `select rowid, (select string_agg(lexeme, ' ' order by at) from unnest(words) w, unnest(w.positions) at) as words from ${search}`,
     );

@@ -1,5 +1,5 @@
-// Finds which of several PostgreSQL servers accepts writes: the one that is not a standby, and of two, the one promoted last. A former
-// primary that returns does not know that it was replaced.
+// Finds which of several PostgreSQL servers accepts writes: the server that is not a standby. Of two such servers, it is the one that was promoted
+// last, because a former primary that returns does not know that it was replaced.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";
@@ -42,7 +42,7 @@ const connectToPrimary = async (host: string): Promise<PrimaryConnection> => {
   const sql = new SQL(host, { max: 1, bigint: true, connectionTimeout: CONNECT_TIMEOUT_SECONDS, idleTimeout: 0 });
   try {
     const connection = await sql.reserve();
-    // A standby writes to no timeline.
+    // The timeline is null on a standby, which does not write.
     const query = connection.unsafe(
       "select case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline",
     );

@@ -1,18 +1,18 @@
-// Decides what a group of batches sends. Log lines, which arrive one or a few at a time from many agents, are combined into one statement
-// after all others, because each separate statement costs about as much as storing its row. Pure.
+// Determines the statements of a group of batches. Log lines, which arrive a few at a time from many agents, are combined into one statement after
+// all others, because each separate statement costs about as much as storing its row. Pure.
 import type { Pending } from "../engine/pending.ts";
 import type { Statement, Value } from "../engine/sql.ts";
 import { type BoundText, extractInsertedRows, toBoundTexts, toUnnestInsert } from "./bind.ts";
 
 /** The table whose rows are combined. Nothing references it, so its rows may come last. */
 const GATHERED_TABLE = "agent_logs";
-/** Fewer rows are sent individually. */
+/** Minimum number of rows that are combined. */
 const MIN_GATHERED_ROWS = 8;
 
 /** `source`: the batch that fails with this statement; undefined if its rows come from several batches. */
 export type Outgoing = { readonly sent: BoundText; readonly source?: Pending };
 
-/** `isGathered` false: keeps every statement in its place, so that an error identifies its batch. */
+/** `isGathered`: whether log lines are combined. If not, all statements keep their order, so that an error identifies its batch. */
 export const gatherOutgoing = (group: readonly Pending[], isGathered: boolean): Outgoing[] => {
   const lines = isGathered ? gatherLines(group) : undefined;
   const outgoing: Outgoing[] = group.flatMap((source) =>
@@ -46,7 +46,7 @@ const gatherLines = (group: readonly Pending[]): BoundText | undefined => {
     : undefined;
 };
 
-/** A statement without `touches` touches everything. */
+/** Returns whether a statement touches log lines. A statement without `touches` touches all data. */
 const touchesLines = ({ touches }: Statement): boolean => touches?.includes("lines") ?? true;
 
 const toInsertedRows = (statement: Statement) => {

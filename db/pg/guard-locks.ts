@@ -9,8 +9,7 @@ const LOCK_SPACE = 18;
 /**
  * Returns the statement that takes the locks before all statements of the group, so that these see the commits of the previous node;
  * undefined when no statement needs a lock. The locks are taken in the order of the names, so that groups cannot deadlock. The database
- * releases them at the end of the
- * transaction.
+ * releases them at the end of the transaction.
  */
 export const toLockStatement = (group: readonly Pending[]): BoundText | undefined => {
   const names = new Set<Alone>();

@@ -18,7 +18,7 @@ import { loadShardTable } from "./shards/table.ts";
 const ANSWER_TIMEOUT_MS = 3000;
 
 export type PostgresInspection = {
-  /** Such as "15.13". */
+  /** PostgreSQL's version, such as "15.13". */
   readonly server: string;
   /** The schema version; 0 before the first start. */
   readonly schema: number;
@@ -62,8 +62,8 @@ export const inspectPostgres = async (url: string): Promise<PostgresInspection> 
 const REFUSED_ACCESS = /^(28|3D|42501)/;
 
 /**
- * Throws UnsafeDatabaseError when a host rejects the user, password or database of `database_url` and no other host accepts them. Unlike an
- * unreachable host, waiting would not help.
+ * Throws UnsafeDatabaseError when a host rejects the user, password or database of `database_url` and no other host accepts them. Waiting, as for
+ * an unreachable host, would not help.
  */
 export const checkAccess = async (url: string): Promise<void> => {
   const answers = await Promise.all(splitHosts(url).map(probeAccess));

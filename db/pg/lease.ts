@@ -7,10 +7,10 @@ import { inTransaction, takeAllShards } from "./shards/guard.ts";
 
 export type NodeRow = {
   readonly id: string;
-  /** The host:port at which other nodes reach it. */
+  /** The host:port at which other nodes reach this one. */
   readonly address: string;
   readonly version: string;
-  /** Milliseconds since its last heartbeat. */
+  /** Milliseconds since the node's last heartbeat. */
   readonly silent_ms: number;
 };
 
@@ -97,7 +97,7 @@ export const loadClusterView = async (sql: ReservedSQL, { isOlder = false } = {}
  */
 export const ALL_NODES = "*";
 
-/** Locks the lease until the end of the transaction. Other nodes that want it wait here, and then read what was committed before. */
+/** Locks the lease until the end of the transaction. Other nodes that take the lease wait for the lock, and then read the committed state. */
 const lockLease = (sql: ReservedSQL): Promise<unknown> => sql.unsafe("select 1 from lease where id = 1 for update");
 
 /** Gives the lease to all nodes. Part of a transaction. Throws UnsafeDatabaseError while another node holds it alone. */

@@ -1,5 +1,5 @@
-// This process as a node of a cluster, in any role: sends heartbeats, sees the other nodes, and knows by its monotonic clock until when it
-// may serve. Uses a dedicated connection, so that commits never delay a renewal.
+// This process as a node of a cluster, in any role: sends heartbeats, tracks the other nodes, and knows by its monotonic clock until when it may
+// serve. Uses a dedicated connection, so that commits never delay a renewal.
 import type { ReservedSQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -15,7 +15,7 @@ import { Primary } from "./primary.ts";
 import { ReadStore } from "./read-store.ts";
 import type { PgStore } from "./store.ts";
 
-/** A node stops serving this long before its lease expires, so that everything that it sends comes before the next node's work. */
+/** A node stops serving this long before its lease expires, so that all its statements precede those of the next node. */
 const LEASE_MARGIN_MS = 1000;
 /** How long a node that is about to leave looks for a successor. */
 const REFRESH_TIMEOUT_MS = 500;
@@ -76,7 +76,7 @@ export abstract class LivingNode {
   protected readonly listener: Listener;
   /** The store for writes, once opened. */
   protected store: PgStore | undefined;
-  /** Other nodes have taken over, so this node is ending. */
+  /** Whether other nodes have taken over, so that this node is ending. */
   protected isFollowed = false;
   protected hasLeft = false;
   /** Serializes heartbeats and work that must not overlap them. */
@@ -210,7 +210,7 @@ export abstract class LivingNode {
     if (this.isActive && this.serves_ms <= 0) this.store?.stopWaiting();
   }
 
-  /** A hanging database must not delay the next try, so the connection is abandoned without canceling anything. */
+  /** Abandons the connection without canceling its work, so that a hanging database does not delay the next attempt. */
   protected withWriter<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
     const { clock, lease_ms } = this.options;
     const ms = Math.max(1000, lease_ms / 3);
@@ -282,7 +282,7 @@ export abstract class LivingNode {
     await this.turn;
     await this.listener.close();
     await this.withWriter((sql) => removeNode(sql, this.id)).catch(() => {
-      // The node just stays listed for an hour.
+      // After an error, the node stays listed for an hour, which does no harm.
     });
     await this.primary.close();
   }

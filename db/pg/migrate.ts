@@ -59,7 +59,7 @@ const runInTransaction = async (
 ): Promise<void> => {
   await connection.unsafe("begin");
   try {
-    // An ordinary transaction is never idle, but one with a migration's many statements may be, on a busy machine.
+    // On a busy machine, a transaction with a migration's many statements may be idle for longer than the timeout of ordinary transactions.
     await connection.unsafe("set local idle_in_transaction_session_timeout = '1min'");
     for (const text of statements) await connection.unsafe(text);
     await beforeCommit();

@@ -56,7 +56,7 @@ export class ClusterNode extends LivingNode {
       await waiting.promise;
     } finally {
       signal?.removeEventListener("abort", onAbort);
-      // A node that was asked to stop no longer wants the lease.
+      // A node that was asked to stop does not take the lease.
       if (this.#waiting.includes(waiting)) this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
     }
   }

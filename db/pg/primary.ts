@@ -85,7 +85,7 @@ export class Primary {
     return this.#host;
   }
 
-  /** Drops the writer's connection and the read pool; if `used` is given, only if it is still one of them. The next use connects again. */
+  /** Drops the writer's connection and the read pool; with `used`, only if `used` is still one of them. The next use connects again. */
   dropConnections(used?: SQL | ReservedSQL): void {
     if (used && used !== this.#readers && used !== this.#connection) return;
     this.#generation++;
@@ -98,7 +98,7 @@ export class Primary {
     for (const sql of previous) void sql?.close({ timeout: 0 }).catch(() => {});
   }
 
-  /** Abandons the connections and rejects all callers that wait for one. Nothing of these callers was sent. */
+  /** Abandons the connections and rejects all callers that wait for one. No statement of these callers was sent. */
   abandon(): void {
     this.dropConnections();
     for (const reject of this.#waiting) reject(toUnreachableError(this.#reason));

@@ -1,5 +1,5 @@
 // The store of a node that only reads, while another node is active. Notices about that node's writes arrive a moment later, which is
-// enough for streams. For answers, the store checks the versions before each request (`refreshVersions`), and has versions only inside of
+// sufficient for streams. For answers, the store checks the versions before each request (`refreshVersions`), and has versions only during
 // requests.
 import { isLocalRead } from "#base/network/local-reads.ts";
 import type { Store } from "../engine/store.ts";
@@ -11,7 +11,7 @@ import type { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
 
 export class ReadStore extends PgReads implements Store {
-  /** Belongs to no node, because the store never writes. */
+  /** Not an epoch of a node, because the store never writes. */
   readonly epoch = 0;
   /** Undefined until the first notice of the active node. */
   auditVersion: number | undefined;
@@ -26,7 +26,7 @@ export class ReadStore extends PgReads implements Store {
     super(primary);
     this.#rejectWrite = rejectWrite;
     this.#listener = listener;
-    // Nothing else here uses the writer's connection.
+    // The listener is the only user of the writer's connection in this store.
     this.#versions = new KnownVersions({ connection: () => primary.writer(), lost: () => primary.dropConnections() });
   }
 
@@ -61,7 +61,7 @@ export class ReadStore extends PgReads implements Store {
   }
 
   /** Subscribes to events of the active node. `onEvents` is called without events when some may have been missed. */
-  listen(onEvents: (words: readonly BroadcastEvent[] | undefined) => void): void {
+  listen(onEvents: (events: readonly BroadcastEvent[] | undefined) => void): void {
     this.#unsubscribe = this.#listener?.subscribe(({ audit, words = [], all }: Notice) => {
       if (audit || all) this.auditVersion = (this.auditVersion ?? 0) + 1;
       if (all || words.length > 0) onEvents(all ? undefined : words);

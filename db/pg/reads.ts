@@ -1,4 +1,4 @@
-// Reads of a store on PostgreSQL: from the primary, so they see every commit that resolved.
+// The reads of a store on PostgreSQL. They use the primary, so they see every commit that has resolved.
 import type { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";
@@ -76,8 +76,8 @@ export abstract class PgReads {
   }
 
   /**
-   * Retries a read within its time limit, because a connection that broke, or timed out while this process was suspended, says nothing
-   * about the next one.
+   * Retries a read within its time limit. A connection may have broken, or timed out while this process was suspended, although the database is
+   * available.
    */
   async #read<T>(read: (readers: SQL, deadline: number) => Promise<T>): Promise<T> {
     const deadline = systemClock.monotonic() + this.#wait_ms;
@@ -88,9 +88,9 @@ export abstract class PgReads {
         return await read(readers, deadline);
       } catch (error) {
         if (isAnswer(error)) throw toCommitError(error);
-        // After a second failure the host may be down, so another one must be found before anything is written.
+        // After a second failure, the host may be down, so the primary is looked for again before a write.
         if (retryCount > 0) this.primary.dropConnections(readers);
-        // The outcome of a read is never unknown.
+        // A failed read is never reported as `unknown`.
         if (retryCount >= MAX_RETRIES || systemClock.monotonic() >= deadline)
           throw new CommitError("unreachable", "the database does not answer", { cause: error });
       }

@@ -1,5 +1,5 @@
-// Reports on PostgreSQL: usage figures with the same code as on SQLite, and audit log entries with a single query, because each index
-// lookup would be a round trip and PostgreSQL's planner combines indexes itself.
+// Reports on PostgreSQL. Usage figures use the same code as on SQLite. Searches of the audit log use a single query, because each index lookup would
+// be a round trip and PostgreSQL's planner combines indexes itself.
 import type { ReservedSQL, SQL } from "bun";
 import PQueue from "p-queue";
 import type { Rows } from "../engine/rows.ts";
@@ -18,7 +18,7 @@ export class PgReports {
   readonly #cache = new PartCache();
   readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT });
 
-  /** Returns the text of the report, read from one snapshot. */
+  /** Returns the report as JSON text, read from one snapshot. */
   run(readers: SQL, name: ReportName, args: string): Promise<string> {
     return this.#queue.add(async () => {
       const connection = await readers.reserve();

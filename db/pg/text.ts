@@ -1,7 +1,7 @@
 // Translates SQLite statements to PostgreSQL, once per statement. The statements of db/ are written for SQLite; common syntax is kept,
 // functions that PostgreSQL lacks are created in compat.sql, and the few grammatical differences are rewritten here. Pure.
 
-/** Skips strings, quoted names and comments; a parameter is `?` or `?N`. */
+/** Matches strings, quoted names, comments, and parameters, which are `?` or `?N`. */
 const PARAMETER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d+)?/g;
 
 /** Returns the same statement for PostgreSQL. */
@@ -20,9 +20,9 @@ const REWRITES: readonly (readonly [RegExp, string | ((...found: string[]) => st
   ],
   [/\blimit -1\b/g, "limit all"],
   [/\bjson_object\(/g, "json_build_object("],
-  // PostgreSQL's own sum of integers is not an integer.
+  // PostgreSQL's own sum of integers has the type numeric.
   [/\bsum\(/g, "whole_sum("],
-  // Next to a number, PostgreSQL infers a 32-bit parameter.
+  // For a parameter that is compared with a number, PostgreSQL infers a 32-bit type.
   [/(\$\d+) (<<|[-+*/%=]) (?=\d)/g, "$1::bigint $2 "],
   [/(?<!\|)\| (\$\d+)/g, "| $1::bigint"],
   // A bound limit may be -1, meaning no limit.

@@ -1,4 +1,4 @@
-// Where a cluster stores uploads: in its database or in a configured bucket.
+// The shared storage for uploads of a cluster: its database, or a configured bucket.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { Bucket } from "#base/network/bucket.ts";

@@ -144,7 +144,7 @@ export class PgWriter {
     }
   }
 
-  /** Answers the callers now. Nothing else is decided before the database has finished the group (rule PQ-17). */
+  /** Answers the callers immediately. No other batch is written before the database has finished the group (rule PQ-17). */
   #abandonSent(): void {
     this.#sending?.stopWaiting(new CommitError("unknown", "the database has not answered in time"));
     this.#sending = undefined;
@@ -173,7 +173,7 @@ export class PgWriter {
     // Batches submitted in one turn of the event loop share a group.
     await nextTurn();
     while (this.#queue.length > 0 || this.#events.length > 0) {
-      // Batches stay in the queue deadline there is a connection, so that they can time out.
+      // Batches stay in the queue until there is a connection, so that they can time out.
       const isConnected = await this.#options.primary.writer().then(
         () => true,
         () => false,
@@ -195,7 +195,7 @@ export class PgWriter {
       }
       for (const { bytes } of group) this.#queuedBytes -= bytes;
     }
-    // In the same turn in which the queue was found empty, so that no batch is left in an unattended queue.
+    // Happens in the same turn in which the queue was found empty, so that no batch is left in a queue that is not processed.
     this.#running = undefined;
   }
 

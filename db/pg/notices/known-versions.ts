@@ -1,4 +1,4 @@
-// Versions on a node that is not the only writer. Notices of other nodes' writes may arrive after a reader has read. So the node asks the
+// Versions on a node that is not the only writer. Notices of other nodes' writes may arrive too late for a reader. Therefore, the node asks the
 // database before each request, once for all waiting requests: cached data is valid if the counters are unchanged.
 import type { SQL } from "bun";
 import { isAnswer } from "../refusal.ts";
@@ -44,7 +44,7 @@ export class KnownVersions {
     return this.#counters && this.#callers;
   }
 
-  /** Resolves when everything committed before the call is known. Never rejects; unknown versions are just not used for caching. */
+  /** Resolves when the versions cover everything committed before the call. Never rejects: without versions, nothing is cached. */
   refresh(): Promise<void> {
     // A pending query may have been answered before.
     if (!this.#running) return this.#begin();

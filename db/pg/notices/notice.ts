@@ -9,7 +9,7 @@ export type BroadcastEvent = { readonly kind: string; readonly id: string; reado
 /** `all`: the content exceeded a notice, so receivers must check everything that depends on notices. */
 export type Notice = {
   readonly epoch: number;
-  /** How many notices this node has sent, including this one. */
+  /** The number of notices that this node has sent, including this one. */
   readonly n?: number;
   /** Shards have moved, or a node has joined or left. Not counted. */
   readonly moves?: true;

@@ -1,11 +1,10 @@
-// Detects missed notices: compares the number of notices that each node reports as sent with the number that arrived. Notices arrive in
-// order
-// and without loss while the connection lasts, so the last number is sufficient. Pure.
+// Detects missed notices: compares the number of notices that each node reports as sent with the number that arrived. Notices arrive in order and
+// without loss while the connection lasts, so the last number is sufficient. Pure.
 import type { Notice } from "./notice.ts";
 
 export type SenderHeartbeat = {
   readonly epoch: number;
-  /** How many notices it had sent as of its last heartbeat. */
+  /** The number of notices that the node had sent as of its last heartbeat. */
   readonly sent: number;
   /** Changes with each heartbeat. */
   readonly sign: string;

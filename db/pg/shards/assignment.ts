@@ -3,7 +3,7 @@
 
 /** The node of a shard. */
 export type HeldShard = {
-  /** If empty or a dead node, the shard must be assigned. */
+  /** The owner. If it is empty or a dead node, the shard must be assigned. */
   readonly node: string;
   /** The shard was assigned within the last lease period, so it stays while its node lives. */
   readonly isNew?: boolean;
@@ -26,7 +26,8 @@ export const planMoves = (held: readonly HeldShard[], living: readonly string[])
   const [base, remainder] = [Math.floor(held.length / nodes.length), held.length % nodes.length];
   const hasExcessNew = (node: string): boolean =>
     (shardsByNode.get(node) ?? []).filter((shard) => held[shard]?.isNew).length > base;
-  // Leftover shards stay with nodes that cannot give them up, then with the nodes that have the most, which minimizes moves.
+  // If the shards cannot be divided evenly, nodes whose shards cannot move get one more, and then the nodes with the most shards. This minimizes
+  // moves.
   const byCount = [...nodes].sort(
     (a, b) => Number(hasExcessNew(b)) - Number(hasExcessNew(a)) || count(b) - count(a) || (a < b ? -1 : 1),
   );

@@ -1,4 +1,4 @@
-// Ownership of shards in the database: each commit group checks it, and transfers wait for groups that have checked
+// Checks the ownership of shards in the database: each commit group starts with the check, and transfers wait for the groups that have passed it
 // (docs/spec/cluster-nodes.md, stage 5).
 import type { ReservedSQL } from "bun";
 import type { BoundText } from "../bind.ts";
@@ -24,7 +24,7 @@ export const raiseEpoch = async (sql: ReservedSQL): Promise<number> => {
 
 /** Assigns all shards to this node, which is then the only one that may write, and returns its epoch. Part of a transaction. */
 export const takeAllShards = async (sql: ReservedSQL, node: string): Promise<number> => {
-  // In the order in which a guard locks its rows. Each waits for a running group of the previous node.
+  // The updates are in the order in which a guard locks its rows. Each waits for a running group of the previous node.
   const value = await raiseEpoch(sql);
   await sql.unsafe("delete from leases");
   await sql.unsafe("delete from fences where node <> $1", [node]);

@@ -28,18 +28,18 @@ import {
 import { Possession, type ShardsHandler } from "./ownership.ts";
 import { isUneven, loadShardTable, msUntilNextExpiry, type ShardTable } from "./table.ts";
 
-/** How often the lease is renewed: twice within the time in which a write must have succeeded for reads to be allowed. */
+/** How often the lease is renewed: twice in the period within which a write must have succeeded so that the node may read. */
 const RENEW_INTERVAL_MS = 500;
 /** How often the node checks all nodes and the database. */
 const VIEW_INTERVAL_MS = 1000;
 /** How often the node checks while shards are about to move, because callers wait for that. */
 const MOVING_CHECK_INTERVAL_MS = 50;
-/** Retry interval for an unreachable node, and the number of tries before it is logged: a node that has just joined does not listen yet. */
+/** Retry interval for an unreachable node, and the number of attempts before it is logged. A node that has just joined does not listen yet. */
 const REACH_RETRY_MS = 1000;
 const MAX_REACH_TRIES = 3;
 /** Maximum shards that move at a time, because they briefly have no owner. */
 const MAX_CONCURRENT_MOVES = 64;
-/** Moving shards waits for groups, and the database ends groups that stall after two seconds. */
+/** Time limit for moving shards. A move waits for groups, and the database ends groups that stall after two seconds. */
 const MOVE_TIMEOUT_MS = 10_000;
 
 export class ShardsMember extends LivingNode implements Shards {
@@ -54,12 +54,12 @@ export class ShardsMember extends LivingNode implements Shards {
   #checked = Promise.withResolvers<void>();
   #renewedAt: number;
   #seenAt = Number.NEGATIVE_INFINITY;
-  /** Since when every renewal was in time. */
+  /** Every renewal since this time was in time. */
   #steadySince = Number.NEGATIVE_INFINITY;
   #assigning: Promise<void> | undefined;
   #balancing: Promise<void> | undefined;
   #nextBalanceAt = Number.NEGATIVE_INFINITY;
-  /** Nodes that were unreachable when this one had shards for them, with the number of tries. */
+  /** Nodes that were unreachable when this one had shards for them, with the number of attempts. */
   readonly #unreachable = new Map<string, number>();
   #canReach: ((node: OtherNode) => Promise<boolean>) | undefined;
   #isPaused = false;

@@ -1,4 +1,4 @@
-// Tracks which shards this node owns according to the table, and runs the handlers when they come and go.
+// Tracks which shards this node owns according to the table, and runs the handler when shards arrive or leave.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { finishesWithin, pause } from "#base/retry.ts";
@@ -6,7 +6,7 @@ import { FIRST_SHARD, type OtherNode, SHARD_COUNT, type Shards } from "#base/sha
 import type { Holder } from "./moves.ts";
 import type { ShardTable } from "./table.ts";
 
-/** Handlers for shards that come to this node or leave it. */
+/** Handles shards that arrive at this node or leave it. */
 export type ShardsHandler = {
   /** Takes over the open work of shards that now belong to this node. Called again after a second when it rejects. */
   adopt(shards: readonly number[]): Promise<void>;
