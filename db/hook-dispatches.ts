@@ -1,4 +1,5 @@
-// The ledger of lifecycle hooks: requests to consumers and their decisions. Old rows, and rows beyond a maximum number, are deleted in slices.
+// The ledger of lifecycle hooks: requests to consumers and their decisions. Old rows, and rows beyond a maximum number, are deleted in
+// slices.
 import { and, desc, lt, sql } from "drizzle-orm";
 import { build, eqParam, eqParamOrAll, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { hook_dispatches } from "./schema/hook-dispatches.ts";

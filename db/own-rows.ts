@@ -1,5 +1,5 @@
-// The rows that this server works on: all rows, or in a cluster the rows of its shards (src/base/shards.ts). Keepers pass `OwnRows` to queries
-// and need not know its content.
+// The rows that this server works on: all rows, or in a cluster the rows of its shards (src/base/shards.ts). Keepers pass `OwnRows` to
+// queries and need not know its content.
 import { type Column, type SQL, sql } from "drizzle-orm";
 import { ALL_SHARDS, FIRST_SHARD, SHARD_COUNT, type Shards } from "#base/shards.ts";
 import type { Statement } from "./engine/sql.ts";

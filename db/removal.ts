@@ -1,5 +1,5 @@
-// Defines which rows are deleted together with a user, an organization, a workspace or a chat. test/db/removal.test.ts requires that every column
-// with such an ID is listed here, or listed in the test with the reason why its rows stay.
+// Defines which rows are deleted together with a user, an organization, a workspace or a chat. test/db/removal.test.ts requires that every
+// column with such an ID is listed here, or listed in the test with the reason why its rows stay.
 import type { AnySQLiteColumn } from "drizzle-orm/sqlite-core";
 import { deleteBy, type Statement } from "./engine/sql.ts";
 import {
@@ -67,7 +67,10 @@ export const DELETED_WITH: Readonly<Record<Parent, readonly AnySQLiteColumn[]>> 
     mcp_servers.organization_id,
     repository_prebuilds.organization_id,
   ],
-  /** Deleted immediately, also if the workspace's files go to the trash. actors/workspace/trash.ts deletes the rows that stay with the files. */
+  /**
+   * Deleted immediately, also if the workspace's files go to the trash. actors/workspace/trash.ts deletes the rows that stay with the
+   * files.
+   */
   workspace: [port_shares.workspace_id, api_keys.workspace_id],
   chat: [queued_messages.chat, chat_requests.chat, chat_files.chat, chat_shares.chat, chat_runs.chat, chat_diffs.chat],
 };

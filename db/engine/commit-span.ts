@@ -1,5 +1,5 @@
-// The span of a batch from its submission to its flush: how long the batch waited for its group, and for the flush. Created only for the work
-// of a request, turn or build, and only if a trace collector is configured.
+// The span of a batch from its submission to its flush: how long the batch waited for its group, and for the flush. Created only for the
+// work of a request, turn or build, and only if a trace collector is configured.
 import { beginSpan, getCurrentSpan, getErrorType, type Span } from "#base/spans.ts";
 import { startStopwatch } from "#base/trace.ts";
 import type { Statement } from "./sql.ts";

@@ -1,6 +1,6 @@
 // Statements whose guards read other rows than they write. Two nodes that write concurrently do not see each other's rows, so both could
-// succeed where a single server would reject the second. Therefore, only one node at a time writes statements with the same name. SQLite has
-// only one writer anyway.
+// succeed where a single server would reject the second. Therefore, only one node at a time writes statements with the same name. SQLite
+// has only one writer anyway.
 
 /**
  * The names, in the order in which their locks are taken. Positions are lock numbers shared by nodes of all versions, so add new names at
@@ -21,7 +21,10 @@ export const ALONE = [
   "grants",
   /** Contexts without references are deleted. A chat is dirty when its pinned context differs from its workspace's current one. */
   "contexts",
-  /** A user is deleted only without workspaces, together with all other data of the user. Creating data for a user requires an existing user. */
+  /**
+   * A user is deleted only without workspaces, together with all other data of the user. Creating data for a user requires an existing
+   * user.
+   */
   "users",
   /** An email address links an account only if it has no link; concurrent links must see each other. */
   "links",

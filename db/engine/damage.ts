@@ -18,8 +18,8 @@ type QueryColumn = (sql: string, ...params: string[]) => Promise<string[]>;
 const TABLES = "select name from sqlite_schema where type = 'table' and rootpage > 0";
 
 /**
- * Checks the whole database and returns the problems that SQLite reports; undefined if it is intact. If a damaged page stops the check, checks
- * the tables one by one. Throws if the list of tables is unreadable too.
+ * Checks the whole database and returns the problems that SQLite reports; undefined if it is intact. If a damaged page stops the check,
+ * checks the tables one by one. Throws if the list of tables is unreadable too.
  */
 export const findDamage = async (runQuery: QueryColumn): Promise<Damage | undefined> => {
   const problems = await listProblems(runQuery);

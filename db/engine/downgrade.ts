@@ -1,5 +1,5 @@
-// Reverts an upgrade of the database by a newer version of the program: the copy that the upgrade created replaces the database, and the newer
-// database is kept next to it. Can be killed at any step and repeated.
+// Reverts an upgrade of the database by a newer version of the program: the copy that the upgrade created replaces the database, and the
+// newer database is kept next to it. Can be killed at any step and repeated.
 import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -70,7 +70,7 @@ const replaceDatabase = (directory: string, copy: string): RevertResult => {
   flush(partial);
   truncateLog(file);
   const newer = linkAsNewer(directory, file);
-  // A log belongs to its database and would damage the copy.
+  // The log belongs to the newer database and would damage the copy.
   for (const suffix of ["-wal", "-shm"]) if (existsSync(file + suffix)) renameSync(file + suffix, newer + suffix);
   renameSync(partial, file);
   flush(directory);

@@ -1,5 +1,5 @@
-// The image: an empty database of the newest version, created when the program is built. A first start copies the image instead of running all
-// migrations, which would take a fifth of the start. When the program runs from source, a new database runs the migrations.
+// The image: an empty database of the newest version, created when the program is built. A first start copies the image instead of running
+// all migrations, which would take a fifth of the start. When the program runs from source, a new database runs the migrations.
 import { Database } from "bun:sqlite";
 import { closeSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,8 +40,8 @@ export const readImage = async (directory: string): Promise<Uint8Array | undefin
 };
 
 /**
- * Writes and flushes the image under a temporary name, and renames it to the database. Does nothing if there is a non-empty database, or a log or
- * journal, which SQLite would mistake for the image's. The caller must hold the directory's lock.
+ * Writes and flushes the image under a temporary name, and renames it to the database. Does nothing if there is a non-empty database, or a
+ * log or journal, which SQLite would mistake for the image's. The caller must hold the directory's lock.
  */
 export const installImage = (directory: string, image: Uint8Array): void => {
   if (hasDatabaseFile(directory)) return;

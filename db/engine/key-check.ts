@@ -1,5 +1,5 @@
-// Checks at the server's start, and for `doctor`, whether the key decrypts the database's secrets (src/base/encryption.ts). A server that has lost
-// its key must not silently create a new one, because its operator would notice only when one secret after another fails.
+// Checks at the server's start, and for `doctor`, whether the key decrypts the database's secrets (src/base/encryption.ts). A server that
+// has lost its key must not silently create a new one, because its operator would notice only when one secret after another fails.
 import {
   type Encryption,
   EncryptionKeyError,

@@ -38,7 +38,8 @@ export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
   try {
     db.run("insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = value + 1");
     const { value } = db.query("select value from epoch where id = 1").get() as { value: number };
-    // After the start, the writer must not block the event loop: it waits for other programs by retrying, and for the disk on another thread.
+    // After the start, the writer must not block the event loop: it waits for other programs by retrying, and for the disk on another
+    // thread.
     db.run(`pragma busy_timeout=${LOCK_TRY_MS}`);
     db.run("pragma synchronous=normal");
     return new LocalStore(db, file, value, options, unlock);

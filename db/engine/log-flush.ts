@@ -76,8 +76,8 @@ export class LogFlush {
   #onReport(report: FlushReport): void {
     if ("error" in report) this.#end(toFlushError(report.error));
     else if (report.done === "ready") this.#isReady = true;
-    // Continues in a separate turn of the event loop: the caller may run the loop itself, as tests do, and an unfinished message of a Worker
-    // blocks the next one.
+    // Continues in a separate turn of the event loop: the caller may run the loop itself, as tests do, and an unfinished message of a
+    // Worker blocks the next one.
     else setImmediate(() => this.#end());
   }
 

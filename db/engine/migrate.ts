@@ -42,9 +42,9 @@ export const migrate = (
 };
 
 /**
- * Applies one migration. Foreign keys are not enforced during the migration, as SQLite recommends: a migration that rebuilds a table drops the old
- * table, which would delete the rows that reference it. Foreign keys are checked before the commit. They are switched off before the transaction,
- * because a transaction cannot do that.
+ * Applies one migration. Foreign keys are not enforced during the migration, as SQLite recommends: a migration that rebuilds a table drops
+ * the old table, which would delete the rows that reference it. Foreign keys are checked before the commit. They are switched off before
+ * the transaction, because a transaction cannot do that.
  */
 const apply = (db: Database, step: Migration, now: number): void => {
   const { foreign_keys } = db.query("pragma foreign_keys").get() as { foreign_keys: number };

@@ -1,5 +1,5 @@
-// Moves an installation into a data directory. Assembles all files in a staging folder in that directory, and moves them into place when they are
-// complete and flushed, the database last. A folder with a database therefore contains all files, even after an interrupted move.
+// Moves an installation into a data directory. Assembles all files in a staging folder in that directory, and moves them into place when
+// they are complete and flushed, the database last. A folder with a database therefore contains all files, even after an interrupted move.
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { mkdir, open, readdir, rename } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -1,5 +1,5 @@
-// Current problems of the database: a damaged file or a full disk. Each problem is logged once a minute with a count, so callers do not log it
-// again (`CommitError.isReported`).
+// Current problems of the database: a damaged file or a full disk. Each problem is logged once a minute with a count, so callers do not log
+// it again (`CommitError.isReported`).
 import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Damage, describeDamage, NEXT_STEP } from "./damage.ts";

@@ -1,5 +1,5 @@
-// The pool of reader Workers for `store.scan`. A Worker starts with its first query, so Workers do not delay the server's start. When too many
-// queries wait, new ones are rejected. One person's queries never occupy all Workers.
+// The pool of reader Workers for `store.scan`. A Worker starts with its first query, so Workers do not delay the server's start. When too
+// many queries wait, new ones are rejected. One person's queries never occupy all Workers.
 import { SpareWorkers } from "./spare-workers.ts";
 import type { Query, Value } from "./sql.ts";
 import { CommitError } from "./store.ts";

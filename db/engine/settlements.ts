@@ -1,5 +1,5 @@
-// Answers the callers of a commit group in slices. A group can have hundreds of batches. If all callers continued in one turn of the event loop,
-// all other work would wait for them: with 200 concurrent builds, one turn took 100 ms.
+// Answers the callers of a commit group in slices. A group can have hundreds of batches. If all callers continued in one turn of the event
+// loop, all other work would wait for them: with 200 concurrent builds, one turn took 100 ms.
 
 /** Number of callers that are answered in one turn. The work of a caller takes up to 1 ms. Groups of log lines are smaller than this. */
 const SLICE_CALLERS = 8;

@@ -215,8 +215,8 @@ const compileSelect = <B extends PromiseLike<unknown>>(builder: B) => {
 };
 
 /**
- * Compiles a select with placeholders. The result is a function that binds values. Fields are flat or one level deep (joined tables). Use this only
- * for constants of a module, because the compiled query is kept as long as the process runs.
+ * Compiles a select with placeholders. The result is a function that binds values. Fields are flat or one level deep (joined tables). Use
+ * this only for constants of a module, because the compiled query is kept as long as the process runs.
  */
 export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bindings) => Query<RowOf<B>>) => {
   const compiled = compileLazily(() => compileSelect(builder));

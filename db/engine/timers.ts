@@ -49,8 +49,8 @@ export const findActorTimer = (actor: string, id: string, name: string) =>
 const NEVER_DUE = -1;
 
 /**
- * Sets a timer, or removes it if `due` is undefined. For a decision that is based on data which was read after the timer, when the timer was due
- * at `seen`. If the timer was set concurrently, it stays due at the earlier time.
+ * Sets a timer, or removes it if `due` is undefined. For a decision that is based on data which was read after the timer, when the timer
+ * was due at `seen`. If the timer was set concurrently, it stays due at the earlier time.
  */
 export const moveTimer = (
   actor: string,

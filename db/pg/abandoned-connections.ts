@@ -1,5 +1,5 @@
-// Tracks abandoned connections whose transaction may still be in progress: its COMMIT may have arrived and may take long, for example while the
-// machine is busy or a standby is missing. If the work were retried before the end of that transaction, it could be done twice.
+// Tracks abandoned connections whose transaction may still be in progress: its COMMIT may have arrived and may take long, for example while
+// the machine is busy or a standby is missing. If the work were retried before the end of that transaction, it could be done twice.
 import type { ReservedSQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -11,8 +11,8 @@ const CHECK_INTERVAL_MS = 20;
 
 const SELECT_BACKEND = "select pid, backend_start::text as started_at from pg_stat_get_activity(pg_backend_pid())";
 /**
- * Terminates an idle backend, because statements that were sent to it may still arrive. Does not terminate an active backend: a commit that is
- * canceled while it waits for a standby still takes effect, although the standby does not have it.
+ * Terminates an idle backend, because statements that were sent to it may still arrive. Does not terminate an active backend: a commit that
+ * is canceled while it waits for a standby still takes effect, although the standby does not have it.
  */
 const TERMINATE_IF_IDLE = `select case when coalesce(state, '') not in ('active', 'fastpath function call') and state not like 'idle in transaction%'
     then pg_terminate_backend(pid) end

@@ -41,7 +41,9 @@ export type CopyOptions = {
   onTable?(table: string, rows: number): void;
 };
 
-/** Moves the data. Throws CopyError, LockedError, DatabaseVersionError, UnsafeDatabaseError. Changes the data directory only by migrations. */
+/**
+ * Moves the data. Throws CopyError, LockedError, DatabaseVersionError, UnsafeDatabaseError. Changes the data directory only by migrations.
+ */
 export const copyIntoPostgres = async ({
   directory,
   url,

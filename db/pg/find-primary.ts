@@ -1,5 +1,5 @@
-// Finds which of several PostgreSQL servers accepts writes: the server that is not a standby. Of two such servers, it is the one that was promoted
-// last, because a former primary that returns does not know that it was replaced.
+// Finds which of several PostgreSQL servers accepts writes: the server that is not a standby. Of two such servers, it is the one that was
+// promoted last, because a former primary that returns does not know that it was replaced.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { finishesWithin } from "#base/retry.ts";

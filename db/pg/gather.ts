@@ -1,5 +1,5 @@
-// Determines the statements of a group of batches. Log lines, which arrive a few at a time from many agents, are combined into one statement after
-// all others, because each separate statement costs about as much as storing its row. Pure.
+// Determines the statements of a group of batches. Log lines, which arrive a few at a time from many agents, are combined into one
+// statement after all others, because each separate statement costs about as much as storing its row. Pure.
 import type { Pending } from "../engine/pending.ts";
 import type { Statement, Value } from "../engine/sql.ts";
 import { type BoundText, extractInsertedRows, toBoundTexts, toUnnestInsert } from "./bind.ts";

@@ -62,8 +62,8 @@ export const inspectPostgres = async (url: string): Promise<PostgresInspection> 
 const REFUSED_ACCESS = /^(28|3D|42501)/;
 
 /**
- * Throws UnsafeDatabaseError when a host rejects the user, password or database of `database_url` and no other host accepts them. Waiting, as for
- * an unreachable host, would not help.
+ * Throws UnsafeDatabaseError when a host rejects the user, password or database of `database_url` and no other host accepts them. Waiting,
+ * as for an unreachable host, would not help.
  */
 export const checkAccess = async (url: string): Promise<void> => {
   const answers = await Promise.all(splitHosts(url).map(probeAccess));

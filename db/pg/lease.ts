@@ -97,7 +97,9 @@ export const loadClusterView = async (sql: ReservedSQL, { isOlder = false } = {}
  */
 export const ALL_NODES = "*";
 
-/** Locks the lease until the end of the transaction. Other nodes that take the lease wait for the lock, and then read the committed state. */
+/**
+ * Locks the lease until the end of the transaction. Other nodes that take the lease wait for the lock, and then read the committed state.
+ */
 const lockLease = (sql: ReservedSQL): Promise<unknown> => sql.unsafe("select 1 from lease where id = 1 for update");
 
 /** Gives the lease to all nodes. Part of a transaction. Throws UnsafeDatabaseError while another node holds it alone. */

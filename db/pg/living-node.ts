@@ -1,5 +1,5 @@
-// This process as a node of a cluster, in any role: sends heartbeats, tracks the other nodes, and knows by its monotonic clock until when it may
-// serve. Uses a dedicated connection, so that commits never delay a renewal.
+// This process as a node of a cluster, in any role: sends heartbeats, tracks the other nodes, and knows by its monotonic clock until when
+// it may serve. Uses a dedicated connection, so that commits never delay a renewal.
 import type { ReservedSQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";

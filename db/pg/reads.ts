@@ -76,8 +76,8 @@ export abstract class PgReads {
   }
 
   /**
-   * Retries a read within its time limit. A connection may have broken, or timed out while this process was suspended, although the database is
-   * available.
+   * Retries a read within its time limit. A connection may have broken, or timed out while this process was suspended, although the
+   * database is available.
    */
   async #read<T>(read: (readers: SQL, deadline: number) => Promise<T>): Promise<T> {
     const deadline = systemClock.monotonic() + this.#wait_ms;

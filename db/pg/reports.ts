@@ -1,5 +1,5 @@
-// Reports on PostgreSQL. Usage figures use the same code as on SQLite. Searches of the audit log use a single query, because each index lookup would
-// be a round trip and PostgreSQL's planner combines indexes itself.
+// Reports on PostgreSQL. Usage figures use the same code as on SQLite. Searches of the audit log use a single query, because each index
+// lookup would be a round trip and PostgreSQL's planner combines indexes itself.
 import type { ReservedSQL, SQL } from "bun";
 import PQueue from "p-queue";
 import type { Rows } from "../engine/rows.ts";

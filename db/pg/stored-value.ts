@@ -9,8 +9,8 @@ export const toStoredValue = (value: unknown): Value => {
 };
 
 /**
- * Makes a value storable in PostgreSQL by removing NUL from text. User input with NUL is rejected earlier, but output of programs with NUL must not
- * make a commit fail.
+ * Makes a value storable in PostgreSQL by removing NUL from text. User input with NUL is rejected earlier, but output of programs with NUL
+ * must not make a commit fail.
  */
 export const toStorableValue = (value: Value): Value =>
   typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\uFFFD") : value;

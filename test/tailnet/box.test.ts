@@ -1,10 +1,10 @@
-// The box against test vectors of libsodium, which is independent of this product.
+// Compares boxes with test vectors of libsodium.
 import { expect, test } from "bun:test";
 import { createKeyPair, deriveSharedKey, open, seal } from "#src/tailnet/box.ts";
 import vectors from "./nacl-vectors.json" with { type: "json" };
 
 const bytes = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
-const hex = (some: Uint8Array | undefined): string | undefined => some && Buffer.from(some).toString("hex");
+const hex = (bytes: Uint8Array | undefined): string | undefined => bytes && Buffer.from(bytes).toString("hex");
 
 test.each(vectors.boxes)("[TL-1] a box equals libsodium's byte for byte: $name", (vector) => {
   const sender = createKeyPair(bytes(vector.sender_secret));

@@ -1,4 +1,4 @@
-// Peers find each other: agents over their own connection, people's clients over theirs, everything over real sockets.
+// Peers find each other through the coordinator: agents and users' clients, over real sockets.
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { updateWorkspace } from "#db/workspaces/workspaces.ts";
@@ -30,7 +30,7 @@ afterAll(async () => {
 const coordinatePath = (agent_id: string): string => `/api/v2/workspaceagents/${agent_id}/coordinate?version=2.0`;
 const client = (path = coordinatePath(seeded.agent_id), token = seeded.owner_token) =>
   connectTailnet(server, path, token);
-const agent = (of: SeededAgent = seeded) => connectAgent(server, of.agent_token);
+const agent = (target: SeededAgent = seeded) => connectAgent(server, target.agent_token);
 const getCounts = () => getContext(server).tailnet.coordinator.counts;
 
 const update = (id: string, node: object = {}) => {
@@ -120,7 +120,7 @@ describeInside("connecting peers", () => {
       await using again = await agent();
       const atAgent = await coordinate(again.tailnet);
       expect(abbreviate(await atAgent.next())).toEqual(["NODE", client_id, 2]);
-      // It disconnects before it has identified itself: no peer knew of it, so no peer is notified of its end.
+      // The agent disconnects before it has sent its node, so no peer is notified of its end.
       await atAgent.send({ disconnect: {} });
       expect(await atAgent.next()).toBe("end");
       const back = await coordinate(again.tailnet);
@@ -132,13 +132,13 @@ describeInside("connecting peers", () => {
       expect(abbreviate(await back.next())).toEqual(["DISCONNECTED", client_id]);
       await back.send(makeReady(client_id));
       expect(await back.next()).toContain("ready for handshake error");
-      // That does not end the program.
+      // The revoked client's program continues.
       await atClient.send(tunnel(seeded.agent_id));
       expect(abbreviate(await back.next())).toEqual(["NODE", client_id, 2]);
     },
   );
 
-  testInside("[TL-14] a peer's new stream replaces the old one and is shown the same nodes", async () => {
+  testInside("[TL-14] a peer's new stream replaces the old one and gets the same nodes", async () => {
     await using clientSide = await client();
     const atClient = await coordinate(clientSide.tailnet);
     await atClient.send({ ...update(uuid(), { id: 2n }), ...tunnel(seeded.agent_id) });
@@ -172,7 +172,7 @@ describeInside("permissions of peers", () => {
         expect(await requestUpgrade(base + query, seeded.owner_token)).toEqual(version);
       expect(await requestUpgrade("/api/v2/tailnet?version=3.0", seeded.owner_token)).toEqual(version);
       const resume = [401, "Invalid resume token", "resume_token"];
-      // Without a version, the newest version that old clients can mean is used.
+      // Without a version, the server uses the newest version of clients that do not send one.
       expect(await requestUpgrade(`${base}?resume_token=made-up`, seeded.owner_token)).toEqual(resume);
       for (const path of [
         `${base}?version=1.0`,

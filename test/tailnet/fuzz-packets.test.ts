@@ -1,5 +1,5 @@
-// Invalid data for every parser of a peer: random bytes, and packets of a real connection with flipped bits. Nothing throws, memory stays
-// flat, and existing connections continue. SLIPWAY_TEST_PACKETS sets the number; a million is the long form.
+// Invalid data for every parser of a peer: random bytes, and packets of a real connection with flipped bits. The parsers do not throw,
+// memory does not grow, and existing connections continue. SLIPWAY_TEST_PACKETS sets the number of packets; a million is the long form.
 import { describe, expect, test } from "bun:test";
 import { createKeyPair } from "#src/tailnet/box.ts";
 import { parsePacket } from "#src/tailnet/packets/ip6.ts";
@@ -13,9 +13,9 @@ import { randomFrom } from "#test/support/random.ts";
 import { makeStacks } from "./tcp/pair.ts";
 import { makeTunnels } from "./wireguard/tunnels.ts";
 
-const PACKETS = Number(process.env.SLIPWAY_TEST_PACKETS ?? 20_000);
+const PACKET_COUNT = Number(process.env.SLIPWAY_TEST_PACKETS ?? 20_000);
 const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? 4_711);
-const TIMEOUT_MS = 60_000 + PACKETS / 5;
+const TIMEOUT_MS = 60_000 + PACKET_COUNT / 5;
 const MiB = 1024 * 1024;
 
 const chance = randomFrom(SEED);
@@ -31,7 +31,7 @@ const damagePacket = (packet: Uint8Array): Uint8Array => {
   return copy;
 };
 
-const resident = (): number => {
+const measureMemory = (): number => {
   Bun.gc(true);
   return process.memoryUsage().rss;
 };
@@ -41,7 +41,7 @@ describe(`with seed ${SEED}`, () => {
     "[TL-29] the parsers ignore invalid input",
     () => {
       const discovery = new Discovery(createKeyPair(), createKeyPair().public);
-      for (let i = 0; i < PACKETS; i += 1) {
+      for (let i = 0; i < PACKET_COUNT; i += 1) {
         const bytes = random(randomLength());
         parseSegment(bytes);
         if (chance() < 0.5) bytes[0] = 0x60;
@@ -77,12 +77,12 @@ describe(`with seed ${SEED}`, () => {
       const { sim, say, sent, got, ends } = makeTunnels();
       say("a", "one");
       await sim.advance(10);
-      const before = resident();
+      const before = measureMemory();
       const samples = [...sent.a, ...sent.b];
-      for (let i = 0; i < PACKETS; i += 1) {
+      for (let i = 0; i < PACKET_COUNT; i += 1) {
         const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
         ends.b.push(chance() < 0.3 ? random(randomLength()) : damagePacket(sample));
-        // Responses are not kept here either.
+        // Sent packets are dropped, so that they do not count as memory of the product.
         if (i % 1_000 === 0) {
           sent.b.length = 0;
           await sim.advance(1);
@@ -92,8 +92,8 @@ describe(`with seed ${SEED}`, () => {
       say("b", "three");
       await sim.advance(100);
       expect([got.a, got.b]).toEqual([["three"], ["one", "two"]]);
-      // Much more than one run needs: memory freed by other tests of this process is not returned immediately.
-      expect(resident() - before).toBeLessThan(128 * MiB);
+      // A limit far above the use of one run, because the process does not return the memory of other tests immediately.
+      expect(measureMemory() - before).toBeLessThan(128 * MiB);
     },
     scaleTimeout(TIMEOUT_MS),
   );
@@ -106,8 +106,8 @@ describe(`with seed ${SEED}`, () => {
       await connection.write(random(3_000));
       await world.sim.advance(10);
       const samples = world.packets.slice();
-      const before = resident();
-      for (let i = 0; i < PACKETS; i += 1) {
+      const before = measureMemory();
+      for (let i = 0; i < PACKET_COUNT; i += 1) {
         const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
         const packet = parsePacket(damagePacket(sample));
         if (packet) world.server.push(packet);
@@ -117,7 +117,7 @@ describe(`with seed ${SEED}`, () => {
           world.accepted.length = 0;
         }
       }
-      expect(resident() - before).toBeLessThan(128 * MiB);
+      expect(measureMemory() - before).toBeLessThan(128 * MiB);
       world.server.close("enough");
       expect(world.server.figures).toEqual({ connections: 0, held: 0 });
     },

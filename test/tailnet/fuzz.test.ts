@@ -1,5 +1,5 @@
-// Invalid data for the relay and for the Tailnet sockets: random, truncated, too large, out of order. The sender is closed with a reason;
-// memory stays flat, and two peers that talk in the meantime are not affected.
+// Invalid data for the relay and for the Tailnet sockets: random, truncated, too large, out of order. The sender is disconnected with a
+// reason, memory does not grow, and two peers that exchange packets meanwhile are not affected.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Client } from "#src/client.ts";
@@ -13,8 +13,8 @@ import { connectTailnet, coordinate, RelayPeer } from "./peers.ts";
 
 const ROUNDS = 20;
 
-// A separate generator, so that a failure can be reproduced.
-const chance = (seed: number) => {
+// A generator with a seed, so that a failure can be reproduced.
+const createRandom = (seed: number) => {
   let state = seed;
   return (below: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -22,10 +22,10 @@ const chance = (seed: number) => {
   };
 };
 
-const nonsense = (next: (below: number) => number): Uint8Array => {
+const makeNonsense = (next: (below: number) => number): Uint8Array => {
   const bytes = new Uint8Array(next(400));
   for (let i = 0; i < bytes.length; i += 1) bytes[i] = next(256);
-  // Most frames start correctly; otherwise nothing after the header would be tested.
+  // Most frames start correctly, because otherwise no code after the header would be tested.
   if (bytes.length >= HEADER_BYTES && next(4) > 0) {
     bytes[0] = [FRAME.send_packet, FRAME.ping, FRAME.client_info, FRAME.forward_packet, next(256)][next(5)] as number;
     new DataView(bytes.buffer).setUint32(1, next(3) === 0 ? next(2 ** 31) : next(bytes.length));
@@ -33,8 +33,8 @@ const nonsense = (next: (below: number) => number): Uint8Array => {
   return bytes;
 };
 
-/** Two peers that keep talking; returns how many messages arrived. */
-const testTalking = async (server: TestServer, during: () => Promise<void>): Promise<void> => {
+/** Checks that two peers exchange messages while `during` runs. */
+const expectUndisturbed = async (server: TestServer, during: () => Promise<void>): Promise<void> => {
   await using a = await RelayPeer.join(server);
   await using b = await RelayPeer.join(server);
   let isOver = false;
@@ -50,13 +50,13 @@ const testTalking = async (server: TestServer, during: () => Promise<void>): Pro
 
 test("[TL-7] invalid input to the relay closes its sender with a reason and affects no other client", async () => {
   await using server = await startTestServer();
-  await testTalking(server, async () => {
+  await expectUndisturbed(server, async () => {
     for (let seed = 1; seed <= ROUNDS; seed += 1) {
-      const next = chance(seed);
+      const next = createRandom(seed);
       const peer = seed % 2 === 0 ? await RelayPeer.join(server) : new RelayPeer(server);
       if (seed % 2 === 1) await peer.readGreeting();
-      for (let i = 0; i < 20; i += 1) if (peer.socket.readyState === WebSocket.OPEN) peer.send(nonsense(next));
-      // An unambiguous end: a frame of four gigabytes, whatever came before.
+      for (let i = 0; i < 20; i += 1) if (peer.socket.readyState === WebSocket.OPEN) peer.send(makeNonsense(next));
+      // A frame of four gigabytes ends the connection in any case.
       for (let i = 0; i < 40; i += 1)
         if (peer.socket.readyState === WebSocket.OPEN) peer.send(new Uint8Array(16_384).fill(0xff));
       const { code, reason } = await peer.closed;
@@ -71,7 +71,7 @@ test("[TL-7] invalid input to a Tailnet socket closes it with a reason; the othe
   await using calm = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
   const url = Object.assign(new URL("/api/v2/tailnet", server.url), { protocol: "ws:" });
   for (let seed = 1; seed <= ROUNDS; seed += 1) {
-    const next = chance(seed);
+    const next = createRandom(seed);
     const socket = new WebSocket(url, { headers: { "Service-Session-Token": admin.token } } as never);
     const closed = new Promise<{ code: number; reason: string }>((resolve) => {
       socket.onclose = ({ code, reason }) => resolve({ code, reason });
@@ -83,7 +83,7 @@ test("[TL-7] invalid input to a Tailnet socket closes it with a reason; the othe
     else {
       // A stream that is opened correctly and then sends invalid data; then a header with an unknown version.
       socket.send(Uint8Array.of(0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0));
-      const body = nonsense(next);
+      const body = makeNonsense(next);
       const head = new Uint8Array(12);
       head[7] = 1;
       new DataView(head.buffer).setUint32(8, body.length);
@@ -97,33 +97,36 @@ test("[TL-7] invalid input to a Tailnet socket closes it with a reason; the othe
   }
 });
 
-testInside("[TL-7] invalid calls fail alone; no peer is left in the network, and memory stays flat", async () => {
-  await using server = await startTestServer();
-  const seeded = await seedAgent(server);
-  const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;
-  const round = async (seed: number) => {
-    const next = chance(seed);
-    await using connection = await connectTailnet(server, path, seeded.owner_token);
-    const stream = await coordinate(connection.tailnet);
-    const requests = [
-      { addTunnel: { id: nonsense(next) } },
-      { removeTunnel: { id: nonsense(next) } },
-      { readyForHandshake: Array.from({ length: next(50) + 1 }, () => ({ id: nonsense(next) })) },
-      { updateSelf: { node: { key: new Uint8Array(200_000) } } },
-      { updateSelf: { node: { addresses: Array(next(200) + 1).fill("x".repeat(next(300))) } } },
-    ];
-    await stream.send(requests[next(requests.length)] as object);
-    const message = await stream.next();
-    expect([seed, typeof message, message === "end"]).toEqual([seed, "string", false]);
-    expect(await stream.next()).toBe("end");
-    await connection.tailnet.postTelemetry({});
-  };
-  for (let seed = 1; seed <= ROUNDS; seed += 1) await round(seed);
-  const { coordinator } = getContext(server).tailnet;
-  expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
-});
+testInside(
+  "[TL-7] an invalid call affects no other call and leaves no peer in the network, and memory does not grow",
+  async () => {
+    await using server = await startTestServer();
+    const seeded = await seedAgent(server);
+    const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;
+    const round = async (seed: number) => {
+      const next = createRandom(seed);
+      await using connection = await connectTailnet(server, path, seeded.owner_token);
+      const stream = await coordinate(connection.tailnet);
+      const requests = [
+        { addTunnel: { id: makeNonsense(next) } },
+        { removeTunnel: { id: makeNonsense(next) } },
+        { readyForHandshake: Array.from({ length: next(50) + 1 }, () => ({ id: makeNonsense(next) })) },
+        { updateSelf: { node: { key: new Uint8Array(200_000) } } },
+        { updateSelf: { node: { addresses: Array(next(200) + 1).fill("x".repeat(next(300))) } } },
+      ];
+      await stream.send(requests[next(requests.length)] as object);
+      const message = await stream.next();
+      expect([seed, typeof message, message === "end"]).toEqual([seed, "string", false]);
+      expect(await stream.next()).toBe("end");
+      await connection.tailnet.postTelemetry({});
+    };
+    for (let seed = 1; seed <= ROUNDS; seed += 1) await round(seed);
+    const { coordinator } = getContext(server).tailnet;
+    expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
+  },
+);
 
-test("[TL-2] frames are decoded whole however they are split; a frame above its limit is refused before its payload has arrived", () => {
+test("[TL-2] frames are decoded from chunks of any size; a frame above its limit is refused before its payload has arrived", () => {
   const frame = fc.record({ type: fc.integer({ min: 0, max: 255 }), payload: fc.uint8Array({ maxLength: 300 }) });
   const splitBytes = (bytes: Uint8Array, sizes: number[]): Uint8Array[] => {
     const pieces: Uint8Array[] = [];
@@ -168,7 +171,7 @@ test("[TL-2] frames are decoded whole however they are split; a frame above its 
   }
 });
 
-test("[TL-7] a flood of incomplete frames leaves nothing behind", () => {
+test("[TL-7] memory does not grow with incomplete frames of clients that have disconnected", () => {
   const relay = new Relay(new ManualClock());
   const head = new Uint8Array(HEADER_BYTES);
   head[0] = FRAME.client_info;
@@ -186,7 +189,7 @@ test("[TL-7] a flood of incomplete frames leaves nothing behind", () => {
   const before = process.memoryUsage().rss;
   flood(400);
   Bun.gc(true);
-  // 100 MB arrived, each byte of which was held for a while.
+  // 100 MB were received, and each byte was buffered for a while.
   expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
   expect(relay.counts).toEqual({ clients: 0, keys: 0 });
 });

@@ -1,4 +1,4 @@
-// The relay combines the data of one event loop turn into one message, and nothing is lost at the end. [TL-17]
+// The relay sends the frames of one turn of the event loop as one message. [TL-17]
 import { describe, expect, test } from "bun:test";
 import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";
@@ -11,7 +11,7 @@ const text = (message: string): Uint8Array => new TextEncoder().encode(message);
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const parseFrames = (messages: Uint8Array[]) => [...new FrameReader().push(Buffer.concat(messages))];
 
-/** A client of a relay without a server, and what was sent to it. */
+/** Connects a client to a relay without a server. Records the messages that were sent to it. */
 const connectClient = (relay: Relay) => {
   const pair = createKeyPair();
   const sent: Uint8Array[] = [];
@@ -49,20 +49,23 @@ describe("frames of one turn", () => {
     expect(b.client.waiting.bytes).toBeGreaterThan(0);
   });
 
-  testInside("[TL-17] are sent before a client is closed for a violation, but not to a disconnected one", async () => {
-    const relay = new Relay(new ManualClock());
-    const [a, b] = [connectClient(relay), connectClient(relay)];
-    a.client.push(encodeFrame(FRAME.send_packet, b.key, text("last words")));
-    b.client.push(encodeFrame(FRAME.watch_connections));
-    expect(parseFrames(b.sent)).toHaveLength(1);
-    expect(b.closed).toEqual(["1008 this relay has no mesh"]);
-    b.client.push(encodeFrame(FRAME.ping, text("12345678")));
-    a.client.push(encodeFrame(FRAME.ping, text("12345678")));
-    a.client.end();
-    await turn();
-    expect(b.sent).toHaveLength(1);
-    expect(a.sent).toEqual([]);
-  });
+  testInside(
+    "[TL-17] are sent before a client is disconnected for a violation, but not after it has disconnected itself",
+    async () => {
+      const relay = new Relay(new ManualClock());
+      const [a, b] = [connectClient(relay), connectClient(relay)];
+      a.client.push(encodeFrame(FRAME.send_packet, b.key, text("last words")));
+      b.client.push(encodeFrame(FRAME.watch_connections));
+      expect(parseFrames(b.sent)).toHaveLength(1);
+      expect(b.closed).toEqual(["1008 this relay has no mesh"]);
+      b.client.push(encodeFrame(FRAME.ping, text("12345678")));
+      a.client.push(encodeFrame(FRAME.ping, text("12345678")));
+      a.client.end();
+      await turn();
+      expect(b.sent).toHaveLength(1);
+      expect(a.sent).toEqual([]);
+    },
+  );
 
   test("[TL-17] a batch sends once at the end of its turn, even if it was flushed before", () => {
     const turns: (() => void)[] = [];

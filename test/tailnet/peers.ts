@@ -21,7 +21,7 @@ const socketUrl = (server: TestServer, path: string): URL => {
   return url;
 };
 
-/** A client of the Tailnet service; rejects if the server refuses. */
+/** Connects a client of the Tailnet service. Rejects if the server refuses the connection. */
 export const connectTailnet = async (server: TestServer, path: string, token: string) => {
   const socket = new WebSocket(socketUrl(server, path), { headers: { "Coder-Session-Token": token } } as never);
   const closed = awaitClose(socket);
@@ -40,7 +40,7 @@ export const connectTailnet = async (server: TestServer, path: string, token: st
 
 type Tailnet = ReturnType<typeof createTailnetClient>;
 
-/** One Coordinate stream, read as it arrives. */
+/** Opens a Coordinate stream, whose updates are read one by one. */
 export const coordinate = async (tailnet: Tailnet) => {
   const call = await tailnet.coordinate();
   const responses = call[Symbol.asyncIterator]();
@@ -87,7 +87,7 @@ export class RelayPeer implements AsyncDisposable {
     });
   }
 
-  /** Connects and introduces itself; returns the relay's own information. */
+  /** Connects a peer, introduces it, and checks the relay's information frame. */
   static async join(server: TestServer, pair?: KeyPair): Promise<RelayPeer> {
     const peer = new RelayPeer(server, pair);
     const shared = await peer.readGreeting();

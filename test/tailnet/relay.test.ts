@@ -1,5 +1,5 @@
-// The relay over real sockets: peers introduce themselves, exchange packets, connect and disconnect; a peer that breaks the rules is
-// disconnected without effect on others.
+// The relay over real sockets: peers introduce themselves, exchange packets, and leave. A peer that violates the protocol is disconnected,
+// without effect on others.
 import { describe, expect, test } from "bun:test";
 import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
@@ -36,20 +36,23 @@ describe("connecting", () => {
     expect([probe.status, await probe.text()]).toEqual([200, ""]);
   });
 
-  testInside("[TL-1] [TL-3] the frames of an introduction match an independent implementation's", () => {
-    const secret = new Uint8Array(Buffer.from(vectors.frames.relay_secret, "hex"));
-    const relay = new Relay(new ManualClock(), createKeyPair(secret));
-    const sent: string[] = [];
-    const client = relay.connect({
-      transmit: (bytes) => sent.push(Buffer.from(bytes).toString("hex")),
-      close: (code, reason) => sent.push(`${code} ${reason}`),
-    });
-    expect(sent).toEqual([vectors.frames.server_key]);
-    client.push(Buffer.from(vectors.frames.client_info, "hex"));
-    expect(client.address).toBe(vectors.frames.client_public);
-    expect(sent[1]?.slice(0, 10)).toBe(vectors.frames.server_info.slice(0, 10));
-    expect(sent).toHaveLength(2);
-  });
+  testInside(
+    "[TL-1] [TL-3] the frames of an introduction have the same bytes as those of an independent implementation",
+    () => {
+      const secret = new Uint8Array(Buffer.from(vectors.frames.relay_secret, "hex"));
+      const relay = new Relay(new ManualClock(), createKeyPair(secret));
+      const sent: string[] = [];
+      const client = relay.connect({
+        transmit: (bytes) => sent.push(Buffer.from(bytes).toString("hex")),
+        close: (code, reason) => sent.push(`${code} ${reason}`),
+      });
+      expect(sent).toEqual([vectors.frames.server_key]);
+      client.push(Buffer.from(vectors.frames.client_info, "hex"));
+      expect(client.address).toBe(vectors.frames.client_public);
+      expect(sent[1]?.slice(0, 10)).toBe(vectors.frames.server_info.slice(0, 10));
+      expect(sent).toHaveLength(2);
+    },
+  );
 
   test("[TL-5] the queues of all clients that do not read are bounded together, and stay available to each client", () => {
     const pool = new QueuePool();
@@ -66,9 +69,9 @@ describe("connecting", () => {
     slow.clear();
     for (const queue of queues) queue.clear();
     expect([pool.bytes, pool.filled]).toEqual([0, 0]);
-    const alone = queues[0] as PacketQueue;
-    for (let i = 0; i < 40; i += 1) alone.put("packet", frame);
-    expect(alone.bytes).toBe(2 * 1024 * 1024);
+    const firstQueue = queues[0] as PacketQueue;
+    for (let i = 0; i < 40; i += 1) firstQueue.put("packet", frame);
+    expect(firstQueue.bytes).toBe(2 * 1024 * 1024);
   });
 });
 
@@ -76,7 +79,7 @@ describeInside("unknown clients", () => {
   testInside(
     "[TL-34] are limited in number: the oldest is cut off, and clients whose keys peers have announced stay",
     async () => {
-      // The longer a message may be, the fewer there can be.
+      // With a longer maximum message, fewer clients are allowed.
       await using small = await startTestServer({ env: { SLIPWAY_APP_MESSAGE_MB: "1024" } });
       const seeded = await seedAgent(small);
       await using known = await RelayPeer.join(small);
@@ -100,7 +103,7 @@ describeInside("unknown clients", () => {
 });
 
 describe("packets", () => {
-  test("[TL-4] reach the peer with that key, in order, complete, with their sender, however messages are split", async () => {
+  test("[TL-4] reach the peer with that key in order, complete, and with their sender's key, however messages are split", async () => {
     await using a = await RelayPeer.join(server);
     await using b = await RelayPeer.join(server);
     a.packet(b, "one");
@@ -118,7 +121,7 @@ describe("packets", () => {
     expect(await a.receiveText()).toEqual({ from: b.address, text: "" });
   });
 
-  test("[TL-4] reports an absent key as not here, answers a ping, and skips unknown frames", async () => {
+  test("[TL-4] to an absent key are reported as not here; pings are answered, and unknown frames are skipped", async () => {
     await using a = await RelayPeer.join(server);
     const absent = createKeyPair().public;
     a.packet(absent, "hello?");
@@ -130,7 +133,7 @@ describe("packets", () => {
     a.send(encodeFrame(0x77, text("of a later version")));
     a.send(encodeFrame(FRAME.ping, text("12345678")));
     expect(await a.next()).toEqual({ type: FRAME.pong, payload: text("12345678") });
-    // Only a few of these per second: further packets reveal nothing new.
+    // The relay sends only a few of these replies per second.
     for (let i = 0; i < 200; i += 1) a.packet(absent, "hello?");
     a.send(encodeFrame(FRAME.ping, text("87654321")));
     let notices = 0;
@@ -139,14 +142,14 @@ describe("packets", () => {
     expect(notices).toBeLessThan(200);
   });
 
-  test("[TL-4] when a peer leaves, notifies only peers it had sent to; a peer with a second connection is still present", async () => {
+  test("[TL-4] a peer's end is reported only to its receivers, and only after its last connection", async () => {
     await using a = await RelayPeer.join(server);
     await using c = await RelayPeer.join(server);
     const b = await RelayPeer.join(server);
     const again = await RelayPeer.join(server, b.pair);
     b.packet(a, "hello");
     await a.receiveText();
-    // Packets for the key go to the connection that spoke last.
+    // Packets for the key are sent to the connection that was active last.
     a.packet(b, "to the first");
     expect((await b.receiveText()).text).toBe("to the first");
     await again.waitUntilRead();
@@ -186,7 +189,7 @@ describe("peers that do not read", () => {
       expect(got).toHaveLength(1);
       isFull = false;
       b.client.drain();
-      // Discovery packets take precedence: a full path is when another one is needed.
+      // Discovery packets are sent first, because peers look for another path when one is full.
       const parseFrames = (messages: Uint8Array[]) => [...new FrameReader().push(Buffer.concat(messages))];
       expect(parseFrames(got.slice(1))[0]?.payload.subarray(32)).toEqual(discovery);
       expect(b.client.waiting.bytes).toBe(0);
@@ -201,7 +204,7 @@ describe("peers that do not read", () => {
     await using a = await RelayPeer.join(server);
     await using c = await RelayPeer.join(server);
     const b = await RelayPeer.join(server);
-    // The runtime would keep reading from a client that does not; bare TCP does not.
+    // Uses TCP directly, because the runtime's WebSocket client reads even if the test does not.
     await b[Symbol.asyncDispose]();
     await using stalled = await StalledPeer.join(server);
     const block = new Uint8Array(MAX_PACKET).fill(7);
@@ -216,7 +219,7 @@ describe("peers that do not read", () => {
   });
 });
 
-/** A client of a relay without a server, which sends with `transmit`. */
+/** Connects a client to a relay without a server; the relay sends to it with `transmit`. */
 const connectClient = (relay: Relay, transmit: (bytes: Uint8Array) => number) => {
   const pair = createKeyPair();
   const client = relay.connect({ transmit, close: () => {} });
@@ -225,7 +228,7 @@ const connectClient = (relay: Relay, transmit: (bytes: Uint8Array) => number) =>
   return { client, key: pair.public };
 };
 
-describe("clients that break the rules", () => {
+describe("clients that violate the protocol", () => {
   const sendUntilClosed = async (messages: (Uint8Array | string)[], introduced: boolean) => {
     const peer = introduced ? await RelayPeer.join(server) : new RelayPeer(server);
     if (!introduced) await peer.readGreeting();
@@ -245,7 +248,7 @@ describe("clients that break the rules", () => {
     ["a packet before the introduction", false, () => [encodeFrame(FRAME.send_packet, new Uint8Array(40))], { code: 1002, reason: "the first frame must introduce the client" }],
     ["a ping before the introduction", false, () => [encodeFrame(FRAME.ping, new Uint8Array(8))], { code: 1002, reason: "the first frame must introduce the client" }],
     ["an introduction cut off", false, () => [encodeFrame(FRAME.client_info, new Uint8Array(40))], { code: 1002, reason: "the introduction is cut off" }],
-    ["somebody else's key", false, () => [encodeFrame(FRAME.client_info, createKeyPair().public, seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
+    ["the key of another client", false, () => [encodeFrame(FRAME.client_info, createKeyPair().public, seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
     ["a key without a secret", false, () => [encodeFrame(FRAME.client_info, new Uint8Array(32), seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
     ["an introduction of a gigabyte", false, () => [makeHeader(2 ** 30, FRAME.client_info)], { code: 1009, reason: `a frame of ${2 ** 30} bytes is too large` }],
     ["a packet above the limit", true, () => [makeHeader(32 + MAX_PACKET + 1, FRAME.send_packet)], { code: 1009, reason: `a frame of ${32 + MAX_PACKET + 1} bytes is too large` }],
@@ -255,9 +258,9 @@ describe("clients that break the rules", () => {
     ["a ping of the wrong size", true, () => [encodeFrame(FRAME.ping, new Uint8Array(7))], { code: 1002, reason: "a ping has 8 bytes" }],
     ["forwarding as in a mesh", true, () => [encodeFrame(FRAME.forward_packet, new Uint8Array(80))], { code: 1008, reason: "this relay has no mesh" }],
     ["watching as in a mesh", true, () => [encodeFrame(FRAME.watch_connections)], { code: 1008, reason: "this relay has no mesh" }],
-    ["closing another", true, () => [encodeFrame(FRAME.close_peer, new Uint8Array(32))], { code: 1008, reason: "this relay has no mesh" }],
+    ["closing another client as in a mesh", true, () => [encodeFrame(FRAME.close_peer, new Uint8Array(32))], { code: 1008, reason: "this relay has no mesh" }],
   ];
-  test.each(cases)("[TL-6] %s: closed with a reason", async (_what, introduced, messages, reason) => {
+  test.each(cases)("[TL-6] are disconnected with a reason: %s", async (_what, introduced, messages, reason) => {
     expect(await sendUntilClosed(messages(), introduced)).toEqual(reason);
   });
 
@@ -278,7 +281,7 @@ describe("clients that break the rules", () => {
   );
 });
 
-/** A client on bare TCP that introduces itself and then never reads. */
+/** A client over TCP that introduces itself and then does not read. */
 class StalledPeer implements AsyncDisposable {
   readonly key: Uint8Array;
   readonly #socket: Bun.Socket;

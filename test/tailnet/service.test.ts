@@ -1,4 +1,4 @@
-// Data of the private network in addition to peers: the relay map in all its places, and a user's workspaces.
+// Data of the private network other than peers: the relay map, everywhere it is returned, and a user's workspaces.
 import { expect, test } from "bun:test";
 import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { findWorkspace, insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -102,61 +102,64 @@ test("[TL-15] behind TLS the relay is on the access URL's port, without forced W
   });
 });
 
-testInside("[TL-16] a client follows its user's workspaces only: first all of them, then changes", async () => {
-  await using server = await startTestServer();
-  const { store, topics, clock } = getContext(server);
-  const mine = await seedAgent(server);
-  const other = await seedAgent(server);
-  await using connection = await connectTailnet(server, "/api/v2/tailnet?version=2.3", mine.owner_token);
-  const updates = connection.tailnet.workspaceUpdates({ workspaceOwnerId: uuidToBytes(mine.owner_id) });
-  const nextSummary = async () => summarizeUpdate((await updates.next()).value as WorkspaceUpdate);
-  const change = async (id: string, set: Parameters<typeof updateWorkspace>[1]) => {
-    await store.commit([updateWorkspace(id, set)]);
+testInside(
+  "[TL-16] a client follows only the workspaces of its user: first it gets all of them, then changes",
+  async () => {
+    await using server = await startTestServer();
+    const { store, topics, clock } = getContext(server);
+    const mine = await seedAgent(server);
+    const other = await seedAgent(server);
+    await using connection = await connectTailnet(server, "/api/v2/tailnet?version=2.3", mine.owner_token);
+    const updates = connection.tailnet.workspaceUpdates({ workspaceOwnerId: uuidToBytes(mine.owner_id) });
+    const nextSummary = async () => summarizeUpdate((await updates.next()).value as WorkspaceUpdate);
+    const change = async (id: string, set: Parameters<typeof updateWorkspace>[1]) => {
+      await store.commit([updateWorkspace(id, set)]);
+      topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
+    };
+    expect(await nextSummary()).toEqual({
+      workspaces: [[mine.workspace_id, "dev", "PENDING"]],
+      agents: [[mine.agent_id, "main", mine.workspace_id]],
+      gone: [],
+      gone_agents: [],
+    });
+    await change(other.workspace_id, { status: "running" });
+    // Nothing visible has changed, so nothing is sent.
+    topics.publish("workspace", mine.workspace_id, { version: 1, latest_build_id: mine.build_id });
+    await change(mine.workspace_id, { status: "running", name: "renamed" });
+    expect(await nextSummary()).toEqual({
+      workspaces: [[mine.workspace_id, "renamed", "RUNNING"]],
+      agents: [],
+      gone: [],
+      gone_agents: [],
+    });
+    const id = uuid();
+    const now = clock.now();
+    const first = (await store.get(findWorkspace({ id: mine.workspace_id }))) as WorkspaceRow;
+    await store.commit([
+      insertWorkspace({
+        ...first,
+        id,
+        name: "second",
+        latest_build_id: uuid(),
+        created_at: now,
+        updated_at: now,
+      }),
+    ]);
     topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
-  };
-  expect(await nextSummary()).toEqual({
-    workspaces: [[mine.workspace_id, "dev", "PENDING"]],
-    agents: [[mine.agent_id, "main", mine.workspace_id]],
-    gone: [],
-    gone_agents: [],
-  });
-  await change(other.workspace_id, { status: "running" });
-  // Nothing visible has changed, so nothing is sent.
-  topics.publish("workspace", mine.workspace_id, { version: 1, latest_build_id: mine.build_id });
-  await change(mine.workspace_id, { status: "running", name: "renamed" });
-  expect(await nextSummary()).toEqual({
-    workspaces: [[mine.workspace_id, "renamed", "RUNNING"]],
-    agents: [],
-    gone: [],
-    gone_agents: [],
-  });
-  const id = uuid();
-  const now = clock.now();
-  const first = (await store.get(findWorkspace({ id: mine.workspace_id }))) as WorkspaceRow;
-  await store.commit([
-    insertWorkspace({
-      ...first,
-      id,
-      name: "second",
-      latest_build_id: uuid(),
-      created_at: now,
-      updated_at: now,
-    }),
-  ]);
-  topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
-  expect((await nextSummary()).workspaces).toEqual([[id, "second", "RUNNING"]]);
-  // The next build has no agents.
-  await change(mine.workspace_id, { status: "stopped", latest_build_id: uuid() });
-  expect(await nextSummary()).toEqual({
-    workspaces: [[mine.workspace_id, "renamed", "STOPPED"]],
-    agents: [],
-    gone: [],
-    gone_agents: [mine.agent_id],
-  });
-  await change(id, { deleted: true });
-  expect((await nextSummary()).gone).toEqual([id]);
-  await updates.return();
-});
+    expect((await nextSummary()).workspaces).toEqual([[id, "second", "RUNNING"]]);
+    // The next build has no agents.
+    await change(mine.workspace_id, { status: "stopped", latest_build_id: uuid() });
+    expect(await nextSummary()).toEqual({
+      workspaces: [[mine.workspace_id, "renamed", "STOPPED"]],
+      agents: [],
+      gone: [],
+      gone_agents: [mine.agent_id],
+    });
+    await change(id, { deleted: true });
+    expect((await nextSummary()).gone).toEqual([id]);
+    await updates.return();
+  },
+);
 
 testInside("[TL-16] only a user's own workspaces are followed, and only over a user's connection", async () => {
   await using server = await startTestServer();

@@ -1,5 +1,5 @@
-// A simulated network: time advances when nothing is left to do, randomness has a seed, and a link delays, loses, duplicates and reorders
-// packets. The same seed gives the same run.
+// A simulated network: time advances when no work is left, randomness has a seed, and a link delays, loses, duplicates and reorders
+// packets. A run with the same seed has the same result.
 import type { Clock, Timer } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 
@@ -35,11 +35,11 @@ export class Simulation implements Clock {
     timer = this.after(ms, repeat);
     return { cancel: () => timer.cancel() };
   }
-  /** Like the end of an event loop turn. */
+  /** Stands for the end of a turn of the event loop. */
   readonly endOfTurn = (run: () => void): void => void this.after(0, run);
 
   /**
-   * Advances time until the promise settles; throws if it takes more than `limit` milliseconds of this clock, or nothing is left to happen.
+   * Advances time until the promise settles. Throws after `limit` milliseconds of this clock, or if no timer is left.
    */
   async until<T>(promise: Promise<T>, limit = 600_000): Promise<T> {
     let outcome: { value: T } | { error: unknown } | undefined;
@@ -66,7 +66,7 @@ export class Simulation implements Clock {
     await this.until(new Promise<void>((resolve) => this.after(ms, resolve)), ms + 1);
   }
 
-  /** Runs everything that is due at the next moment with a timer. */
+  /** Advances to the next timer, and runs all work that is due then. */
   #step(end: number): boolean {
     while (this.#heap[0]?.isOver) this.#pop();
     const first = this.#heap[0];
@@ -143,13 +143,13 @@ export const link = (
       queue = Number.POSITIVE_INFINITY,
     } = faults();
     if (random() < loss) return;
-    const carried = packet.slice();
+    const copy = packet.slice();
     const now = sim.monotonic();
-    const begins = Math.max(now, freeAt);
-    if ((begins - now) * rate > queue) return;
-    freeAt = begins + packet.byteLength / rate;
-    const late = random() < reordered ? delay * 3 * random() : 0;
+    const startsAt = Math.max(now, freeAt);
+    if ((startsAt - now) * rate > queue) return;
+    freeAt = startsAt + packet.byteLength / rate;
+    const extraDelay = random() < reordered ? delay * 3 * random() : 0;
     const copies = random() < doubled ? 2 : 1;
-    for (let i = 0; i < copies; i += 1) sim.after(freeAt - now + delay + late, () => deliver(carried.slice()));
+    for (let i = 0; i < copies; i += 1) sim.after(freeAt - now + delay + extraDelay, () => deliver(copy.slice()));
   };
 };

@@ -1,4 +1,4 @@
-// Peers of the coordinator that do not read, or request too much: they are disconnected, the others continue.
+// Peers of the coordinator that do not read, or open too many tunnels: they are disconnected, and the others continue.
 import { describe, expect, test } from "bun:test";
 import { uuid, uuidToBytes } from "#base/ids.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
@@ -30,16 +30,16 @@ describe("peers that do not read", () => {
     for (let i = 1; i <= 2_000; i += 1) {
       talker.known = { node: { id: BigInt(i), key: Buffer.alloc(0) } as never, bytes: Buffer.from(String(i)) };
       coordinator.onNodeChange(talker);
-      // One turn of the event loop, in which readers read.
+      // Waits for a turn of the event loop, in which readers read.
       await new Promise((resolve) => setImmediate(resolve));
     }
     talker.onStreamLost();
     quick.onStreamLost();
     await reading;
     expect(dropped).toEqual(["the peer does not read what it is sent"]);
-    const left = [];
-    for await (const response of slow.responses()) left.push(response);
-    expect(left).toEqual([{ error: "the peer does not read what it is sent" }]);
+    const remaining = [];
+    for await (const response of slow.responses()) remaining.push(response);
+    expect(remaining).toEqual([{ error: "the peer does not read what it is sent" }]);
     expect(seen).toEqual([...Array.from({ length: 2_000 }, (_, i) => i + 1), -Kind.LOST]);
     expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
   });
@@ -68,7 +68,7 @@ testInside(
     await unread.send(tunnel);
     const read = await coordinate(quick.tailnet);
     await read.send(tunnel);
-    // Calls on the same connections, answered after the tunnels were processed.
+    // Waits for calls on the same connections, which are answered after the tunnels were processed.
     await slow.tailnet.postTelemetry({});
     await quick.tailnet.postTelemetry({});
     const talker = await coordinate(agent.tailnet);

@@ -6,7 +6,7 @@ import { makePattern, nextTurn, readAll, streamPair } from "./support.ts";
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describe("a byte stream over messages", () => {
-  test("[WI-1] delivers the bytes in order and ends when the socket closed", async () => {
+  test("[WI-1] delivers the bytes in order and ends when the socket closes", async () => {
     const { a, b } = streamPair();
     await a.stream.write(bytes("hel"), bytes("lo "));
     await a.stream.write(bytes("world"));
@@ -38,7 +38,7 @@ describe("a byte stream over messages", () => {
     await expect(stream.read()).rejects.toMatchObject({ failure: "too_slow" });
   });
 
-  test("[WI-3] a writer waits while the socket is full, control frames go first once it drains", async () => {
+  test("[WI-3] a writer waits while the socket is full, and control frames are sent before its bytes once the socket drains", async () => {
     const { a } = streamPair();
     a.block();
     await a.stream.write(bytes("1"));
@@ -54,7 +54,7 @@ describe("a byte stream over messages", () => {
     expect(a.sent.map((message) => new TextDecoder().decode(message))).toEqual(["1", "!", "2", "3"]);
   });
 
-  test("[WI-3] control frames that are not read are bounded", async () => {
+  test("[WI-3] disconnects a peer that reads no control frames once too many are queued", async () => {
     const { a } = streamPair();
     a.block();
     for (let i = 0; i < 100_000 && !a.closed; i++) a.stream.send(new Uint8Array(12));
@@ -77,7 +77,7 @@ describe("a byte stream over messages", () => {
 });
 
 describe("the queue of unread bytes", () => {
-  test("[WI-6] one-byte pieces of large messages hold neither the messages nor an object each", () => {
+  test("[WI-6] one-byte pieces of large messages are joined, and do not retain the messages", () => {
     const queue = new ChunkQueue();
     const expected = makePattern(20_000);
     for (let i = 0; i < expected.byteLength; i++) {

@@ -1,4 +1,4 @@
-// Shared by the tests of calls: a session whose peer serves given handlers, and helpers for bytes and signals.
+// Shared by the tests of calls: a session whose peer runs the test's handlers, and helpers for bytes and signals.
 import type { Handler, Router } from "#src/wire/drpc/server.ts";
 import { serveSession } from "#src/wire/drpc/server.ts";
 import { sessionPair } from "./support.ts";

@@ -1,4 +1,4 @@
-// HTTP chunks, however they are cut.
+// Decodes HTTP chunks, split at any point.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ChunkDecoder } from "#src/wire/chunk-decoder.ts";
@@ -6,13 +6,13 @@ import { ChunkDecoder } from "#src/wire/chunk-decoder.ts";
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (parts: readonly Uint8Array[]): string => Buffer.concat(parts).toString();
 
-/** What is in the chunks and what follows them, when the bytes come in pieces. */
+/** Decodes these pieces. Returns the payload, the bytes after the body, and whether the body is complete. */
 const decodePieces = (...pieces: string[]): [payload: string, rest: string, isOver: boolean] => {
   const decoder = new ChunkDecoder();
   const all = pieces.map((piece) => decoder.push(bytes(piece)));
   return [text(all.map(({ payload }) => payload)), text(all.map(({ rest }) => rest)), decoder.isOver];
 };
-const failure = (...pieces: string[]): string => {
+const getFailure = (...pieces: string[]): string => {
   try {
     decodePieces(...pieces);
     return "";
@@ -21,7 +21,7 @@ const failure = (...pieces: string[]): string => {
   }
 };
 
-test("[TN-8] chunks of any size, split anywhere, decode to the sent bytes, and bytes after them remain", () => {
+test("[TN-8] chunks of any size, split anywhere, decode to the sent bytes, and the bytes after the body are returned", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1, maxLength: 40 })), fc.array(fc.nat(300)), (parts, cuts) => {
       const chunks = parts.map((part) => {
@@ -50,11 +50,11 @@ test("[TN-8] one-byte chunks are joined, and malformed or endless ones are refus
   expect([payload.byteLength, decoder.isOver]).toEqual([40_000, false]);
   expect(decodePieces("0\r\n\r\n")).toEqual(["", "", true]);
   for (const bad of ["\r\n", "x\r\n", "-1\r\n", "1\na\r\n", "1\r\nab\r\n", "1\r\na\n", "1 2\r\n"]) {
-    expect([bad, failure(bad)]).toEqual([bad, "The response's chunked encoding is malformed."]);
+    expect([bad, getFailure(bad)]).toEqual([bad, "The response's chunked encoding is malformed."]);
   }
-  expect(failure("0".repeat(2_000))).toBe("A chunk size or the trailers are too long.");
+  expect(getFailure("0".repeat(2_000))).toBe("A chunk size or the trailers are too long.");
   expect(
-    failure(
+    getFailure(
       "0\r\n",
       ..."x"
         .repeat(70)

@@ -62,20 +62,20 @@ describe("DRPC packets", () => {
     expect(encodePackets(packet(KIND.message, 1, makePattern(MAX_FRAME_DATA)))[0]).toBe(0x05);
   });
 
-  test("[WI-11] are the same from any chunking of the bytes", () => {
+  test("[WI-11] are decoded from chunks of any size", () => {
     const size = fc.oneof(
       fc.nat(20),
       fc.nat(3_000),
       fc.integer({ min: MAX_FRAME_DATA - 2, max: 2 * MAX_FRAME_DATA + 2 }),
     );
-    const one = fc.tuple(fc.constantFrom<Kind>(1, 2, 3, 4, 5, 6, 7), size, fc.integer({ min: 1, max: 300 }));
+    const anyPacket = fc.tuple(fc.constantFrom<Kind>(1, 2, 3, 4, 5, 6, 7), size, fc.integer({ min: 1, max: 300 }));
     fc.assert(
       fc.property(
-        fc.array(one, { maxLength: 8 }),
+        fc.array(anyPacket, { maxLength: 8 }),
         fc.array(fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 70_000 })), { minLength: 1 }),
-        (ones, sizes) => {
+        (specs, sizes) => {
           let id = 0;
-          const packets = ones.map(([kind, length, step], i) => {
+          const packets = specs.map(([kind, length, step], i) => {
             id += step;
             return packet(kind, id, makePattern(length, i), 1 + i);
           });
@@ -101,7 +101,7 @@ describe("DRPC packets", () => {
     expect(parse([hex("a1 01 01 02 aabb"), hex("0d 01 02 00")])).toEqual([packet(KIND.close_send, 2)]);
   });
 
-  test("[WI-12] over 4 MiB are refused, announced or accumulated, and never built", () => {
+  test("[WI-12] over 4 MiB are refused, whether announced or accumulated, and never encoded", () => {
     const parser = new PacketParser();
     parser.push(hex("05 01 01 81 80 80 02"));
     expect(() => parser.next()).toThrow("4 MiB");
@@ -129,7 +129,7 @@ describe("DRPC packets", () => {
     await expect(reader.next()).rejects.toMatchObject({ failure: "closed" });
   });
 
-  test("[WI-19] that are refused leave nothing in memory", async () => {
+  test("[WI-19] that are refused are removed from the memory budget", async () => {
     const chunks = [hex("04 01 01 03 aa bb cc"), hex("05 01 01 05 68 65")];
     const reader = new PacketReader({ read: async () => chunks.shift() }, new PacketBudget(4));
     await expect(reader.next()).rejects.toMatchObject({ failure: "too_large" });

@@ -45,7 +45,7 @@ describe("a streaming call", () => {
     await answers.return();
   });
 
-  test("[WI-15] whose caller ends its side releases a response that waits for window", async () => {
+  test("[WI-15] whose caller ends its side drops a response that waits for window", async () => {
     const over = Promise.withResolvers<void>();
     const { client, server } = serveHandlers({
       "/svc/Flood": {
@@ -73,7 +73,7 @@ describe("a streaming call", () => {
     expect(server.streams).toBe(0);
   });
 
-  test("[WI-15] that the client leaves early is aborted on the server", async () => {
+  test("[WI-15] from the server is aborted there when the client leaves early", async () => {
     const over = Promise.withResolvers<void>();
     const { client } = serveHandlers({
       "/svc/Once": {

@@ -1,4 +1,4 @@
-// The WebSocket client with its own framing, against Bun's server and against servers that misbehave.
+// The WebSocket client for plain TCP, with Bun's server and with servers that misbehave.
 import { afterEach, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { ByteStream } from "#src/wire/byte-stream.ts";
@@ -34,10 +34,10 @@ const listen = (
     },
   });
   cleanups.push(() => server.stop(true));
-  return { url: new URL(`ws://127.0.0.1:${server.port}/way?q=1`), closed: closed.promise, asked: requests };
+  return { url: new URL(`ws://127.0.0.1:${server.port}/way?q=1`), closed: closed.promise, requests };
 };
 
-/** A TCP server with a given upgrade response: `after` is sent after a valid handshake. */
+/** Starts a TCP server that answers the upgrade with `answer`, and sends `after` after it. */
 const startRawServer = (answer: (key: string) => string, after: readonly Uint8Array[] = []): URL => {
   const received = new WeakMap<object, string>();
   const server = Bun.listen({
@@ -88,15 +88,15 @@ const readBytes = async (stream: ByteStream, count: number): Promise<Buffer> => 
 
 describe("a plain WebSocket", () => {
   test("[WI-17] carries messages of every length both ways, with its headers and path", async () => {
-    const { url, asked } = listen((ws, data) => void ws.sendBinary(data));
+    const { url, requests } = listen((ws, data) => void ws.sendBinary(data));
     const stream = await connect(url);
     for (const size of [1, 125, 126, 65_535, 65_536, 300_000]) {
       const data = makePattern(size);
       await stream.write(data.subarray(0, size >> 1), data.subarray(size >> 1));
       expect((await readBytes(stream, size)).equals(data)).toBe(true);
     }
-    expect(asked[0]?.headers.get("x-token")).toBe("secret");
-    expect(new URL(asked[0]?.url ?? "").search).toBe("?q=1");
+    expect(requests[0]?.headers.get("x-token")).toBe("secret");
+    expect(new URL(requests[0]?.url ?? "").search).toBe("?q=1");
     stream.close();
   });
 
@@ -125,7 +125,7 @@ describe("a plain WebSocket", () => {
     stream.close();
   });
 
-  test("[WI-17] closes with its code and reason, and receives the server's", async () => {
+  test("[WI-17] sends the code and reason of its close, and receives those of the server's", async () => {
     const ours = listen(() => {});
     const stream = await connect(ours.url);
     stream.close(1002, "enough");
@@ -180,12 +180,12 @@ describe("a misbehaving server", () => {
   });
 
   const nonsense: [string, (key: string) => string][] = [
-    ["an answer to another key", () => acceptResponse("another")],
+    ["a response to another key", () => acceptResponse("another")],
     [
       "an unrequested extension",
       (key) => acceptResponse(key).replace("\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"),
     ],
-    ["no HTTP", () => "SSH-2.0-hello\r\n\r\n"],
+    ["a response that is not HTTP", () => "SSH-2.0-hello\r\n\r\n"],
     ["an endless head", () => `HTTP/1.1 101 OK\r\nx: ${"y".repeat(40_000)}`],
   ];
   test.each(nonsense)("[WI-17] %s does not open a connection", async (_, answer) => {
@@ -194,7 +194,7 @@ describe("a misbehaving server", () => {
     expect((failure as WireError).failure).toBe("protocol");
   });
 
-  test("[WI-17] a missing listener, and a caller that gives up, are failures", async () => {
+  test("[WI-17] fails without a listener, and when the caller gives up", async () => {
     const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { port } = listener;
     const cut = new AbortController();
@@ -213,15 +213,15 @@ describe("a misbehaving server", () => {
     ["a message within a message", [0x02, 1, 1, 0x02, 1, 1]],
     ["a long control frame", [0x89, 126, 0, 126]],
     ["a control frame in parts", [0x09, 1, 1]],
-    ["a farewell that is cut off", [0x88, 1, 3]],
-    ["a length beyond all bounds", [0x82, 127, 0xff, 0, 0, 0, 0, 0, 0, 0]],
+    ["a truncated close frame", [0x88, 1, 3]],
+    ["a length of 64 bits", [0x82, 127, 0xff, 0, 0, 0, 0, 0, 0, 0]],
   ];
   test.each(frames)("[WI-17] %s ends the connection with a reason", async (_, bytes) => {
     const stream = await connect(startRawServer(acceptResponse, [Uint8Array.from(bytes)]));
     expect((await stream.closed)?.failure).toBe("protocol");
   });
 
-  test("[WI-1] text and a cut connection end it with a reason", async () => {
+  test("[WI-1] a text message and a lost connection end the stream with a reason", async () => {
     const text = await connect(startRawServer(acceptResponse, [Uint8Array.of(0x81, 1, 65)]));
     expect((await text.closed)?.failure).toBe("protocol");
     const { url } = listen((ws) => ws.terminate());

@@ -31,7 +31,7 @@ describe("the agent's services", () => {
     expect(Tailnet.method.workspaceUpdates.methodKind).toBe("server_streaming");
   });
 
-  test("[WI-16] carry typed messages both ways, empty submessages included", async () => {
+  test("[WI-16] carry typed messages both ways, including empty submessages", async () => {
     const { agent } = servePair({
       getManifest: () => ({
         agentId: uuid,
@@ -70,7 +70,7 @@ describe("the agent's services", () => {
     });
   });
 
-  test("[WI-18] count the fields of a request before they become objects", async () => {
+  test("[WI-18] refuse a request with too many fields before it is decoded", async () => {
     let pushed = 0;
     const { agent, client } = servePair({
       pushResourcesMonitoringUsage: ({ datapoints }) => {
@@ -89,7 +89,7 @@ describe("the agent's services", () => {
 
   test("[WI-18] count the contents of messages, maps, lists and unknown fields, and stop at bytes that are not a message", () => {
     const countFields = (schema: DescMessage, bytes: Uint8Array): number => {
-      let most = 0;
+      const count = 0;
       while (hasMoreFields(schema, bytes, most)) most += 1;
       return most;
     };

@@ -6,7 +6,7 @@ import { type YamuxOptions, YamuxSession } from "#src/wire/yamux.ts";
 
 type DueTimer = { at: number; run: () => void; every: number | undefined };
 
-/** Time advances only with `advance`. */
+/** A clock that advances only by `advance`. */
 export class StillClock implements Clock {
   #now = 0;
   readonly #due = new Set<DueTimer>();
@@ -32,7 +32,7 @@ export class StillClock implements Clock {
     return this.#due.size;
   }
 
-  /** Fires due timers in order, and lets everything else settle after each. */
+  /** Fires due timers in order, and waits after each until no work is left that needs neither time nor input. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     for (;;) {

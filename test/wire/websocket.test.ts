@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A real server whose every WebSocket becomes a byte stream, as in the product. */
+/** Starts a server that wraps each WebSocket as a byte stream, as the product does. */
 const listen = (use: (stream: ByteStream) => void): string => {
   const server = Bun.serve<{ stream?: ByteStream }, "/">({
     port: 0,
@@ -47,7 +47,7 @@ const openSessions = async (): Promise<{ client: YamuxSession; server: YamuxSess
   return { client, server: await opened.promise };
 };
 
-/** For peers that misbehave below the WebSocket layer. */
+/** Returns the request of a peer that uses TCP directly, so that it can misbehave below the WebSocket layer. */
 const upgradeRequest = ({ host }: URL): string =>
   [
     "GET / HTTP/1.1",
@@ -105,7 +105,7 @@ describe("frames of an app", () => {
     expect(held).toBe(0);
   });
 
-  test("[AX-10] thousands of frames that arrive together leave time for other work", async () => {
+  test("[AX-10] other work continues while thousands of frames that arrived together are read", async () => {
     const frames = makeFrames(Uint8Array.from(repeatBytes(10_000, [0x89, 0])));
     let turns = 0;
     let isOver = false;
@@ -166,7 +166,7 @@ describe("over real WebSockets", () => {
     await sent;
   });
 
-  test("[WI-3] a peer that stops reading its socket stops our writers; they continue when it reads again", async () => {
+  test("[WI-3] writers wait while the peer does not read its socket, and continue when it reads again", async () => {
     const opened = Promise.withResolvers<ByteStream>();
     const url = new URL(listen((stream) => opened.resolve(stream)));
     const socket: Socket = connect(Number(url.port), "127.0.0.1");
@@ -190,7 +190,7 @@ describe("over real WebSockets", () => {
       await Promise.resolve();
       await Promise.resolve();
       if (waits && !resumed) {
-        // The kernel's buffers and ours are full, far below the total.
+        // All buffers are full, far below the total.
         expect(written).toBeLessThan(total / 2);
         resumed = true;
         socket.resume();
@@ -222,7 +222,7 @@ describe("over real WebSockets", () => {
     expect(await answer).toMatchObject({ failure: "closed" });
   });
 
-  test("[WI-1] a server that refuses, and one that disconnects, are distinguished from a clean end", async () => {
+  test("[WI-1] a refused connection, and one that the server aborts, are distinguished from a clean end", async () => {
     const refused = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 401 }) });
     cleanups.push(() => refused.stop(true));
     await expect(

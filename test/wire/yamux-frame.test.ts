@@ -28,12 +28,12 @@ describe("yamux frames", () => {
     expect(() => encodeHeader(FRAME.data, 0, 1, 2 ** 32)).toThrow(RangeError);
   });
 
-  test("[WI-4] unknown versions and types are refused", () => {
+  test("[WI-4] of unknown versions and types are refused", () => {
     expect(() => parse([hex("01 00 0000 00000001 00000000")])).toThrow("version");
     expect(() => parse([hex("00 04 0000 00000001 00000000")])).toThrow("type");
   });
 
-  test("[WI-4] any chunking of the bytes gives the same frames", () => {
+  test("[WI-4] are decoded from chunks of any size", () => {
     const frame = fc.record({
       type: fc.constantFrom<FrameType>(0, 1, 2, 3),
       flags: fc.nat(0xffff),

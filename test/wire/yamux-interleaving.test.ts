@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { makePattern, readAll, sessionPair, splitBy } from "./support.ts";
 
-/** One stream's script: which side opens it, the sizes of its writes and of the answer, and how often it yields before a write. */
+/** The script of a stream: which side opens it, the sizes of its writes and of the answer, and how often it yields before a write. */
 const script = fc.record({
   byClient: fc.boolean(),
   writes: fc.array(fc.oneof(fc.nat(50), fc.nat(5_000), fc.nat(400_000)), { maxLength: 6 }),

@@ -121,7 +121,7 @@ describe("a yamux session", () => {
     await waiting;
   });
 
-  test("[WI-5] window updates come at half a window, not for every read", async () => {
+  test("[WI-5] window updates are sent at half a window, not for every read", async () => {
     const { session, peer, end } = openBarePeer();
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
     const stream = await session.accept();
@@ -150,14 +150,14 @@ describe("a yamux session", () => {
       await ours.end();
       expect(await readAll(theirs)).toEqual(Buffer.from(makePattern(INITIAL_WINDOW - 1)));
     }
-    // What was read or dropped does not count: as much again arrives.
+    // Bytes that were read or dropped do not count any more, so the limit is available again.
     const { ours, theirs } = await openStreamPair(pair);
     const sent = ours.write(makePattern(2 * limit)).then(() => ours.end());
     expect((await readAll(theirs)).byteLength).toBe(2 * limit);
     await sent;
   });
 
-  test("[WI-20] windows shrink while a session holds much, to a quarter, and grow again after", async () => {
+  test("[WI-20] windows shrink to a quarter while a session holds many unread bytes, and grow again afterwards", async () => {
     const pair = sessionPair({ max_unread: 4 * INITIAL_WINDOW });
     const { ours, theirs } = await openStreamPair(pair);
     const stalled = await openStreamPair(pair);
@@ -209,7 +209,7 @@ describe("a yamux session", () => {
     stalled.reset();
   });
 
-  test("[WI-6] hundreds of parallel streams echo their own bytes, and the session forgets them", async () => {
+  test("[WI-6] hundreds of parallel streams echo their own bytes, and the session removes them when they end", async () => {
     const { client, server, clock } = sessionPair();
     const echo = async (): Promise<void> => {
       for (;;) {
@@ -327,19 +327,19 @@ describe("a yamux session", () => {
     expect(end.sent).toEqual([encodeHeader(FRAME.ping, FLAG.ack, 0, 77)]);
   });
 
-  test("[WI-9] a session pings at its interval, reports each answer, and is dead when one is missing", async () => {
-    const lives: number[] = [];
+  test("[WI-9] a session pings at its interval, reports each answer, and ends when an answer is missing", async () => {
+    const roundTrips: number[] = [];
     const { session, peer, end, clock } = openBarePeer({
       ping_interval_ms: 15_000,
       ping_timeout_ms: 30_000,
-      alive: (took) => lives.push(took),
+      alive: (took) => roundTrips.push(took),
     });
     await clock.advance(15_000);
     expect(end.sent).toEqual([encodeHeader(FRAME.ping, FLAG.syn, 0, 1)]);
     await clock.advance(200);
     peer.send(encodeHeader(FRAME.ping, FLAG.ack, 0, 1));
     await nextTurn();
-    expect(lives).toEqual([200]);
+    expect(roundTrips).toEqual([200]);
     await clock.advance(14_800);
     await clock.advance(29_999);
     expect(session.streams).toBe(0);
@@ -360,7 +360,7 @@ describe("a yamux session", () => {
     expect(await stream.closed).toMatchObject({ failure: "timeout" });
   });
 
-  test("[WI-10] streams beyond the accept backlog and beyond the bound are reset, the session lives", async () => {
+  test("[WI-10] streams beyond the accept backlog or the maximum are reset, and the session continues", async () => {
     const { session, peer, end } = openBarePeer({ accept_backlog: 2, max_streams: 3 });
     const open = (id: number): void => peer.send(encodeHeader(FRAME.window, FLAG.syn, id, 0));
     open(1);
@@ -406,7 +406,7 @@ describe("a yamux session", () => {
   test.each([
     ["an unknown version", [hex("07 00 0000 00000001 00000000")]],
     ["an unknown type", [hex("00 09 0000 00000001 00000000")]],
-    ["a stream of our own side", [hex("00 01 0001 00000002 00000000")]],
+    ["a stream with an ID of the receiving side", [hex("00 01 0001 00000002 00000000")]],
     ["stream 0", [hex("00 01 0001 00000000 00000000")]],
     ["a stream opened twice", [open, open]],
     ["more data than the window", [open, hex("00 00 0000 00000001 00040001")]],
@@ -421,7 +421,7 @@ describe("a yamux session", () => {
     expect(end.closed).toEqual({ code: 1002, reason: failure?.message });
   });
 
-  test("[WI-4] garbage at worst ends the session", async () => {
+  test("[WI-4] random data does not throw, and at most ends the session", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 20 }), async (chunks) => {
         const { session, peer, end, clock } = openBarePeer();

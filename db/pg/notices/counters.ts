@@ -1,6 +1,6 @@
-// Counters of a writing node's changes to data that others cache. The transaction of each commit group updates the node's counters, and those of
-// the workspaces whose agents have written. Readers check the counters before they use a cached answer, so they never miss a group that was
-// committed before. Pure.
+// Counters of a writing node's changes to data that others cache. The transaction of each commit group updates the node's counters, and
+// those of the workspaces whose agents have written. Readers check the counters before they use a cached answer, so they never miss a group
+// that was committed before. Pure.
 import type { Pending } from "../../engine/pending.ts";
 import type { Query } from "../../engine/sql.ts";
 import { collectTouches, findShownChange } from "../../engine/versions.ts";

@@ -1,5 +1,5 @@
-// Versions on a node that is not the only writer. Notices of other nodes' writes may arrive too late for a reader. Therefore, the node asks the
-// database before each request, once for all waiting requests: cached data is valid if the counters are unchanged.
+// Versions on a node that is not the only writer. Notices of other nodes' writes may arrive too late for a reader. Therefore, the node asks
+// the database before each request, once for all waiting requests: cached data is valid if the counters are unchanged.
 import type { SQL } from "bun";
 import { isAnswer } from "../refusal.ts";
 import { SELECT_COUNTERS } from "./counters.ts";

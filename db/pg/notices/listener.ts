@@ -1,6 +1,6 @@
 // Receives messages between nodes over one connection for all listeners of this node. Whenever messages may have been missed, every
-// listener gets "everything": when it starts to listen, after a reconnect, when a node has sent more messages than were received, when a node has
-// left or is silent for too long, and when no node sends messages.
+// listener gets "everything": when it starts to listen, after a reconnect, when a node has sent more messages than were received, when a
+// node has left or is silent for too long, and when no node sends messages.
 import { SQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
@@ -140,5 +140,5 @@ export class Listener {
   }
 }
 
-/** The notice that others may have been missed. It comes from no particular node. */
+/** The notice that others may have been missed. It has no sender. */
 const MISSED_NOTICE: Notice = { epoch: 0, all: true };

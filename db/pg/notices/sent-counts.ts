@@ -1,5 +1,5 @@
-// Detects missed notices: compares the number of notices that each node reports as sent with the number that arrived. Notices arrive in order and
-// without loss while the connection lasts, so the last number is sufficient. Pure.
+// Detects missed notices: compares the number of notices that each node reports as sent with the number that arrived. Notices arrive in
+// order and without loss while the connection lasts, so the last number is sufficient. Pure.
 import type { Notice } from "./notice.ts";
 
 export type SenderHeartbeat = {

@@ -26,8 +26,8 @@ export const planMoves = (held: readonly HeldShard[], living: readonly string[])
   const [base, remainder] = [Math.floor(held.length / nodes.length), held.length % nodes.length];
   const hasExcessNew = (node: string): boolean =>
     (shardsByNode.get(node) ?? []).filter((shard) => held[shard]?.isNew).length > base;
-  // If the shards cannot be divided evenly, nodes whose shards cannot move get one more, and then the nodes with the most shards. This minimizes
-  // moves.
+  // If the shards cannot be divided evenly, nodes whose shards cannot move get one more, and then the nodes with the most shards. This
+  // minimizes moves.
   const byCount = [...nodes].sort(
     (a, b) => Number(hasExcessNew(b)) - Number(hasExcessNew(a)) || count(b) - count(a) || (a < b ? -1 : 1),
   );

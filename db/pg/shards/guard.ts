@@ -1,5 +1,5 @@
-// Checks the ownership of shards in the database: each commit group starts with the check, and transfers wait for the groups that have passed it
-// (docs/spec/cluster-nodes.md, stage 5).
+// Checks the ownership of shards in the database: each commit group starts with the check, and transfers wait for the groups that have
+// passed it (docs/spec/cluster-nodes.md, stage 5).
 import type { ReservedSQL } from "bun";
 import type { BoundText } from "../bind.ts";
 

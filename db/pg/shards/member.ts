@@ -34,7 +34,9 @@ const RENEW_INTERVAL_MS = 500;
 const VIEW_INTERVAL_MS = 1000;
 /** How often the node checks while shards are about to move, because callers wait for that. */
 const MOVING_CHECK_INTERVAL_MS = 50;
-/** Retry interval for an unreachable node, and the number of attempts before it is logged. A node that has just joined does not listen yet. */
+/**
+ * Retry interval for an unreachable node, and the number of attempts before it is logged. A node that has just joined does not listen yet.
+ */
 const REACH_RETRY_MS = 1000;
 const MAX_REACH_TRIES = 3;
 /** Maximum shards that move at a time, because they briefly have no owner. */

@@ -1,4 +1,4 @@
-// Our WireGuard and TCP against other implementations: the Go modules that genuine clients and agents use.
+// Slipway's WireGuard and TCP with another implementation: the Go modules that official clients and agents use.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -17,14 +17,14 @@ import { randomBytes, readAll, sha1 } from "../tcp/pair.ts";
 import { listMessageTypes } from "../wireguard/tunnels.ts";
 import { type CounterpartOptions, PORT, startCounterpart } from "./counterpart.ts";
 
-const wanted = [needs.counterpart];
+const required = [needs.counterpart];
 const start = (options: CounterpartOptions = {}) => startCounterpart(needs.counterpart.file, options);
 type Counterpart = Awaited<ReturnType<typeof start>>;
 
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
 const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
 const count = (messages: readonly Uint8Array[], type: number): number =>
-  listMessageTypes(messages).filter((one) => one === type).length;
+  listMessageTypes(messages).filter((messageType) => messageType === type).length;
 
 const expectEcho = async (connection: TcpConnection, words: string): Promise<void> => {
   await connection.write(bytes(words));
@@ -37,7 +37,7 @@ const expectEcho = async (connection: TcpConnection, words: string): Promise<voi
 const hasCookie = (message: Uint8Array): boolean =>
   message[0] === TYPE.initiation && message.subarray(INITIATION.mac1 + 16).some((byte) => byte !== 0);
 
-/** Sends this much and returns what the other side reports to have received. */
+/** Sends this many bytes, and checks the counterpart's report of what it received. */
 const upload = async (counterpart: Counterpart, length: number, wait = 0): Promise<void> => {
   const data = randomBytes(length, randomFrom(3));
   const connection = await counterpart.dial(PORT.count);
@@ -67,19 +67,19 @@ const echoing: CounterpartOptions["accept"] = (connection) => {
   })().catch(() => {});
 };
 
-testNeeding(wanted, "[TL-31] either side can start; bytes arrive complete in both directions", async () => {
+testNeeding(required, "[TL-31] either side can start; bytes arrive complete in both directions", async () => {
   await using ours = await start({ accept: echoing });
   await expectEcho(await ours.dial(PORT.echo), "from our side");
-  expect(count(ours.passed.there, TYPE.initiation)).toBe(1);
+  expect(count(ours.packets.sent, TYPE.initiation)).toBe(1);
   await expect(ours.dial(4_444)).rejects.toMatchObject({ failure: "refused" });
   await using theirs = await start({ accept: echoing });
   const { sent, got, error } = await theirs.exchange(80, 300_000);
   expect([error, got]).toEqual([undefined, sent]);
-  expect(count(theirs.passed.back, TYPE.initiation)).toBe(1);
-  expect(count(theirs.passed.there, TYPE.initiation)).toBe(0);
+  expect(count(theirs.packets.received, TYPE.initiation)).toBe(1);
+  expect(count(theirs.packets.sent, TYPE.initiation)).toBe(0);
 });
 
-testNeeding(wanted, "[TL-31] keys are renewed during a connection, before and after they expire", async () => {
+testNeeding(required, "[TL-31] keys are renewed during a connection, before and after they expire", async () => {
   await using counterpart = await start();
   const connection = await counterpart.dial(PORT.echo);
   await expectEcho(connection, "first keys");
@@ -92,7 +92,7 @@ testNeeding(wanted, "[TL-31] keys are renewed during a connection, before and af
   expect(counterpart.remote.tunnel.handshakes).toBe(3);
 });
 
-testNeeding(wanted, "[TL-31] retransmitted packets are accepted once, by either side", async () => {
+testNeeding(required, "[TL-31] retransmitted packets are accepted once, by either side", async () => {
   let echoed = 0;
   await using counterpart = await start({
     datagram: () => {
@@ -103,9 +103,9 @@ testNeeding(wanted, "[TL-31] retransmitted packets are accepted once, by either 
     counterpart.remote.send(counterpart.ends, { sourcePort: 5_000, targetPort: PORT.echo, data: bytes(word) });
   for (const word of ["a", "b", "c"]) datagram(word);
   await until(() => echoed === 3);
-  const { there, back } = counterpart.passed;
-  for (const message of [...there]) counterpart.say(message);
-  for (const message of [...back]) counterpart.hear(message.slice());
+  const { sent, received } = counterpart.packets;
+  for (const message of [...sent]) counterpart.sendRaw(message);
+  for (const message of [...received]) counterpart.receiveRaw(message.slice());
   datagram("d");
   await until(() => echoed >= 4);
   await expectEcho(await counterpart.dial(PORT.echo), "in order after all that");
@@ -113,44 +113,48 @@ testNeeding(wanted, "[TL-31] retransmitted packets are accepted once, by either 
   expect(counterpart.remote.tunnel.handshakes).toBe(1);
 });
 
-testNeeding(wanted, "[TL-20][TL-31] our cookies are accepted, and theirs are returned", async () => {
-  // We are under load: their handshake is repeated with our cookie.
-  await using requested = await start({ accept: echoing });
-  requested.load(true);
-  const exchange = requested.exchange(80, 10);
-  await until(() => count(requested.passed.there, TYPE.cookie) > 0);
-  const { sent, got } = await exchange;
-  expect(got).toBe(sent);
-  expect(requested.passed.back.some(hasCookie)).toBe(true);
-  // They are under load: thousands of unknown peers start a handshake at the same time.
-  await using loaded = await start();
-  const outsider = createKeyPair();
-  const keys = new MacKeys(loaded.other.public);
-  const stamps = new Tai64n(loaded.clock);
-  const flood = Array.from({ length: 1_500 }, () => {
-    const macs = { keys, cookie: undefined };
-    return initiate(outsider, loaded.other.public, { local: generateIndex(), stamp: stamps.next(), macs })?.message;
-  });
-  const outsiders = setInterval(() => {
-    for (const message of flood) if (message) loaded.say(message);
-  }, 100);
-  try {
-    await until(() => count(loaded.passed.back, TYPE.cookie) > 0);
-    await expectEcho(await loaded.dial(PORT.echo), "in spite of them");
-    expect(loaded.passed.there.some(hasCookie)).toBe(true);
-  } finally {
-    clearInterval(outsiders);
-  }
-});
+testNeeding(
+  required,
+  "[TL-20][TL-31] the counterpart uses Slipway's cookies, and Slipway uses the counterpart's",
+  async () => {
+    // This side is under load: the counterpart repeats its handshake with this side's cookie.
+    await using requested = await start({ accept: echoing });
+    requested.setLoad(true);
+    const exchange = requested.exchange(80, 10);
+    await until(() => count(requested.packets.sent, TYPE.cookie) > 0);
+    const { sent, got } = await exchange;
+    expect(got).toBe(sent);
+    expect(requested.packets.received.some(hasCookie)).toBe(true);
+    // The counterpart is under load: thousands of unknown peers start a handshake at the same time.
+    await using loaded = await start();
+    const outsider = createKeyPair();
+    const keys = new MacKeys(loaded.other.public);
+    const stamps = new Tai64n(loaded.clock);
+    const flood = Array.from({ length: 1_500 }, () => {
+      const macs = { keys, cookie: undefined };
+      return initiate(outsider, loaded.other.public, { local: generateIndex(), stamp: stamps.next(), macs })?.message;
+    });
+    const outsiders = setInterval(() => {
+      for (const message of flood) if (message) loaded.sendRaw(message);
+    }, 100);
+    try {
+      await until(() => count(loaded.packets.received, TYPE.cookie) > 0);
+      await expectEcho(await loaded.dial(PORT.echo), "in spite of them");
+      expect(loaded.packets.sent.some(hasCookie)).toBe(true);
+    } finally {
+      clearInterval(outsiders);
+    }
+  },
+);
 
-const SPOILT: Record<string, Faults> = {
+const FAULTS: Record<string, Faults> = {
   loss: { delay: 5, loss: 0.02 },
   "another order": { delay: 5, reordered: 0.05 },
-  doubles: { delay: 5, doubled: 0.1 },
-  everything: { delay: 5, loss: 0.01, reordered: 0.05, doubled: 0.05 },
+  duplicates: { delay: 5, doubled: 0.1 },
+  "all of these faults": { delay: 5, loss: 0.01, reordered: 0.05, doubled: 0.05 },
 };
-for (const [name, faults] of Object.entries(SPOILT)) {
-  testNeeding(wanted, `[TL-23][TL-31] a path with ${name} delivers everything once, in both directions`, async () => {
+for (const [name, faults] of Object.entries(FAULTS)) {
+  testNeeding(required, `[TL-23][TL-31] a path with ${name} delivers everything once, in both directions`, async () => {
     await using counterpart = await start({ accept: echoing });
     const clear = await download(counterpart, 1_000_000);
     counterpart.setFaults(faults);
@@ -161,7 +165,7 @@ for (const [name, faults] of Object.entries(SPOILT)) {
   });
 }
 
-testNeeding(wanted, "[TL-23][TL-31] a temporarily closed window loses nothing, on either side", async () => {
+testNeeding(required, "[TL-23][TL-31] no data is lost while the window of either side is closed", async () => {
   await using counterpart = await start();
   await upload(counterpart, 8_000_000, 1_500);
   const whole = await download(counterpart, 8_000_000);
@@ -169,38 +173,38 @@ testNeeding(wanted, "[TL-23][TL-31] a temporarily closed window loses nothing, o
 });
 
 /** Number of damaged packets; many in the long form of this test (test/README.md). */
-const DAMAGED = Number(process.env.SLIPWAY_TEST_DAMAGED ?? 20_000);
+const DAMAGED_PACKETS = Number(process.env.SLIPWAY_TEST_DAMAGED ?? 20_000);
 testNeeding(
-  wanted,
-  "[TL-29][TL-31] thousands of damaged packets affect neither a connection nor our memory",
+  required,
+  "[TL-29][TL-31] thousands of damaged packets do not affect a connection or use memory",
   async () => {
     await using counterpart = await start();
     const connection = await counterpart.dial(PORT.echo);
     await expectEcho(connection, "before");
     const random = randomFrom(11);
-    const known = [...counterpart.passed.back];
+    const samples = [...counterpart.packets.received];
     const makeDamaged = (): Uint8Array => {
-      const message = (known[Math.floor(random() * known.length)] as Uint8Array).slice();
+      const message = (samples[Math.floor(random() * samples.length)] as Uint8Array).slice();
       for (let i = 0; i < 1 + random() * 4; i += 1) message[Math.floor(random() * message.byteLength)] = random() * 256;
       return random() < 0.2 ? message.subarray(0, random() * message.byteLength) : message;
     };
-    const spoil = async (times: number): Promise<void> => {
+    const sendDamaged = async (times: number): Promise<void> => {
       for (let i = 0; i < times; i += 1) {
-        counterpart.hear(makeDamaged());
-        if (i % 10 === 0) counterpart.say(makeDamaged());
+        counterpart.receiveRaw(makeDamaged());
+        if (i % 10 === 0) counterpart.sendRaw(makeDamaged());
         if (i % 2_000 === 0) await new Promise((resolve) => setImmediate(resolve));
       }
-      counterpart.passed.there.length = 0;
+      counterpart.packets.sent.length = 0;
     };
-    await spoil(DAMAGED / 4);
+    await sendDamaged(DAMAGED_PACKETS / 4);
     Bun.gc(true);
     const before = process.memoryUsage().rss;
-    await spoil(DAMAGED);
+    await sendDamaged(DAMAGED_PACKETS);
     Bun.gc(true);
-    const grown = (process.memoryUsage().rss - before) / 1e6;
+    const grownMb = (process.memoryUsage().rss - before) / 1e6;
     if (process.env.SLIPWAY_TEST_DAMAGED)
-      process.stderr.write(`${DAMAGED} damaged packets, memory grew by ${grown.toFixed(1)} MB\n`);
-    expect(grown).toBeLessThan(40);
+      process.stderr.write(`${DAMAGED_PACKETS} damaged packets, memory grew by ${grownMb.toFixed(1)} MB\n`);
+    expect(grownMb).toBeLessThan(40);
     await expectEcho(connection, "after");
   },
   scaleTimeout(600_000),

@@ -1,4 +1,4 @@
-// The Go program of this folder as the other end of our tunnel, and the network in between, which this file can disturb.
+// Starts the Go program of this folder as the counterpart of a Slipway peer, with a network between them whose faults a test can set.
 import type { Clock, Timer } from "#base/clock.ts";
 import { systemClock } from "#base/clock.ts";
 import { createKeyPair } from "#src/tailnet/box.ts";
@@ -11,18 +11,18 @@ import { randomFrom } from "#test/support/random.ts";
 import { type Faults, link } from "../simulation.ts";
 
 export const PORT = { echo: 7, count: 9_000, produce: 9_001 } as const;
-const OURS = parseAddress("fd7a:115c:a1e0::1");
-const THEIRS = parseAddress("fd7a:115c:a1e0::2");
+const OWN_ADDRESS = parseAddress("fd7a:115c:a1e0::1");
+const COUNTERPART_ADDRESS = parseAddress("fd7a:115c:a1e0::2");
 const HEAD_BYTES = 3;
 
 /** The machine's clock, which a test may advance. */
 export class OffsetClock implements Clock {
-  #moved = 0;
+  #offsetMs = 0;
   now(): number {
-    return systemClock.now() + this.#moved;
+    return systemClock.now() + this.#offsetMs;
   }
   monotonic(): number {
-    return systemClock.monotonic() + this.#moved;
+    return systemClock.monotonic() + this.#offsetMs;
   }
   after(ms: number, run: () => void): Timer {
     return systemClock.after(ms, run);
@@ -31,7 +31,7 @@ export class OffsetClock implements Clock {
     return systemClock.every(ms, run);
   }
   move(ms: number): void {
-    this.#moved += ms;
+    this.#offsetMs += ms;
   }
 }
 
@@ -48,19 +48,22 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
   const random = randomFrom(7);
   const [own, other] = [createKeyPair(), createKeyPair()];
   const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
-  const process_ = Bun.spawn([program, hex(other.secret), hex(own.public), formatIp6(THEIRS), formatIp6(OURS)], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const process_ = Bun.spawn(
+    [program, hex(other.secret), hex(own.public), formatIp6(COUNTERPART_ADDRESS), formatIp6(OWN_ADDRESS)],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
   let faults = options.faults ?? {};
   let isLoaded = false;
   const load = new HandshakeLoad(clock);
-  const passed = { there: [] as Uint8Array[], back: [] as Uint8Array[] };
-  /** The test is over and the process has ended: nothing receives what our side sends while closing. */
+  const packets = { sent: [] as Uint8Array[], received: [] as Uint8Array[] };
+  /** The test is over and the process has ended, so packets that this side sends while it closes are dropped. */
   let isOver = false;
   void process_.exited.then((code) => {
     if (!isOver) throw new Error(`the counterpart exited unexpectedly: ${process_.signalCode ?? code}`);
   });
-  const frame = (type: number, body: Uint8Array): void => {
+  const writeFrame = (type: number, body: Uint8Array): void => {
     if (isOver) return;
     process_.stdin.write(Uint8Array.of(body.byteLength & 255, body.byteLength >> 8, type));
     process_.stdin.write(body);
@@ -68,13 +71,13 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
       if (!isOver) throw error;
     });
   };
-  const say = (message: Uint8Array): void => frame(0, message);
-  const hear = (message: Uint8Array): void => remote.tunnel.push(message);
-  const there = link(clock, random, () => faults, say);
-  const back = link(clock, random, () => faults, hear);
+  const sendRaw = (message: Uint8Array): void => writeFrame(0, message);
+  const receiveRaw = (message: Uint8Array): void => remote.tunnel.push(message);
+  const toCounterpart = link(clock, random, () => faults, sendRaw);
+  const fromCounterpart = link(clock, random, () => faults, receiveRaw);
   const remote = new Remote(
     "the counterpart",
-    { key: other.public, disco: undefined, addresses: [THEIRS] },
+    { key: other.public, disco: undefined, addresses: [COUNTERPART_ADDRESS] },
     {
       clock,
       random,
@@ -89,21 +92,21 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
         isUnderLoad: () => load.countInitiation() || isLoaded,
       },
       transmit: (_, message) => {
-        passed.there.push(message.slice());
-        there(message);
+        packets.sent.push(message.slice());
+        toCounterpart(message);
       },
       isOwn: () => true,
       accept: options.accept ?? ((connection) => connection.reset("nothing listens")),
       datagram: (_from, { data }) => options.datagram?.(data.slice()),
     },
   );
-  const ticking = clock.every(250, () => remote.tunnel.tick());
+  const ticker = clock.every(250, () => remote.tunnel.tick());
   const requested = new Map<number, (answer: Exchange) => void>();
   const started = Promise.withResolvers<void>();
   const handleFrame = (type: number, body: Uint8Array): void => {
     if (type === 0) {
-      passed.back.push(body);
-      back(body);
+      packets.received.push(body);
+      fromCounterpart(body);
       return;
     }
     const { id, ...answer } = JSON.parse(new TextDecoder().decode(body)) as Exchange & { id: number };
@@ -122,37 +125,37 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
     }
   })();
   await started.promise;
-  const ends = { source: OURS, target: THEIRS };
+  const ends = { source: OWN_ADDRESS, target: COUNTERPART_ADDRESS };
   let requests = 0;
   return {
     clock,
     remote,
-    passed,
+    packets,
     own,
     other,
-    say,
-    hear,
+    sendRaw,
+    receiveRaw,
     ends,
     dial: (port: number) => remote.tcp.connect(ends, port),
-    /** Has it dial us, send this much, wait before it reads, and report what it received. */
+    /** Makes the counterpart dial this side, send this many bytes, wait before it reads, and report what it received. */
     exchange(port: number, bytes: number, wait = 0): Promise<Exchange> {
       requests += 1;
       const id = requests;
       return new Promise((resolve) => {
         requested.set(id, resolve);
-        frame(1, new TextEncoder().encode(JSON.stringify({ id, port, bytes, wait })));
+        writeFrame(1, new TextEncoder().encode(JSON.stringify({ id, port, bytes, wait })));
       });
     },
     setFaults(next: Faults): void {
       faults = next;
     },
-    /** Makes us require cookies. */
-    load(loaded: boolean): void {
-      isLoaded = loaded;
+    /** Sets whether this side is under load and requires cookies. */
+    setLoad(isUnderLoad: boolean): void {
+      isLoaded = isUnderLoad;
     },
     async [Symbol.asyncDispose](): Promise<void> {
       isOver = true;
-      ticking.cancel();
+      ticker.cancel();
       remote.close("the test is over");
       process_.kill();
       await process_.exited;

@@ -1,4 +1,5 @@
-// Packets inside a tunnel: encoded ones decode again, those of other implementations decode correctly, and invalid ones are undefined.
+// Packets inside a tunnel: encoded packets are decoded again, packets of other implementations are decoded correctly, and invalid ones are
+// undefined.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
@@ -24,7 +25,7 @@ const anyUint16 = fc.integer({ min: 0, max: 0xffff });
 const anyUint32 = fc.integer({ min: 0, max: 0xffffffff });
 
 describe("addresses", () => {
-  test("[TL-22] are parsed in every notation, and nothing else is", () => {
+  test("[TL-22] are parsed in every notation, and other texts are rejected", () => {
     expect(formatIp6(addresses.source)).toBe("fd7a:115c:a1e0:0000:0000:0000:0000:0001");
     expect(formatIp6(parseAddress("::"))).toBe(`${"0000:".repeat(7)}0000`);
     for (const text of ["", "1:2:3", "1:2:3:4:5:6:7:8:9", "g::", "1::2::3::4::5::6::7::8", "12345::"]) {

@@ -1,4 +1,4 @@
-// Our own peers over the real coordinator and the real relay: connections, pings, and what happens when parts of the path fail.
+// Slipway's peers with the real coordinator and the real relay: connections, pings, and failures of parts of the path.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -27,9 +27,9 @@ describeInside("an agent's peer", () => {
 
   test("[TL-27] answers pings through the tunnel", async () => {
     await using world = await openSeededWorld(server);
-    const took = await world.client.peer.ping(world.seeded.agent_id, 5_000);
-    expect(took).toBeGreaterThan(0);
-    expect(took).toBeLessThan(5_000);
+    const roundTripMs = await world.client.peer.ping(world.seeded.agent_id, 5_000);
+    expect(roundTripMs).toBeGreaterThan(0);
+    expect(roundTripMs).toBeLessThan(5_000);
   });
 
   test("[TL-27] transfers megabytes in both directions concurrently without loss", async () => {
@@ -58,51 +58,51 @@ describeInside("an agent's peer", () => {
       expect(text(await connection.read())).toBe(words);
     };
     await expectEcho("before");
-    await agent.lose();
-    await expectEcho("without the agent's");
-    await client.lose();
-    await expectEcho("without either");
-    await agent.again();
-    await client.again();
+    await agent.loseCoordinator();
+    await expectEcho("without the agent's connection");
+    await client.loseCoordinator();
+    await expectEcho("without both connections");
+    await agent.reconnect();
+    await client.reconnect();
     await expectEcho("after");
     await (await client.peer.dial(seeded.agent_id, 81)).end();
   });
 });
 
-describeInside("revoked access", () => {
-  const access = async () => {
+describeInside("revoked openTunnel", () => {
+  const openTunnel = async () => {
     const world = await openSeededWorld(server);
     const { client, agent, seeded } = world;
     const connection = await client.peer.dial(seeded.agent_id, 80);
     await connection.write(bytes("in"));
     await connection.read();
     const [remote] = agent.peer.remotes;
-    const cutOff = new Promise<number>((resolve) => {
+    const cutOffMs = new Promise<number>((resolve) => {
       const started = performance.now();
       remote?.over.signal.addEventListener("abort", () => resolve(performance.now() - started));
     });
     const key = new Client(server.url, seeded.owner_token);
-    return { world, cutOff, revoke: () => key.post("/api/v2/users/logout") };
+    return { world, cutOffMs, revoke: () => key.post("/api/v2/users/logout") };
   };
 
   test("[TL-28] closes a live tunnel at the agent within a second, whatever runs in it", async () => {
-    const { world, cutOff, revoke } = await access();
+    const { world, cutOffMs, revoke } = await openTunnel();
     await using _world = world;
     await revoke();
-    expect(await cutOff).toBeLessThan(1_000);
+    expect(await cutOffMs).toBeLessThan(1_000);
     expect(world.agent.peer.remotes).toEqual([]);
     expect((await world.client.closed).code).toBe(1008);
   });
 
-  test("[TL-28] closes the tunnel of a client that has left the coordinator, too", async () => {
-    const { world, cutOff, revoke } = await access();
+  test("[TL-28] also closes the tunnel of a client that has lost its connection to the coordinator", async () => {
+    const { world, cutOffMs, revoke } = await openTunnel();
     await using _world = world;
-    await world.client.lose();
+    await world.client.loseCoordinator();
     const second = await clientPeer(server, world.seeded.agent_id, world.seeded.owner_token);
     await using _second = second;
     expect(await world.client.peer.ping(world.seeded.agent_id, 5_000)).toBeGreaterThan(0);
     await revoke();
-    expect(await cutOff).toBeLessThan(1_500);
+    expect(await cutOffMs).toBeLessThan(1_500);
     await until(() => world.agent.peer.remotes.length === 0);
   });
 });

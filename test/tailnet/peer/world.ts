@@ -1,4 +1,4 @@
-// Peers of a real server's network: an agent that accepts, and clients that dial it.
+// Peers in the network of a real server: an agent that accepts connections, and clients that dial it.
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { NetworkPeer, type NetworkPeerOptions } from "#src/tailnet/peer/network-peer.ts";
@@ -14,43 +14,43 @@ export const clientPath = (agent_id: string): string => `/api/v2/workspaceagents
 
 type Role = Pick<NetworkPeerOptions, "role" | "addresses" | "accept" | "datagram">;
 
-/** A peer that has joined with this token; `again` reconnects it. */
+/** Joins a peer with this token. */
 export const joinPeer = async (server: TestServer, path: string, token: string, role: Role) => {
   const peer = new NetworkPeer({
     ...role,
     clock: systemClock,
     random: systemRandom,
-    link: (key, receive, back) =>
-      new RelayLink({ url: server.url, key, clock: systemClock, random: systemRandom, receive, back }),
+    link: (key, receive, onConnected) =>
+      new RelayLink({ url: server.url, key, clock: systemClock, random: systemRandom, receive, back: onConnected }),
   });
   const connect = async () => {
     const connection = await connectTailnet(server, path, token);
     const running = peer.run(connection.tailnet).catch(() => {});
     return { connection, running };
   };
-  let live = await connect();
+  let current = await connect();
   return {
     peer,
     get closed() {
-      return live.connection.closed;
+      return current.connection.closed;
     },
-    /** The connection to the coordinator breaks without a close. */
-    async lose(): Promise<void> {
-      await live.connection[Symbol.asyncDispose]();
-      await live.running;
+    /** Breaks the connection to the coordinator without a disconnect message. */
+    async loseCoordinator(): Promise<void> {
+      await current.connection[Symbol.asyncDispose]();
+      await current.running;
     },
-    async again(): Promise<void> {
-      live = await connect();
+    async reconnect(): Promise<void> {
+      current = await connect();
     },
     async [Symbol.asyncDispose](): Promise<void> {
       await peer.close();
-      await live.connection[Symbol.asyncDispose]();
+      await current.connection[Symbol.asyncDispose]();
     },
   };
 };
 
-/** Echoes on every port but 9, where nothing listens. */
-const echo = (connection: TcpConnection, port: number): void => {
+/** Accepts connections and echoes, except on port 9, which has no listener. */
+const acceptEcho = (connection: TcpConnection, port: number): void => {
   if (port === 9) {
     connection.reset("nothing listens");
     return;
@@ -66,7 +66,7 @@ export const agentPeer = (server: TestServer, seeded: { agent_id: string; agent_
   joinPeer(server, AGENT_PATH, seeded.agent_token, {
     role: "agent",
     addresses: toAgentAddressBytes(seeded.agent_id),
-    accept: echo,
+    accept: acceptEcho,
     datagram: (_from, { data }, answer) => answer(data.toReversed()),
   });
 

@@ -1,4 +1,5 @@
-// The resources that one peer can use: connections, half-open connections, unread bytes. And the response where nothing listens.
+// Limits on the resources of one peer: connections, half-open connections, and unread bytes. Also the response of a port without a
+// listener.
 import { expect, test } from "bun:test";
 import { createPacket, type Packet, PROTOCOL, parsePacket } from "#src/tailnet/packets/ip6.ts";
 import { encodeSegment, FLAG, parseSegment } from "#src/tailnet/packets/segment.ts";
@@ -64,11 +65,11 @@ test("[TL-26] unread data is bounded over all connections, also when it arrives 
   expect(world.server.figures.held).toBeGreaterThan(MAX_HELD_BYTES / 2);
   world.server.close("gone");
   expect(world.server.figures.held).toBe(0);
-  const crumbs = makeStacks({ faults: { delay: 0.1 } });
-  const connection = await crumbs.connect();
+  const tinySegments = makeStacks({ faults: { delay: 0.1 } });
+  const connection = await tinySegments.connect();
   for (let i = 0; i < 30_000; i += 1) connection.write(Uint8Array.of(i)).catch(() => {});
-  await crumbs.sim.advance(2_000);
-  expect(crumbs.server.figures.held).toBeLessThan(2_000_000);
+  await tinySegments.sim.advance(2_000);
+  expect(tinySegments.server.figures.held).toBeLessThan(2_000_000);
 });
 
 test("[TL-26] a packet that is not a segment is dropped", () => {

@@ -1,4 +1,4 @@
-// Two TCP stacks joined by a simulated network.
+// Two TCP stacks that are connected by a simulated network.
 import { parsePacket } from "#src/tailnet/packets/ip6.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { type Accept, TcpStack } from "#src/tailnet/tcp/stack.ts";
@@ -12,7 +12,7 @@ export type StacksOptions = {
   seed?: number;
   faults?: Faults;
   accept?: Accept;
-  /** False: the server is another implementation, without large segments. */
+  /** If false, the server behaves like another implementation, which has no large segments. */
   hasLargeSegments?: boolean;
 };
 
@@ -28,20 +28,20 @@ export const makeStacks = (options: StacksOptions = {}) => {
       accepted.push(connection);
       connection.accept();
     });
-  const parts = { clock: sim, random, endOfTurn: sim.endOfTurn };
+  const common = { clock: sim, random, endOfTurn: sim.endOfTurn };
   const client: TcpStack = new TcpStack({
-    ...parts,
+    ...common,
     sendPacket: (packet) => toServer(packet),
     accept: (one) => one.reset(),
   });
   const { hasLargeSegments = true } = options;
   const server: TcpStack = new TcpStack({
-    ...parts,
+    ...common,
     sendPacket: (packet) => toClient(packet),
     accept,
     hasLargeSegments,
   });
-  const into = (stack: () => TcpStack) => (bytes: Uint8Array) => {
+  const deliverTo = (stack: () => TcpStack) => (bytes: Uint8Array) => {
     const packet = parsePacket(bytes);
     if (!packet) throw new Error("not an IPv6 packet");
     packets.push(bytes);
@@ -51,13 +51,13 @@ export const makeStacks = (options: StacksOptions = {}) => {
     sim,
     random,
     () => faults,
-    into(() => server),
+    deliverTo(() => server),
   );
   const toClient = link(
     sim,
     random,
     () => faults,
-    into(() => client),
+    deliverTo(() => client),
   );
   return {
     sim,
@@ -80,7 +80,7 @@ export const randomBytes = (length: number, random: () => number): Uint8Array =>
   return bytes;
 };
 
-/** Returns the hash and length of everything the other side sends. */
+/** Reads until the other side ends. Returns the hash and length of its bytes. */
 export const readAll = async (connection: TcpConnection): Promise<{ length: number; sha: string }> => {
   const hasher = new Bun.CryptoHasher("sha1");
   let length = 0;

@@ -1,5 +1,4 @@
-// TCP over a network that delays, loses, duplicates and reorders: what arrives equals what was sent, and how long that takes. Time is
-// simulated.
+// TCP over a network that delays, loses, duplicates and reorders packets: all bytes arrive unchanged, and fast enough. Time is simulated.
 import { describe, expect, test } from "bun:test";
 import { IP6_HEADER_BYTES, type Packet, parsePacket } from "#src/tailnet/packets/ip6.ts";
 import { parseSegment } from "#src/tailnet/packets/segment.ts";
@@ -20,7 +19,7 @@ const send = async (connection: TcpConnection, data: Uint8Array): Promise<void> 
   await connection.end();
 };
 
-/** Sends this many bytes and returns MB per simulated second. Throws if they differ. */
+/** Sends this many bytes and returns the speed in MB per simulated second. Throws if the received bytes differ. */
 const transfer = async (world: World, size: number): Promise<number> => {
   const connection = await world.connect();
   const data = randomBytes(size, world.random);
@@ -70,7 +69,7 @@ describe("bytes", () => {
     expect((await world.sim.until(ours.closed))?.failure).toBe("reset");
   });
 
-  test("[TL-23] wait while the reader reads none, for minutes, and continue once it does", async () => {
+  test("[TL-23] wait for minutes while the reader does not read, and continue once it does", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     const theirs = await awaitAccepted(world);
@@ -89,7 +88,7 @@ describe("segments", () => {
     Math.max(...packets.map(({ byteLength }) => byteLength - IP6_HEADER_BYTES - 20));
   const fast: Faults = { delay: 0.5, rate: 40_000, queue: 4_000_000 };
 
-  test("[TL-32] segments between two of our peers are large on a fast path, and standard size on a slow one", async () => {
+  test("[TL-32] between two Slipway peers are large on a fast path, and have the standard size on a slow one", async () => {
     const world = makeStacks({ faults: fast });
     await transfer(world, 20_000_000);
     expect(largest(world)).toBe(LARGE_SEGMENT);
@@ -99,10 +98,10 @@ describe("segments", () => {
     expect(largest(slow)).toBeLessThan(5 * MSS);
   });
 
-  test("[TL-32] segments to a peer that does not announce large ones have the standard size, whichever side dials", async () => {
-    const dialled = makeStacks({ faults: fast, hasLargeSegments: false });
-    await transfer(dialled, 5_000_000);
-    expect(largest(dialled)).toBe(MSS);
+  test("[TL-32] to a peer that does not announce large ones have the standard size, whichever side dials", async () => {
+    const dialed = makeStacks({ faults: fast, hasLargeSegments: false });
+    await transfer(dialed, 5_000_000);
+    expect(largest(dialed)).toBe(MSS);
     const world = makeStacks({ faults: fast, hasLargeSegments: false });
     const connecting = world.server.connect({ source: SERVER, target: CLIENT }, 80);
     await expect(world.sim.until(connecting)).rejects.toThrow();
@@ -129,13 +128,13 @@ describe("a network that", () => {
     ).toBeGreaterThan(7);
   });
 
-  test("[TL-25] has room for few packets loses few of them", async () => {
+  test("[TL-25] has a short queue loses few packets", async () => {
     const world = makeStacks({ faults: { delay: 1, rate: 5_000, queue: 20_000 } });
     expect(await transfer(world, 5_000_000)).toBeGreaterThan(4);
     expect(world.packets.length).toBeLessThan((5_000_000 / 1_220) * 2.2);
   });
 
-  test("[TL-24] delays an echo during a bulk transfer by a few milliseconds only, and is still fully used", async () => {
+  test("[TL-24] carries a bulk transfer delays an echo by only a few milliseconds, and is still fully used", async () => {
     const world = makeStacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
     const bulk = await world.connect();
     const sink = await awaitAccepted(world);
@@ -148,11 +147,11 @@ describe("a network that", () => {
       for await (const chunk of sink) drained += chunk.byteLength;
     })();
     await world.sim.advance(1_000);
-    const alone = bulk.figures.rtt;
+    const rttBefore = bulk.figures.rtt;
     const ours = await world.connect();
     const theirs = await awaitAccepted(world, 1);
     const times: number[] = [];
-    const [began, before] = [world.sim.monotonic(), drained];
+    const [startedAt, drainedBefore] = [world.sim.monotonic(), drained];
     for (let i = 0; i < 200; i += 1) {
       const started = world.sim.monotonic();
       await ours.write(Uint8Array.of(i));
@@ -161,16 +160,16 @@ describe("a network that", () => {
       await world.sim.until(ours.read());
       times.push(world.sim.monotonic() - started);
     }
-    expect((drained - before) / 1e3 / (world.sim.monotonic() - began)).toBeGreaterThan(17);
-    const typed = bulk.figures.rtt;
+    expect((drained - drainedBefore) / 1e3 / (world.sim.monotonic() - startedAt)).toBeGreaterThan(17);
+    const rttWhileTyping = bulk.figures.rtt;
     times.sort((a, b) => a - b);
     expect(times[100]).toBeLessThan(5);
     expect(times[198]).toBeLessThan(12);
     await world.sim.advance(3_000);
-    const again = bulk.figures.rtt;
-    expect(alone).toBeGreaterThan(4);
-    expect(typed).toBeLessThan(alone - 1);
-    expect(again).toBeGreaterThan(typed + 1);
+    const rttAfter = bulk.figures.rtt;
+    expect(rttBefore).toBeGreaterThan(4);
+    expect(rttWhileTyping).toBeLessThan(rttBefore - 1);
+    expect(rttAfter).toBeGreaterThan(rttWhileTyping + 1);
     hasEnded = true;
     await world.sim.until(Promise.all([sending, draining]));
   });
@@ -207,7 +206,7 @@ describe("a network that", () => {
     expect(20_000 / (world.sim.monotonic() - started)).toBeGreaterThan(6);
   });
 
-  test("[TL-25] loses the last packet gets it again quickly", async () => {
+  test("[TL-25] loses the last packet gets a quick retransmission", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     const theirs = await awaitAccepted(world);
@@ -223,7 +222,7 @@ describe("a network that", () => {
     expect(world.sim.monotonic() - started).toBeLessThan(60);
   });
 
-  test("[TL-33] returns is used immediately, whichever side has data to send", async () => {
+  test("[TL-33] was interrupted is used again immediately, whichever side has data to send", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     const theirs = await awaitAccepted(world);
@@ -242,7 +241,7 @@ describe("a network that", () => {
     }
   });
 
-  test("[TL-23] disappears breaks waiting connections after some minutes, and not before", async () => {
+  test("[TL-23] disappears breaks waiting connections after some minutes, but not earlier", async () => {
     const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
     await awaitAccepted(world);

@@ -1,4 +1,4 @@
-// Under load, only peers that can receive at their source address get a response. Also the counter window.
+// Under load, only peers that can receive messages at their address get a response. Also tests the window of packet counters.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { MAX_HANDSHAKES_PER_SECOND } from "#src/tailnet/wireguard/load.ts";
@@ -9,7 +9,7 @@ import { listMessageTypes, makeTunnels } from "./tunnels.ts";
 test("[TL-20] a host under load answers with a cookie, and a peer that returns with it gets its handshake", async () => {
   const { sim, hosts, sent, say, got, ends } = makeTunnels();
   for (let i = 0; i <= MAX_HANDSHAKES_PER_SECOND; i += 1) hosts.b.isUnderLoad();
-  // The load continues.
+  // Keeps the host under load.
   const load = sim.every(100, () => {
     for (let i = 0; i <= MAX_HANDSHAKES_PER_SECOND; i += 1) hosts.b.isUnderLoad();
   });

@@ -1,4 +1,4 @@
-// Two ends of a tunnel over a simulated network.
+// Two tunnels that are connected by a simulated network.
 import { createKeyPair } from "#src/tailnet/box.ts";
 import { HandshakeLoad } from "#src/tailnet/wireguard/load.ts";
 import { CookieIssuer, MacKeys } from "#src/tailnet/wireguard/macs.ts";
