@@ -1,4 +1,5 @@
-// How an audit log search runs: which index scans it uses, that they return the same as a full scan, and that nothing irrelevant is read.
+// How a search of the audit log runs: which parts of indexes it reads, that the result equals that of a full scan, and that it reads no
+// other entries.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -98,7 +99,9 @@ describe("a log of 12,000 entries", () => {
   let db: Database;
   const ENTRIES = 12_000;
 
-  /** Two frequent people with disjoint actions, one organization with only one of them, and a name on every third entry. */
+  /**
+   * Two users with many entries and different actions, an organization with the entries of one of them, and a name on every third entry.
+   */
   beforeAll(async () => {
     const store = openLocalStore({ directory: directory.path, cacheMb: 4, now: 0, fatal: () => {} });
     await store.close();
@@ -236,7 +239,7 @@ describe("a log of 12,000 entries", () => {
     const byTime = "INDEX audit_logs_time";
     for (const text of texts) {
       const steps = (db.query(`explain query plan ${text}`).all() as { detail: string }[]).map(({ detail }) => detail);
-      // Rows are read only for columns that the index of the requested entity does not contain. A search without a filter scans the time index.
+      // Rows are read only if the index of the requested entity does not contain a column. A search without a filter scans the time index.
       const isOfEntity = /audit_logs_(target|resource|request)|lower\(resource_target\)/.test(text);
       const problems = steps.filter(
         (step) =>

@@ -1,4 +1,4 @@
-// Audit log entries: their content, that they are atomic with their change, and that pages are read from indexes.
+// Audit log entries: their content, and that an entry is stored together with its change or not at all.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const ORIGIN: Origin = { user_id: "u", ip: "192.0.2.7", user_agent: "tests", req
 const entry = { now: 5, action: "write", resource_type: "organization", resource_id: "o", target: "team" } as const;
 
 describe("the diff", () => {
-  test("[AU-5] changed fields have their values before and after; created objects start at zero values, deleted ones end there", () => {
+  test("[AU-5] changed fields have their old and new values; created objects have zero values before, and deleted ones after", () => {
     const user = { id: "1", email: "a@b", username: "ann", name: "", roles: ["auditor"], updated_at: 3 };
     expect(computeDiff("user", user, { ...user, name: "Ann", updated_at: 9 })).toEqual({
       name: { old: "", new: "Ann", secret: false },
@@ -57,7 +57,7 @@ describe("the diff", () => {
 describe("an entry", () => {
   const columns = "time, user_id, ip, user_agent, action, resource_type, resource_id, status_code, request_id";
 
-  test("[AU-1] is in the batch of its change: a refused batch writes neither, a successful one both", async () => {
+  test("[AU-1] is in the batch of its change: a rejected batch writes neither, and a successful one both", async () => {
     using temp = tempDirectory();
     const store = openLocalStore({ directory: temp.path, cacheMb: 4, now: 0, fatal: () => {} });
     const db = new Database(join(temp.path, "slipway.db"), { readonly: true });
@@ -130,7 +130,7 @@ test("[AU-9] the sentence describes the action", () => {
   ]);
 });
 
-test("[AU-14] the retention of a kind is the setting for sign-ins, else the kind's own, else the default", () => {
+test("[AU-14] the retention of a kind is the setting for sign-ins, or the kind's own setting, or the default", () => {
   const retention = { days: 90, sign_in_days: 30, kinds: { api_key: 60, workspace_build: 0 } };
   expect(toRetentionDays(retention, "api_key", "login")).toBe(30);
   expect(toRetentionDays({ ...retention, sign_in_days: null }, "api_key", "login")).toBe(60);

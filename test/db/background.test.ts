@@ -1,4 +1,4 @@
-// Background work next to the writer: the checkpoint Worker that keeps the log short, and the readers of `scan`.
+// Workers in addition to the writer: the checkpoint Worker, which keeps the log short, and the readers of `scan`.
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readlinkSync, statSync } from "node:fs";
@@ -15,7 +15,7 @@ import { temporaryDirectory } from "./deployments.ts";
 const toRowsQuery = (sql: string): Query<Value[]> => ({ sql, params: [], map: (row) => row });
 
 /** Returns the number of this process's file descriptors for files below `folder`; none if unknown. */
-const openFiles = (folder: string): number =>
+const countOpenFiles = (folder: string): number =>
   !existsSync("/proc/self/fd")
     ? 0
     : readdirSync("/proc/self/fd").filter((one) => {
@@ -50,10 +50,10 @@ describe("background work", () => {
       for (let i = 0; i < count; i++) db.run("insert into lines (text) values (?)", ["x".repeat(1_000)]);
     })();
   const readLogBytes = () => statSync(`${file}-wal`).size;
-  /** Reports commits until the log is short enough. The runner's timeouts bound the wait. */
-  const commitUntil = (checkpointer: Checkpointer, done: () => boolean) =>
+  /** Reports commits until the condition is met. The runner's timeout limits the wait. */
+  const commitUntil = (checkpointer: Checkpointer, isDone: () => boolean) =>
     until(() => {
-      if (!done()) checkpointer.onCommit();
+      if (!isDone()) checkpointer.onCommit();
       return done();
     });
   const recordFatal = (): { errors: Error[]; fatal(error: Error): void } => {
@@ -61,14 +61,14 @@ describe("background work", () => {
     return { errors, fatal: (error) => errors.push(error) };
   };
 
-  test("[ST-17] a Worker moves the log into the database, so that the log is used again from its start", async () => {
+  test("[ST-17] a Worker moves the log into the database, so that the log is overwritten from its start", async () => {
     const { fatal, errors } = recordFatal();
     const checkpointer = new Checkpointer(db, { file, workerFrom: 1, fatal });
     const isCheckpointed = (): boolean => {
       const [, log, moved] = db.query("pragma wal_checkpoint(noop)").values()[0] as number[];
       return log === moved;
     };
-    // A short log stays: each restart of the log costs the writer a flush.
+    // A short log is not checkpointed, because each restart of the log costs the writer a flush.
     write(200);
     const startedAt = systemClock.monotonic();
     await commitUntil(checkpointer, () => systemClock.monotonic() > startedAt + 100);
@@ -129,7 +129,7 @@ describe("background work", () => {
     await checkpointer.close();
   });
 
-  test("[ST-18] a scan's rows are bounded by its query", async () => {
+  test("[ST-18] the query itself limits the rows of a scan", async () => {
     write(50);
     const readers = new Readers(file, { workers: 1, rows: 50 });
     expect((await readers.scan(toRowsQuery("select id from lines order by id desc"))).flat().slice(0, 2)).toEqual([
@@ -137,7 +137,7 @@ describe("background work", () => {
     ]);
     write(1);
     expect(await readers.scan(toRowsQuery("select id from lines")).catch(getMessage)).toBe("reader: more than 50 rows");
-    // Without the limit in the query, this one would fill the memory: 51 to the sixth rows.
+    // Without a limit in the query, its 51 to the sixth rows would fill the memory.
     const hugeQuery = "select a.id from lines a, lines b, lines c, lines d, lines e, lines f";
     expect(await readers.scan(toRowsQuery(hugeQuery)).catch(getMessage)).toBe("reader: more than 50 rows");
     await readers.scan(toRowsQuery("select 1"));
@@ -153,7 +153,7 @@ describe("background work", () => {
     await readers.close();
   });
 
-  test("[ST-18] with too many waiting scans a new one is refused, and closing answers the waiting ones", async () => {
+  test("[ST-18] a new scan is refused while too many are waiting, and closing answers the waiting ones", async () => {
     const readers = new Readers(file, { workers: 1 });
     const waiting = Array.from({ length: 256 }, () =>
       readers.scan(toRowsQuery("select 1")).catch((error: Error) => error),
@@ -168,7 +168,7 @@ describe("background work", () => {
     expect(await readers.scan(toRowsQuery("select 1")).catch(getMessage)).toBe("the store is closing");
   });
 
-  test("[ST-18] one person's expensive queries leave a Worker to everyone else", async () => {
+  test("[ST-18] one person's expensive queries leave a Worker to other people", async () => {
     const readers = new Readers(file, { workers: 2 });
     const costly = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 400000) select count(*) from n`;
     const scanAs = (user_id: string, sql: string, what: string) =>
@@ -182,7 +182,7 @@ describe("background work", () => {
     await readers.close();
   });
 
-  test("[ST-11] once closed, the readers hold no file, so that the next process never finds the database locked", async () => {
+  test("[ST-11] closed readers have no open files, so that the next process does not find the database locked", async () => {
     write(5);
     const readers = new Readers(file, { workers: 2 });
     await Promise.all([
@@ -191,6 +191,6 @@ describe("background work", () => {
     ]);
     await readers.close();
     db.close();
-    expect(openFiles(temp.path)).toBe(0);
+    expect(countOpenFiles(temp.path)).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-// Statements and queries that the store's tests write with: plain rows of the product's own tables.
+// Statements and queries for the store's tests, on tables of the product.
 import { asc, eq, sql } from "drizzle-orm";
 import { build, deleteBy, insertInto, query, statement, updateBy } from "#db/engine/sql.ts";
 import { settings } from "#db/schema/core.ts";
@@ -6,7 +6,7 @@ import { users } from "#db/schema/users.ts";
 
 export const insertSetting = insertInto(settings);
 export const changeSetting = updateBy(settings, settings.key);
-export const dropSetting = deleteBy(settings, settings.key);
+export const deleteSetting = deleteBy(settings, settings.key);
 export const upsertSetting = statement<{ key: string; value: string }>(
   build
     .insert(settings)

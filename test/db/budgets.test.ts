@@ -50,24 +50,24 @@ const WRITES = [
   ...budget("b3", "template", "lost"),
   "insert into budget_periods (budget_id, begins_at, ends_at, unit, spent) values ('person:u', 1, 2, 'usd', 1)",
 ];
-const KEPT = ["a1", "a2", "a3", "a4", "a5", "a6"];
+const KEPT_IDS = ["a1", "a2", "a3", "a4", "a5", "a6"];
 const READS = ["select id from budgets order by id", "select budget_id from budget_periods order by budget_id"];
-const WANTED = [KEPT, [...KEPT, "person:u"]];
+const EXPECTED = [KEPT_IDS, [...KEPT_IDS, "person:u"]];
 
 const databases: TestDatabase[] = [];
 afterAll(() => Promise.all(databases.map((one) => one.remove())));
 
 test("[ID-35] budgets of deleted organizations are deleted on SQLite", () => {
-  using place = temporaryDirectory();
-  const db = new Database(join(place.path, "slipway.db"), { create: true });
-  migrate(db, { directory: place.path, now: 1, migrations: listEarlier(MIGRATIONS) });
+  using temp = temporaryDirectory();
+  const db = new Database(join(temp.path, "slipway.db"), { create: true });
+  migrate(db, { directory: temp.path, now: 1, migrations: listEarlier(MIGRATIONS) });
   for (const write of WRITES) db.run(write);
-  migrate(db, { directory: place.path, now: 2 });
-  expect(READS.map((read) => db.query(read).values().flat() as string[])).toEqual(WANTED);
+  migrate(db, { directory: temp.path, now: 2 });
+  expect(READS.map((read) => db.query(read).values().flat() as string[])).toEqual(EXPECTED);
   db.close();
 });
 
-testNeeding([needs.postgres], "[ID-35] and on PostgreSQL", async () => {
+testNeeding([needs.postgres], "[ID-35] budgets of deleted organizations are deleted on PostgreSQL", async () => {
   const created = await createDatabase({ empty: true });
   databases.push(created);
   await using sql = new SQL(created.url, { max: 1 });
@@ -77,5 +77,5 @@ testNeeding([needs.postgres], "[ID-35] and on PostgreSQL", async () => {
   await migratePostgres(connection, { now: 2 });
   const found: string[][] = [];
   for (const read of READS) found.push((await connection.unsafe(read).values()).flat() as string[]);
-  expect(found).toEqual(WANTED);
+  expect(found).toEqual(EXPECTED);
 });

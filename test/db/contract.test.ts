@@ -1,4 +1,4 @@
-// The contract suite, once with SQLite in this process and once with another process behind a bad network.
+// The contract suite, with SQLite in this process, and with another process behind a bad network.
 import { storeContract } from "./contract.ts";
 import { localDeployment, proxyDeployment } from "./deployments.ts";
 

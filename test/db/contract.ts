@@ -1,11 +1,11 @@
-// The guarantees of every implementation of `Store`, as one suite. A deployment provides a location on disk on which stores are opened one
-// after the other; `crash` kills the process that owns the location.
+// The guarantees of every implementation of `Store`, as one suite. A deployment provides a location on disk, on which the tests open one
+// store after another. `crash` kills the process that owns the location.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "#db/engine/store.ts";
 import {
   changeSetting,
-  dropSetting,
+  deleteSetting,
   findSetting,
   insertSetting,
   insertUser,
@@ -16,9 +16,9 @@ import {
 } from "./batches.ts";
 
 export type Deployment = {
-  /** Opens the location; `queueBytes` limits the queue. */
+  /** Opens a store; `queueBytes` limits its queue. */
   open(options?: { queueBytes?: number }): Promise<Store>;
-  /** Kills the location's owner immediately, like `kill -9`. Earlier stores are unusable afterwards. */
+  /** Kills the location's owner immediately, like `kill -9`. Stores that were opened before cannot be used after that. */
   crash(): Promise<void>;
   remove(): Promise<void>;
 };
@@ -53,7 +53,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await store.scan(listSettings())).toEqual([{ key: "a", value: "1" }]);
     });
 
-    test("[ST-2] a batch is written whole or not at all", async () => {
+    test("[ST-2] a batch is written completely or not at all", async () => {
       await store.commit([insertSetting({ key: "taken", value: "" })]);
       const batch = [
         upsertSetting([
@@ -80,7 +80,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await listKeys()).toEqual(["after", "before", "taken"]);
     });
 
-    test("[ST-2] a statement that cannot be run is refused alone", async () => {
+    test("[ST-2] only the batch of a statement that cannot be run is rejected", async () => {
       const invalid: Statement = { sql: "insert into no_such_table values (?)", rows: [[1]] };
       const outcomes = await Promise.all([
         awaitOutcome(store.commit([insertSetting({ key: "before", value: "" })])),
@@ -91,7 +91,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await listKeys()).toEqual(["after", "before"]);
     });
 
-    test("[ST-3] a guard that does not touch exactly its rows refuses the whole batch as stale", async () => {
+    test("[ST-3] a guard that does not change exactly the expected rows rejects the whole batch as stale", async () => {
       await store.commit([insertSetting({ key: "turn", value: "1" })]);
       const swap = swapSetting({ key: "turn", from: "1", to: "2" });
       expect(await awaitOutcome(store.commit([upsertSetting({ key: "note", value: "first" }), swap]))).toBe("done");
@@ -117,7 +117,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect([await settingAt("a"), await settingAt("b")]).toEqual(["2", "2"]);
     });
 
-    test("[ST-4] a violated unique constraint refuses the batch, and the refusal names the columns or the index", async () => {
+    test("[ST-4] a violated unique constraint rejects the batch, and the error names the columns or the index", async () => {
       await store.commit([insertUser(makeUser("ada"))]);
       const sameKey = await store.commit([insertUser({ ...makeUser("bob"), id: "id-of-ada" })]).catch((e) => e);
       const sameName = await store.commit([insertUser({ ...makeUser("ADA"), id: "other", email: "" })]).catch((e) => e);
@@ -139,7 +139,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(settled).toEqual(settled.toSorted((one, other) => one - other));
     });
 
-    test("[ST-25] a refused caller reads the data that the winner has written", async () => {
+    test("[ST-25] a rejected caller reads the data that the winner has written", async () => {
       const seen = await Promise.all(
         ["a", "b", "c"].map(async (value) => {
           const outcome = await awaitOutcome(store.commit([insertSetting({ key: "won", value })]));
@@ -155,7 +155,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await listKeys()).toEqual([]);
     });
 
-    test("[ST-9] every kind of value returns as it was", async () => {
+    test("[ST-9] every kind of value is read as it was written", async () => {
       const bytes = new Uint8Array([0, 1, 255]);
       const values = ["", "é😀x", 0, -1, 2 ** 52, 0.1, null, bytes];
       await store.commit([insertSetting({ key: "k", value: "v" })]);
@@ -202,7 +202,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       const firsts = await Promise.all([1, 2, 3].map((count) => reserve("agent_logs", count)));
       expect(firsts).toEqual([1, 2, 4]);
       expect(await reserve("jobs", 1)).toBe(1);
-      // More than a block, next to one that fits.
+      // Concurrently: more numbers than a block has, and a few that fit into it.
       await Promise.all([reserve("agent_logs", 100_000), store.reserve("messages", 5), reserve("jobs", 7)]);
       await store.close();
       store = await deployment.open();
@@ -215,7 +215,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(await store.reserve("jobs", 0).catch((error) => error)).toBeInstanceOf(RangeError);
     });
 
-    test("[ST-5] every opening has a higher epoch than all before", async () => {
+    test("[ST-5] each opened store has a higher epoch than all before it", async () => {
       const first = store.epoch;
       await store.close();
       store = await deployment.open();
@@ -228,7 +228,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
 
     test("[ST-6] acknowledged writes survive a crash", async () => {
       await store.commit([insertSetting({ key: "kept", value: "" }), insertSetting({ key: "gone", value: "" })]);
-      await store.commit([dropSetting("gone")]);
+      await store.commit([deleteSetting("gone")]);
       await deployment.crash();
       store = await deployment.open();
       expect(await listKeys()).toEqual(["kept"]);

@@ -1,4 +1,4 @@
-// Where the store's tests run stores: a directory of this process, or another process behind a bad network.
+// The deployments for the store's tests: a directory in this process, or another process behind a bad network.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,8 +28,8 @@ export const openIn = (
   });
 
 /**
- * SQLite in this process. A crash is impossible here, so it is simulated by what a crash leaves to the next owner: the files, copied while
- * the store is open (test/crash uses real kills).
+ * SQLite in this process. A crash of this process is not possible, so it is simulated: the next owner gets copies of the files that were
+ * made while the store was open (test/crash uses real kills).
  */
 export const localDeployment = async (): Promise<Deployment> => {
   const temps: ReturnType<typeof temporaryDirectory>[] = [];

@@ -1,4 +1,4 @@
-// The empty database created by the build: it equals what the migrations create, and replaces only an empty file.
+// The image, an empty database that the build creates: it equals the result of the migrations, and replaces only an empty file.
 import type { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, statSync } from "node:fs";
@@ -21,7 +21,7 @@ const withOpened = <T>(directory: string, options: { image?: Uint8Array }, read:
   }
 };
 
-/** Everything in a database: its schema, all rows, and the file's pragmas. */
+/** Returns the contents of a database: its schema, all rows, and the file's pragmas. */
 const readContents = (db: Database): unknown => {
   const schema = db.query("select type, name, tbl_name, sql from sqlite_schema order by type, name").all();
   const tables = db.query("select name from sqlite_schema where type = 'table' order by name").values().flat();
@@ -34,7 +34,7 @@ const readContents = (db: Database): unknown => {
   };
 };
 
-test("[ST-28] a database from the image equals one from all steps, applied when it was first opened", () => {
+test("[ST-28] a database from the image equals one from all migrations, whose time is that of the first start", () => {
   using created = temporaryDirectory();
   using stepped = temporaryDirectory();
   const fromImage = withOpened(created.path, { image }, readContents);
@@ -53,7 +53,7 @@ test("[ST-28] the image does not replace a database that has data or whose log s
   withOpened(temp.path, { image }, (db) => db.run(insert));
   expect(withOpened(temp.path, { image }, readKept)).toEqual([["yes"]]);
 
-  // The files after a kill before the first checkpoint: nearly everything is in the log.
+  // The files after a kill before the first checkpoint: nearly all data is in the log.
   using killed = temporaryDirectory();
   using fresh = temporaryDirectory();
   withOpened(fresh.path, {}, (db) => {
@@ -64,7 +64,7 @@ test("[ST-28] the image does not replace a database that has data or whose log s
   expect(withOpened(killed.path, { image }, readKept)).toEqual([["in the log"]]);
 });
 
-test("[ST-28] killed before the image has its name, the directory has no database, and the next start creates it", async () => {
+test("[ST-28] after a kill before the image is renamed, the directory has no database, and the next start creates it", async () => {
   using temp = temporaryDirectory();
   const program = `
     const { armFailpoint } = await import("#base/failpoint.ts");

@@ -1,4 +1,4 @@
-// Migrations: from nothing, from an older version with data, from a newer one, and with a kill in the middle of a step.
+// Migrations of a new database, of an older version with data and of a newer version, and a kill in the middle of a migration.
 
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
@@ -34,7 +34,7 @@ const listBackups = (directory: string): string[] => {
     return [];
   }
 };
-/** A database of the released program 0.2.0. */
+/** Creates a database of release 0.2.0. */
 const openReleased = (directory: string): Database => {
   const db = openEmpty(directory);
   const schema = readFileSync(join(import.meta.dir, "released", "0.2.0.sql"), "utf8");
@@ -63,7 +63,7 @@ const listPets = (db: Database): unknown =>
   db.query("select p.name, o.name as owner from pets p join owners o on o.id = p.owner").all();
 
 describe("migrations", () => {
-  test("[ST-13] a fresh database gets every step, without a backup, and a second run does nothing", () => {
+  test("[ST-13] a new database gets every migration, without a backup, and a second run does nothing", () => {
     using temp = temporaryDirectory();
     const db = openEmpty(temp.path);
     expect(migrateTo(db, temp.path, MIGRATIONS)).toEqual(MIGRATIONS.map((step) => step.name));
@@ -99,7 +99,7 @@ describe("migrations", () => {
     copy.close();
   });
 
-  test("[ST-13] a step that rebuilds a table keeps the rows that refer to it", () => {
+  test("[ST-13] a migration that rebuilds a table keeps the rows that reference it", () => {
     using temp = temporaryDirectory();
     const db = openEmpty(temp.path);
     migrateTo(db, temp.path, STEPS.slice(0, 2));
@@ -112,7 +112,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  test("[ST-13] a step that fails, or leaves dangling references, changes nothing and is named", () => {
+  test("[ST-13] a migration that fails, or leaves dangling references, changes nothing, and the error names it", () => {
     using temp = temporaryDirectory();
     const db = openEmpty(temp.path);
     migrateTo(db, temp.path, STEPS);
@@ -133,7 +133,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  test("[ST-14] a database of a newer version is refused with an explanation and unchanged", () => {
+  test("[ST-14] a database of a newer version is rejected with an explanation, and not changed", () => {
     using temp = temporaryDirectory();
     const { db, unlock } = openDatabase(temp.path, { cacheMb: 8, now: NOW });
     db.run("insert into migrations values (999, '0998_from_the_future', 1)");
@@ -165,7 +165,7 @@ describe("migrations", () => {
     db.close();
   });
 
-  test("[ST-27] a database older than 0.2.0 is refused with the upgrade path, and unchanged", () => {
+  test("[ST-27] a database older than 0.2.0 is rejected with the upgrade path, and not changed", () => {
     using temp = temporaryDirectory();
     const db = openReleased(temp.path);
     db.run("delete from migrations where version > 15");
@@ -178,7 +178,7 @@ describe("migrations", () => {
   });
 
   for (let step = 1; step <= STEPS.length; step++) {
-    test(`[ST-13] killed in the middle of step ${step}, the database is intact, and the next start completes the step`, async () => {
+    test(`[ST-13] after a kill in the middle of migration ${step}, the database is intact, and the next start completes the migration`, async () => {
       using temp = temporaryDirectory();
       const db = openEmpty(temp.path);
       // An older version with data, if there is one.

@@ -1,4 +1,4 @@
-// Opening a data directory: which process may, with which settings, and what an earlier owner leaves behind.
+// Opening a data directory: which process may open it, the settings of the connection, and the state after an earlier owner.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { chmodSync, statSync } from "node:fs";
@@ -22,7 +22,7 @@ const startOpener = async (directory: string) => {
 };
 
 describe("a data directory", () => {
-  test("[ST-15] a second process is refused with the directory's name", async () => {
+  test("[ST-15] a second process is rejected with the directory's name", async () => {
     using temp = temporaryDirectory();
     const { db, unlock } = openDatabase(temp.path, OPTIONS);
     const rejected = await startOpener(temp.path);
@@ -79,7 +79,7 @@ describe("a data directory", () => {
     unlock();
   });
 
-  test("[ST-15] no other user can read the database, even if the directory admits them", async () => {
+  test("[ST-15] other users cannot read the database, even if the directory's permissions allow them in", async () => {
     using temp = temporaryDirectory();
     chmodSync(temp.path, 0o755);
     const store = openIn(temp.path);
@@ -96,8 +96,8 @@ describe("a data directory", () => {
     await store.commit([{ sql: "insert into settings values ('a', '')", rows: [[]] }]);
     await store.close();
     expect(await Bun.file(join(temp.path, "slipway.db-wal")).exists()).toBe(false);
-    const alone = new Database(join(temp.path, "slipway.db"));
-    expect(alone.query("select key from settings").values()).toEqual([["a"]]);
-    alone.close();
+    const reopened = new Database(join(temp.path, "slipway.db"));
+    expect(reopened.query("select key from settings").values()).toEqual([["a"]]);
+    reopened.close();
   });
 });

@@ -1,5 +1,5 @@
-// A process that owns a LocalStore and serves it over a Unix socket, the way a replicated store would. Each request is one batch. Its ID is
-// written in the same transaction, so a batch that is sent twice is applied once.
+// A process that owns a LocalStore and serves it over a Unix socket, as a replicated store would. Each request is one batch. The batch's ID
+// is written in the same transaction, so that a batch that is sent twice is applied once.
 
 import { deserialize, serialize } from "bun:jsc";
 import { Database } from "bun:sqlite";
@@ -38,7 +38,7 @@ const apply = async ({ id, queries }: Extract<ProxyRequest, { kind: "batch" }>):
     return {};
   } catch (error) {
     if (!(error instanceof CommitError)) throw error;
-    // Already applied: the response was lost, or the request arrived twice.
+    // The batch is already applied, because the response was lost or the request arrived twice.
     if (error.constraint === "proxy_batches.id") return {};
     return { refused: { reason: error.reason, constraint: error.constraint, message: error.message } };
   }

@@ -1,5 +1,5 @@
-// `Store` over drizzle-orm/sqlite-proxy to another process, through a bad network that depends on a seed: requests are delayed, rejected or
-// sent twice, and responses are lost after the commit. A retry has the ID of its batch.
+// A `Store` that uses another process over drizzle-orm/sqlite-proxy and a bad network, whose faults depend on a seed: requests are delayed,
+// rejected or sent twice, and responses are lost after the commit. A retry has the ID of its batch.
 import { deserialize, serialize } from "bun:jsc";
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
@@ -26,7 +26,7 @@ class RejectedRequest extends Error {}
 
 export class ProxyStore implements Store {
   readonly epoch: number;
-  /** The network's faults so far, for tests that must verify that it did something. */
+  /** The number of faults so far, for tests that must verify that there were faults. */
   readonly seen = { sent: 0, lost: 0, twice: 0, refused: 0, delayed: 0 };
   readonly #options: ProxyOptions;
   readonly #sequences = new Sequences(this);
@@ -65,7 +65,7 @@ export class ProxyStore implements Store {
     }
     this.#waitingBytes += bytes;
     const id = crypto.randomUUID();
-    // One at a time, so that a retry of one batch cannot be overtaken by the next.
+    // Sends one batch at a time, so that the next one cannot overtake a retry.
     const done = this.#last.then(() => this.#commitWithRetries(id, [first, ...rest]));
     this.#last = done.catch(() => {});
     try {
@@ -149,7 +149,7 @@ export class ProxyStore implements Store {
   }
 }
 
-/** Returns each row as one query; a guard becomes a statement that the other side's table rejects if it does not hold. */
+/** Converts each row to a query. A guard becomes an insert into a table of the other process, which rejects it if the guard fails. */
 const toSql = ({ sql: text, rows, expect }: Statement): SQL[] =>
   rows.flatMap((row) =>
     expect === undefined

@@ -1,4 +1,4 @@
-// A store in another process and its caller, with the worst network.
+// A store in another process, with a network that loses, duplicates or rejects many requests.
 import { afterEach, describe, expect, test } from "bun:test";
 import { insertSetting, listSettings } from "./batches.ts";
 import { awaitOutcome, type Deployment } from "./contract.ts";
@@ -14,7 +14,7 @@ describe("a store behind a network", () => {
   };
   const putKey = (store: ProxyStore, key: string) => awaitOutcome(store.commit([insertSetting({ key, value: "" })]));
 
-  test("[ST-22] a lost response is requested again under the same ID, and the batch is applied once", async () => {
+  test("[ST-22] after a lost response, the request is repeated with the same ID, and the batch is applied once", async () => {
     const store = await openWith({ lost: 0.5, twice: 0.5 });
     const keys = Array.from({ length: 30 }, (_, i) => `k${10 + i}`);
     expect(await Promise.all(keys.map((key) => putKey(store, key)))).toEqual(keys.map(() => "done"));
@@ -29,7 +29,7 @@ describe("a store behind a network", () => {
     expect((await store.all(listSettings())).map((row) => row.key)).toEqual(["a"]);
   });
 
-  test("[ST-22] if every attempt was rejected the refusal is definite: nothing was written", async () => {
+  test("[ST-22] if every attempt was rejected, certainly nothing was written", async () => {
     const store = await openWith({ refused: 1 });
     expect(await putKey(store, "a")).toBe("overloaded");
     expect(await store.all(listSettings())).toEqual([]);

@@ -1,12 +1,12 @@
-// Every column that holds the ID of a user, an organization, a workspace or a chat: its rows are deleted with it (db/removal.ts), or stay
-// for a reason.
+// For every column with the ID of a user, an organization, a workspace or a chat: its rows are deleted together with the entity
+// (db/removal.ts), or stay for a reason that is listed here.
 import { expect, test } from "bun:test";
 import { getTableName, is } from "drizzle-orm";
 import { getTableConfig, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { DELETED_WITH, type Parent } from "#db/removal.ts";
 import * as schema from "#db/schema/index.ts";
 
-/** The table of each, and the names of columns that hold its ID even without a reference. */
+/** The table of each kind of entity, and the names of columns that contain its ID even without a foreign key. */
 const PARENTS: Readonly<Record<Parent, readonly [table: string, ...columns: string[]]>> = {
   user: ["users", "user_id", "owner_id"],
   organization: ["organizations", "organization_id"],
@@ -95,7 +95,7 @@ const STAYS: Readonly<Record<Parent, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** Returns every column, as `table.column`, that holds the ID of such a parent. */
+/** Returns every column, as `table.column`, that contains the ID of such an entity. */
 const listColumns = ([parent, ...names]: readonly string[]): string[] =>
   Object.values(schema).flatMap((table) => {
     if (!is(table, SQLiteTable)) return [];

@@ -1,4 +1,4 @@
-// db/schema and db/migrations are equivalent: what Drizzle would create equals what the migrations have created.
+// db/schema and db/migrations are equivalent: the tables that Drizzle would create equal those that the migrations create.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -36,12 +36,12 @@ describe("the schema", () => {
   test("[ST-21] a change of db/schema has its migration, for both databases", async () => {
     const advice = "run `bun run migration -- --name what_it_does`";
     expect([advice, readFileSync(`${DB}/schema/index.ts`, "utf8")]).toEqual([advice, await printIndex()]);
-    // Those before were written for one of the two.
+    // Earlier migrations were written for only one of the two databases.
     const listLaterMigrations = (folder: string) => readdirSync(`${DB}/${folder}`).filter((file) => file >= "0027");
     expect([advice, listLaterMigrations("pg/migrations")]).toEqual([advice, listLaterMigrations("migrations")]);
   });
 
-  test("[PQ-3] a step of SQLite is printed for PostgreSQL, or must be written by hand", () => {
+  test("[PQ-3] a migration of SQLite is translated to PostgreSQL, or must be written by hand", () => {
     const column = "ALTER TABLE `workspaces` ADD `task_id` text;";
     expect(printStep(column)).toEqual([expect.stringMatching(/^alter table "workspaces" add column "task_id" text/)]);
     const [table = "", ...rest] = printStep("CREATE TABLE `group_members` (\n\t`group_id` text NOT NULL\n);");

@@ -1,8 +1,8 @@
-// Describes the tables of a database, to compare one with another.
+// Describes the tables of a database, so that two databases can be compared.
 import type { Database } from "bun:sqlite";
 
-/** Virtual tables and their internal ones: handwritten, because Drizzle does not support them. */
-const isByHand = (name: unknown): boolean => /^(message|title)_search(_|$)/.test(String(name));
+/** Returns whether a table is handwritten: virtual tables and their internal tables, which Drizzle does not support. */
+const isHandwritten = (name: unknown): boolean => /^(message|title)_search(_|$)/.test(String(name));
 
 /** Returns columns, keys and indexes of each table. The position of a column is ignored: `alter table` can only add at the end. */
 export const describeSchema = (db: Database): unknown => {
@@ -10,7 +10,7 @@ export const describeSchema = (db: Database): unknown => {
     .query("select name from sqlite_schema where type = 'table' and name <> 'migrations'")
     .values()
     .flat()
-    .filter((name) => !isByHand(name));
+    .filter((name) => !isHandwritten(name));
   const describeTable = (name: unknown) => ({
     columns: db
       .query(`select name, type, "notnull", dflt_value, pk from pragma_table_info('${name}') order by name`)

@@ -15,42 +15,42 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { temporaryDirectory } from "./deployments.ts";
 
-const stepsBefore = (steps: readonly Migration[], name: string): readonly Migration[] =>
+const listMigrationsBefore = (steps: readonly Migration[], name: string): readonly Migration[] =>
   steps.slice(
     0,
     steps.findIndex((step) => step.name === name),
   );
 
-const PEOPLE = Array.from({ length: 40 }, uuid);
-const TEMPLATE = uuid();
-const LONE_VERSION = uuid();
+const USER_IDS = Array.from({ length: 40 }, uuid);
+const TEMPLATE_ID = uuid();
+const VERSION_WITHOUT_TEMPLATE_ID = uuid();
 
 /** Rows of the previous version, as SQL for both databases. */
 const WRITES = [
   "insert into organizations (id, name, display_name, description, icon, is_default, created_at, updated_at) values ('o', 'o', '', '', '', 1, 1, 1)",
-  ...[...PEOPLE, PREBUILDS_USER_ID].map(
+  ...[...USER_IDS, PREBUILDS_USER_ID].map(
     (id) => `insert into users (id, username, email, login_type, status, created_at, updated_at, last_seen_at)
       values ('${id}', '${id}', '${id}', 'none', 'active', 1, 1, 1)`,
   ),
   `insert into templates (id, organization_id, name, provisioner, active_version_id, created_by, created_at, updated_at)
-    values ('${TEMPLATE}', 'o', 't', 'echo', 'v', '${PEOPLE[0]}', 1, 1)`,
+    values ('${TEMPLATE_ID}', 'o', 't', 'echo', 'v', '${USER_IDS[0]}', 1, 1)`,
   ...[
-    [LONE_VERSION, "null"],
-    ["v", `'${TEMPLATE}'`],
+    [VERSION_WITHOUT_TEMPLATE_ID, "null"],
+    ["v", `'${TEMPLATE_ID}'`],
   ].map(
     ([
       id,
       template,
     ]) => `insert into template_versions (id, template_id, organization_id, name, job_id, file_id, created_by, created_at, updated_at)
-      values ('${id}', ${template}, 'o', '${id}', 'j', 'f', '${PEOPLE[0]}', 1, 1)`,
+      values ('${id}', ${template}, 'o', '${id}', 'j', 'f', '${USER_IDS[0]}', 1, 1)`,
   ),
-  ...[...PEOPLE, PREBUILDS_USER_ID].map(
+  ...[...USER_IDS, PREBUILDS_USER_ID].map(
     (
       id,
     ) => `insert into workspaces (id, owner_id, organization_id, template_id, name, created_at, updated_at, last_used_at, latest_build_id)
-      values ('${id}', '${id}', 'o', '${TEMPLATE}', 'dev', 1, 1, 1, 'b')`,
+      values ('${id}', '${id}', 'o', '${TEMPLATE_ID}', 'dev', 1, 1, 1, 'b')`,
   ),
-  ...PEOPLE.map(
+  ...USER_IDS.map(
     (
       id,
     ) => `insert into chats (id, organization_id, owner_id, last_model_config_id, title, client_type, created_at, updated_at, status, snapshot_version, history_version)
@@ -63,11 +63,11 @@ type Row = [id: string, part: number];
 const sortRows = (rows: Row[]): Row[] => rows.sort(([a], [b]) => (a < b ? -1 : 1));
 
 const EXPECTED: readonly Row[][] = [
-  sortRows([...PEOPLE.map((id): Row => [id, toShard(id)]), [PREBUILDS_USER_ID, toShard(TEMPLATE)]]),
-  sortRows(PEOPLE.map((id): Row => [id, toShard(id)])),
+  sortRows([...USER_IDS.map((id): Row => [id, toShard(id)]), [PREBUILDS_USER_ID, toShard(TEMPLATE_ID)]]),
+  sortRows(USER_IDS.map((id): Row => [id, toShard(id)])),
   sortRows([
-    [LONE_VERSION, toShard(LONE_VERSION)],
-    ["v", toShard(TEMPLATE)],
+    [VERSION_WITHOUT_TEMPLATE_ID, toShard(VERSION_WITHOUT_TEMPLATE_ID)],
+    ["v", toShard(TEMPLATE_ID)],
   ]),
 ];
 
@@ -80,7 +80,7 @@ test("[CP-1] IDs are spread over all shards", () => {
     const shard = toShard(uuid());
     counts[shard] = (counts[shard] ?? 0) + 1;
   }
-  // A hundred expected for each, six standard deviations to either side.
+  // Each shard is expected to have a hundred IDs, within six standard deviations.
   expect(Math.min(...counts)).toBeGreaterThan(40);
   expect(Math.max(...counts)).toBeLessThan(160);
   expect(toShard("c42fdf75-3097-471c-8c33-fb52454d81c0")).toBe(194);
@@ -89,7 +89,7 @@ test("[CP-1] IDs are spread over all shards", () => {
 test("[CP-2] existing objects get their shard on SQLite", () => {
   using temp = temporaryDirectory();
   const db = new Database(join(temp.path, "slipway.db"), { create: true });
-  migrate(db, { directory: temp.path, now: 1, migrations: stepsBefore(MIGRATIONS, "0026_parts") });
+  migrate(db, { directory: temp.path, now: 1, migrations: listMigrationsBefore(MIGRATIONS, "0026_parts") });
   for (const write of WRITES) db.run(write);
   migrate(db, { directory: temp.path, now: 2 });
   expect(READS.map((read) => db.query(read).values() as Row[])).toEqual(EXPECTED as Row[][]);
@@ -101,7 +101,7 @@ testNeeding([needs.postgres], "[CP-2] existing objects get their shard on Postgr
   databases.push(created);
   await using sql = new SQL(created.url, { max: 1 });
   using connection = await sql.reserve();
-  await migratePostgres(connection, { now: 1, migrations: stepsBefore(PG_MIGRATIONS, "0003_parts") });
+  await migratePostgres(connection, { now: 1, migrations: listMigrationsBefore(PG_MIGRATIONS, "0003_parts") });
   for (const write of WRITES) await connection.unsafe(write);
   await migratePostgres(connection, { now: 2 });
   const found: Row[][] = [];

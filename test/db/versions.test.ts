@@ -1,4 +1,4 @@
-// Versions that tell readers whether a cached response is still valid: they increase with writes to the data it was made from.
+// Versions that tell readers whether a cached response is still valid: a version increases with each write to the data of the response.
 import { expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
 import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -49,11 +49,11 @@ test("[ST-23] increases a version before the write is acknowledged, and only for
   expect(
     await measureIncrease([{ sql: "with x as (select 1) delete from users where id = ?", rows: [["missing"]] }]),
   ).toEqual([1, 1, 1, 1, 1]);
-  // A handwritten statement must state what it touches.
+  // A handwritten statement must declare what it touches.
   expect(await measureIncrease([{ sql: "delete from timers where id = ?", rows: [["missing"]], touches: [] }])).toEqual(
     [0, 0, 0, 0, 0],
   );
-  // Rejected or unknown: someone may have seen it.
+  // After a rejected or unknown write, versions increase too, because a reader may have seen the change.
   expect(
     await measureIncrease([
       insertSetting({ key: "a", value: "1" }),

@@ -1,4 +1,4 @@
-// Lists over many workspaces: SQLite's query plans, and consistent pages and counts for every caller.
+// Lists of many workspaces: SQLite's query plans, and consistent pages and counts for every caller.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, spyOn } from "bun:test";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ let world: World;
 let many: SeededMany;
 let people: Record<"owner" | "organization_admin" | "member" | "outsider", { client: Client; id: string }>;
 beforeAll(async () => {
-  // The clock is stopped: a list that is read late, on a busy machine, would contain agents that timed out in the meantime.
+  // The clock is stopped, because otherwise agents could time out before a list is read on a busy machine.
   world = await openWorld({ directory: temp.path, clock: new ManualClock() });
   if (!world.server.context) return;
   const { store, clock } = getContext(world.server);
@@ -161,7 +161,7 @@ testInside(
     const boss = await search(people.organization_admin.client, "");
     expect(listIds(boss.workspaces)).toEqual(listIds(all));
     const memberList = await search(people.member.client, "");
-    // Her own favorite first, then what is shared with her.
+    // The member's own favorite comes first, then the workspaces that are shared with the member.
     const [first = "", second = "", third = ""] = many.workspaces;
     expect(listIds(memberList.workspaces)).toEqual([third, first, second]);
     expect(memberList.count).toBe(3);
@@ -217,7 +217,7 @@ testInside("[WL-6] rereads only the workspaces of a cached page whose agents hav
   expect(read().slice(0, 2)).toEqual([JSON.stringify([id]), JSON.stringify([id])]);
   await search(client, q, 5);
   expect(read()).toEqual([]);
-  // The batch does not name a workspace, so any workspace may have changed.
+  // This batch does not name a workspace, so any workspace may have changed.
   await store.commit([updateAgent(agent_id, { lifecycle_state: "ready" })]);
   expect(listLifecycleStates((await search(client, q, 5)).workspaces)).toContain("ready");
   expect(read().some((param) => param === JSON.stringify(listIds(workspaces)))).toBe(true);

@@ -1,4 +1,4 @@
-// The writer of LocalStore: which batches share a commit, the limits of a group, and when it stops permanently.
+// The writer of LocalStore: which batches share a commit, the limits of a group, and when the writer stops permanently.
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -29,14 +29,14 @@ describe("the group-committing writer", () => {
   const putMany = (count: number, prefix: string) =>
     store.commit([insertSetting(Array.from({ length: count }, (_, i) => ({ key: `${prefix}${i}`, value: "" })))]);
 
-  test("[ST-1] all batches of one turn share one commit, those of the next turn have another", async () => {
+  test("[ST-1] all batches of a turn share a commit, and those of the next turn have another one", async () => {
     await Promise.all(Array.from({ length: 100 }, (_, i) => put(`a${i}`)));
     expect(store.writer.counts).toEqual({ groups: 1, batches: 100, rows: 100 });
     await put("later");
     expect(store.writer.counts).toEqual({ groups: 2, batches: 101, rows: 101 });
   });
 
-  test("[ST-1] a group ends at 500 rows, and the rest follow in the next groups", async () => {
+  test("[ST-1] a group ends at 500 rows, and the remaining batches follow in the next groups", async () => {
     await Promise.all([putMany(300, "a"), putMany(200, "b"), putMany(1, "c"), putMany(2_000, "d"), putMany(1, "e")]);
     expect(store.writer.counts).toEqual({ groups: 4, batches: 5, rows: 2_502 });
   });
@@ -104,7 +104,7 @@ describe("the group-committing writer", () => {
     const write = (key: string) => writer.submit([insertSetting({ key, value: "" })]).then(() => seen.push(key));
     const first = write("a");
     await until(() => flushes.length === 1);
-    const rest = [write("b"), write("c")];
+    const others = [write("b"), write("c")];
     await new Promise((resolve) => setImmediate(resolve));
     expect([seen, flushes.length, db.query("select count(*) from settings").values()[0]?.[0]]).toEqual([[], 1, 1]);
     flushes[0]?.resolve();
@@ -145,9 +145,9 @@ describe("the group-committing writer", () => {
       count += 1;
       const write = put(`a${count}`);
       await turn();
-      const isBeside = store.writer.flushing !== undefined;
+      const isFlushing = store.writer.flushing !== undefined;
       await write;
-      return isBeside;
+      return isFlushing;
     });
     const order: string[] = [];
     const write = put("z").then(() => order.push("written"));
@@ -168,7 +168,7 @@ describe("the group-committing writer", () => {
     other.close();
   });
 
-  test("[ST-5] a writer whose epoch is no longer the newest writes nothing, refuses all waiting batches and stops", async () => {
+  test("[ST-5] a writer that does not have the newest epoch writes nothing, rejects all waiting batches and stops", async () => {
     await put("mine");
     const other = new Database(join(temp.path, "slipway.db"));
     other.run("pragma busy_timeout=5000");
@@ -198,7 +198,7 @@ describe("the group-committing writer", () => {
     });
     const other = new Database(file);
     other.run("begin immediate");
-    // One for the store, which waits longer.
+    // A batch of the store, which waits longer.
     const waiting = put("patient");
     const turns = Array.from({ length: 10 }, () => new Promise((resolve) => setImmediate(resolve)));
     await Promise.all(turns);

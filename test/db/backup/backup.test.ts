@@ -1,4 +1,4 @@
-// Backups and restores of a data directory with a store on it: their content, what is rejected, and automatic ones.
+// Backups and restores of a data directory: their content, what is rejected, and scheduled backups.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -143,7 +143,7 @@ describe("a restore", () => {
     const parent = restoreBackup(join(temp.path, "backups"), join(temp.path, "restored"), flow());
     expect(String(await catchError(parent))).toContain(`name one, such as ${path}`);
     const restored = join(temp.path, "restored");
-    // Killed while it renamed files, of which the database is the last.
+    // The state after a kill while files were renamed. The database is the last of them.
     for (const folder of [".restore", "files/ab"]) mkdirSync(join(restored, folder), { recursive: true });
     for (const file of [".restore/slipway.db", "encryption.key"]) writeFileSync(join(restored, file), "half");
     await restoreBackup(path, restored, flow());
@@ -156,13 +156,17 @@ describe("a restore", () => {
     ["a file that is missing", (path) => rmSync(join(path, "encryption.key")), "encryption.key is missing"],
     ["no manifest", (path) => rmSync(join(path, MANIFEST)), "is not a backup"],
     ["half a manifest", (path) => writeFileSync(join(path, MANIFEST), '{"format":1'), "is damaged"],
-    ["a path that leads out", (path) => change(path, (it) => it.replace("encryption.key", "../escaped")), "is damaged"],
+    [
+      "a path outside of the folder",
+      (path) => change(path, (it) => it.replace("encryption.key", "../escaped")),
+      "is damaged",
+    ],
     [
       "a newer program's schema",
       (path) => change(path, (it) => it.replace(/("schema": \{\s+"version": )\d+/, "$19999")),
       "made by a newer",
     ],
-    ["a newer form", (path) => change(path, (it) => it.replace('"format": 1', '"format": 2')), "made by a newer"],
+    ["a newer format", (path) => change(path, (it) => it.replace('"format": 1', '"format": 2')), "made by a newer"],
   ];
   const change = (path: string, edit: (text: string) => string): void =>
     writeFileSync(join(path, MANIFEST), edit(readFileSync(join(path, MANIFEST), "utf8")));
@@ -231,7 +235,7 @@ describe("scheduled backups", () => {
         await makeOne();
       },
     });
-    /** Moves the clock and waits until the backup that then falls due is complete: the next one is scheduled. */
+    /** Advances the clock and waits until the due backup is complete, which is when the next one is scheduled. */
     const advance = async (ms: number, next = 6 * HOUR): Promise<void> => {
       clock.advance(ms);
       await clock.timerIn(next);
@@ -240,7 +244,7 @@ describe("scheduled backups", () => {
     return { backups, makeOne, after: advance, names, folder };
   };
 
-  test("[OP-5] run at each interval, the newest are kept, and other files stay", async () => {
+  test("[OP-5] run at each interval, and keep the newest backups and all other files", async () => {
     const clock = new ManualClock();
     const { backups, after: advance, names, folder } = schedule(clock);
     mkdirSync(folder);
@@ -255,7 +259,7 @@ describe("scheduled backups", () => {
     await backups.stop();
   });
 
-  test("[OP-5] the interval starts at the newest existing one, and a failed one is retried soon", async () => {
+  test("[OP-5] count the interval from the newest backup, and retry a failed backup soon", async () => {
     const clock = new ManualClock();
     let broken = false;
     const { backups, makeOne, after: advance, names } = schedule(clock, () => broken);
@@ -272,7 +276,7 @@ describe("scheduled backups", () => {
     await backups.stop();
   });
 
-  test("[OP-5] a damaged one, a future-dated one and an unreadable folder delay neither the start nor the next", async () => {
+  test("[OP-5] are not delayed by a damaged backup, one with a date in the future, or an unreadable folder", async () => {
     const clock = new ManualClock();
     const { backups, after: advance, names, folder } = schedule(clock);
     const damaged = toBackupName(clock.now() - HOUR);
@@ -296,7 +300,7 @@ describe("scheduled backups", () => {
     await unreadable.backups.stop();
   });
 
-  test("[OP-5] leftovers of a killed one are removed by a later one", async () => {
+  test("[OP-5] delete the leftovers of a backup that was killed", async () => {
     const folder = join(temp.path, "scheduled");
     const half = `.${toBackupName(0)}.part`;
     const leftovers = [join(folder, half), join(folder, `${half}.tar`), join(data, "backups", `${half}-pins`)];
@@ -310,7 +314,7 @@ describe("scheduled backups", () => {
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  test("[OP-5] run in separate processes, and a stop ends them", async () => {
+  test("[OP-5] run in separate processes, which a stop ends", async () => {
     const folder = join(temp.path, "scheduled");
     const clock = new ManualClock();
     const backups = new ScheduledBackups({ clock, data_dir: data, folder, interval: HOUR, keep: 2, rateMb: 0 });

@@ -1,4 +1,4 @@
-// Repairing the copy of a file that changes in the meantime: whatever has happened, the copy equals the current file.
+// Repairs the copy of a file that has changed since it was copied: after the repair, the copy equals the file.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
@@ -38,7 +38,7 @@ test.each(CHANGES)(
     change(file);
     await draft.repair(from, flow());
     expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
-    // Again, as if something in the snapshot had been removed.
+    // Repairs again, as after a file of the snapshot was deleted.
     change(file);
     await draft.repair(from, flow());
     await draft.close();
@@ -46,7 +46,7 @@ test.each(CHANGES)(
   },
 );
 
-test("[OP-5] repairing writes only what has changed, and reads eight times as fast as it may write", async () => {
+test("[OP-5] a repair writes only what has changed, and may read eight times as fast as it may write", async () => {
   using temp = temporaryDirectory();
   const [file, to] = [join(temp.path, "file"), join(temp.path, "copy")];
   writeFileSync(file, new Uint8Array(FILE_BYTES).fill(1));
@@ -60,25 +60,25 @@ test("[OP-5] repairing writes only what has changed, and reads eight times as fa
   expect(counting.passed).toBe(FILE_BYTES / 8 + PIECE_BYTES);
 });
 
-test("[OP-5] holds the write-ahead log only for the last pass, and the copy has everything committed before it", async () => {
+test("[OP-5] a copy keeps the write-ahead log from being truncated only in its last pass, and has everything committed before that", async () => {
   using temp = temporaryDirectory();
   const [file, to] = [join(temp.path, "some.db"), join(temp.path, "copy.db")];
   using db = new Database(file, { create: true });
   for (const sql of ["pragma journal_mode=wal", "pragma wal_autocheckpoint=0", TABLES]) db.run(sql);
-  const isCut = () => (db.query("pragma wal_checkpoint(truncate)").get() as { busy: number }).busy === 0;
+  const canTruncate = () => (db.query("pragma wal_checkpoint(truncate)").get() as { busy: number }).busy === 0;
   const add = () => db.run("insert into files values (hex(randomblob(100000)))");
   add();
   const copy = await DatabaseCopy.begin(file, to, flow());
   add();
-  expect(isCut()).toBe(true);
+  expect(canTruncate()).toBe(true);
   add();
   const { hashes } = await copy.copyCommitted(flow(), async () => {
     add();
-    expect(isCut()).toBe(false);
+    expect(canTruncate()).toBe(false);
   });
   await copy[Symbol.asyncDispose]();
   expect(hashes).toHaveLength(3);
-  expect(isCut()).toBe(true);
+  expect(canTruncate()).toBe(true);
   finishCopy(to);
   using copied = new Database(to, { readonly: true });
   expect(copied.query("select count(*) from files").values()[0]?.[0]).toBeGreaterThanOrEqual(3);

@@ -1,4 +1,4 @@
-// Statements with guards that read rows other than they write run under a lock, or are listed here with the reason why they need none.
+// Statements whose guards read other rows than they write run under a lock, or are listed here with the reason why they need none.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,22 +8,22 @@ import { toLockStatement } from "#db/pg/guard-locks.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-const OLD = "removes rows that are old or too many: rows inserted concurrently are removed next time";
+const RETENTION_REASON = "removes rows that are old or too many: rows inserted concurrently are removed next time";
 const ONE_ACTOR_REASON = "the other rows belong to the same chat, workspace or agent, and only one node has its actor";
 const NO_GUARD_REASON =
   "no guard of this statement depends on inserts of such rows, so a single server may also run them in this order";
 
 /** The beginning of each statement, and the reason. */
 const REVIEWED: readonly (readonly [string, string])[] = [
-  ['delete from "known_addresses"', OLD],
-  ['delete from "audit_logs" where "audit_logs"."key" in', OLD],
-  ['delete from "connection_logs" where "connection_logs"."key" in', OLD],
-  ['delete from "workspace_activity"', OLD],
-  ['delete from "app_statuses" where "app_statuses"."app_id"', OLD],
-  ['delete from "model_recordings"', OLD],
+  ['delete from "known_addresses"', RETENTION_REASON],
+  ['delete from "audit_logs" where "audit_logs"."key" in', RETENTION_REASON],
+  ['delete from "connection_logs" where "connection_logs"."key" in', RETENTION_REASON],
+  ['delete from "workspace_activity"', RETENTION_REASON],
+  ['delete from "app_statuses" where "app_statuses"."app_id"', RETENTION_REASON],
+  ['delete from "model_recordings"', RETENTION_REASON],
   ["insert into model_recordings", "one that is written while its user is being deleted is removed when it expires"],
-  ["delete from chat_files", OLD],
-  ['delete from "former_usernames" where ("former_usernames"."user_id"', OLD],
+  ["delete from chat_files", RETENTION_REASON],
+  ['delete from "former_usernames" where ("former_usernames"."user_id"', RETENTION_REASON],
   [
     "delete from external_auth_links where provider_id in",
     "a sign-in to an MCP server while its organization is deleted leaves a row that nothing uses",
@@ -32,11 +32,11 @@ const REVIEWED: readonly (readonly [string, string])[] = [
     "delete from budget_periods where budget_id in",
     "usage that a call adds during the deletion is deleted when its period is over",
   ],
-  ["delete from chat_run_steps", OLD],
-  ["delete from chat_runs", OLD],
-  ["delete from hook_dispatches", OLD],
+  ["delete from chat_run_steps", RETENTION_REASON],
+  ["delete from chat_runs", RETENTION_REASON],
+  ["delete from hook_dispatches", RETENTION_REASON],
   ["delete from trial_diffs", "a completed trial stays completed"],
-  ["delete from notifications", OLD],
+  ["delete from notifications", RETENTION_REASON],
   ['delete from "app_statuses" where "app_statuses"."agent_id"', ONE_ACTOR_REASON],
   ['delete from "agent_apps"', ONE_ACTOR_REASON],
   ['delete from "agent_log_sources"', ONE_ACTOR_REASON],
@@ -71,7 +71,7 @@ const listCompiled = (): SourceStatement[] =>
     try {
       return [{ text: text(), isAlone: alone !== undefined }];
     } catch {
-      // From another test in this process, which cannot be compiled.
+      // A statement of another test in this process, which cannot be compiled.
       return [];
     }
   });
@@ -99,10 +99,14 @@ test("[PQ-13] a statement that reads rows other than it writes runs under a lock
   const found = [...listCompiled(), ...files.flatMap(listSourceStatements)]
     .filter(({ text }) => isWrite(text) && readsOthers(text))
     .map(({ text, isAlone }) => ({ text: toOneLine(text), isAlone }));
-  const unnamed = found.filter(({ text, isAlone }) => !isAlone && !REVIEWED.some(([words]) => text.startsWith(words)));
+  const unnamed = found.filter(
+    ({ text, isAlone }) => !isAlone && !REVIEWED.some(([beginning]) => text.startsWith(beginning)),
+  );
   expect(unnamed.map(({ text }) => text)).toEqual([]);
-  const unused = REVIEWED.filter(([words]) => !found.some(({ text, isAlone }) => !isAlone && text.startsWith(words)));
-  expect(unused.map(([words]) => words)).toEqual([]);
+  const unused = REVIEWED.filter(
+    ([beginning]) => !found.some(({ text, isAlone }) => !isAlone && text.startsWith(beginning)),
+  );
+  expect(unused.map(([beginning]) => beginning)).toEqual([]);
   expect(found.filter(({ isAlone }) => isAlone).length).toBeGreaterThan(6);
 });
 

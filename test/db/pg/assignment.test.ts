@@ -1,4 +1,5 @@
-// The assignment of shards: nodes join, die and pause at random, and the rules are checked after each step. A failure prints the seed.
+// The assignment of shards: nodes join, die and pause at random, and the rules are checked after each step. An error message contains the
+// seed.
 import { expect, test } from "bun:test";
 import { SHARD_COUNT } from "#base/shards.ts";
 import { type HeldShard, type Move, planMoves } from "#db/pg/shards/assignment.ts";
@@ -11,7 +12,7 @@ const STEPS = 30;
 const countPerNode = (held: readonly HeldShard[], living: readonly string[]): number[] =>
   living.map((node) => held.filter((one) => one.node === node).length).sort((a, b) => b - a);
 
-/** Returns how many shards may stay where they are in the final balanced state, derived from the rule rather than the algorithm. */
+/** Returns the maximum number of shards that can stay at their node, computed from the rule and not with the algorithm. */
 const maxUnmoved = (held: readonly HeldShard[], living: readonly string[]): number => {
   const [least, over] = [Math.floor(held.length / living.length), held.length % living.length];
   return countPerNode(held, living).reduce(
@@ -55,7 +56,7 @@ test(`[CP-4] all nodes get equal shares, the fewest shards move, and none moves 
         moves.filter(({ part, to }) => !living.includes(to) || held[part]?.node === to),
         context,
       ).toEqual([]);
-      // A new one moves only if its node is dead; an unowned one always moves.
+      // A shard that has just moved moves again only if its node is dead. A shard without an owner always moves.
       const isOwnerAlive = ({ part }: Move): boolean => living.includes(held[part]?.node ?? "");
       expect(
         moves.filter((move) => held[move.part]?.isNew && isOwnerAlive(move)),

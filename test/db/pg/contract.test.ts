@@ -9,7 +9,7 @@ if (needs.postgres.found) {
     const database = await createDatabase();
     return {
       open: (options = {}): Promise<PgStore> => openPgStore({ url: database.url, now: 0, fatal: () => {}, ...options }),
-      // Only a dead node's connections are left, and they end.
+      // After the crash, only connections of the dead node remain, and they end.
       crash: () => database.cutConnections(),
       remove: () => database.remove(),
     };

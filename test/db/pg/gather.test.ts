@@ -1,4 +1,4 @@
-// The statements of a commit group: log lines of many agents are combined into one statement, except where that could change the outcome.
+// The statements of a commit group: log lines of many agents are combined into one statement, unless that could change the outcome.
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { updateLogsLength } from "#db/agents/agents.ts";
@@ -50,7 +50,7 @@ test("[PQ-11] lines of many batches are written in order by one statement after 
   expect(String(params[5])).toContain('"line 929"}');
 });
 
-test("[PQ-11] lines stay in their own batch if another statement may touch them, if there are few of them, and after a refusal", () => {
+test("[PQ-11] lines stay in their own batch if another statement may touch them, if there are few of them, and after a rejection", () => {
   const staysInBatches = (group: readonly Pending[], isGathered = true): boolean =>
     gatherOutgoing(group, isGathered).every(({ source }) => source !== undefined);
   expect(staysInBatches(makeMany(), false)).toBe(true);
@@ -68,13 +68,13 @@ testNeeding(
     const database = await createDatabase();
     const store = await openPgStore({ url: database.url, now: 0, fatal: () => {} });
     await using sql = new SQL(database.url, { max: 1 });
-    // Lines without agents, so that nothing else has to exist.
+    // Removes the foreign keys, so that the test needs no agents.
     const keys = await sql.unsafe(
       "select conname as name from pg_constraint where conrelid = 'agent_logs'::regclass and contype = 'f'",
     );
     for (const { name } of keys) await sql.unsafe(`alter table agent_logs drop constraint "${name}"`);
     const starts = Array.from({ length: 20 }, (_, i) => i * 10);
-    // The eighth contains a number that the third has used.
+    // The eighth batch contains an ID of the third one.
     starts[7] = 20;
     const outcomes = await Promise.all(starts.map((first) => awaitOutcome(store.commit(makeLines(first, 2)))));
     expect(outcomes.map((outcome, i) => (outcome === "done" ? "" : `${i}: ${outcome}`)).filter(Boolean)).toEqual([

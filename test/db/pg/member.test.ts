@@ -1,4 +1,4 @@
-// Nodes that are all active, on a real PostgreSQL: which node has which shards when nodes join, leave, die and return.
+// A cluster whose nodes are all active, on a real PostgreSQL: which node has which shards when nodes join, leave, die and return.
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
@@ -43,8 +43,8 @@ const makeOptions = async (id: string, { clock = systemClock, url: givenUrl }: O
   return { options, fatal };
 };
 
-/** A node with its store, and the calls of its handler in order. */
-const join = async (id: string, more: Options = {}) => {
+/** Joins a node and opens its store. Records the calls of its handler in order. */
+const joinNode = async (id: string, more: Options = {}) => {
   const { options, fatal } = await makeOptions(id, more);
   const member = await ShardsMember.join(options);
   const store = member.openStore();
@@ -63,14 +63,14 @@ const join = async (id: string, more: Options = {}) => {
   member.onMoves({ adopt: handler("adopt"), releaseShards: handler("releaseShards") });
   const write = (shard?: number) => awaitOutcome(store.commit([upsertSetting({ key: id, value: "" })], { of: shard }));
   const shards = () => ALL_SHARDS.filter((shard) => member.has(shard));
-  /** All shards that were adopted or left, each time. */
-  const sum = (what: "adopt" | "releaseShards") =>
+  /** Lists the shards that were adopted or released, in the order of the calls. */
+  const listShards = (what: "adopt" | "releaseShards") =>
     requests.filter(([one]) => one === what).flatMap(([, which]) => which);
-  return { id, member, store, fatal, leave: leaveCluster, write, shards, sum };
+  return { id, member, store, fatal, leave: leaveCluster, write, shards, listShards };
 };
-type Node = Awaited<ReturnType<typeof join>>;
+type Node = Awaited<ReturnType<typeof joinNode>>;
 
-/** Checks that every shard belongs to one node, that they are evenly distributed, and that each node knows where the others are. */
+/** Checks that every shard belongs to one node, that shards are evenly distributed, and that each node knows the owners of all shards. */
 const isEven = (nodes: readonly Node[]) => (): boolean => {
   const counts = nodes.map(({ member }) => member.count);
   const owners = ALL_SHARDS.map((shard) => nodes.filter(({ member }) => member.has(shard)));
@@ -87,30 +87,30 @@ const isEven = (nodes: readonly Node[]) => (): boolean => {
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] the first node gets all shards immediately, and shares them evenly with nodes that join later",
+  "[CP-7] the first node gets all shards immediately, and shares them evenly with nodes that joinNode later",
   async () => {
-    const a = await join("a:1");
-    expect([a.member.count, a.member.isFirst, a.sum("adopt")]).toEqual([SHARD_COUNT, true, ALL_SHARDS]);
+    const a = await joinNode("a:1");
+    expect([a.member.count, a.member.isFirst, a.listShards("adopt")]).toEqual([SHARD_COUNT, true, ALL_SHARDS]);
     expect(a.member.hasNext).toBe(false);
-    const b = await join("b:1");
+    const b = await joinNode("b:1");
     await until(isEven([a, b]));
-    const c = await join("c:1");
+    const c = await joinNode("c:1");
     await until(isEven([a, b, c]));
-    // A node was asked to adopt each of its shards as often as it got it, and to release it before it was moved.
-    for (const { sum, shards } of [a, b, c]) {
-      const released = sum("releaseShards");
+    // A node's handler adopted each shard as often as the node got it, and released it before each move.
+    for (const { listShards, shards } of [a, b, c]) {
+      const released = listShards("releaseShards");
       expect(
-        sum("adopt")
+        listShards("adopt")
           .filter((shard) => !released.includes(shard))
           .sort((x, y) => x - y),
       ).toEqual(shards());
-      expect(released.every((shard) => sum("adopt").includes(shard))).toBe(true);
+      expect(released.every((shard) => listShards("adopt").includes(shard))).toBe(true);
     }
-    expect(c.sum("releaseShards")).toEqual([]);
+    expect(c.listShards("releaseShards")).toEqual([]);
     const [shardOfB = 0] = b.shards();
     expect(a.member.nodeOf(shardOfB)).toEqual({ id: "b:1", address: "b:1" });
     expect(b.member.nodeOf(shardOfB)).toBeUndefined();
-    // Each node writes to its own shards, and what belongs to no shard.
+    // Each node writes for its own shards, and for rows without a shard.
     const outcomes = await Promise.all([
       a.write(shardOfB),
       b.write(shardOfB),
@@ -123,8 +123,8 @@ testNeeding(
   },
 );
 
-testNeeding([needs.postgres], "[CP-7] nodes that join at the same time share the shards", async () => {
-  const nodes = await Promise.all(["a:1", "b:1", "c:1"].map((id) => join(id)));
+testNeeding([needs.postgres], "[CP-7] nodes that joinNode at the same time share the shards", async () => {
+  const nodes = await Promise.all(["a:1", "b:1", "c:1"].map((id) => joinNode(id)));
   await until(isEven(nodes));
   expect(nodes.filter(({ member }) => member.isFirst).length).toBe(1);
   expect(new Set(nodes.map(({ member }) => member.epoch)).size).toBe(3);
@@ -135,16 +135,16 @@ testNeeding(
   "[CP-5] [CP-7] a paused node loses its shards within its lease, and its writes are refused when it resumes",
   async () => {
     const clock = createHaltingClock();
-    const a = await join("a:1");
-    const b = await join("b:1", { clock });
-    const c = await join("c:1");
+    const a = await joinNode("a:1");
+    const b = await joinNode("b:1", { clock });
+    const c = await joinNode("c:1");
     const nodes = [a, b, c];
     await until(isEven(nodes));
     const ownedShards = b.shards();
     const since = performance.now();
     clock.halt();
     await until(() => b.member.serves_ms <= 0);
-    // No node has taken any as long as the old owner might have served it.
+    // No node has taken a shard while the old owner could still serve it.
     expect(ownedShards.some((shard) => a.member.has(shard) || c.member.has(shard))).toBe(false);
     await until(isEven([a, c]));
     expect(performance.now() - since).toBeLessThan(LEASE_MS + 4000);
@@ -155,8 +155,8 @@ testNeeding(
     expect(b.fatal).toEqual(["another node has taken over", "another node has taken over"]);
     expect([b.member.role, b.member.state.lease]).toEqual(["spare", "free"]);
     await b.leave();
-    // A process with the same name joins, and gets shards like any other.
-    const rejoined = await join("b:1");
+    // A process with the same name joins, and gets shards like any other node.
+    const rejoined = await joinNode("b:1");
     await until(isEven([a, rejoined, c]));
     expect([a.fatal, c.fatal, rejoined.fatal]).toEqual([[], [], []]);
   },
@@ -166,8 +166,8 @@ testNeeding(
   [needs.postgres],
   "[CP-7] a leaving node hands off all shards immediately; shards without a taker stay unowned until the next node joins",
   async () => {
-    const a = await join("a:1");
-    const b = await join("b:1");
+    const a = await joinNode("a:1");
+    const b = await joinNode("b:1");
     await until(isEven([a, b]));
     const ownedShards = b.shards();
     const since = performance.now();
@@ -177,14 +177,14 @@ testNeeding(
     expect([
       a.member.hasNext,
       a
-        .sum("adopt")
+        .listShards("adopt")
         .slice(-ownedShards.length)
         .sort((x, y) => x - y),
     ]).toEqual([false, ownedShards]);
     await a.leave();
-    const c = await join("c:1");
+    const c = await joinNode("c:1");
     expect([c.member.count, c.fatal]).toEqual([SHARD_COUNT, []]);
-    // A node that is alone again fences it: nothing of its state is left.
+    // A single active node takes over: no state of the former nodes is left.
     await c.leave();
     const single = await ClusterNode.join((await makeOptions("d:1")).options);
     cleanups.push(single);
@@ -199,7 +199,7 @@ testNeeding(
     const gate = Promise.withResolvers<void>();
     let isStuck = true;
     const releasedShards: number[] = [];
-    const a = await join("a:1", {
+    const a = await joinNode("a:1", {
       handler: {
         releaseShards: async (shards) => {
           releasedShards.push(...shards);
@@ -207,18 +207,18 @@ testNeeding(
         },
       },
     });
-    const b = await join("b:1");
+    const b = await joinNode("b:1");
     await until(() => releasedShards.length > 0);
     const [part = 0] = releasedShards;
-    // Unowned for the moment: requests for it wait.
+    // The shard has no owner now, so requests for it wait.
     expect([a.member.has(part), a.member.nodeOf(part), b.member.has(part)]).toEqual([false, undefined, false]);
     await until(() => a.member.has(part));
-    expect([b.member.count, await a.write(part), a.sum("adopt").length]).toEqual([0, "done", SHARD_COUNT]);
+    expect([b.member.count, await a.write(part), a.listShards("adopt").length]).toEqual([0, "done", SHARD_COUNT]);
     isStuck = false;
     gate.resolve();
-    await until(() => a.sum("adopt").length === SHARD_COUNT + releasedShards.length);
+    await until(() => a.listShards("adopt").length === SHARD_COUNT + releasedShards.length);
     await until(isEven([a, b]));
-    const moved = a.sum("releaseShards").filter((one) => !a.member.has(one));
+    const moved = a.listShards("releaseShards").filter((one) => !a.member.has(one));
     expect(await Promise.all(moved.slice(0, 3).map((one) => a.write(one)))).toEqual(Array(3).fill("moved"));
     expect([a.fatal, b.fatal]).toEqual([[], []]);
   },
@@ -229,16 +229,16 @@ testNeeding(
   "[CP-7] a failed adoption of shards is retried, and no shard moves before it succeeds",
   async () => {
     let failures = 2;
-    const a = await join("a:1", {
+    const a = await joinNode("a:1", {
       handler: {
         adopt: async () => {
           if (failures-- > 0) throw new Error("not now");
         },
       },
     });
-    await join("b:1");
-    await until(() => a.sum("releaseShards").length > 0);
-    expect(a.sum("adopt").length).toBe(3 * SHARD_COUNT);
+    await joinNode("b:1");
+    await until(() => a.listShards("releaseShards").length > 0);
+    expect(a.listShards("adopt").length).toBe(3 * SHARD_COUNT);
   },
 );
 
@@ -250,7 +250,7 @@ testNeeding(
     const { url } = await database;
     const proxy = startCountingProxy(new URL(url));
     cleanups.push({ leaveCluster: async () => proxy.stop() });
-    const a = await join("a:1", { url: proxy.url.href });
+    const a = await joinNode("a:1", { url: proxy.url.href });
     await using sql = new SQL(url, { max: 1 });
     const waitForRenewals = async (count: number): Promise<void> => {
       const lease = async () =>
@@ -264,15 +264,15 @@ testNeeding(
     const [since, { turns }] = [performance.now(), proxy.counts];
     await waitForRenewals(4);
     const seconds = (performance.now() - since) / 1000;
-    // Two renewals, which also read the shards, and one query of the nodes and the database.
+    // Per second: two renewals, which also read the shards, and one query of the nodes and the database.
     expect(proxy.counts.turns - turns).toBeLessThanOrEqual(3 * seconds + 3);
 
     const notifications: string[] = [];
     await using listener = new SQL(url, { max: 1 });
     await listener.listen("slipway", (text) => void notifications.push(text));
-    const b = await join("b:1");
+    const b = await joinNode("b:1");
     await until(isEven([a, b]));
-    // One that joins, two hand-overs of shards, and one that leaves.
+    // One notification of the joining node, two of handovers, and one of the leaving node.
     await until(() => notifications.length >= 3);
     const moved = notifications.length;
     await b.leave();
@@ -301,10 +301,10 @@ testNeeding(
       return (error as Error).message;
     };
     const single = await joinAndLead("a:1");
-    expect(await getRejectionReason(join("b:1"))).toBe(
+    expect(await getRejectionReason(joinNode("b:1"))).toBe(
       "cluster_active is every here, but node a:1 works on this database with cluster_active = one. Set it to one here, or stop that node first",
     );
-    // Spares find out when they could take the lease.
+    // A spare is rejected when it could take the lease.
     const spare = await ClusterNode.join((await makeOptions("s:1")).options);
     cleanups.push(spare);
     const waiting = new AbortController();
@@ -313,7 +313,7 @@ testNeeding(
     waiting.abort(new Error("enough"));
     expect(await led.catch(({ message }) => message)).toBe("enough");
     await single.leaveCluster();
-    const b = await join("b:1");
+    const b = await joinNode("b:1");
     expect(b.member.count).toBe(SHARD_COUNT);
     const none =
       "cluster_active is one here, but nodes work on this database with cluster_active = every (b:1). Set it to every here, or stop them first";
@@ -332,7 +332,7 @@ testNeeding(
     for (let round = 0; round < 5; round++) {
       const node = await ClusterNode.join((await makeOptions(`one${round}:1`)).options);
       cleanups.push(node);
-      const [led, joined] = await Promise.allSettled([node.whenActive(), join(`every${round}:1`)]);
+      const [led, joined] = await Promise.allSettled([node.whenActive(), joinNode(`every${round}:1`)]);
       expect([led.status, joined.status].sort()).toEqual(["fulfilled", "rejected"]);
       await node.leaveCluster();
       if (joined.status === "fulfilled") await joined.value.leave();
@@ -341,7 +341,7 @@ testNeeding(
 );
 
 testNeeding([needs.postgres], "[CP-7] every node survives a database outage that is longer than a lease", async () => {
-  const nodes = [await join("a:1"), await join("b:1")];
+  const nodes = [await joinNode("a:1"), await joinNode("b:1")];
   await until(isEven(nodes));
   const shards = nodes.map((one) => one.shards());
   let lapses = 0;
@@ -352,7 +352,7 @@ testNeeding([needs.postgres], "[CP-7] every node survives a database outage that
   }
   await using sql = new SQL((await makeOptions("")).options.url, { max: 2 });
   const locker = await sql.reserve();
-  // Writes to leases hang, as during a database outage; reads still work.
+  // Writes to the table of leases hang, as during an outage of the database; reads still work.
   await locker.unsafe("begin; lock table leases in share mode").simple();
   const ended = "select 1 from leases where expires_at <= clock_timestamp()";
   await until(async () => (await sql.unsafe(ended)).length === 2);

@@ -1,4 +1,4 @@
-// The result of PostgreSQL's migrations: the tables of db/schema, from an empty database and from that of release 0.2.0.
+// PostgreSQL's migrations: they create the tables of db/schema, from an empty database and from a database of release 0.2.0.
 import { afterAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { configureLogging, resetLogging } from "#base/log.ts";
@@ -21,10 +21,10 @@ const TABLES = listTableConfigs()
   .join(", ");
 
 /**
- * Returns the catalog's description of the tables of db/schema after these migrations, one list after the other. Handwritten parts (the
- * search index, triggers on users, cluster tables) are in no schema and are omitted.
+ * Applies these lists of migrations in order, and describes the tables of db/schema from the database's catalog. Omits handwritten parts
+ * (the search index, triggers on users, cluster tables), which db/schema does not contain.
  */
-const schemaAfter = async (...lists: (readonly Migration[])[]): Promise<string[]> => {
+const describeSchemaAfter = async (...lists: (readonly Migration[])[]): Promise<string[]> => {
   const created = await createDatabase({ empty: true });
   databases.push(created);
   await using sql = new SQL(created.url, { max: 1 });
@@ -47,16 +47,16 @@ testNeeding(
   [needs.postgres],
   "[PQ-3] all steps end with the tables of db/schema, from an empty database and from 0.2.0",
   async () => {
-    const expected = await schemaAfter([generated]);
+    const expected = await describeSchemaAfter([generated]);
     expect(expected.length).toBeGreaterThan(1_000);
-    expect(await schemaAfter(PG_MIGRATIONS)).toEqual(expected);
+    expect(await describeSchemaAfter(PG_MIGRATIONS)).toEqual(expected);
     const steps: string[] = [];
     configureLogging({ level: "info", format: "json", write: (line) => void steps.push(JSON.parse(line).step) });
     using _quiet = { [Symbol.dispose]: resetLogging };
-    expect(await schemaAfter([released], PG_MIGRATIONS)).toEqual(expected);
-    // A new database has no upgrade that the log could report.
+    expect(await describeSchemaAfter([released], PG_MIGRATIONS)).toEqual(expected);
+    // The log reports no upgrade for a new database.
     expect(steps).toEqual(PG_MIGRATIONS.slice(1).map(({ name }) => name));
-    expect(await schemaAfter([released])).not.toEqual(expected);
+    expect(await describeSchemaAfter([released])).not.toEqual(expected);
   },
 );
 
@@ -65,7 +65,7 @@ testNeeding(
   "[ST-27] a PostgreSQL database older than 0.2.0 is refused with the upgrade path",
   async () => {
     const older = { name: "0000_tables", sql: "create table settings (key text primary key)", version: 2 };
-    expect(schemaAfter([older], PG_MIGRATIONS)).rejects.toThrow("older than 0.2.0");
+    expect(describeSchemaAfter([older], PG_MIGRATIONS)).rejects.toThrow("older than 0.2.0");
   },
 );
 

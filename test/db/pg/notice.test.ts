@@ -20,7 +20,7 @@ describe("a notice", () => {
     expect(makeNotice(7, [], [makeEvent("a")])).toEqual({ epoch: 7, words: [makeEvent("a")] });
   });
 
-  test("[PQ-12] is read as written", () => {
+  test("[PQ-12] is parsed as it was written", () => {
     const notice = {
       epoch: 7,
       audit: true as const,
@@ -29,7 +29,7 @@ describe("a notice", () => {
     expect(readNotice(formatNotice(notice))).toEqual(notice);
   });
 
-  test("[PQ-12] says everything if it would exceed the database's limit, or cannot be read", () => {
+  test('[PQ-12] is the notice "everything" if it would exceed the database\'s limit, or cannot be parsed', () => {
     const makeNoticeWith = (count: number, id = "x") => ({
       epoch: 7,
       words: Array.from({ length: count }, () => makeEvent(id)),
@@ -38,7 +38,7 @@ describe("a notice", () => {
     expect(readNotice(formatNotice(makeNoticeWith(500)))).toEqual({ epoch: 7, all: true });
     // The limit is in bytes, not characters.
     expect(readNotice(formatNotice(makeNoticeWith(100, "ä".repeat(30))))).toEqual({ epoch: 7, all: true });
-    // In several notices, where possible.
+    // Events are split into several notices if possible.
     const sendAndRead = (count: number) =>
       toNotifications(makeNoticeWith(count), 4).map(({ params }) => readNotice(String(params[1])));
     expect(sendAndRead(1)).toEqual([{ ...makeNoticeWith(1), n: 5 }]);

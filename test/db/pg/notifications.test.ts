@@ -1,4 +1,4 @@
-// Events that a writing node publishes to the others: with the commit they belong to, whatever happens to the connection.
+// Events that a writing node publishes to the others: they are delivered with their commit, even if connections break.
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
@@ -36,7 +36,7 @@ testNeeding(
     listener.subscribe((notice) => void received.push(notice));
     const listIds = (): string[] => received.flatMap((notice) => (notice.words ?? []).map(({ id }) => id));
     await until(() => received.some(({ all }) => all), { what: "everything at the beginning" });
-    // The first one of an epoch may follow some that were missed.
+    // Before the first notice of an epoch, some may have been missed.
     store.broadcast("key_gone", "first", {});
     await until(() => received.some(({ epoch }) => epoch === store.epoch));
     received.splice(0);
@@ -61,7 +61,7 @@ testNeeding(
     received.splice(0);
     await database.cutConnections();
     store.broadcast("key_gone", "three", {});
-    // The listener was also disconnected: it receives the event, or the notice that it may have missed some.
+    // The listener was disconnected too: it receives the event, or the notice that it may have missed events.
     await until(() => listIds().includes("three") || received.some(({ all }) => all));
     await listener.close();
     await primary.close();
@@ -100,7 +100,7 @@ testNeeding(
     const before = reads.auditVersion ?? 0;
     for (const all of Object.values(received)) all.splice(0);
     await using sql = new SQL(url, { max: 1 });
-    // One of each node.
+    // Each node has one listening connection.
     const ofName = "from pg_stat_activity where datname = $1 and query ilike 'listen%'";
     const [counted] = await sql.unsafe(`select count(*)::int as connections ${ofName}`, [name]);
     expect(counted).toEqual({ connections: 2 });
@@ -135,7 +135,7 @@ testNeeding(
     await sql.listen("slipway", (text) => void notifications.push(text));
     other.broadcast("key_gone", "first", {});
     await until(() => received.includes("first") && notifications.some((text) => text.includes("first")));
-    // Each has renewed its lease several times since.
+    // Each node has renewed its lease several times since then.
     const listExpiries = async (): Promise<string[]> =>
       (await sql.unsafe("select expires_at::text as at from leases order by node")).map(({ at }: { at: string }) => at);
     for (let turns = 0; turns < 3; turns++) {
@@ -144,7 +144,7 @@ testNeeding(
     }
     expect(notifications.filter((text) => !text.includes('"moves"')).length).toBe(1);
 
-    // As if an event was sent to a database that is no longer the primary.
+    // Simulates an event that was sent to a database which is not the primary any more.
     received.splice(0);
     Object.assign(other.writer, { sentNotices: other.writer.sentNotices + 1 });
     const isDoneTwice = (): boolean => received.filter((one) => one === "everything").length > 1;

@@ -1,4 +1,4 @@
-// PostgreSQL accepts every statement that this program compiles, so that no error shows up only in a cluster.
+// PostgreSQL accepts every statement that this program compiles, so that no statement fails only in a cluster.
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const isExcluded = (file: string): boolean =>
   file.includes("/migrations/") || /worker|drizzle\.config|\.d\.ts$|print-migration/.test(file);
 
-/** Statements that only read SQLite's files are not the store's. */
+/** Excludes files whose statements are only for one of the databases. */
 const isForBothDatabases = (file: string): boolean => !/db\/(pg|engine|reports|backup)\//.test(file);
 
 const TABLES = new Set(listTableConfigs().map(({ name }) => name));
@@ -24,7 +24,7 @@ const TABLES = new Set(listTableConfigs().map(({ name }) => name));
 const listSourceStatements = (file: string): string[] =>
   [...readFileSync(ROOT + file, "utf8").matchAll(/\bsql: "((?:[^"\\]|\\.)*)"/g)].map(([, text = ""]) => text);
 
-/** Returns the text, unless it comes from another test in this process: about its own tables, or impossible to compile. */
+/** Returns the text; nothing for a statement of another test in this process, which has its own tables or cannot be compiled. */
 const listOwnTexts = ({ text }: { text: () => string }): string[] => {
   try {
     const [, table] = /^(?:insert into|update|delete from|select .*? from) "(\w+)"/s.exec(text()) ?? [];
@@ -56,7 +56,7 @@ testNeeding([needs.postgres], "[PQ-1] every statement that is compiled can be pr
       .then(
         async () => {
           const [{ types }] = await sql.unsafe("select parameter_types::text as types from pg_prepared_statements");
-          // A time in milliseconds, or a key that contains a chat's number, would not fit.
+          // These types are too small for a time in milliseconds, or for a key that contains a chat's number.
           if (/\b(integer|smallint|real)\b/.test(types)) rejected.push(`${types}\n  ${postgres.replace(/\s+/g, " ")}`);
           await sql.unsafe("deallocate one").simple();
         },

@@ -1,4 +1,4 @@
-// Two nodes that write at the same time: of two guards that read each other's rows, one rejects, as on a single server.
+// Two nodes that write at the same time: if each guard reads the other's rows, one of the two batches is rejected, as on a single server.
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { insertChat } from "#db/chats/chats.ts";
 import {
@@ -40,7 +40,7 @@ beforeAll(async () => {
   if (!needs.postgres.found) return;
   database = await createDatabase();
   const opened = await openPgStore({ url: database.url, now: 0, fatal: () => {} });
-  // Another one of the same epoch, so that neither fences the other: only the database isolates them.
+  // Both have the same epoch, so that neither fences the other, and only the database isolates them.
   nodes = [opened, new PgStore(new Primary(database.url), "", opened.epoch, { fatal: () => {} })];
   await opened.commit([insertOrganization(organization("org"))]);
 });
@@ -119,9 +119,9 @@ type Race = {
   readonly before: readonly Statement[];
   /** The concurrent writes of the two nodes. */
   readonly writes: readonly [readonly Statement[], readonly Statement[]];
-  /** The first node's query as soon as it is answered. */
+  /** A query that the first node runs as soon as its write is answered. */
   readState?(): Promise<unknown>;
-  /** Checks the state once both were answered; by default, exactly one has won. */
+  /** Checks the outcomes of both writes; by default, exactly one has succeeded. */
   check?(outcomes: readonly string[], seen: unknown): Promise<void>;
 };
 
@@ -130,7 +130,7 @@ const expectOneWinner = async (outcomes: readonly string[]): Promise<void> => {
   expect(outcomes.filter((outcome) => outcome === "stale" || outcome === "constraint")).toHaveLength(1);
 };
 
-/** Races between objects with this name. */
+/** Returns each race, with a name that its objects use. */
 const RACES: Readonly<Record<string, (n: string) => Race>> = {
   "a template is deleted and a workspace is created from it": (n) => ({
     before: [insertTemplate(template(n, "u"))],
@@ -172,7 +172,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
       [insertUserSecret(secret(`b${n}`, `id-of-${n}`), 1)],
     ],
   }),
-  "two workspaces of one owner, each of which costs the rest of the quota": (n) => {
+  "two workspaces of one owner, each of which uses up the remaining quota": (n) => {
     const ids = [`a${n}`, `b${n}`] as const;
     const start = (id: string): Statement[] => [
       guardQuota({ workspace_id: id, daily_cost: 6 }),
@@ -193,7 +193,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
       [storeSharingDisabled(n, true)],
       [guardSharing({ organization_id: n }), updateWorkspace(n, { user_acl: { somebody: "use" } })],
     ],
-    // Switching it off then reads what is shared.
+    // After disabling sharing, the node reads what is still shared.
     readState: () => nodes[0].all(listForbiddenSharing({ organization_id: n })),
     async check([, shared], found) {
       expect(found).toHaveLength(shared === "done" ? 1 : 0);
@@ -317,7 +317,7 @@ testNeeding(
           chat.at = chat.at === 0 ? 1 : 0;
           nodes[chat.at].discardNumbers();
         }
-        // Blocks have 40,000 numbers, so that nodes often meet at the row.
+        // A block has 40,000 numbers, so the nodes often compete for the next one.
         const count = 1 + Math.floor(random() * 30_000);
         const first = await nodes[chat.at].reserve("messages", count);
         expect(first).toBeGreaterThan(chat.last);

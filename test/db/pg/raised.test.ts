@@ -1,5 +1,5 @@
-// The cache of a read-only node: entries are valid until a commit that changes them, on any node; nothing is cached if changes are not
-// counted.
+// The cache of a read-only node: an entry is valid until a commit on any node changes its data. Without counters of changes, nothing is
+// cached.
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { readLocally } from "#base/network/local-reads.ts";
@@ -17,7 +17,7 @@ import { awaitOutcome } from "../contract.ts";
 let database: TestDatabase | undefined;
 afterEach(() => database?.remove());
 
-test("[PQ-16] a group counts its changes to lists and callers, once, and nothing else", () => {
+test("[PQ-16] a group counts its changes to lists and callers once, and does not count other changes", () => {
   const makeTouching = (...touches: ("workspaces" | "agents" | "callers" | "audit" | "lines")[]) => ({
     batch: [{ sql: "", rows: [[]], touches }],
   });
@@ -31,7 +31,7 @@ test("[PQ-16] a group counts its changes to lists and callers, once, and nothing
     1,
   ]);
   expect(toCounterUpdate(writer, [makeTouching("lines"), makeTouching("callers")])?.params).toEqual(["n", 7, 0, 1, 0]);
-  // A batch without this information affects everything.
+  // A batch that does not state what it touches affects all data.
   expect(toCounterUpdate(writer, [{ batch: [{ sql: "", rows: [[]] }] }])?.params).toEqual(["n", 7, 1, 1, 1]);
   // Writes of one workspace's agents do not affect other workspaces.
   const [two, one] = [
@@ -49,14 +49,14 @@ test("[PQ-16] a group counts its changes to lists and callers, once, and nothing
   ]);
 });
 
-/** The versions for a request to this store. */
+/** Returns the versions in a request to this store. */
 const loadVersions = (store: ReadStore) =>
   readLocally(async () => {
     await store.refreshVersions();
     return [store.shownVersion, store.callersVersion, store.getVersion()];
   });
 
-/** The versions of the lists of workspaces, and of what is shown of two workspaces, for a request to this store. */
+/** Returns the versions of the lists of workspaces, and of two workspaces, in a request to this store. */
 const loadShownVersions = (store: ReadStore) =>
   readLocally(async () => {
     await store.refreshVersions();
@@ -87,7 +87,7 @@ testNeeding(
     let store = await open(true);
     await store.commit([insertSetting({ key: "a", value: "1" })]);
     expect((await loadVersions(spare))?.every((version) => version !== undefined)).toBe(true);
-    // Unknown outside of a request.
+    // Outside of a request, versions are undefined.
     expect([spare.shownVersion, spare.callersVersion, spare.getVersion()]).toEqual([undefined, undefined, undefined]);
     expect(await findRaised(async () => {})).toEqual([false, false, false]);
     expect(await findRaised(() => store.commit([{ sql: "delete from timers", rows: [[]], touches: [] }]))).toEqual([
@@ -103,7 +103,7 @@ testNeeding(
     ]);
     const refused = { ...changeSetting("missing", { value: "" }), expect: 1 };
     expect(await findRaised(() => awaitOutcome(store.commit([refused])))).toEqual([false, false, false]);
-    // Another node has become the active one: until it counts changes, nothing is known about it.
+    // Another node is active now. Until it counts changes, there are no versions.
     await store.close();
     store = await open(true);
     expect(await loadVersions(spare)).toEqual([undefined, undefined, undefined]);
@@ -184,7 +184,7 @@ testNeeding(
       await work();
       return ((await loadVersions(spare)) ?? []).map((version, i) => version !== before[i]);
     };
-    // A node that counts nothing was the only active one before, and its row stays until another joins.
+    // Before, the only active node was one that does not count changes. Its row stays until another node joins.
     await (await openPgStore({ url, now: 0, sendsNotices: false, fatal: () => {} })).close();
     expect(await loadVersions(spare)).toEqual([undefined, undefined, undefined]);
     const a = await join("a");
@@ -193,7 +193,8 @@ testNeeding(
     const putValue = (store: PgStore, key: string) => store.commit([insertSetting({ key, value: "1" })]);
     expect(await findRaised(() => putValue(a.store, "a"))).toEqual([true, false, true]);
     expect(await findRaised(() => putValue(b.store, "b"))).toEqual([true, false, true]);
-    // Its own writes are not all writes: it caches nothing based on its own count, and of callers only what it has queried.
+    // A node does not cache by its own count, because there are writes of other nodes. For callers, it uses only counters that it has
+    // queried.
     expect([a.store.shownVersion, a.store.callersVersion, a.store.getVersion("w")]).toEqual([
       undefined,
       undefined,
@@ -262,7 +263,7 @@ testNeeding(
         a.commit(agentWrites, { about: "one" }),
       ]);
     expect(await findRaised(commitBoth)).toEqual([false, true, true]);
-    // The batch does not say whose they are, or writes more than that.
+    // The batch does not name the workspace, or also writes other rows.
     expect(await findRaised(() => b.commit(agentWrites))).toEqual([true, true, true]);
     expect(
       await findRaised(() => b.commit([...agentWrites, insertSetting({ key: "a", value: "1" })], { about: "one" })),
@@ -272,7 +273,7 @@ testNeeding(
       true,
       true,
     ]);
-    // Unknown outside of a request.
+    // Outside of a request, versions are undefined.
     expect([spare.listedVersion, ...(await spare.loadVersions(["one"]))]).toEqual([undefined, undefined]);
     for (const store of [...stores, spare]) await store.close();
   },

@@ -1,4 +1,4 @@
-// The shard guard of a commit group, on a real PostgreSQL.
+// The guard of a commit group, which checks its shards, on a real PostgreSQL.
 import { afterEach, expect } from "bun:test";
 import { SQL } from "bun";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
@@ -31,7 +31,7 @@ testNeeding([needs.postgres], "[CP-3] a single writing node owns all shards", as
   const { commit, keys } = await open();
   const outcomes = await Promise.all([commit("a", 0), commit("b", 255), commit("c"), commit("d", 7), commit("e", 7)]);
   expect(outcomes).toEqual(["done", "done", "done", "done", "done"]);
-  // There is no such shard.
+  // The shard does not exist.
   expect(await commit("f", 256)).toBe("moved");
   expect(await keys()).toEqual(["a", "b", "c", "d", "e"]);
 });
@@ -48,7 +48,7 @@ testNeeding(
     ]);
     expect(outcomes).toEqual(["moved", "done", "done", "moved", "moved", "done"]);
     expect(await keys()).toEqual(["b", "c", "f"]);
-    // The same node with an earlier epoch owns it, not this process.
+    // Now an earlier epoch of the same node owns the shard, and not this process.
     await sql.unsafe("update parts set node = '', epoch = 0 where part = 7");
     expect(await commit("g", 7)).toBe("moved");
     expect(fatal).toEqual([]);
@@ -63,7 +63,7 @@ testNeeding([needs.postgres], "[CP-3] taking a shard waits for the commit group 
     return (await sql.unsafe(`${waiting} and query like $1`, [what])).length > 0;
   };
   expect(await commit("held", 7)).toBe("done");
-  // The group waits for a row locked by another client, between its guard and its COMMIT.
+  // Between its guard and its COMMIT, the group waits for a row that another client has locked.
   const holder = await sql.reserve();
   await holder.unsafe("begin");
   await holder.unsafe("select 1 from settings where key = 'held' for update");

@@ -1,4 +1,4 @@
-// The store on a real PostgreSQL: its requirements, how its tables are created, and that only one node writes.
+// The store on a real PostgreSQL: requirements of the database, its tables, and that only one node writes.
 import { afterEach, describe, expect } from "bun:test";
 import { SQL } from "bun";
 import { DatabaseVersionError } from "#db/engine/migration.ts";
@@ -83,7 +83,7 @@ describe("unsafe databases", () => {
 testNeeding([needs.postgres], "[PQ-7] the database assigns a number to each row that has none", async () => {
   const store = await open((await database()).url);
   const sql = "insert into usage_keys (key, kind, name) values (?, ?, ?)";
-  // A few are sent one by one, many as arrays.
+  // A few rows are sent one by one, many rows as arrays.
   for (const count of [2, 20]) {
     await store.commit([{ sql, rows: Array.from({ length: count }, (_, i) => [null, 0, `${count}-${i}`]) }]);
   }
@@ -100,7 +100,7 @@ testNeeding(
     await using sql = new SQL(url, { max: 1 });
     await sql.unsafe("create sequence refusals");
     for (const [n, state] of ["25P03", "40001", "40P01"].entries()) {
-      // Sequence numbers stay used after a rollback: only the first attempt gets the error.
+      // A rollback does not reset a sequence, so only the first attempt gets the error.
       await sql.unsafe(`create or replace function refuse_once() returns trigger language plpgsql as $$ begin
       if nextval('refusals') = 1 then raise exception 'given up' using errcode = '${state}'; end if; return new; end $$`);
       if (n === 0) {
@@ -173,7 +173,7 @@ testNeeding(
     const store = await open(url);
     await store.commit([insertSetting({ key: "kept", value: "before" })]);
     await using sql = new SQL(url, { max: 2 });
-    // A COMMIT that takes long, as on a busy disk or without its standby.
+    // Makes the COMMIT take long, as on a busy disk or without a standby.
     await sql.unsafe(`create function wait_long() returns trigger language plpgsql as
         $$ begin perform pg_advisory_xact_lock(17); return null; end $$;
       create constraint trigger wait_long after update on settings deferrable initially deferred

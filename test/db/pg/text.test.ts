@@ -1,4 +1,4 @@
-// SQLite's SQL translated to PostgreSQL's. store.test.ts prepares the results on a real server; this tests the translations.
+// Translates statements of SQLite to PostgreSQL. prepare.test.ts prepares the translations of all statements on a real server.
 import { describe, expect, test } from "bun:test";
 import { redactPassword, splitHosts } from "#db/pg/hosts.ts";
 import { toPostgres } from "#db/pg/text.ts";
@@ -29,7 +29,7 @@ describe("a statement for PostgreSQL", () => {
 });
 
 describe("an address of PostgreSQL", () => {
-  test("[PQ-2] may name several hosts, which are tried in turn", () => {
+  test("[PQ-2] may name several hosts", () => {
     expect(splitHosts("postgres://u:p@one:5432,two/db?sslmode=require")).toEqual([
       "postgres://u:p@one:5432/db?sslmode=require",
       "postgres://u:p@two/db?sslmode=require",

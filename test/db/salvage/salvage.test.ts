@@ -1,4 +1,4 @@
-// Salvaging databases that are really damaged: pages overwritten at many places, truncated files, zeroed headers.
+// Salvages damaged databases: with overwritten pages, truncated files, or zeroed headers.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeSync, cpSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
@@ -13,8 +13,8 @@ import { runVerb } from "#test/cli/run-verb.ts";
 import { openIn, temporaryDirectory } from "../deployments.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
-/** Damaged files of each kind: 200 by hand. */
-const FILES = Number(Bun.env.SLIPWAY_TEST_DAMAGED_FILES ?? 3);
+/** Number of damaged files of each kind; 200 in the long form of this test. */
+const FILE_COUNT = Number(Bun.env.SLIPWAY_TEST_DAMAGED_FILES ?? 3);
 const PAGE = 4096;
 const USERS = 400;
 const SETTINGS = 4_000;
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => temp[Symbol.dispose]());
 
-/** Returns a copy of the intact directory whose database file was damaged by this. */
+/** Copies the intact directory, and damages its database file with this function. */
 const makeDamaged = (damage: (fd: number, pages: number) => void): string => {
   const directory = join(temp.path, `damaged-${copyCount++}`);
   cpSync(intact, directory, { recursive: true });
@@ -63,8 +63,8 @@ const runSalvage = async (from: string): Promise<{ into: string; report: Salvage
   return { into, report: await salvage({ from, into, now: 1, signal }) };
 };
 
-/** Checks that everything in the new database is valid and was in the old one. Returns how much was salvaged. */
-const examine = (into: string): { settings: number; users: number } => {
+/** Checks that all data of the new database is valid and was in the old one. Returns the numbers of salvaged rows. */
+const checkSalvaged = (into: string): { settings: number; users: number } => {
   using db = new Database(join(into, "slipway.db"), { readonly: true });
   expect(db.query("pragma integrity_check").values()).toEqual([["ok"]]);
   expect(db.query("pragma foreign_key_check").values()).toEqual([]);
@@ -89,7 +89,7 @@ const random = (seed: number): ((below: number) => number) => {
 test("[OP-20] an intact database is copied completely, with key and uploads, and unchanged", async () => {
   const from = makeDamaged(() => {});
   const { into, report } = await runSalvage(from);
-  expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
+  expect(checkSalvaged(into)).toEqual({ settings: SETTINGS, users: USERS });
   expect([report.repaired, report.search]).toEqual(["nothing", "whole"]);
   expect(report.tables.filter(({ unreadable, left_out }) => unreadable !== 0 || left_out > 0)).toEqual([]);
   expect(statSync(join(into, "encryption.key")).size).toBeGreaterThan(0);
@@ -108,8 +108,8 @@ const isLeafOfRows = (page: number): boolean => {
 };
 
 describe(`overwritten pages (seed ${SEED})`, () => {
-  test.each([1, 3, 10, 40])("[OP-20] %i of them lose their own rows, and no row is invented", async (count) => {
-    for (let i = 0; i < FILES; i++) {
+  test.each([1, 3, 10, 40])("[OP-20] %i of them lose only their own rows, and no row is invented", async (count) => {
+    for (let i = 0; i < FILE_COUNT; i++) {
       const pick = random(SEED + 1000 * count + i);
       const overwritten: number[] = [];
       const from = makeDamaged((fd, pages) => {
@@ -121,8 +121,8 @@ describe(`overwritten pages (seed ${SEED})`, () => {
         }
       });
       const { into } = await runSalvage(from);
-      const found = examine(into);
-      // What hangs below an inner page, or in a table whose name is lost, is lost with it.
+      const found = checkSalvaged(into);
+      // If an inner page or the name of a table is lost, the rows below it are lost too.
       if (overwritten.every(isLeafOfRows)) {
         expect(found.settings + found.users).toBeGreaterThanOrEqual(SETTINGS + USERS - MAX_LEAF_ROWS * count);
       }
@@ -130,9 +130,9 @@ describe(`overwritten pages (seed ${SEED})`, () => {
   });
 });
 
-test("[OP-20] of a truncated file, rows of the first part are recovered", async () => {
+test("[OP-20] the rows in the remaining part of a truncated file are recovered", async () => {
   const { into } = await runSalvage(makeDamaged((fd, pages) => ftruncateSync(fd, Math.floor(0.8 * pages) * PAGE)));
-  const found = examine(into);
+  const found = checkSalvaged(into);
   expect(found.settings).toBeGreaterThan(100);
 });
 
@@ -142,10 +142,10 @@ test.each([
 ] as const)("[OP-20] with %i bytes of zeros at the start, everything is recovered", async (bytes, repaired) => {
   const { into, report } = await runSalvage(makeDamaged((fd) => void writeSync(fd, Buffer.alloc(bytes), 0, bytes, 0)));
   expect(report.repaired).toBe(repaired);
-  expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
+  expect(checkSalvaged(into)).toEqual({ settings: SETTINGS, users: USERS });
 });
 
-test("[OP-20] a lost page of the schema table loses only the tables it names, even if their indexes are named elsewhere", async () => {
+test("[OP-20] with a page of the schema table, only the tables that it lists are lost, even if other pages list their indexes", async () => {
   const bytes = readFileSync(join(intact, "slipway.db"));
   const lostPage = Math.floor(bytes.indexOf("CREATE TABLE `tasks`") / PAGE);
   expect(lostPage).toBeGreaterThan(0);
@@ -153,7 +153,7 @@ test("[OP-20] a lost page of the schema table loses only the tables it names, ev
     makeDamaged((fd) => void writeSync(fd, Buffer.alloc(PAGE, 0xff), 0, PAGE, lostPage * PAGE)),
   );
   expect(report.repaired).toBe("header and list of tables");
-  expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
+  expect(checkSalvaged(into)).toEqual({ settings: SETTINGS, users: USERS });
   expect(report.tables.filter(({ unreadable }) => unreadable !== 0).map(({ name }) => name)).toContain("tasks");
 });
 
