@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import type { Shards } from "#base/shards.ts";
 import { type RelayMessage, RemoteRelay } from "#domain/tailnet/remote-relay.ts";
 import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
-import { LocalLink } from "#src/tailnet/createPeer/local-link.ts";
 import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";
+import { LocalLink } from "#src/tailnet/peer/local-link.ts";
 import { Relay } from "#src/tailnet/relay.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
@@ -86,25 +86,25 @@ const createPeer = (relay: Relay) => {
   return { key: key.public, got, link, send };
 };
 
-test("[CP-64] a createPeer of another node and a connectClient of the first node's relay reach each other, whichever side sends first", async () => {
+test("[CP-64] a peer of another node and a client of the first node's relay reach each other, whichever side sends first", async () => {
   const { node, settled } = createNodes("a", "b", "c");
   const agent = connectClient(node("a").relay);
   const [own, other] = [createPeer(node("b").relay), createPeer(node("c").relay)];
   await settled();
   agent.send(own.key, "from the agent");
   await until(() => own.got.length === 1);
-  own.send(agent.key, "relayClient");
+  own.send(agent.key, "one");
   own.send(agent.key, "two");
   other.send(agent.key, "three");
   await until(() => agent.got.length === 3);
-  expect([own.got, agent.got.sort()]).toEqual([["from the agent"], ["relayClient", "three", "two"]]);
+  expect([own.got, agent.got.sort()]).toEqual([["from the agent"], ["one", "three", "two"]]);
 });
 
-test("[CP-64] when another node becomes the first relayClient, its new clients and all createNodes' peers reach each other", async () => {
+test("[CP-64] when another node becomes the first one, its new clients and the peers of all nodes reach each other", async () => {
   const { node, state, clock, settled } = createNodes("a", "b", "c");
   const own = createPeer(node("c").relay);
   state.first = undefined;
-  own.send(createKeyPair().public, "to an absent createPeer");
+  own.send(createKeyPair().public, "to an absent peer");
   expect(own.link.dropped).toBe(1);
   state.first = "b";
   const agent = connectClient(node("b").relay);

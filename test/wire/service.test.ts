@@ -89,9 +89,9 @@ describe("the agent's services", () => {
 
   test("[WI-18] count the contents of messages, maps, lists and unknown fields, and stop at bytes that are not a message", () => {
     const countFields = (schema: DescMessage, bytes: Uint8Array): number => {
-      const count = 0;
-      while (hasMoreFields(schema, bytes, most)) most += 1;
-      return most;
+      let count = 0;
+      while (hasMoreFields(schema, bytes, count)) count += 1;
+      return count;
     };
     const encodeMessage = (schema: DescMessage, message: Record<string, unknown>): Uint8Array =>
       toBinary(schema, create(schema, message));

@@ -87,7 +87,7 @@ const isEven = (nodes: readonly Node[]) => (): boolean => {
 
 testNeeding(
   [needs.postgres],
-  "[CP-7] the first node gets all shards immediately, and shares them evenly with nodes that joinNode later",
+  "[CP-7] the first node gets all shards immediately, and shares them evenly with nodes that join later",
   async () => {
     const a = await joinNode("a:1");
     expect([a.member.count, a.member.isFirst, a.listShards("adopt")]).toEqual([SHARD_COUNT, true, ALL_SHARDS]);
@@ -123,7 +123,7 @@ testNeeding(
   },
 );
 
-testNeeding([needs.postgres], "[CP-7] nodes that joinNode at the same time share the shards", async () => {
+testNeeding([needs.postgres], "[CP-7] nodes that join at the same time share the shards", async () => {
   const nodes = await Promise.all(["a:1", "b:1", "c:1"].map((id) => joinNode(id)));
   await until(isEven(nodes));
   expect(nodes.filter(({ member }) => member.isFirst).length).toBe(1);

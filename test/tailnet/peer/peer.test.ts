@@ -69,7 +69,7 @@ describeInside("an agent's peer", () => {
   });
 });
 
-describeInside("revoked openTunnel", () => {
+describeInside("revoked access", () => {
   const openTunnel = async () => {
     const world = await openSeededWorld(server);
     const { client, agent, seeded } = world;
