@@ -54,7 +54,7 @@ describe("background work", () => {
   const commitUntil = (checkpointer: Checkpointer, isDone: () => boolean) =>
     until(() => {
       if (!isDone()) checkpointer.onCommit();
-      return done();
+      return isDone();
     });
   const recordFatal = (): { errors: Error[]; fatal(error: Error): void } => {
     const errors: Error[] = [];

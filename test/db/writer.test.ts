@@ -112,7 +112,7 @@ describe("the group-committing writer", () => {
     await until(() => flushes.length === 2);
     expect(seen).toEqual(["a"]);
     flushes[1]?.resolve();
-    await Promise.all(rest);
+    await Promise.all(others);
     expect([seen, writer.counts.groups]).toEqual([["a", "b", "c"], 2]);
     await writer.stop();
     db.close();

@@ -11,7 +11,7 @@ const makeSenders = () => {
   const poll = (counts: Readonly<Record<number, number>>, sign = `${now}`): SenderCheck => {
     now += 500;
     const all = Object.entries(counts).map(([epoch, one]) => ({ epoch: Number(epoch), sent: one, sign }));
-    return senders.poll(all, now);
+    return senders.see(all, now);
   };
   const receive = (epoch: number, n: number): void => senders.onNotice({ epoch, n, audit: true }, now);
   return { senders, poll, receive };
