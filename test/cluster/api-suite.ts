@@ -11,7 +11,7 @@ import { findSkipReason, NO_REASON, readJunit, type TestCase } from "../support/
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const RESULTS = fileURLToPath(new URL("../results/api-on-postgres.md", import.meta.url));
 /** Files per process, which share a template database. */
-const TOGETHER = 6;
+const FILES_PER_PROCESS = 6;
 const TIMEOUT_MS = 10 * 60_000;
 /** The text before and after the table. */
 const TABLE =
@@ -27,10 +27,11 @@ if (!needs.postgres.found) {
   process.exit(2);
 }
 
-const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["test/api"];
-const files = wanted.flatMap(listTestFiles).sort();
+const requested = process.argv.length > 2 ? process.argv.slice(2) : ["test/api"];
+const files = requested.flatMap(listTestFiles).sort();
 const scratch = mkdtempSync(join(tmpdir(), "slipway-suite-"));
-for (let at = 0; at < files.length; at += TOGETHER) await note(await runFiles(files.slice(at, at + TOGETHER)));
+for (let at = 0; at < files.length; at += FILES_PER_PROCESS)
+  await recordResults(await runFiles(files.slice(at, at + FILES_PER_PROCESS)));
 rmSync(scratch, { recursive: true, force: true });
 
 type Result = { readonly file: string; readonly cases: readonly TestCase[] };
@@ -40,7 +41,7 @@ function listTestFiles(path: string): string[] {
   return globSync("**/*.test.ts", { cwd: join(ROOT, path) }).map((file) => join(path, file));
 }
 
-async function runFiles(some: readonly string[]): Promise<Result[]> {
+async function runFiles(batch: readonly string[]): Promise<Result[]> {
   const report = join(scratch, "report.xml");
   rmSync(report, { force: true });
   const flags = [
@@ -49,7 +50,7 @@ async function runFiles(some: readonly string[]): Promise<Result[]> {
     "--reporter=junit",
     `--reporter-outfile=${report}`,
   ];
-  const paths = some.map((file) => `./${file}`);
+  const paths = batch.map((file) => `./${file}`);
   const child = Bun.spawn([process.execPath, "--no-env-file", "test", ...flags, ...paths], {
     cwd: ROOT,
     env: { ...process.env, SLIPWAY_TEST_DATABASE: "postgres" },
@@ -64,11 +65,11 @@ async function runFiles(some: readonly string[]): Promise<Result[]> {
       return [];
     }
   })();
-  return some.map((file) => ({ file, cases: cases.filter((one) => one.file === file) }));
+  return batch.map((file) => ({ file, cases: cases.filter((one) => one.file === file) }));
 }
 
 /** Drops rows of files that no longer exist. */
-async function note(results: readonly Result[]): Promise<void> {
+async function recordResults(results: readonly Result[]): Promise<void> {
   const text = readFileSync(RESULTS, "utf8");
   const from = text.indexOf("\n", text.indexOf(TABLE.begins)) + 1;
   const to = text.indexOf(TABLE.ends);
@@ -96,7 +97,7 @@ function formatRow(file: string, cases: readonly TestCase[]): string {
   return `| \`${file.replace(/^test\/api\//, "")}\` | ${day} | ${counts} | ${formatSkipped(casesWith("skipped"))} | ${named} |`;
 }
 
-/** Returns their number, and each reason. */
+/** Returns the number of skipped cases, and each reason. */
 function formatSkipped(cases: readonly TestCase[]): string {
   const reasons = new Set(cases.map(findSkipReason).filter((reason) => reason !== NO_REASON));
   return [cases.length, ...reasons].join("; ");

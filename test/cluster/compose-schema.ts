@@ -38,12 +38,16 @@ export const findComposeProblems = (file: unknown): string[] => {
   const problems = [...Value.Errors(File, file)].map(({ path, message }) => `${path}: ${message}`);
   if (problems.length > 0) return problems;
   const { services, secrets, volumes } = Value.Cast(File, file);
-  const missing = (what: string, names: readonly string[], there: object): string[] =>
-    names.filter((name) => !(name in there)).map((name) => `${what} ${name} does not exist`);
+  const findMissing = (what: string, names: readonly string[], defined: object): string[] =>
+    names.filter((name) => !(name in defined)).map((name) => `${what} ${name} does not exist`);
   return Object.values(services).flatMap((one) => [
-    ...missing("secret", one.secrets ?? [], secrets),
-    ...missing("service", Array.isArray(one.depends_on) ? one.depends_on : Object.keys(one.depends_on ?? {}), services),
-    ...missing(
+    ...findMissing("secret", one.secrets ?? [], secrets),
+    ...findMissing(
+      "service",
+      Array.isArray(one.depends_on) ? one.depends_on : Object.keys(one.depends_on ?? {}),
+      services,
+    ),
+    ...findMissing(
       "volume",
       (one.volumes ?? []).map((text) => text.split(":")[0] ?? "").filter((name) => !name.startsWith(".")),
       volumes,

@@ -52,9 +52,9 @@ const render = (values: Tree): KubernetesObject[] => {
   return texts.flatMap((text) => text.split(/^---$/m)).flatMap((text) => yaml<KubernetesObject | null>(text) ?? []);
 };
 
-const mergeTrees = (base: Tree, over: Tree): Tree =>
+const mergeTrees = (base: Tree, overrides: Tree): Tree =>
   Object.fromEntries(
-    Object.entries({ ...base, ...over }).map(([name, value]) => {
+    Object.entries({ ...base, ...overrides }).map(([name, value]) => {
       const below = base[name];
       return isTree(value) && isTree(below) ? [name, mergeTrees(below, value)] : [name, value];
     }),
@@ -102,10 +102,10 @@ describe("the chart", () => {
     [needs.go],
     "[CL-18] renders valid Kubernetes objects, with every value and with the required ones only",
     async () => {
-      const few = render({ accessUrl: "https://slipway.example.com" });
+      const minimal = render({ accessUrl: "https://slipway.example.com" });
       const all = render(ALL_VALUES);
-      expect([few, all].flatMap((objects) => objects.flatMap(findObjectProblems))).toEqual([]);
-      expect(few.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
+      expect([minimal, all].flatMap((objects) => objects.flatMap(findObjectProblems))).toEqual([]);
+      expect(minimal.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
         "PodDisruptionBudget slipway",
         "Service slipway",
         "Service slipway-nodes",
@@ -113,7 +113,7 @@ describe("the chart", () => {
       ]);
       expect(all.map(({ kind }) => kind)).toContain("Ingress");
       // The schema detects a misspelled member.
-      const wrong = structuredClone(few);
+      const wrong = structuredClone(minimal);
       Object.assign(findContainer(wrong).readinessProbe ?? {}, { periodSecond: 1 });
       expect(wrong.flatMap(findObjectProblems)).toEqual([
         "StatefulSet/spec/template/spec/containers/0/readinessProbe/periodSecond: Unexpected property",
@@ -166,15 +166,15 @@ describe("the compose file", () => {
   test("[CL-18] runs three nodes with valid settings, each with its own name", () => {
     const nodes = Object.entries(parseServices()).filter(([name]) => name.startsWith("node-"));
     const read = nodes.map(([name, { environment = {}, secrets = [], hostname }]) => {
-      const given = { ...environment, SLIPWAY_ACCESS_URL: "http://localhost:7080" };
-      const { node_address, database_url, encryption_key } = loadNodeConfig(given);
+      const settings = { ...environment, SLIPWAY_ACCESS_URL: "http://localhost:7080" };
+      const { node_address, database_url, encryption_key } = loadNodeConfig(settings);
       expect([node_address?.host, hostname, database_url !== undefined, encryption_key?.length]).toEqual([
         name,
         name,
         true,
         64,
       ]);
-      const files = Object.entries(given).flatMap(([key, value]) => (key.endsWith("_FILE") ? [value] : []));
+      const files = Object.entries(settings).flatMap(([key, value]) => (key.endsWith("_FILE") ? [value] : []));
       expect(files.map((path) => path.replace("/run/secrets/", "")).sort()).toEqual([...secrets].sort());
       return `${node_address?.host}:${node_address?.port}`;
     });
@@ -211,13 +211,13 @@ describe("the compose file", () => {
 });
 
 describe("the unit", () => {
-  const given = [
+  const settings = [
     ...["--address", "0.0.0.0:7080", "--access-url", "https://slipway.example.com"],
     ...["--database-url-file", "/etc/slipway/database-url", "--encryption-key-file", "/etc/slipway/encryption-key"],
   ];
 
   test("[CL-18] equals the output of `slipway systemd` for a node, and its example variables are settings", async () => {
-    const { code, printed } = await runVerb(["systemd", ...given]);
+    const { code, printed } = await runVerb(["systemd", ...settings]);
     expect([code, printed]).toEqual([0, readPage(UNIT)]);
     const variables = Object.fromEntries(
       [...readPage("deploy/systemd/env.example").matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = "", value]) => [

@@ -15,7 +15,7 @@ import { tempDirectory } from "#test/support/server.ts";
 
 const KEY = "5".repeat(64);
 
-const load = (env: Record<string, string>) => loadConfig({ argv: [], env, readFile: () => "" }).config;
+const loadSettings = (env: Record<string, string>) => loadConfig({ argv: [], env, readFile: () => "" }).config;
 
 testNeeding(
   [needs.postgres],
@@ -24,7 +24,7 @@ testNeeding(
     const database = await createDatabase({ empty: true });
     using temp = tempDirectory();
     try {
-      const config = load({
+      const config = loadSettings({
         SLIPWAY_DATA_DIR: temp.path,
         SLIPWAY_DATABASE_URL: database.url,
         SLIPWAY_ENCRYPTION_KEY: KEY,
@@ -93,7 +93,7 @@ testNeeding([needs.postgres], "[CL-12] if every node is active, doctor and metri
     fatal: () => {},
   });
   try {
-    const config = load({
+    const config = loadSettings({
       SLIPWAY_DATABASE_URL: database.url,
       SLIPWAY_ENCRYPTION_KEY: KEY,
       SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
@@ -115,7 +115,7 @@ testNeeding([needs.postgres], "[CL-12] if every node is active, doctor and metri
 
 test("[CL-12] doctor reports that no database answers, without revealing its password", async () => {
   using temp = tempDirectory();
-  const config = load({
+  const config = loadSettings({
     SLIPWAY_DATA_DIR: temp.path,
     SLIPWAY_DATABASE_URL: "postgres://slipway:very-secret@127.0.0.1:1/slipway",
     SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
@@ -129,7 +129,7 @@ test("[CL-12] doctor reports that no database answers, without revealing its pas
 });
 
 test("[CL-12] backups of a data directory are refused with a PostgreSQL database", () => {
-  const both = { SLIPWAY_DATABASE_URL: "postgres://a:b@c/d", SLIPWAY_BACKUP_INTERVAL: "1h" };
-  expect(() => load(both)).toThrow(UsageError);
-  expect(() => load(both)).toThrow("remove it and back up PostgreSQL");
+  const settings = { SLIPWAY_DATABASE_URL: "postgres://a:b@c/d", SLIPWAY_BACKUP_INTERVAL: "1h" };
+  expect(() => loadSettings(settings)).toThrow(UsageError);
+  expect(() => loadSettings(settings)).toThrow("remove it and back up PostgreSQL");
 });

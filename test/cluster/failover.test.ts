@@ -46,9 +46,9 @@ const startWriting = (store: PgStore) => {
     writes,
     done,
     /** Resolves when `count` more writes were acknowledged. */
-    more: async (count: number): Promise<void> => {
-      const enough = done() + count;
-      await until(() => done() >= enough, { what: "writes to continue" });
+    waitForWrites: async (count: number): Promise<void> => {
+      const target = done() + count;
+      await until(() => done() >= target, { what: "writes to continue" });
     },
     end: async (): Promise<void> => {
       isRunning = false;
@@ -70,10 +70,10 @@ testNeeding(
     const pair = await openPair();
     const store = await openStore(pair.url);
     const load = startWriting(store);
-    await load.more(200);
+    await load.waitForWrites(200);
     pair.primary.kill();
     await pair.standby.promote();
-    await load.more(200);
+    await load.waitForWrites(200);
     await load.end();
     expect(checkWrites(load.writes, await listRows(pair.standby.url()))).toEqual([]);
     await pair.primary.start();
@@ -104,14 +104,14 @@ testNeeding(
     const store = await openStore(pair.url);
     await until(async () => (await pair.standby.query("select to_regclass('settings') as there"))[0] !== undefined);
     const load = startWriting(store);
-    await load.more(50);
+    await load.waitForWrites(50);
     // It falls behind, as over a slow connection.
     await pair.standby.query("alter system set primary_conninfo = ''");
     await pair.standby.query("select pg_reload_conf()");
     await until(async () => (await pair.primary.query("select 1 from pg_stat_replication")).length === 0, {
       what: "the standby to fall behind",
     });
-    await load.more(50);
+    await load.waitForWrites(50);
     pair.primary.kill();
     await pair.standby.promote();
     await load.end();

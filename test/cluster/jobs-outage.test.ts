@@ -22,29 +22,29 @@ import { until } from "#test/support/until.ts";
 const OUTAGES = (process.env.SLIPWAY_TEST_OUTAGES ?? "2,5").split(",").map(Number);
 const ROUNDS = Number(process.env.SLIPWAY_TEST_OUTAGE_ROUNDS ?? 1);
 const MAX_PARALLEL = 6;
-/** A build with a long log takes a while. */
-const SLOW = JSON.stringify({
+/** A build that takes a while, because its log is long. */
+const SLOW_BUILD = JSON.stringify({
   provisioner: "echo",
   echo: { logs: Array.from({ length: 3_000 }, (_, i) => `line ${i} of a log`) },
   resources: [{ name: "main", agents: [{ name: "main" }] }],
 });
-const template = (): string => `${uniqueText()}${SLOW}`;
-const PATIENCE = { patience: 240_000 };
+const makeSlowTemplate = (): string => `${uniqueText()}${SLOW_BUILD}`;
+const LONG_WAIT = { patience: 240_000 };
 
 testNeeding(
   [needs.postgres, needs.root],
   `[CP-73] a database outage of ${OUTAGES.join(", ")} s fails no build and no import`,
   async () => {
-    await using alone = await startSingle();
-    const { server } = alone;
+    await using single = await startSingle();
+    const { server } = single;
     const database = { name: "", url: server.url(), cutConnections: async () => {}, remove: async () => {} };
     await using cluster = await startCluster({ database });
     const node = await cluster.start(1);
     const { token } = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
     const client = new Client(node.url, token);
-    const { id: template_id } = await makeTemplate(client, template());
+    const { id: template_id } = await makeTemplate(client, makeSlowTemplate());
     for (const seconds of OUTAGES.flatMap((one) => Array<number>(ROUNDS).fill(one))) {
-      const file_id = await uploadFiles(client, { "template.yaml": template() });
+      const file_id = await uploadFiles(client, { "template.yaml": makeSlowTemplate() });
       const workspaces: Workspace[] = [];
       for (let i = 0; i < MAX_PARALLEL; i++) {
         const name = `w-${crypto.randomUUID().slice(0, 8)}`;
@@ -55,17 +55,17 @@ testNeeding(
         file_id,
       });
       server.kill();
-      const began = performance.now();
+      const stoppedAt = performance.now();
       const requested = await client.fetch("GET", "/api/v2/users/me/workspaces").catch(() => undefined);
       if (requested?.status === 503)
         expect(((await requested.json()) as { message: string }).message).toContain("database");
-      await until(() => performance.now() - began > 1000 * seconds, PATIENCE);
+      await until(() => performance.now() - stoppedAt > 1000 * seconds, LONG_WAIT);
       await server.start();
       const isOver = async (): Promise<boolean> => {
         const all = await Promise.all(workspaces.map(({ id }) => client.get<Workspace>(`/api/v2/workspaces/${id}`)));
         return all.every(({ latest_build }) => !["pending", "running"].includes(latest_build.job.status));
       };
-      await until(() => isOver().catch(() => false), { ...PATIENCE, what: "the builds to end" });
+      await until(() => isOver().catch(() => false), { ...LONG_WAIT, what: "the builds to end" });
       const after = await Promise.all(workspaces.map(({ id }) => client.get<Workspace>(`/api/v2/workspaces/${id}`)));
       expect(
         after.map(({ latest_build: { job, build_number } }) => [job.status, job.error ?? "", build_number]),
@@ -73,7 +73,7 @@ testNeeding(
       const imported = await until(async () => {
         const found = await client.get<TemplateVersion>(`/api/v2/templateversions/${version.id}`);
         return !["pending", "running"].includes(found.job.status) && found;
-      }, PATIENCE);
+      }, LONG_WAIT);
       expect([imported.job.status, imported.job.error ?? ""]).toEqual(["succeeded", ""]);
     }
   },
@@ -108,8 +108,8 @@ testNeeding(
   [needs.postgres, needs.root],
   "[CL-71] a wrong password, a missing database and a role that may not log in are refused by name; an unreachable server is waited for",
   async () => {
-    await using alone = await startSingle();
-    const { server } = alone;
+    await using single = await startSingle();
+    const { server } = single;
     const hba = join(server.data, "pg_hba.conf");
     await Bun.write(hba, `host all asker all scram-sha-256\n${await Bun.file(hba).text()}`);
     const sql = new SQL(server.url(), { max: 1 });

@@ -57,11 +57,11 @@ const open = async () => {
     return rows.map(({ part }) => Number(part));
   };
   /** Returns who has written to this shard, in order. */
-  const writersOf = async (shard: number): Promise<string[]> => {
+  const listWriters = async (shard: number): Promise<string[]> => {
     const rows: { node: string }[] = await sql.unsafe("select node from written where part = $1 order by n", [shard]);
     return rows.map(({ node }) => node).filter((node, at, all) => node !== all[at - 1]);
   };
-  return { sql, connection, join, listShardsOf, writersOf };
+  return { sql, connection, join, listShardsOf, listWriters };
 };
 
 const write = ({ node, writer }: Node, shard?: number): Promise<string> =>
@@ -108,12 +108,12 @@ testNeeding(
     const before = await join("a");
     await assignOrphanedShards(connection, LEASE_MS);
     const [part = 0] = await listShardsOf("a");
-    const again = await join("a");
+    const rejoined = await join("a");
     expect(await listShardsOf("a")).toEqual([]);
     expect(await renew(connection, "a", before.epoch)).toBe(false);
-    expect([await write(before, part), await write(again, part)]).toEqual(["closed", "moved"]);
+    expect([await write(before, part), await write(rejoined, part)]).toEqual(["closed", "moved"]);
     await assignOrphanedShards(connection, LEASE_MS);
-    expect(await write(again, part)).toBe("done");
+    expect(await write(rejoined, part)).toBe("done");
   },
 );
 
@@ -149,46 +149,46 @@ testNeeding(
   },
 );
 
-/** Returns what happens to a commit group that has passed its guard, with this lock on its shard, when the shard is handed over. */
-const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
-  const { sql, connection, join, writersOf } = await open();
+/** Returns who writes, in order, if a commit group has passed its guard with this lock before its shard is handed over. */
+const listWritersAfterGuard = async (lock: "share" | "key share"): Promise<string[]> => {
+  const { sql, connection, join, listWriters } = await open();
   const [a, b] = [await join("a"), await join("b")];
   await assignOrphanedShards(connection, LEASE_MS);
   await connection.unsafe("update parts set node = 'a', epoch = $1 where part = 7", [a.epoch]);
   const group = await sql.reserve();
   await group.unsafe("begin");
   await group.unsafe(`select 1 from parts where part = 7 and node = 'a' for ${lock}`);
-  let given = false;
-  const giving = transferShards(connection, a, [{ part: 7, to: "b" }]).then((done) => {
-    given = done.length > 0;
+  let isGiven = false;
+  const transfer = transferShards(connection, a, [{ part: 7, to: "b" }]).then((done) => {
+    isGiven = done.length > 0;
   });
   const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-  await until(async () => given || (await sql.unsafe(waits)).length > 0, {
+  await until(async () => isGiven || (await sql.unsafe(waits)).length > 0, {
     what: "the part to be given, or waited for",
   });
-  if (given) await write(b, 7);
+  if (isGiven) await write(b, 7);
   await group.unsafe("insert into written (part, node) values (7, 'a')");
   await group.unsafe("commit");
   group.release();
-  await giving;
+  await transfer;
   await write(b, 7);
-  return await writersOf(7);
+  return await listWriters(7);
 };
 
 testNeeding(
   [needs.postgres],
   "[CP-6] [CP-3] a handover waits for the commit group in progress, and would not with a weaker lock",
   async () => {
-    expect(await pastItsGuard("share")).toEqual(["a", "b"]);
+    expect(await listWritersAfterGuard("share")).toEqual(["a", "b"]);
     for (const end of cleanups.splice(0)) await end();
     await database?.remove();
-    expect(await pastItsGuard("key share")).toEqual(["b", "a", "b"]);
+    expect(await listWritersAfterGuard("key share")).toEqual(["b", "a", "b"]);
   },
 );
 
 /** Runs nodes that write to all shards as fast as possible while shards move; returns the resulting problems. */
 const moveShardsUnderLoad = async (guardFor: typeof makeShardsGuard): Promise<string[]> => {
-  const { connection, join, writersOf } = await open();
+  const { connection, join, listWriters } = await open();
   const random = randomFrom(SEED);
   const nodes = [await join("a", guardFor), await join("b", guardFor), await join("c", guardFor)];
   await assignOrphanedShards(connection, LEASE_MS);
@@ -198,10 +198,10 @@ const moveShardsUnderLoad = async (guardFor: typeof makeShardsGuard): Promise<st
     await connection.unsafe("update parts set node = 'a', epoch = $1 where part = $2", [nodes[0]?.epoch, shard]);
     owners.set(shard, ["a"]);
   }
-  let going = true;
+  let isRunning = true;
   let done = 0;
   const writing = nodes.map(async (node) => {
-    while (going) {
+    while (isRunning) {
       const outcomes = await Promise.all(shards.map((shard) => write(node, shard)));
       done += outcomes.filter((outcome) => outcome === "done").length;
     }
@@ -215,13 +215,13 @@ const moveShardsUnderLoad = async (guardFor: typeof makeShardsGuard): Promise<st
     const to = others[Math.floor(random() * others.length)]?.node ?? "";
     if (from && (await transferShards(connection, from, [{ part: shard, to }])).length > 0) owners.get(shard)?.push(to);
   }
-  going = false;
+  isRunning = false;
   await Promise.all(writing);
   const problems: string[] = [];
   for (const shard of shards) {
     const had = owners.get(shard) ?? [];
     let at = 0;
-    for (const writer of await writersOf(shard)) {
+    for (const writer of await listWriters(shard)) {
       const found = had.indexOf(writer, at);
       if (found < 0) problems.push(`${writer} has written for part ${shard} when it was not its own`);
       else at = found + 1;

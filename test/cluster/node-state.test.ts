@@ -21,8 +21,8 @@ const listChanges = (before: SeenState | undefined, after: SeenState): string[] 
   describeChanges(before, after).map(({ level, text }) => `${level}: ${text}`);
 
 test("[CL-17] the state of a node is derived from its lease, the database's responses and its standby", () => {
-  const describeState = (over: Partial<Parameters<typeof toSeenState>[0]>): string => {
-    const seen = { isActive: false, serves: false, isSilent: false, leader: undefined, view: undefined, ...over };
+  const describeState = (overrides: Partial<Parameters<typeof toSeenState>[0]>): string => {
+    const seen = { isActive: false, serves: false, isSilent: false, leader: undefined, view: undefined, ...overrides };
     const { node, lease, database, standby } = toSeenState(seen);
     return `${node} ${lease} ${database} ${standby}`;
   };

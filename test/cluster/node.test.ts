@@ -42,14 +42,14 @@ describe("the lease", () => {
       const second = await join(url, "second:2");
       expect(second.leader?.id).toBe("first:1");
       let leads = false;
-      const led = second.whenActive().then(() => {
+      const activation = second.whenActive().then(() => {
         leads = true;
       });
       await until(() => second.view?.nodes.length === 2);
       expect([leads, first.role, second.role]).toEqual([false, "active", "spare"]);
       const left_at = performance.now();
       await first.leaveCluster();
-      await led;
+      await activation;
       expect(performance.now() - left_at).toBeLessThan(LEASE_MS);
       expect(second.epoch).toBe(first.epoch + 1);
     },
@@ -70,11 +70,11 @@ describe("the lease", () => {
       expect(first.serves_ms).toBeGreaterThan(0);
       clock.halt();
       const halted_at = performance.now();
-      const led = second.whenActive().then(() => performance.now() - halted_at);
+      const activation = second.whenActive().then(() => performance.now() - halted_at);
       await until(() => first.serves_ms <= 0);
       expect(second.role).toBe("spare");
       // The last renewal may have been immediately before the pause, or due.
-      expect(await led).toBeGreaterThan(LEASE_MS - 1000);
+      expect(await activation).toBeGreaterThan(LEASE_MS - 1000);
       expect(await awaitOutcome(store.commit([insertSetting({ key: "late", value: "" })]))).toBe("closed");
       const next = second.openStore();
       await next.commit([insertSetting({ key: "after", value: "" })]);

@@ -13,9 +13,9 @@ testNeeding(
   async () => {
     const database = await createDatabase({ empty: true });
     using temp = tempDirectory();
-    const offline = (...words: string[]) => {
+    const offline = (...args: string[]) => {
       const key = ["--encryption-key", "5".repeat(64)];
-      return runVerb(["offline", ...words, "--data-dir", temp.path, "--database-url", database.url, ...key]);
+      return runVerb(["offline", ...args, "--data-dir", temp.path, "--database-url", database.url, ...key]);
     };
     const listUsers = async () =>
       JSON.parse((await offline("users", "list", "--json")).printed) as { username: string }[];

@@ -10,14 +10,14 @@ import { until } from "#test/support/until.ts";
 
 type Answer = { readonly name: string; readonly status: number; readonly took_ms: number };
 
-/** 0: the connection broke. */
+/** Measures how long an answer takes. Its status is 0 if the connection broke. */
 const measureAnswer = async (name: string, requested: Promise<Response>): Promise<Answer> => {
-  const began = performance.now();
+  const startedAt = performance.now();
   const status = await requested.then(
     async (response) => response.text().then(() => response.status),
     () => 0,
   );
-  return { name, status, took_ms: performance.now() - began };
+  return { name, status, took_ms: performance.now() - startedAt };
 };
 
 const kinds = [
@@ -30,8 +30,8 @@ for (const { active, count } of kinds)
     [needs.postgres, needs.root],
     `[CL-66] with cluster_active = ${active} requests at the start of an outage are answered in time, and no refused write exists afterwards`,
     async () => {
-      await using alone = await startSingle();
-      const { server } = alone;
+      await using single = await startSingle();
+      const { server } = single;
       const database = { name: "", url: server.url(), cutConnections: async () => {}, remove: async () => {} };
       await using cluster = await startCluster({ database });
       const nodes: NodeProcess[] = [];

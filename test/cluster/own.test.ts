@@ -17,7 +17,7 @@ import { tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-/** A server with all shards, and the context of a second node without any. */
+/** Opens a server with all shards, and the context of a second node without shards. */
 const openNodes = async () => {
   const models = new ScriptedModels();
   const [here, there] = [new MovableShards(), new MovableShards([])];
@@ -53,7 +53,7 @@ const openNodes = async () => {
   };
 };
 
-/** A user in a shard other than these and the first. */
+/** Creates a user in a shard that is neither the first nor one of these. */
 const seedUserOutside = async (server: Parameters<typeof seedUser>[0], shards: readonly number[]) => {
   for (;;) {
     const user = await seedUser(server);
@@ -62,31 +62,31 @@ const seedUserOutside = async (server: Parameters<typeof seedUser>[0], shards: r
 };
 
 testInside(
-  "[CP-50] a shard's work ends silently when it leaves, and continues where it arrives; everything else is unaffected",
+  "[CP-50] when a shard moves, its work ends silently and continues on the new node; everything else is unaffected",
   async () => {
     await using nodes = await openNodes();
     const { admin, server, models, first, second } = nodes;
     const me = await admin.get<{ id: string }>("/api/v2/users/me");
     const organization = await nodes.store.get(findDefaultOrganization());
-    const mine = { owner: admin, organization_id: organization?.id ?? "" };
+    const ownWorld = { owner: admin, organization_id: organization?.id ?? "" };
     const other = await seedUserOutside(server, [toShard(me.id)]);
-    const others = { owner: new Client(server.url, other.token), organization_id: other.organization_id };
+    const otherWorld = { owner: new Client(server.url, other.token), organization_id: other.organization_id };
 
-    const [stays, goes] = [await createChat(others, "stay"), await createChat(mine, "go")];
+    const [stayingChat, movingChat] = [await createChat(otherWorld, "stay"), await createChat(ownWorld, "go")];
     const calls = [await models.next(), await models.next()];
     const { template_id } = await seedTemplate(server, { ...ECHO, echo: { hang: true } });
     const { latest_build } = await createWorkspace(admin, template_id);
     const getJob = async () => (await admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).job;
     await until(async () => (await getJob()).status === "running");
-    using follower = await Follower.open(admin, goes.id);
+    using follower = await Follower.open(admin, movingChat.id);
     await follower.until(({ status }) => status === "running");
 
     await nodes.move([toShard(me.id)]);
     expect((await follower.closed).code).toBe(1001);
-    expect(first.generations.hasTurn(goes.id)).toBe(false);
+    expect(first.generations.hasTurn(movingChat.id)).toBe(false);
     expect(first.jobs.has(latest_build.job.id)).toBe(false);
-    expect(first.generations.hasTurn(stays.id)).toBe(true);
-    expect(second.generations.hasTurn(goes.id)).toBe(true);
+    expect(first.generations.hasTurn(stayingChat.id)).toBe(true);
+    expect(second.generations.hasTurn(movingChat.id)).toBe(true);
     await until(() => second.jobs.has(latest_build.job.id));
     expect((await getJob()).status).toBe("running");
 
@@ -99,46 +99,50 @@ testInside(
       .finish();
     const isIdle = async (client: Client, id: string) =>
       (await client.get<{ status: string }>(`/api/v2/chats/${id}`)).status === "waiting";
-    await until(async () => (await isIdle(admin, goes.id)) && (await isIdle(others.owner, stays.id)));
+    await until(async () => (await isIdle(admin, movingChat.id)) && (await isIdle(otherWorld.owner, stayingChat.id)));
   },
 );
 
-testInside("[CP-51] a node delivers the timers of its own actors, the first one those of no shard", async () => {
-  await using nodes = await openNodes();
-  const { admin, server, store, models } = nodes;
-  const { id: user_id } = await admin.get<{ id: string }>("/api/v2/users/me");
-  const organization = await store.get(findDefaultOrganization());
-  const chat = await createChat({ owner: admin, organization_id: organization?.id ?? "" });
-  (await models.next()).finish();
-  const { template_id, version_id } = await seedTemplate(server);
-  const workspace = await createWorkspace(admin, template_id);
-  const task = await admin.post<{ id: string; workspace_id: string }>("/api/v2/tasks/me", {
-    template_version_id: version_id,
-    input: "work",
-  });
-  const NEVER = -1_000;
-  // No scheduler runs timers here.
-  nodes.first.scheduler.stop();
-  const timers = [
-    ["workspace", workspace.id],
-    ["chat", chat.id],
-    ["chat_diff", chat.id],
-    ["task", task.id],
-    ["template_version", version_id],
-    ["prebuilds", template_id],
-    ["workspace", "gone"],
-  ] as const;
-  await store.commit(timers.map(([actor, id]) => setTimer(actor, id, "tried", NEVER)));
-  const listDueTimers = async (shards?: readonly number[]) =>
-    (await store.all(listOwnDueTimers({ now: NEVER }, new OwnRows(shards))))
-      .map(({ actor, actor_id }) => `${actor} ${actor_id}`)
-      .sort();
-  const formatTimers = (...wanted: number[]) => wanted.map((at) => (timers[at] as readonly string[]).join(" ")).sort();
-  expect(await listDueTimers()).toEqual(formatTimers(0, 1, 2, 3, 4, 5, 6));
-  // IDs are random: the person's shard may be the first one, which the version's may also be.
-  const own = (await listDueTimers([toShard(user_id)])).filter((one) => !one.startsWith("template_version"));
-  expect(own).toEqual(formatTimers(0, 1, 2, 3, ...(toShard(user_id) === 0 ? [5, 6] : [])));
-  expect(await listDueTimers([0])).toContain(`prebuilds ${template_id}`);
-  expect(await listDueTimers([0])).toContain("workspace gone");
-  await store.commit(timers.map(([actor, id]) => clearTimer(actor, id, "tried")));
-});
+testInside(
+  "[CP-51] a node delivers the timers of its own actors, and the first node also those that belong to no shard",
+  async () => {
+    await using nodes = await openNodes();
+    const { admin, server, store, models } = nodes;
+    const { id: user_id } = await admin.get<{ id: string }>("/api/v2/users/me");
+    const organization = await store.get(findDefaultOrganization());
+    const chat = await createChat({ owner: admin, organization_id: organization?.id ?? "" });
+    (await models.next()).finish();
+    const { template_id, version_id } = await seedTemplate(server);
+    const workspace = await createWorkspace(admin, template_id);
+    const task = await admin.post<{ id: string; workspace_id: string }>("/api/v2/tasks/me", {
+      template_version_id: version_id,
+      input: "work",
+    });
+    const PAST = -1_000;
+    // No scheduler runs timers here.
+    nodes.first.scheduler.stop();
+    const timers = [
+      ["workspace", workspace.id],
+      ["chat", chat.id],
+      ["chat_diff", chat.id],
+      ["task", task.id],
+      ["template_version", version_id],
+      ["prebuilds", template_id],
+      ["workspace", "gone"],
+    ] as const;
+    await store.commit(timers.map(([actor, id]) => setTimer(actor, id, "tried", PAST)));
+    const listDueTimers = async (shards?: readonly number[]) =>
+      (await store.all(listOwnDueTimers({ now: PAST }, new OwnRows(shards))))
+        .map(({ actor, actor_id }) => `${actor} ${actor_id}`)
+        .sort();
+    const formatTimers = (...indexes: number[]) =>
+      indexes.map((index) => (timers[index] as readonly string[]).join(" ")).sort();
+    expect(await listDueTimers()).toEqual(formatTimers(0, 1, 2, 3, 4, 5, 6));
+    // IDs are random: the person's shard may be the first one, which the version's may also be.
+    const own = (await listDueTimers([toShard(user_id)])).filter((one) => !one.startsWith("template_version"));
+    expect(own).toEqual(formatTimers(0, 1, 2, 3, ...(toShard(user_id) === 0 ? [5, 6] : [])));
+    expect(await listDueTimers([0])).toContain(`prebuilds ${template_id}`);
+    expect(await listDueTimers([0])).toContain("workspace gone");
+    await store.commit(timers.map(([actor, id]) => clearTimer(actor, id, "tried")));
+  },
+);

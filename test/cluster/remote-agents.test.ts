@@ -23,30 +23,35 @@ const NO_TUNNELS: AgentDialer = {
   dial: () => Promise.reject(new AppError("invalid", "The agent is not connected.")),
 };
 
-/** Two nodes; the second has the shard, and dials ports of this machine. `owner` may be changed. */
-const cluster = (has = true) => {
+/** Creates two nodes. The second has the shard while `shared.hasB` is true, and dials ports of this machine. */
+const createCluster = (has = true) => {
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   open.push(a, b);
   const shared = { hasB: has };
   const stored = { get: () => Promise.resolve({ part: SHARD } as never) };
   const createLocation = (links: typeof a.links, shards: Shards) =>
     createSharedLocation({ clock: systemClock, shards, links, index: new ShardIndex(stored) });
-  const ofA = createLocation(a.links, {
+  const locationA = createLocation(a.links, {
     has: () => false,
     isFirst: true,
     arrivals: 0,
     nodeOf: () => (shared.hasB ? b.place : undefined),
   });
-  const ofB = createLocation(b.links, { has: () => shared.hasB, isFirst: false, arrivals: 0, nodeOf: () => undefined });
-  ofB.openDialer({
+  const locationB = createLocation(b.links, {
+    has: () => shared.hasB,
+    isFirst: false,
+    arrivals: 0,
+    nodeOf: () => undefined,
+  });
+  locationB.openDialer({
     isDaemon: () => true,
     dial: (_, port) => connectSocket({ hostname: "127.0.0.1", port }, systemClock),
   });
-  return { dialer: ofA.openDialer(NO_TUNNELS), shared, b };
+  return { dialer: locationA.openDialer(NO_TUNNELS), shared, b };
 };
 
-/** An echo server. */
-const echo = () => {
+/** Starts an echo server. */
+const startEchoServer = () => {
   const waiting = new Map<object, Buffer>();
   const listener = Bun.listen({
     hostname: "127.0.0.1",
@@ -69,8 +74,8 @@ const echo = () => {
 };
 
 test("[CP-24] bytes flow to and from an agent of another node, as fast as they are read, and each side closes separately", async () => {
-  const { dialer } = cluster();
-  const stream = await dialer.dial(AGENT, echo());
+  const { dialer } = createCluster();
+  const stream = await dialer.dial(AGENT, startEchoServer());
   const sent = Buffer.alloc(3 * 1024 * 1024, "0123456789abcdef");
   void stream.write(sent).catch(() => {});
   let size = 0;
@@ -87,7 +92,7 @@ test("[CP-24] bytes flow to and from an agent of another node, as fast as they a
 });
 
 test("[CP-24] requests to its HTTP API are answered, several over one stream", async () => {
-  const { dialer } = cluster();
+  const { dialer } = createCluster();
   const server = Bun.serve({
     port: 0,
     fetch: async (request) => new Response(`${request.method} ${await request.text()}`),
@@ -108,7 +113,7 @@ test("[CP-24] requests to its HTTP API are answered, several over one stream", a
 });
 
 test("[CP-24] a refusal by another node is returned with the same message; no node is called while none owns the shard", async () => {
-  const { dialer, shared } = cluster();
+  const { dialer, shared } = createCluster();
   const refused = await dialer.dial(AGENT, 1).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(WireError);
   expect((refused as WireError).failure).toBe("refused");
@@ -117,8 +122,8 @@ test("[CP-24] a refusal by another node is returned with the same message; no no
 });
 
 test("[CP-24] a stream breaks with the node that holds it", async () => {
-  const { dialer, b } = cluster();
-  const stream = await dialer.dial(AGENT, echo());
+  const { dialer, b } = createCluster();
+  const stream = await dialer.dial(AGENT, startEchoServer());
   const reading = stream.read().catch((error: unknown) => error);
   b[Symbol.dispose]();
   expect(await reading).toBeInstanceOf(WireError);
@@ -127,7 +132,7 @@ test("[CP-24] a stream breaks with the node that holds it", async () => {
 });
 
 test("[CP-24] a reset by the caller ends a stream at the agent", async () => {
-  const { dialer } = cluster();
+  const { dialer } = createCluster();
   const gone = Promise.withResolvers<void>();
   const listener = Bun.listen({
     hostname: "127.0.0.1",

@@ -10,7 +10,7 @@ import { until } from "#test/support/until.ts";
 // A lease longer than the checks while the active node is paused, also on a busy machine.
 const ALL_READ = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
 const WATCH = "/api/v2/audit/watch";
-const GONE = 1008;
+const CLOSE_CODE = 1008;
 
 testNeeding(
   [needs.postgres],
@@ -30,7 +30,7 @@ testNeeding(
     await admin.put(`/api/v2/users/${id}/roles`, { roles: ["auditor"] });
     const signInAuditor = () => new Client(two.url).signIn(auditor.email, auditor.password);
 
-    /** A follower at the spare that has its first list, so it receives events from then on. */
+    /** Opens a follower at the spare. Resolves when it has its first list, and so receives events. */
     const follow = async (client: Client) => {
       const socket = await client.socket(WATCH);
       const messages: string[] = [];
@@ -50,25 +50,25 @@ testNeeding(
     };
 
     const session = await signInAuditor();
-    const [ofSession, token] = [await follow(session), await newToken()];
-    const ofToken = await follow(token.client);
+    const [sessionFollower, token] = [await follow(session), await newToken()];
+    const tokenFollower = await follow(token.client);
     // Both receive changes made elsewhere.
     await newToken();
-    await until(() => ofSession.messages.length > 1 && ofToken.messages.length > 1, {
+    await until(() => sessionFollower.messages.length > 1 && tokenFollower.messages.length > 1, {
       what: "both to hear of an entry",
     });
     await new Client(one.url, session.token).post("/api/v2/users/logout");
-    expect((await ofSession.socket.closed).code).toBe(GONE);
+    expect((await sessionFollower.socket.closed).code).toBe(CLOSE_CODE);
     await admin.delete(`/api/v2/users/me/keys/${token.id}`);
-    expect((await ofToken.socket.closed).code).toBe(GONE);
+    expect((await tokenFollower.socket.closed).code).toBe(CLOSE_CODE);
 
-    const ofRole = await follow(await signInAuditor());
+    const roleFollower = await follow(await signInAuditor());
     await admin.put(`/api/v2/users/${id}/roles`, { roles: [] });
-    expect((await ofRole.socket.closed).code).toBe(GONE);
+    expect((await roleFollower.socket.closed).code).toBe(CLOSE_CODE);
 
-    // Deaf: the listening connection is cut, and blocked until the node has missed an event.
-    const [deaf, kept] = [await newToken(), await newToken()];
-    const [ofDeaf, ofKept] = [await follow(deaf.client), await follow(kept.client)];
+    // The spare's listening connection is cut, and cannot be reopened until the spare has missed an event.
+    const [missedToken, keptToken] = [await newToken(), await newToken()];
+    const [missedFollower, keptFollower] = [await follow(missedToken.client), await follow(keptToken.client)];
     await using sql = new SQL(needs.postgres.file, { max: 1 });
     await sql.unsafe(`alter database ${cluster.database.name} allow_connections false`);
     const ended = await sql.unsafe(
@@ -76,19 +76,21 @@ testNeeding(
       [cluster.database.name],
     );
     expect(ended.length).toBe(1);
-    await admin.delete(`/api/v2/users/me/keys/${deaf.id}`);
-    expect(ofDeaf.isOpen()).toBe(true);
+    await admin.delete(`/api/v2/users/me/keys/${missedToken.id}`);
+    expect(missedFollower.isOpen()).toBe(true);
     await sql.unsafe(`alter database ${cluster.database.name} allow_connections true`);
-    expect((await ofDeaf.socket.closed).code).toBe(GONE);
+    expect((await missedFollower.socket.closed).code).toBe(CLOSE_CODE);
 
-    // The spare serves them: they continue, and new ones start, while the active node is paused.
+    // The spare serves followers itself: they continue, and new ones start, while the active node is paused.
     one.signal("SIGSTOP");
-    const another = await follow(kept.client);
-    expect([another.messages[0], ofKept.isOpen()]).toEqual(["[]", true]);
+    const lateFollower = await follow(keptToken.client);
+    expect([lateFollower.messages[0], keptFollower.isOpen()]).toEqual(["[]", true]);
     expect(two.output()).not.toContain("is listening on");
     one.signal("SIGCONT");
-    another.socket.close();
-    ofKept.socket.close();
-    await Promise.all([ofSession, ofToken, ofRole, ofDeaf, ofKept, another].map(({ all }) => all));
+    lateFollower.socket.close();
+    keptFollower.socket.close();
+    await Promise.all(
+      [sessionFollower, tokenFollower, roleFollower, missedFollower, keptFollower, lateFollower].map(({ all }) => all),
+    );
   },
 );

@@ -11,53 +11,70 @@ import { until } from "#test/support/until.ts";
 import { loadShardEvents, recordShardWriters } from "../crash/cluster/shard-events.ts";
 import { checkShardEvents, type ShardEvent } from "../crash/cluster/shards-oracle.ts";
 
-const given = (shard: number, node: string): ShardEvent => ({ kind: "given", part: shard, node });
-const wrote = (shard: number, writer: string): ShardEvent => ({ kind: "wrote", part: shard, writer, what: "a line" });
-const began = (shard: number, writer: string): ShardEvent => ({ kind: "began", part: shard, writer, what: "job 1" });
+const makeGiven = (shard: number, node: string): ShardEvent => ({ kind: "given", part: shard, node });
+const makeWrote = (shard: number, writer: string): ShardEvent => ({
+  kind: "wrote",
+  part: shard,
+  writer,
+  what: "a line",
+});
+const makeBegan = (shard: number, writer: string): ShardEvent => ({
+  kind: "began",
+  part: shard,
+  writer,
+  what: "job 1",
+});
 
 test("[CP-3] accepts shards that return to an earlier owner, and recreated connections", () => {
   expect(
     checkShardEvents([
-      ...[given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c2")],
-      ...[given(1, "b 2"), wrote(1, "c2"), given(1, "a 1"), wrote(1, "c1"), wrote(1, "c3"), wrote(2, "c4")],
+      ...[makeGiven(1, "a 1"), makeGiven(2, "b 2"), makeWrote(1, "c1"), makeWrote(2, "c2")],
+      ...[
+        makeGiven(1, "b 2"),
+        makeWrote(1, "c2"),
+        makeGiven(1, "a 1"),
+        makeWrote(1, "c1"),
+        makeWrote(1, "c3"),
+        makeWrote(2, "c4"),
+      ],
     ]),
   ).toEqual([]);
 });
 
 test("[CP-3] detects a writer for a shard that belongs to another node, was lost, or is unowned", () => {
-  expect(checkShardEvents([given(1, "a 1"), wrote(1, "c1"), given(1, "b 2"), wrote(1, "c1")])).toEqual([
+  expect(checkShardEvents([makeGiven(1, "a 1"), makeWrote(1, "c1"), makeGiven(1, "b 2"), makeWrote(1, "c1")])).toEqual([
     "a line of part 1 was written by a 1 while b 2 owned it",
   ]);
-  expect(checkShardEvents([given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c1")])).toEqual([
+  expect(checkShardEvents([makeGiven(1, "a 1"), makeGiven(2, "b 2"), makeWrote(1, "c1"), makeWrote(2, "c1")])).toEqual([
     "a line of part 2 was written by a 1 while b 2 owned it",
   ]);
-  expect(checkShardEvents([wrote(1, "c1")])).toEqual([
+  expect(checkShardEvents([makeWrote(1, "c1")])).toEqual([
     "a line of part 1 was written by no node while no node owned it",
   ]);
 });
 
 test("[CP-3] detects a job that its node starts twice, and lets the next node continue it", () => {
-  const jobs = [given(1, "a 1"), began(1, "c1"), given(1, "b 2"), began(1, "c2")];
+  const jobs = [makeGiven(1, "a 1"), makeBegan(1, "c1"), makeGiven(1, "b 2"), makeBegan(1, "c2")];
   expect(checkShardEvents(jobs)).toEqual([]);
-  expect(checkShardEvents([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was started twice by b 2"]);
+  expect(checkShardEvents([...jobs, makeBegan(1, "c2")])).toEqual(["job 1 of part 1 was started twice by b 2"]);
   // The next owner died before it started the job.
-  expect(checkShardEvents([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
+  expect(checkShardEvents([...jobs, makeGiven(1, "a 1"), makeGiven(1, "b 2"), makeBegan(1, "c2")])).toEqual([]);
 });
 
 test("[CP-3] [CP-54] detects a job run that overlaps the next one, even if the shard was elsewhere in between", () => {
   const makeLogged = (line: string): ShardEvent => ({ kind: "logged", part: 1, writer: "c1", what: "job 1", line });
   const ended: ShardEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
-  const away = [given(1, "b 2"), given(1, "a 1")];
-  const first = [given(1, "a 1"), began(1, "c1"), makeLogged("begin")];
+  const away = [makeGiven(1, "b 2"), makeGiven(1, "a 1")];
+  const first = [makeGiven(1, "a 1"), makeBegan(1, "c1"), makeLogged("begin")];
   // A node that gets the shard back starts over, once the earlier run has ended.
-  expect(checkShardEvents([...first, ...away, began(1, "c1"), makeLogged("begin"), makeLogged("end"), ended])).toEqual(
-    [],
-  );
+  expect(
+    checkShardEvents([...first, ...away, makeBegan(1, "c1"), makeLogged("begin"), makeLogged("end"), ended]),
+  ).toEqual([]);
   expect(
     checkShardEvents([
       ...first,
       ...away,
-      began(1, "c1"),
+      makeBegan(1, "c1"),
       makeLogged("begin"),
       makeLogged("end"),
       makeLogged("end"),
@@ -67,7 +84,7 @@ test("[CP-3] [CP-54] detects a job run that overlaps the next one, even if the s
   expect(checkShardEvents([...first, makeLogged("end"), ended, makeLogged("more")])).toEqual([
     "job 1 of part 1 logged after its end by a 1",
   ]);
-  expect(checkShardEvents([...first, ended, ...away, began(1, "c1"), ended])).toEqual([
+  expect(checkShardEvents([...first, ended, ...away, makeBegan(1, "c1"), ended])).toEqual([
     "job 1 of part 1 began after its end by a 1",
   ]);
   expect(checkShardEvents([...first, ended, ended])).toEqual(["job 1 of part 1 ended after its end by a 1"]);
@@ -82,7 +99,7 @@ afterEach(async () => {
   await database?.remove();
 });
 
-/** Two nodes, of which `a` has the shard, on a database that records who writes to it. */
+/** Opens two nodes, of which `a` has the shard, on a database that records who writes to it. */
 const openTwoNodes = async (guardFor = makeShardsGuard) => {
   database = await createDatabase();
   const { url } = database;
@@ -107,34 +124,37 @@ const openTwoNodes = async (guardFor = makeShardsGuard) => {
   await assignOrphanedShards(mover, LEASE_MS);
   await mover.unsafe("update parts set node = 'a', epoch = $1 where part = $2", [a.epoch, SHARD]);
   await recordShardWriters(url, { written: "new.part" });
-  const give = () => transferShards(mover, a, [{ part: SHARD, to: "b" }]);
-  const judged = async () => checkShardEvents(await loadShardEvents(url)).map((one) => one.replace(/ \d+/g, " N"));
-  return { sql, a, b, give, judged };
+  const giveToB = () => transferShards(mover, a, [{ part: SHARD, to: "b" }]);
+  const listProblems = async () =>
+    checkShardEvents(await loadShardEvents(url)).map((one) => one.replace(/ \d+/g, " N"));
+  return { sql, a, b, giveToB, listProblems };
 };
 
-const SEEN = ["written of part N was written by a N while b N owned it"];
+const EXPECTED_PROBLEMS = ["written of part N was written by a N while b N owned it"];
 
 testNeeding(
   [needs.postgres],
   "[CP-3] a node without a shard guard writes to a shard that it has handed over, and the oracle detects it",
   async () => {
-    const write = async ({ a, b, give, judged }: Awaited<ReturnType<typeof openTwoNodes>>) => {
+    const write = async ({ a, b, giveToB, listProblems }: Awaited<ReturnType<typeof openTwoNodes>>) => {
       await a.write();
-      await give();
+      await giveToB();
       await b.write();
       await a.write();
-      return await judged();
+      return await listProblems();
     };
     expect(await write(await openTwoNodes())).toEqual([]);
     for (const end of cleanups.splice(0).reverse()) await end();
     await database?.remove();
-    expect(await write(await openTwoNodes((node, epoch) => () => makeShardsGuard(node, epoch)([])))).toEqual(SEEN);
+    expect(await write(await openTwoNodes((node, epoch) => () => makeShardsGuard(node, epoch)([])))).toEqual(
+      EXPECTED_PROBLEMS,
+    );
   },
 );
 
-/** Returns what a commit group of `a` does that has passed the guard when the shard is handed over; `lock` is the guard's. */
-const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
-  const { sql, a, b, give, judged } = await openTwoNodes();
+/** Returns the problems if a commit group of `a` has passed its guard before the shard is handed over; `lock` is the guard's lock. */
+const checkAfterGuard = async (lock: "share" | "key share"): Promise<string[]> => {
+  const { sql, a, b, giveToB, listProblems } = await openTwoNodes();
   const [{ text }] = await sql.unsafe("select pg_get_functiondef('own_parts'::regproc) as text");
   expect(text.split("for share").length).toBe(3);
   await sql.unsafe(text.replaceAll("for share", `for ${lock}`));
@@ -151,29 +171,29 @@ const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   await passGuard();
   await writeAndCommit();
   await passGuard();
-  let given = false;
-  const giving = give().then(() => {
-    given = true;
+  let isGiven = false;
+  const giving = giveToB().then(() => {
+    isGiven = true;
   });
   const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-  await until(async () => given || (await sql.unsafe(waits)).length > 0, {
+  await until(async () => isGiven || (await sql.unsafe(waits)).length > 0, {
     what: "the part to be given, or waited for",
   });
-  if (given) await b.write();
+  if (isGiven) await b.write();
   await writeAndCommit();
   group.release();
   await giving;
   await b.write();
-  return await judged();
+  return await listProblems();
 };
 
 testNeeding(
   [needs.postgres],
   "[CP-3] a shard guard with a weaker lock lets its group write next to the next owner, and the oracle detects it",
   async () => {
-    expect(await pastTheGuard("share")).toEqual([]);
+    expect(await checkAfterGuard("share")).toEqual([]);
     for (const end of cleanups.splice(0).reverse()) await end();
     await database?.remove();
-    expect(await pastTheGuard("key share")).toEqual(SEEN);
+    expect(await checkAfterGuard("key share")).toEqual(EXPECTED_PROBLEMS);
   },
 );

@@ -61,7 +61,7 @@ testInside("[CP-1] a version belongs to its template's shard, or to its own if i
   expect(await getVersionShard(second.id)).toBe(toShard(template.id));
 });
 
-testInside("[CP-1] chats belong to their owner's shard, copies too", async () => {
+testInside("[CP-1] chats and copies of chats belong to their owner's shard", async () => {
   await using world = await openChatWorld();
   const { store } = getContext(world.server);
   const chat = await createChat(world);

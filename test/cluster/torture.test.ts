@@ -44,7 +44,7 @@ describe("on a real database", () => {
   let database: TestDatabase | undefined;
   afterEach(() => database?.remove());
 
-  /** An older node that keeps writing after a newer one has started; its writer uses this guard. */
+  /** Returns the problems if an older node with this guard keeps writing after a newer one has started. */
   const runTwoNodes = async (
     guardFor: (epoch: number) => (shards: readonly number[]) => { text: string; params: unknown[] },
   ): Promise<string[]> => {
@@ -82,7 +82,7 @@ describe("on a real database", () => {
     async () => {
       expect(await runTwoNodes((epoch) => makeGuard("", epoch))).toEqual([]);
       await database?.remove();
-      // Its two halves, each alone.
+      // Each half of the guard alone.
       const text = "select own_parts('', $1, '{}')";
       expect(await runTwoNodes((epoch) => () => ({ text, params: [epoch] }))).toEqual([]);
       await database?.remove();
@@ -97,8 +97,8 @@ describe("on a real database", () => {
 /** The rows that a guard locks. */
 const GUARDED = { epoch: "id = 1", fences: "node = ''", parts: "part = 7" };
 
-/** Returns what an older node writes that has passed its guard when a newer one starts; `lock` is how the guard locks its row. */
-const pastItsGuard = async (lock: "share" | "key share", row: keyof typeof GUARDED): Promise<string[]> => {
+/** Returns the problems if an older node has passed its guard before a newer one starts; `lock` is the guard's lock on its row. */
+const checkAfterGuard = async (lock: "share" | "key share", row: keyof typeof GUARDED): Promise<string[]> => {
   const database = await createDatabase();
   const { url } = database;
   const sql = new SQL(url, { max: 2 });
@@ -139,8 +139,8 @@ for (const row of ["epoch", "fences", "parts"] as const) {
     [needs.postgres],
     `[CL-7] [PQ-5] a guard that locks its row of ${row} for sharing delays the next node, and with a weaker lock the oracle detects the conflict`,
     async () => {
-      expect(await pastItsGuard("share", row)).toEqual([]);
-      expect(await pastItsGuard("key share", row)).toEqual(["older was written by epoch N after one of epoch N"]);
+      expect(await checkAfterGuard("share", row)).toEqual([]);
+      expect(await checkAfterGuard("key share", row)).toEqual(["older was written by epoch N after one of epoch N"]);
     },
   );
 }

@@ -26,13 +26,13 @@ import {
   seedTemplate,
 } from "#test/support/workspaces.ts";
 
-/** Loses the confirmation of the first commit for which `isIt` returns true. */
-const loseConfirmation = (store: Store, isIt: (batch: readonly Statement[]) => Promise<boolean>) => {
+/** Loses the confirmation of the first commit for which `shouldLose` returns true. */
+const loseConfirmation = (store: Store, shouldLose: (batch: readonly Statement[]) => Promise<boolean>) => {
   const commit = store.commit.bind(store);
   const lost = { count: 0 };
   const spy = spyOn(store, "commit").mockImplementation(async (...args) => {
     await commit(...args);
-    if (lost.count > 0 || !(await isIt(args[0]))) return;
+    if (lost.count > 0 || !(await shouldLose(args[0]))) return;
     lost.count += 1;
     throw new CommitError("unknown", "the write could not be confirmed");
   });
@@ -76,10 +76,10 @@ testInside("[CP-56] a build and an import that were never announced run automati
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server);
   const { store } = getContext(server);
-  const isMade = (table: string) => async (batch: readonly Statement[]) =>
+  const isInsertInto = (table: string) => async (batch: readonly Statement[]) =>
     batch.some(({ sql }) => sql.includes("insert") && sql.includes(`"${table}"`));
   {
-    using _ = loseConfirmation(store, isMade("workspace_builds"));
+    using _ = loseConfirmation(store, isInsertInto("workspace_builds"));
     const answer = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "lost", template_id });
     expect(answer.status).toBe(500);
     await until(async () => (await store.all(listOpenBuilds({}, ALL_ROWS))).length === 0);
@@ -88,7 +88,7 @@ testInside("[CP-56] a build and an import that were never announced run automati
   expect(latest_build.job.status).toBe("succeeded");
   const file_id = await uploadFiles(admin, { "template.yaml": ECHO + uniqueText() });
   {
-    using _ = loseConfirmation(store, isMade("template_versions"));
+    using _ = loseConfirmation(store, isInsertInto("template_versions"));
     const path = `/api/v2/organizations/${organization_id}/templateversions`;
     const answer = await admin.fetch("POST", path, { name: "lost", template_id, storage_method: "file", file_id });
     expect(answer.status).toBe(500);
@@ -106,24 +106,24 @@ testInside(
     const { id } = await createWorkspace(admin, template_id);
     await awaitBuild(admin, id);
     let started = false;
-    const ways: ((batch: readonly Statement[]) => Promise<boolean>)[] = [
+    const conditions: ((batch: readonly Statement[]) => Promise<boolean>)[] = [
       async (batch) => batch.some(({ sql }) => sql.includes('insert into "job_logs"')),
-      // Its end.
+      // The batch that ends the build.
       async () => {
         const open = (await store.all(listOpenBuilds({}, ALL_ROWS))).length;
         started ||= open > 0;
         return started && open === 0;
       },
     ];
-    for (const isIt of ways) {
+    for (const shouldLose of conditions) {
       started = false;
-      using losing = loseConfirmation(store, isIt);
+      using losing = loseConfirmation(store, shouldLose);
       const build = await createBuild(admin, id, "start", { log_level: "debug" });
       using socket = await admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow=true`);
       const { messages, closed } = await drainSocket(socket);
       expect([closed.code, losing.lost.count]).toEqual([1000, 1]);
-      const words = (messages as JobLog[]).map(({ output }) => output);
-      expect([words.length > 0, words]).toEqual([true, [...new Set(words)]]);
+      const outputs = (messages as JobLog[]).map(({ output }) => output);
+      expect([outputs.length > 0, outputs]).toEqual([true, [...new Set(outputs)]]);
     }
   },
 );

@@ -25,10 +25,10 @@ testInside(
     const shards = new MovableShards();
     const clock = new ManualClock();
     const { store, topics } = getContext(server);
-    let looks = 0;
+    let lookupCount = 0;
     const counted = {
       get<T>(query: Query<T>): Promise<T | undefined> {
-        looks++;
+        lookupCount++;
         return store.get(query);
       },
     };
@@ -36,9 +36,9 @@ testInside(
     const tokens = new AgentTokens({ store: counted, topics, clock, location });
     /** Returns how many lookups it takes to find the token again. */
     const countLookups = async (): Promise<number> => {
-      looks = 0;
+      lookupCount = 0;
       expect((await tokens.find(hash))?.agent_id).toBe(agent.agent_id);
-      return looks;
+      return lookupCount;
     };
     expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
     topics.publish("agent_gone", agent.agent_id, {});

@@ -17,7 +17,7 @@ afterEach(() => {
   for (const end of open.splice(0)) end();
 });
 
-/** `silent` starts to respond depending on the path, and then hangs; `own` takes over its shards. */
+/** Starts two nodes. `silent` begins responses to some paths, and then hangs; `successor` takes over its shards. */
 const startNodes = () => {
   const arrived: { path: string; socket: Socket }[] = [];
   const silent = Bun.listen({
@@ -33,15 +33,15 @@ const startNodes = () => {
       },
     },
   });
-  const own = Bun.serve({
+  const successor = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     fetch: async (request) => new Response(`next: ${request.method} ${await request.text()}`),
   });
-  const state = { life: 1 as number | undefined, isOwn: false };
+  const state = { incarnation: 1 as number | undefined, isOwn: false };
   const other = `127.0.0.1:${silent.port}`;
-  const here = { hostname: "127.0.0.1", port: own.port as number };
-  const listens = {
+  const here = { hostname: "127.0.0.1", port: successor.port as number };
+  const options = {
     hostname: "127.0.0.1",
     port: 0,
     clock: systemClock,
@@ -49,80 +49,80 @@ const startNodes = () => {
     token: TOKEN,
     isOurs: () => true,
   };
-  const among = new Forwarder({
-    ...listens,
+  const active = new Forwarder({
+    ...options,
     shards: {
       here: () => here,
       has: () => state.isOwn,
       addressOf: () => (state.isOwn ? undefined : other),
-      incarnationAt: (node) => (node === other ? state.life : undefined),
+      incarnationAt: (node) => (node === other ? state.incarnation : undefined),
       shardOf: async () => 7,
     },
     state: () => STATE,
   });
   const spare = new Forwarder({
-    ...listens,
-    leader: () => (state.isOwn ? `127.0.0.1:${own.port}` : state.life === undefined ? undefined : other),
-    own: () => `127.0.0.1:${own.port}`,
+    ...options,
+    leader: () => (state.isOwn ? `127.0.0.1:${successor.port}` : state.incarnation === undefined ? undefined : other),
+    own: () => `127.0.0.1:${successor.port}`,
     state: () => ({ ...STATE, node: "spare" }),
   });
   open.push(
-    () => among.end(),
+    () => active.end(),
     () => spare.end(),
     () => silent.stop(true),
-    () => void own.stop(true),
+    () => void successor.stop(true),
   );
-  const ask = (at: Forwarder, head: string, rest = ""): RawConnection => {
-    const connection = new RawConnection(new URL(`http://127.0.0.1:${at.port}`));
+  const ask = (forwarder: Forwarder, head: string, rest = ""): RawConnection => {
+    const connection = new RawConnection(new URL(`http://127.0.0.1:${forwarder.port}`));
     connection.send(`${head} HTTP/1.1\r\nHost: x\r\n${rest || "\r\n"}`);
     open.push(() => connection[Symbol.dispose]());
     return connection;
   };
-  return { arrived, state, among, spare, ask };
+  return { arrived, state, active, spare, ask };
 };
 
-for (const kind of ["among", "spare"] as const)
+for (const kind of ["active", "spare"] as const)
   test(`[CL-62] requests that wait for a replaced node are retried on the next one, answered with an error or disconnected (${kind})`, async () => {
     const nodes = startNodes();
     const { arrived, state, ask } = nodes;
-    const at = nodes[kind];
-    const read = ask(at, "GET /read");
-    const early = ask(at, "GET /early", `${UPGRADE}\r\n`);
-    const write = ask(at, "PUT /write", "Content-Length: 4\r\n\r\nfour");
-    const half = ask(at, "PUT /half", "Content-Length: 4000000\r\n\r\nbegun");
-    const stream = ask(at, "GET /stream");
-    const socket = ask(at, "GET /socket", `${UPGRADE}\r\n`);
+    const forwarder = nodes[kind];
+    const read = ask(forwarder, "GET /read");
+    const early = ask(forwarder, "GET /early", `${UPGRADE}\r\n`);
+    const write = ask(forwarder, "PUT /write", "Content-Length: 4\r\n\r\nfour");
+    const partial = ask(forwarder, "PUT /half", "Content-Length: 4000000\r\n\r\nbegun");
+    const stream = ask(forwarder, "GET /stream");
+    const socket = ask(forwarder, "GET /socket", `${UPGRADE}\r\n`);
     await until(() => arrived.length === 6, { what: "the node to have all of them" });
     await stream.until((text) => text.includes("data: 1"));
     await socket.until((text) => text.endsWith("\r\n\r\n"));
-    // No node has taken over yet: all wait.
-    state.life = undefined;
-    if (kind === "among") state.life = 1;
-    const waited = systemClock.monotonic();
-    await until(() => systemClock.monotonic() - waited > 1_000);
-    expect([read, early, write, half].map(({ received }) => received)).toEqual(["", "", "", ""]);
+    // No node has taken over yet: all requests wait.
+    state.incarnation = undefined;
+    if (kind === "active") state.incarnation = 1;
+    const waitStart = systemClock.monotonic();
+    await until(() => systemClock.monotonic() - waitStart > 1_000);
+    expect([read, early, write, partial].map(({ received }) => received)).toEqual(["", "", "", ""]);
 
-    const followed = systemClock.monotonic();
-    state.life = 2;
+    const takeoverStart = systemClock.monotonic();
+    state.incarnation = 2;
     state.isOwn = true;
     expect(await read.until((text) => text.includes("next:"))).toMatch(/^HTTP\/1\.1 200 .*next: GET $/s);
     expect(await early.until((text) => text.includes("next:"))).toContain("next: GET ");
-    for (const one of [write, half])
+    for (const one of [write, partial])
       expect(await one.until((text) => text.includes("}"))).toMatch(
         /^HTTP\/1\.1 500 .*The node that handled this request stopped responding. The request may or may not have taken effect\./s,
       );
     await Promise.all([stream.closed, socket.closed]);
-    expect(systemClock.monotonic() - followed).toBeLessThan(2_000);
+    expect(systemClock.monotonic() - takeoverStart).toBeLessThan(2_000);
     expect(stream.received).toEndWith("data: 1\n\n");
     expect(socket.received).toBe(SWITCHED);
   });
 
 test("[CL-62] a node that stops cleanly completes its output", async () => {
-  const { arrived, state, among, ask } = startNodes();
-  const read = ask(among, "GET /read");
+  const { arrived, state, active, ask } = startNodes();
+  const read = ask(active, "GET /read");
   await until(() => arrived.length === 1);
   const { socket } = arrived[0] as { socket: Socket };
-  state.life = undefined;
+  state.incarnation = undefined;
   state.isOwn = true;
   socket.write("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
   for (let n = 0; n < 8; n++) {

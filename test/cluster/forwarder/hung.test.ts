@@ -11,8 +11,8 @@ import { until } from "#test/support/until.ts";
 /** Longer than usual: on a busy machine, a node that did not renew its lease in time would end, and reset the requests of this test. */
 const LEASE_MS = 8_000;
 const ALL_ACTIVE = { env: { SLIPWAY_CLUSTER_ACTIVE: "every", SLIPWAY_CLUSTER_LEASE: `${LEASE_MS}ms` } };
-/** After the end of the lease, on a busy machine. */
-const MORE_MS = 4_000;
+/** Maximum delay after the end of the lease, on a busy machine. */
+const MAX_DELAY_MS = 4_000;
 
 testNeeding(
   [needs.postgres],
@@ -35,27 +35,27 @@ testNeeding(
     const [{ node: owner }] = await sql.unsafe("select node from chats join parts using (part) limit 1");
     const hung = nodes.find(({ id }) => id === owner) as NodeProcess;
     const other = nodes.find(({ id }) => id !== owner) as NodeProcess;
-    const at = new Client(other.url, admin.token);
+    const client = new Client(other.url, admin.token);
     const path = `/api/v2/chats/${chat.id}`;
 
-    const stream = await at.fetch("GET", `${path}/stream`, undefined, { headers: { accept: "text/event-stream" } });
+    const stream = await client.fetch("GET", `${path}/stream`, undefined, { headers: { accept: "text/event-stream" } });
     expect(stream.status).toBe(200);
-    const ended = stream.text().catch(() => "broken off");
-    using watch = await at.socket("/api/v2/chats/watch");
+    const streamEnded = stream.text().catch(() => "broken off");
+    using watch = await client.socket("/api/v2/chats/watch");
 
     hung.signal("SIGSTOP");
-    const stopped = performance.now();
-    const read = at.fetch("GET", path);
-    const write = at.fetch("PATCH", path, { title: "renamed" });
-    await Promise.all([ended, watch.closed]);
+    const pausedAt = performance.now();
+    const read = client.fetch("GET", path);
+    const write = client.fetch("PATCH", path, { title: "renamed" });
+    await Promise.all([streamEnded, watch.closed]);
     expect((await write).status).toBe(500);
     expect(await (await write).text()).toContain("may or may not have taken effect");
     expect((await read).status).toBe(200);
-    const took = performance.now() - stopped;
-    expect(took).toBeLessThan(LEASE_MS + MORE_MS);
+    const tookMs = performance.now() - pausedAt;
+    expect(tookMs).toBeLessThan(LEASE_MS + MAX_DELAY_MS);
     // They reconnect, and reach the next node.
-    using again = await at.socket("/api/v2/chats/watch");
-    expect((await at.fetch("PATCH", path, { title: "once more" })).ok).toBe(true);
+    using again = await client.socket("/api/v2/chats/watch");
+    expect((await client.fetch("PATCH", path, { title: "once more" })).ok).toBe(true);
     hung.signal("SIGCONT");
     expect(await hung.exited).not.toBe(0);
     again.close();

@@ -32,7 +32,7 @@ const openFullNode = async () => {
   open.push({ [Symbol.dispose]: () => forwarder.end() });
   const url = new URL(`http://127.0.0.1:${forwarder.port}`);
   /** Opens this many more idle connections. */
-  const silent = async (count: number): Promise<RawConnection[]> => {
+  const openIdle = async (count: number): Promise<RawConnection[]> => {
     const size = forwarder.size + count;
     const connections = Array.from({ length: count }, () => new RawConnection(url));
     open.push(...connections);
@@ -40,7 +40,7 @@ const openFullNode = async () => {
     return connections;
   };
   const ask = (path: string, method = "GET") => rawRequest(url, `${method} ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
-  return { clock, forwarder, silent, ask, first: await silent(MAX_OPEN_REQUESTS) };
+  return { clock, forwarder, openIdle, ask, first: await openIdle(MAX_OPEN_REQUESTS) };
 };
 
 const TOO_MANY_REQUESTS = { status: 503, body: JSON.stringify({ message: "The server has too many open requests." }) };
@@ -57,12 +57,12 @@ test("[CL-60] beyond max_connections only health checks are answered", async () 
   await until(() => forwarder.size === MAX_OPEN_REQUESTS);
 });
 
-test("[CL-60] the reserve for health checks is small, and a silent client loses its place soon", async () => {
-  const { clock, forwarder, silent, ask, first } = await openFullNode();
-  const beyond = await silent(PROBES);
+test("[CL-60] the reserve for health checks is small, and a client that sends nothing is disconnected soon", async () => {
+  const { clock, forwarder, openIdle, ask, first } = await openFullNode();
+  const additional = await openIdle(PROBES);
   expect(await ask("/healthz")).toEqual(TOO_MANY_REQUESTS);
   clock.advance(PROBE_HEAD_MS);
-  await Promise.all(beyond.map(({ closed }) => closed));
+  await Promise.all(additional.map(({ closed }) => closed));
   await until(() => forwarder.size === MAX_OPEN_REQUESTS);
   expect((await ask("/healthz")).status).toBe(200);
   expect(first.map(({ socket }) => socket.closed)).toEqual([false, false]);

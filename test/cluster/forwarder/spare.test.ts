@@ -11,8 +11,8 @@ import { until } from "#test/support/until.ts";
 
 const TOKEN = "the-token-of-the-nodes";
 const STATE = { node: "spare", lease: "elsewhere", database: "answers", standby: "connected" } as const;
-const BIG = 64 * 1024;
-const MESSAGES = 1600;
+const MESSAGE_BYTES = 64 * 1024;
+const MESSAGE_COUNT = 1600;
 
 const open: { stop(): void }[] = [];
 afterEach(() => {
@@ -21,19 +21,19 @@ afterEach(() => {
 
 type ReaderState = { sent: number; blocked: boolean };
 
-/** A fake active node that echoes requests, streams, and sends more than a reader accepts. */
-const activeNode = () => {
-  const seen: ReaderState = { sent: 0, blocked: false };
+/** Starts a fake active node that echoes requests, streams, and sends more than a reader accepts. */
+const startActiveNode = () => {
+  const progress: ReaderState = { sent: 0, blocked: false };
   const pump = (socket: Bun.ServerWebSocket<unknown>): void => {
-    seen.blocked = false;
-    while (seen.sent < MESSAGES) {
-      const message = new Uint8Array(BIG);
-      new DataView(message.buffer).setUint32(0, seen.sent);
+    progress.blocked = false;
+    while (progress.sent < MESSAGE_COUNT) {
+      const message = new Uint8Array(MESSAGE_BYTES);
+      new DataView(message.buffer).setUint32(0, progress.sent);
       const result = socket.send(message);
       if (result === 0) return;
-      seen.sent++;
+      progress.sent++;
       if (result === -1) {
-        seen.blocked = true;
+        progress.blocked = true;
         return;
       }
     }
@@ -69,12 +69,12 @@ const activeNode = () => {
     },
   });
   open.push({ stop: () => void server.stop(true) });
-  return { port: server.port as number, seen };
+  return { port: server.port as number, progress };
 };
 
 const systemPause = (ms: number): Promise<void> => new Promise((resolve) => void systemClock.after(ms, resolve));
 
-const spare = (
+const startSpare = (
   leader: () => number | undefined,
   max_connections = 100,
   reads: () => number | undefined = () => undefined,
@@ -101,7 +101,7 @@ const spare = (
   return forwarder;
 };
 
-/** A port with a full accept queue: dialing it gets no response, as with an unreachable machine. */
+/** Opens a port with a full accept queue: dialing it gets no response, as with an unreachable machine. */
 const openUnansweredPort = async () => {
   const program = [
     "import socket, sys, time",
@@ -124,8 +124,8 @@ const openUnansweredPort = async () => {
   const filling = await Bun.connect({ hostname: "127.0.0.1", port, socket: { data() {} } });
   return {
     port,
-    /** A connection waits for a response to its first packet. */
-    isDialled: () => countConnections("02") > 0,
+    /** Returns true while a connection waits for the response to its first packet. */
+    isDialing: () => countConnections("02") > 0,
     async [Symbol.asyncDispose]() {
       filling.terminate();
       child.kill("SIGKILL");
@@ -134,7 +134,7 @@ const openUnansweredPort = async () => {
   };
 };
 
-/** A client that can stop reading. */
+/** Opens a client that can stop reading. */
 const openRawClient = async (port: number, text: string) => {
   let received = 0;
   const chunks: Buffer[] = [];
@@ -158,9 +158,9 @@ const openRawClient = async (port: number, text: string) => {
 };
 
 describe("a spare", () => {
-  test("[CL-4] forwards requests with the client's address, and trusts no one else's claim of one", async () => {
-    const { port } = activeNode();
-    const forwarder = spare(() => port);
+  test("[CL-4] forwards requests with the client's address, and ignores an address that a client claims to forward", async () => {
+    const { port } = startActiveNode();
+    const forwarder = startSpare(() => port);
     const callForwarder = (headers: Record<string, string>) =>
       fetch(`http://127.0.0.1:${forwarder.port}/some/path`, { method: "POST", body: "x".repeat(300_000), headers });
     const plain = await (await callForwarder({})).json();
@@ -173,8 +173,8 @@ describe("a spare", () => {
   });
 
   test("[CL-4] streams data as it arrives, for many requests in parallel", async () => {
-    const { port } = activeNode();
-    const forwarder = spare(() => port);
+    const { port } = startActiveNode();
+    const forwarder = startSpare(() => port);
     const all = await Promise.all(
       Array.from({ length: 40 }, async (_, i) =>
         i % 2
@@ -186,9 +186,9 @@ describe("a spare", () => {
     await until(() => forwarder.size === 0);
   });
 
-  test("[CL-4] loses no message of a WebSocket whose reader stops for a while, and keeps little of it", async () => {
-    const { port, seen } = activeNode();
-    const forwarder = spare(() => port);
+  test("[CL-4] loses no message of a WebSocket whose reader stops for a while, and buffers little", async () => {
+    const { port, progress } = startActiveNode();
+    const forwarder = startSpare(() => port);
     const key = "dGhlIHNhbXBsZSBub25jZQ==";
     const upgrade = `GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`;
     const client = await openRawClient(forwarder.port, upgrade);
@@ -197,29 +197,29 @@ describe("a spare", () => {
     client.socket.pause();
     // A masked frame with the text `pump` and the key 0.
     client.socket.write(Uint8Array.from([0x81, 0x84, 0, 0, 0, 0, ...Buffer.from("pump")]));
-    await until(() => seen.blocked);
-    const sent = seen.sent;
+    await until(() => progress.blocked);
+    const sent = progress.sent;
     await systemPause(300);
     // Nothing reads: only the two sockets and the active node's own buffer hold data.
-    expect(seen.sent).toBeLessThan(sent + 200);
-    expect(seen.sent).toBeLessThan(MESSAGES);
+    expect(progress.sent).toBeLessThan(sent + 200);
+    expect(progress.sent).toBeLessThan(MESSAGE_COUNT);
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
     client.socket.resume();
     // A frame of 64 KiB has a header of ten bytes.
-    await until(() => client.received() >= MESSAGES * (BIG + 10));
-    expect(seen.sent).toBe(MESSAGES);
+    await until(() => client.received() >= MESSAGE_COUNT * (MESSAGE_BYTES + 10));
+    expect(progress.sent).toBe(MESSAGE_COUNT);
   });
 
   test("[CL-4] takes a body from a client as slowly as the active node reads it", async () => {
-    const { port } = activeNode();
-    const forwarder = spare(() => port);
+    const { port } = startActiveNode();
+    const forwarder = startSpare(() => port);
     const body = Buffer.alloc(32 * 1024 * 1024, "y");
     const answer = await fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body });
     expect(((await answer.json()) as { body: string }).body.length).toBe(body.length);
   });
 
-  test("[CL-20] [CL-21] tries reads itself first, and forwards to the active node what it does not answer", async () => {
-    const { port } = activeNode();
+  test("[CL-20] [CL-21] tries reads itself first, and forwards those that it cannot answer to the active node", async () => {
+    const { port } = startActiveNode();
     const requests: string[] = [];
     const { promise: never } = Promise.withResolvers<Response>();
     const own = Bun.serve({
@@ -237,7 +237,7 @@ describe("a spare", () => {
     });
     open.push({ stop: () => void own.stop(true) });
     let reads: number | undefined = own.port;
-    const forwarder = spare(
+    const forwarder = startSpare(
       () => port,
       undefined,
       () => reads,
@@ -265,9 +265,9 @@ describe("a spare", () => {
   });
 
   test("[CL-5] holds connections while no node is active, and explains when none takes over", async () => {
-    const { port } = activeNode();
+    const { port } = startActiveNode();
     let leader: number | undefined;
-    const forwarder = spare(() => leader);
+    const forwarder = startSpare(() => leader);
     const early = fetch(`http://127.0.0.1:${forwarder.port}/early`);
     await until(() => forwarder.size === 1);
     leader = port;
@@ -289,17 +289,20 @@ describe("a spare", () => {
       open.push({ stop: () => void server.stop(true) });
       return server.port as number;
     };
-    const leaving = startUpstream((request) => decline(request, TOKEN, systemClock));
-    const behind = startUpstream(
+    const stoppingNode = startUpstream((request) => decline(request, TOKEN, systemClock));
+    const application = startUpstream(
       async () => new Response("from behind", { status: 503, headers: { [NODE_HEADER]: "elsewhere" } }),
     );
-    const next = activeNode().port;
-    let leader = leaving;
-    const forwarder = spare(() => leader);
+    const next = startActiveNode().port;
+    let leader = stoppingNode;
+    const forwarder = startSpare(() => leader);
     const post = (body: Uint8Array) =>
       fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body, keepalive: false });
-    /** Posts until the node was asked twice: on a busy machine, it may take so long to refuse that the request counts as begun. */
-    const postInVain = async (size: number): Promise<{ answer: Promise<Response> }> => {
+    /**
+     * Posts until the spare has asked the node twice. Starts over if the answer is 503: on a busy machine, the node may refuse so slowly
+     * that the request counts as begun.
+     */
+    const postUntilRetried = async (size: number): Promise<{ answer: Promise<Response> }> => {
       requests.length = 0;
       let isRefused = false;
       const answer = post(Buffer.alloc(size, "y"));
@@ -308,27 +311,27 @@ describe("a spare", () => {
         () => (isRefused = false),
       );
       await until(() => requests.length >= 2 || isRefused);
-      return isRefused ? postInVain(size) : { answer };
+      return isRefused ? postUntilRetried(size) : { answer };
     };
     for (const size of [0, 10, 300_000, 3_000_000]) {
-      leader = leaving;
-      const { answer } = await postInVain(size);
+      leader = stoppingNode;
+      const { answer } = await postUntilRetried(size);
       leader = next;
       expect(((await (await answer).json()) as { body: string }).body.length).toBe(size);
     }
     // The response that a spare of an earlier version forwards to its client.
-    const plain = await fetch(`http://127.0.0.1:${leaving}/`);
+    const plain = await fetch(`http://127.0.0.1:${stoppingNode}/`);
     expect([plain.status, plain.headers.get("retry-after"), plain.headers.get(NODE_HEADER)?.includes(TOKEN)]).toEqual([
       503,
       "1",
       false,
     ]);
-    leader = behind;
+    leader = application;
     requests.length = 0;
     const refusal = await post(Buffer.from("x"));
-    expect([refusal.status, await refusal.text(), requests]).toEqual([503, "from behind", [behind]]);
+    expect([refusal.status, await refusal.text(), requests]).toEqual([503, "from behind", [application]]);
     // Another spare that is mistaken for the active node.
-    leader = spare(() => undefined).port;
+    leader = startSpare(() => undefined).port;
     const early = post(Buffer.from("four"));
     await until(() => forwarder.size === 1);
     leader = next;
@@ -341,11 +344,11 @@ describe("a spare", () => {
     "[CL-5] continues with the next node when the previous one silently stops accepting connections",
     async () => {
       await using silent = await openUnansweredPort();
-      const { port } = activeNode();
+      const { port } = startActiveNode();
       let leader = silent.port;
-      const forwarder = spare(() => leader);
+      const forwarder = startSpare(() => leader);
       const answer = fetch(`http://127.0.0.1:${forwarder.port}/early`);
-      await until(() => silent.isDialled());
+      await until(() => silent.isDialing());
       leader = port;
       expect((await answer).status).toBe(200);
       await until(() => forwarder.size === 0);
@@ -354,7 +357,7 @@ describe("a spare", () => {
 
   test("[CL-6] is alive on its own, and ready while the active node is", async () => {
     let leader: number | undefined;
-    const forwarder = spare(() => leader);
+    const forwarder = startSpare(() => leader);
     const fetchReadiness = async (headers: Record<string, string> = {}) => {
       const answer = await fetch(`http://127.0.0.1:${forwarder.port}/readyz`, { headers });
       return [answer.status, await answer.json()];
@@ -363,13 +366,13 @@ describe("a spare", () => {
     expect([alive.status, await alive.text()]).toEqual([200, "OK"]);
     expect(alive.headers.get("x-content-type-options")).toBe("nosniff");
     expect(await fetchReadiness()).toEqual([503, { message: "No node of the cluster is active.", ...STATE }]);
-    leader = activeNode().port;
+    leader = startActiveNode().port;
     const host = "slipway.test";
     const passing = { message: "Ready: this node forwards to the active one.", ...STATE };
     expect(await fetchReadiness({ host })).toEqual([200, passing]);
     expect(await fetchReadiness()).toEqual([503, { message: "The active node is not ready: Not now.", ...STATE }]);
     // Two spares that mistake each other for the active node.
-    leader = spare(() => forwarder.port).port;
+    leader = startSpare(() => forwarder.port).port;
     const [status, { message }] = (await fetchReadiness({ host })) as [number, { message: string }];
     expect([status, message]).toEqual([503, "The active node is not ready: This node is not the active one."]);
     leader = 1;
@@ -380,8 +383,8 @@ describe("a spare", () => {
   });
 
   test("[CL-6] answers liveness checks for the server's host, and leaves other hosts to the active node", async () => {
-    const node = activeNode();
-    const { port } = spare(() => node.port);
+    const node = startActiveNode();
+    const { port } = startSpare(() => node.port);
     const callForwarder = async (host: string) =>
       (await fetch(`http://127.0.0.1:${port}/healthz`, { headers: { host } })).text();
     expect(await callForwarder("slipway.test")).toBe("OK");
@@ -392,7 +395,7 @@ describe("a spare", () => {
   });
 
   test("[CL-6] refuses invalid requests", async () => {
-    const forwarder = spare(() => undefined);
+    const forwarder = startSpare(() => undefined);
     for (const wrong of [
       "nonsense\r\n\r\n",
       "GET / HTTP/1.1\r\nbad header\r\n\r\n",
@@ -407,7 +410,7 @@ describe("a spare", () => {
   });
 
   test("[CL-6] refuses connections above the limit", async () => {
-    const forwarder = spare(() => undefined, 2);
+    const forwarder = startSpare(() => undefined, 2);
     await openRawClient(forwarder.port, "GET");
     await openRawClient(forwarder.port, "GET");
     await until(() => forwarder.size === 2);

@@ -5,17 +5,17 @@ import { randomFrom } from "#test/support/random.ts";
 
 const seed = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
-type Plain = { kind: number; id: number; text: string };
-const toPlain = ({ kind, id, body }: Frame): Plain => ({ kind, id, text: Buffer.from(body).toString("latin1") });
+type PlainFrame = { kind: number; id: number; text: string };
+const toPlain = ({ kind, id, body }: Frame): PlainFrame => ({ kind, id, text: Buffer.from(body).toString("latin1") });
 
-const SENT: Plain[] = [
+const SENT: PlainFrame[] = [
   { kind: KIND.call, id: 1, text: '{"service":"one"}' },
   { kind: KIND.alive, id: 0, text: "" },
   { kind: KIND.data, id: 2 ** 32 - 1, text: "\0\xff" },
   { kind: KIND.answer, id: 7, text: "" },
 ];
 
-const encodeFrames = (sent: readonly Plain[]): Buffer =>
+const encodeFrames = (sent: readonly PlainFrame[]): Buffer =>
   Buffer.concat(sent.map(({ kind, id, text }) => toFrame(kind as 0, id, Buffer.from(text, "latin1"))));
 
 test("[CP-30] frames that are split at any byte decode to the same frames", () => {
@@ -32,7 +32,7 @@ test("[CP-30] frames that are split at any byte decode to the same frames", () =
 
 test(`[CP-30] any frames in any pieces are the same frames, seed ${seed}`, () => {
   const random = randomFrom(seed);
-  const randomBelow = (most: number): number => Math.floor(random() * most);
+  const randomBelow = (limit: number): number => Math.floor(random() * limit);
   for (let round = 0; round < 200; round++) {
     const sent = Array.from({ length: 1 + randomBelow(12) }, () => ({
       kind: randomBelow(9),
@@ -41,7 +41,7 @@ test(`[CP-30] any frames in any pieces are the same frames, seed ${seed}`, () =>
     }));
     const bytes = encodeFrames(sent);
     const reader = new FrameReader();
-    const decoded: Plain[] = [];
+    const decoded: PlainFrame[] = [];
     for (let at = 0; at < bytes.length; ) {
       const piece = Buffer.from(bytes.subarray(at, at + 1 + randomBelow(random() < 0.5 ? 12 : 70_000)));
       at += piece.length;

@@ -20,11 +20,11 @@ afterEach(() => {
   for (const end of open.splice(0)) end();
 });
 
-/** A node that ends with the test. */
+/** Creates a node that ends with the test. */
 const node = (...args: Parameters<typeof createLinkedNode>): LinkedNode => {
-  const one = createLinkedNode(...args);
-  open.push(() => one[Symbol.dispose]());
-  return one;
+  const created = createLinkedNode(...args);
+  open.push(() => created[Symbol.dispose]());
+  return created;
 };
 
 const catchError = (work: Promise<unknown>): Promise<unknown> =>
@@ -35,14 +35,14 @@ const catchError = (work: Promise<unknown>): Promise<unknown> =>
 
 /** Starts a server that passes received data to `onData`, and returns its address as a node. */
 const startListener = (onData: (socket: Socket, bytes: Buffer) => void) => {
-  const one = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: onData } });
-  open.push(() => one.stop(true));
-  return { id: "other", address: `127.0.0.1:${one.port}` };
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: onData } });
+  open.push(() => listener.stop(true));
+  return { id: "other", address: `127.0.0.1:${listener.port}` };
 };
 
 test("[CP-30] calls run concurrently, start in order, and name their caller", async () => {
   const seen: unknown[] = [];
-  const { promise: gate, resolve: let_go } = Promise.withResolvers<void>();
+  const { promise: gate, resolve: release } = Promise.withResolvers<void>();
   const b = node("b", {
     note: async (args, from) => {
       seen.push([args, from]);
@@ -54,7 +54,7 @@ test("[CP-30] calls run concurrently, start in order, and name their caller", as
   const a = node("a b");
   const calls = Array.from({ length: 100 }, (_, n) => a.links.call(b.place, "note", { n }));
   expect(await Promise.all(calls.slice(1))).toEqual(Array.from({ length: 99 }, (_, n) => ({ n: n + 1 })));
-  let_go();
+  release();
   expect(await calls[0]).toEqual({ n: 0 });
   expect(seen).toEqual(Array.from({ length: 100 }, (_, n) => [{ n }, "a b"]));
   expect(await a.links.call(b.place, "nothing", undefined)).toBeUndefined();
@@ -203,7 +203,7 @@ test("[CP-31] a connection is closed when the other node is silent for three sec
 });
 
 test("[CP-31] a stopping node answers the calls it has started and starts no others", async () => {
-  const { promise: gate, resolve: let_go } = Promise.withResolvers<string>();
+  const { promise: gate, resolve: release } = Promise.withResolvers<string>();
   const { promise: started, resolve: begin } = Promise.withResolvers<void>();
   const slow: NodeService = () => {
     begin();
@@ -212,34 +212,34 @@ test("[CP-31] a stopping node answers the calls it has started and starts no oth
   const [a, b] = [node("a"), node("b", { slow })];
   const call = a.links.call(b.place, "slow", {});
   await started;
-  const left = b.links.drain();
+  const drained = b.links.drain();
   const late = catchError(a.links.call(b.place, "slow", {}));
   expect(await late).toBeInstanceOf(NotStartedError);
-  let_go("done");
+  release("done");
   expect(await call).toBe("done");
-  await left;
+  await drained;
   await a.links.drain();
   expect(await catchError(a.links.call(b.place, "slow", {}))).toBeInstanceOf(NotStartedError);
 });
 
 test("[CP-32] calls beyond the limit are rejected, and so are calls to a node that does not read", async () => {
-  const { promise: gate, resolve: let_go } = Promise.withResolvers<void>();
+  const { promise: gate, resolve: release } = Promise.withResolvers<void>();
   const [a, b] = [node("a"), node("b", { slow: () => gate })];
   const calls = Array.from({ length: MAX_CONCURRENT_CALLS }, () => a.links.call(b.place, "slow", {}));
   expect(await catchError(a.links.call(b.place, "slow", {}))).toMatchObject({ kind: "overloaded" });
-  let_go();
+  release();
   await Promise.all(calls);
 
   const stuck = startListener((socket) => {
     socket.write(formatLinkResponse());
     socket.pause();
   });
-  const taken: Promise<unknown>[] = [];
+  const sentCalls: Promise<unknown>[] = [];
   let refused: unknown;
   const text = "x".repeat(1024 * 1024);
   await until(() => {
     const call = catchError(a.links.call(stuck, "any", text));
-    taken.push(call);
+    sentCalls.push(call);
     void call.then((error) => {
       refused ??= error;
     });
@@ -247,9 +247,9 @@ test("[CP-32] calls beyond the limit are rejected, and so are calls to a node th
   });
   expect(refused).toMatchObject({ kind: "overloaded" });
   expect(refused).not.toBeInstanceOf(NotStartedError);
-  expect(taken.length).toBeLessThan(40);
+  expect(sentCalls.length).toBeLessThan(40);
   a.links.close();
-  const [first, ...others] = await Promise.all(taken);
+  const [first, ...others] = await Promise.all(sentCalls);
   expect(first).toMatchObject({ reason: "unknown" });
   // Requests that were not sent completely cannot have been started.
   expect(others.filter((error) => error instanceof NotStartedError).length).toBeGreaterThan(10);

@@ -25,7 +25,7 @@ const makeShards = (isFirst: boolean, first: () => OtherNode | undefined): Shard
   nodeOf: () => (isFirst ? undefined : first()),
 });
 
-/** A linked account, and the links of two nodes; the second one is not the first node. */
+/** Opens a linked account, and the links of two nodes: the first node and another one. */
 const openLinkWorld = async (provider: FakeProvider) => {
   const clock = new ManualClock();
   const server = await startWith([provider.setting("git", {})], { clock });
@@ -68,28 +68,28 @@ const openLinkWorld = async (provider: FakeProvider) => {
 
 testInside("[CP-67] a token is refreshed once, whichever nodes need it, and each has the new one", async () => {
   using provider = new FakeProvider();
-  const at = await openLinkWorld(provider);
-  await using _ = at.server;
+  const world = await openLinkWorld(provider);
+  await using _ = world.server;
   for (const count of [2, 3]) {
-    at.clock.advance(3_600_000);
-    const found = await at.tokens(12);
+    world.clock.advance(3_600_000);
+    const found = await world.tokens(12);
     expect([found.size, found.has(undefined), provider.countRequests("/token")]).toEqual([1, false, count]);
   }
 });
 
-testInside("[CP-67] a caller that needs a token waits while no node is the first one", async () => {
+testInside("[CP-67] a caller that needs a token waits while there is no first node", async () => {
   using provider = new FakeProvider();
-  const at = await openLinkWorld(provider);
-  await using _ = at.server;
-  const before = (await at.second())?.access_token;
-  at.known.first = undefined;
-  at.clock.advance(3_600_000);
-  const asking = at.second();
+  const world = await openLinkWorld(provider);
+  await using _ = world.server;
+  const before = (await world.second())?.access_token;
+  world.known.first = undefined;
+  world.clock.advance(3_600_000);
+  const asking = world.second();
   let isOver = false;
   void asking.finally(() => {
     isOver = true;
   });
-  at.known.first = at.place;
-  await until(() => isOver || void at.clock.advance(100));
+  world.known.first = world.place;
+  await until(() => isOver || void world.clock.advance(100));
   expect((await asking)?.access_token).not.toBe(before);
 });

@@ -23,7 +23,7 @@ afterEach(() => {
   for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
-/** Nodes with a coordinator each. `owner` returns the node with an agent's shard, and may be changed. */
+/** Creates nodes, each with a coordinator. `owner` returns the node with an agent's shard, and may be changed. */
 const createCluster = (...names: string[]) => {
   const owner = new Map<string, string>();
   const ids: string[] = [];
@@ -63,7 +63,7 @@ const createCluster = (...names: string[]) => {
   };
 };
 
-/** A peer, and the messages it has received: `NODE 7 of agent`. */
+/** Connects a peer, and records the messages that it receives, such as `NODE 7 of agent`. */
 const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"]>[0]) => {
   const messages: string[] = [];
   const queue: CoordinateRequest[] = [];

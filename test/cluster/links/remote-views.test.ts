@@ -15,8 +15,8 @@ afterEach(() => {
   for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
-/** Two nodes, each with a network of this many peers. */
-const cluster = (...counts: number[]) => {
+/** Creates nodes, each with a network of this many peers. */
+const createCluster = (...counts: number[]) => {
   const nodes = counts.map((_, i) => createLinkedNode(`node-${i}`));
   open.push(...nodes);
   return counts.map((count, i) => {
@@ -41,15 +41,15 @@ const cluster = (...counts: number[]) => {
 };
 
 test("[CP-70] the private network is shown and counted over all nodes, each peer once, without unresponsive nodes", async () => {
-  const [one, , three] = cluster(1, 2, 3);
+  const [one, , three] = createCluster(1, 2, 3);
   const whole = await one?.network.loadAll();
   expect([whole?.peers.length, whole?.coordinator.peers]).toEqual([6, 6]);
   three?.node[Symbol.dispose]();
   expect((await one?.network.loadAll())?.coordinator.peers).toBe(3);
 });
 
-test("[CP-70] a usage report includes what any node has recorded: all write it first", async () => {
-  const [one, two, three] = cluster(0, 0, 0);
+test("[CP-70] a usage report includes what any node has recorded: all nodes write their records first", async () => {
+  const [one, two, three] = createCluster(0, 0, 0);
   await two?.flushOthers();
   expect([one, two, three].map((each) => each?.usage.flushed)).toEqual([1, 0, 1]);
 });

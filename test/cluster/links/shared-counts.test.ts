@@ -14,13 +14,13 @@ afterEach(() => {
 
 const LIMIT = 10;
 
-/** Two nodes with two counters each: for requests to its shards, and for reads that it answers itself. */
-const cluster = () => {
+/** Creates two nodes, each with two counters: for requests to its shards, and for reads that it answers itself. */
+const createNodes = () => {
   const clock = new ManualClock();
   const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   open.push(a, b);
   const makeShards = (other: OtherNode): Shards => ({ has: () => false, isFirst: false, nodeOf: () => other });
-  const counting = (node: typeof a, other: OtherNode) => {
+  const createThrottles = (node: typeof a, other: OtherNode) => {
     const shared = new SharedCounts({ clock, shards: makeShards(other), links: node.links });
     return [1, 2].map(() => {
       const throttle = new Throttle(clock, LIMIT);
@@ -28,7 +28,7 @@ const cluster = () => {
       return throttle;
     });
   };
-  return { clock, places: [...counting(a, b.place), ...counting(b, a.place)] };
+  return { clock, throttles: [...createThrottles(a, b.place), ...createThrottles(b, a.place)] };
 };
 
 /** Returns how many of `count` requests pass. */
@@ -46,8 +46,8 @@ const countPassed = (throttle: Throttle | undefined, who: string, count: number)
 };
 
 test("[CP-69] a limit applies to all nodes together, per caller and per minute", async () => {
-  const { clock, places } = cluster();
-  const [one, two, three] = places;
+  const { clock, throttles } = createNodes();
+  const [one, two, three] = throttles;
   expect([countPassed(one, "ada", 3), countPassed(two, "ada", 3)]).toEqual([3, 3]);
   clock.advance(1_000);
   await until(() => three?.others("ada") === 6);

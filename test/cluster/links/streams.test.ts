@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 const node = (...args: Parameters<typeof createLinkedNode>): LinkedNode => {
-  const one = createLinkedNode(...args);
+  const created = createLinkedNode(...args);
   open.push(one);
   return one;
 };
@@ -106,11 +106,11 @@ test("[CP-35] an error that prevents a stream's opening is passed on unchanged",
 
 test("[CP-35] when one side fails or its node no longer exists, the other side is notified", async () => {
   const [a, b] = [node("a"), node("b")];
-  const theirs: Duplex[] = [];
-  b.links.serveStreams("hold", async (_, stream) => void theirs.push(stream));
+  const remoteStreams: Duplex[] = [];
+  b.links.serveStreams("hold", async (_, stream) => void remoteStreams.push(stream));
   const [first, second, third] = await Promise.all([1, 2, 3].map(() => a.links.open(b.place, "hold", {})));
   const reading = catchError((first as Duplex).read());
-  theirs[0]?.reset();
+  remoteStreams[0]?.reset();
   const broken = await Promise.race([first, second, third].map((one) => (one as Duplex).closed));
   expect(broken).toBeInstanceOf(WireError);
   b.links.close();

@@ -64,7 +64,7 @@ const expectUnfinished = async (directory: string): Promise<void> => {
   });
 };
 
-/** A PostgreSQL with a used installation, and a summary of its content. */
+/** Creates a PostgreSQL database with a used installation, and summarizes its content. */
 const makeUsedPostgres = async () => {
   const { place } = await makeUsedDirectory();
   const database = await createDatabase();
@@ -76,7 +76,7 @@ const makeUsedPostgres = async () => {
 };
 
 /** Checks that everything was moved, next to what was there before. */
-const expectWhole = (directory: string, { sums, key, uploads }: Awaited<ReturnType<typeof makeUsedPostgres>>): void => {
+const expectMoved = (directory: string, { sums, key, uploads }: Awaited<ReturnType<typeof makeUsedPostgres>>): void => {
   expect(checksumTables(directory)).toEqual(sums);
   expect(readFileSync(join(directory, "encryption.key"), "utf8").trim()).toBe(key.trim());
   expect([...new Bun.Glob("??/*").scanSync(join(directory, "files"))].sort()).toEqual(uploads);
@@ -93,17 +93,20 @@ testNeeding(
     const move: Move = { to: "sqlite", directory: back.path, url: used.database.url, key: used.key.trim() };
     for (const point of MOVE_FAILPOINTS) {
       for (const [i, pass] of PASSES[point].entries()) {
-        const armed = `${point satisfies Failpoint}:${pass}`;
-        expect([armed, (await awaitEnd(start(move, { SLIPWAY_FAILPOINT: armed }))).ended]).toEqual([armed, "SIGKILL"]);
+        const failpoint = `${point satisfies Failpoint}:${pass}`;
+        expect([failpoint, (await awaitEnd(start(move, { SLIPWAY_FAILPOINT: failpoint }))).ended]).toEqual([
+          failpoint,
+          "SIGKILL",
+        ]);
         if (point !== "move_name" || i < 4) await expectUnfinished(back.path);
       }
     }
     expect((await findDatabaseFinding(back.path))?.status).toBe("ok");
-    expectWhole(back.path, used);
+    expectMoved(back.path, used);
     expect(readFileSync(join(back.path, "mine.txt"), "utf8")).toBe("mine");
     const again = await awaitEnd(start(move));
     expect([again.ended, again.errors]).toEqual([1, expect.stringContaining("holds a database already")]);
-    expectWhole(back.path, used);
+    expectMoved(back.path, used);
     await used.database.remove();
   },
 );
@@ -132,10 +135,10 @@ testNeeding(
       // It may have been complete when it was killed.
       if (last.ended !== 0) expect(last.errors).toMatch(/holds (a database|an installation) already/);
     }
-    expectWhole(back.path, used);
+    expectMoved(back.path, used);
     using third = tempDirectory();
     await copyIntoSqlite({ directory: third.path, url: empty.url, now: Date.now(), key: used.key });
-    expectWhole(third.path, used);
+    expectMoved(third.path, used);
     await Promise.all([used.database.remove(), empty.remove()]);
   },
 );

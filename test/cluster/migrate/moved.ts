@@ -24,7 +24,7 @@ export const searchChats = async (client: Client, words: string): Promise<string
   return (Array.isArray(answer) ? answer : answer.chats).map(({ id }) => id);
 };
 
-/** A used server that is stopped. */
+/** Creates the data directory of a server that was used and then stopped. */
 export const makeUsedDirectory = async () => {
   const temp = tempDirectory();
   let chat = "";

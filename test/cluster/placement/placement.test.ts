@@ -31,14 +31,14 @@ const updateChat = updateBy(chats, chats.id);
 
 const server = await forFile(startTestServer());
 
-/** Placement over the server's routes and store, with a count of its queries. */
-const makePlacement = (of: TestServer) => {
-  const { store, clock } = getContext(of);
-  const app = createApp(getContext(of));
-  const requested = { queries: 0 };
+/** Creates the placement for a server's routes and store, and counts its queries. */
+const makePlacement = (target: TestServer) => {
+  const { store, clock } = getContext(target);
+  const app = createApp(getContext(target));
+  const counts = { queries: 0 };
   const counted = {
     get<T>(query: Query<T>): Promise<T | undefined> {
-      requested.queries += 1;
+      counts.queries += 1;
       return store.get(query);
     },
   };
@@ -48,16 +48,16 @@ const makePlacement = (of: TestServer) => {
     operations: new Operations(app.routes),
     clock,
     config: { wildcard_access_url: "*.apps.example.com" },
-    accessUrl: () => of.url,
+    accessUrl: () => target.url,
   });
   const findShard = async (line: string, headers: Record<string, string> = {}) => {
     const [method = "", path = ""] = line.split(" ");
-    return placement.shardOf(new Request(new URL(path, of.url).href, { method, headers }));
+    return placement.shardOf(new Request(new URL(path, target.url).href, { method, headers }));
   };
-  return { app, asked: requested, of: findShard };
+  return { app, counts, findShard };
 };
 
-/** A workspace in a shard other than its owner's, like a claimed prebuild. */
+/** Creates a workspace in a shard other than its owner's, like a claimed prebuild. */
 const seed = async () => {
   const seeded = await seedAgent(server);
   await getContext(server).store.commit([updateWorkspace(seeded.workspace_id, { part: SHARD })]);
@@ -81,79 +81,82 @@ testInside("[CP-20] every operation on an object with its own node declares wher
 testInside(
   "[CP-20] a request with an ID belongs to its object's shard, regardless of the owner; one with an unknown ID to the first node",
   async () => {
-    const { of } = makePlacement(server);
+    const { findShard } = makePlacement(server);
     const { workspace_id, agent_id } = await seed();
-    expect(await of(`PATCH /api/v2/workspaces/${workspace_id}`)).toBe(SHARD);
-    expect(await of(`POST /api/v2/workspaces/${workspace_id.toUpperCase()}/builds`)).toBe(SHARD);
-    expect(await of(`GET /workspaces/${workspace_id}`)).toBe(SHARD);
-    expect(await of(`HEAD /api/v2/workspaces/${workspace_id}`)).toBe(SHARD);
-    expect(await of(`GET /api/v2/workspaceagents/${agent_id}/pty`)).toBe(SHARD);
-    expect(await of(`GET /terminals/${agent_id}`)).toBe(SHARD);
-    for (const missing of [uuid(), "dev", "%00", "%"]) expect(await of(`PATCH /api/v2/workspaces/${missing}`)).toBe(0);
-    expect(await of("POST /api/v2/templates/nothing/like/this")).toBe(0);
-    expect(await of("POST /api/v2/users/login")).toBe(0);
-    expect(await of("GET /derp")).toBe(0);
-    expect(await of("GET /readyz")).toBe("here");
-    expect(await of("GET /api/v2/workspaces/watch")).toBe("here");
+    expect(await findShard(`PATCH /api/v2/workspaces/${workspace_id}`)).toBe(SHARD);
+    expect(await findShard(`POST /api/v2/workspaces/${workspace_id.toUpperCase()}/builds`)).toBe(SHARD);
+    expect(await findShard(`GET /workspaces/${workspace_id}`)).toBe(SHARD);
+    expect(await findShard(`HEAD /api/v2/workspaces/${workspace_id}`)).toBe(SHARD);
+    expect(await findShard(`GET /api/v2/workspaceagents/${agent_id}/pty`)).toBe(SHARD);
+    expect(await findShard(`GET /terminals/${agent_id}`)).toBe(SHARD);
+    for (const missing of [uuid(), "dev", "%00", "%"])
+      expect(await findShard(`PATCH /api/v2/workspaces/${missing}`)).toBe(0);
+    expect(await findShard("POST /api/v2/templates/nothing/like/this")).toBe(0);
+    expect(await findShard("POST /api/v2/users/login")).toBe(0);
+    expect(await findShard("GET /derp")).toBe(0);
+    expect(await findShard("GET /readyz")).toBe("here");
+    expect(await findShard("GET /api/v2/workspaces/watch")).toBe("here");
   },
 );
 
 testInside(
   "[CP-20] an agent's request belongs to its workspace, however its token is sent, even with a new token",
   async () => {
-    const { of } = makePlacement(server);
+    const { findShard } = makePlacement(server);
     const { agent_id, agent_token } = await seed();
     const own = "GET /api/v2/workspaceagents/me/reinit";
-    expect(await of(own, { "Service-Session-Token": agent_token })).toBe(SHARD);
-    expect(await of(own, { "Coder-Session-Token": agent_token.toUpperCase() })).toBe(SHARD);
-    expect(await of(own, { cookie: `service_session_token=${agent_token}` })).toBe(SHARD);
-    expect(await of(own, { authorization: `Bearer ${agent_token}` })).toBe(SHARD);
-    expect(await of(`${own}?coder_session_token=${agent_token}`)).toBe(SHARD);
-    expect(await of(own, { "Service-Session-Token": uuid() })).toBe(0);
-    expect(await of(own)).toBe(0);
+    expect(await findShard(own, { "Service-Session-Token": agent_token })).toBe(SHARD);
+    expect(await findShard(own, { "Coder-Session-Token": agent_token.toUpperCase() })).toBe(SHARD);
+    expect(await findShard(own, { cookie: `service_session_token=${agent_token}` })).toBe(SHARD);
+    expect(await findShard(own, { authorization: `Bearer ${agent_token}` })).toBe(SHARD);
+    expect(await findShard(`${own}?coder_session_token=${agent_token}`)).toBe(SHARD);
+    expect(await findShard(own, { "Service-Session-Token": uuid() })).toBe(0);
+    expect(await findShard(own)).toBe(0);
     const other = uuid();
     await getContext(server).store.commit([updateAgent(agent_id, { token_hash: sha256(other) })]);
-    expect(await of(own, { "Service-Session-Token": other })).toBe(SHARD);
+    expect(await findShard(own, { "Service-Session-Token": other })).toBe(SHARD);
   },
 );
 
 testInside("[CP-20] objects that a user creates belong to the user's shard, by key, ID or name", async () => {
-  const { of } = makePlacement(server);
+  const { findShard } = makePlacement(server);
   const { owner_id, owner_token, organization_id } = await seed();
   const headers = { "Service-Session-Token": owner_token };
   const shard = toShard(owner_id);
-  expect(await of("POST /api/v2/chats", headers)).toBe(shard);
-  expect(await of("POST /api/experimental/chats", headers)).toBe(shard);
-  expect(await of("GET /api/experimental/chats/watch", headers)).toBe(shard);
-  expect(await of("POST /api/v2/tasks/me", headers)).toBe(shard);
-  expect(await of("POST /api/v2/users/me/workspaces", headers)).toBe(shard);
-  expect(await of(`POST /api/v2/users/${owner_id.toUpperCase()}/workspaces`)).toBe(shard);
-  expect(await of(`POST /api/v2/organizations/${organization_id}/members/${owner_id}/workspaces`)).toBe(shard);
+  expect(await findShard("POST /api/v2/chats", headers)).toBe(shard);
+  expect(await findShard("POST /api/experimental/chats", headers)).toBe(shard);
+  expect(await findShard("GET /api/experimental/chats/watch", headers)).toBe(shard);
+  expect(await findShard("POST /api/v2/tasks/me", headers)).toBe(shard);
+  expect(await findShard("POST /api/v2/users/me/workspaces", headers)).toBe(shard);
+  expect(await findShard(`POST /api/v2/users/${owner_id.toUpperCase()}/workspaces`)).toBe(shard);
+  expect(await findShard(`POST /api/v2/organizations/${organization_id}/members/${owner_id}/workspaces`)).toBe(shard);
   const name = await getUsername(owner_id);
-  expect(await of(`POST /api/v2/users/${name.toUpperCase()}/workspaces`)).toBe(shard);
-  expect(await of("POST /api/v2/users/unknown/workspaces")).toBe(0);
-  expect(await of("POST /api/v2/chats", { "Service-Session-Token": "abcdefghij-abcdefghijklmnopqrstuv" })).toBe(0);
-  expect(await of("POST /api/v2/chats")).toBe(0);
+  expect(await findShard(`POST /api/v2/users/${name.toUpperCase()}/workspaces`)).toBe(shard);
+  expect(await findShard("POST /api/v2/users/unknown/workspaces")).toBe(0);
+  expect(await findShard("POST /api/v2/chats", { "Service-Session-Token": "abcdefghij-abcdefghijklmnopqrstuv" })).toBe(
+    0,
+  );
+  expect(await findShard("POST /api/v2/chats")).toBe(0);
 });
 
 testInside("[CP-20] workspace names lead to their shard, also in hosts and paths of apps", async () => {
-  const { of } = makePlacement(server);
+  const { findShard } = makePlacement(server);
   const { owner_id, owner_token } = await seed();
   const name = await getUsername(owner_id);
   const headers = { "Service-Session-Token": owner_token };
-  expect(await of("GET /api/v2/users/me/workspace/DEV", headers)).toBe(SHARD);
-  expect(await of(`GET /api/v2/users/${owner_id}/workspace/dev/builds/1`)).toBe(SHARD);
-  expect(await of(`GET /@${name}/dev.main/apps/code/index.html`)).toBe(SHARD);
-  expect(await of("GET /@me/dev/apps/code/", { cookie: `service_session_token=${owner_token}` })).toBe(SHARD);
-  expect(await of("POST /x/y", { host: `code--main--dev--${name}.apps.example.com` })).toBe(SHARD);
-  expect(await of("POST /x/y", { host: `code--main--other--${name}.apps.example.com` })).toBe(0);
-  expect(await of("POST /api/v2/users/login", { host: "apps.example.com" })).toBe(0);
-  expect(await of("GET /@me/dev/apps/code/")).toBe(0);
-  expect(await of("GET /@nonsense")).toBe(0);
+  expect(await findShard("GET /api/v2/users/me/workspace/DEV", headers)).toBe(SHARD);
+  expect(await findShard(`GET /api/v2/users/${owner_id}/workspace/dev/builds/1`)).toBe(SHARD);
+  expect(await findShard(`GET /@${name}/dev.main/apps/code/index.html`)).toBe(SHARD);
+  expect(await findShard("GET /@me/dev/apps/code/", { cookie: `service_session_token=${owner_token}` })).toBe(SHARD);
+  expect(await findShard("POST /x/y", { host: `code--main--dev--${name}.apps.example.com` })).toBe(SHARD);
+  expect(await findShard("POST /x/y", { host: `code--main--other--${name}.apps.example.com` })).toBe(0);
+  expect(await findShard("POST /api/v2/users/login", { host: "apps.example.com" })).toBe(0);
+  expect(await findShard("GET /@me/dev/apps/code/")).toBe(0);
+  expect(await findShard("GET /@nonsense")).toBe(0);
 });
 
-testInside("[CP-21] a second lookup costs nothing, and an invalid ID never does", async () => {
-  const { asked, of } = makePlacement(server);
+testInside("[CP-21] a repeated lookup needs no query, and an invalid ID never needs one", async () => {
+  const { counts, findShard } = makePlacement(server);
   const seeded = await seed();
   const name = await getUsername(seeded.owner_id);
   const requests: [string, Record<string, string>][] = [
@@ -162,20 +165,20 @@ testInside("[CP-21] a second lookup costs nothing, and an invalid ID never does"
     ["PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": seeded.agent_token }],
     [`GET /@${name}/dev/apps/code/a.js`, {}],
   ];
-  for (const [line, headers] of requests) expect(await of(line, headers)).toBe(SHARD);
-  const { queries } = asked;
-  for (const [line, headers] of requests) expect(await of(line, headers)).toBe(SHARD);
+  for (const [line, headers] of requests) expect(await findShard(line, headers)).toBe(SHARD);
+  const { queries } = counts;
+  for (const [line, headers] of requests) expect(await findShard(line, headers)).toBe(SHARD);
   await supersedeAgent(server, seeded);
-  for (const [line, headers] of requests.slice(0, 3)) expect(await of(line, headers)).toBe(SHARD);
-  for (const line of ["PATCH /api/v2/workspaces/dev", "POST /api/v2/users", "GET /derp"]) await of(line);
-  await of("PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": "no token" });
+  for (const [line, headers] of requests.slice(0, 3)) expect(await findShard(line, headers)).toBe(SHARD);
+  for (const line of ["PATCH /api/v2/workspaces/dev", "POST /api/v2/users", "GET /derp"]) await findShard(line);
+  await findShard("PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": "no token" });
   expect(asked.queries).toBe(queries);
 });
 
 testInside("[CP-20] builds, jobs, tasks and versions lead to their object's shard, tasks also by name", async () => {
   await using world = await openWorld({ models: new ScriptedModels() });
   const { store } = getContext(world.server);
-  const { of } = makePlacement(world.server);
+  const { findShard } = makePlacement(world.server);
   const template = await makeTemplate(world.admin, JSON.stringify(ECHO));
   const version = template.active_version_id;
   const headers = { "Service-Session-Token": world.admin.token ?? "" };
@@ -188,32 +191,32 @@ testInside("[CP-20] builds, jobs, tasks and versions lead to their object's shar
   const { latest_build: build } = await awaitBuild(world.admin, at);
   await store.commit([updateWorkspace(at, { part: SHARD })]);
   const jobs = `/api/v2/organizations/${template.organization_id}/provisionerjobs`;
-  expect(await of(`PATCH /api/v2/workspacebuilds/${build.id}/cancel`)).toBe(SHARD);
-  expect(await of(`GET ${jobs}/${build.job.id}/logs`)).toBe(SHARD);
-  expect(await of(`POST /api/v2/tasks/me/${task.id}/pause`)).toBe(SHARD);
-  expect(await of("POST /api/v2/tasks/me/GO/pause", headers)).toBe(SHARD);
-  expect(await of("POST /api/v2/tasks/me/nothing/pause", headers)).toBe(0);
-  expect(await of("POST /api/v2/tasks/unknown/go/pause")).toBe(0);
-  expect(await of(`POST /api/v2/templateversions/${version}/dry-run`)).toBe(toShard(version));
+  expect(await findShard(`PATCH /api/v2/workspacebuilds/${build.id}/cancel`)).toBe(SHARD);
+  expect(await findShard(`GET ${jobs}/${build.job.id}/logs`)).toBe(SHARD);
+  expect(await findShard(`POST /api/v2/tasks/me/${task.id}/pause`)).toBe(SHARD);
+  expect(await findShard("POST /api/v2/tasks/me/GO/pause", headers)).toBe(SHARD);
+  expect(await findShard("POST /api/v2/tasks/me/nothing/pause", headers)).toBe(0);
+  expect(await findShard("POST /api/v2/tasks/unknown/go/pause")).toBe(0);
+  expect(await findShard(`POST /api/v2/templateversions/${version}/dry-run`)).toBe(toShard(version));
   const dry = await world.admin.post<{ id: string }>(`/api/v2/templateversions/${version}/dry-run`, {});
-  expect(await of(`GET ${jobs}/${dry.id}/logs`)).toBe(toShard(version));
-  expect(await of(`PATCH /api/v2/templateversions/${version}/dry-run/${dry.id}/cancel`)).toBe(toShard(version));
+  expect(await findShard(`GET ${jobs}/${dry.id}/logs`)).toBe(toShard(version));
+  expect(await findShard(`PATCH /api/v2/templateversions/${version}/dry-run/${dry.id}/cancel`)).toBe(toShard(version));
 });
 
 testInside("[CP-20] a chat has its own shard; requests that dial into its workspace use the workspace's", async () => {
   await using world = await openChatWorld();
   const { store } = getContext(world.server);
-  const { of } = makePlacement(world.server);
+  const { findShard } = makePlacement(world.server);
   const chat = await createChat(world);
   const own = toShard(world.user_id);
-  expect(await of(`POST /api/v2/chats/${chat.id}/messages`)).toBe(own);
-  expect(await of(`GET /api/experimental/chats/${chat.id}/stream`)).toBe(own);
-  expect(await of(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(own);
+  expect(await findShard(`POST /api/v2/chats/${chat.id}/messages`)).toBe(own);
+  expect(await findShard(`GET /api/experimental/chats/${chat.id}/stream`)).toBe(own);
+  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(own);
   const { workspace_id } = await seedAgent(world.server);
   await store.commit([updateWorkspace(workspace_id, { part: SHARD }), updateChat(chat.id, { workspace_id })]);
-  expect(await of(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(SHARD);
-  expect(await of(`GET /api/experimental/chats/${chat.id}/stream/desktop`)).toBe(SHARD);
-  expect(await of(`GET /api/v2/chats/${chat.id}/stream`)).toBe(own);
+  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(SHARD);
+  expect(await findShard(`GET /api/experimental/chats/${chat.id}/stream/desktop`)).toBe(SHARD);
+  expect(await findShard(`GET /api/v2/chats/${chat.id}/stream`)).toBe(own);
 });
 
 const getUsername = async (id: string): Promise<string> => {

@@ -10,7 +10,7 @@ import { until } from "#test/support/until.ts";
 
 const SHARD = 7;
 
-test("[CP-55] a socket that opens after its shard has left is closed immediately, others stay open", async () => {
+test("[CP-55] a socket that opens after its shard has moved is closed immediately, others stay open", async () => {
   const shards = new MovableShards();
   const sockets = new Sockets(systemClock, 10, shards.isHere);
   const opened: Socket[] = [];
@@ -50,11 +50,11 @@ test("[CP-55] a socket that opens after its shard has left is closed immediately
   }
 });
 
-test("[CP-55] an event stream that opens after its shard has left is opened on the new owner", async () => {
+test("[CP-55] an event stream that opens after its shard has moved is opened on the new owner", async () => {
   const shards = new MovableShards();
-  let cancelled = 0;
+  let cancelCount = 0;
   const stream = () =>
-    new Response(new ReadableStream({ cancel: () => void cancelled++ }), {
+    new Response(new ReadableStream({ cancel: () => void cancelCount++ }), {
       headers: { "content-type": "text/event-stream" },
     });
   const startRequest = async (leaves: boolean): Promise<Response> => {
@@ -80,9 +80,9 @@ test("[CP-55] an event stream that opens after its shard has left is opened on t
     );
     return handler(new Request("http://node.test/api/v2/whatever"));
   };
-  expect([(await startRequest(false)).status, cancelled]).toEqual([200, 0]);
+  expect([(await startRequest(false)).status, cancelCount]).toEqual([200, 0]);
   const late = await startRequest(true);
-  expect([late.status, await late.text(), cancelled]).toEqual([503, "of part 0", 1]);
+  expect([late.status, await late.text(), cancelCount]).toEqual([503, "of part 0", 1]);
 });
 
 test("[CP-55] a long poll continues at the node that took over its shard, even if it starts after the move; polls of other shards are unaffected", async () => {
@@ -118,12 +118,12 @@ test("[CP-55] a long poll continues at the node that took over its shard, even i
       },
     )(new Request("http://node.test/api/v2/whatever"));
   const other = { ended: false };
-  const ofAnother = new Request("http://node.test/api/v2/another");
-  streams.assign(ofAnother, SHARD);
+  const anotherRequest = new Request("http://node.test/api/v2/another");
+  streams.assign(anotherRequest, SHARD);
   const end = (): void => {
     other.ended = true;
   };
-  streams.add({ end, ping: () => {} }, {}, ofAnother);
+  streams.add({ end, ping: () => {} }, {}, anotherRequest);
   const early = handler(false);
   await until(() => waiting.length === 1);
   shards.drop([0]);

@@ -31,8 +31,8 @@ const openNodes = async () => {
   await sql.unsafe("create table noted (n bigserial primary key, text text not null)");
   const first = nodes.contexts[0] as Context;
   const admin = await new Client(nodes.url).signIn(ADMIN.email, ADMIN.password);
-  /** `first` has two shards too many, of which only shard 0 may move. */
-  const giveAway = () =>
+  /** Gives `first` two additional shards, of which only shard 0 may move. */
+  const addMovableShards = () =>
     sql.unsafe(
       `update parts set given_at = case when part = 0 then '-infinity' else clock_timestamp() end,
          node = f.node, epoch = f.epoch from fences f
@@ -40,7 +40,7 @@ const openNodes = async () => {
       [first.cluster?.id],
     );
   /** Holds requests that create keys on the first node before their commit; `before` and `after` run at that point in the request. */
-  const standing = ({ before, after }: RequestSteps = {}) => {
+  const holdKeyRequests = ({ before, after }: RequestSteps = {}) => {
     const [reached, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const outcomes: string[] = [];
     const write = first.store.commit.bind(first.store);
@@ -58,19 +58,19 @@ const openNodes = async () => {
   };
   const owner = async (): Promise<string> =>
     (await sql.unsafe("select node from parts where part = $1", [FIRST_SHARD]))[0].node;
-  const noted = async (): Promise<string[]> =>
+  const listNotes = async (): Promise<string[]> =>
     (await sql.unsafe("select text from noted order by n")).map(({ text }: { text: string }) => text);
   return {
     ...nodes,
     first,
     admin,
-    giveAway,
-    standing,
+    addMovableShards,
+    holdKeyRequests,
     owner,
-    noted,
+    listNotes,
     others: nodes.contexts.slice(1),
     makeToken: () => admin.post<{ key: string }>(TOKENS, { token_name: "once", lifetime: 3_600_000_000_000 }),
-    tokens: async () => (await admin.get<{ token_name: string }[]>(TOKENS)).map(({ token_name }) => token_name),
+    listTokenNames: async () => (await admin.get<{ token_name: string }[]>(TOKENS)).map(({ token_name }) => token_name),
     async [Symbol.asyncDispose]() {
       await nodes.stop();
       await sql.close();
@@ -85,25 +85,25 @@ const waitForMove = (nodes: Awaited<ReturnType<typeof openNodes>>) =>
 
 testNeeding(
   [needs.postgres],
-  "[CL-40] [CL-41] a request's write after another node became the first one is refused, and that node executes the request once",
+  "[CL-40] [CL-41] a request's write after another node became the first node is refused, and that node executes the request once",
   async () => {
     await using nodes = await openNodes();
     const { admin, first } = nodes;
     // Numbers are reserved for all requests: a reservation is neither rejected with a request, nor counts as its write.
-    const reserves = async () => {
+    const reserveNumbers = async () => {
       (first.store as PgStore).discardNumbers();
       await first.store.reserve("jobs", 1);
     };
-    const stands = nodes.standing({ after: reserves });
+    const held = nodes.holdKeyRequests({ after: reserveNumbers });
     const requested = nodes.makeToken();
-    await stands.reached;
-    await nodes.giveAway();
+    await held.reached;
+    await nodes.addMovableShards();
     await waitForMove(nodes);
     expect(first.shards.isFirst).toBe(false);
-    stands.goOn();
+    held.goOn();
     const { key } = await requested;
-    expect(stands.outcomes).toEqual(["moved"]);
-    expect(await nodes.tokens()).toEqual(["once"]);
+    expect(held.outcomes).toEqual(["moved"]);
+    expect(await nodes.listTokenNames()).toEqual(["once"]);
     expect(await new Client(nodes.url, key).get("/api/v2/users/me")).toMatchObject({ username: ADMIN.username });
     expect(admin.token).not.toBe(key);
   },
@@ -114,18 +114,18 @@ testNeeding(
   "[CL-41] a request that has already written learns that its shard has moved, and is not retried on another node",
   async () => {
     await using nodes = await openNodes();
-    const stands = nodes.standing({ before: (write) => write([note("before")]) });
+    const held = nodes.holdKeyRequests({ before: (write) => write([note("before")]) });
     const requested = nodes.makeToken().catch((error) => error);
-    await stands.reached;
-    await nodes.giveAway();
+    await held.reached;
+    await nodes.addMovableShards();
     await waitForMove(nodes);
-    stands.goOn();
+    held.goOn();
     const error = await requested;
     expect(error).toBeInstanceOf(ApiError);
     expect(error).toMatchObject({ status: 503 });
     expect(error.message).toContain("Another server is handling this now");
-    expect(stands.outcomes).toEqual(["moved"]);
-    expect([await nodes.tokens(), await nodes.noted()]).toEqual([[], ["before"]]);
+    expect(held.outcomes).toEqual(["moved"]);
+    expect([await nodes.listTokenNames(), await nodes.listNotes()]).toEqual([[], ["before"]]);
   },
 );
 
@@ -136,23 +136,23 @@ testNeeding(
     await using nodes = await openNodes();
     const over = Promise.withResolvers<void>();
     let later: Promise<void> | undefined;
-    const stands = nodes.standing({
+    const held = nodes.holdKeyRequests({
       before: async (write) => {
         later = over.promise.then(() => write([note("later")]));
       },
     });
     const requested = nodes.makeToken();
-    await stands.reached;
-    await nodes.giveAway();
+    await held.reached;
+    await nodes.addMovableShards();
     await until(() => !nodes.first.shards.has(FIRST_SHARD), { what: "the shard to be in transit" });
     expect(await nodes.owner()).toBe(nodes.first.cluster?.id ?? "");
-    stands.goOn();
+    held.goOn();
     await requested;
-    expect(stands.outcomes).toEqual(["done"]);
+    expect(held.outcomes).toEqual(["done"]);
     await waitForMove(nodes);
     expect(await nodes.owner()).not.toBe(nodes.first.cluster?.id ?? "");
     over.resolve();
     await later;
-    expect([await nodes.tokens(), await nodes.noted()]).toEqual([["once"], ["later"]]);
+    expect([await nodes.listTokenNames(), await nodes.listNotes()]).toEqual([["once"], ["later"]]);
   },
 );

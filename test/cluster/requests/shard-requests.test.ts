@@ -43,21 +43,21 @@ test("[CL-40] actor messages belong to no request: neither to the sender's nor t
     await gate.promise;
     return currentShard() ?? "none";
   };
-  const requestedItems = [1, 2].map((shard) => runInRequest(shard, () => mailbox.run(turn)));
+  const results = [1, 2].map((shard) => runInRequest(shard, () => mailbox.run(turn)));
   gate.resolve();
-  expect(await Promise.all(requestedItems)).toEqual(["none", "none"]);
+  expect(await Promise.all(results)).toEqual(["none", "none"]);
   expect(await runInRequest(3, async () => runOutsideMailbox(currentShard))).toBeUndefined();
 });
 
 test("[CL-41] a request refused because its shard has moved goes to another node, unless part of it was, or may have been, executed", async () => {
   const requests = new Requests(systemClock, 10);
   const moved = new CommitError("moved", "another node does this now");
-  const isRetriedAfter = async (work: (tracked: TrackedRequest) => unknown, why: Error = moved): Promise<boolean> => {
+  const isRetriedAfter = async (work: (tracked: TrackedRequest) => unknown, error: Error = moved): Promise<boolean> => {
     const request = new Request("http://node.test/", { method: "POST" });
     requests.assign(request, 0);
     const response = await requests.run(request, async () => {
       await work(getCurrentRequest() as TrackedRequest);
-      return errorResponse(why, request);
+      return errorResponse(error, request);
     });
     expect(response.status).toBe(503);
     return requests.belongsElsewhere(request);
@@ -93,17 +93,17 @@ test("[CL-42] a handover waits for requests of its shards that change something,
   await requests.waitUntilDrained((shard) => shard === 7);
 
   const [one, two] = [open("POST", 7), open("DELETE", 7)];
-  let isLeft = false;
-  const left = requests
+  let isHandedOver = false;
+  const handover = requests
     .waitUntilDrained((shard) => shard === 7)
     .then(() => {
-      isLeft = true;
+      isHandedOver = true;
     });
   one.end();
   await until(() => requests.size === 6);
-  expect(isLeft).toBe(false);
+  expect(isHandedOver).toBe(false);
   two.end();
-  await left;
+  await handover;
   for (const end of ends) end();
   await until(() => requests.size === 0);
 });

@@ -157,8 +157,8 @@ const expectForeignRejected = async (at: World, [name]: Setting): Promise<void> 
 const startAs = (at: World, n: number, [, setting]: Setting, isTls: boolean): Promise<NodeProcess> =>
   isTls ? at.start(n) : at.cluster.start(n, { env: setting });
 
-/** `nodes`: the cluster's nodes. The error must name one or all of them. */
-const expectTurnedAway = async (
+/** Checks that a node with the other protocol cannot join. The error must name at least one of `nodes`, the cluster's nodes. */
+const expectOtherProtocolRefused = async (
   at: World,
   setting: Setting,
   { speaksTls, nodes }: { readonly speaksTls: boolean; readonly nodes: readonly NodeProcess[] },
@@ -185,7 +185,7 @@ for (const setting of SETTINGS) {
       const work = await prepare(nodes[1] as NodeProcess);
       await testWork(nodes, work);
       await expectForeignRejected(at, setting);
-      await expectTurnedAway(at, setting, { speaksTls: true, nodes });
+      await expectOtherProtocolRefused(at, setting, { speaksTls: true, nodes });
       // The files change under nodes that run; each has the new certificate from its next start on.
       at.use(await at.authority.sign("second", NAMES));
       for (const n of [1, 2, 3]) {
@@ -209,8 +209,8 @@ testNeeding(
       await using at = await openTlsWorld(setting[1]);
       at.use(await at.authority.sign("ours", NAMES));
       const node = await startAs(at, 1, setting, false);
-      await expectTurnedAway(at, setting, { speaksTls: false, nodes: [node] });
-      // One that speaks as the other does is let in.
+      await expectOtherProtocolRefused(at, setting, { speaksTls: false, nodes: [node] });
+      // A node with the same protocol as the other one can join.
       await startAs(at, 3, setting, false);
     }
   },

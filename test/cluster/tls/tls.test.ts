@@ -27,7 +27,7 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
   const node = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: ours, fetch: answer });
   const outsider = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: theirs, fetch: answer });
   let leader = node.port;
-  let looks = 0;
+  let leaderLookups = 0;
   const forwarder = new Forwarder({
     hostname: "127.0.0.1",
     port: 0,
@@ -37,7 +37,7 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
     token: "secret",
     tls: ours,
     leader: () => {
-      looks += 1;
+      leaderLookups += 1;
       return `127.0.0.1:${leader}`;
     },
     own: () => "",
@@ -48,10 +48,10 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
       fetch(`https://127.0.0.1:${forwarder.port}/`, { tls: { rejectUnauthorized: false }, keepalive: false });
     expect(await (await request()).text()).toBe("from the active node");
     leader = outsider.port;
-    looks = 0;
+    leaderLookups = 0;
     const late = request();
-    // It has tried the wrong node more than once, and keeps looking.
-    await until(() => looks > 3);
+    // It has tried the wrong node more than once, and continues to look for the leader.
+    await until(() => leaderLookups > 3);
     leader = node.port;
     expect(await (await late).text()).toBe("from the active node");
     expect(requestCount).toBe(2);

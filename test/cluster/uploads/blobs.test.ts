@@ -18,14 +18,14 @@ afterEach(async () => {
 const nodes = async () => {
   testDatabase = await createDatabase();
   store = await openPgStore({ url: testDatabase.url, now: 0, fatal: () => {} });
-  const elsewhere = new DatabaseBlobs(store);
+  const shared = new DatabaseBlobs(store);
   const node = async () => {
     const directory = tempDirectory();
-    const blobs = new Blobs(directory.path, elsewhere);
-    await blobs.recover(new Set(await elsewhere.list()));
+    const blobs = new Blobs(directory.path, shared);
+    await blobs.recover(new Set(await shared.list()));
     return { blobs, [Symbol.dispose]: () => directory[Symbol.dispose]() };
   };
-  return { elsewhere, node, one: await node(), two: await node() };
+  return { shared, node, one: await node(), two: await node() };
 };
 
 const splitBytes = async function* (bytes: Uint8Array) {
@@ -33,7 +33,7 @@ const splitBytes = async function* (bytes: Uint8Array) {
 };
 
 testNeeding([needs.postgres], "[CL-8] an upload to one node is read from another one, byte for byte", async () => {
-  const { one, two, elsewhere } = await nodes();
+  const { one, two, shared } = await nodes();
   using _one = one;
   using _two = two;
   const sizes = [0, 1, 1024 * 1024, 5 * 1024 * 1024 + 17];
@@ -47,34 +47,37 @@ testNeeding([needs.postgres], "[CL-8] an upload to one node is read from another
     // Storing it again changes nothing.
     expect((await two.blobs.put(splitBytes(bytes))).hash).toBe(hash);
   }
-  expect((await elsewhere.list()).length).toBe(sizes.length);
+  expect((await shared.list()).length).toBe(sizes.length);
 });
 
 testNeeding(
   [needs.postgres],
   "[CL-8] removes unreferenced uploads, including the unfinished ones of a terminated node",
   async () => {
-    const { one, elsewhere, node } = await nodes();
+    const { one, shared, node } = await nodes();
     using _one = one;
     const bytes = (text: string) => splitBytes(new TextEncoder().encode(text));
     const kept = await one.blobs.put(bytes("kept"));
     const lost = await one.blobs.put(bytes("lost"));
-    const half = "ab".repeat(32);
+    const unfinishedHash = "ab".repeat(32);
     await store?.commit([
-      { sql: "insert into blob_chunks (hash, n, bytes) values (?, ?, ?)", rows: [[half, 0, new Uint8Array(3)]] },
+      {
+        sql: "insert into blob_chunks (hash, n, bytes) values (?, ?, ?)",
+        rows: [[unfinishedHash, 0, new Uint8Array(3)]],
+      },
     ]);
-    expect((await elsewhere.list()).sort()).toEqual([kept.hash, lost.hash, half].sort());
+    expect((await shared.list()).sort()).toEqual([kept.hash, lost.hash, unfinishedHash].sort());
     // An incomplete file does not exist.
-    expect(existsSync(await one.blobs.getPath(half))).toBe(false);
+    expect(existsSync(await one.blobs.getPath(unfinishedHash))).toBe(false);
     using next = await node();
     await next.blobs.recover(new Set([kept.hash]));
-    expect(await elsewhere.list()).toEqual([kept.hash]);
+    expect(await shared.list()).toEqual([kept.hash]);
     const late = await next.blobs.put(bytes("late"));
     await next.blobs.sweep(async () => new Set([kept.hash]));
     await next.blobs.sweep(async () => new Set([kept.hash]));
-    expect((await elsewhere.list()).length).toBe(2);
+    expect((await shared.list()).length).toBe(2);
     await next.blobs.sweep(async () => new Set([kept.hash]));
-    expect(await elsewhere.list()).toEqual([kept.hash]);
+    expect(await shared.list()).toEqual([kept.hash]);
     expect(existsSync(await next.blobs.getPath(late.hash))).toBe(false);
   },
 );

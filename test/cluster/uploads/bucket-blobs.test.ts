@@ -25,13 +25,13 @@ const openWorld = async () => {
   database = opened;
   const store = startObjectStore();
   const bucket = new Bucket(store.location, { answer_ms: 300 });
-  // Age protects nothing here: only the rows decide.
-  const elsewhere = new BucketBlobs(opened, bucket, { spared_ms: 0 });
+  // Recent objects are not spared here: only the rows decide.
+  const shared = new BucketBlobs(opened, bucket, { spared_ms: 0 });
   const folders: Disposable[] = [];
   const node = async () => {
     const directory = tempDirectory();
     folders.push(directory);
-    const blobs = new Blobs(directory.path, elsewhere);
+    const blobs = new Blobs(directory.path, shared);
     await blobs.recover(new Set(), false);
     return blobs;
   };
@@ -41,7 +41,7 @@ const openWorld = async () => {
     store,
     bucket,
     opened,
-    elsewhere,
+    shared,
     node,
     rows,
     async [Symbol.asyncDispose]() {
@@ -58,18 +58,18 @@ testNeeding(
   [needs.postgres],
   "[CL-33] an upload that one node has stored in the bucket is read by another",
   async () => {
-    await using at = await openWorld();
-    const [one, two] = [await at.node(), await at.node()];
+    await using world = await openWorld();
+    const [one, two] = [await world.node(), await world.node()];
     const { hash, size } = await one.put(bytes("an upload"));
-    expect([...at.store.objects.keys()]).toEqual([expect.stringContaining(`slipway/${hash.slice(0, 2)}/${hash}-`)]);
+    expect([...world.store.objects.keys()]).toEqual([expect.stringContaining(`slipway/${hash.slice(0, 2)}/${hash}-`)]);
     expect(await Bun.file(await two.getPath(hash)).text()).toBe("an upload");
     // Uploading it again sends nothing.
     await two.put(bytes("an upload"));
-    expect(at.store.objects.size).toBe(1);
+    expect(world.store.objects.size).toBe(1);
     // Unless it no longer exists.
-    at.store.objects.clear();
+    world.store.objects.clear();
     await two.put(bytes("an upload"));
-    expect(await Bun.file(await (await at.node()).getPath(hash)).text()).toBe("an upload");
+    expect(await Bun.file(await (await world.node()).getPath(hash)).text()).toBe("an upload");
     expect(size).toBe(9);
   },
 );
@@ -78,28 +78,28 @@ testNeeding(
   [needs.postgres],
   "[CL-33] an upload exists only once the bucket has all of it, whatever fails",
   async () => {
-    await using at = await openWorld();
-    const node = await at.node();
-    at.store.inject((request) => (request.method === "PUT" ? at.store.refused(503, "SlowDown") : undefined));
+    await using world = await openWorld();
+    const node = await world.node();
+    world.store.inject((request) => (request.method === "PUT" ? world.store.refused(503, "SlowDown") : undefined));
     const refused = await node.put(bytes("one")).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(AppError);
     expect(refused).toMatchObject({ kind: "overloaded", retry_after: 10 });
-    expect(await at.rows()).toEqual(["coming"]);
+    expect(await world.rows()).toEqual(["coming"]);
     expect(existsSync(await node.getPath(sha256("one")))).toBe(false);
     // Accepted, but the response is lost: the row is invalid, and the object is removed with it.
-    at.store.inject((request) => (request.method === "HEAD" ? at.store.refused(500, "") : undefined));
+    world.store.inject((request) => (request.method === "HEAD" ? world.store.refused(500, "") : undefined));
     expect(await node.put(bytes("two")).catch((error: unknown) => error)).toBeInstanceOf(AppError);
-    expect(at.store.objects.size).toBe(1);
-    at.store.inject(undefined);
+    expect(world.store.objects.size).toBe(1);
+    world.store.inject(undefined);
     await node.put(bytes("three"));
     await node.sweep(async () => new Set([sha256("three")]));
-    expect(await at.rows()).toEqual(["kept"]);
-    expect(at.store.objects.size).toBe(1);
+    expect(await world.rows()).toEqual(["kept"]);
+    expect(world.store.objects.size).toBe(1);
     // A reader gets a retryable error, never damaged data.
-    const other = await at.node();
-    at.store.inject(() => new Response("threE"));
+    const other = await world.node();
+    world.store.inject(() => new Response("threE"));
     expect(await other.getPath(sha256("three")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
-    at.store.inject(undefined);
+    world.store.inject(undefined);
     expect(await Bun.file(await other.getPath(sha256("three"))).text()).toBe("three");
   },
 );
@@ -108,32 +108,32 @@ testNeeding(
   [needs.postgres],
   "[CL-35] unreferenced uploads are removed, and a removal never affects a later upload of the same bytes",
   async () => {
-    await using at = await openWorld();
-    const node = await at.node();
+    await using world = await openWorld();
+    const node = await world.node();
     const { hash } = await node.put(bytes("one"));
-    await at.elsewhere.remove([hash]);
+    await world.elsewhere.remove([hash]);
     // It is given up but still in the bucket when the same bytes are uploaded again.
-    expect(at.store.objects.size).toBe(1);
+    expect(world.store.objects.size).toBe(1);
     await node.put(bytes("one"));
-    expect(at.store.objects.size).toBe(2);
-    await at.elsewhere.clean();
-    expect(await at.rows()).toEqual(["kept"]);
-    expect(await Bun.file(await (await at.node()).getPath(hash)).text()).toBe("one");
+    expect(world.store.objects.size).toBe(2);
+    await world.elsewhere.clean();
+    expect(await world.rows()).toEqual(["kept"]);
+    expect(await Bun.file(await (await world.node()).getPath(hash)).text()).toBe("one");
     // An upload that is given up while it is in progress is rejected on arrival.
-    at.store.inject(async (request) => {
-      if (request.method === "PUT") await at.elsewhere.clean();
+    world.store.inject(async (request) => {
+      if (request.method === "PUT") await world.elsewhere.clean();
       return undefined;
     });
     expect(await node.put(bytes("late")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
-    at.store.inject(undefined);
+    world.store.inject(undefined);
     // Objects that cannot be removed now are removed later.
-    await at.elsewhere.remove([hash]);
-    at.store.inject((request) => (request.method === "DELETE" ? at.store.refused(503, "SlowDown") : undefined));
-    await expect(at.elsewhere.clean()).rejects.toThrow("503 SlowDown");
-    at.store.inject(undefined);
-    await at.elsewhere.clean();
-    expect(await at.rows()).toEqual([]);
-    expect(at.store.objects.size).toBe(0);
+    await world.elsewhere.remove([hash]);
+    world.store.inject((request) => (request.method === "DELETE" ? world.store.refused(503, "SlowDown") : undefined));
+    await expect(world.elsewhere.clean()).rejects.toThrow("503 SlowDown");
+    world.store.inject(undefined);
+    await world.elsewhere.clean();
+    expect(await world.rows()).toEqual([]);
+    expect(world.store.objects.size).toBe(0);
   },
 );
 
@@ -141,32 +141,32 @@ testNeeding(
   [needs.postgres],
   "[CL-35] a recent upload is not removed, and a repeated upload counts as recent",
   async () => {
-    await using at = await openWorld();
-    const careful = new BucketBlobs(at.opened, at.bucket);
-    const node = await at.node();
+    await using world = await openWorld();
+    const careful = new BucketBlobs(world.opened, world.bucket);
+    const node = await world.node();
     const { hash } = await node.put(bytes("one"));
     expect(await careful.list()).toEqual([]);
     await careful.remove([hash]);
-    expect(await at.rows()).toEqual(["kept"]);
-    await at.opened.commit([{ sql: "update blob_objects set at = at - interval '3 hours'", rows: [[]] }]);
+    expect(await world.rows()).toEqual(["kept"]);
+    await world.opened.commit([{ sql: "update blob_objects set at = at - interval '3 hours'", rows: [[]] }]);
     expect(await careful.list()).toEqual([hash]);
     await node.put(bytes("one"));
     await careful.remove([hash]);
-    expect(await at.rows()).toEqual(["kept"]);
-    expect(at.store.requestLog.filter((one) => one.startsWith("PUT"))).toHaveLength(1);
+    expect(await world.rows()).toEqual(["kept"]);
+    expect(world.store.requestLog.filter((one) => one.startsWith("PUT"))).toHaveLength(1);
   },
 );
 
 testNeeding([needs.postgres], "[CL-33] an upload from before the bucket is read from the database", async () => {
-  await using at = await openWorld();
+  await using world = await openWorld();
   const earlier = tempDirectory();
   using _ = earlier;
-  const blobs = new Blobs(earlier.path, new DatabaseBlobs(at.opened));
+  const blobs = new Blobs(earlier.path, new DatabaseBlobs(world.opened));
   await blobs.recover(new Set(), false);
   const { hash } = await blobs.put(bytes("long ago"));
-  const node = await at.node();
+  const node = await world.node();
   expect(await Bun.file(await node.getPath(hash)).text()).toBe("long ago");
-  expect(await at.elsewhere.list()).toEqual([hash]);
-  await at.elsewhere.remove([hash]);
-  expect(await at.elsewhere.list()).toEqual([]);
+  expect(await world.elsewhere.list()).toEqual([hash]);
+  await world.elsewhere.remove([hash]);
+  expect(await world.elsewhere.list()).toEqual([]);
 });

@@ -52,8 +52,8 @@ testNeeding(
     expect((await answer.bytes()).length).toBe(3_000_000);
     // The store is unavailable for a while: requests that need it are rejected, everything else continues.
     store.inject(() => store.refused(503, "SlowDown"));
-    const refused = await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar");
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "10"]);
+    const getStartError = await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar");
+    expect([getStartError.status, getStartError.headers.get("retry-after")]).toEqual([503, "10"]);
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe(ADMIN.username);
     store.inject(undefined);
     expect((await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar")).status).toBe(201);
@@ -75,19 +75,23 @@ testNeeding(
     await using store = startObjectStore();
     await using other = startObjectStore();
     await using cluster = await startCluster();
-    const refused = async (over: Record<string, string>): Promise<string> => {
-      const error = await cluster.start(1, { env: { ...store.settings, ...over } }).catch((one: Error) => one);
+    const getStartError = async (overrides: Record<string, string>): Promise<string> => {
+      const error = await cluster.start(1, { env: { ...store.settings, ...overrides } }).catch((one: Error) => one);
       return error instanceof Error ? error.message : "it has started";
     };
-    expect(await refused({ SLIPWAY_S3_SECRET_KEY: "wrong" })).toContain(
+    expect(await getStartError({ SLIPWAY_S3_SECRET_KEY: "wrong" })).toContain(
       `the bucket uploads at ${store.url} cannot be used: s3_secret_key does not belong to s3_access_key`,
     );
-    expect(await refused({ SLIPWAY_S3_BUCKET: "elsewhere" })).toContain("there is no such bucket (404 NoSuchBucket)");
-    expect(await refused({ SLIPWAY_S3_ENDPOINT: "http://127.0.0.1:1" })).toContain("it does not answer");
+    expect(await getStartError({ SLIPWAY_S3_BUCKET: "elsewhere" })).toContain(
+      "there is no such bucket (404 NoSuchBucket)",
+    );
+    expect(await getStartError({ SLIPWAY_S3_ENDPOINT: "http://127.0.0.1:1" })).toContain("it does not answer");
     const node = await cluster.start(1, { env: store.settings });
     await makeTemplate(await new Client(node.url).signIn(ADMIN.email, ADMIN.password));
-    const strange = await cluster.start(2, { env: other.settings }).catch((one: Error) => one);
-    expect(String(strange)).toContain("has none of the uploads of this cluster: it is another one, or has lost them");
+    const otherBucketError = await cluster.start(2, { env: other.settings }).catch((one: Error) => one);
+    expect(String(otherBucketError)).toContain(
+      "has none of the uploads of this cluster: it is another one, or has lost them",
+    );
     const doctor = async (settings: Record<string, string>) => {
       const env = { SLIPWAY_DATABASE_URL: cluster.database.url, ...settings, SLIPWAY_DOCKER_HOST: "unix:///nowhere" };
       const findings = await examine(load(env).config, systemClock, true, {});

@@ -25,7 +25,7 @@ const openWorld = async (size = 300_000) => {
   return { store, bucket: new Bucket(store.location, { answer_ms: 400 }), bytes, path, to, hash: sha256(bytes) };
 };
 
-const failure = async (work: Promise<unknown>): Promise<BucketError> => {
+const getFailure = async (work: Promise<unknown>): Promise<BucketError> => {
   const error = await work.catch((one: unknown) => one);
   expect(error).toBeInstanceOf(BucketError);
   return error as BucketError;
@@ -59,7 +59,7 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
   await bucket.put("slipway/one", path, bytes.length);
   expect(requested).toBe(3);
   requested = 0;
-  const half = (): Response =>
+  const respondHalf = (): Response =>
     new Response(
       new ReadableStream({
         type: "direct",
@@ -75,7 +75,7 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
     );
   store.inject(() => {
     requested += 1;
-    return requested < 3 ? half() : undefined;
+    return requested < 3 ? respondHalf() : undefined;
   });
   await bucket.getTo("slipway/one", to, hash);
   expect(requested).toBe(3);
@@ -86,19 +86,19 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
 test("[CL-33] a store that stays unreachable is given up, with an error without a key or a signed URL", async () => {
   const { store, bucket, bytes, path } = await openWorld();
   store.inject(() => store.refused(503, "SlowDown"));
-  const busy = await failure(bucket.put("slipway/one", path, bytes.length));
+  const busy = await getFailure(bucket.put("slipway/one", path, bytes.length));
   expect(busy.message).toContain("it refuses (503 SlowDown)");
   expect(store.requestLog.length).toBe(4);
   store.inject(() => store.refused(403, "AccessDenied"));
-  const denied = await failure(bucket.put("slipway/one", path, bytes.length));
+  const denied = await getFailure(bucket.put("slipway/one", path, bytes.length));
   expect(denied.message).toContain("the key may not list, write, read and remove there (403 AccessDenied)");
   // Retrying does not help.
   expect(store.requestLog.length).toBe(5);
   await store[Symbol.asyncDispose]();
-  const away = await failure(bucket.check());
-  expect(away.message).toContain("it does not answer");
-  expect(Bun.inspect([busy, denied, away])).not.toMatch(/X-Amz|Signature=/);
-  expect(Bun.inspect([busy, denied, away, bucket])).not.toContain(SECRET_KEY);
+  const unreachable = await getFailure(bucket.check());
+  expect(unreachable.message).toContain("it does not answer");
+  expect(Bun.inspect([busy, denied, unreachable])).not.toMatch(/X-Amz|Signature=/);
+  expect(Bun.inspect([busy, denied, unreachable, bucket])).not.toContain(SECRET_KEY);
 });
 
 test("[CL-33] bytes damaged in transit are sent again, and a false success is detected", async () => {
@@ -125,14 +125,14 @@ test("[CL-33] bytes damaged in transit are sent again, and a false success is de
   await bucket.getTo("slipway/one", to, hash);
   expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
   store.inject(() => new Response(changed));
-  const lies = await failure(bucket.getTo("slipway/one", to, hash));
-  expect(lies.message).toContain("it gives other bytes than it was given");
+  const damaged = await getFailure(bucket.getTo("slipway/one", to, hash));
+  expect(damaged.message).toContain("it gives other bytes than it was given");
 });
 
 test("[CL-34] a check says what to fix: the key, its secret, the region, the name, missing permissions", async () => {
   const { store } = await openWorld();
   const findProblem = async (over: object) =>
-    (await failure(new Bucket({ ...store.location, ...over }, { answer_ms: 400 }).check())).message;
+    (await getFailure(new Bucket({ ...store.location, ...over }, { answer_ms: 400 }).check())).message;
   await new Bucket(store.location).check();
   expect(store.objects.size).toBe(0);
   expect(await findProblem({ access_key: "AKIAOTHER" })).toContain("s3_access_key is not known there");
