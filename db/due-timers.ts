@@ -1,11 +1,15 @@
-// Due timers of all actors, or of the actors that this node owns. A timer names its actor, and the actor's row has the part.
+// Due timers of all actors, or of the actors that this node owns. A timer names its actor, and the actor's row has the shard (column
+// `part`).
 import { and, asc, lte, sql } from "drizzle-orm";
 import { build, query } from "./engine/sql.ts";
 import { listDueTimers, MAX_DUE_TIMERS } from "./engine/timers.ts";
 import { forOwnRows, isOwn } from "./own-rows.ts";
 import { timers } from "./schema/core.ts";
 
-/** The part of a timer's actor. A task's timer names a task or a chat. Timers of actors without a part belong to the first node. */
+/**
+ * The shard of a timer's actor, from the actor's row. A task's timer names a task or a chat. Timers of actors without a shard belong to the
+ * first node.
+ */
 const timerPart = sql`coalesce(case ${timers.actor}
   when 'workspace' then (select w.part from workspaces w where w.id = ${timers.actor_id})
   when 'chat' then (select c.part from chats c where c.id = ${timers.actor_id})

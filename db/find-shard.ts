@@ -1,4 +1,4 @@
-// Finds the shard of an entity by its ID, with one read by key. The shard never changes (src/base/shards.ts).
+// Finds the shard of an entity by its ID, with one read by key. The shard of an entity never changes (src/base/shards.ts).
 import { eq, sql } from "drizzle-orm";
 import { build, eqParam, query } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";

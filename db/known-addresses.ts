@@ -6,7 +6,7 @@ import { users } from "./schema/users.ts";
 
 const param = sql.placeholder;
 
-/** A row if the user with this email address has signed in from this network after `since`. Parameters: {email, network, since}. */
+/** Returns a row if the user with this email address has signed in from this network after `since`. Parameters: {email, network, since}. */
 export const findKnownAddress = query(
   build
     .select({ last_used: known_addresses.last_used })

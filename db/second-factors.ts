@@ -24,7 +24,7 @@ export const useTotpStep = statement<{ user_id: string; step: number }>(
 
 const deleteTotpFactor = deleteBy(totp_factors, totp_factors.user_id);
 
-/** The same, rejected as `stale` when none exists. */
+/** Deletes the authenticator app of this user. Rejected as `stale` when none exists. */
 export const removeTotpFactor = (user_id: string): Statement => ({ ...deleteTotpFactor(user_id), expect: 1 });
 
 export const findRecoveryCode = findBy(recovery_codes, recovery_codes.user_id, recovery_codes.code_hash);

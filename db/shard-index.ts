@@ -1,4 +1,4 @@
-// Caches the shard of each requested ID, which never changes. Bounded; keeps the most recently used.
+// Caches the shard of each requested ID, which never changes. The cache is bounded and keeps the most recently used IDs.
 import type { Store } from "./engine/store.ts";
 import { findShard, type ShardedKind } from "./find-shard.ts";
 

@@ -11,7 +11,7 @@ import { workspaces } from "./workspaces.ts";
 export const context_snapshots = uncachedTable("context_snapshots", {
   /** SHA-256 of its whole content, hex. */
   id: text().primaryKey(),
-  /** The same without MCP: a chat is dirty when this differs. */
+  /** The digest of the content without MCP servers: a chat is dirty when this differs. */
   hash: text().notNull(),
   resources: text({ mode: "json" }).$type<StoredResource[]>().notNull(),
   /** The error of the whole scan; empty for none. */

@@ -11,7 +11,7 @@ const isOpen = and(isNull(jobs.completed_at), isDryRun);
 const openDryRuns = (where: SQL | undefined) =>
   build.select({ id: jobs.id, tags: jobs.tags }).from(jobs).where(where).orderBy(asc(jobs.created_at));
 
-/** Older dry runs do not have it. */
+/** Dry runs of older versions have no part. */
 const dryRunPart = sql`coalesce(cast(${jobs.input} ->> 'part' as integer),
   (select v.part from template_versions v where v.id = ${jobs.input} ->> 'template_version_id'))`;
 

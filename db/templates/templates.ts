@@ -20,7 +20,7 @@ export const findTemplate = query(
     .where(and(eqParam(templates.id), alive)),
 );
 
-/** The same, including deleted templates, for remains of their workspaces. */
+/** A template, even if deleted, for what remains of its workspaces. Parameters: {id}. */
 export const findTemplateEvenDeleted = findBy(templates, templates.id);
 
 /** By name within an organization, case-insensitive. Parameters: {organization_id, name}. */

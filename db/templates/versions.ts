@@ -48,7 +48,7 @@ export const findVersionByName = query(
   selectShown().where(and(eqParam(template_versions.template_id), eqParam(template_versions.name))),
 );
 
-/** The previous version of the same template. Parameters: {template_id, id}. */
+/** The version of this template before this one. Parameters: {template_id, id}. */
 export const findVersionBefore = query(
   selectShown()
     .where(

@@ -17,7 +17,7 @@ const withPart = () =>
     .from(trials)
     .innerJoin(workspaces, eq(workspaces.id, trials.workspace_id));
 
-/** Includes the shard that writes it. Parameters: {id}. */
+/** A trial with the shard that writes it. Parameters: {id}. */
 export const findTrial = query(withPart().where(eqParam(trials.id)));
 
 /** All trials of a chat, newest first. Parameters: {chat_id, limit}. */

@@ -50,7 +50,7 @@ const dropOldest = statement<{ user_id: string }>(
     ),
 );
 
-/** Holds a name that its user gives up, with their last ones before it. */
+/** Holds a name that its user gives up, and keeps holding the last names that the user gave up before. */
 export const holdUsername = (user: { readonly id: string; readonly username: string }, now: number): Statement[] => [
   dropExpired({ now }),
   hold({ name: user.username.toLowerCase(), user_id: user.id, until: now + HOLD_MS }),

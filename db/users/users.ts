@@ -103,7 +103,7 @@ export const listUsersByIds = query(
     .orderBy(asc(sql`lower(${users.username})`)),
 );
 
-/** A row when any person exists (built-in accounts do not count). */
+/** A row if any person exists (built-in accounts do not count). */
 export const findAnyUser = query(
   build
     .select({ id: users.id })

@@ -158,12 +158,12 @@ export const toScopes = ({ scope, ...filter }: WorkspaceFilter): SqlCondition[] 
   return [toCondition(`${isNarrow({ scope, ...filter }) ? "+" : ""}w.organization_id ${IN_LIST}`, managed), else_];
 };
 
-/** Returns the same as one condition. */
+/** Returns the conditions of `toScopes` as one condition. */
 export const toScope = (filter: WorkspaceFilter): SqlCondition => {
   const parts = toScopes(filter);
   const [first = toCondition("false")] = parts;
   if (parts.length === 1) return first;
-  // Used only as a filter; plain columns would tempt the planner to start with it.
+  // Used only as a filter: with plain columns, the planner might start with it.
   const seen = parts.map(({ sql }) => `(${sql.replace(/^w\.organization_id/, "+w.organization_id")})`);
   return toCondition(`(${seen.join(" or ")})`, ...parts.flatMap(({ params }) => params));
 };

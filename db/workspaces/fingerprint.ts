@@ -59,7 +59,7 @@ const map = (row: Value[]): WorkspaceStamp => ({
 
 export const findWorkspaceStamp = (id: string): Query<WorkspaceStamp> => ({ sql: SELECT_ONE, params: [id], map });
 
-/** The same for several workspaces, unordered. For `scan`. */
+/** The stamps of several workspaces, unordered. For `scan`. */
 export const listWorkspaceStamps = (ids: readonly string[]): Query<WorkspaceStamp> => ({
   sql: SELECT_SEVERAL,
   params: [JSON.stringify(ids)],

@@ -96,13 +96,13 @@ const queryLeft = (more?: SQL) =>
 /** Snapshots from which no backup is being copied anymore. */
 export const listLeftSnapshots = forOwnRows(queryLeft(), queryLeft(isOwnWorkspace));
 
-/** There is an up-to-date backup: created since then, or of a workspace that has not run since. */
+/** The condition that a backup is up to date: created since then, or of a workspace that has not run since. */
 const isCurrent = sql`exists (
   select 1 from ${home_backups} b where b.workspace_id = ${workspaces.id} and b.status = 'ready' and b.error = ''
     and b.location = ${sql.placeholder("location")}
     and (b.created_at > ${sql.placeholder("since")}
       or (${workspace_builds.transition} = 'stop' and ${jobs.completed_at} <= b.created_at)))`;
-/** A backup is being created, or failed recently. */
+/** The condition that a backup is being created, or failed recently. */
 const isTried = sql`exists (
   select 1 from ${home_backups} b where b.workspace_id = ${workspaces.id}
     and (b.status = 'creating' or (b.status = 'failed' and b.created_at > ${sql.placeholder("tried_since")})))`;

@@ -98,7 +98,7 @@ export const readPrebuildsPaused = async (store: Pick<Store, "get">): Promise<bo
 export const upsertPrebuildsPaused = (paused: boolean): Statement =>
   upsertSetting({ key: PAUSED, value: String(paused) });
 
-/** The same, unless an earlier check is scheduled. */
+/** Schedules a check of the template's prebuilds at `due`, unless an earlier one is scheduled. */
 export const schedulePrebuildCheckBy = (template_id: string, due: number): Statement => ({
   touches: [],
   sql: `insert into timers (id, actor, actor_id, name, due) values (?, '${ACTOR}', ?, '${NAME}', ?)

@@ -115,7 +115,7 @@ const hasLost = (role: string, before: readonly string[], after: readonly string
   before.includes(role) && !after.includes(role);
 
 /**
- * The same when site roles of the user end: an owner could enter every workspace, and a template administrator could share ports of
+ * Like `markLossesOfUser`, for site roles that end: an owner could enter every workspace, and a template administrator could share ports of
  * workspaces to which the user has access (rule SH-14).
  */
 export const markLossesOfRoles = (
@@ -128,18 +128,21 @@ export const markLossesOfRoles = (
   return [setTimersWhere(isSharedWith("select id from users where id = ?3"), [id], LOST_ACCESS, now)];
 };
 
-/** The same for all users who have authorized the application, in the batch that deletes it. */
+/** Like `markLossesOfUser`, for all users who have authorized the application, in the batch that deletes it. */
 export const markLossesOfApp = (app_id: string, now: number): Statement =>
   markLossesOf("select user_id from oauth2_grants where app_id = ?3", app_id, now);
 
-/** The same for what a key of a user can enter: all that the user can, or its one workspace. */
+/** Like `markLossesOfUser`, for what a key of a user can enter: all that the user can, or its one workspace. */
 export const markLossesOfKey = (
   { user_id, workspace_id }: { readonly user_id: string; readonly workspace_id: string | null },
   now: number,
 ): Statement =>
   workspace_id === null ? markLossesOfUser(user_id, now) : setTimersWhere("id = ?3", [workspace_id], LOST_ACCESS, now);
 
-/** The same for those of one organization, in the batch that ends the membership, before the user's groups there end. */
+/**
+ * Like `markLossesOfUser`, for the workspaces of one organization, in the batch that ends the membership, before the user's groups there
+ * end.
+ */
 export const markLossesOfMember = (
   { organization_id, user_id }: { readonly organization_id: string; readonly user_id: string },
   now: number,
@@ -154,7 +157,7 @@ export const markLossesOfMember = (
     now,
   );
 
-/** The same when roles in the organization end that allow sharing ports (rule SH-14). */
+/** Like `markLossesOfMember`, for roles in the organization that end and allowed sharing ports (rule SH-14). */
 export const markLossesOfMemberRoles = (
   member: { readonly organization_id: string; readonly user_id: string },
   before: readonly string[],
@@ -165,6 +168,6 @@ export const markLossesOfMemberRoles = (
     ? [markLossesOfMember(member, now)]
     : [];
 
-/** The same for workspaces that are shared with a group, in the batch that removes members or the group. */
+/** Like `markLossesOfUser`, for workspaces that are shared with a group, in the batch that removes members or the group. */
 export const markLossesOfGroup = (group_id: string, now: number): Statement =>
   setTimersWhere(`${IS_SHARED} and ${hasKey("group_acl", "?3")}`, [group_id], LOST_ACCESS, now);

@@ -77,7 +77,7 @@ const sortApps = (block: Block): [number, Uint8Array][] => [...block.apps].sort(
 const measureHead = (apps: number): number => 2 + apps * 6 + 2;
 
 /**
- * Packs everything: after the header, a section per app with a bit for each used bucket and their minutes; then latencies in the same way.
+ * Packs a detail: after the header, a section per app with a bit for each used bucket and their minutes; then latencies in the same way.
  */
 export const packDetail = (block: Block): Uint8Array => {
   const apps = sortApps(block);
@@ -191,8 +191,8 @@ const HEAD = BYTES + 6;
 const APP = 10;
 
 /**
- * Packs bits of any usage; minutes of any usage; for each app minutes, runs, and whether it was used at the block's ends; latencies with
- * counts.
+ * Packs a digest: bits of any usage; minutes of any usage; for each app minutes, runs, and whether it was used at the block's ends;
+ * latencies with counts.
  */
 export const packDigest = (block: Block): Uint8Array => {
   const apps = sortApps(block).filter(([app]) => app !== ANY_APP);
