@@ -2,7 +2,7 @@
 // found. Both can be recreated: the header from a new database, and the tree from the pages that list the tables.
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 
-const PAGE = 4096;
+const PAGE_BYTES = 4096;
 const HEADER_BYTES = 100;
 const MAGIC = "SQLite format 3\0";
 /** Kinds of pages, and the offset of the first page's own kind. */
@@ -20,19 +20,19 @@ export type RepairResult = "nothing" | "header" | "header and list of tables";
 export const repairFirstPage = (file: string, model: string): RepairResult => {
   const fd = openSync(file, "r+");
   try {
-    const pages = Math.ceil(fstatSync(fd).size / PAGE);
+    const pages = Math.ceil(fstatSync(fd).size / PAGE_BYTES);
     const first = readPage(fd, 1);
-    const hasHeader = first.toString("latin1", 0, 16) === MAGIC && first.readUInt16BE(16) === PAGE;
+    const hasHeader = first.toString("latin1", 0, 16) === MAGIC && first.readUInt16BE(16) === PAGE_BYTES;
     const hasTree =
       first[HEADER_BYTES] === INTERIOR_PAGE
         ? findChildren(first).every((page) => page <= pages && findSchemaRows(readPage(fd, page)) !== undefined)
         : first[HEADER_BYTES] === LEAF_PAGE && first.readUInt16BE(103) > 0;
     if (hasHeader && hasTree) {
       // SQLite reads nothing from a file that is shorter than its header says.
-      ftruncateSync(fd, Math.max(pages, first.readUInt32BE(28)) * PAGE);
+      ftruncateSync(fd, Math.max(pages, first.readUInt32BE(28)) * PAGE_BYTES);
       return "nothing";
     }
-    const created = Buffer.alloc(PAGE);
+    const created = Buffer.alloc(PAGE_BYTES);
     const modelFd = openSync(model, "r");
     readPage(modelFd, 1).copy(created, 0, 0, HEADER_BYTES);
     closeSync(modelFd);
@@ -46,7 +46,7 @@ export const repairFirstPage = (file: string, model: string): RepairResult => {
         created,
         findSchemaLeaves(fd, pages).flatMap((leaf) => keepOnlyTables(fd, leaf)),
       );
-    writeSync(fd, created, 0, PAGE, 0);
+    writeSync(fd, created, 0, PAGE_BYTES, 0);
     return hasTree ? "header" : "header and list of tables";
   } finally {
     closeSync(fd);
@@ -57,11 +57,11 @@ export const repairFirstPage = (file: string, model: string): RepairResult => {
  * Returns the pages below the first one if it is an inner page. A damaged one among them prevents SQLite from reading the list of tables.
  */
 const findChildren = (first: Buffer): number[] => {
-  const cells = Math.min(first.readUInt16BE(HEADER_BYTES + 3), (PAGE - HEADER_BYTES - 12) / 2);
+  const cells = Math.min(first.readUInt16BE(HEADER_BYTES + 3), (PAGE_BYTES - HEADER_BYTES - 12) / 2);
   const children = [first.readUInt32BE(HEADER_BYTES + 8)];
   for (let i = 0; i < cells; i++) {
     const at = first.readUInt16BE(HEADER_BYTES + 12 + 2 * i);
-    children.push(at + 4 <= PAGE ? first.readUInt32BE(at) : Number.POSITIVE_INFINITY);
+    children.push(at + 4 <= PAGE_BYTES ? first.readUInt32BE(at) : Number.POSITIVE_INFINITY);
   }
   return children;
 };
@@ -91,7 +91,7 @@ const keepOnlyTables = (fd: number, leaf: SchemaLeaf): SchemaLeaf[] => {
   if (first === undefined || last === undefined) return [];
   page.writeUInt16BE(tables.length, COUNT_AT);
   for (const [i, { at }] of tables.entries()) page.writeUInt16BE(at, CELLS_AT + 2 * i);
-  writeSync(fd, page, 0, PAGE, (leaf.page - 1) * PAGE);
+  writeSync(fd, page, 0, PAGE_BYTES, (leaf.page - 1) * PAGE_BYTES);
   return [{ page: leaf.page, first: first.rowid, last: last.rowid }];
 };
 
@@ -101,7 +101,7 @@ type SchemaRow = { readonly rowid: number; readonly kind: string; readonly at: n
 const findSchemaRows = (page: Buffer): SchemaRow[] | undefined => {
   if (page[0] !== LEAF_PAGE) return undefined;
   const cells = page.readUInt16BE(COUNT_AT);
-  if (cells === 0 || CELLS_AT + 2 * cells > PAGE) return undefined;
+  if (cells === 0 || CELLS_AT + 2 * cells > PAGE_BYTES) return undefined;
   const rows: SchemaRow[] = [];
   for (let i = 0; i < cells; i++) {
     const row = readSchemaRow(page, page.readUInt16BE(CELLS_AT + 2 * i));
@@ -118,7 +118,7 @@ const readSchemaRow = (page: Buffer, at: number): SchemaRow | undefined => {
   const headerAt = read.at;
   const headerBytes = read.next();
   const types = Array.from({ length: SCHEMA_COLUMNS }, () => read.next());
-  if (read.at > PAGE || read.at - headerAt !== headerBytes) return undefined;
+  if (read.at > PAGE_BYTES || read.at - headerAt !== headerBytes) return undefined;
   const [type = 0] = types;
   const length = type >= 13 && type % 2 === 1 ? (type - 13) / 2 : 0;
   const kind = page.toString("latin1", read.at, read.at + length);
@@ -149,7 +149,7 @@ class Varints {
 /** Writes an inner page above the leaves: each with its last row, the last leaf as the rightmost child. */
 const writeTree = (page: Buffer, leaves: readonly SchemaLeaf[]): void => {
   const inner = leaves.slice(0, -1);
-  let content = PAGE;
+  let content = PAGE_BYTES;
   page[HEADER_BYTES] = INTERIOR_PAGE;
   page.writeUInt16BE(inner.length, HEADER_BYTES + 3);
   for (const [i, { page: child, last }] of inner.entries()) {
@@ -170,7 +170,7 @@ const varint = (value: number): Buffer => {
 };
 
 const readPage = (fd: number, page: number): Buffer => {
-  const bytes = Buffer.alloc(PAGE);
-  readSync(fd, bytes, 0, PAGE, (page - 1) * PAGE);
+  const bytes = Buffer.alloc(PAGE_BYTES);
+  readSync(fd, bytes, 0, PAGE_BYTES, (page - 1) * PAGE_BYTES);
   return bytes;
 };

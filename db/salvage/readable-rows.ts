@@ -7,7 +7,7 @@ import type { Value } from "../engine/sql.ts";
 const MIN_ROWID = 0;
 const MAX_ROWID = Number.MAX_SAFE_INTEGER;
 /** Maximum consecutive ranges without a readable row before the rest of a gap is given up. */
-const MAX_FRUITLESS = 512;
+const MAX_EMPTY_RANGES = 512;
 
 export type HandleRow = (values: Value[]) => void;
 
@@ -35,7 +35,7 @@ class RowSalvager {
     const gap = this.#readFromBothEnds({ from: MIN_ROWID, to: MAX_ROWID });
     if (gap === undefined) return 0;
     let gaps = 0;
-    for (const range of widening(gap)) gaps += this.#bisect(range);
+    for (const range of splitGap(gap)) gaps += this.#bisect(range);
     return gaps;
   }
 
@@ -43,11 +43,11 @@ class RowSalvager {
   #bisect(whole: Range): number {
     const waiting = [whole];
     let gaps = 0;
-    let fruitless = 0;
-    for (let range = waiting.shift(); range !== undefined && fruitless < MAX_FRUITLESS; range = waiting.shift()) {
+    let emptyRanges = 0;
+    for (let range = waiting.shift(); range !== undefined && emptyRanges < MAX_EMPTY_RANGES; range = waiting.shift()) {
       const before = this.#rowCount;
       const gap = this.#readFromBothEnds(range);
-      fruitless = this.#rowCount > before ? 0 : fruitless + 1;
+      emptyRanges = this.#rowCount > before ? 0 : emptyRanges + 1;
       if (gap === undefined) continue;
       if (gap.from === gap.to) gaps++;
       else {
@@ -88,7 +88,7 @@ class RowSalvager {
 }
 
 /** Row numbers are dense, so the beginning of a gap without a known end is searched more closely. */
-function* widening({ from, to }: Range): Generator<Range> {
+function* splitGap({ from, to }: Range): Generator<Range> {
   for (let start = from, width = 1; start <= to; start += width, width *= 2)
     yield { from: start, to: Math.min(to, start + width - 1) };
 }

@@ -10,14 +10,14 @@ import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
 export type TemplateRow = typeof templates.$inferSelect;
 
-const alive = eq(templates.deleted, false);
+const isNotDeleted = eq(templates.deleted, false);
 
 /** A template that is not deleted. Parameters: {id}. */
 export const findTemplate = query(
   build
     .select()
     .from(templates)
-    .where(and(eqParam(templates.id), alive)),
+    .where(and(eqParam(templates.id), isNotDeleted)),
 );
 
 /** A template, even if deleted, for what remains of its workspaces. Parameters: {id}. */
@@ -29,7 +29,11 @@ export const findTemplateByName = query(
     .select()
     .from(templates)
     .where(
-      and(eqParam(templates.organization_id), sql`lower(${templates.name}) = lower(${sql.placeholder("name")})`, alive),
+      and(
+        eqParam(templates.organization_id),
+        sql`lower(${templates.name}) = lower(${sql.placeholder("name")})`,
+        isNotDeleted,
+      ),
     ),
 );
 
@@ -62,7 +66,7 @@ export const findTemplateShown = query(
     .from(templates)
     .innerJoin(organizations, eq(organizations.id, templates.organization_id))
     .innerJoin(users, eq(users.id, templates.created_by))
-    .where(and(eqParam(templates.id), alive)),
+    .where(and(eqParam(templates.id), isNotDeleted)),
 );
 const toTemplateView = findTemplateShown({ id: "" }).map;
 export type TemplateView = ReturnType<typeof toTemplateView>;
@@ -74,7 +78,7 @@ export const listTemplates = query(
     .from(templates)
     .innerJoin(organizations, eq(organizations.id, templates.organization_id))
     .innerJoin(users, eq(users.id, templates.created_by))
-    .where(alive)
+    .where(isNotDeleted)
     .orderBy(asc(sql`lower(${templates.name})`), asc(templates.id))
     .limit(10_000),
 );
@@ -88,7 +92,7 @@ export const listTemplateAccess = query(
       group_acl: templates.group_acl,
     })
     .from(templates)
-    .where(and(alive, sql`(${templates.user_acl} <> '{}' or ${templates.group_acl} is not null)`))
+    .where(and(isNotDeleted, sql`(${templates.user_acl} <> '{}' or ${templates.group_acl} is not null)`))
     .limit(10_000),
 );
 
@@ -139,7 +143,7 @@ export const deleteTemplate = statement<{ id: string; now: number }>(
     .where(
       and(
         eqParam(templates.id),
-        alive,
+        isNotDeleted,
         sql`not exists (select 1 from ${workspaces} where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0)`,
       ),
     ),
@@ -151,7 +155,7 @@ export const guardTemplate = statement<{ id: string }>(
   build
     .update(templates)
     .set({ deleted: false })
-    .where(and(eqParam(templates.id), alive)),
+    .where(and(eqParam(templates.id), isNotDeleted)),
   { expect: 1, alone: "templates" },
 );
 
@@ -173,7 +177,7 @@ const writeAccess = statement<{
     .where(
       and(
         eqParam(templates.id),
-        alive,
+        isNotDeleted,
         sql`${templates.user_acl} = ${sql.param(sql.placeholder("user_before"), templates.user_acl)}`,
         sql`coalesce(${templates.group_acl}, '') = coalesce(${sql.param(sql.placeholder("group_before"), templates.group_acl)}, '')`,
       ),
@@ -192,7 +196,7 @@ export const listTemplatesByOrganization = query(
   build
     .select()
     .from(templates)
-    .where(and(eqParam(templates.organization_id), alive))
+    .where(and(eqParam(templates.organization_id), isNotDeleted))
     .limit(10_000),
 );
 
@@ -204,7 +208,7 @@ export const listTemplatesGivenTo = query(
     .where(
       and(
         eqParam(templates.organization_id),
-        alive,
+        isNotDeleted,
         sql`exists (select 1 from json_each(${templates.user_acl}) e where e.key = ${sql.placeholder("user_id")})`,
       ),
     )

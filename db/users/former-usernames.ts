@@ -21,7 +21,7 @@ const dropExpired = statement<{ now: number }>(
   build.delete(former_usernames).where(lte(former_usernames.until, param("now"))),
 );
 
-const hold = statement<{ name: string; user_id: string; until: number }>(
+const insertHold = statement<{ name: string; user_id: string; until: number }>(
   build
     .insert(former_usernames)
     .values({ name: param("name"), user_id: param("user_id"), until: param("until") as never })
@@ -53,6 +53,6 @@ const dropOldest = statement<{ user_id: string }>(
 /** Holds a name that its user gives up, and keeps holding the last names that the user gave up before. */
 export const holdUsername = (user: { readonly id: string; readonly username: string }, now: number): Statement[] => [
   dropExpired({ now }),
-  hold({ name: user.username.toLowerCase(), user_id: user.id, until: now + HOLD_MS }),
+  insertHold({ name: user.username.toLowerCase(), user_id: user.id, until: now + HOLD_MS }),
   dropOldest({ user_id: user.id }),
 ];

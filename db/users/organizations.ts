@@ -7,32 +7,32 @@ import { workspaces } from "../schema/workspaces.ts";
 
 export type OrganizationRow = typeof organizations.$inferSelect;
 
-const alive = eq(organizations.deleted, false);
+const isNotDeleted = eq(organizations.deleted, false);
 
 export const findOrganization = query(
   build
     .select()
     .from(organizations)
-    .where(and(eqParam(organizations.id), alive)),
+    .where(and(eqParam(organizations.id), isNotDeleted)),
 );
 
 export const findOrganizationByName = query(
   build
     .select()
     .from(organizations)
-    .where(and(sql`lower(${organizations.name}) = lower(${sql.placeholder("name")})`, alive)),
+    .where(and(sql`lower(${organizations.name}) = lower(${sql.placeholder("name")})`, isNotDeleted)),
 );
 
 export const findDefaultOrganization = query(
   build
     .select()
     .from(organizations)
-    .where(and(eq(organizations.is_default, true), alive)),
+    .where(and(eq(organizations.is_default, true), isNotDeleted)),
 );
 
 /** All organizations by name. The caller must filter by access. */
 export const listOrganizations = query(
-  build.select().from(organizations).where(alive).orderBy(asc(organizations.name)).limit(1000),
+  build.select().from(organizations).where(isNotDeleted).orderBy(asc(organizations.name)).limit(1000),
 );
 
 export const insertOrganization = insertInto(organizations);
@@ -49,7 +49,7 @@ export const deleteOrganization = statement<{ id: string; now: number }>(
       and(
         eqParam(organizations.id),
         eq(organizations.is_default, false),
-        alive,
+        isNotDeleted,
         notExists(
           build
             .select(oneColumn)

@@ -2,7 +2,7 @@
 import { and, count, eq, exists, getTableColumns, gte, inArray, lt, ne, or, type SQL, sql } from "drizzle-orm";
 import { build, type Query, queryNow } from "../engine/sql.ts";
 import { organization_members, users } from "../schema/users.ts";
-import { alive, type User } from "./users.ts";
+import { isNotDeleted, type User } from "./users.ts";
 
 /** Filters of a list of users. Absent members are ignored. Times are in milliseconds. */
 export type UserFilter = {
@@ -29,7 +29,7 @@ const contains = (column: typeof users.username | typeof users.email | typeof us
 
 const matching = (filter: UserFilter): SQL | undefined =>
   and(
-    alive,
+    isNotDeleted,
     ne(users.id, filter.except),
     filter.text
       ? or(contains(users.username, filter.text), contains(users.email, filter.text), contains(users.name, filter.text))

@@ -28,11 +28,11 @@ export const findDotfilesToInstall = query(
 export type User = typeof users.$inferSelect;
 
 /** The condition that the user is not deleted. */
-export const alive = eq(users.deleted, false);
+export const isNotDeleted = eq(users.deleted, false);
 
 /** The condition that the user is a site owner who may sign in. */
 const isOwner = and(
-  alive,
+  isNotDeleted,
   ne(users.status, "suspended"),
   sql`exists (select 1 from json_each(${users.roles}) where value = 'owner')`,
 );
@@ -43,7 +43,7 @@ const guard = <Values extends { id: string }>(condition: SQL | undefined, option
     build
       .update(users)
       .set({ deleted: false })
-      .where(and(eqParam(users.id), alive, condition)),
+      .where(and(eqParam(users.id), isNotDeleted, condition)),
     { expect: 1, ...options },
   );
 
@@ -51,7 +51,7 @@ export const findUser = query(
   build
     .select()
     .from(users)
-    .where(and(eqParam(users.id), alive)),
+    .where(and(eqParam(users.id), isNotDeleted)),
 );
 
 /** Site owners who may sign in. */
@@ -64,7 +64,7 @@ export const listUserAdmins = query(
     .from(users)
     .where(
       and(
-        alive,
+        isNotDeleted,
         eq(users.status, "active"),
         sql`exists (select 1 from json_each(${users.roles}) where value in ('owner', 'user-admin'))`,
       ),
@@ -75,14 +75,14 @@ export const findUserByName = query(
   build
     .select()
     .from(users)
-    .where(and(sql`lower(${users.username}) = lower(${sql.placeholder("username")})`, alive)),
+    .where(and(sql`lower(${users.username}) = lower(${sql.placeholder("username")})`, isNotDeleted)),
 );
 
 export const findUserByEmail = query(
   build
     .select()
     .from(users)
-    .where(and(sql`lower(${users.email}) = lower(${sql.placeholder("email")})`, alive)),
+    .where(and(sql`lower(${users.email}) = lower(${sql.placeholder("email")})`, isNotDeleted)),
 );
 
 /** Public data of several users who are not deleted: {ids} is a JSON array. */
@@ -90,7 +90,7 @@ export const listMinimalUsers = query(
   build
     .select({ id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url })
     .from(users)
-    .where(and(sql`${users.id} in (select value from json_each(${sql.placeholder("ids")}))`, alive))
+    .where(and(sql`${users.id} in (select value from json_each(${sql.placeholder("ids")}))`, isNotDeleted))
     .orderBy(asc(sql`lower(${users.username})`)),
 );
 
@@ -99,7 +99,7 @@ export const listUsersByIds = query(
   build
     .select()
     .from(users)
-    .where(and(sql`${users.id} in (select value from json_each(${sql.placeholder("ids")}))`, alive))
+    .where(and(sql`${users.id} in (select value from json_each(${sql.placeholder("ids")}))`, isNotDeleted))
     .orderBy(asc(sql`lower(${users.username})`)),
 );
 
@@ -162,7 +162,7 @@ export const deleteUser = statement<{ id: string; now: number }>(
     .where(
       and(
         eqParam(users.id),
-        alive,
+        isNotDeleted,
         notExists(
           build
             .select({ one: sql`1` })

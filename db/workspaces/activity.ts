@@ -9,7 +9,7 @@ export type WorkspaceActivityRow = Omit<typeof workspace_activity.$inferSelect, 
 export const MAX_ACTIVITIES = 50;
 
 const insert = insertInto(workspace_activity);
-const prune = statement<{ workspace_id: string }>(
+const deleteOldest = statement<{ workspace_id: string }>(
   build.delete(workspace_activity).where(sql`${workspace_activity.id} in (
     select id from workspace_activity where workspace_id = ${sql.placeholder("workspace_id")}
     order by id desc limit -1 offset ${sql.raw(String(MAX_ACTIVITIES))})`),
@@ -18,7 +18,7 @@ const prune = statement<{ workspace_id: string }>(
 /** Adds an entry and deletes the oldest ones. */
 export const insertActivity = (row: WorkspaceActivityRow): Statement[] => [
   insert(row),
-  prune({ workspace_id: row.workspace_id }),
+  deleteOldest({ workspace_id: row.workspace_id }),
 ];
 
 /** Newest first. Parameters: {workspace_id}. */

@@ -13,11 +13,11 @@ export const sumDailyCost = query(
     .where(and(eqParam(workspaces.owner_id), eqParam(workspaces.organization_id), eq(workspaces.deleted, false))),
 );
 
-const others = sql`(select coalesce(sum(b.daily_cost), 0) from ${workspaces} w join ${workspace_builds} b on b.id = w.latest_build_id
+const otherCost = sql`(select coalesce(sum(b.daily_cost), 0) from ${workspaces} w join ${workspace_builds} b on b.id = w.latest_build_id
   where w.owner_id = ${workspaces.owner_id} and w.organization_id = ${workspaces.organization_id} and w.deleted = 0
   and w.id <> ${workspaces.id})`;
 
-const allowed = sql`(select coalesce(sum(g.quota_allowance), 0) from ${groups} g where g.organization_id = ${workspaces.organization_id}
+const allowance = sql`(select coalesce(sum(g.quota_allowance), 0) from ${groups} g where g.organization_id = ${workspaces.organization_id}
   and (g.id = ${workspaces.organization_id} or g.id in (select m.group_id from ${group_members} m
     where m.user_id = ${workspaces.owner_id})))`;
 
@@ -30,7 +30,7 @@ export const guardQuota = statement<{ workspace_id: string; daily_cost: number }
       and(
         eq(workspaces.id, sql.placeholder("workspace_id")),
         eq(workspaces.deleted, false),
-        sql`${others} + ${sql.placeholder("daily_cost")} <= ${allowed}`,
+        sql`${otherCost} + ${sql.placeholder("daily_cost")} <= ${allowance}`,
       ),
     ),
   { expect: 1, alone: "quota" },

@@ -25,11 +25,11 @@ const disableSharing = statement<{ key: string }>(
     .onConflictDoNothing(),
   { alone: "sharing" },
 );
-const drop = statement<{ key: string }>(build.delete(settings).where(eqParam(settings.key)));
+const enableSharing = statement<{ key: string }>(build.delete(settings).where(eqParam(settings.key)));
 
 /** Enables or disables sharing. Idempotent. */
 export const storeSharingDisabled = (organization_id: string, off: boolean): Statement =>
-  (off ? disableSharing : drop)({ key: PREFIX + organization_id });
+  (off ? disableSharing : enableSharing)({ key: PREFIX + organization_id });
 
 /** A guard: rejects the batch as stale when sharing is disabled. Parameters: {organization_id}. */
 export const guardSharing = statement<{ organization_id: string }>(

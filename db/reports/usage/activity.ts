@@ -17,10 +17,10 @@ export class Activity implements ReportPart {
     const { user, low, high, rows } = group;
     let minutes = 0;
     const found: number[] = [];
-    const sums = group.apart ? undefined : new Uint16Array(high);
+    const sums = group.hasSeparateTemplates ? undefined : new Uint16Array(high);
     for (const { digest, detail, template } of rows) {
       let own = 0;
-      if (group.covered && !sums) own = digest.minutes;
+      if (group.coversBlock && !sums) own = digest.minutes;
       else {
         detail().eachBucket(ANY_APP, low, high, (i, one) => {
           own += one;

@@ -36,9 +36,9 @@ export class AppFigures implements ReportPart {
 
   /** Groups must arrive in order of blocks. */
   add(group: Group): void {
-    if (!group.apart) this.#addMerged(group);
-    else if (group.covered) this.#addDigests(group);
-    else this.#addApart(group);
+    if (!group.hasSeparateTemplates) this.#addMerged(group);
+    else if (group.coversBlock) this.#addDigests(group);
+    else this.#addDetails(group);
   }
 
   #getFigures(app: number): AppTotals {
@@ -78,8 +78,8 @@ export class AppFigures implements ReportPart {
     for (const [app, { start, end }] of edges) this.#join(group, app, this.#getFigures(app), start, end);
   }
 
-  /** Needs no sums per bucket. */
-  #addApart(group: Group): void {
+  /** Reads details, of which each template has its own buckets, so no sums per bucket are needed. */
+  #addDetails(group: Group): void {
     const { low, high, rows } = group;
     for (const { detail, template } of rows) {
       const read = detail();

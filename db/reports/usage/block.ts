@@ -4,21 +4,21 @@
 export const BUCKET_MS = 1_800_000;
 /** Buckets per block: 32 days. */
 export const BLOCK = 1536;
-const BYTES = BLOCK / 8;
+const BITS_BYTES = BLOCK / 8;
 /** Maximum minutes of a bucket. */
 export const MAX_BUCKET_MINUTES = 30;
 /** The pseudo app for any usage at all. */
 export const ANY_APP = 0;
 
-const USERS = 2 ** 24;
-const TEMPLATES = 2 ** 18;
+const MAX_USERS = 2 ** 24;
+const MAX_TEMPLATES = 2 ** 18;
 
 /** Returns a row's number. Rows are ordered by block, then user, then template. */
 export const toRowId = (block: number, user: number, template: number): number =>
-  (block * USERS + user) * TEMPLATES + template;
-export const toTemplate = (id: number): number => id % TEMPLATES;
-export const userIn = (id: number): number => Math.floor(id / TEMPLATES) % USERS;
-export const toBlock = (id: number): number => Math.floor(id / TEMPLATES / USERS);
+  (block * MAX_USERS + user) * MAX_TEMPLATES + template;
+export const toTemplate = (id: number): number => id % MAX_TEMPLATES;
+export const toUser = (id: number): number => Math.floor(id / MAX_TEMPLATES) % MAX_USERS;
+export const toBlock = (id: number): number => Math.floor(id / MAX_TEMPLATES / MAX_USERS);
 
 /** Minutes by app and bucket, and each bucket's latency in half milliseconds (0: none). */
 export type Block = { readonly apps: Map<number, Uint8Array>; readonly latency: Uint16Array };
@@ -83,8 +83,8 @@ export const packDetail = (block: Block): Uint8Array => {
   const apps = sortApps(block);
   const counts = apps.map(([, minutes]) => minutes.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0));
   const latencies = block.latency.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0);
-  const inApps = counts.reduce((sum, count) => sum + BYTES + count, 0);
-  const bytes = new Uint8Array(measureHead(apps.length) + inApps + BYTES + 2 * latencies);
+  const inApps = counts.reduce((sum, count) => sum + BITS_BYTES + count, 0);
+  const bytes = new Uint8Array(measureHead(apps.length) + inApps + BITS_BYTES + 2 * latencies);
   const view = new DataView(bytes.buffer);
   view.setUint16(0, apps.length, true);
   for (const [i, [app]] of apps.entries()) {
@@ -97,7 +97,7 @@ export const packDetail = (block: Block): Uint8Array => {
     bytes[at + (i >> 3)] = (bytes[at + (i >> 3)] as number) | (1 << (i & 7));
   };
   for (const [, minutes] of apps) {
-    let next = at + BYTES;
+    let next = at + BITS_BYTES;
     for (let i = 0; i < BLOCK; i++) {
       if (minutes[i] === 0) continue;
       mark(i);
@@ -105,7 +105,7 @@ export const packDetail = (block: Block): Uint8Array => {
     }
     at = next;
   }
-  let next = at + BYTES;
+  let next = at + BITS_BYTES;
   for (let i = 0; i < BLOCK; i++) {
     if (block.latency[i] === 0) continue;
     mark(i);
@@ -130,7 +130,7 @@ export class Detail {
     let at = measureHead(apps);
     for (let i = 0; i < apps; i++) {
       this.#sections.set(view.getUint32(2 + i * 6, true), at);
-      at += BYTES + view.getUint16(6 + i * 6, true);
+      at += BITS_BYTES + view.getUint16(6 + i * 6, true);
     }
     this.#latencies = at;
   }
@@ -143,12 +143,12 @@ export class Detail {
   eachBucket(app: number, low: number, high: number, see: (i: number, minutes: number) => void): void {
     const at = this.#sections.get(app);
     if (at === undefined) return;
-    const from = at + BYTES;
+    const from = at + BITS_BYTES;
     this.#eachMarked(at, low, high, (i, index) => see(i, this.#bytes[from + index] as number));
   }
 
   eachLatency(low: number, high: number, see: (i: number, value: number) => void): void {
-    const from = this.#latencies + BYTES;
+    const from = this.#latencies + BITS_BYTES;
     const bytes = this.#bytes;
     this.#eachMarked(this.#latencies, low, high, (i, index) => see(i, u16(bytes, from + index * 2)));
   }
@@ -187,8 +187,8 @@ export const unpackDetail = (bytes: Uint8Array): Block => {
   return block;
 };
 
-const HEAD = BYTES + 6;
-const APP = 10;
+const DIGEST_HEAD_BYTES = BITS_BYTES + 6;
+const DIGEST_APP_BYTES = 10;
 
 /**
  * Packs a digest: bits of any usage; minutes of any usage; for each app minutes, runs, and whether it was used at the block's ends;
@@ -198,22 +198,22 @@ export const packDigest = (block: Block): Uint8Array => {
   const apps = sortApps(block).filter(([app]) => app !== ANY_APP);
   const latencies = new Map<number, number>();
   for (const one of block.latency) if (one !== 0) latencies.set(one, (latencies.get(one) ?? 0) + 1);
-  const bytes = new Uint8Array(HEAD + apps.length * APP + latencies.size * 4);
+  const bytes = new Uint8Array(DIGEST_HEAD_BYTES + apps.length * DIGEST_APP_BYTES + latencies.size * 4);
   const view = new DataView(bytes.buffer);
   const any = block.apps.get(ANY_APP) ?? new Uint8Array(BLOCK);
   for (let i = 0; i < BLOCK; i++) {
     if (any[i] !== 0) bytes[i >> 3] = (bytes[i >> 3] as number) | (1 << (i & 7));
   }
-  view.setUint16(BYTES, computeSum(any), true);
-  view.setUint16(BYTES + 2, apps.length, true);
-  view.setUint16(BYTES + 4, latencies.size, true);
-  let at = HEAD;
+  view.setUint16(BITS_BYTES, computeSum(any), true);
+  view.setUint16(BITS_BYTES + 2, apps.length, true);
+  view.setUint16(BITS_BYTES + 4, latencies.size, true);
+  let at = DIGEST_HEAD_BYTES;
   for (const [app, minutes] of apps) {
     view.setUint32(at, app, true);
     view.setUint16(at + 4, computeSum(minutes), true);
     view.setUint16(at + 6, countRuns(minutes), true);
     view.setUint8(at + 8, (minutes[0] ? 1 : 0) | (minutes[BLOCK - 1] ? 2 : 0));
-    at += APP;
+    at += DIGEST_APP_BYTES;
   }
   for (const [value, count] of latencies) {
     view.setUint16(at, value, true);
@@ -233,7 +233,7 @@ export class Digest {
 
   /** Minutes of any usage. */
   get minutes(): number {
-    return u16(this.#bytes, BYTES);
+    return u16(this.#bytes, BITS_BYTES);
   }
 
   /**
@@ -245,8 +245,8 @@ export class Digest {
 
   eachApp(see: (app: number, minutes: number, runs: number, atStart: boolean, atEnd: boolean) => void): void {
     const bytes = this.#bytes;
-    let at = HEAD;
-    for (let left = u16(bytes, BYTES + 2); left > 0; left--, at += APP) {
+    let at = DIGEST_HEAD_BYTES;
+    for (let left = u16(bytes, BITS_BYTES + 2); left > 0; left--, at += DIGEST_APP_BYTES) {
       const ends = bytes[at + 8] as number;
       const app = u16(bytes, at) + u16(bytes, at + 2) * 65_536;
       see(app, u16(bytes, at + 4), u16(bytes, at + 6), (ends & 1) !== 0, (ends & 2) !== 0);
@@ -256,12 +256,12 @@ export class Digest {
   /** Calls `see` with each latency in half milliseconds, and its number of buckets. */
   eachLatency(see: (value: number, count: number) => void): void {
     const bytes = this.#bytes;
-    let at = HEAD + u16(bytes, BYTES + 2) * APP;
-    for (let left = u16(bytes, BYTES + 4); left > 0; left--, at += 4) see(u16(bytes, at), u16(bytes, at + 2));
+    let at = DIGEST_HEAD_BYTES + u16(bytes, BITS_BYTES + 2) * DIGEST_APP_BYTES;
+    for (let left = u16(bytes, BITS_BYTES + 4); left > 0; left--, at += 4) see(u16(bytes, at), u16(bytes, at + 2));
   }
 }
 
-export const createBits = (): Uint8Array => new Uint8Array(BYTES);
+export const createBits = (): Uint8Array => new Uint8Array(BITS_BYTES);
 
 /** Returns whether any bit in [from, to) is set. */
 export const hasBitIn = (bits: Uint8Array, from: number, to: number): boolean => {
@@ -279,8 +279,8 @@ export const hasBitIn = (bits: Uint8Array, from: number, to: number): boolean =>
 export const touches = (a: Uint8Array, b: Uint8Array): boolean => {
   let before = 0;
   let byte = b[0] as number;
-  for (let i = 0; i < BYTES; i++) {
-    const after = i === BYTES - 1 ? 0 : (b[i + 1] as number);
+  for (let i = 0; i < BITS_BYTES; i++) {
+    const after = i === BITS_BYTES - 1 ? 0 : (b[i + 1] as number);
     const near = byte | (byte << 1) | (byte >> 1) | (before >> 7) | (after << 7);
     if (((a[i] as number) & near & 255) !== 0) return true;
     before = byte;

@@ -21,7 +21,7 @@ export class Latencies implements ReportPart {
       if (!hasBitIn(digest.bits, low, high)) continue;
       const { counts, templates } = this.#getUser(user);
       templates.add(template);
-      if (group.covered) digest.eachLatency((value, count) => counts.add(value, count));
+      if (group.coversBlock) digest.eachLatency((value, count) => counts.add(value, count));
       else detail().eachLatency(low, high, (_, value) => counts.add(value, 1));
     }
   }

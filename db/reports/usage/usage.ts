@@ -86,7 +86,7 @@ export const listUsedApps = query(
 );
 
 /** Maximum rows aggregated at a time. */
-const FOLDED = 4_000;
+const MAX_AGGREGATED_ROWS = 4_000;
 
 /** The oldest minutes up to a bucket. Parameters: {bucket}. For `scan`. */
 export const listMinutes = query(
@@ -95,7 +95,7 @@ export const listMinutes = query(
     .from(usage_minutes)
     .where(lte(usage_minutes.bucket, sql.placeholder("bucket")))
     .orderBy(usage_minutes.bucket, usage_minutes.user, usage_minutes.template, usage_minutes.app)
-    .limit(FOLDED),
+    .limit(MAX_AGGREGATED_ROWS),
 );
 
 /** The oldest latencies up to a bucket. Parameters: {bucket}. For `scan`. */
@@ -105,7 +105,7 @@ export const listLatencies = query(
     .from(usage_latencies)
     .where(lte(usage_latencies.bucket, sql.placeholder("bucket")))
     .orderBy(usage_latencies.bucket, usage_latencies.user, usage_latencies.template)
-    .limit(FOLDED),
+    .limit(MAX_AGGREGATED_ROWS),
 );
 
 /** Packed rows: {ids}, a JSON array. */

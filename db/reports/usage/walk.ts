@@ -17,9 +17,9 @@ import {
   toBlock,
   toRowId,
   toTemplate,
+  toUser,
   touches,
   unpackDetail,
-  userIn,
 } from "./block.ts";
 
 /** Buckets [from, to), of all templates or of those with these keys. */
@@ -43,7 +43,7 @@ export class Group {
   readonly rows: readonly UsageRow[];
 
   constructor(id: number, rows: readonly UsageRow[], { from, to }: Span) {
-    this.user = userIn(id);
+    this.user = toUser(id);
     this.start = toBlock(id) * BLOCK;
     this.low = Math.max(0, from - this.start);
     this.high = Math.min(BLOCK, to - this.start);
@@ -51,12 +51,12 @@ export class Group {
   }
 
   /** Whether the range includes the whole block. */
-  get covered(): boolean {
+  get coversBlock(): boolean {
     return this.low === 0 && this.high === BLOCK;
   }
 
   /** Whether no two templates were used in the same or adjacent buckets, so that their figures can be added. */
-  get apart(): boolean {
+  get hasSeparateTemplates(): boolean {
     const { rows } = this;
     for (let i = 1; i < rows.length; i++) {
       const { bits } = (rows[i] as UsageRow).digest;
@@ -86,7 +86,7 @@ export const walkUsage = async (
 ): Promise<void> => {
   const { from, to, templates } = span;
   if (to <= from) return;
-  const fresh = await loadUnfolded(read, span);
+  const fresh = await loadUnaggregated(read, span);
   const waiting = [...fresh.keys()].sort((a, b) => a - b);
   let rows: PackedRow[] = [];
   /** Passes on the collected groups, except the last one if more of it may follow. */
@@ -105,8 +105,8 @@ export const walkUsage = async (
   const toUnreadRow = (id: number): PackedRow => ({ id, digest: undefined, detail: undefined });
   let count = 0;
   let w = 0;
-  for (const [low, high, covered] of stretches(span)) {
-    const [end, page] = [toRowId(high, 0, 0), details && !covered ? DETAILED : PLAIN];
+  for (const [low, high, coversBlock] of splitByBlocks(span)) {
+    const [end, page] = [toRowId(high, 0, 0), details && !coversBlock ? SELECT_DETAILS : SELECT_DIGESTS];
     for (let next = toRowId(low, 0, 0); ; ) {
       const found = (await read(page, [next, end])) as [number, Uint8Array, Uint8Array?][];
       for (const [id, digest, detail] of found) {
@@ -125,8 +125,8 @@ export const walkUsage = async (
   await show(true);
 };
 
-const PLAIN = `select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE_ROWS}`;
-const DETAILED = `
+const SELECT_DIGESTS = `select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE_ROWS}`;
+const SELECT_DETAILS = `
   select g.id, g.digest, d.detail from usage_digests g left join usage_details d on d.id = g.id
   where g.id >= ? and g.id < ? order by g.id limit ${PAGE_ROWS}`;
 
@@ -163,10 +163,10 @@ const loadGroups = async (
     at = end;
   }
   if (details) {
-    const wanting = packed.filter((_, i) => !(groups[i]?.covered && groups[i]?.apart));
+    const needingDetails = packed.filter((_, i) => !(groups[i]?.coversBlock && groups[i]?.hasSeparateTemplates));
     await readDetails(
       read,
-      wanting.flat().filter(({ id }) => !fresh.has(id)),
+      needingDetails.flat().filter(({ id }) => !fresh.has(id)),
     );
   }
   return groups;
@@ -192,7 +192,7 @@ const readDetails = async (read: Rows, rows: readonly PackedRow[]): Promise<void
 };
 
 /** Splits a span into ranges of blocks [low, high): partially covered ones, and fully covered ones in between. */
-const stretches = ({ from, to }: Span): [low: number, high: number, covered: boolean][] => {
+const splitByBlocks = ({ from, to }: Span): [low: number, high: number, coversBlock: boolean][] => {
   const [first, last] = [Math.floor(from / BLOCK), Math.floor((to - 1) / BLOCK)];
   const [started, ended] = [from % BLOCK !== 0, to % BLOCK !== 0];
   if (first === last) return [[first, last + 1, !started && !ended]];
@@ -210,7 +210,7 @@ type FreshUsage = {
 };
 
 /** Returns the data that is not aggregated yet, by the ID of the row it will be aggregated into. */
-const loadUnfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, FreshUsage>> => {
+const loadUnaggregated = async (read: Rows, { from, to }: Span): Promise<Map<number, FreshUsage>> => {
   const fresh = new Map<number, FreshUsage>();
   const getFresh = (bucket: number, user: number, template: number): FreshUsage => {
     const id = toRowId(Math.floor(bucket / BLOCK), user, template);
