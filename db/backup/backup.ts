@@ -127,7 +127,7 @@ const finish = async (
   return manifest;
 };
 
-/** Hard links to uploaded files, so that they can be copied even if the server deletes them meanwhile. */
+/** Hard links to uploaded files, so that they can be copied even if the server deletes them during the backup. */
 class Pins implements AsyncDisposable {
   readonly #data_dir: string;
   readonly #folder: string;

@@ -24,7 +24,7 @@ export type Manifest = {
   /** When the snapshot was taken, RFC 3339. */
   created_at: string;
   files: BackedUp[];
-  /** The home backups of workspaces, whose files are not in this backup; absent if there are none. */
+  /** The home backups of workspaces, whose files are not in this backup; absent without home backups. */
   homes?: HomesReference[];
 };
 

@@ -51,7 +51,7 @@ const listLimitsOn = query(
     ),
 );
 
-/** `own`: the user's individual limit, or else the lowest limit of the user's groups; undefined if there is none. */
+/** `own`: the user's individual limit, or else the lowest limit of the user's groups; undefined without a limit. */
 export const readLimitsOn = async (
   store: Pick<Store, "all">,
   user_id: string,

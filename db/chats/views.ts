@@ -12,7 +12,7 @@ export type ChatView = {
   readonly chat: ListedChat;
   readonly owner_username: string;
   readonly owner_name: string;
-  /** The newest build of the chat's workspace, and the agent that tools use; null if there is none. */
+  /** The newest build of the chat's workspace, and the agent that tools use; null without a build. */
   readonly build_id: string | null;
   readonly agent_id: string | null;
   /** Whether the chat or its root is shared. */
@@ -36,8 +36,8 @@ const agentId = sql<string | null>`(select a.id from workspaces w join agents a 
   order by a.display_order, a.name limit 1)`;
 
 /**
- * All columns except those that only turns need, because pending calls, a client's tools and a coding agent's session can be megabytes for
- * each chat of a list.
+ * All columns except the ones that only turns need, because pending calls, a client's tools and a coding agent's session can be megabytes
+ * for each chat of a list.
  */
 const {
   pending_calls: _calls,

@@ -66,7 +66,7 @@ export const runQuickCheck = async (directory: string): Promise<string | undefin
   }
 };
 
-/** Describes the secrets that this key cannot decrypt; undefined if there are none. Without a key, these are all secrets. */
+/** Describes the secrets that this key cannot decrypt; undefined if it can decrypt all. Without a key, describes all secrets. */
 export const describeUndecryptableSecrets = (directory: string, encryption?: Encryption): Promise<string | undefined> =>
   describeUndecryptable(encryption, async ({ sql, params, map }) =>
     withDatabase(

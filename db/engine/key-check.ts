@@ -38,7 +38,7 @@ const countUndecryptable = (pattern: string): Query<number[]> => ({
   map: (row) => row.map(Number),
 });
 
-/** Describes the data that this key does not decrypt, such as `SSH keys (2)`; undefined if there is none. */
+/** Describes the data that this key does not decrypt, such as `SSH keys (2)`; undefined if it decrypts everything. */
 export const describeUndecryptable = async (
   encryption: Encryption | undefined,
   runQuery: (requested: Query<number[]>) => Promise<number[] | undefined>,

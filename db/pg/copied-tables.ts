@@ -21,7 +21,7 @@ const EXCLUDED_TABLES = new Set(["epoch", "migrations"]);
 /** Triggers write to this table while users are copied, so it is copied after them, and the rows from triggers are deleted. */
 export const WRITTEN_BY_TRIGGERS = "user_status_changes";
 
-/** Returns the tables in an order in which each table follows those that it references. Rows of one table may reference each other. */
+/** Returns the tables in an order in which each table follows the tables that it references. Rows of one table may reference each other. */
 export const listCopiedTables = (): CopiedTable[] => {
   const configs = new Map(
     listTableConfigs().flatMap((one) => (EXCLUDED_TABLES.has(one.name) ? [] : [[one.name, one] as const])),

@@ -12,7 +12,7 @@ import type { Link } from "./link.ts";
 /** How long a connection waits for an active node, and how often it checks. */
 const ACTIVE_NODE_TIMEOUT_MS = 15_000;
 const CHECK_INTERVAL_MS = 50;
-/** A node that names another node only after this time has held the request meanwhile, so the timeout starts again. */
+/** A node that names another node only after this time has held the request until then, so the timeout starts again. */
 const LONG_HOLD_MS = 5_000;
 /** Connect timeout; an unreachable machine does not respond at all. */
 const CONNECT_TIMEOUT_MS = 2_000;

@@ -133,8 +133,8 @@ export class Forwarder {
   }
 
   /**
-   * Called when this node's own server starts to listen and gets new clients. Clients that this listener still accepts, and those that wait
-   * for a node, are forwarded to that server. Connections forwarded to the previous node are cut off a moment later.
+   * Called when this node's own server starts to listen and gets new clients. Clients that this listener still accepts, and clients that
+   * wait for a node, are forwarded to that server. Connections forwarded to the previous node are cut off a moment later.
    */
   handOffClients(): void {
     this.#hasHandedOff = true;

@@ -78,7 +78,7 @@ type RemoteMessage = {
 type AnyDirectory = Pick<Directory<Actor<any> & Record<string, any>>, "askHere" | "isStopping">;
 
 /**
- * Opens directories, and handles other nodes' messages to the actors of this one. A message for a shard that has moved meanwhile is
+ * Opens directories, and handles other nodes' messages to the actors of this one. A message for a shard that has moved since is
  * rejected, and the sender looks for the owner again.
  */
 const openDirectories = ({ clock, shards, index, links, copy }: LocationDeps): OpenDirectory => {

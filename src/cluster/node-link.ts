@@ -20,7 +20,7 @@ export class NodeLinks {
   readonly #streamServices = new Map<string, StreamService>();
   /** By address: a node that returns at another address gets another client. */
   readonly #clients = new Map<string, NodeClient>();
-  /** All clients, including those that accept no new calls. */
+  /** All clients, including clients that accept no new calls. */
   readonly #allClients = new Set<NodeClient>();
   readonly #servers = new Set<NodeServer>();
   /** Incoming and outgoing streams. */

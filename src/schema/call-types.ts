@@ -21,7 +21,7 @@ type StripQuery<Path extends string> = Path extends `${infer Before}?${string}` 
 type At<M extends Method, Path extends string> =
   Walk<Routes, StripQuery<Path>> extends infer Node ? (M extends keyof Node ? Node[M] : never) : never;
 
-/** The API call with this method and path below /api/v2, such as `/workspaces/${string}`; `never` if there is none. */
+/** The API call with this method and path below /api/v2, such as `/workspaces/${string}`; `never` if no such call exists. */
 export type CallAt<M extends Method, Path extends string> = Path extends `/${infer Below}` ? At<M, Below> : never;
 
 export type AnswerOf<C> = C extends Route<infer Answer, unknown, string> ? Answer : never;

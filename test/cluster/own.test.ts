@@ -104,7 +104,7 @@ testInside(
 );
 
 testInside(
-  "[CP-51] a node delivers the timers of its own actors, and the first node also those that belong to no shard",
+  "[CP-51] a node delivers the timers of its own actors, and the first node also timers that belong to no shard",
   async () => {
     await using nodes = await openNodes();
     const { admin, server, store, models } = nodes;

@@ -1,4 +1,4 @@
-// db/schema and db/migrations are equivalent: the tables that Drizzle would create equal those that the migrations create.
+// db/schema and db/migrations are equivalent: the tables that Drizzle would create equal the tables that the migrations create.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";

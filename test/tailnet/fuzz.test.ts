@@ -1,5 +1,5 @@
 // Invalid data for the relay and for the Tailnet sockets: random, truncated, too large, out of order. The sender is disconnected with a
-// reason, memory does not grow, and two peers that exchange packets meanwhile are not affected.
+// reason, memory does not grow, and two peers that exchange packets at the same time are not affected.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Client } from "#src/client.ts";

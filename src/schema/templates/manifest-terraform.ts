@@ -45,7 +45,7 @@ export type GeneratedManifest<Resource> = {
     readonly has_snapshot_module?: boolean;
     /** The owner's secrets that the template references: `session_token`, `ssh_key`. Its builds get no others. */
     readonly needs: readonly string[];
-    /** The names of all parameters, including those that apply only with some values of others. */
+    /** The names of all parameters, including parameters that apply only with some values of others. */
     readonly names: readonly string[];
     /** The addresses that must be planned to show a form. */
     readonly targets: readonly string[];

@@ -1,4 +1,4 @@
-// Converts nodes: the one that a peer sends to the coordinator, and those that it receives from other peers (facts/wire 2.3). [TL-27]
+// Converts nodes: the one that a peer sends to the coordinator, and the ones that it receives from other peers (facts/wire 2.3). [TL-27]
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { generateBytes } from "#base/ids.ts";

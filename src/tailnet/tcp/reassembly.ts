@@ -79,7 +79,7 @@ export class Reassembly {
     return blocks.slice(0, MAX_SACK_BLOCKS);
   }
 
-  /** Returns the next readable bytes in one chunk; undefined if there are none. */
+  /** Returns the next readable bytes in one chunk; undefined if nothing is readable. */
   read(): Uint8Array | undefined {
     let [count, bytes] = [0, 0];
     for (const chunk of this.#chunks) {

@@ -209,8 +209,8 @@ export class Sender {
       const allowed = Math.min(this.#peerWindow - sent, this.#window.size - this.#flight.bytes);
       if (allowed < Math.min(segmentSize, this.#queue.bytes)) {
         if (this.#flight.bytes + segmentSize > this.#window.size) this.#wasFull = true;
-        // Waits until the window has space for a full segment (avoids the silly window syndrome). If nothing is in flight, the window would
-        // not open by itself, so a smaller segment is sent.
+        // Waits until the window has space for a full segment (avoids the silly window syndrome). If nothing is in flight, no
+        // acknowledgment would open the window, so a smaller segment is sent.
         if (allowed <= 0 || this.#flight.length > 0) {
           this.#setDeadline();
           return;

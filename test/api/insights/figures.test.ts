@@ -15,9 +15,9 @@ import {
   toBlock,
   toRowId,
   toTemplate,
+  toUser,
   touches,
   unpackDetail,
-  userIn,
 } from "#db/reports/usage/block.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { checkSeed } from "./check-seed.ts";
@@ -63,7 +63,7 @@ test("[IN-6] row numbers keep their three parts, up to the largest", () => {
   for (const parts of rows) {
     const id = toRowId(...parts);
     expect(Number.isSafeInteger(id)).toBe(true);
-    expect([toBlock(id), userIn(id), toTemplate(id)]).toEqual([...parts]);
+    expect([toBlock(id), toUser(id), toTemplate(id)]).toEqual([...parts]);
   }
 });
 

@@ -218,7 +218,7 @@ describe("a spare", () => {
     expect(((await answer.json()) as { body: string }).body.length).toBe(body.length);
   });
 
-  test("[CL-20] [CL-21] tries reads itself first, and forwards those that it cannot answer to the active node", async () => {
+  test("[CL-20] [CL-21] tries reads itself first, and forwards reads that it cannot answer to the active node", async () => {
     const { port } = startActiveNode();
     const requests: string[] = [];
     const { promise: never } = Promise.withResolvers<Response>();

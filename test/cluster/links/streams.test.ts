@@ -10,13 +10,13 @@ import { until } from "#test/support/until.ts";
 
 const open: LinkedNode[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
+  for (const one of open.splice(0)) created[Symbol.dispose]();
 });
 
 const node = (...args: Parameters<typeof createLinkedNode>): LinkedNode => {
   const created = createLinkedNode(...args);
-  open.push(one);
-  return one;
+  open.push(created);
+  return created;
 };
 
 const readAll = async (stream: Duplex): Promise<Buffer> => {

@@ -172,7 +172,7 @@ testInside("[CP-21] a repeated lookup needs no query, and an invalid ID never ne
   for (const [line, headers] of requests.slice(0, 3)) expect(await findShard(line, headers)).toBe(SHARD);
   for (const line of ["PATCH /api/v2/workspaces/dev", "POST /api/v2/users", "GET /derp"]) await findShard(line);
   await findShard("PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": "no token" });
-  expect(asked.queries).toBe(queries);
+  expect(counts.queries).toBe(queries);
 });
 
 testInside("[CP-20] builds, jobs, tasks and versions lead to their object's shard, tasks also by name", async () => {

@@ -111,27 +111,27 @@ testNeeding(
     await using world = await openWorld();
     const node = await world.node();
     const { hash } = await node.put(bytes("one"));
-    await world.elsewhere.remove([hash]);
+    await world.shared.remove([hash]);
     // It is given up but still in the bucket when the same bytes are uploaded again.
     expect(world.store.objects.size).toBe(1);
     await node.put(bytes("one"));
     expect(world.store.objects.size).toBe(2);
-    await world.elsewhere.clean();
+    await world.shared.clean();
     expect(await world.rows()).toEqual(["kept"]);
     expect(await Bun.file(await (await world.node()).getPath(hash)).text()).toBe("one");
     // An upload that is given up while it is in progress is rejected on arrival.
     world.store.inject(async (request) => {
-      if (request.method === "PUT") await world.elsewhere.clean();
+      if (request.method === "PUT") await world.shared.clean();
       return undefined;
     });
     expect(await node.put(bytes("late")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
     world.store.inject(undefined);
     // Objects that cannot be removed now are removed later.
-    await world.elsewhere.remove([hash]);
+    await world.shared.remove([hash]);
     world.store.inject((request) => (request.method === "DELETE" ? world.store.refused(503, "SlowDown") : undefined));
-    await expect(world.elsewhere.clean()).rejects.toThrow("503 SlowDown");
+    await expect(world.shared.clean()).rejects.toThrow("503 SlowDown");
     world.store.inject(undefined);
-    await world.elsewhere.clean();
+    await world.shared.clean();
     expect(await world.rows()).toEqual([]);
     expect(world.store.objects.size).toBe(0);
   },
@@ -166,7 +166,7 @@ testNeeding([needs.postgres], "[CL-33] an upload from before the bucket is read 
   const { hash } = await blobs.put(bytes("long ago"));
   const node = await world.node();
   expect(await Bun.file(await node.getPath(hash)).text()).toBe("long ago");
-  expect(await world.elsewhere.list()).toEqual([hash]);
-  await world.elsewhere.remove([hash]);
-  expect(await world.elsewhere.list()).toEqual([]);
+  expect(await world.shared.list()).toEqual([hash]);
+  await world.shared.remove([hash]);
+  expect(await world.shared.list()).toEqual([]);
 });
