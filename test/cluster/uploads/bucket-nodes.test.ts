@@ -52,8 +52,8 @@ testNeeding(
     expect((await answer.bytes()).length).toBe(3_000_000);
     // The store is unavailable for a while: requests that need it are rejected, everything else continues.
     store.inject(() => store.refused(503, "SlowDown"));
-    const getStartError = await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar");
-    expect([getStartError.status, getStartError.headers.get("retry-after")]).toEqual([503, "10"]);
+    const refused = await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "10"]);
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe(ADMIN.username);
     store.inject(undefined);
     expect((await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar")).status).toBe(201);
