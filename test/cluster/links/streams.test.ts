@@ -10,7 +10,7 @@ import { until } from "#test/support/until.ts";
 
 const open: LinkedNode[] = [];
 afterEach(() => {
-  for (const one of open.splice(0)) created[Symbol.dispose]();
+  for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
 const node = (...args: Parameters<typeof createLinkedNode>): LinkedNode => {
