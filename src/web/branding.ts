@@ -8,20 +8,20 @@ export type Face = {
   readonly logo: string;
 };
 
-/** The name in the built files, which is replaced. */
+/** The name in the built files, which the deployment's name replaces. */
 const NAME = "Slipway";
 const MAX_CACHED = 30;
 
 const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`).replaceAll("$", "&#36;");
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`).replaceAll("$", "&#36;");
 
-const page = (html: string, { name, logo }: Face): string =>
+const applyToPage = (html: string, { name, logo }: Face): string =>
   html
     .replaceAll(/Slipway(?=<\/(?:title|h1|a)>)/g, escapeHtml(name))
     .replace(`name="application-name" content="${NAME}"`, `name="application-name" content="${escapeHtml(name)}"`)
     .replace('name="application-logo" content=""', `name="application-logo" content="${escapeHtml(logo)}"`);
 
-const manifest = (json: string, { name }: Face): string =>
+const applyToManifest = (json: string, { name }: Face): string =>
   JSON.stringify({ ...(JSON.parse(json) as object), name, short_name: name });
 
 /** Returns the origin of the logo if it is on another server. */
@@ -32,23 +32,23 @@ const parseOrigin = (logo: string): string | undefined => (/^https?:/.test(logo)
  * they change.
  */
 export const applyBranding = (read: () => Promise<Face>): ((file: ServedFile) => Promise<ServedFile>) => {
-  const created = new Map<string, Promise<ServedFile>>();
+  const cache = new Map<string, Promise<ServedFile>>();
   return async (file) => {
     const isManifest = file.type === "application/manifest+json";
     if (!file.isPage && !isManifest) return file;
     const face = await read();
     if (face.name === NAME && face.logo === "") return file;
     const key = JSON.stringify([file.etag, face.name, face.logo]);
-    let known = created.get(key);
-    if (!known) {
+    let branded = cache.get(key);
+    if (!branded) {
       const text = new TextDecoder().decode(file.body);
-      const body = new TextEncoder().encode(isManifest ? manifest(text, face) : page(text, face));
+      const body = new TextEncoder().encode(isManifest ? applyToManifest(text, face) : applyToPage(text, face));
       const { etag: _etag, twins: _twins, ...rest } = file;
-      const worn: WebFile = { ...rest, body, pictures: parseOrigin(face.logo) };
-      known = withTwins(worn, "fast");
-      if (created.size >= MAX_CACHED) created.clear();
-      created.set(key, known);
+      const brandedFile: WebFile = { ...rest, body, pictures: parseOrigin(face.logo) };
+      branded = withTwins(brandedFile, "fast");
+      if (cache.size >= MAX_CACHED) cache.clear();
+      cache.set(key, branded);
     }
-    return known;
+    return branded;
   };
 };

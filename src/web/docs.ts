@@ -16,7 +16,7 @@ export type DocsPage = {
 };
 
 /** Removes the parts that readers do not see: notes for authors, and images, which are not included. */
-const readable = (markdown: string): string =>
+const removeHidden = (markdown: string): string =>
   markdown.replace(/<!--[\s\S]*?-->\n?/g, "").replace(/^!\[[^\]]*\]\([^)]*\)\n*/gm, "");
 
 const listHeadings = (markdown: string): string[] => {
@@ -25,26 +25,26 @@ const listHeadings = (markdown: string): string[] => {
 };
 
 /** Returns all pages: README first, then by title. */
-export const docsPages = async (): Promise<{ pages: DocsPage[]; files: WebFile[] }> => {
-  const found = await Promise.all(
+export const buildDocs = async (): Promise<{ pages: DocsPage[]; files: WebFile[] }> => {
+  const built = await Promise.all(
     (await Array.fromAsync(new Glob("*.md").scan(DOCS))).map(async (path) => {
-      const text = readable(await Bun.file(join(DOCS, path)).text());
+      const text = removeHidden(await Bun.file(join(DOCS, path)).text());
       const name = path.replace(/\.md$/, "");
       const file = `docs-${name}-${sha256(text).slice(0, 10)}.md`;
       const [title = name, ...headings] = listHeadings(text);
       const ids = makeSlugs([title, ...headings]).slice(1);
-      const page = { name, title, file, headings: headings.map((text, at) => ({ id: ids[at] ?? "", text })) };
+      const page = { name, title, file, headings: headings.map((text, index) => ({ id: ids[index] ?? "", text })) };
       return { page, file: { name: file, type: "text/markdown", body: new TextEncoder().encode(text) } };
     }),
   );
   const rankPage = ({ name }: DocsPage): number => (name === "README" ? 0 : 1);
-  found.sort((a, b) => rankPage(a.page) - rankPage(b.page) || a.page.title.localeCompare(b.page.title));
-  return { pages: found.map(({ page }) => page), files: found.map(({ file }) => file) };
+  built.sort((a, b) => rankPage(a.page) - rankPage(b.page) || a.page.title.localeCompare(b.page.title));
+  return { pages: built.map(({ page }) => page), files: built.map(({ file }) => file) };
 };
 
-// The anchors of headings, in GitHub's format, so that links in the files work on GitHub and here. Pure; used by the build and the page.
+// The anchors of headings, in GitHub's format, so that links in the files work on GitHub and here.
 
-const slug = (text: string): string =>
+const toSlug = (text: string): string =>
   text
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, "")
@@ -55,7 +55,7 @@ const slug = (text: string): string =>
 const makeSlugs = (headings: readonly string[]): string[] => {
   const taken = new Map<string, number>();
   return headings.map((text) => {
-    const base = slug(text);
+    const base = toSlug(text);
     const count = taken.get(base) ?? 0;
     taken.set(base, count + 1);
     return count === 0 ? base : `${base}-${count}`;

@@ -10,11 +10,11 @@ export type WebFile = {
   readonly type: string;
   readonly body: Uint8Array<ArrayBuffer>;
   readonly isPage?: boolean;
-  /** Inline scripts of the page that its policy must allow. */
+  /** Hashes of the page's inline scripts, which its policy must allow. */
   readonly inline?: readonly string[];
-  /** Trusted Types policies that its scripts may create; none by default. */
+  /** Trusted Types policies that the page's scripts may create; none by default. */
   readonly types?: readonly string[];
-  /** The origin of images that its policy must allow in addition to the server's own. */
+  /** An origin of images that the page's policy must allow in addition to the server's. */
   readonly pictures?: string;
 };
 
@@ -24,7 +24,7 @@ export type Encoding = (typeof ENCODINGS)[number];
 /** A file ready to be sent. */
 export type ServedFile = WebFile & {
   readonly etag: string;
-  /** Only encodings that are smaller than the body. */
+  /** Compressed variants; one that is not smaller than the body is left out. */
   readonly twins: Readonly<Partial<Record<Encoding, Uint8Array<ArrayBuffer>>>>;
 };
 
@@ -33,7 +33,7 @@ export type Effort = "best" | "fast";
 
 const copyBytes = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
 
-const compressors: Record<Encoding, (body: Uint8Array, effort: Effort) => Promise<Uint8Array>> = {
+const COMPRESSORS: Record<Encoding, (body: Uint8Array, effort: Effort) => Promise<Uint8Array>> = {
   br: (body, effort) =>
     promisify(brotli)(body, {
       params: {
@@ -45,21 +45,21 @@ const compressors: Record<Encoding, (body: Uint8Array, effort: Effort) => Promis
 };
 
 export const withTwins = async (file: WebFile, effort: Effort): Promise<ServedFile> => {
-  const created = await Promise.all(
-    ENCODINGS.map(async (encoding) => [encoding, copyBytes(await compressors[encoding](file.body, effort))] as const),
+  const compressed = await Promise.all(
+    ENCODINGS.map(async (encoding) => [encoding, copyBytes(await COMPRESSORS[encoding](file.body, effort))] as const),
   );
-  const twins = Object.fromEntries(created.filter(([, bytes]) => bytes.length < file.body.length));
+  const twins = Object.fromEntries(compressed.filter(([, bytes]) => bytes.length < file.body.length));
   return { ...file, twins, etag: `"${sha256(file.body).slice(0, 20)}"` };
 };
 
-type Head = Omit<ServedFile, "body" | "twins"> & {
+type PackedHead = Omit<ServedFile, "body" | "twins"> & {
   readonly size: number;
   readonly twins: Partial<Record<Encoding, number>>;
 };
 
 /** Packs all files: the length of the header in four bytes, the header as JSON, then bodies and compressed variants in its order. */
 export const pack = (files: readonly ServedFile[]): Uint8Array => {
-  const heads = files.map(({ body, twins, ...rest }): Head => {
+  const heads = files.map(({ body, twins, ...rest }): PackedHead => {
     const sizes = Object.entries(twins).map(([encoding, bytes]) => [encoding, bytes.length]);
     return { ...rest, size: body.length, twins: Object.fromEntries(sizes) };
   });
@@ -72,19 +72,19 @@ export const pack = (files: readonly ServedFile[]): Uint8Array => {
 
 export const unpack = (bytes: Uint8Array<ArrayBuffer>): ServedFile[] => {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
-  const heads = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Head[];
-  let at = 4 + length;
+  const heads = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as PackedHead[];
+  let offset = 4 + length;
   const readBytes = (size: number): Uint8Array<ArrayBuffer> => {
-    at += size;
-    return bytes.subarray(at - size, at);
+    offset += size;
+    return bytes.subarray(offset - size, offset);
   };
   return heads.map(({ size, twins, ...rest }) => {
     const body = readBytes(size);
-    const of = ENCODINGS.flatMap((encoding) => {
+    const variants = ENCODINGS.flatMap((encoding) => {
       const size = twins[encoding];
       return size === undefined ? [] : [[encoding, readBytes(size)] as const];
     });
-    return { ...rest, body, twins: Object.fromEntries(of) };
+    return { ...rest, body, twins: Object.fromEntries(variants) };
   });
 };
 

@@ -1,4 +1,4 @@
-// The terminal fonts from their packages: the Latin subset, upright, in two weights. The browser fetches only the chosen one.
+// The terminal fonts from their packages: the Latin subset, upright, in two weights. The browser fetches only the font that the user chose.
 import { sha256 } from "#base/ids.ts";
 import type { WebFile } from "./files.ts";
 import { PREFIX } from "./installable.ts";
@@ -9,7 +9,7 @@ const WEIGHTS = ["400", "700"] as const;
 /** The URL of each weight, by font. */
 export type FontAddresses = Readonly<Record<string, Readonly<Record<(typeof WEIGHTS)[number], string>>>>;
 
-export const terminalFonts = async (): Promise<{ addresses: FontAddresses; files: WebFile[] }> => {
+export const loadTerminalFonts = async (): Promise<{ addresses: FontAddresses; files: WebFile[] }> => {
   const files: WebFile[] = [];
   const addFont = async (font: string, weight: string): Promise<string> => {
     const path = `@fontsource/${font}/files/${font}-latin-${weight}-normal.woff2`;

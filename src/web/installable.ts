@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import type { WebFile } from "./files.ts";
 
-const HERE = import.meta.dirname;
+const FOLDER = import.meta.dirname;
 export const PREFIX = "/assets/";
 const OFFLINE = "/offline";
 /** The light-mode values of `--accent` and `--bg` in tokens.css. */
 const [ACCENT, GROUND] = ["#0a6870", "#fffffe"];
 
-export const text = (words: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(words);
+export const encode = (words: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(words);
 
-/** Returns the hashes that the page's policy must list, so that only its own inline scripts run. */
-export const hashesOfInline = (html: string): string[] =>
+/** Returns the hashes of the page's inline scripts. The page's policy lists them, so that no other inline script runs. */
+export const hashInlineScripts = (html: string): string[] =>
   [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
     ([, script = ""]) => `'sha256-${Buffer.from(sha256(script), "hex").toString("base64")}'`,
   );
@@ -27,21 +27,21 @@ export type Pictures = {
 };
 
 export const loadPictures = async (folder: string): Promise<Pictures> => {
-  const created = await Promise.all(
-    readdirSync(join(HERE, folder)).map(async (name) => {
-      const body = await Bun.file(join(HERE, folder, name)).bytes();
+  const pictures = await Promise.all(
+    readdirSync(join(FOLDER, folder)).map(async (name) => {
+      const body = await Bun.file(join(FOLDER, folder, name)).bytes();
       const hash = sha256(body).slice(0, 10);
       const type = name.endsWith(".svg") ? "image/svg+xml" : "image/png";
       return { name, file: { name: name.replace(/\.(\w+)$/, `-${hash}.$1`), type, body } };
     }),
   );
   const getPicture = (name: string): WebFile => {
-    const found = created.find((one) => one.name === name);
+    const found = pictures.find((one) => one.name === name);
     if (!found) throw new Error(`there is no picture ${name} in ${folder}`);
     return found.file;
   };
   return {
-    files: created.map(({ file }) => file),
+    files: pictures.map(({ file }) => file),
     address: (name) => PREFIX + getPicture(name).name,
     inline(name) {
       const { type, body } = getPicture(name);
@@ -50,7 +50,7 @@ export const loadPictures = async (folder: string): Promise<Pictures> => {
   };
 };
 
-const manifest = ({ address }: Pictures): object => ({
+const makeManifest = ({ address }: Pictures): object => ({
   id: "/",
   name: "Slipway",
   short_name: "Slipway",
@@ -72,15 +72,15 @@ const manifest = ({ address }: Pictures): object => ({
   ],
 });
 
-type Parts = { readonly css: string; readonly scripts: readonly { name: string }[]; readonly pictures: Pictures };
+type BuildOutput = { readonly css: string; readonly scripts: readonly { name: string }[]; readonly pictures: Pictures };
 
-/** The worker's text changes with every file of the app, so that browsers update it. */
-export const installable = async ({ css, scripts, pictures }: Parts): Promise<WebFile[]> => {
-  const template = await Bun.file(join(HERE, "offline.html")).text();
+/** Builds the files. The worker's text changes with every file of the app, so that browsers update it. */
+export const buildInstallFiles = async ({ css, scripts, pictures }: BuildOutput): Promise<WebFile[]> => {
+  const template = await Bun.file(join(FOLDER, "offline.html")).text();
   const offline = template.replace("<!-- loads -->", `<link rel="stylesheet" href="${PREFIX}${css}">`);
   const files = [css, ...scripts.map(({ name }) => name)].map((name) => PREFIX + name);
   const built = await Bun.build({
-    entrypoints: [join(HERE, "app/sw.ts")],
+    entrypoints: [join(FOLDER, "app/sw.ts")],
     minify: true,
     target: "browser",
     format: "iife",
@@ -94,9 +94,19 @@ export const installable = async ({ css, scripts, pictures }: Parts): Promise<We
   const [worker] = built.outputs;
   if (!worker) throw new Error("the service worker was not built");
   return [
-    { name: "sw.js", type: "text/javascript", body: text(await worker.text()) },
-    { name: "manifest.webmanifest", type: "application/manifest+json", body: text(JSON.stringify(manifest(pictures))) },
-    { name: "offline.html", type: "text/html", body: text(offline), isPage: true, inline: hashesOfInline(offline) },
+    { name: "sw.js", type: "text/javascript", body: encode(await worker.text()) },
+    {
+      name: "manifest.webmanifest",
+      type: "application/manifest+json",
+      body: encode(JSON.stringify(makeManifest(pictures))),
+    },
+    {
+      name: "offline.html",
+      type: "text/html",
+      body: encode(offline),
+      isPage: true,
+      inline: hashInlineScripts(offline),
+    },
     ...pictures.files,
   ];
 };

@@ -2,7 +2,7 @@
 import { sha256 } from "#base/ids.ts";
 import { LOGOS } from "./app/logos.ts";
 import type { WebFile } from "./files.ts";
-import { PREFIX, text } from "./installable.ts";
+import { encode, PREFIX } from "./installable.ts";
 
 export const buildLogos = async (): Promise<{ address: string; file: WebFile }> => {
   const symbols = await Promise.all(
@@ -13,7 +13,7 @@ export const buildLogos = async (): Promise<{ address: string; file: WebFile }> 
       return `<symbol id="${name}" viewBox="0 0 24 24"><path d="${shape}" fill="currentColor" stroke="none"/></symbol>`;
     }),
   );
-  const body = text(`<svg xmlns="http://www.w3.org/2000/svg">${symbols.join("")}</svg>`);
+  const body = encode(`<svg xmlns="http://www.w3.org/2000/svg">${symbols.join("")}</svg>`);
   const name = `logos-${sha256(body).slice(0, 10)}.svg`;
   return { address: PREFIX + name, file: { name, type: "image/svg+xml", body } };
 };

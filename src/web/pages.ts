@@ -42,7 +42,7 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/oauth2/authorize": "oauth2-authorize.html",
 };
 
-/** Files at the root, next to the pages: those for installing the app and for offline use. */
+/** Files at the root, for installing the app and for offline use. */
 export const ROOT_FILES: Readonly<Record<string, string>> = {
   "/sw.js": "sw.js",
   "/manifest.webmanifest": "manifest.webmanifest",

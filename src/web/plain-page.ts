@@ -1,15 +1,15 @@
-// The plain pages, which are not part of the app. The file of each has its title and its main part, and all share one frame.
+// The plain pages, which are not part of the app. Each file contains a title and the main content; all pages share one frame.
 import { basename, join } from "node:path";
 import type { WebFile } from "./files.ts";
-import { PREFIX, text } from "./installable.ts";
+import { encode, PREFIX } from "./installable.ts";
 
-const HERE = import.meta.dirname;
+const FOLDER = import.meta.dirname;
 const FRAME_FILE = "plain-page.html";
 
-/** Returns the complete page: in the frame, with the script of its name. Throws if the file does not begin with its title. */
+/** Returns the complete page: the frame with the page's title, content and script. Throws if the file does not begin with a title. */
 const wrapInFrame = async (page: string): Promise<string> => {
-  const [frame, own] = await Promise.all([FRAME_FILE, page].map((name) => Bun.file(join(HERE, name)).text()));
-  const [, title, main] = /^(<title>[^<]+<\/title>)\n([\s\S]+)$/.exec(own ?? "") ?? [];
+  const [frame, content] = await Promise.all([FRAME_FILE, page].map((name) => Bun.file(join(FOLDER, name)).text()));
+  const [, title, main] = /^(<title>[^<]+<\/title>)\n([\s\S]+)$/.exec(content ?? "") ?? [];
   if (!frame || !title || !main) throw new Error(`${page} must begin with its title`);
   const script = `<script type="module" src="./browser/${basename(page, ".html")}.ts"></script>`;
   return frame
@@ -21,7 +21,7 @@ const wrapInFrame = async (page: string): Promise<string> => {
 /** Returns a page of src/web with its script and its style sheet. */
 export const buildPlainPage = async (page: string): Promise<WebFile[]> => {
   const { outputs } = await Bun.build({
-    entrypoints: [join(HERE, page)],
+    entrypoints: [join(FOLDER, page)],
     publicPath: PREFIX,
     minify: true,
     plugins: [
@@ -36,7 +36,7 @@ export const buildPlainPage = async (page: string): Promise<WebFile[]> => {
     outputs.map(async (output) => {
       const name = basename(output.path);
       const type = (output.type.split(";")[0] ?? "").trim();
-      const body = text(await output.text());
+      const body = encode(await output.text());
       return name.endsWith(".html") ? { name: page, type, body, isPage: true } : { name, type, body };
     }),
   );

@@ -1,14 +1,14 @@
 // An organization administrator creates a group, and gives it a template; a group member then manages that template. node access.mjs
 // CHROMIUM URL TOKEN EMAIL PASSWORD ORGANIZATION TEMPLATE [FOLDER]
-import { inApp, openPage, signIn } from "./app-page.mjs";
+import { openPage, playInApp, signIn } from "./app-page.mjs";
 
 const [file, url, token, email, password, organization, template, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
   const group = page.getByRole("listitem").filter({ hasText: "The Crew" });
-  const more = async (what) => {
+  const loadMore = async (what) => {
     await group.getByRole("button", { name: "More for The Crew" }).click();
     await page.getByRole("button", { name: what }).click();
   };
@@ -22,19 +22,19 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await dialog.getByLabel("Display name").fill("The Crew");
   await confirm("Add group");
   await group.getByText("0 members").waitFor();
-  await more("Edit…");
+  await loadMore("Edit…");
   await dialog.getByLabel("Allowance (credits per day)").fill("12");
   await look("group-change");
   await confirm("Save group");
   await group.getByText("12 credits per day").waitFor();
-  await more("Members…");
+  await loadMore("Members…");
   await dialog.getByLabel("Username").fill("not-a-user");
   await confirm("Add to group");
   result.unknown = await dialog.locator(".error, [role=alert]").first().textContent();
   await dialog.getByLabel("Username").fill("grace");
   await confirm("Add to group");
   await group.getByText("1 member").waitFor();
-  await more("Members…");
+  await loadMore("Members…");
   await dialog.getByRole("button", { name: "Remove grace" }).waitFor();
   await look("group-members");
   await confirm("Cancel");
@@ -70,7 +70,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await look("template-access-by-group", other);
 
   await page.goto(at(`/admin/organizations/${organization}`));
-  await more("Delete…");
+  await loadMore("Delete…");
   await confirm("Delete group");
   await group.waitFor({ state: "detached" });
 });

@@ -17,8 +17,8 @@ testNeeding(
     const template = await makeTemplate(admin, JSON.stringify(ECHO));
     await admin.post("/api/v2/users", GRACE);
     const organization = "default";
-    const given = [world.server.url.href, admin.token ?? "", GRACE.email, GRACE.password, organization, template.id];
-    const result = await runStory("access.mjs", given);
+    const args = [world.server.url.href, admin.token ?? "", GRACE.email, GRACE.password, organization, template.id];
+    const result = await runStory("access.mjs", args);
     expect(result).toMatchObject({ wrong: [], hidden: 404, chosen: "" });
     expect([result.refused, result.unknown].includes("")).toBe(false);
     expect(result.before).toEqual(["Overview", "Versions"]);

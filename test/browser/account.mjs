@@ -1,9 +1,9 @@
 // A person manages their account in the browser. node account.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { inApp, openPage, signIn } from "./app-page.mjs";
+import { openPage, playInApp, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 
-await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const sections = page.getByRole("navigation", { name: "Account" });
 
@@ -115,7 +115,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("Permissions saved").waitFor();
   await look("account-permissions");
 
-  // Two tabs: changes in one appear in the other on return; a session that ends is over in all of them.
+  // Two tabs: changes in one appear in the other when the person returns to it, and a session that ends, ends in both.
   const tab = await openPage(context, result.wrong);
   await tab.goto(at("/account/tokens"));
   await tab.getByRole("button", { name: "Delete readme-bot" }).waitFor();

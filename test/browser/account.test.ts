@@ -10,8 +10,8 @@ testNeeding(
   "[PG-3] [WB-4] [WB-6] [WB-22] a person changes name and password, ends a session, creates a narrow token, replaces the Git key, writes a skill and sets permissions, all in the browser",
   async () => {
     await using server = await startTestServer();
-    const given = [server.url.href, ADMIN.email, ADMIN.password];
-    const result = await runStory<{ keys: [string, string] }>("account.mjs", given);
+    const args = [server.url.href, ADMIN.email, ADMIN.password];
+    const result = await runStory<{ keys: [string, string] }>("account.mjs", args);
     expect(result).toMatchObject({
       wrong: [],
       ended: 401,

@@ -1,11 +1,11 @@
 // An administrator manages the server in the browser: a first model that was detected, organizations, MCP servers, provisioner keys,
 // spending limits, permissions, health, settings, a backup, the log, and the live audit log. node administration-server.mjs CHROMIUM URL
 // TOKEN MCP [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, mcp, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const press = (name) => page.getByRole("button", { name, exact: true }).click();
   const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
@@ -25,7 +25,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-price");
   await confirm("Save price");
   await page.getByText("0.25 / 1.50").waitFor();
-  // The keyboard alone opens a page: the search finds it by its name.
+  // Opens a page with the keyboard alone: the search finds it by its name.
   await page.keyboard.press("Control+k");
   await page.keyboard.type("organiz");
   await page.keyboard.press("Enter");
@@ -133,7 +133,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByText(", verified").waitFor();
   await look("admin-backups");
 
-  // Only warnings, newest first: of many lines, only the visible ones are in the page.
+  // Only warnings are shown. Of many lines, only the visible ones are in the page.
   await page.goto(at("/admin/logs?level=warn"));
   await page.getByText("the tide is late").first().waitFor();
   await look("admin-logs");

@@ -9,12 +9,12 @@ import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
-/** The streamed answer of an Ollama chat. */
-const hello = (): Response => {
+/** Returns the streamed answer of an Ollama chat. */
+const answerHello = (): Response => {
   const toChunk = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
-  const words = toChunk({ role: "assistant", content: "Hello there." });
-  return new Response(`${words}${toChunk({}, "stop")}data: [DONE]\n\n`, {
+  const firstChunk = toChunk({ role: "assistant", content: "Hello there." });
+  return new Response(`${firstChunk}${toChunk({}, "stop")}data: [DONE]\n\n`, {
     headers: { "content-type": "text/event-stream" },
   });
 };
@@ -23,7 +23,7 @@ testNeeding(
   [needs.chromium, needs.node],
   "[WB-4] [WB-6] [WB-40] an administrator manages the server in the browser, and sees changes as they happen",
   async () => {
-    using ollama = startOllama({ "POST /v1/chat/completions": hello });
+    using ollama = startOllama({ "POST /v1/chat/completions": answerHello });
     await using mcp = startMcpHost();
     await using server = await startTestServer({
       env: {
@@ -34,11 +34,11 @@ testNeeding(
     const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     configureLogging({ level: "info", format: "text", write: () => {} });
     // Repeated, because the log belongs to the whole process and other tests may write many lines.
-    const tide = setInterval(() => log("harbour").warn("the tide is late", { by: "40 min" }), 500);
+    const logTimer = setInterval(() => log("harbour").warn("the tide is late", { by: "40 min" }), 500);
     await owner.post("/api/v2/users", { username: "grace", name: "Grace", service_account: true, login_type: "none" });
-    const given = [server.url.href, owner.token ?? "", mcp.url];
-    const result = await runStory<{ commands: string; key: string }>("administration-server.mjs", given).finally(() => {
-      clearInterval(tide);
+    const args = [server.url.href, owner.token ?? "", mcp.url];
+    const result = await runStory<{ commands: string; key: string }>("administration-server.mjs", args).finally(() => {
+      clearInterval(logTimer);
       resetLogging();
     });
     expect(result).toMatchObject({ wrong: [], tools: 7, isInView: true, isCut: false });

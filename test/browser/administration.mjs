@@ -1,12 +1,12 @@
 // An administrator in the browser: adds a user, assigns a role, creates an application and replaces its secret, adds a provider and a
 // model, and tries it. node administration.mjs CHROMIUM URL TOKEN MODELS [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const ICON = "data:image/svg+xml,%3Csvg%20xmlns=%22http://www.w3.org/2000/svg%22/%3E";
 
 const [file, url, token, models, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
 
   await page.goto(at("/admin"));

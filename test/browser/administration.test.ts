@@ -10,15 +10,15 @@ testNeeding(
   async () => {
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;
-    const given = [server.url.href, owner.token ?? "", upstream.url];
+    const args = [server.url.href, owner.token ?? "", upstream.url];
     type AdministrationResult = { refused: string; secrets: { left: string[]; second: string } };
-    const telling = runStory<AdministrationResult>("administration.mjs", given);
+    const running = runStory<AdministrationResult>("administration.mjs", args);
     upstream.isPolite = false;
     void upstream.answerAll((call) => {
       if (call.path.endsWith("/models")) call.answer(200, { object: "list", data: [{ id: "qwen3-coder:30b" }] });
       else call.say({ text: "Hello there." }, { finish: "stop", usage: { input: 9, output: 3 } }).end();
     });
-    const result = await telling;
+    const result = await running;
     expect(result).toMatchObject({ wrong: [] });
     const gateway = await owner.get<{ enabled: boolean; names: { name: string }[] }>("/api/v2/ai/settings");
     expect(gateway).toMatchObject({ enabled: true, names: [{ name: "claude-*" }] });

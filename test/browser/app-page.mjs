@@ -1,14 +1,14 @@
 // Checks shared by all page stories: axe-core in light and dark, a phone's width, and no policy violations.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { inChromium } from "./chromium.mjs";
+import { playInChromium } from "./chromium.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const CLOSING = "WebSocket is already in CLOSING or CLOSED state.";
 
-/** Opens a page and records its policy violations and errors in `told`. */
-export const openPage = async (context, notified) => {
+/** Opens a page, records its policy violations, and adds its errors to `problems`. */
+export const openPage = async (context, problems) => {
   const page = await context.newPage();
   await page.addInitScript(() => {
     window.violations = [];
@@ -16,10 +16,10 @@ export const openPage = async (context, notified) => {
       window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
     });
   });
-  // Rejections by the browser itself have no stack. A connection that the server closes at this very moment causes one even though the page
-  // has checked it.
+  // Rejections by the browser itself have no stack. A connection that the server is closing causes one, even if the page has checked its
+  // state.
   page.on("pageerror", ({ name, message, stack }) => {
-    if (message !== CLOSING) notified.push(stack || `${name}: ${message} (${page.url()})`);
+    if (message !== CLOSING) problems.push(stack || `${name}: ${message} (${page.url()})`);
   });
   return page;
 };
@@ -28,7 +28,7 @@ export const openPage = async (context, notified) => {
  * Opens another page of the app like a click on a link, without loading the app again: a load costs the browser and the server several
  * times as much as the page. app.mjs loads each page by its address. Both pages must have different titles.
  */
-export const goWithin = async (page, address) => {
+export const navigateInApp = async (page, address) => {
   await page.evaluate((href) => {
     const link = document.createElement("a");
     link.href = href;
@@ -40,8 +40,8 @@ export const goWithin = async (page, address) => {
   await page.waitForFunction(() => document.title !== "");
 };
 
-/** Waits for transitions to end: a color in transition matches neither state. */
-export const settle = (page) =>
+/** Waits for transitions to end, because a color in transition matches neither state. */
+export const waitForTransitions = (page) =>
   page.evaluate(async () => {
     // Render recent clicks and input first, because that starts a transition.
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
@@ -50,7 +50,7 @@ export const settle = (page) =>
   });
 
 /** Returns the largest number of elements whose styles were computed together while `act` ran. */
-export const countRestyled = async (page, act) => {
+export const countRestyledElements = async (page, act) => {
   const session = await page.context().newCDPSession(page);
   const counts = [0];
   session.on("Tracing.dataCollected", ({ value }) => {
@@ -68,25 +68,25 @@ export const countRestyled = async (page, act) => {
 /** Returns the number of layers that contain more than a glyph. */
 export const countLayers = async (page) => {
   const session = await page.context().newCDPSession(page);
-  const drawn = new Promise((resolve) =>
+  const layerTree = new Promise((resolve) =>
     session.on("LayerTree.layerTreeDidChange", ({ layers }) => layers && resolve(layers)),
   );
   await session.send("DOM.enable");
   await session.send("LayerTree.enable");
-  const layers = await drawn;
+  const layers = await layerTree;
   await session.detach();
   return layers.filter(({ drawsContent, width }) => drawsContent && width > 24).length;
 };
 
-/** `rules` limits the check to these rules; by default all run. `within` is the part of the page to check. */
-const axeOf = async (page, rules, within = ["html"]) => {
+/** Runs axe-core and returns the violations. `rules` limits the check to these rules. `within` has the selectors of the parts to check. */
+const runAxe = async (page, rules, within = ["html"]) => {
   if (!(await page.evaluate(() => "axe" in window))) {
     const session = await page.context().newCDPSession(page);
     // Through the debugger, so that the page's policy need not allow it.
     await session.send("Runtime.evaluate", { expression: AXE });
     await session.detach();
   }
-  // Only violations are reported, so nothing else is prepared; none of the rules reads style sheets.
+  // Reports only violations, and does not preload style sheets, which no rule reads.
   const only = { resultTypes: ["violations"], preload: false };
   const options = rules ? { ...only, runOnly: { type: "rule", values: rules } } : only;
   const { violations } = await page.evaluate(
@@ -99,28 +99,30 @@ const axeOf = async (page, rules, within = ["html"]) => {
 };
 
 /** The rules that depend on colors: the others give the same result in light and dark. */
-const COLOURS = ["color-contrast", "link-in-text-block"];
+const COLOR_RULES = ["color-contrast", "link-in-text-block"];
 
-/** Runs in the page: returns what overflows its panel, card or bar, unless it can be scrolled there. */
-const outOfBoxes = () => {
-  const found = [];
+/** Runs in the page. Returns descriptions of elements that overflow their panel, card or bar, unless they can be scrolled into view. */
+const listOverflows = () => {
+  const overflows = [];
   for (const box of document.querySelectorAll(".panel, .ask, .bulk, .item, dialog[open] .body")) {
     const { right, width } = box.getBoundingClientRect();
     if (width === 0) continue;
-    for (const one of box.querySelectorAll("*")) {
-      const here = one.getBoundingClientRect();
-      if (here.right <= right + 1 || here.width === 0 || !one.checkVisibility() || one.closest(".vh")) continue;
-      let isCut = false;
-      for (let at = one.parentElement; at !== box && !isCut; at = at.parentElement)
-        isCut = getComputedStyle(at).overflowX !== "visible";
-      if (!isCut) found.push(`${one.textContent.slice(0, 40) || one.tagName} stands out of its ${box.className}`);
+    for (const element of box.querySelectorAll("*")) {
+      const rectangle = element.getBoundingClientRect();
+      if (rectangle.right <= right + 1 || rectangle.width === 0 || !element.checkVisibility() || element.closest(".vh"))
+        continue;
+      let isClipped = false;
+      for (let parent = element.parentElement; parent !== box && !isClipped; parent = parent.parentElement)
+        isClipped = getComputedStyle(parent).overflowX !== "visible";
+      if (!isClipped)
+        overflows.push(`${element.textContent.slice(0, 40) || element.tagName} overflows its ${box.className}`);
     }
   }
-  return [...new Set(found)].slice(0, 5);
+  return [...new Set(overflows)].slice(0, 5);
 };
 
-/** Checks a page as it is; returns the problems. */
-export const lookAt = async (page, name, folder) => {
+/** Checks a page in its current state. Returns the problems. */
+export const checkPage = async (page, name, folder) => {
   const problems = [];
   const viewport = page.viewportSize();
   for (const scheme of ["light", "dark"]) {
@@ -128,29 +130,29 @@ export const lookAt = async (page, name, folder) => {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
     // The hover state under the pointer is not representative.
     if (folder) await page.mouse.move(0, 0);
-    await settle(page);
+    await waitForTransitions(page);
     problems.push(
-      ...(await axeOf(page, scheme === "dark" ? COLOURS : undefined)).map((text) => `${name} ${scheme}: ${text}`),
+      ...(await runAxe(page, scheme === "dark" ? COLOR_RULES : undefined)).map((text) => `${name} ${scheme}: ${text}`),
     );
     if (folder) await page.screenshot({ path: `${folder}/${name}-${scheme}-${viewport.width}.png` });
   }
   await page.setViewportSize({ width: 390, height: 844 });
-  const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  if (sideways > 0) problems.push(`${name}: ${sideways} pixels too wide for a phone`);
+  const excessPx = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  if (excessPx > 0) problems.push(`${name}: ${excessPx} pixels too wide for a phone`);
   // Controls in a table must not be beyond the edge of the screen.
-  const away = await page.evaluate(() =>
+  const offScreen = await page.evaluate(() =>
     [...document.querySelectorAll("table :is(button, input, select)")]
       .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth)
       .map((one) => one.getAttribute("aria-label") ?? one.textContent),
   );
-  problems.push(...away.map((label) => `${name}: ${label} is off a phone's screen`));
-  let out = await page.evaluate(outOfBoxes);
+  problems.push(...offScreen.map((label) => `${name}: ${label} is off a phone's screen`));
+  let overflows = await page.evaluate(listOverflows);
   // A plot follows the width of its box with a delay.
-  for (let tries = 1; out.length > 0 && tries < 50; tries++) {
-    await settle(page);
-    out = await page.evaluate(outOfBoxes);
+  for (let tries = 1; overflows.length > 0 && tries < 50; tries++) {
+    await waitForTransitions(page);
+    overflows = await page.evaluate(listOverflows);
   }
-  problems.push(...out.map((text) => `${name}: on a phone ${text}`));
+  problems.push(...overflows.map((text) => `${name}: on a phone ${text}`));
   if (folder) await page.screenshot({ path: `${folder}/${name}-dark-390.png` });
   await page.emulateMedia({ colorScheme: "light", reducedMotion: null });
   if (folder) await page.screenshot({ path: `${folder}/${name}-light-390.png` });
@@ -162,30 +164,30 @@ export const lookAt = async (page, name, folder) => {
 /** Elements that open over a page: a dialog, a menu, a list of suggestions. */
 export const OPEN = "dialog[open], [popover]:popover-open, [role=listbox]:not([hidden])";
 
-/** Checks what is open over a page, and where the keyboard focus is. */
-export const lookAtOpen = async (page, name, folder) => {
+/** Checks the dialog, menu or list that is open over a page, and that it has the keyboard focus. Returns the problems. */
+export const checkOverlay = async (page, name, folder) => {
   const problems = [];
   const file = name.replaceAll(/[^a-z0-9]+/gi, "-").slice(0, 80);
-  const open = OPEN.split(", ");
-  const within = await page.evaluate((all) => all.filter((one) => document.querySelector(one)), open);
+  const openSelectors = OPEN.split(", ");
+  const within = await page.evaluate((all) => all.filter((one) => document.querySelector(one)), openSelectors);
   for (const scheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-    await settle(page);
-    const found = await axeOf(page, scheme === "dark" ? COLOURS : undefined, within);
-    problems.push(...found.map((text) => `${name} ${scheme}: ${text}`));
+    await waitForTransitions(page);
+    const violations = await runAxe(page, scheme === "dark" ? COLOR_RULES : undefined, within);
+    problems.push(...violations.map((text) => `${name} ${scheme}: ${text}`));
     if (folder) await page.screenshot({ path: `${folder}/${file}-${scheme}.png` });
   }
   const focus = await page.evaluate((all) => {
     const { activeElement } = document;
     const isIn = all.some((one) => activeElement?.closest(one)) || activeElement?.matches("[role=combobox], textarea");
     return isIn ? "" : `${activeElement?.tagName} ${activeElement?.textContent?.slice(0, 30)}`;
-  }, open);
+  }, openSelectors);
   if (focus !== "") problems.push(`${name}: the focus is at ${focus}`);
-  const place = await page.evaluate((all) => {
+  const isOutside = await page.evaluate((all) => {
     const box = [...document.querySelectorAll(all.join())].at(-1)?.getBoundingClientRect();
     return box && (box.right > innerWidth || box.left < 0 || box.top < 0 || box.bottom > innerHeight + 1);
-  }, open);
-  if (place) problems.push(`${name}: stands out of the window`);
+  }, openSelectors);
+  if (isOutside) problems.push(`${name}: is partly outside of the window`);
   problems.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));
   return problems;
 };
@@ -199,17 +201,16 @@ export const signIn = async (page, address, email, password) => {
 };
 
 /**
- * Plays a story of the app in one page, 1440 wide. With `token`, its user is already signed in. `folder` receives screenshots; the rest of
- * `given` are Playwright context options. The story writes to `result`; its `wrong` contains errors of the page and problems found by
- * `look`.
+ * Plays a story of the app in one page, 1440 pixels wide. With `token`, its user is already signed in. `folder` receives screenshots;
+ * `options` are passed to Playwright. The story writes to `result`. `result.wrong` contains errors of the page and problems found by `look`.
  */
-export const inApp = ({ file, url, token, folder, ...options }, story) =>
-  inChromium(file, { viewport: { width: 1440, height: 900 }, ...options }, async (_blank, context) => {
+export const playInApp = ({ file, url, token, folder, ...options }, story) =>
+  playInChromium(file, { viewport: { width: 1440, height: 900 }, ...options }, async (_blank, context) => {
     if (token) await context.addCookies([{ name: "service_session_token", value: token, url }]);
     const result = { wrong: [] };
     const page = await openPage(context, result.wrong);
     const at = (path) => new URL(path, url).href;
-    const look = async (name, other = page) => result.wrong.push(...(await lookAt(other, name, folder)));
+    const look = async (name, other = page) => result.wrong.push(...(await checkPage(other, name, folder)));
     await story({ page, context, result, at, look });
     return result;
   });

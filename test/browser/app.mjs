@@ -1,11 +1,11 @@
 // The app's first pages: sign in, the live list, search, bulk actions, the palette, a disconnect. node app.mjs CHROMIUM URL EMAIL PASSWORD
 // BETA PAGES [FOLDER]
-import { countLayers, inApp } from "./app-page.mjs";
-import { askedByPress, badlyAsked } from "./early.mjs";
+import { countLayers, playInApp } from "./app-page.mjs";
+import { listBadRequests, listRequestsOnPress } from "./early.mjs";
 
 const [file, url, email, password, beta, pages, folder] = process.argv.slice(2);
 
-await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.goto(at("/workspaces"));
   await page.waitForURL("**/login?*");
   await page.getByLabel("Email").fill(email);
@@ -21,14 +21,14 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
   result.names = await rows.locator("a.name").allTextContents();
   await look("workspaces");
-  // A turning glyph is a layer of its own; the texts around it are not.
+  // A rotating glyph has its own layer; the texts around it do not.
   const before = await countLayers(page);
   await page.evaluate(() => {
     for (const glyph of document.querySelectorAll(".rows .state")) glyph.dataset.state = "busy";
   });
   await page.waitForFunction(() => document.getAnimations().length >= 2);
   result.layers = (await countLayers(page)) - before;
-  // A window that becomes as narrow as a phone: rows have two lines there and are stacked.
+  // The window becomes as narrow as a phone: rows have two lines.
   await page.reload();
   await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
   await page.setViewportSize({ width: 390, height: 844 });
@@ -55,7 +55,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "Remove status filter" }).click();
   await rows.getByRole("link", { name: "beta", exact: true }).waitFor();
 
-  // Both are stopped together, and the list updates automatically.
+  // Both workspaces are stopped together, and the list updates automatically.
   await page.getByRole("checkbox", { name: "Select all" }).check();
   await look("workspaces-selected");
   await page.getByRole("toolbar", { name: "Selected workspaces" }).getByRole("button", { name: "Stop" }).click();
@@ -109,8 +109,8 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   result.writable = await page.getByRole("textbox", { name: "Message" }).count();
 
   // Opens each page again: its data must be requested together with it.
-  result.asked = await badlyAsked(page, at, JSON.parse(pages));
-  result.pressed = await askedByPress(page, at, "/chats/");
+  result.badRequests = await listBadRequests(page, at, JSON.parse(pages));
+  result.pressed = await listRequestsOnPress(page, at, "/chats/");
 
   // Someone else deletes the workspace of an open dialog; the Back button closes a dialog.
   await page.goto(at("/workspaces"));

@@ -9,10 +9,10 @@ import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/supp
 import { runStory } from "./story.ts";
 
 /**
- * Paths of pages, and what each may request only after another response: below its content, or named only in the response (a build, a
- * version, the organization of the first of several).
+ * Returns the paths of pages, each with the requests that it may send only after another response, because they are for content below the
+ * fold or depend on that response (a build, a version, an organization).
  */
-const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, string>>) => [
+const listPages = ({ workspace, chat, template, agent }: Readonly<Record<string, string>>) => [
   ["/", "/chats/models", "/chats/providers/local", "/users?limit=1", "/invitations"],
   ["/workspaces"],
   [`/workspaces/${workspace}`, "/workspacebuilds/*"],
@@ -67,14 +67,14 @@ testNeeding(
     const chat = await createChat({ owner: world.admin, organization_id }, "What is it?");
     (await models.next()).say("**It** is that.").finish();
     const [workspace = "", agent = ""] = ids;
-    const all = pages({ workspace, agent, chat: chat.id, template: template_id });
-    const given = [world.server.url.href, ADMIN.email, ADMIN.password, ids[2] ?? "", JSON.stringify(all)];
-    const { requests, complaints, ...result } = await runStory("app.mjs", given);
+    const pages = listPages({ workspace, agent, chat: chat.id, template: template_id });
+    const args = [world.server.url.href, ADMIN.email, ADMIN.password, ids[2] ?? "", JSON.stringify(pages)];
+    const { requests, complaints, ...result } = await runStory("app.mjs", args);
     expect(result).toMatchObject({
       wrong: [],
       filtered: ["alpha"],
       address: "owner:me alph",
-      asked: [],
+      badRequests: [],
       layers: 0,
       stays: true,
       pressed: { pressed: ["/chats//messages?limit=40", "/chats/", "/chats/models", "/chats//trials"], twice: [] },

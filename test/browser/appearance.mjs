@@ -1,18 +1,18 @@
 // A deployment with its own name, logo and announcements, and a person whose appearance settings apply in every browser. node
 // appearance.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { lookAt, openPage, signIn } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { checkPage, openPage, signIn } from "./app-page.mjs";
+import { playInChromium } from "./chromium.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 const at = (path) => new URL(path, url).href;
 const LOGO = `data:image/svg+xml;base64,${btoa('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4" fill="teal"/></svg>')}`;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const problems = [];
   const page = await openPage(context, problems);
   const result = { wrong: problems };
   const dialog = page.getByRole("dialog");
-  const look = async (name) => problems.push(...(await lookAt(page, `face-${name}`, folder)));
+  const look = async (name) => problems.push(...(await checkPage(page, `face-${name}`, folder)));
   const notified = page.getByRole("note", { name: "Announcement" });
 
   await signIn(page, at("/admin/appearance"), email, password);
@@ -38,7 +38,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   }
   await look("admin");
 
-  // Dismissed in this browser, and only this one.
+  // The announcement is dismissed only in this browser.
   await notified.filter({ hasText: "Maintenance" }).getByRole("button").click();
   await page.goto(at("/account"));
   await notified.getByText("The docks are open.").waitFor();
@@ -52,7 +52,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   ]);
   await look("profile");
 
-  // Like another browser: the name before anyone is signed in, and the theme in the first paint of the first page.
+  // Another browser: shows the name before sign-in, and the theme in the first paint of the first page.
   await page.evaluate(() => localStorage.clear());
   await context.clearCookies();
   await page.close();
@@ -61,7 +61,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   result.title = await second.title();
   await second.getByRole("heading", { name: "Sign in to Harbour & <Sons>" }).waitFor();
   result.logo = await second.locator("img.logo").evaluate((picture) => picture.naturalWidth > 0);
-  problems.push(...(await lookAt(second, "face-login", folder)));
+  problems.push(...(await checkPage(second, "face-login", folder)));
   await second.addInitScript(() => {
     // The first frame in which the page shows something.
     const seen = () => {

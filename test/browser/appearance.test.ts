@@ -11,8 +11,8 @@ testNeeding(
   "[WB-60] shows the deployment's name, logo and announcements from the first paint, dismisses announcements per browser, and stores theme and font per account",
   async () => {
     await using server = await startTestServer();
-    const given = [server.url.href, ADMIN.email, ADMIN.password];
-    const result = await runStory("appearance.mjs", given);
+    const args = [server.url.href, ADMIN.email, ADMIN.password];
+    const result = await runStory("appearance.mjs", args);
     expect(result).toMatchObject({
       wrong: [],
       refused: expect.stringContaining("Must be empty, an http or https URL"),

@@ -2,17 +2,17 @@
 // while the page is elsewhere, and, from a phone, the request of a coding agent that was started on a laptop. On the phone, the diff is
 // also read and the workspace restarted. node approve.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE AGENT [FOLDER]
 import { readFileSync } from "node:fs";
-import { inApp, openPage, signIn } from "./app-page.mjs";
+import { openPage, playInApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { scaleTimeout } from "./chromium.mjs";
-import { playSubscribing } from "./play-subscribing.mjs";
+import { simulateSubscription } from "./play-subscribing.mjs";
 
 const [file, url, email, password, subscription, message, ofAgent, folder] = process.argv.slice(2);
 const agent = JSON.parse(ofAgent);
 
-await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   await context.grantPermissions(["notifications"], { origin: new URL(url).origin });
-  await page.addInitScript(playSubscribing, JSON.parse(subscription));
+  await page.addInitScript(simulateSubscription, JSON.parse(subscription));
   await signIn(page, at("/chats"), email, password);
   await page.waitForURL("**/chats");
   const text = page.getByRole("textbox", { name: "Message" });
@@ -54,7 +54,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.bringToFront();
   await page.getByRole("button", { name: "Allow once" }).click();
 
-  // A command with its parts and its folder; what will be remembered is named.
+  // A command is shown with its parts and its folder, and the button names the rule that it would add.
   await page.getByRole("heading", { name: "Run this command?" }).waitFor();
   const command = page.getByRole("group", { name: "Run this command?" });
   await command.locator(".cmd .s").first().waitFor();
@@ -66,7 +66,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("it prints 5").waitFor();
   await page.getByText("2 rules apply first.").waitFor();
 
-  // Shortcuts are one key press away, and the branch action asks before it forks.
+  // Shortcuts are single keys, and the fork button asks for confirmation.
   await page.locator(".flow").click({ position: { x: 2, y: 2 } });
   await page.keyboard.press("?");
   const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
@@ -74,11 +74,11 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await look("approve-keys");
   await page.keyboard.press("Escape");
   await keys.waitFor({ state: "detached" });
-  const here = page.url();
+  const chatUrl = page.url();
   await page.getByRole("button", { name: "Fork chat" }).click();
   await page.getByRole("heading", { name: "Fork this chat?" }).waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
-  result.stays = page.url() === here;
+  result.stays = page.url() === chatUrl;
 
   // A tablet with a keyboard: the field has the focus, and Enter sends.
   const touch = await context
@@ -87,7 +87,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   if (touch) {
     await touch.addCookies(await context.cookies());
     const tablet = await openPage(touch, result.wrong);
-    await tablet.goto(here);
+    await tablet.goto(chatUrl);
     await tablet.waitForFunction(() => document.activeElement?.id === "composer");
     await tablet.keyboard.type("Count to 3");
     await tablet.keyboard.press("Enter");
@@ -119,7 +119,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     await phone.goto(page.url());
     const question = phone.getByRole("group", { name: /proof-phone/ });
     await question.waitFor();
-    // Until it is known whether the file exists, it says "Write".
+    // Until the page knows whether the file exists, the question says "Write".
     const known = question.getByRole("heading", { name: /^(Create|Replace) / });
     await known.waitFor();
     result.question = await known.textContent();

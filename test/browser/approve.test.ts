@@ -92,7 +92,7 @@ testNeeding(
           return latest_build.build_number === 3 && latest_build.status === "running";
         }),
     };
-    const given = [
+    const args = [
       story.place.client.url.href,
       ADMIN.email,
       ADMIN.password,
@@ -100,7 +100,7 @@ testNeeding(
       message,
       JSON.stringify({ label: agent.label, prompt: agent.prompt(story.home), words: agent.words }),
     ];
-    const result = await runStory("approve.mjs", given, acts, needs.chromium);
+    const result = await runStory("approve.mjs", args, acts, needs.chromium);
     expect(result).toMatchObject({
       wrong: [],
       stays: true,

@@ -1,4 +1,4 @@
-// Lets a story ask its test for something it cannot do itself, such as killing the server, and waits until that is done (story.ts).
+// Lets a story ask its test to do something that the story cannot, such as killing the server, and waits until it is done (story.ts).
 import { createInterface } from "node:readline";
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();

@@ -1,10 +1,10 @@
 // The audit log in the browser: actions are listed, a filter is part of the URL, an entry shows each field. node audit.mjs CHROMIUM URL
 // TOKEN [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   await page.goto(at("/audit"));
   const list = page.getByRole("list", { name: "Entries" });
   await list.getByRole("link").first().waitFor();

@@ -16,17 +16,17 @@ testNeeding(
     await using world = await openWorld({ clock: systemClock });
     const { agent_id, owner_id } = await seedAgent(world.server);
     const { connections } = getContext(world.server);
-    const common = { agent_id, user_id: owner_id, user_agent: "Mozilla/5.0 (X11; Linux x86_64) of a browser" };
-    connections.begin({ ...common, ip: "192.0.2.7", type: "workspace_app", target: "code", status_code: 200 });
-    connections.begin({ ...common, ip: "192.0.2.8", type: "reconnecting_pty" })("the command has ended");
+    const connection = { agent_id, user_id: owner_id, user_agent: "Mozilla/5.0 (X11; Linux x86_64) of a browser" };
+    connections.begin({ ...connection, ip: "192.0.2.7", type: "workspace_app", target: "code", status_code: 200 });
+    connections.begin({ ...connection, ip: "192.0.2.8", type: "reconnecting_pty" })("the command has ended");
     await world.admin.put("/api/v2/users/me/profile", { username: ADMIN.username, name: "Ada Lovelace" });
     const chat = await world.admin.post<Chat>("/api/v2/chats", {
       organization_id: (await world.admin.get<{ id: string }[]>("/api/v2/organizations"))[0]?.id,
       content: [{ type: "text", text: "Hello." }],
     });
     await world.admin.patch(`/api/v2/chats/${chat.id}`, { title: "Repair the crane" });
-    const given = [world.server.url.href, world.admin.token ?? ""];
-    const result = await runStory<{ fields: string[] }>("audit.mjs", given);
+    const args = [world.server.url.href, world.admin.token ?? ""];
+    const result = await runStory<{ fields: string[] }>("audit.mjs", args);
     expect(result).toMatchObject({
       wrong: [],
       address: "resource_type:user",

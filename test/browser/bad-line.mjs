@@ -1,12 +1,12 @@
 // An impatient person on a bad connection: responses are late or lost, and everything is clicked twice. node bad-line.mjs CHROMIUM URL
 // TOKEN TEMPLATE
-import { inApp, openPage } from "./app-page.mjs";
+import { openPage, playInApp } from "./app-page.mjs";
 
 const [file, url, token, template] = process.argv.slice(2);
 
-await inApp({ file, url, token }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, token }, async ({ page, context, result, at, look }) => {
   const dialog = page.getByRole("dialog");
-  /** Holds requests of this method and path until `let` is called with their outcome. */
+  /** Holds requests with this method and path until `let` is called with their outcome. */
   const hold = async (method, path) => {
     const held = [];
     await page.route(path, (route) => {
@@ -31,7 +31,7 @@ await inApp({ file, url, token }, async ({ page, context, result, at, look }) =>
   await name.press("Control+Enter");
   await create.click({ force: true });
   const requested = await one(making);
-  result.asked = making.held.length;
+  result.creations = making.held.length;
   await requested.fetch();
   await requested.abort();
   await page.getByText("The server cannot be reached.").first().waitFor();
@@ -103,7 +103,7 @@ await inApp({ file, url, token }, async ({ page, context, result, at, look }) =>
   result.notLoaded = await page.getByText("Can't load this page").count();
 
   // Another person opens a page: the app's own code is lost once, and the server is busy when it is asked who they are.
-  // Without the service worker, which would have the code.
+  // Without the service worker, which would have cached the code.
   const machine = await context.browser().newContext({ serviceWorkers: "block" });
   const visitor = await openPage(machine, result.wrong);
   let [documents, busy] = [0, 0];

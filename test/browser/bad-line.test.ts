@@ -22,7 +22,7 @@ testNeeding(
     const result = await runStory("bad-line.mjs", [world.server.url.href, admin.token ?? "", id]);
     expect(result).toMatchObject({
       wrong: [],
-      asked: 1,
+      creations: 1,
       name: "hasty",
       both: "First thought\n\nAnd another",
       afterReload: "First thought\n\nAnd another",

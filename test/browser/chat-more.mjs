@@ -1,11 +1,11 @@
 // Less frequent chat actions: approving a plan, files by drop and paste, a retry, waiting for a slot, sub-agents, a compacted history,
 // pins, titles, forks, the archive, search. node chat-more.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { inApp, openPage, signIn } from "./app-page.mjs";
+import { openPage, playInApp, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPj/HwADBwIAMCbHYQAAAABJRU5ErkJggg==";
 
-await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   const message = page.getByRole("textbox", { name: "Message" });
   const say = async (text) => {
     await message.fill(text);
@@ -16,7 +16,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   const begin = async (text, isIn = true) => {
     await page.getByRole("link", { name: "New chat" }).click();
     await page.waitForURL("**/chats");
-    // Only a new chat's page has it: until then, typed text would go to the previous chat.
+    // Only the page of a new chat has this label. Text typed earlier would go to the previous chat.
     const where = page.getByRole("button", { name: "No workspace" });
     await where.waitFor();
     if (isIn) {
@@ -74,8 +74,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.reload();
   await composer.getByText("notes.txt").waitFor();
   await say("Look at these");
-  await page.locator(".said img").waitFor();
-  await page.locator(".said").getByText("notes.txt").waitFor();
+  await page.locator(".user-text img").waitFor();
+  await page.locator(".user-text").getByText("notes.txt").waitFor();
   await rested();
   await look("chat-files");
 
@@ -141,8 +141,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByRole("dialog", { name: "Fork this chat?" }).getByRole("button", { name: "Fork chat" }).click();
   await page.waitForFunction((before) => location.href !== before, main);
   await page.getByText("Chat forked. This is the copy.").waitFor();
-  await page.locator(".said", { hasText: "Send two" }).waitFor();
-  result.forked = await page.locator(".said").count();
+  await page.locator(".user-text", { hasText: "Send two" }).waitFor();
+  result.forked = await page.locator(".user-text").count();
   await menu("Archive");
   await page.getByText("This chat is archived.").waitFor();
   await page.getByRole("button", { name: "Group chats" }).click();

@@ -20,8 +20,8 @@ testNeeding(
     const [provider] = await admin.get<{ id: string }[]>("/api/v2/chats/providers");
     const second = { provider_id: provider?.id, model: "second", display_name: "Second", context_limit: 100_000 };
     await admin.post("/api/v2/chats/model-configs", { ...second, model_config: { reasoning: { max: "high" } } });
-    const given = [story.place.client.url.href, ADMIN.email, ADMIN.password];
-    const result = await runStory("chat-more.mjs", given);
+    const args = [story.place.client.url.href, ADMIN.email, ADMIN.password];
+    const result = await runStory("chat-more.mjs", args);
     expect(result).toMatchObject({
       wrong: [],
       typed: ["Typed in the one", "Typed in the other"],

@@ -1,14 +1,14 @@
 // A typical chat: it edits a file, asks, is answered, interrupted and undone; two pages show the same; the connection is cut. node chat.mjs
 // CHROMIUM URL EMAIL PASSWORD TYPED WORKSPACE AGENT SECONDS [FOLDER]
 import { readFileSync } from "node:fs";
-import { inApp, openPage, signIn } from "./app-page.mjs";
-import { awayFor, openLine } from "./line.mjs";
+import { openPage, playInApp, signIn } from "./app-page.mjs";
+import { disconnectFor, openProxy } from "./line.mjs";
 
 const [file, url, email, password, typed, workspace, agent, seconds, folder] = process.argv.slice(2);
 
-const line = await openLine(url);
+const line = await openProxy(url);
 
-await inApp({ file, url: line.url, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url: line.url, folder }, async ({ page, context, result, at, look }) => {
   result.line = line.url;
 
   await signIn(page, at("/chats"), email, password);
@@ -28,7 +28,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await page.waitForURL("**/chats/*");
   const address = new URL(page.url()).pathname;
 
-  // It asks for approval, on two pages at the same time.
+  // The chat asks for approval, on two pages at the same time.
   const other = await openPage(context, result.wrong);
   await other.goto(at(address));
   const ask = (one) => one.getByRole("heading", { name: "Run this command?" });
@@ -164,7 +164,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   // The first message is edited, and the files are restored. On a busy machine the count above is many pages long, and messages that far away
   // are not rendered.
   await page.locator(".flow").evaluate((flow) => flow.scrollTo({ top: -flow.scrollHeight }));
-  const first = page.locator(".said-box").first();
+  const first = page.locator(".user-message").first();
   await first.hover();
   await first.getByRole("button", { name: "Edit message" }).click();
   const edit = page.getByRole("group", { name: "Edit message" });
@@ -174,7 +174,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await edit.getByRole("button", { name: "Send again" }).click();
   await page.getByText("Count to 120").waitFor({ state: "detached" });
   await page.getByText("I will remember that.").waitFor();
-  result.left = await page.locator(".said").allTextContents();
+  result.left = await page.locator(".user-text").allTextContents();
   result.chat = address;
 
   // In plan mode it asks a question; the answer is a message.
@@ -191,9 +191,9 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await question.getByRole("textbox").fill("Red");
   await question.getByRole("button", { name: "Answer" }).click();
   await page.getByText("I will remember that.").waitFor();
-  result.answered = await page.locator(".said").last().textContent();
+  result.answered = await page.locator(".user-text").last().textContent();
 
-  // Everything that is live, while the connection is dead for a time.
+  // Checks all live parts of pages while the connection is dead.
   const api = async (method, path, body) => {
     const { service_session_token: token } = Object.fromEntries(
       (await context.cookies()).map(({ name, value }) => [name, value]),
@@ -202,7 +202,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
     const answer = await fetch(new URL(`/api/v2${path}`, url), { method, headers, body: JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
   };
-  result.away = await awayFor(Number(seconds), {
+  result.away = await disconnectFor(Number(seconds), {
     line,
     chat: new URL(page.url()).pathname,
     terminal: `/terminals/${agent}`,

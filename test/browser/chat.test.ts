@@ -47,8 +47,8 @@ testNeeding(
     const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
     const agent = latest_build.resources[0]?.agents[0]?.id ?? "";
     const place = [workspace_id, agent, process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3"];
-    const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed, ...place];
-    const { requests, complaints, ...result } = await runStory<{ away: PagesAfterDisconnect }>("chat.mjs", given);
+    const args = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed, ...place];
+    const { requests, complaints, ...result } = await runStory<{ away: PagesAfterDisconnect }>("chat.mjs", args);
     const numbers = Array.from({ length: 120 }, (_, at) => at + 1).join(" ");
     expect(result).toMatchObject({
       wrong: [],

@@ -1,5 +1,5 @@
-// Headless Chromium for the browser scripts in this folder, which run under node as child processes of the tests. Records every request and
-// every complaint of the pages, so that a test can check that nothing left the machine and nothing was blocked.
+// Headless Chromium for the browser scripts in this folder, which run under node as child processes of the tests. Records every request,
+// error and warning of the pages, so that a test can check that no request left the machine and none was blocked.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const pace = Number(process.env.SLIPWAY_TEST_PACE ?? 1);
 export const scaleTimeout = (ms) => ms * pace;
 
 /** Opens a browser, runs the story, and prints its result as one JSON line. `file` is the browser's program. */
-export const inChromium = async (file, options, story) => {
+export const playInChromium = async (file, options, story) => {
   const directory = mkdtempSync(join(tmpdir(), "slipway-chromium-"));
   const context = await chromium.launchPersistentContext(directory, {
     executablePath: file,
@@ -40,8 +40,8 @@ export const inChromium = async (file, options, story) => {
     process.stdout.write(`${JSON.stringify({ ...result, requests, complaints })}\n`);
   } catch (error) {
     const folder = process.env.SLIPWAY_PICTURES;
-    for (const [at, page] of folder ? context.pages().entries() : [])
-      await page.screenshot({ path: join(folder, `failed-${at}.png`) }).catch(() => {});
+    for (const [index, page] of folder ? context.pages().entries() : [])
+      await page.screenshot({ path: join(folder, `failed-${index}.png`) }).catch(() => {});
     throw error;
   } finally {
     await context.close();

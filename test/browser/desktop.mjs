@@ -1,11 +1,11 @@
 // The desktop next to a chat: a window that the chat opens is visible, and receives typed text. node desktop.mjs CHROMIUM URL EMAIL
 // PASSWORD [FOLDER]
-import { inApp, signIn } from "./app-page.mjs";
+import { playInApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 
-await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   await signIn(page, at("/chats"), email, password);
   const message = page.getByRole("textbox", { name: "Message" });
   const say = async (text) => {
@@ -35,7 +35,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     const canvas = document.querySelector(".desktop canvas");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     let red = 0;
-    for (let at = 0; at < data.length; at += 4) if (data[at] > 240 && data[at + 1] < 16 && data[at + 2] < 16) red += 1;
+    for (let offset = 0; offset < data.length; offset += 4)
+      if (data[offset] > 240 && data[offset + 1] < 16 && data[offset + 2] < 16) red += 1;
     return red > 20_000;
   });
   await look("chat-desktop");

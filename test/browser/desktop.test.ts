@@ -16,9 +16,9 @@ testNeeding(
   async () => {
     await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
     const { place, home } = story;
-    const given = [place.client.url.href, ADMIN.email, ADMIN.password];
+    const args = [place.client.url.href, ADMIN.email, ADMIN.password];
     const file = join(home, "typed");
-    const result = await runStory("desktop.mjs", given, {
+    const result = await runStory("desktop.mjs", args, {
       typed: () => until(() => existsSync(file) && readFileSync(file, "utf8") !== ""),
     });
     expect(result).toMatchObject({ wrong: [], before: 0 });

@@ -1,16 +1,16 @@
 // The documentation in the app: its pages, searching headings, and internal links. node docs.mjs CHROMIUM URL TOKEN [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);
 
 /** Runs in the page: the machine is so busy that the browser is never idle. */
-const playBusy = () => {
+const simulateBusyBrowser = () => {
   window.requestIdleCallback = (act, options) => (options ? setTimeout(act, options.timeout) : 0);
 };
 
 // The story sees requests of pages, but none of a service worker.
-await inApp({ file, url, token, folder, serviceWorkers: "block" }, async ({ page, result, at, look }) => {
-  await page.addInitScript(playBusy);
+await playInApp({ file, url, token, folder, serviceWorkers: "block" }, async ({ page, result, at, look }) => {
+  await page.addInitScript(simulateBusyBrowser);
   // The first request for the code of the highlighting is lost, and the first one for the language.
   const lost = [];
   await page.route(/\/(highlight|bash)-\w+\.js$/, async (route) => {

@@ -9,8 +9,8 @@ testNeeding(
   "[WB-4] [WB-6] [WB-50] the documentation opens in the app, its headings are searchable, and its links stay in the app; code is highlighted although the first requests for the highlighting are lost and the browser is never idle",
   async () => {
     await using world = await openWorld();
-    const given = [world.server.url.href, world.admin.token ?? ""];
-    const result = await runStory("docs.mjs", given);
+    const args = [world.server.url.href, world.admin.token ?? ""];
+    const result = await runStory("docs.mjs", args);
     expect(result).toMatchObject({ wrong: [], dead: [], title: "Quickstart", lost: 2 });
     expect(result.requests.filter((url) => !url.startsWith(world.server.url.href))).toEqual([]);
   },

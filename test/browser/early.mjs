@@ -1,19 +1,20 @@
 // Checks that the content of each page takes one round trip: its requests are sent before the app's own code has loaded.
 
 /** Requests of the frame around every page, and of the live lists, for which no page's content waits. */
-const OF_THE_FRAME = ["/appearance", "/users/me/appearance", "/notifications/inbox", "/chats?limit=100"];
+const FRAME_REQUESTS = ["/appearance", "/users/me/appearance", "/notifications/inbox", "/chats?limit=100"];
 
 /** Data that the server embeds in the page. */
-const CAME = ["/users/me", "/organizations", "/users/me/roles", "/chats?limit=100"];
+const EMBEDDED = ["/users/me", "/organizations", "/users/me/roles", "/chats?limit=100"];
 
 /** Runs in the page: records requests, and whether they were sent from the page's head, before there was a body. */
-const noteRequests = () => {
-  window.asked = [];
+const recordRequests = () => {
+  window.sentRequests = [];
   window.unanswered = 0;
   const { fetch } = window;
   window.fetch = async (address, ...more) => {
     const text = String(address);
-    if (text.startsWith("/api/v2/")) window.asked.push({ address: text.slice(7), isEarly: document.body === null });
+    if (text.startsWith("/api/v2/"))
+      window.sentRequests.push({ address: text.slice(7), isEarly: document.body === null });
     window.unanswered += 1;
     try {
       return await fetch(address, ...more);
@@ -26,40 +27,41 @@ const noteRequests = () => {
   };
 };
 
-const isAmong = (address, texts) =>
+const matchesAny = (address, texts) =>
   texts.some((text) => (text.endsWith("*") ? address.startsWith(text.slice(0, -1)) : address === text));
 
 /** A busy server sends a page without the embedded data rather than late: then it is opened again. */
 const TRIES = 10;
 
 /** Opens a page that has its embedded data; returns its requests, and unused prefetches. */
-const openWhole = async (page, address, left = TRIES) => {
+const openPage = async (page, address, triesLeft = TRIES) => {
   await page.goto(address);
   const isThere = () => document.querySelector("h1") && window.unanswered === 0 && window.early.answers.size === 0;
   const isHere = await page.waitForFunction(isThere).then(Boolean, () => false);
-  const notified = await page.evaluate(() => [window.asked, [...window.early.answers.keys()]]);
-  const isWhole = !notified[0].some(({ address: one, isEarly }) => isEarly && isAmong(one, CAME));
-  return isWhole || left === 1 ? [isHere, ...notified] : openWhole(page, address, left - 1);
+  const notified = await page.evaluate(() => [window.sentRequests, [...window.early.answers.keys()]]);
+  const isWhole = !notified[0].some(({ address: one, isEarly }) => isEarly && matchesAny(one, EMBEDDED));
+  return isWhole || triesLeft === 1 ? [isHere, ...notified] : openPage(page, address, triesLeft - 1);
 };
 
 /**
  * Opens each page again: a path, and the URLs below /api/v2 that it may request only after other responses (with `*` as a wildcard at the
  * end). Returns requests that were late, sent twice, or early and unused.
  */
-export const badlyAsked = async (page, at, pages) => {
-  await page.addInitScript(noteRequests);
+export const listBadRequests = async (page, at, pages) => {
+  await page.addInitScript(recordRequests);
   const problems = [];
   for (const [path, ...later] of pages) {
-    const [isHere, requested, left] = await openWhole(page, at(path));
-    if (!isHere) problems.push(`${path}: does not come`);
+    const [isHere, requested, left] = await openPage(page, at(path));
+    if (!isHere) problems.push(`${path}: does not load`);
     for (const [n, { address, isEarly }] of requested.entries()) {
-      if (isEarly && isAmong(address, CAME)) problems.push(`${path}: asks for ${address}, which came with it`);
-      if (isAmong(address, [...OF_THE_FRAME, ...later])) continue;
+      if (isEarly && matchesAny(address, EMBEDDED))
+        problems.push(`${path}: requests ${address}, which the page embeds`);
+      if (matchesAny(address, [...FRAME_REQUESTS, ...later])) continue;
       if (requested.findIndex((one) => one.address === address) < n)
-        problems.push(`${path}: asks twice for ${address}`);
-      else if (!isEarly) problems.push(`${path}: asks late for ${address}`);
+        problems.push(`${path}: requests twice ${address}`);
+      else if (!isEarly) problems.push(`${path}: requests late ${address}`);
     }
-    problems.push(...left.map((key) => `${path}: nobody takes ${key}`));
+    problems.push(...left.map((key) => `${path}: does not use the response to ${key}`));
   }
   return problems;
 };
@@ -68,19 +70,19 @@ export const badlyAsked = async (page, at, pages) => {
  * Clicks the first link on Home to a URL with this prefix. Returns the requests sent at the moment of the click, before the target page
  * existed, with duplicates and unused ones.
  */
-export const askedByPress = async (page, at, begins) => {
-  // Whatever Home began with has been taken: nothing takes it once the page is left.
-  await openWhole(page, at("/"));
+export const listRequestsOnPress = async (page, at, begins) => {
+  // Home has used its prefetched responses by then; they would stay unused after the page is left.
+  await openPage(page, at("/"));
   const link = page.locator(`main a[href^="${begins}"]`).first();
   const path = await link.getAttribute("href");
   const pressed = await link.evaluate((element) => {
-    window.asked = [];
+    window.sentRequests = [];
     element.click();
-    return window.asked.map(({ address }) => address);
+    return window.sentRequests.map(({ address }) => address);
   });
   await page.waitForURL(`**${path}`);
   await page.waitForFunction(() => window.unanswered === 0 && window.early.answers.size === 0);
-  const requested = await page.evaluate(() => window.asked.map(({ address }) => address));
+  const requested = await page.evaluate(() => window.sentRequests.map(({ address }) => address));
   const twice = pressed.filter((address) => requested.indexOf(address) !== requested.lastIndexOf(address));
   return { pressed: pressed.map((address) => address.replace(path, begins)), twice };
 };

@@ -1,11 +1,11 @@
 // A person links accounts: by signing in at the service, and by a code; denies once, and unlinks. With a folder, screenshots are written
 // there. node external-auth.mjs CHROMIUM SERVER PROVIDER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
-import { inChromium } from "./chromium.mjs";
+import { playInChromium } from "./chromium.mjs";
 
 const [file, server, provider, email, password, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
 const viewport = { width: Number(width), height: 800 };
 
-await inChromium(file, { colorScheme, viewport }, async (page) => {
+await playInChromium(file, { colorScheme, viewport }, async (page) => {
   const picture = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
   };
@@ -57,7 +57,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.unlinked = await row("Git of web").locator(".state").textContent();
 
   await page.goto(new URL("/external-auth/web/callback?error=access_denied&state=x", server).href);
-  result.saidNo = await page.getByRole("alert").filter({ hasText: "You declined" }).textContent();
+  result.declined = await page.getByRole("alert").filter({ hasText: "You declined" }).textContent();
   await page.goto(new URL("/external-auth/web/callback?code=stolen&state=of-somebody-else", server).href);
   result.foreign = await page.getByRole("alert").filter({ hasText: "session" }).textContent();
   result.leftInAddress = new URL(page.url()).search;

@@ -14,15 +14,15 @@ testNeeding(
     using provider = new FakeProvider();
     provider.interval = 1;
     await using server = await startWith([provider.setting("web"), provider.setting("codes", { device_flow: true })]);
-    const given = [server.url.href, provider.url.href, ADMIN.email, ADMIN.password];
-    const result = await runStory("external-auth.mjs", given);
+    const args = [server.url.href, provider.url.href, ADMIN.email, ADMIN.password];
+    const result = await runStory("external-auth.mjs", args);
     expect(result).toMatchObject({
       // Neither code nor state remains in the URL.
       after: new URL("/external-auth/web", server.url).href,
       service: new URL("/device", provider.url).href,
       kept: "Linked",
       unlinked: "Not linked",
-      saidNo: "You declined access at Git of web.",
+      declined: "You declined access at Git of web.",
       leftInAddress: "",
     });
     expect(result.key).toMatch(/^ssh-ed25519 /);

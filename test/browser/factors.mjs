@@ -1,14 +1,14 @@
 // A person sets up an authenticator app and a passkey, and signs in with each, using Chromium's virtual authenticator. With a folder,
 // screenshots are written there. node factors.mjs CHROMIUM SERVER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
 import { createHmac } from "node:crypto";
-import { inChromium } from "./chromium.mjs";
-import { misfits } from "./misfits.mjs";
+import { playInChromium } from "./chromium.mjs";
+import { listMisfits } from "./misfits.mjs";
 
 const [file, server, email, password, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
 const viewport = { width: Number(width), height: 800 };
 
 /** Returns the code of an app with this key, `steps` from now. */
-const codeOf = (key, steps = 0) => {
+const computeCode = (key, steps = 0) => {
   const bits = [...key.replaceAll(" ", "")].map((c) =>
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0"),
   );
@@ -22,12 +22,12 @@ const codeOf = (key, steps = 0) => {
   return String((hash.readUInt32BE(hash[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 };
 
-await inChromium(file, { colorScheme, viewport }, async (page) => {
+await playInChromium(file, { colorScheme, viewport }, async (page) => {
   const result = { misfits: [] };
   const picture = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
     await page.setViewportSize({ width: 320, height: 640 });
-    result.misfits.push(...(await page.evaluate(misfits)));
+    result.misfits.push(...(await page.evaluate(listMisfits)));
     await page.setViewportSize(viewport);
   };
   const cdp = await page.context().newCDPSession(page);
@@ -67,7 +67,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByLabel("Code", { exact: true }).fill("000000");
   await page.keyboard.press("Enter");
   result.wrong = await page.getByRole("alert").filter({ hasText: "code" }).textContent();
-  await page.getByLabel("Code", { exact: true }).fill(codeOf(key));
+  await page.getByLabel("Code", { exact: true }).fill(computeCode(key));
   await page.keyboard.press("Enter");
   await page.getByText("Authenticator app set up").waitFor();
   const codes = (
@@ -110,7 +110,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByRole("button", { name: "Remove app" }).click();
   await picture("security-disable");
   await dialog.getByLabel("Password").fill(password);
-  await dialog.getByLabel("Code").fill(codeOf(key, 1));
+  await dialog.getByLabel("Code").fill(computeCode(key, 1));
   await page.getByRole("button", { name: "Confirm", exact: true }).click();
   await page.getByText("Authenticator app removed").waitFor();
   await page.getByRole("button", { name: "Delete laptop" }).click();

@@ -5,10 +5,10 @@ import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
-const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
+const inProcess = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
 
 testNeeding(
-  [needs.chromium, needs.node, server],
+  [needs.chromium, needs.node, inProcess],
   "[PK-2] [PK-4] [FA-10] a person who must have a second factor sets up an app and a passkey, and signs in with each",
   async () => {
     await using running = await startTestServer({ env: { SLIPWAY_REQUIRE_SECOND_FACTOR: "everyone" } });
@@ -16,8 +16,8 @@ testNeeding(
     if (!context) throw new Error("there is no server in this process");
     // Browsers do not accept an IP address as a passkey domain.
     context.accessUrl = new URL(`http://localhost:${running.url.port}/`);
-    const given = [context.accessUrl.href, ADMIN.email, ADMIN.password];
-    const { requests, complaints, ...result } = await runStory("factors.mjs", given);
+    const args = [context.accessUrl.href, ADMIN.email, ADMIN.password];
+    const { requests, complaints, ...result } = await runStory("factors.mjs", args);
     expect(result).toMatchObject({
       ledTo: "/account/security",
       qr: true,

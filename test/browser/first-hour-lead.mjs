@@ -1,21 +1,21 @@
 // A lead with an empty server invites three people; each joins by their link and has a running workspace. Counts the clicks of all four.
 // node first-hour-lead.mjs CHROMIUM SETUP [FOLDER]
 import { openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
-import { enter, pressing, takePicture } from "./presses.mjs";
+import { playInChromium } from "./chromium.mjs";
+import { countPresses, setUpServer, takeScreenshot } from "./presses.mjs";
 
 const [file, setup, folder] = process.argv.slice(2);
 const LEAD = { email: "lead@example.com", username: "lead", password: "four quiet harbours at night" };
 const TEAM = ["Ada Lovelace <ada@example.com>", "Grace Hopper <grace@example.com>", "jo@example.com"];
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const problems = [];
   const result = { wrong: problems };
-  const presses = pressing();
-  const picture = (one, name) => takePicture(one, folder, `lead-${name}`);
+  const presses = countPresses();
+  const picture = (one, name) => takeScreenshot(one, folder, `lead-${name}`);
 
   const lead = await openPage(context, problems);
-  await enter(lead, setup, LEAD);
+  await setUpServer(lead, setup, LEAD);
   await presses.press(lead.getByRole("button", { name: "Create user and sign in" }));
   await lead.getByRole("heading", { name: "Welcome, lead" }).waitFor();
   await lead.getByRole("link", { name: "Create workspace" }).first().waitFor();

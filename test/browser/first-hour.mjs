@@ -2,24 +2,24 @@
 // clicks. With genuine editors, a file is saved and a command run in VS Code, and a cell in JupyterLab. node first-hour.mjs CHROMIUM SETUP
 // REPOSITORY RELEASES GENUINE [FOLDER]
 import { openPage } from "./app-page.mjs";
-import { inChromium, scaleTimeout } from "./chromium.mjs";
+import { playInChromium, scaleTimeout } from "./chromium.mjs";
 import { runCell, saveAndRun } from "./editors.mjs";
-import { enter, pressing, takePicture } from "./presses.mjs";
+import { countPresses, setUpServer, takeScreenshot } from "./presses.mjs";
 
 const [file, setup, repository, releases, genuine, folder] = process.argv.slice(2);
 const ADA = { email: "ada@example.com", username: "ada", password: "four quiet harbours at night" };
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const problems = [];
   const result = { wrong: problems };
   const began = Date.now();
   const page = await openPage(context, problems);
-  const presses = pressing();
-  const picture = (name, one = page) => takePicture(one, folder, `first-hour-${name}`);
+  const presses = countPresses();
+  const picture = (name, one = page) => takeScreenshot(one, folder, `first-hour-${name}`);
   const press = (locator) => presses.press(locator);
   const button = (name) => page.getByRole("button", { name, exact: true });
 
-  await enter(page, setup, ADA);
+  await setUpServer(page, setup, ADA);
   await picture("setup");
   await press(button("Create user and sign in"));
   await page.getByRole("heading", { name: "Welcome, ada" }).waitFor();

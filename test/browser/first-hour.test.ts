@@ -23,8 +23,8 @@ const WITHOUT_ADMIN = {
   SLIPWAY_CHAT_TITLES: "false",
 };
 
-/** A model server that the server detects on its machine. */
-const findableModel = (talking: TalkingModel) => {
+/** Starts a model server that the server detects on its machine. */
+const startDetectableModel = (talking: TalkingModel) => {
   const forwardRequest = async (request: Request): Promise<Response> =>
     fetch(`${talking.server.url}/v1/chat/completions`, {
       method: "POST",
@@ -47,7 +47,7 @@ type Developer = {
 const playDeveloper = async (releases: string, isGenuine: boolean): Promise<{ shown: Developer; home: string }> => {
   await using place = await ServerPlace.make({ isNew: true });
   await using talking = await TalkingModel.start();
-  using ollama = findableModel(talking);
+  using ollama = startDetectableModel(talking);
   using git = openGitWorld();
   await git.publish("shop", { "README.md": "shop\n", "work/sum.sh": BROKEN_SCRIPT });
   const env = {
@@ -56,8 +56,8 @@ const playDeveloper = async (releases: string, isGenuine: boolean): Promise<{ sh
     SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
   };
   const setup = await readSetupLink(place.spawn({ env }).child.stdout);
-  const given = [setup, git.link("shop"), releases, isGenuine ? "yes" : "no"];
-  const shown = await runStory<Developer>("first-hour.mjs", given);
+  const args = [setup, git.link("shop"), releases, isGenuine ? "yes" : "no"];
+  const shown = await runStory<Developer>("first-hour.mjs", args);
   expect(shown.wrong).toEqual([]);
   if (!isGenuine) expect(listPageErrors(shown)).toEqual([]);
   const workspaces = join(place.directory, "workspaces");

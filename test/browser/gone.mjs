@@ -1,10 +1,10 @@
 // Administration dialogs for objects that someone else deletes while they are open: each closes, says so, and its list is up to date. node
 // gone.mjs CHROMIUM URL TOKEN MODELS
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, models] = process.argv.slice(2);
 
-await inApp({ file, url, token }, async ({ page, result, at }) => {
+await playInApp({ file, url, token }, async ({ page, result, at }) => {
   const dialog = page.getByRole("dialog");
   await page.goto(at("/admin"));
   const api = async (method, path, body) => {
@@ -25,8 +25,8 @@ await inApp({ file, url, token }, async ({ page, result, at }) => {
     const more = page.getByRole("button", { name: `More for ${name}` });
     // Items with an ellipsis are in the menu, the others next to it.
     if (item.endsWith("…")) await more.click();
-    const of = item.endsWith("…") ? page : page.getByRole("listitem").filter({ has: more });
-    await of.getByRole("button", { name: item }).click();
+    const container = item.endsWith("…") ? page : page.getByRole("listitem").filter({ has: more });
+    await container.getByRole("button", { name: item }).click();
     await dialog.waitFor();
   };
   result.gone = [];

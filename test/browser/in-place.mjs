@@ -1,18 +1,18 @@
 // An organization administrator: their sections of the administration, an MCP server with custom headers, and a workspace whose template
 // requires an external account, which is linked without leaving the form. node in-place.mjs CHROMIUM URL TOKEN MCP TEMPLATE [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
+import { checkPage, openPage } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
-import { inChromium } from "./chromium.mjs";
+import { playInChromium } from "./chromium.mjs";
 
 const [file, url, token, mcp, template, folder] = process.argv.slice(2);
 const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   await context.addCookies([{ name: "service_session_token", value: token, url }]);
   const problems = [];
   const page = await openPage(context, problems);
   const result = { wrong: problems };
-  const look = async (name) => problems.push(...(await lookAt(page, `in-place-${name}`, folder)));
+  const look = async (name) => problems.push(...(await checkPage(page, `in-place-${name}`, folder)));
   const dialog = page.getByRole("dialog");
 
   await page.goto(at("/"));

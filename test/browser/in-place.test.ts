@@ -31,8 +31,8 @@ testNeeding(
     const path = `/api/v2/organizations/${organization?.id}/members/grace/roles`;
     await admin.put(path, { roles: ["organization-admin"] });
     const grace = await new Client(server.url).signIn(GRACE.email, GRACE.password);
-    const given = [server.url.href, grace.token ?? "", mcp.url, template.name];
-    const result = await runStory("in-place.mjs", given, { demote: () => admin.put(path, { roles: [] }) });
+    const args = [server.url.href, grace.token ?? "", mcp.url, template.name];
+    const result = await runStory("in-place.mjs", args, { demote: () => admin.put(path, { roles: [] }) });
     expect(result).toMatchObject({
       wrong: [],
       sections: ["Organizations", "MCP servers", "Workers"],

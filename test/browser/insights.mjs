@@ -1,10 +1,10 @@
 // The insights page: figures and plots, date ranges, by keyboard, as a file. node insights.mjs CHROMIUM URL TOKEN [FOLDER]
 import { readFileSync } from "node:fs";
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, async ({ page, result, at, look }) => {
   const tabs = page.getByRole("navigation", { name: "Insight sections" });
 
   await page.goto(at("/insights"));

@@ -81,10 +81,10 @@ testNeeding(
     );
     await seedRecordedCall(server, guest.user_id, now - 60_000);
     const admin = await world.admin.signIn(ADMIN.email, ADMIN.password);
-    const given = [server.url.href, admin.token ?? ""];
+    const args = [server.url.href, admin.token ?? ""];
     const result = await runStory<{ csv: string; usage: string; choices: string[]; answer: string }>(
       "insights.mjs",
-      given,
+      args,
     );
     expect(result).toMatchObject({
       wrong: [],

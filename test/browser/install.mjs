@@ -1,11 +1,11 @@
 // The installed app: its manifest, its service worker, its caches, and the page shown while the server is unreachable. node install.mjs
 // CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { inApp, signIn } from "./app-page.mjs";
+import { playInApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 
-await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   await signIn(page, at("/workspaces"), email, password);
   await page.getByRole("heading", { name: "Workspaces", level: 1 }).waitFor();
   const session = await context.newCDPSession(page);

@@ -1,17 +1,17 @@
 // A lead tries the sign-in provider and invites colleagues; one of them joins on a phone and has a workspace after two clicks. node
 // invite.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { lookAt, openPage, signIn } from "./app-page.mjs";
+import { checkPage, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
-import { inChromium } from "./chromium.mjs";
+import { playInChromium } from "./chromium.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 const at = (path) => new URL(path, url).href;
 const PEOPLE = "Name,Email\nAda Lovelace,ada@example.com\nGrace Hopper <grace@example.com>; jo@example.com";
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const wrong = [];
   const result = { wrong };
-  const look = async (page, name) => wrong.push(...(await lookAt(page, `invite-${name}`, folder)));
+  const look = async (page, name) => wrong.push(...(await checkPage(page, `invite-${name}`, folder)));
 
   const lead = await openPage(context, wrong);
   await signIn(lead, at("/admin/sign-in"), email, password);

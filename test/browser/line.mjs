@@ -3,7 +3,7 @@ import { connect, createServer } from "node:net";
 import { scaleTimeout } from "./chromium.mjs";
 
 /** Listens on a free loopback port and forwards everything to `target`. */
-export const openLine = async (target) => {
+export const openProxy = async (target) => {
   const pairs = new Set();
   let state = "open";
   const { hostname, port } = new URL(target);
@@ -54,7 +54,7 @@ const FOUND_OUT_MS = scaleTimeout(150_000);
  * that in time, then cut. `act(n)` makes changes that the lists show. Returns what each shows in the end, and the number of placeholders
  * seen in between.
  */
-export const awayFor = async (seconds, { line, open, chat, terminal, log, act }) => {
+export const disconnectFor = async (seconds, { line, open, chat, terminal, log, act }) => {
   const pages = {
     chat: await open(chat),
     terminal: await open(terminal),

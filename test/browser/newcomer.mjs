@@ -1,17 +1,17 @@
 // The first user of a server whose containers cannot reach it: from the setup link to a workspace that is shared with a second person. node
 // newcomer.mjs CHROMIUM SETUP [FOLDER]
-import { inApp, openPage, signIn } from "./app-page.mjs";
+import { openPage, playInApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
-import { enter } from "./presses.mjs";
+import { setUpServer } from "./presses.mjs";
 
 const [file, setup, folder] = process.argv.slice(2);
 const ADA = { email: "ada@example.com", username: "ada", password: "four quiet harbours at night" };
 const BOB = { email: "bob@example.com", username: "bob", password: "nine grey herons at noon" };
 
-await inApp({ file, url: setup, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url: setup, folder }, async ({ page, context, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const button = (name) => page.getByRole("button", { name, exact: true });
-  await enter(page, setup, ADA);
+  await setUpServer(page, setup, ADA);
   await button("Create user and sign in").click();
   await page.getByRole("heading", { name: "Welcome, ada" }).waitFor();
   await look("newcomer-home");

@@ -1,4 +1,4 @@
-// The first user of a server, in a real browser: what they can choose, what stays, and what others hear of it.
+// The first user of a server, in a real browser: their choices, their first steps, form errors, and a second user's notification.
 import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,12 +26,12 @@ testNeeding(
     writeFileSync(program, PROGRAM);
     const env = { ...WITHOUT_ADMIN, SLIPWAY_DOCKER_HOST: engine.host, SLIPWAY_AGENT_BINARY: program };
     await using server = await startTestServer({ env });
-    const makeContainers = async (): Promise<void> => {
+    const createDockerTemplate = async (): Promise<void> => {
       const admin = await new Client(server.url).signIn("ada@example.com", "four quiet harbours at night");
       const resources = [{ name: "box", docker: { image: "debian:13" }, agents: [{ name: "main" }] }];
       await makeTemplate(admin, JSON.stringify({ provisioner: "docker", resources }), { name: "boxes" });
     };
-    const acts = { containers: makeContainers };
+    const acts = { containers: createDockerTemplate };
     const result = await runStory("newcomer.mjs", [(await server.context?.setupUrl()) ?? ""], acts);
     const problem = expect.stringMatching(/Containers cannot reach the server, .* Set address to 0\.0\.0\.0/);
     expect(result).toMatchObject({

@@ -1,9 +1,9 @@
 // A person gets a notification, opens it, and chooses which ones to get. node notifications.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { inApp, signIn } from "./app-page.mjs";
+import { playInApp, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 
-await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const bell = page.getByRole("navigation", { name: "Main" }).getByRole("button", { name: /Notifications/ });
 
   await signIn(page, at("/workspaces"), email, password);

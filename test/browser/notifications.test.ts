@@ -10,8 +10,8 @@ testNeeding(
   "[WB-35] the bell shows new notifications live, its panel lists them and marks them as read, and the account page selects the kinds",
   async () => {
     await using server = await startTestServer();
-    const given = [server.url.href, ADMIN.email, ADMIN.password];
-    expect(await runStory("notifications.mjs", given)).toMatchObject({ wrong: [], left: 0, checked: false });
+    const args = [server.url.href, ADMIN.email, ADMIN.password];
+    expect(await runStory("notifications.mjs", args)).toMatchObject({ wrong: [], left: 0, checked: false });
   },
   scaleTimeout(180_000),
 );

@@ -1,15 +1,15 @@
 // A link is pasted on the first page; the editor opens in the clone. Counts clicks. node open-repository.mjs CHROMIUM URL TOKEN LINK
 // GENUINE [FOLDER]
-import { inApp } from "./app-page.mjs";
-import { pressing } from "./presses.mjs";
+import { playInApp } from "./app-page.mjs";
+import { countPresses } from "./presses.mjs";
 
 const [file, url, token, link, genuine, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
   await page.goto(at("/"));
   await page.getByRole("heading", { level: 1 }).waitFor();
   const began = Date.now();
-  const presses = pressing();
+  const presses = countPresses();
   await page.evaluate((text) => {
     const clipboardData = new DataTransfer();
     clipboardData.setData("text/plain", text);

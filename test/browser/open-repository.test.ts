@@ -17,8 +17,8 @@ const RELEASES = /https:\/\/github\.com\/coder\/code-server\/releases\/download/
 
 type OpenResult = { readonly presses: number; readonly seconds: number; readonly folder?: string };
 
-/** Genuine editors if they were prepared, else a fake that only responds. */
-const mirror = async (): Promise<Disposable & { readonly url: string; readonly isGenuine: boolean }> => {
+/** Serves genuine editors if they were prepared, otherwise a fake that only responds. */
+const serveReleasesMirror = async (): Promise<Disposable & { readonly url: string; readonly isGenuine: boolean }> => {
   const isGenuine = needs.editors.found;
   const served = isGenuine
     ? serveEditors(needs.editors.file)
@@ -30,20 +30,20 @@ testNeeding(
   [needs.chromium, needs.node, needs.git, requireSingleServer("local")],
   "[WB-95] a pasted link opens an editor in the clone, within 4 clicks and a minute",
   async () => {
-    using releases = await mirror();
+    using releases = await serveReleasesMirror();
     using git = openGitWorld();
     await git.publish("shop", { "README.md": "shop\n", "work/sum.sh": "exit 0\n" });
     await using world = await openWorld();
     const { admin } = world;
     const manifest = MANIFEST.replace(RELEASES, `${releases.url}/code-server`);
     await makeTemplate(admin, manifest, { name: "code-server", display_name: "VS Code" });
-    const given = [
+    const args = [
       world.server.url.href,
       admin.token ?? "",
       `${git.link("shop")}.git`,
       releases.isGenuine ? "yes" : "no",
     ];
-    const shown = await runStory<OpenResult>("open-repository.mjs", given);
+    const shown = await runStory<OpenResult>("open-repository.mjs", args);
     const { workspaces } = await admin.get<Workspaces>("/api/v2/workspaces");
     for (const { id } of workspaces) await removeWorkspace(admin, id);
     expect(shown.wrong).toEqual([]);

@@ -1,10 +1,10 @@
 // Everything that can be opened in a workspace with two agents: terminals and files of each, apps of every kind, editors, from its page and
 // from its row. node open.mjs CHROMIUM URL TOKEN WORKSPACE [FOLDER]
-import { inApp, openPage } from "./app-page.mjs";
+import { openPage, playInApp } from "./app-page.mjs";
 
 const [file, url, token, workspace, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
   // Links for programs of this machine, which are not installed.
   const links = [];
   const listen = async (one) => {

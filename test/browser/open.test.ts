@@ -64,9 +64,9 @@ testNeeding(
     await awaitBuild(admin, id);
     await using _one = startDaemon({ url: server.url });
     await using _two = startDaemon({ url: server.url, token: OTHER_TOKEN });
-    const isUp = ({ latest_build }: Workspace): boolean =>
+    const areAgentsConnected = ({ latest_build }: Workspace): boolean =>
       latest_build.resources.flatMap((one) => one.agents).every(({ status }) => status === "connected");
-    await awaitWorkspace(admin, id, isUp);
+    await awaitWorkspace(admin, id, areAgentsConnected);
     const result = await runStory<{ cursor: string; bridge: string }>("open.mjs", [
       server.url.href,
       admin.token ?? "",

@@ -1,11 +1,11 @@
 // Elements that open over a page: dialogs, menus, the palette, lists of suggestions. Each is opened by keyboard, checked, and closed with
 // Escape. node overlays.mjs CHROMIUM URL TOKEN OVERLAYS [FOLDER]
-import { goWithin, inApp, lookAtOpen, OPEN } from "./app-page.mjs";
+import { checkOverlay, navigateInApp, OPEN, playInApp } from "./app-page.mjs";
 
 const [file, url, token, overlays, folder] = process.argv.slice(2);
 
 /** Returns the name of what is open over the page; empty if nothing is. */
-const openNow = (page, which = OPEN) =>
+const getOpenName = (page, which = OPEN) =>
   page.evaluate((selector) => {
     const open = [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility());
     return open.at(-1)?.getAttribute("aria-label") ?? "";
@@ -24,14 +24,14 @@ const press = async (page, step) => {
   if (role === "button") await page.keyboard.press("Enter");
 };
 
-await inApp({ file, url, token, folder }, async ({ page, result, at }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, at }) => {
   result.opened = [];
   let path = "";
   for (const [where, ...steps] of JSON.parse(overlays)) {
     const name = `${where.replaceAll(/[0-9a-f-]{36}/g, "ID")} ${steps.join(" > ")}`;
     if (where !== path) {
       const hasOtherTitle = path !== "" && toTitled(where) !== toTitled(path);
-      await (hasOtherTitle ? goWithin(page, at(where)) : page.goto(at(where)));
+      await (hasOtherTitle ? navigateInApp(page, at(where)) : page.goto(at(where)));
     }
     path = where;
     await page.locator("h1").first().waitFor({ state: "attached" });
@@ -42,8 +42,8 @@ await inApp({ file, url, token, folder }, async ({ page, result, at }) => {
       if (n === steps.length - 1 || (/^(keys:|[^:]*$)/.test(step) && !/^(textbox|combobox)/.test(step)))
         await page.locator(wanted).last().waitFor();
     }
-    result.opened.push(await openNow(page));
-    result.wrong.push(...(await lookAtOpen(page, name, folder)));
+    result.opened.push(await getOpenName(page));
+    result.wrong.push(...(await checkOverlay(page, name, folder)));
     await page.keyboard.press("Escape");
     await page.locator(OPEN).last().waitFor({ state: "hidden" });
     // With the keyboard, the focus returns to where it was.

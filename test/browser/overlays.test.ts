@@ -1,4 +1,4 @@
-// Everything that opens over pages, each once, in a real browser: this is the list.
+// Opens every dialog, menu, palette and suggestion list once, in a real browser.
 import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -11,8 +11,8 @@ import { listPageErrors, runStory } from "./story.ts";
 
 type Ids = Readonly<Record<"workspace" | "agent" | "chat" | "template", string>>;
 
-/** The page, the steps to open it, and its name. */
-const overlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly string[])[] => [
+/** Returns the name of each overlay, its page, and the steps that open it. */
+const listOverlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly string[])[] => [
   ["Results", "/", "keys:Control+k", "type:a"],
   ["Show as command", "/", "Show this page's requests as commands"],
   ["Account", "/", "admin"],
@@ -80,17 +80,17 @@ testNeeding(
     const content = [{ type: "text", text: "Hello" }];
     const chat = await admin.post<Chat>("/api/v2/chats", { organization_id, workspace_id, content });
     const templates = await admin.get<Template[]>("/api/v2/templates");
-    const all = overlays({
+    const overlays = listOverlays({
       workspace: workspace_id,
       agent: latest_build.resources[0]?.agents[0]?.id ?? "",
       chat: chat.id,
       template: templates.find(({ name }) => name === "local")?.id ?? "",
     });
-    const steps = all.map(([, ...more]) => more);
-    const given = [place.client.url.href, admin.token ?? "", JSON.stringify(steps)];
-    const result = await runStory<{ wrong: string[]; opened: string[] }>("overlays.mjs", given);
+    const steps = overlays.map(([, ...pageAndSteps]) => pageAndSteps);
+    const args = [place.client.url.href, admin.token ?? "", JSON.stringify(steps)];
+    const result = await runStory<{ wrong: string[]; opened: string[] }>("overlays.mjs", args);
     expect(result.wrong).toEqual([]);
-    expect(result.opened).toEqual(all.map(([name = ""]) => name));
+    expect(result.opened).toEqual(overlays.map(([name = ""]) => name));
     expect(listPageErrors(result)).toEqual([]);
   },
   scaleTimeout(300_000),

@@ -1,14 +1,14 @@
 // The first hour: set up, sign out, sign in, create a token, revoke it. With a third argument, screenshots are written there. node
 // pages.mjs CHROMIUM SETUP_LINK [FOLDER [light|dark [WIDTH]]]
-import { inChromium } from "./chromium.mjs";
-import { misfits } from "./misfits.mjs";
+import { playInChromium } from "./chromium.mjs";
+import { listMisfits } from "./misfits.mjs";
 
 const [file, link, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
 const base = new URL("/", link).href;
 const viewport = { width: Number(width), height: 800 };
 const ANN = { email: "ann@example.com", username: "ann", name: "Ann", password: "a-long-enough-secret" };
 
-await inChromium(file, { colorScheme, viewport }, async (page) => {
+await playInChromium(file, { colorScheme, viewport }, async (page) => {
   const picture = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
   };
@@ -17,7 +17,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   /** On the smallest phone, regardless of the screenshots' width. */
   const measure = async () => {
     await page.setViewportSize({ width: 320, height: 640 });
-    result.misfits.push(...(await page.evaluate(misfits)));
+    result.misfits.push(...(await page.evaluate(listMisfits)));
     await page.setViewportSize(viewport);
   };
 

@@ -1,4 +1,4 @@
-// The pages in a real browser: a person's first hour. node drives Chromium, because its launch hangs under Bun.
+// The pages in a real browser: a person's first hour. Node drives Chromium, because launching it hangs under Bun.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
@@ -7,10 +7,10 @@ import { runStory } from "./story.ts";
 
 const WITHOUT_ADMIN = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
 // The process itself prints the setup link, so the story runs with the server in-process.
-const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
+const inProcess = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
 
 testNeeding(
-  [needs.chromium, needs.node, server],
+  [needs.chromium, needs.node, inProcess],
   "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets the server up, signs in, creates and revokes tokens, and reads what a program requests, by keyboard and on a phone, and no request leaves the machine",
   async () => {
     await using server = await startTestServer({ env: { ...WITHOUT_ADMIN, SLIPWAY_OAUTH2_PROVIDER: "true" } });

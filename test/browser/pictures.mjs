@@ -2,7 +2,7 @@
 // that slightly different letters do not count and a moved block does. Chromium itself reads and writes the files.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { settle } from "./app-page.mjs";
+import { waitForTransitions } from "./app-page.mjs";
 
 /** Cells that differ by more than this, out of 255, are counted. */
 const NEAR = 24;
@@ -51,10 +51,10 @@ async function compareInPage({ picture, reference, near }) {
   const bytes = new Uint8Array(await (await canvas.convertToBlob({ type: "image/png" })).arrayBuffer());
   const png = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   if (reference === undefined) return { png, off: 1 };
-  const known = await pixelsOf(reference);
-  if (known.width !== small.width || known.height !== small.height) return { png, off: 1 };
+  const referencePixels = await pixelsOf(reference);
+  if (referencePixels.width !== small.width || referencePixels.height !== small.height) return { png, off: 1 };
   const [columns, rows] = [Math.floor(small.width / 2), Math.floor(small.height / 2)];
-  const [one, other] = [small, known].map((image) => smaller(image, 2, columns, rows).data);
+  const [one, other] = [small, referencePixels].map((image) => smaller(image, 2, columns, rows).data);
   let off = 0;
   for (let at = 0; at < one.length; at += 4) {
     if ([0, 1, 2].some((channel) => Math.abs(one[at + channel] - other[at + channel]) > near)) off++;
@@ -80,7 +80,7 @@ export const comparePictures = async (page, name, { blank, folder, renew, seen, 
       let [before, created] = [undefined, undefined];
       // Waits for pages that are still loading: until they match or, for a new reference, until they stop changing.
       for (let one = 1; one <= tries; one++) {
-        await settle(page);
+        await waitForTransitions(page);
         const picture = (await page.screenshot({ animations: "disabled", caret: "hide" })).toString("base64");
         created = await blank.evaluate(compareInPage, { picture, reference: renew ? before : reference, near: NEAR });
         if (renew ? created.off === 0 : created.off <= FEW || reference === undefined) break;

@@ -1,9 +1,9 @@
-// Runs in the page: what the browser would return if it could reach its vendor's push service.
-export const playSubscribing = ({ endpoint, auth, p256dh }) => {
-  window.asked = 0;
+// Runs in the page. Simulates a push subscription, because the browser cannot reach its vendor's push service.
+export const simulateSubscription = ({ endpoint, auth, p256dh }) => {
+  window.permissionRequests = 0;
   const ask = Notification.requestPermission;
   Notification.requestPermission = () => {
-    window.asked += 1;
+    window.permissionRequests += 1;
     return ask.call(Notification);
   };
   const bytes = (text) =>

@@ -1,8 +1,8 @@
 // Counts for the stories of the first hour: each click on a button or link, and each key that submits something.
-import { settle } from "./app-page.mjs";
+import { waitForTransitions } from "./app-page.mjs";
 
 /** Starts a counter. Typed or pasted text does not count. */
-export const pressing = (start = 0) => {
+export const countPresses = (start = 0) => {
   let presses = start;
   return {
     press: async (locator) => {
@@ -18,15 +18,15 @@ export const pressing = (start = 0) => {
 };
 
 /** Opens the setup link and fills in its form. */
-export const enter = async (page, setup, { email, username, password }) => {
+export const setUpServer = async (page, setup, { email, username, password }) => {
   await page.goto(setup);
   await page.getByLabel("Email").fill(email);
   await page.getByLabel("Username").fill(username);
   await page.getByLabel("Password").fill(password);
 };
 
-export const takePicture = async (page, folder, name) => {
+export const takeScreenshot = async (page, folder, name) => {
   if (!folder) return;
-  await settle(page);
+  await waitForTransitions(page);
   await page.screenshot({ path: `${folder}/${name}.png` });
 };

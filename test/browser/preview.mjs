@@ -1,10 +1,10 @@
 // Opens an app of each of these workspaces from its page, and returns its host and content. node preview.mjs CHROMIUM URL TOKEN APP
 // WORKSPACE,WORKSPACE...
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, app, workspaces] = process.argv.slice(2);
 
-await inApp({ file, url, token }, async ({ page, context, result, at }) => {
+await playInApp({ file, url, token }, async ({ page, context, result, at }) => {
   result.shown = [];
   for (const workspace of workspaces.split(",")) {
     await page.goto(at(`/workspaces/${workspace}`));

@@ -2,19 +2,19 @@
 // real push service is not reachable; the test simulates it and passes on what it could decrypt. node push.mjs CHROMIUM URL EMAIL PASSWORD
 // SUBSCRIPTION MESSAGE [FOLDER]
 import { readFileSync } from "node:fs";
-import { lookAt, openPage, signIn } from "./app-page.mjs";
+import { checkPage, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
-import { inChromium } from "./chromium.mjs";
-import { playSubscribing } from "./play-subscribing.mjs";
+import { playInChromium } from "./chromium.mjs";
+import { simulateSubscription } from "./play-subscribing.mjs";
 
 const [file, url, email, password, subscription, message, folder] = process.argv.slice(2);
 const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+await playInChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
   const problems = [];
   await context.grantPermissions(["notifications"], { origin: new URL(url).origin });
   const page = await openPage(context, problems);
-  await page.addInitScript(playSubscribing, JSON.parse(subscription));
+  await page.addInitScript(simulateSubscription, JSON.parse(subscription));
   const result = { wrong: problems };
   await signIn(page, at("/account/notifications"), email, password);
   const toggle = page.getByRole("switch", { name: /Show system notifications/ });
@@ -29,13 +29,13 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await toggle.waitFor();
   await page.evaluate(() => navigator.serviceWorker.ready);
   await page.waitForFunction(() => document.querySelector("[aria-labelledby=this-browser] input")?.disabled === false);
-  result.askedBefore = await page.evaluate(() => window.asked);
+  result.requestsBefore = await page.evaluate(() => window.permissionRequests);
   result.before = await toggle.isChecked();
   await toggled();
   await turned(true);
-  result.asked = await page.evaluate(() => window.asked);
+  result.permissionRequests = await page.evaluate(() => window.permissionRequests);
   result.key = await page.evaluate(() => sessionStorage.getItem("subscribed"));
-  problems.push(...(await lookAt(page, "account-push", folder)));
+  problems.push(...(await checkPage(page, "account-push", folder)));
   await page.getByRole("button", { name: "Send test notification" }).click();
   await askTest("delivered");
 

@@ -38,17 +38,17 @@ testNeeding(
         expect(await removeBrowser()).toBe(404);
       },
     };
-    const given = [place.client.url.href, email, password, subscription, message];
-    // The engine alone has no system notifications.
-    const result = await runStory("push.mjs", given, acts, needs.chromium);
+    const args = [place.client.url.href, email, password, subscription, message];
+    // The headless engine has no system notifications.
+    const result = await runStory("push.mjs", args, acts, needs.chromium);
     const { webpush_public_key } = await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo");
     expect(service.refused).toEqual([]);
     expect(service.delivered).toHaveLength(1);
     expect(service.delivered[0]).toMatchObject({ audience: service.origin, key: webpush_public_key });
     expect(result).toMatchObject({
       wrong: [],
-      askedBefore: 0,
-      asked: 1,
+      requestsBefore: 0,
+      permissionRequests: 1,
       before: false,
       same: true,
       closed: true,

@@ -1,5 +1,5 @@
-// Where the reference screenshots are valid: another engine or font renders every line slightly differently, so the comparison is
-// meaningless there. Other stories check what the screenshots protect (overflow, contrast, positions) in every browser.
+// Checks whether the reference screenshots are valid on this machine: another engine or font renders every line slightly differently. Other
+// stories check overflow, contrast and positions in every browser.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Need, needs } from "#test/support/needs.ts";
@@ -27,9 +27,9 @@ export const recordEngine = (): void => writeFileSync(FILE, `${JSON.stringify(de
 
 /** The engine and fonts that the references were rendered with. */
 export const requireReferenceEngine = (): Need => {
-  const wanted = JSON.parse(readFileSync(FILE, "utf8")) as Engine;
-  const here = detectEngine();
-  const found = wanted.browser === here.browser && wanted.font === here.font;
-  const reason = `the pictures were drawn by ${wanted.browser} with ${wanted.font}; here are ${here.browser || "none"} with ${here.font || "no fontconfig"}`;
+  const recorded = JSON.parse(readFileSync(FILE, "utf8")) as Engine;
+  const own = detectEngine();
+  const found = recorded.browser === own.browser && recorded.font === own.font;
+  const reason = `the references were rendered by ${recorded.browser} with ${recorded.font}; this machine has ${own.browser || "no browser"} with ${own.font || "no fontconfig"}`;
   return { found, reason, file: "" };
 };

@@ -1,13 +1,13 @@
 // Important pages, in light and dark, on desktop and phone, compared with their references (pictures.mjs). node reference.mjs CHROMIUM URL
 // TOKEN PAGES FOLDER RENEW NOW [SEEN]
 import { openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { playInChromium } from "./chromium.mjs";
 import { comparePictures } from "./pictures.mjs";
 
 const [file, url, token, pages, folder, renew, now, seen] = process.argv.slice(2);
 const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank, context) => {
+await playInChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank, context) => {
   const problems = [];
   const page = await openPage(context, problems);
   await page.clock.setFixedTime(Number(now));

@@ -18,9 +18,9 @@ if (isRenewed) recordEngine();
 const FOLDER = join(import.meta.dir, "reference");
 /** A Monday morning. */
 const NOW = Date.UTC(2030, 0, 7, 9, 30);
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 /** Maximum size of one picture, a sixteenth of the screenshot. */
-const LARGEST = 44 * 1024;
+const MAX_REFERENCE_BYTES = 44 * 1024;
 const ANSWER = `The sum subtracted where it should add.
 
 ## What changed
@@ -37,7 +37,7 @@ testNeeding(
   [needs.chromium, needs.node, requireReferenceEngine()],
   "[WB-6][WB-8] fifty screenshots of important pages, light and dark, wide and narrow, match their references",
   async () => {
-    const clock = new ManualClock(NOW - 20 * MINUTE);
+    const clock = new ManualClock(NOW - 20 * MINUTE_MS);
     const models = new ScriptedModels();
     await using world = await openWorld({ clock, models });
     const { admin } = world;
@@ -51,7 +51,7 @@ testNeeding(
       const { id } = await createWorkspace(admin, template_id, name);
       await awaitBuild(admin, id);
       ids.push(id);
-      clock.advance(MINUTE);
+      clock.advance(MINUTE_MS);
     }
     await createBuild(admin, ids[2] ?? "", "stop");
     await awaitBuild(admin, ids[2] ?? "");
@@ -78,7 +78,7 @@ testNeeding(
       ["people", "/admin/people", "Grace Hopper"],
       ["account", "/account/profile", "admin"],
     ];
-    const given = [
+    const args = [
       world.server.url.href,
       admin.token ?? "",
       JSON.stringify(pages),
@@ -86,12 +86,12 @@ testNeeding(
       isRenewed ? "yes" : "no",
       String(clock.now()),
     ];
-    const result = await runStory<{ wrong: string[]; moved: string[] }>("reference.mjs", given);
+    const result = await runStory<{ wrong: string[]; moved: string[] }>("reference.mjs", args);
     expect(result.wrong).toEqual([]);
     expect(result.moved.length).toBe(4);
     const files = readdirSync(FOLDER);
     expect(files.length).toBe(4 * pages.length);
-    expect(files.filter((name) => statSync(join(FOLDER, name)).size > LARGEST)).toEqual([]);
+    expect(files.filter((name) => statSync(join(FOLDER, name)).size > MAX_REFERENCE_BYTES)).toEqual([]);
   },
   // A machine that is busy with other tests renders slowly.
   scaleTimeout(300_000),

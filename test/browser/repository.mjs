@@ -1,11 +1,11 @@
 // A repository link becomes a workspace: pasted on a page, typed into the palette, and from the page's URL. Then a chat, a task and another
 // workspace in it, from the repositories that are offered again. node repository.mjs CHROMIUM URL TOKEN LINK PRIVATE OTHER [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
 const [file, url, token, link, closed, other, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const found = page.getByRole("complementary", { name: "Detected configuration" });
 
   await page.goto(at("/new?repo="));

@@ -69,7 +69,7 @@ testNeeding(
     await seedPrebuilds(world);
     // No ssh server responds there.
     const links = [git.link("app"), closed.link("secret"), git.link("lib")];
-    const given = [world.server.url.href, world.admin.token ?? "", ...links];
+    const args = [world.server.url.href, world.admin.token ?? "", ...links];
     // The repository template exists once a workspace was created from it.
     const agent = async (): Promise<void> => {
       const { workspaces } = await world.admin.get<Workspaces>("/api/v2/workspaces");
@@ -78,7 +78,7 @@ testNeeding(
         default_coding_agent: "test",
       });
     };
-    const result = await runStory("repository.mjs", given, { agent });
+    const result = await runStory("repository.mjs", args, { agent });
     const recent = await world.admin.get<RecentRepository[]>("/api/v2/repositories");
     const { workspaces } = await world.admin.get<Workspaces>("/api/v2/workspaces");
     for (const { id } of workspaces) await removeWorkspace(world.admin, id);

@@ -1,12 +1,12 @@
 // Data in a shared browser: drafts are removed with their user, and permission changes are shown immediately. node session.mjs CHROMIUM URL
 // EMAIL PASSWORD OTHER_EMAIL OTHER_PASSWORD SHARED_WORKSPACE [FOLDER]
-import { inApp, openPage, signIn } from "./app-page.mjs";
+import { openPage, playInApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 
 const [file, url, email, password, otherEmail, otherPassword, shared] = process.argv.slice(2);
 const OF_BROWSER = ["theme", "terminal-font", "slipway.terminal-font", "banners", "banners-put-away"];
 
-await inApp({ file, url }, async ({ page, context, result, at }) => {
+await playInApp({ file, url }, async ({ page, context, result, at }) => {
   const written = (one) => one.getByRole("textbox", { name: "Message" });
   const kept = (one) =>
     one.evaluate(
@@ -104,7 +104,7 @@ await inApp({ file, url }, async ({ page, context, result, at }) => {
   await page.getByRole("heading", { name: "Details" }).waitFor();
   await took("unshare", () => page.getByText("Workspace not found").waitFor());
   await page.getByText("The server is not responding").waitFor({ state: "detached" });
-  // A page that was disconnected in the meantime learns it after reconnecting.
+  // A page that was disconnected during the change shows it after reconnecting.
   await page.addInitScript(() => {
     const all = [];
     window.cut = (isCut) => {

@@ -35,8 +35,8 @@ testNeeding(
       lead: () => admin.put(`${member}/roles`, { roles: ["organization-admin"] }),
       leave: () => admin.delete(member),
     };
-    const given = [world.server.url.href, ADA.email, ADA.password, GRACE.email, GRACE.password, workspace.id];
-    const result = await runStory<{ slowest: number }>("session.mjs", given, acts);
+    const args = [world.server.url.href, ADA.email, ADA.password, GRACE.email, GRACE.password, workspace.id];
+    const result = await runStory<{ slowest: number }>("session.mjs", args, acts);
     expect(result).toMatchObject({
       wrong: [],
       left: [],

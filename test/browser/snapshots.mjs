@@ -1,10 +1,10 @@
 // A person creates a snapshot of a workspace, restores it and deletes it. node snapshots.mjs CHROMIUM URL TOKEN WORKSPACE OTHER TEMPLATE
 // [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, workspace, other, template, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
   const row = page.getByRole("listitem").filter({ hasText: "Before the upgrade" });

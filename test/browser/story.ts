@@ -1,5 +1,5 @@
-// Runs a story of this folder under node, in a real Chromium, and handles its requests: a line `@name` on its standard output runs the act
-// of that name, and then the story continues (ask.mjs).
+// Runs a story of this folder under node, in a real Chromium. A story can request something from its test: a line `@name` on its standard
+// output runs the act of that name, and then the story continues (ask.mjs).
 import { fileURLToPath } from "node:url";
 import { needs } from "#test/support/needs.ts";
 import { readLines } from "#test/support/net/lines.ts";
@@ -9,19 +9,19 @@ export type StoryResult = Record<string, unknown> & { readonly requests: string[
 type Acts = Readonly<Record<string, () => unknown>>;
 
 /**
- * Runs the story `script` of this folder, and returns its result. `given` follows the browser's program on its command line, then the
- * screenshot folder, if SLIPWAY_PICTURES is set. `browser` is for features that the engine alone lacks, such as system notifications.
- * Throws with its standard error if it fails.
+ * Runs the story `script` of this folder, and returns its result. `args` follows the browser's program on its command line, then the
+ * screenshot folder, if SLIPWAY_PICTURES is set. `browser` is for features that the headless engine lacks, such as system notifications.
+ * Throws with the story's standard error if it fails.
  */
 export const runStory = async <Own = unknown>(
   script: string,
-  given: readonly string[],
+  args: readonly string[],
   acts: Acts = {},
   browser = needs.headless,
 ): Promise<StoryResult & Own> => {
   const file = fileURLToPath(new URL(script, import.meta.url));
   const pictures = process.env.SLIPWAY_PICTURES ?? "";
-  await using child = Bun.spawn([needs.node.file, file, browser.file, ...given, pictures], {
+  await using child = Bun.spawn([needs.node.file, file, browser.file, ...args, pictures], {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",
@@ -41,20 +41,20 @@ export const runStory = async <Own = unknown>(
 };
 
 /**
- * 4xx responses that a story provokes, software rendering, and requests that the end of a page cut off; the last is what Chromium says of the
- * script of a service worker.
+ * Messages about 4xx responses that a story provokes, software rendering, and requests that were canceled when a page closed. The last one is
+ * about a service worker's script.
  */
 const HARMLESS =
   /^Failed to load resource|GPU stall|WebSocket connection to|net::ERR|^An unknown error occurred when fetching the script/;
 
-/** Returns the browser's complaints about the page, without harmless ones. */
+/** Returns the browser's errors and warnings about the page, without harmless ones. */
 export const listPageErrors = ({ complaints }: StoryResult): string[] =>
   complaints.filter((text) => !HARMLESS.test(text));
 
-/** Returns requests to other hosts. Workspace apps have their own hosts on the server, and a sign-in uses its other loopback name. */
+/** Returns requests to other hosts. Hosts of workspace apps, and the server's other loopback name, which sign-in uses, are not other hosts. */
 export const listStrayRequests = ({ requests }: StoryResult, origin: string): string[] => {
   const { port } = new URL(origin);
-  const isOwnName = (one: string): boolean =>
-    /(^|\.)localhost$/.test(new URL(one).hostname) && new URL(one).port === port;
-  return requests.filter((one) => !/^(data|blob):/.test(one) && !one.startsWith(origin) && !isOwnName(one));
+  const isServerHost = (url: string): boolean =>
+    /(^|\.)localhost$/.test(new URL(url).hostname) && new URL(url).port === port;
+  return requests.filter((url) => !/^(data|blob):/.test(url) && !url.startsWith(origin) && !isServerHost(url));
 };

@@ -1,6 +1,6 @@
 // The API documentation page: it lists the operations, accepts a token, makes a call. With a folder, screenshots are written there. node
 // swagger.mjs CHROMIUM URL TOKEN [FOLDER [light|dark [WIDTH [CHAT]]]]; with the ID of a chat, its stream is also followed.
-import { inChromium } from "./chromium.mjs";
+import { playInChromium } from "./chromium.mjs";
 
 const [file, url, token, folder, colorScheme = "light", width = "1100", chat] = process.argv.slice(2);
 const viewport = { width: Number(width), height: 900 };
@@ -12,7 +12,7 @@ const LOOKS = [
   { scheme: "light", width: 1100 },
 ];
 
-await inChromium(file, { colorScheme, viewport }, async (page, context) => {
+await playInChromium(file, { colorScheme, viewport }, async (page, context) => {
   // Requests that would leave the machine are recorded and blocked.
   await context.route(
     (target) => target.origin !== new URL(url).origin && target.protocol !== "data:",
@@ -117,13 +117,13 @@ function measureContrasts() {
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;
   };
   const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const color = parse(getComputedStyle(at).backgroundColor);
+    for (let ancestor = element; ancestor; ancestor = ancestor.parentElement) {
+      const color = parse(getComputedStyle(ancestor).backgroundColor);
       if (color.length === 3 || color[3] === 1) return color;
     }
     return [255, 255, 255];
   };
-  const of = (selector) => {
+  const measureContrast = (selector) => {
     const element = document.querySelector(selector);
     if (!element) return [selector, 0];
     const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))].sort(
@@ -146,6 +146,6 @@ function measureContrasts() {
       ".opblock-summary-description",
       ".parameter__name",
       ".response-col_status",
-    ].map(of),
+    ].map(measureContrast),
   );
 }

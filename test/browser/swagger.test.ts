@@ -34,8 +34,8 @@ testNeeding(
     const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const document = await fetchDocument(server.url);
     const chat = await newChat(new Client(server.url, token));
-    const given = [server.url.href, token as string, "", "light", "1100", chat];
-    const seen = await runStory<SwaggerResult>("swagger.mjs", given);
+    const args = [server.url.href, token as string, "", "light", "1100", chat];
+    const seen = await runStory<SwaggerResult>("swagger.mjs", args);
     expect(seen.title).toBe("Slipway API");
     expect(seen.operations).toBe(listOperations(document).length);
     const used = new Set(listOperations(document).flatMap(({ described }) => described.tags));

@@ -1,12 +1,12 @@
 // A person stores a secret for their workspaces, sets a template's default agent, creates a task, looks at its result, pauses and deletes
 // it, and starts a chat, all in the browser. node tasks.mjs CHROMIUM URL EMAIL PASSWORD TEMPLATE WORKSPACE [FOLDER]
-import { inApp, signIn } from "./app-page.mjs";
+import { playInApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { scaleTimeout } from "./chromium.mjs";
 
 const [file, url, email, password, template, workspace, folder] = process.argv.slice(2);
 
-await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
 

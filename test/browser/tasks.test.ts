@@ -20,8 +20,8 @@ testNeeding(
       admin.put<unknown>("/api/v2/ai/agents/test", Object.assign({}, TEST_AGENT, { enabled }));
     await setAgent(true);
     const { template_id } = await admin.get<Workspace>(`/api/v2/workspaces/${story.workspace_id}`);
-    const given = [url.href, ADMIN.email, ADMIN.password, template_id, story.workspace_id];
-    const result = await runStory("tasks.mjs", given, { off: () => setAgent(false) });
+    const args = [url.href, ADMIN.email, ADMIN.password, template_id, story.workspace_id];
+    const result = await runStory("tasks.mjs", args, { off: () => setAgent(false) });
     expect(result).toMatchObject({ wrong: [], shown: false, leads: ["Default (Test agent)", "Test agent", "coder"] });
     expect(result.refused).not.toBe("");
     expect(await admin.get("/api/v2/users/me/secrets")).toMatchObject([{ name: "registry" }]);

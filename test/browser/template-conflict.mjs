@@ -1,12 +1,12 @@
 // The pages of a template that others change: what they promote, archive and delete appears on an idle page, and unsaved input stays. node
 // template-conflict.mjs CHROMIUM URL TOKEN TEMPLATE FIRST SECOND [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, template, first, second, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const headers = { "service-session-token": token, "content-type": "application/json" };
-  /** Someone else, not through the page. */
+  /** A change by someone else, not through the page. */
   const other = async (method, path, body) => {
     const answer = await fetch(at(`/api/v2${path}`), { method, headers, body: body && JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status}`);

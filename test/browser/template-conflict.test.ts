@@ -19,8 +19,8 @@ testNeeding(
       template_version_id: one.id,
     });
     const two = await importVersion(admin, files, { name: "two", template_id: id });
-    const given = [world.server.url.href, admin.token ?? "", id, one.id, two.id];
-    const result = await runStory("template-conflict.mjs", given);
+    const args = [world.server.url.href, admin.token ?? "", id, one.id, two.id];
+    const result = await runStory("template-conflict.mjs", args);
     expect(result).toMatchObject({ wrong: [], kept: 1, typed: "Mine" });
   },
   scaleTimeout(180_000),

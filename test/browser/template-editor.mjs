@@ -1,10 +1,10 @@
 // Editing a template in the browser: files are changed, saved as a version, tried, promoted; versions are compared; variables get other
 // values; an example is used with one click. node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE HAS_TERRAFORM [FOLDER]
-import { inApp, openPage } from "./app-page.mjs";
+import { openPage, playInApp } from "./app-page.mjs";
 
 const [file, url, token, template, hasTerraform, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const tabs = page.getByRole("navigation", { name: "Template sections" });
 

@@ -32,8 +32,8 @@ testNeeding(
       name: "edited",
       template_version_id: version.id,
     });
-    const given = [world.server.url.href, admin.token ?? "", id, String(hasTerraform)];
-    const result = await runStory<{ diff: string }>("template-editor.mjs", given);
+    const args = [world.server.url.href, admin.token ?? "", id, String(hasTerraform)];
+    const result = await runStory<{ diff: string }>("template-editor.mjs", args);
     expect(result).toMatchObject({
       wrong: [],
       badPath: 1,

@@ -1,10 +1,10 @@
 // A template is uploaded as an archive, gets a version, and is changed, all in the browser. node templates.mjs CHROMIUM URL TOKEN ARCHIVE
 // FOLDER_OF_TEMPLATE [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, broken, template, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const tabs = page.getByRole("navigation", { name: "Template sections" });
 
@@ -41,7 +41,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByLabel("Display name").fill("Sandbox");
   await page.getByLabel("Autostop after (hours)").fill("8");
   await page.getByLabel("Deprecation message").fill("There is a better one.");
-  // In the meantime, someone else changes another field, and one of these.
+  // Someone else changes another field, and one of the edited fields.
   await page.evaluate(() =>
     fetch(`/api/v2${location.pathname.replace("/settings", "")}`, {
       method: "PATCH",

@@ -21,8 +21,8 @@ testNeeding(
       await Bun.write(join(template, "docs", "more.md"), "More.\n");
       const broken = join(folder, "broken.tar");
       await Bun.write(broken, "This is not an archive.");
-      const given = [world.server.url.href, world.admin.token ?? "", broken, template];
-      const result = await runStory("templates.mjs", given);
+      const args = [world.server.url.href, world.admin.token ?? "", broken, template];
+      const result = await runStory("templates.mjs", args);
       expect(result).toMatchObject({
         wrong: [],
         saved: {

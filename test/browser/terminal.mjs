@@ -1,12 +1,12 @@
 // The terminal page: job control, splits, tabs, search, a file by drop, font size, a phone's extra keys, and reconnecting after a reload
 // and after the server was killed. node terminal.mjs CHROMIUM URL EMAIL PASSWORD AGENT [FOLDER]
-import { countRestyled, inApp, signIn } from "./app-page.mjs";
+import { countRestyledElements, playInApp, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { scaleTimeout } from "./chromium.mjs";
 
 const [file, url, email, password, agent, folder] = process.argv.slice(2);
 
-await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   const pane = (n) => page.getByRole("region", { name: new RegExp(`^Terminal ${n}\\b`) });
   const rows = (n) => pane(n).locator(".xterm-rows");
   const fits = (n, pattern, options) =>
@@ -48,8 +48,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await type("echo code-$? kept-$kept");
   await shows(1, "code-130 kept-42");
 
-  // A letter changes the styles of its row, not of the page.
-  result.restyled = await countRestyled(page, async () => {
+  // A typed character recomputes the styles of its row, not of the page.
+  result.restyled = await countRestyledElements(page, async () => {
     await page.keyboard.type("echo let");
     await shows(1, "echo let");
     await page.keyboard.type("ter-$((1+1))");
@@ -60,7 +60,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
 
   // A paste larger than a message arrives completely, and later keys come after it.
   await type("stty -echo; echo go-$((1+1)); cat > pasted; stty echo; echo pasted-$(wc -c < pasted)");
-  // The shell's line editing, which would consume the first part, is over.
+  // The shell's line editing, which would consume the first part, has ended.
   await shows(1, "go-2");
   await page.evaluate(
     (text) => {
@@ -141,7 +141,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     .first()
     .evaluate((span) => getComputedStyle(span).color);
 
-  // Also with a button.
+  // The button does the same.
   const chooser = page.waitForEvent("filechooser");
   await page.getByRole("button", { name: "More terminal actions" }).click();
   await page.getByRole("button", { name: "Upload files" }).click();
@@ -188,7 +188,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   // On a phone, one pane at a time, with the keys that its keyboard lacks.
   await page.setViewportSize({ width: 390, height: 844 });
   const keys = page.getByRole("toolbar", { name: "Keys" });
-  // The key is for the program, so it must be in the foreground.
+  // The program must be in the foreground to receive the key.
   await type("sh -c 'echo be\"gun\"; exec sleep 1000'");
   await shows(1, "begun");
   await keys.getByRole("button", { name: "Ctrl" }).click();

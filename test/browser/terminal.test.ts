@@ -18,8 +18,8 @@ testNeeding(
     const { place, world, workspace_id, home } = story;
     const workspace = await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
     const agent = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
-    const given = [place.client.url.href, ADMIN.email, ADMIN.password, agent];
-    const result = await runStory("terminal.mjs", given, {
+    const args = [place.client.url.href, ADMIN.email, ADMIN.password, agent];
+    const result = await runStory("terminal.mjs", args, {
       restart: async () => {
         place.newest.kill("SIGKILL");
         await place.newest.ended;

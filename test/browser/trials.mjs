@@ -1,9 +1,9 @@
 // A person tries a prompt in three ways, looks at the changes of one, and keeps it. node trials.mjs CHROMIUM URL TOKEN CHAT [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { playInApp } from "./app-page.mjs";
 
 const [file, url, token, chat, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const ways = page.getByRole("region", { name: "Ways" });
   const way = (number) => ways.getByRole("listitem", { name: `Way ${number}` });

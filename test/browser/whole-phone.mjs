@@ -1,17 +1,17 @@
-// The same on a phone: signed in by touch, a chat read and answered, its workspace's terminal used with the row of keys. node
+// The product on a phone: a person signs in by touch, reads and answers a chat, and uses its workspace's terminal with the row of keys. node
 // whole-phone.mjs CHROMIUM URL EMAIL PASSWORD CHAT [FOLDER]
 import { openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { playInChromium } from "./chromium.mjs";
 
 const [file, url, email, password, chat, folder] = process.argv.slice(2);
 const at = (path) => new URL(path, url).href;
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 
-await inChromium(file, PHONE, async (_blank, context) => {
+await playInChromium(file, PHONE, async (_blank, context) => {
   const problems = [];
   const page = await openPage(context, problems);
   const result = { wrong: problems };
-  /** No tap target is too small, and nothing is wider than the screen. */
+  /** Checks that no tap target is too small and nothing is wider than the screen. */
   const fits = async (name) => {
     if (folder) await page.screenshot({ path: `${folder}/phone-${name}.png` });
     const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -55,7 +55,7 @@ await inChromium(file, PHONE, async (_blank, context) => {
   await keys.getByRole("button", { name: "Ctrl" }).waitFor();
   await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
   await page.locator(".xterm-screen").tap();
-  // The key is for the program, so it must be in the foreground.
+  // The program must be in the foreground to receive the key.
   await page.keyboard.type("sh -c 'echo be\"gun\"; exec sleep 1000'");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector(".xterm-rows").textContent.includes("begun"));

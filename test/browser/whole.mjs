@@ -1,9 +1,9 @@
 // The whole product from a new user's view: setup, a first model that was detected, a first workspace, its terminal, a chat that edits a
 // repository, a shared port, a template edited, a user and a model added, and the audit log of everything. node whole.mjs CHROMIUM SETUP
 // MODELS NODE SECONDS [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
+import { checkPage, openPage } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
-import { inChromium } from "./chromium.mjs";
+import { playInChromium } from "./chromium.mjs";
 import { takeFirstSteps } from "./first-steps.mjs";
 
 const [file, setup, models, node, seconds, folder] = process.argv.slice(2);
@@ -11,13 +11,13 @@ const at = (path) => new URL(path, setup).href;
 const ADA = { email: "ada@example.com", username: "ada", password: "four quiet harbours at night" };
 const PORT = 18_123;
 
-await inChromium(
+await playInChromium(
   file,
   { viewport: { width: 1440, height: 900 }, reducedMotion: "no-preference" },
   async (_blank, context) => {
     const problems = [];
     const page = await openPage(context, problems);
-    const look = async (name) => problems.push(...(await lookAt(page, `whole-${name}`, folder)));
+    const look = async (name) => problems.push(...(await checkPage(page, `whole-${name}`, folder)));
     const dialog = page.getByRole("dialog");
     const message = page.getByRole("textbox", { name: "Message" });
     const flow = (one) => one.locator(".flow").textContent();
@@ -93,7 +93,7 @@ await inChromium(
     await other.close();
     const rested = () => page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
 
-    // Without a network for a while during an answer; then the server is killed during one.
+    // The network is lost during an answer; then the server is killed during another answer.
     const numbers = (to) => Array.from({ length: to }, (_, n) => n + 1).join(" ");
     await message.fill("Count to 400");
     await message.press("Enter");
@@ -123,10 +123,12 @@ await inChromium(
     await message.fill("Count on");
     await message.press("Enter");
     await page.getByRole("button", { name: "Interrupt" }).waitFor();
-    await page.waitForFunction(() => [...document.querySelectorAll(".said")].at(-1)?.textContent.includes("Count on"));
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll(".user-text")].at(-1)?.textContent.includes("Count on"),
+    );
     await message.press("Escape");
     await rested();
-    const first = page.locator(".said-box").first();
+    const first = page.locator(".user-message").first();
     await first.hover();
     await first.getByRole("button", { name: "Edit message" }).click();
     const edit = page.getByRole("group", { name: "Edit message" });
@@ -135,7 +137,7 @@ await inChromium(
     await edit.getByRole("button", { name: "Send again" }).click();
     await page.getByText("I will remember that.").waitFor();
     await rested();
-    result.said = await page.locator(".said").allTextContents();
+    result.sent = await page.locator(".user-text").allTextContents();
     result.chat = new URL(chat).pathname;
     await page.goto(`${base}/terminal`);
     await type("clear; cat sum.sh; git status --short | wc -l");
@@ -197,7 +199,7 @@ await inChromium(
     await dialog.getByRole("button", { name: "Test and add model" }).click();
     await page.getByText(/second responded/).waitFor();
 
-    // The audit log contains all of it.
+    // The audit log contains all of these actions.
     result.audit = {};
     for (const [what, query] of Object.entries({
       user: "resource_type:user action:create",

@@ -50,7 +50,7 @@ testNeeding(
       before: true,
       counted: true,
       again: true,
-      said: ["Remember the sum"],
+      sent: ["Remember the sum"],
       // The first user and version come from the setup.
       audit: { user: 2, model: 2, provider: 2, workspace: 1, share: 1, version: 2, chat: 2 },
     });

@@ -1,12 +1,12 @@
 // A workspace's life in the app: created from a template, its log, its terminal with reconnects, a shared port, a schedule, other
 // parameters, its builds, its deletion. node workspace.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { inApp, signIn } from "./app-page.mjs";
+import { playInApp, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 const LINES = 10_000;
 const SCRIPT = `seq -f 'line %.0f of many' 1 ${LINES}; printf '\\033[32mall is well\\033[0m\\n'`;
 
-await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
+await playInApp({ file, url, folder }, async ({ page, result, at, look }) => {
   // The link fills in the form, also after a sign-in.
   await signIn(page, at("/new?template=local&name=first"), email, password);
   const script = page.getByLabel("Startup script");
@@ -38,7 +38,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("heading", { name: "Timings of build 1" }).waitFor();
   await look("workspace");
 
-  // The terminal, and the same one again after the page was closed.
+  // The terminal: after the page was closed, the same terminal is shown again.
   const base = page.url();
   await page.goto(`${base}/terminal`);
   const terminal = page.getByRole("region", { name: "Terminal of first" });
@@ -86,11 +86,11 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const hours = page.getByLabel("Hours after each start");
   await put("ttl", { ttl_ms: 3 * 3_600_000 });
   await page.waitForFunction(() => document.querySelector("[aria-labelledby=stop] input[type=number]")?.value === "3");
-  // Its own stream has not delivered the change yet.
-  let isDeaf = true;
+  // The workspace's stream has not delivered the change yet.
+  let dropsMessages = true;
   await page.routeWebSocket(/watch-ws/, (line) => {
     const server = line.connectToServer();
-    server.onMessage((message) => !isDeaf && line.send(message));
+    server.onMessage((message) => !dropsMessages && line.send(message));
   });
   await page.reload();
   await hours.fill("5");
@@ -115,7 +115,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
     .waitFor();
   await starting.getByRole("button", { name: "Discard my changes" }).click();
   result.startTime = await page.getByLabel("Time", { exact: true }).inputValue();
-  isDeaf = false;
+  dropsMessages = false;
 
   // A parameter change is shown before it is applied, and creates a second build.
   await page.getByRole("link", { name: "Parameters" }).click();
@@ -140,7 +140,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.waitForFunction(
     () => ![...document.querySelectorAll("button")].find((one) => one.textContent === "Update and restart")?.disabled,
   );
-  // The server restarts it, so the page need not stay open.
+  // The server performs the restart, so the page need not stay open.
   const requested = page.waitForResponse((response) => response.url().endsWith("/restart"));
   await page.getByRole("button", { name: "Update and restart" }).click();
   await requested;

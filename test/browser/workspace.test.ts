@@ -10,8 +10,8 @@ testNeeding(
   "[WB-87] [WB-4] [WB-6] a person creates a workspace from a link, reads ten thousand lines, returns to a terminal, changes its schedule and parameters, and deletes it",
   async () => {
     await using server = await startTestServer();
-    const given = [server.url.href, ADMIN.email, ADMIN.password];
-    const { requests, complaints, ...result } = await runStory<{ nodes: number }>("workspace.mjs", given);
+    const args = [server.url.href, ADMIN.email, ADMIN.password];
+    const { requests, complaints, ...result } = await runStory<{ nodes: number }>("workspace.mjs", args);
     expect(result).toMatchObject({
       wrong: [],
       name: "first",

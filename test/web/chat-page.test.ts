@@ -1,20 +1,20 @@
-// Computations of the chat page: state from the stream's events, blocks of a growing text, diffs, suggestions, groups.
+// The pure functions of the chat page: state from stream events, blocks of a growing text, diffs, suggestions, groups.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Chat, ChatMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { makeRules } from "#src/tools/permission.ts";
 import { formatAnswers } from "#src/web/app/pages/chat/answer-text.ts";
-import { Blocks } from "#src/web/app/pages/chat/blocks.ts";
+import { BlockParser } from "#src/web/app/pages/chat/blocks.ts";
 import { groupChats } from "#src/web/app/pages/chat/groups.ts";
 import { formatAlwaysLabel, formatQuestion, shortenFolder, toRows } from "#src/web/app/pages/chat/permission-words.ts";
 import {
   applyFrame,
   collectResults,
   countContextTokens,
-  EMPTY,
-  reconcile,
-  withMessages,
+  EMPTY_STATE,
+  mergeMessages,
+  reconcileMessages,
 } from "#src/web/app/pages/chat/picture.ts";
 import { findCommand, listOffers } from "#src/web/app/pages/chat/suggest.ts";
 import { parseFiles, toShownPieces } from "#src/web/app/parts/diff/diff-lines.ts";
@@ -37,9 +37,9 @@ const partEvent = (part: object, role = "assistant"): ChatEvent => ({
 const status = (text: string): ChatEvent => ({ type: "status", chat_id, status: { status: text } });
 const reset: ChatEvent = { type: "preview_reset", chat_id };
 
-test("[CB-1] deltas become one part each, and the finished message replaces them", () => {
+test("[CB-1] deltas are joined into one part each, and the finished message replaces the parts", () => {
   const args = ['{"command":"l', 's"}'];
-  const writing = applyFrame(EMPTY, [
+  const writing = applyFrame(EMPTY_STATE, [
     messageEvent(message(1)),
     status("running"),
     reset,
@@ -66,35 +66,35 @@ test("[CB-1] deltas become one part each, and the finished message replaces them
   expect([ended.liveResults.size, collectResults(ended.messages).get("c")?.result]).toEqual([0, { output: "x" }]);
 });
 
-test("[CB-1] a retry stays until there is output, a question until the chat continues", () => {
+test("[CB-1] a retry is shown until output arrives, and a question until the chat continues", () => {
   const retry = { attempt: 1, delay_ms: 1, error: "busy", kind: "overloaded", retrying_at: "2026-01-01T00:00:00Z" };
   const requested: ChatEvent = {
     type: "action_required",
     chat_id,
     action_required: { kind: "permission", tool_calls: [] },
   };
-  const waits = applyFrame(EMPTY, [status("running"), { type: "retry", chat_id, retry } as ChatEvent, reset]);
+  const waits = applyFrame(EMPTY_STATE, [status("running"), { type: "retry", chat_id, retry } as ChatEvent, reset]);
   expect(waits.retry?.error).toBe("busy");
   expect(applyFrame(waits, [reset]).retry).toBeUndefined();
   expect(applyFrame(waits, [partEvent({ type: "text", text: "a" })]).retry).toBeUndefined();
   const asks = applyFrame(waits, [status("requires_action"), requested]);
-  expect([asks.asked?.kind, asks.retry]).toEqual(["permission", undefined]);
-  expect(applyFrame(asks, [status("running")]).asked).toBeUndefined();
+  expect([asks.actionRequired?.kind, asks.retry]).toEqual(["permission", undefined]);
+  expect(applyFrame(asks, [status("running")]).actionRequired).toBeUndefined();
   const slot: ChatEvent = {
     type: "status",
     chat_id,
     status: { status: "running", warnings: ["waits"], queued_for_capacity: true },
   };
-  const queued = applyFrame(EMPTY, [slot]);
+  const queued = applyFrame(EMPTY_STATE, [slot]);
   expect([queued.waitsForSlot, applyFrame(queued, [status("waiting")]).waitsForSlot]).toEqual([true, false]);
 });
 
-test("[CB-12] each ended turn is counted once, also one that started and ended within a frame", () => {
+test("[CB-12] each ended turn is counted once, even if it started and ended within one frame", () => {
   const countTurns = (frames: readonly ChatEvent[][]): number[] => {
-    let picture = EMPTY;
+    let state = EMPTY_STATE;
     return frames.map((frame) => {
-      picture = applyFrame(picture, frame);
-      return picture.turns;
+      state = applyFrame(state, frame);
+      return state.turnCount;
     });
   };
   const [asks, answers] = [messageEvent(message(1)), messageEvent(message(2, "assistant"))];
@@ -107,23 +107,23 @@ test("[CB-12] each ended turn is counted once, also one that started and ended w
     [reset],
   ];
   expect(countTurns([opened, ...slow])).toEqual([0, 0, 0, 1, 1]);
-  // Everything arrived together, and the states before and after are equal.
+  // The whole turn arrives in one frame, so the status before and after it is equal.
   expect(countTurns([opened, [asks, status("running"), answers, status("waiting")]])).toEqual([0, 1]);
   expect(countTurns([opened, [asks, answers]])).toEqual([0, 1]);
   expect(countTurns([opened, [status("running")], [status("error")]])).toEqual([0, 0, 1]);
   expect(countTurns([opened, [status("running")], [status("requires_action")]])).toEqual([0, 0, 0]);
 });
 
-test("[CB-2] the page read after a disconnection removes edited messages and keeps older ones", () => {
-  const ids = (all: readonly ChatMessage[]) => all.map(({ id }) => id);
-  const known = [1, 2, 3, 4, 5].map((id) => message(id));
+test("[CB-2] the page loaded after a disconnect removes edited messages and keeps older ones", () => {
+  const listIds = (messages: readonly ChatMessage[]) => messages.map(({ id }) => id);
+  const shown = [1, 2, 3, 4, 5].map((id) => message(id));
   const page = (...ids: number[]) => ids.map((id) => message(id));
-  expect(ids(reconcile(known, page(2, 3, 8, 9), true))).toEqual([1, 2, 3, 8, 9]);
-  expect(ids(reconcile(known, page(1, 2, 7), false))).toEqual([1, 2, 7]);
-  // So many messages arrived in the meantime that the two ranges do not overlap.
-  expect(ids(reconcile(known, page(50, 51), true))).toEqual([50, 51]);
-  expect(ids(reconcile([], page(3, 4), true))).toEqual([3, 4]);
-  expect(ids(withMessages(page(3, 4), page(1, 2, 4)))).toEqual([1, 2, 3, 4]);
+  expect(listIds(reconcileMessages(shown, page(2, 3, 8, 9), true))).toEqual([1, 2, 3, 8, 9]);
+  expect(listIds(reconcileMessages(shown, page(1, 2, 7), false))).toEqual([1, 2, 7]);
+  // So many messages arrived during the disconnect that the two ranges do not overlap.
+  expect(listIds(reconcileMessages(shown, page(50, 51), true))).toEqual([50, 51]);
+  expect(listIds(reconcileMessages([], page(3, 4), true))).toEqual([3, 4]);
+  expect(listIds(mergeMessages(page(3, 4), page(1, 2, 4)))).toEqual([1, 2, 3, 4]);
 });
 
 const PIECES = [
@@ -146,12 +146,12 @@ const PIECES = [
 test("[CB-6] a growing text parses like the whole text, and finished blocks stay the same objects", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...PIECES), { maxLength: 25 }), (pieces) => {
-      const growing = new Blocks();
+      const growing = new BlockParser();
       let text = "";
       let before: readonly unknown[] = [];
       for (const piece of pieces) {
         text += piece;
-        const now = growing.read(text);
+        const now = growing.parse(text);
         for (const [at, token] of before.slice(0, -2).entries())
           expect(now[at] === token || at >= before.length - 3).toBe(true);
         before = now;
@@ -162,8 +162,8 @@ test("[CB-6] a growing text parses like the whole text, and finished blocks stay
           .join("")
           .trim(),
       ).toBe(
-        new Blocks()
-          .read(text)
+        new BlockParser()
+          .parse(text)
           .map(({ raw }) => raw)
           .join("")
           .trim(),
@@ -206,7 +206,7 @@ deleted file mode 100644
   expect(gone).toMatchObject({ path: "gone", kind: "deleted", lines: [] });
 });
 
-test("[CB-13] a line of a diff shows characters that reorder or hide text, and no half of a line end", () => {
+test("[CB-13] a diff line shows characters that reorder or hide text, but no carriage return at its end", () => {
   const diff = `--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-if (role != "user") {\r\n+if (role != "user\u202e \u2066// admin\u2069") {\r\n-a\tb\n+a\rb\u00ad\u200b\n`;
   const shown = parseFiles(diff)[0]?.lines.map(toShownPieces);
   expect(shown?.slice(1)).toEqual([
@@ -220,8 +220,8 @@ test("[CB-13] a line of a diff shows characters that reorder or hide text, and n
 test("[CB-3] suggestions while typing: commands at the start, files after an @", () => {
   const done: string[] = [];
   const commands = [
-    { name: "compact", about: "", act: (rest: string) => done.push(rest) },
-    { name: "clear", about: "", act: () => done.push("clear") },
+    { name: "compact", description: "", act: (rest: string) => done.push(rest) },
+    { name: "clear", description: "", act: () => done.push("clear") },
   ];
   const files = ["src/a.ts", "src/b.ts"];
   expect(listOffers("/c", 2, commands, files).map(({ label }) => label)).toEqual(["/compact", "/clear"]);
@@ -238,7 +238,7 @@ test("[CB-3] suggestions while typing: commands at the start, files after an @",
   ]);
 });
 
-test("[CB-13] the always-allow button names the rules the server would add, and is absent without any", () => {
+test("[CB-13] the always-allow button names the rules that the server would add, and is absent if the server would add no rule", () => {
   const label = (command: string) => formatAlwaysLabel(makeRules({ tool_name: "execute", args: { command } }, "allow"));
   expect(label("git status -s")).toBe("Always allow git status");
   expect(label("cd src && npm test")).toBe("Always allow cd src, npm test");
@@ -252,7 +252,7 @@ test("[CB-13] the always-allow button names the rules the server would add, and 
   );
 });
 
-test("[CB-13] a folder below the workspace's home is shown relative to it, and every other one in full", () => {
+test("[CB-13] a folder below the workspace's home is shown relative to it, and other folders with their full path", () => {
   const home = `/srv/data/workspaces/${chat_id}/home`;
   expect(shortenFolder(home, chat_id)).toBe("~");
   expect(shortenFolder(`${home}/work`, chat_id)).toBe("~/work");
@@ -282,7 +282,7 @@ test("[CB-13] a call is described in words, and its arguments are rows of a form
   ]);
 });
 
-test("[CB-1] chats that need the user come first, and a sub-chat's question marks its root", () => {
+test("[CB-1] chats that need the user come first, including chats whose sub-chat waits", () => {
   const chat = (title: string, more: Partial<Chat> = {}) =>
     ({ title, status: "waiting", pin_order: 0, children: [], ...more }) as unknown as Chat;
   const all = [
@@ -307,7 +307,7 @@ test("[CB-1] chats that need the user come first, and a sub-chat's question mark
   ]);
 });
 
-test("[CB-1] answers to questions have the form that the model was given, and a summary resets the context meter", () => {
+test("[CB-1] answers to questions are formatted for the model, and a summary resets the context meter", () => {
   const question = (header: string) => ({ header, question: "?", options: [] });
   expect(formatAnswers([question("a")], ["Other: x"])).toBe("Other: x");
   expect(formatAnswers([question("a"), question("b")], ["x", "y"])).toBe("1. a: x\n2. b: y");

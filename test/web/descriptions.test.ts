@@ -1,4 +1,4 @@
-// Descriptions as rendered by pages: inline Markdown as pieces, and nothing else.
+// Descriptions as pages render them: only inline Markdown is formatted.
 import { expect, test } from "bun:test";
 import { type Piece, readInline } from "#src/web/app/parts/inline/inline-reader.ts";
 
@@ -9,8 +9,8 @@ const formatPieces = (pieces: readonly Piece[]): string =>
       if (typeof piece === "string") return piece;
       if (piece.kind === "code") return `{code ${piece.text}}`;
       return piece.kind === "link"
-        ? `{link ${piece.href} ${formatPieces(piece.inside)}}`
-        : `{${piece.kind} ${formatPieces(piece.inside)}}`;
+        ? `{link ${piece.href} ${formatPieces(piece.content)}}`
+        : `{${piece.kind} ${formatPieces(piece.content)}}`;
     })
     .join("");
 
@@ -29,9 +29,9 @@ test.each([
   ["snake_case_name, 2 * 3 * 4, **left open, a\\*b", "snake_case_name, 2 * 3 * 4, **left open, a*b"],
   // Only web and mail links are kept, and HTML is shown as text.
   ["[run](javascript:alert(1)) <b onclick=x>b</b> [file](file:///etc/passwd)", "run <b onclick=x>b</b> file"],
-])("[WB-81] %j is rendered as %j", (text, drawn) => expect(formatPieces(readInline(text))).toBe(drawn));
+])("[WB-81] %j is rendered as %j", (text, expected) => expect(formatPieces(readInline(text))).toBe(expected));
 
-test("[WB-81] a text crafted to be expensive is parsed quickly, and one that is too long not at all", () => {
+test("[WB-81] a text crafted to be expensive is parsed quickly, and a text that is too long is not parsed", () => {
   const began = performance.now();
   for (const piece of ["*", "**a", "`", "[", "_a", "~~a", "[a](", "*a **b** "])
     readInline(piece.repeat(4000 / piece.length));

@@ -1,8 +1,8 @@
-// Lists that are loaded while events change their entries.
+// Loading lists while events change their entries.
 import { expect, test } from "bun:test";
 import { ListRequests } from "../../src/web/app/data/list-requests.ts";
 
-/** A list of values by ID whose requests are answered when the test says so. */
+/** A list of values by ID. The test decides when each request is answered. */
 const openList = () => {
   const requests = new ListRequests();
   let shown: Record<string, string> = {};
@@ -17,9 +17,9 @@ const openList = () => {
       const done = requests.load(
         () => promise,
         (answer, isOutdated) => {
-          const known = Object.entries(shown).filter(([id]) => isOutdated(id));
-          const fresh = Object.entries(answer).filter(([id]) => !isOutdated(id));
-          shown = Object.fromEntries([...fresh, ...known]);
+          const kept = Object.entries(shown).filter(([id]) => isOutdated(id));
+          const loaded = Object.entries(answer).filter(([id]) => !isOutdated(id));
+          shown = Object.fromEntries([...loaded, ...kept]);
         },
       );
       return { resolve, reject, done };
@@ -27,7 +27,7 @@ const openList = () => {
   };
 };
 
-test("[WB-4] an event that arrives before the answer to an earlier request is kept", async () => {
+test("[WB-4] an answer does not overwrite an event that arrived after its request", async () => {
   const list = openList();
   const request = list.request();
   list.handleEvent("a", "allow");
@@ -36,7 +36,7 @@ test("[WB-4] an event that arrives before the answer to an earlier request is ke
   expect(list.shown()).toEqual({ a: "allow", b: "ask" });
 });
 
-test("[WB-4] an answer replaces entries that changed before its request", async () => {
+test("[WB-4] an answer replaces entries that changed before its request, and an older answer is ignored", async () => {
   const list = openList();
   list.handleEvent("a", "allow");
   const first = list.request();

@@ -11,6 +11,6 @@ const mergeText = (text: string): string => {
 test("[WB-97] lines of several logs are sorted by time, and those of one log keep their order", () => {
   expect(mergeText("b1 a3 a5 b1 b4")).toBe("b1 b1 a3 b4 a5");
   expect(mergeText("b2 a2 b2 a2")).toBe("b2 a2 b2 a2");
-  // A clock that was set back.
+  // The clock of log a was set back.
   expect(mergeText("a7 a3 b5 a8")).toBe("b5 a7 a3 a8");
 });

@@ -1,4 +1,4 @@
-// The palette is complete: a section that is not in it could not be found by typing.
+// The command palette lists every section; a missing one could not be found by typing.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 

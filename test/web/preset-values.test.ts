@@ -1,4 +1,4 @@
-// The message in the form of a new workspace when a preset replaces a person's input.
+// The message in the form for a new workspace when a preset replaces the user's input.
 import { expect, test } from "bun:test";
 import { describeReplaced, findReplaced } from "#src/web/app/pages/create/preset-values.ts";
 
@@ -9,7 +9,7 @@ const PRESET = {
   ],
 };
 
-test("[WB-93] names only the given values that a preset replaces", () => {
+test("[WB-93] names only the entered values that a preset replaces", () => {
   expect(findReplaced(PRESET, { size: "l", region: "eu", color: "red" })).toEqual({ size: "l" });
   expect(findReplaced(PRESET, {})).toEqual({});
   expect(describeReplaced("small-eu", findReplaced(PRESET, { size: "l", region: "us" }))).toBe(

@@ -40,10 +40,10 @@ describe("[GW-15] answers of each dialect are shown as text", () => {
       candidates: [{ content: { parts: [{ text: "I read it." }, { functionCall: { name: "read", args: PLAN } }] } }],
     }),
   };
-  for (const [what, answer] of Object.entries(answers)) {
-    test(what, () => expect(formatAnswer(answer)).toBe('I read it.\nread {"path":"a.ts"}'));
+  for (const [format, answer] of Object.entries(answers)) {
+    test(format, () => expect(formatAnswer(answer)).toBe('I read it.\nread {"path":"a.ts"}'));
   }
-  test("a stream of responses, whose ends repeat its deltas", () => {
+  test("a stream of the Responses API, whose final events repeat the deltas", () => {
     const output = [{ type: "message", content: [{ type: "output_text", text: "I read it." }] }];
     const answer = stream(
       { type: "response.output_text.delta", delta: "I read " },
@@ -54,7 +54,7 @@ describe("[GW-15] answers of each dialect are shown as text", () => {
     expect(formatAnswer(answer)).toBe("I read it.");
     expect(formatAnswer(JSON.stringify({ output }))).toBe("I read it.");
   });
-  test("anything else is unchanged", () => {
+  test("other texts are unchanged", () => {
     for (const text of ["", "no JSON", '{"error":{"code":"overloaded"}}', "data: [DONE]\n\n", "null", "[1]"]) {
       expect(formatAnswer(text)).toBe(text);
     }

@@ -1,27 +1,27 @@
-// Which element shows which row of a long list (src/web/app/parts/virtual-list/row-slots.ts).
+// The assignment of elements to the rows of a long list (src/web/app/parts/virtual-list/row-slots.ts).
 import { expect, test } from "bun:test";
 import { createRowSlots } from "../../src/web/app/parts/virtual-list/row-slots.ts";
 
-const rows = (from: number, count: number): number[] => Array.from({ length: count }, (_, at) => from + at);
+const rows = (start: number, count: number): number[] => Array.from({ length: count }, (_, index) => start + index);
 
-test("[WB-76] a row that scrolls into view reuses the element of one that has scrolled out, and the others keep theirs", () => {
+test("[WB-76] a row that scrolls into view reuses the element of a row that scrolled out, and visible rows keep their elements", () => {
   const slots = createRowSlots();
   expect(slots.assign(rows(0, 4), true)).toEqual([0, 1, 2, 3]);
   expect(slots.assign(rows(2, 4), true)).toEqual([2, 3, 0, 1]);
   expect(slots.assign(rows(3, 4), true)).toEqual([3, 0, 1, 2]);
 });
 
-test("[WB-76] a jump to other rows creates no new elements, and each row has a separate one", () => {
+test("[WB-76] a jump to other rows creates no new elements, and each row has its own", () => {
   const slots = createRowSlots();
   slots.assign(rows(0, 50), true);
-  for (const from of [400, 9_000, 20, 0]) {
-    const given = slots.assign(rows(from, 50), true);
-    expect(new Set(given).size).toBe(50);
-    expect(Math.max(...given)).toBe(49);
+  for (const start of [400, 9_000, 20, 0]) {
+    const assigned = slots.assign(rows(start, 50), true);
+    expect(new Set(assigned).size).toBe(50);
+    expect(Math.max(...assigned)).toBe(49);
   }
 });
 
-test("[WB-76] while the list has the focus no element is reused for another row", () => {
+test("[WB-76] without reuse, new rows get new elements", () => {
   const slots = createRowSlots();
   const before = slots.assign(rows(0, 4), true);
   const after = slots.assign(rows(2, 4), false);

@@ -1,4 +1,4 @@
-// Signing in redirects to the previous page, and nowhere else.
+// Signing in redirects to the previous page, and never to another site.
 import { expect, test } from "bun:test";
 import { getRedirectTarget } from "#src/web/browser/redirect-target.ts";
 
@@ -25,7 +25,7 @@ test.each([
   "//[",
   "",
 ])("[PG-3] a redirect to %j stays on this site", (requested) => {
-  const to = getRedirectTarget(`?redirect=${encodeURIComponent(requested)}`, ORIGIN);
-  expect(to).toStartWith(`${ORIGIN}/`);
-  expect(new URL(to, `${ORIGIN}/login`).origin).toBe(ORIGIN);
+  const target = getRedirectTarget(`?redirect=${encodeURIComponent(requested)}`, ORIGIN);
+  expect(target).toStartWith(`${ORIGIN}/`);
+  expect(new URL(target, `${ORIGIN}/login`).origin).toBe(ORIGIN);
 });

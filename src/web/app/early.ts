@@ -20,18 +20,18 @@ const RELOADED_KEY = "reloaded-at";
 const RELOAD_INTERVAL_MS = 60_000;
 
 const showNotLoaded = (): void => {
-  const make = (tag: string, className: string, ...inside: (Node | string)[]): HTMLElement => {
+  const createElement = (tag: string, className: string, ...inside: (Node | string)[]): HTMLElement => {
     const element = document.createElement(tag);
     element.className = className;
     element.append(...inside);
     return element;
   };
-  const button = make("button", "btn primary", "Reload");
+  const button = createElement("button", "btn primary", "Reload");
   button.onclick = () => location.reload();
-  const text = make("p", "mut", "The server is not responding, or it was updated.");
-  const box = make("div", "login", make("h1", "", "Can't load this page"), text, button);
+  const text = createElement("p", "mut", "The server is not responding, or it was updated.");
+  const box = createElement("div", "login", createElement("h1", "", "Can't load this page"), text, button);
   box.role = "alert";
-  const page = make("main", "center", box);
+  const page = createElement("main", "center", box);
   (document.getElementById("app") ?? document.body).replaceChildren(page);
 };
 
@@ -46,8 +46,8 @@ const onScriptLost = ({ target }: Event): void => {
 };
 addEventListener("error", onScriptLost, true);
 
-const prefetch = (text: string): void => {
-  const [address = "", body] = text.split(" ");
+const prefetch = (request: string): void => {
+  const [address = "", body] = request.split(" ");
   const method = body === undefined ? "GET" : "POST";
   const key = toKey(method, address, body);
   if (early.answers.has(key)) return;
@@ -58,27 +58,27 @@ const prefetch = (text: string): void => {
   early.answers.set(key, { at: performance.now(), answer });
 };
 
-const follow = (path: string, then: string): void => {
+const openStream = (path: string, then: string): void => {
   const socket = new WebSocket(`${location.origin.replace("http", "ws")}/api/v2${path}`);
   const received: unknown[] = [];
   socket.onmessage = ({ data }) => received.push(data);
   if (then) socket.onopen = () => prefetch(then);
-  early.sockets.set(`/api/v2${path}`, { socket, heard: received });
+  early.sockets.set(`/api/v2${path}`, { socket, messages: received });
 };
 
 /** Returns the variables of the path as found in the address; undefined if the address does not match. */
 const matchPath = (path: string, pathname: string): Record<string, string> | undefined => {
-  const [parts, given] = [path.split("/"), pathname.split("/")];
-  if (parts.length !== given.length) return undefined;
-  const found: Record<string, string> = {};
-  for (const [at, part] of parts.entries()) {
-    if (part.startsWith(":")) found[part] = given[at] ?? "";
-    else if (part !== given[at]) return undefined;
+  const [pathSegments, segments] = [path.split("/"), pathname.split("/")];
+  if (pathSegments.length !== segments.length) return undefined;
+  const variables: Record<string, string> = {};
+  for (const [index, segment] of pathSegments.entries()) {
+    if (segment.startsWith(":")) variables[segment] = segments[index] ?? "";
+    else if (segment !== segments[index]) return undefined;
   }
-  return found;
+  return variables;
 };
 
-const load = (file: number): void => {
+const preloadFile = (file: number): void => {
   const href = FILES[file] ?? "";
   if (document.head.querySelector(`link[href="${href}"]`)) return;
   const link = document.createElement("link");
@@ -89,20 +89,20 @@ const load = (file: number): void => {
 
 const prepare = ({ pathname, search }: URL | Location, withData: boolean): void => {
   for (const [path, files, data] of PAGES) {
-    const names = matchPath(path, pathname);
-    if (!names) continue;
-    for (const file of files) load(file);
+    const variables = matchPath(path, pathname);
+    if (!variables) continue;
+    for (const file of files) preloadFile(file);
     if (!withData) return;
     const requested = Object.fromEntries(new URLSearchParams(search));
-    const { query, before } = parseRange(requested, Date.now(), -new Date().getTimezoneOffset());
-    const text = (values: Record<string, string>): string => String(new URLSearchParams(values));
+    const { query, previousQuery } = parseRange(requested, Date.now(), -new Date().getTimezoneOffset());
+    const toQuery = (values: Record<string, string>): string => String(new URLSearchParams(values));
     for (const address of data) {
       prefetch(
         address
-          .replace(/:[a-z]+/g, (name) => names[name] ?? name)
-          .replace("q={q}", text({ q: requested.q ?? "" }))
-          .replace("{range}", text(query))
-          .replace("{before}", text(before)),
+          .replace(/:[a-z]+/g, (name) => variables[name] ?? name)
+          .replace("q={q}", toQuery({ q: requested.q ?? "" }))
+          .replace("{range}", toQuery(query))
+          .replace("{before}", toQuery(previousQuery)),
       );
     }
     return;
@@ -114,36 +114,37 @@ type EmbeddedData = {
   readonly heard: Readonly<Record<string, string>>;
 };
 
-const text = document.getElementById("first")?.textContent;
-const embedded = text ? (JSON.parse(text) as EmbeddedData) : undefined;
-const cameAt = performance.now();
+const embeddedText = document.getElementById("first")?.textContent;
+const embedded = embeddedText ? (JSON.parse(embeddedText) as EmbeddedData) : undefined;
+const embeddedAt = performance.now();
 
 const early: Early = {
-  answers: new Map(Object.entries(embedded?.answers ?? {}).map(([key, value]) => [key, { at: cameAt, value }])),
+  answers: new Map(Object.entries(embedded?.answers ?? {}).map(([key, value]) => [key, { at: embeddedAt, value }])),
   sockets: new Map(),
-  heard: new Map(Object.entries(embedded?.heard ?? {})),
+  firstMessages: new Map(Object.entries(embedded?.heard ?? {})),
   prepare,
 };
 Object.assign(window, { early });
 
-const door = DOORS[location.pathname];
+const signInRequests = DOORS[location.pathname];
 const startPrefetching = (): void => {
   for (const [path, then = ""] of STREAMS) {
     // Data that came with the page is shown before its changes are requested.
-    const isHere = early.heard.has(path) || early.answers.has(toKey("GET", then));
-    if (!isHere) follow(path, then);
+    const isEmbedded = early.firstMessages.has(path) || early.answers.has(toKey("GET", then));
+    if (!isEmbedded) openStream(path, then);
   }
   prepare(location, true);
 };
 
-for (const address of door ?? SESSION) prefetch(address);
-if (embedded || (!door && localStorage.getItem("signed-in") !== null)) startPrefetching();
+for (const address of signInRequests ?? SESSION) prefetch(address);
+if (embedded || (!signInRequests && localStorage.getItem("signed-in") !== null)) startPrefetching();
 else {
   prepare(location, false);
   // A browser without a stored session may still have a cookie, for example from an external sign-in page.
-  const [who = ""] = SESSION;
-  const requested = early.answers.get(toKey("GET", who));
+  const [userAddress = ""] = SESSION;
+  const requested = early.answers.get(toKey("GET", userAddress));
   // A page that has been rendered has already made its own requests.
-  const isNew = (): boolean => document.querySelector("#app > *") === null;
-  if (!door) void requested?.answer?.then(({ ok }) => ok && isNew() && startPrefetching()).catch(() => undefined);
+  const isUnrendered = (): boolean => document.querySelector("#app > *") === null;
+  if (!signInRequests)
+    void requested?.answer?.then(({ ok }) => ok && isUnrendered() && startPrefetching()).catch(() => undefined);
 }

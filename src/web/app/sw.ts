@@ -10,78 +10,78 @@ declare const VERSION: string;
 /** The URL of the icon in notifications. */
 declare const PICTURE: string;
 
-type Extendable = Event & { waitUntil(work: Promise<unknown>): void };
-type Fetching = Extendable & {
+type ExtendableEvent = Event & { waitUntil(work: Promise<unknown>): void };
+type FetchEvent = ExtendableEvent & {
   readonly request: Request;
   /** A page request that the browser started while the worker was starting. */
   readonly preloadResponse?: Promise<Response | undefined>;
   respondWith(answer: Promise<Response>): void;
 };
-type Pushing = Extendable & { readonly data: { json(): unknown } | null };
+type PushEvent = ExtendableEvent & { readonly data: { json(): unknown } | null };
 /** Calls of a chat that wait for approval (actors/notifications/approval.ts). */
 type Approval = { readonly chat: string; readonly calls: readonly string[]; readonly can_allow: boolean };
-type ShownNotice = { readonly path: string; readonly approval?: Approval | undefined };
-type Notice = {
+type NotificationData = { readonly path: string; readonly approval?: Approval | undefined };
+type SystemNotification = {
   readonly tag: string;
   readonly title: string;
   readonly body: string;
-  readonly data: ShownNotice;
+  readonly data: NotificationData;
   close(): void;
 };
 /** `action` is the pressed button of the notification; empty for the notification itself. */
-type Clicking = Extendable & { readonly notification: Notice; readonly action: string };
-type Resubscribing = Extendable & {
+type NotificationClickEvent = ExtendableEvent & { readonly notification: SystemNotification; readonly action: string };
+type SubscriptionChangeEvent = ExtendableEvent & {
   readonly oldSubscription: PushSubscription | null;
   readonly newSubscription: PushSubscription | null;
 };
-type Messaging = Extendable & { readonly data: unknown };
-type Window = {
+type WorkerMessageEvent = ExtendableEvent & { readonly data: unknown };
+type WindowClient = {
   readonly url: string;
   readonly visibilityState: string;
-  focus(): Promise<Window>;
+  focus(): Promise<WindowClient>;
   postMessage(data: unknown): void;
 };
-type Worker = {
+type ServiceWorkerScope = {
   readonly registration: ServiceWorkerRegistration;
   readonly clients: {
-    matchAll(options: { type: "window"; includeUncontrolled: boolean }): Promise<readonly Window[]>;
+    matchAll(options: { type: "window"; includeUncontrolled: boolean }): Promise<readonly WindowClient[]>;
     openWindow(url: string): Promise<unknown>;
   };
-  addEventListener(name: "install" | "activate", act: (event: Extendable) => void): void;
-  addEventListener(name: "fetch", act: (event: Fetching) => void): void;
-  addEventListener(name: "push", act: (event: Pushing) => void): void;
-  addEventListener(name: "notificationclick", act: (event: Clicking) => void): void;
-  addEventListener(name: "pushsubscriptionchange", act: (event: Resubscribing) => void): void;
-  addEventListener(name: "message", act: (event: Messaging) => void): void;
+  addEventListener(name: "install" | "activate", act: (event: ExtendableEvent) => void): void;
+  addEventListener(name: "fetch", act: (event: FetchEvent) => void): void;
+  addEventListener(name: "push", act: (event: PushEvent) => void): void;
+  addEventListener(name: "notificationclick", act: (event: NotificationClickEvent) => void): void;
+  addEventListener(name: "pushsubscriptionchange", act: (event: SubscriptionChangeEvent) => void): void;
+  addEventListener(name: "message", act: (event: WorkerMessageEvent) => void): void;
   skipWaiting(): Promise<void>;
 };
 
-const worker = self as unknown as Worker;
-const NAME = `slipway-${VERSION}`;
+const worker = self as unknown as ServiceWorkerScope;
+const CACHE_NAME = `slipway-${VERSION}`;
 const cachedFiles = new Set(FILES);
 
 worker.addEventListener("install", (event) => {
-  const fill = async (): Promise<void> => {
-    const cache = await caches.open(NAME);
+  const fillCache = async (): Promise<void> => {
+    const cache = await caches.open(CACHE_NAME);
     await cache.addAll([OFFLINE.path, ...OFFLINE.needs]);
     // Cached files never change, so the new worker can take over immediately.
     await worker.skipWaiting();
   };
-  event.waitUntil(fill());
+  event.waitUntil(fillCache());
 });
 
 worker.addEventListener("activate", (event) => {
-  const clear = async (): Promise<void> => {
-    const others = (await caches.keys()).filter((name) => name.startsWith("slipway-") && name !== NAME);
+  const deleteOldCaches = async (): Promise<void> => {
+    const others = (await caches.keys()).filter((name) => name.startsWith("slipway-") && name !== CACHE_NAME);
     await Promise.all(others.map((name) => caches.delete(name)));
     // Page loads do not wait until the worker has started.
     await worker.registration.navigationPreload?.enable();
   };
-  event.waitUntil(clear());
+  event.waitUntil(deleteOldCaches());
 });
 
 const serveFile = async (request: Request): Promise<Response> => {
-  const cache = await caches.open(NAME);
+  const cache = await caches.open(CACHE_NAME);
   const cached = await cache.match(request.url);
   if (cached) return cached;
   const answer = await fetch(request);
@@ -89,7 +89,7 @@ const serveFile = async (request: Request): Promise<Response> => {
   return answer;
 };
 
-const servePage = async ({ request, preloadResponse }: Fetching): Promise<Response> => {
+const servePage = async ({ request, preloadResponse }: FetchEvent): Promise<Response> => {
   try {
     return (await preloadResponse) ?? (await fetch(request));
   } catch (error) {
@@ -120,7 +120,7 @@ type PushPayload = {
 const ALLOW = { action: "allow", title: "Allow" };
 const DENY = { action: "deny", title: "Deny" };
 
-const showNotification = (title: string, body: string, tag: string, data: ShownNotice): Promise<void> => {
+const showNotification = (title: string, body: string, tag: string, data: NotificationData): Promise<void> => {
   const { approval } = data;
   const actions = approval === undefined ? [] : approval.can_allow ? [ALLOW, DENY] : [DENY];
   const options = { body, tag, icon: PICTURE, data, actions, requireInteraction: actions.length > 0 };
@@ -143,7 +143,7 @@ worker.addEventListener("push", (event) => {
  * chat's owner.
  */
 const sendDecision = async (
-  { tag, title, body, data }: Notice,
+  { tag, title, body, data }: SystemNotification,
   approval: Approval,
   decision: string,
 ): Promise<void> => {
@@ -166,12 +166,12 @@ const sendDecision = async (
 };
 
 /** Opens the page of the notification, in an existing window if there is one. */
-const show = async (path: string): Promise<void> => {
-  const wanted = new URL(path, location.origin);
-  const url = wanted.origin === location.origin ? wanted.href : location.origin;
-  const open = await worker.clients.matchAll({ type: "window", includeUncontrolled: true });
+const showPage = async (path: string): Promise<void> => {
+  const target = new URL(path, location.origin);
+  const url = target.origin === location.origin ? target.href : location.origin;
+  const windows = await worker.clients.matchAll({ type: "window", includeUncontrolled: true });
   // Excludes pages of workspace apps.
-  const pages = open.filter((one) => !new URL(one.url).pathname.startsWith("/@"));
+  const pages = windows.filter((one) => !new URL(one.url).pathname.startsWith("/@"));
   const page =
     pages.find((one) => one.url === url) ?? pages.find((one) => one.visibilityState === "visible") ?? pages[0];
   if (!page) {
@@ -186,7 +186,7 @@ worker.addEventListener("notificationclick", (event) => {
   const { notification, action } = event;
   const { path, approval } = notification.data;
   notification.close();
-  event.waitUntil(approval && action !== "" ? sendDecision(notification, approval, action) : show(path));
+  event.waitUntil(approval && action !== "" ? sendDecision(notification, approval, action) : showPage(path));
 });
 
 const sendSubscription = (method: "POST" | "DELETE", body: object): Promise<Response> =>
@@ -198,21 +198,21 @@ const sendSubscription = (method: "POST" | "DELETE", body: object): Promise<Resp
 
 // Push services move subscriptions from time to time.
 worker.addEventListener("pushsubscriptionchange", (event) => {
-  const move = async (): Promise<void> => {
+  const moveSubscription = async (): Promise<void> => {
     const { oldSubscription: old } = event;
-    const one = event.newSubscription ?? (old && (await worker.registration.pushManager.subscribe(old.options)));
-    if (one) await sendSubscription("POST", toSubscriptionBody(one));
+    const current = event.newSubscription ?? (old && (await worker.registration.pushManager.subscribe(old.options)));
+    if (current) await sendSubscription("POST", toSubscriptionBody(current));
     if (old) await sendSubscription("DELETE", { endpoint: old.endpoint });
   };
-  event.waitUntil(move());
+  event.waitUntil(moveSubscription());
 });
 
 // A page has loaded with a session (shell/begin.ts). Subscriptions end with the session that registered them.
 worker.addEventListener("message", (event) => {
   if ((event.data as { signed_in?: unknown } | null)?.signed_in !== true) return;
   const register = async (): Promise<void> => {
-    const one = await worker.registration.pushManager.getSubscription();
-    if (one) await sendSubscription("POST", toSubscriptionBody(one));
+    const subscription = await worker.registration.pushManager.getSubscription();
+    if (subscription) await sendSubscription("POST", toSubscriptionBody(subscription));
   };
   // The next page load tries again.
   event.waitUntil(register().catch(() => undefined));

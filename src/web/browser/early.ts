@@ -2,7 +2,7 @@
 // before its page, or included in the page itself. Each answer is used once, by the first matching request.
 
 /** A socket that was opened early, and the messages it has received. */
-export type EarlySocket = { readonly socket: WebSocket; readonly heard: unknown[] };
+export type EarlySocket = { readonly socket: WebSocket; readonly messages: unknown[] };
 
 /** An answer requested at `at`, by the page's clock, or included in the page. */
 export type EarlyAnswer = { readonly at: number } & (
@@ -15,7 +15,7 @@ export type Early = {
   readonly answers: Map<string, EarlyAnswer>;
   readonly sockets: Map<string, EarlySocket>;
   /** The first messages of streams, which were included in the page, by path below /api/v2. */
-  readonly heard: Map<string, string>;
+  readonly firstMessages: Map<string, string>;
   /** Prefetches the files of the page at this address and, if `withData`, its first data. */
   readonly prepare: (url: URL, withData: boolean) => void;
 };
@@ -24,10 +24,10 @@ export type Early = {
 const PREFETCH_TTL_MS = 20_000;
 
 const getEarly = (): Early | undefined => {
-  const found = (globalThis as { early?: Early }).early;
+  const early = (globalThis as { early?: Early }).early;
   const now = performance.now();
-  for (const [key, { at }] of found?.answers ?? []) if (now - at > PREFETCH_TTL_MS) found?.answers.delete(key);
-  return found;
+  for (const [key, { at }] of early?.answers ?? []) if (now - at > PREFETCH_TTL_MS) early?.answers.delete(key);
+  return early;
 };
 
 /** Discards all prefetched answers, because a change is about to be sent. */
@@ -56,9 +56,9 @@ export const cameWithPage = (method: string, address: string): boolean => peekAn
 
 /** Returns the first message of the stream at this path, if it came with the page. */
 export const takeFirstMessage = (path: string): string | undefined => {
-  const { heard } = getEarly() ?? {};
-  const found = heard?.get(path);
-  heard?.delete(path);
+  const { firstMessages } = getEarly() ?? {};
+  const found = firstMessages?.get(path);
+  firstMessages?.delete(path);
   return found;
 };
 

@@ -7,7 +7,16 @@ import type {
 } from "#schema/users/external-auth.ts";
 import type { GitSshKey } from "#schema/users/git-ssh-key.ts";
 import { call } from "./api.ts";
-import { confirmInDialog, make, offerCopy, requireSession, runBusy, runPage, showDone, the } from "./page.ts";
+import {
+  confirmInDialog,
+  createElement,
+  getElement,
+  offerCopy,
+  requireSession,
+  runBusy,
+  runPage,
+  showDone,
+} from "./page.ts";
 
 const PATH = "/external-auth";
 
@@ -15,25 +24,27 @@ const unlink = async (button: HTMLElement, { id, display_name }: ExternalAuthPro
   if (!(await confirmInDialog(`Unlink ${display_name}? Your workspaces can no longer use the account.`))) return;
   await runBusy(button, async () => {
     const { token_revoked } = await call<ExternalAuthUnlinked>("DELETE", `${PATH}/${id}`);
-    const there = token_revoked ? "" : " The token is still valid there: revoke it in the service's settings.";
-    await list();
-    showDone(`${display_name} unlinked.${there}`);
+    const tokenNote = token_revoked ? "" : " The token is still valid there: revoke it in the service's settings.";
+    await showList();
+    showDone(`${display_name} unlinked.${tokenNote}`);
     // The button no longer exists, so the focus moves to the list.
-    the("all").focus();
+    getElement("all").focus();
   });
 };
 
 const makeRow = (provider: ExternalAuthProvider, link: ExternalAuthLink | undefined): HTMLElement => {
   const { id, display_name } = provider;
-  const words = !link ? "Not linked" : link.authenticated ? "Linked" : "Link it again";
-  const mark = !link ? "" : link.authenticated ? "running" : "failed";
+  const status = !link ? "Not linked" : link.authenticated ? "Linked" : "Link it again";
+  const statusClass = !link ? "" : link.authenticated ? "running" : "failed";
   const actions: HTMLElement[] = [];
   if (!link?.authenticated) {
     const label = `Link ${display_name}`;
-    actions.push(make("a", { class: "button primary", href: `/external-auth/${id}`, "aria-label": label }, "Link"));
+    actions.push(
+      createElement("a", { class: "button primary", href: `/external-auth/${id}`, "aria-label": label }, "Link"),
+    );
   }
   if (link) {
-    const button = make(
+    const button = createElement(
       "button",
       { type: "button", class: "danger", "aria-label": `Unlink ${display_name}` },
       "Unlink",
@@ -41,17 +52,17 @@ const makeRow = (provider: ExternalAuthProvider, link: ExternalAuthLink | undefi
     button.addEventListener("click", () => void unlink(button, provider));
     actions.push(button);
   }
-  const reason = link?.validate_error ? [make("div", { class: "hint" }, link.validate_error)] : [];
-  return make(
+  const reason = link?.validate_error ? [createElement("div", { class: "hint" }, link.validate_error)] : [];
+  return createElement(
     "tr",
     {},
-    make("td", {}, make("strong", {}, display_name)),
-    make("td", {}, make("span", { class: `state ${mark}` }, words), ...reason),
-    make("td", { class: "act" }, make("div", { class: "choices" }, ...actions)),
+    createElement("td", {}, createElement("strong", {}, display_name)),
+    createElement("td", {}, createElement("span", { class: `state ${statusClass}` }, status), ...reason),
+    createElement("td", { class: "act" }, createElement("div", { class: "choices" }, ...actions)),
   );
 };
 
-const list = async (): Promise<void> => {
+const showList = async (): Promise<void> => {
   const { providers, links } = await call<ExternalAuthList>("GET", PATH);
   const rows = providers.map((provider) =>
     makeRow(
@@ -59,16 +70,16 @@ const list = async (): Promise<void> => {
       links.find(({ provider_id }) => provider_id === provider.id),
     ),
   );
-  the("providers")
+  getElement("providers")
     .querySelector("tbody")
     ?.replaceChildren(...rows);
-  the("providers").hidden = rows.length === 0;
-  the("none").hidden = rows.length > 0;
+  getElement("providers").hidden = rows.length === 0;
+  getElement("none").hidden = rows.length > 0;
 };
 
 runPage(async () => {
   await requireSession();
-  const [{ public_key }] = await Promise.all([call<GitSshKey>("GET", "/users/me/gitsshkey"), list()]);
+  const [{ public_key }] = await Promise.all([call<GitSshKey>("GET", "/users/me/gitsshkey"), showList()]);
   offerCopy(public_key);
-  the("git").hidden = false;
+  getElement("git").hidden = false;
 });

@@ -3,7 +3,7 @@
 import { canGetKey, KEY_PLACEHOLDER, parseLinkTarget, withKey } from "#base/links/external-link.ts";
 import type { ExternalLink } from "#schema/users/application.ts";
 import { call } from "./api.ts";
-import { make, onSubmit, requireSession, runPage, showDone, the } from "./page.ts";
+import { createElement, getElement, onSubmit, requireSession, runPage, showDone } from "./page.ts";
 
 /** The fields of a workspace that the page uses. */
 type Workspace = {
@@ -26,7 +26,7 @@ type Workspace = {
 };
 
 /** Loads the app that the query names. Throws if the app does not exist or gets no key. */
-const find = async () => {
+const findApp = async () => {
   const query = new URLSearchParams(location.search);
   const workspace = await call<Workspace>("GET", `/workspaces/${encodeURIComponent(query.get("workspace") ?? "")}`);
   const agents = workspace.latest_build.resources.flatMap((one) => one.agents);
@@ -40,27 +40,27 @@ const find = async () => {
 };
 
 /** Opens the link, which the browser passes to the program. */
-const open = (link: string, name: string): void => {
+const openLink = (link: string, name: string): void => {
   location.assign(link);
   showDone(`Opening ${name}. If nothing happens, install the program on this computer.`);
 };
 
 runPage(async () => {
   await requireSession();
-  const { workspace, agent, app, target } = await find();
+  const { workspace, agent, app, target } = await findApp();
   const { scheme, authority, hosts } = target;
   const name = app.display_name || app.slug;
-  the("title").textContent = `Open ${name}?`;
+  getElement("title").textContent = `Open ${name}?`;
   document.title = `Open ${name} · Slipway`;
-  the("workspace").textContent = workspace.name;
-  the("program").textContent = authority ? `${scheme} (${authority})` : scheme;
-  the("hosts").append(...(hosts.length > 0 ? hosts : ["none"]).map((host) => make("li", {}, host)));
-  the("foreign").hidden = hosts.every((host) => host === location.host);
-  the("link").textContent = app.url.replaceAll(KEY_PLACEHOLDER, "…");
-  the("without").onclick = () => open(withKey(app.url, ""), name);
+  getElement("workspace").textContent = workspace.name;
+  getElement("program").textContent = authority ? `${scheme} (${authority})` : scheme;
+  getElement("hosts").append(...(hosts.length > 0 ? hosts : ["none"]).map((host) => createElement("li", {}, host)));
+  getElement("foreign").hidden = hosts.every((host) => host === location.host);
+  getElement("link").textContent = app.url.replaceAll(KEY_PLACEHOLDER, "…");
+  getElement("without").onclick = () => openLink(withKey(app.url, ""), name);
   onSubmit(async () => {
     const { url } = await call<ExternalLink>("POST", `/workspaceagents/${agent.id}/apps/${app.slug}/link`);
-    open(url, name);
+    openLink(url, name);
   });
-  the("request").hidden = false;
+  getElement("request").hidden = false;
 });

@@ -4,26 +4,26 @@ import { call, Problem } from "./api.ts";
 import { clearUserData } from "./user-storage.ts";
 
 /** Returns the element with this ID. Pages and scripts are built together, so a missing element is a bug. */
-export const the = <T extends HTMLElement = HTMLElement>(id: string): T => {
+export const getElement = <T extends HTMLElement = HTMLElement>(id: string): T => {
   const found = document.getElementById(id);
   if (!found) throw new Error(`there is no #${id}`);
   return found as T;
 };
 
 /** Creates an element with text and children. Nothing is parsed as HTML. */
-export const make = (
+export const createElement = (
   tag: string,
   properties: Record<string, string> = {},
   ...inside: (Node | string)[]
 ): HTMLElement => {
-  const created = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) created.setAttribute(name, value);
-  created.append(...inside);
-  return created;
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) element.setAttribute(name, value);
+  element.append(...inside);
+  return element;
 };
 
 /** Runs a page's main function and shows its errors, so that no page stays empty without a message. */
-export const runPage = (story: () => Promise<void>): void => void story().catch((error) => showProblem(error));
+export const runPage = (main: () => Promise<void>): void => void main().catch((error) => showProblem(error));
 
 /** True when the server has its first user. */
 export const isSetUp = async (): Promise<boolean> => {
@@ -37,11 +37,11 @@ export const isSetUp = async (): Promise<boolean> => {
 };
 
 const SECURITY_PATH = "/account/security";
-let isIn = false;
+let isSignedIn = false;
 
 /** Returns the signed-in user, or undefined. Fills the header. */
 export const loadSession = async (): Promise<User | undefined> => {
-  the("sign-out").onclick = async () => {
+  getElement("sign-out").onclick = async () => {
     try {
       await call("POST", "/users/logout");
     } catch (error) {
@@ -58,13 +58,13 @@ export const loadSession = async (): Promise<User | undefined> => {
     if (error instanceof Problem && error.status === 401) return undefined;
     throw error;
   }
-  the("who").textContent = user.username;
-  the("nav").hidden = false;
-  isIn = true;
+  getElement("who").textContent = user.username;
+  getElement("nav").hidden = false;
+  isSignedIn = true;
   return user;
 };
 
-/** Returns the signed-in user. Redirects to the sign-in page otherwise, which returns here. */
+/** Returns the signed-in user. If no user is signed in, redirects to the sign-in page, which returns here. */
 export const requireSession = async (): Promise<User> => {
   const user = await loadSession();
   if (user) return user;
@@ -72,7 +72,7 @@ export const requireSession = async (): Promise<User> => {
   return new Promise(() => {});
 };
 
-/** The address with its query, which the page needs again after sign-in. */
+/** Returns the path, and the query if the page needs it again after sign-in. */
 const getCurrentAddress = (): string =>
   location.pathname + (/^\/(oauth2\/|open-app$)/.test(location.pathname) ? location.search : "");
 
@@ -80,24 +80,24 @@ const signInAgain = (): void => location.replace(`/login?redirect=${encodeURICom
 
 /** Shows an error where the user sees it. If the session has expired, redirects to the sign-in page. */
 export const showProblem = (error: unknown, id = "problem"): void => {
-  if (isIn && error instanceof Problem && error.status === 401) {
+  if (isSignedIn && error instanceof Problem && error.status === 401) {
     signInAgain();
     return;
   }
-  // Until the user has a second factor, only that page is accessible.
+  // Until the user has a second factor, only the security page is accessible.
   const isEnrolling = error instanceof Problem && error.status === 403 && error.hasErrorFor("second_factor");
   if (isEnrolling && location.pathname !== SECURITY_PATH) {
     location.replace(SECURITY_PATH);
     return;
   }
-  const problem = the(id);
+  const problem = getElement(id);
   problem.textContent = error instanceof Error ? error.message : String(error);
   if (problem.textContent) problem.scrollIntoView({ block: "nearest" });
 };
 
 /** Shows a success message in #done. */
-export const showDone = (words: string): void => {
-  the("done").textContent = words;
+export const showDone = (text: string): void => {
+  getElement("done").textContent = text;
 };
 
 /** Runs the button's action, unless it is already running. `disabled` would lose the keyboard focus. */
@@ -119,7 +119,7 @@ export const onSubmit = (
   send: (values: Record<string, string>) => Promise<void>,
   { form: id = "form", problem = "problem" } = {},
 ): void => {
-  const form = the<HTMLFormElement>(id);
+  const form = getElement<HTMLFormElement>(id);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const values = [...new FormData(form)].map(([name, value]) => [name, String(value)]);
@@ -129,15 +129,15 @@ export const onSubmit = (
 
 /** Shows a secret that is visible only once, with a copy button. */
 export const showSecret = (key: string): void => {
-  the("made").hidden = false;
+  getElement("made").hidden = false;
   offerCopy(key);
-  the("copy").focus();
+  getElement("copy").focus();
 };
 
 /** Asks in the dialog #sure; resolves to true for yes. */
 export const confirmInDialog = (question: string): Promise<boolean> => {
-  const dialog = the<HTMLDialogElement>("sure");
-  the("sure-text").textContent = question;
+  const dialog = getElement<HTMLDialogElement>("sure");
+  getElement("sure-text").textContent = question;
   dialog.returnValue = "no";
   dialog.showModal();
   return new Promise((resolve) => {
@@ -147,8 +147,8 @@ export const confirmInDialog = (question: string): Promise<boolean> => {
 
 /** Shows a text with a button that copies it. */
 export const offerCopy = (text: string): void => {
-  const output = the("key");
-  const copy = the<HTMLButtonElement>("copy");
+  const output = getElement("key");
+  const copy = getElement<HTMLButtonElement>("copy");
   output.textContent = text;
   copy.textContent = "Copy";
   copy.ariaLive = "polite";

@@ -1,2 +1,2 @@
 /** Returns true if the pages' policy allows the image: it is served by this server or is a data URL. */
-export const isOwnPicture = (address: string): boolean => /^(?:\/(?!\/)|data:image\/)/.test(address);
+export const isAllowedPicture = (address: string): boolean => /^(?:\/(?!\/)|data:image\/)/.test(address);

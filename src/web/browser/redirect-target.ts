@@ -1,4 +1,4 @@
-// The redirect target after sign-in. Never another site (rule PG-3).
+// The redirect target after sign-in, which is never another site (rule PG-3).
 
 /** Returns the full URL on `origin` that the query names as `redirect`, or the home page. */
 export const getRedirectTarget = (query: string, origin: string): string => {

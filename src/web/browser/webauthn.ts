@@ -8,8 +8,8 @@ type Json = PublicKeyCredentialCreationOptionsJSON & PublicKeyCredentialRequestO
 export const supportsPasskeys = (): boolean =>
   typeof PublicKeyCredential !== "undefined" && "parseRequestOptionsFromJSON" in PublicKeyCredential;
 
-const answer = async (work: Promise<Credential | null>): Promise<CredentialJson> => {
-  const credential = await work.catch((error: unknown) => {
+const toJson = async (operation: Promise<Credential | null>): Promise<CredentialJson> => {
+  const credential = await operation.catch((error: unknown) => {
     const name = error instanceof Error ? error.name : "";
     if (name === "InvalidStateError") throw new Error("This device already has a passkey for your account.");
     throw new Error(
@@ -29,14 +29,14 @@ export const usePasskey = async (
 ): Promise<{ challenge: string; credential: CredentialJson }> => {
   const { challenge, options } = await call<PasskeyChallenge>("POST", path, body);
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as unknown as Json);
-  return { challenge, credential: await answer(navigator.credentials.get({ publicKey })) };
+  return { challenge, credential: await toJson(navigator.credentials.get({ publicKey })) };
 };
 
-export const makePasskey = async (
+export const createPasskey = async (
   path: string,
   body?: object,
 ): Promise<{ challenge: string; credential: CredentialJson }> => {
   const { challenge, options } = await call<PasskeyChallenge>("POST", path, body);
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as unknown as Json);
-  return { challenge, credential: await answer(navigator.credentials.create({ publicKey })) };
+  return { challenge, credential: await toJson(navigator.credentials.create({ publicKey })) };
 };

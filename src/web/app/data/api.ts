@@ -6,7 +6,7 @@ import { formatValidations, Problem, call as send } from "../../browser/api.ts";
 import { clearPrefetched } from "../../browser/early.ts";
 import { clearUserData } from "../../browser/user-storage.ts";
 import { collectNames } from "./names.ts";
-import { readShown } from "./resource.ts";
+import { reloadVisible } from "./resource.ts";
 import type { Route, Sent } from "./sent.ts";
 
 export { formatValidations, Problem };
@@ -36,8 +36,8 @@ const MAX_RECENT_CALLS = 20;
 /** The most recent calls of this page, newest last. */
 export const recentCalls = signal<readonly Sent[]>([]);
 
-/** Replaces a secret in a command that a user may show to others. */
-const HIDDEN: Readonly<Record<string, string>> = {
+/** Placeholders for secrets in commands, by field. Users may show these commands to others. */
+const PLACEHOLDERS: Readonly<Record<string, string>> = {
   api_key: "$API_KEY",
   password: "$PASSWORD",
   oauth2_client_secret: "$CLIENT_SECRET",
@@ -47,11 +47,11 @@ const HIDDEN: Readonly<Record<string, string>> = {
 
 const redactSecrets = (body: unknown): unknown =>
   typeof body === "object" && body !== null && !Array.isArray(body)
-    ? Object.fromEntries(Object.entries(body).map(([name, value]) => [name, (value && HIDDEN[name]) || value]))
+    ? Object.fromEntries(Object.entries(body).map(([name, value]) => [name, (value && PLACEHOLDERS[name]) || value]))
     : body;
 
-/** Matches fields that hold secrets, which must not appear in the command panel. */
-const SECRET_PATTERN =
+/** Matches addresses whose requests contain secrets. They do not appear in the command panel. */
+const SECRET_PATH_PATTERN =
   /password|login|passkey|second-factor|factors|confirm|\/first$|invitations\/(look|accept)|\/try\/complete/;
 
 /** Builds the URL of a call below /api/v2: the path with its parameters, and the query. */
@@ -62,10 +62,10 @@ export const toAddress = (
   const filled = route
     .slice(route.indexOf(" ") + 1)
     .replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(path?.[name] ?? "")));
-  const requested = Object.entries(query ?? {}).flatMap(([name, value]) =>
+  const parameters = Object.entries(query ?? {}).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)]],
   );
-  return requested.length === 0 ? filled : `${filled}?${new URLSearchParams(requested)}`;
+  return parameters.length === 0 ? filled : `${filled}?${new URLSearchParams(parameters)}`;
 };
 
 /** Sends the call and returns its answer. Throws Problem. If the session has ended, redirects to the sign-in page first. */
@@ -76,7 +76,7 @@ export const call = async <R extends Route>(
   const { path, query, body } = (input ?? {}) as Query & { path?: Record<string, string>; body?: unknown };
   const method = route.slice(0, route.indexOf(" "));
   const address = toAddress(route, { path, query });
-  if (!SECRET_PATTERN.test(address)) {
+  if (!SECRET_PATH_PATTERN.test(address)) {
     const sentCall: Sent = {
       method,
       path: address,
@@ -90,25 +90,25 @@ export const call = async <R extends Route>(
     collectNames(answer);
     return answer;
   } catch (error) {
-    if (error instanceof Problem && error.status === 401 && !isAtTheDoor()) {
+    if (error instanceof Problem && error.status === 401 && !isOnSignInPage()) {
       if (error.body.kind === "revoked") await clearSessionData().catch(() => undefined);
-      toSignIn();
+      goToSignIn();
     }
     // The target was deleted by someone else: reload the page's data.
-    if (method !== "GET" && error instanceof Problem && (error.status === 404 || error.status === 410)) readShown();
+    if (method !== "GET" && error instanceof Problem && (error.status === 404 || error.status === 410)) reloadVisible();
     // The server also answers 404 for things the user may no longer see.
     if (error instanceof Problem && (error.status === 403 || (method !== "GET" && error.status === 404)))
-      for (const act of forbidden) act();
+      for (const act of forbiddenListeners) act();
     throw error;
   }
 };
 
-const forbidden = new Set<() => void>();
+const forbiddenListeners = new Set<() => void>();
 
 /** Calls back when the server has refused a request: the user may have lost a role. */
 export const onForbidden = (act: () => void): (() => void) => {
-  forbidden.add(act);
-  return () => forbidden.delete(act);
+  forbiddenListeners.add(act);
+  return () => forbiddenListeners.delete(act);
 };
 
 /** Like `call`, but ignores prefetched answers and always asks the server. */
@@ -123,16 +123,16 @@ export const callServer = <R extends Route>(
 /** Clears the user's data after the session ended: someone else may sign in next. */
 const clearSessionData = async (): Promise<void> => {
   clearUserData();
-  const { unsubscribeHere: dropPushed } = await import("./browser-push.ts");
-  await dropPushed();
+  const { unsubscribeHere } = await import("./browser-push.ts");
+  await unsubscribeHere();
 };
 
-const isAtTheDoor = (): boolean => ["/login", "/setup", "/invite"].includes(location.pathname);
+const isOnSignInPage = (): boolean => ["/login", "/setup", "/invite"].includes(location.pathname);
 
 /** Redirects to the sign-in page, which returns here afterwards. */
-export const toSignIn = (): void => {
-  const here = location.pathname + location.search + location.hash;
-  location.assign(`/login?${new URLSearchParams({ redirect: here })}`);
+export const goToSignIn = (): void => {
+  const current = location.pathname + location.search + location.hash;
+  location.assign(`/login?${new URLSearchParams({ redirect: current })}`);
 };
 
 /** Returns the error's message for display. */

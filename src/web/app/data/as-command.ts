@@ -6,13 +6,13 @@ export const quoteArgument = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Placeholders for secrets (api.ts) are shell variables, which single quotes would not expand. */
-const withVariables = (text: string): string => text.replace(/"(\$[A-Z_]+)"/g, `"'"$1"'"`);
+const unquoteVariables = (text: string): string => text.replace(/"(\$[A-Z_]+)"/g, `"'"$1"'"`);
 
 /** Formats the call as a curl command. `origin` is the server's address. */
 export const toCurl = ({ method, path, body }: Sent, origin: string): string => {
   const parts = ["curl", '-H "Service-Session-Token: $SLIPWAY_TOKEN"'];
   if (method !== "GET") parts.push(`-X ${method}`);
   if (body !== undefined)
-    parts.push("-H 'Content-Type: application/json'", `-d ${withVariables(quoteArgument(JSON.stringify(body)))}`);
+    parts.push("-H 'Content-Type: application/json'", `-d ${unquoteVariables(quoteArgument(JSON.stringify(body)))}`);
   return [...parts, quoteArgument(`${origin}/api/v2${path}`)].join(" ");
 };

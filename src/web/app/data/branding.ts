@@ -8,7 +8,7 @@ const readMeta = (name: string): string =>
   document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
 
 /** `logo` is an image URL, or empty for the default logo. */
-export const face = signal({ name: readMeta("application-name"), logo: readMeta("application-logo") });
+export const branding = signal({ name: readMeta("application-name"), logo: readMeta("application-logo") });
 
 const STORAGE_KEY = "banners";
 /** Minimum interval between reloads when the user switches between windows. */
@@ -31,22 +31,23 @@ export const applyAppearance = ({
   service_banner,
   announcement_banners,
 }: Appearance): void => {
-  face.value = { name: application_name, logo: logo_url };
+  branding.value = { name: application_name, logo: logo_url };
   banners.value = [service_banner, ...announcement_banners].filter(({ enabled, message }) => enabled && message !== "");
   localStorage.setItem(STORAGE_KEY, JSON.stringify(banners.value));
 };
 
-let readAt = 0;
+let loadedAt = 0;
 
-const read = async (): Promise<void> => {
-  readAt = Date.now();
+const loadAppearance = async (): Promise<void> => {
+  loadedAt = Date.now();
   applyAppearance(await call("GET /appearance"));
 };
 
 /** Loads the announcements, and reloads them when the user returns to the window. */
 export const followAppearance = (): (() => void) => {
   const refreshIfStale = (): void => {
-    if (!document.hidden && Date.now() - readAt > MIN_RELOAD_INTERVAL_MS) void read().catch(() => undefined);
+    if (!document.hidden && Date.now() - loadedAt > MIN_RELOAD_INTERVAL_MS)
+      void loadAppearance().catch(() => undefined);
   };
   refreshIfStale();
   document.addEventListener("visibilitychange", refreshIfStale);
@@ -55,7 +56,7 @@ export const followAppearance = (): (() => void) => {
 
 /** Sets the document title while a page is shown. */
 export const useTitle = (title: string): void => {
-  const { name } = face.value;
+  const { name } = branding.value;
   useEffect(() => {
     document.title = `${title} · ${name}`;
   }, [title, name]);

@@ -13,5 +13,5 @@ export const unsubscribeHere = async (): Promise<void> => {
   if (!isPushSupported()) return;
   await (await getSubscription())?.unsubscribe();
   const registration = await navigator.serviceWorker.getRegistration();
-  for (const one of (await registration?.getNotifications()) ?? []) one.close();
+  for (const notification of (await registration?.getNotifications()) ?? []) notification.close();
 };

@@ -21,15 +21,15 @@ export const chatsLoaded = signal(false);
 export const deletedChats = signal<ReadonlySet<string>>(new Set());
 /** How often the trials of each chat have changed since the page was opened, by chat ID. */
 export const trialChanges = signal<ReadonlyMap<string, number>>(new Map());
-const MAX_REMEMBERED = 100;
+const MAX_DELETED = 100;
 /** What each chat is waiting for, by chat ID. */
-export const asked = signal<ReadonlyMap<string, PendingRequest>>(new Map());
+export const pendingRequests = signal<ReadonlyMap<string, PendingRequest>>(new Map());
 
 const PAGE_SIZE = 100;
 const requests = new ListRequests();
 let _socket: LiveSocket | undefined;
 
-const list = (): Promise<void> =>
+const loadChats = (): Promise<void> =>
   requests
     .load(
       () => call("GET /chats", { query: { limit: PAGE_SIZE } }),
@@ -49,8 +49,8 @@ const list = (): Promise<void> =>
     )
     .catch(() => {});
 
-const sortChats = (all: readonly Chat[]): ReadonlyMap<string, Chat> =>
-  new Map(all.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1)).map((chat) => [chat.id, chat]));
+const sortChats = (chats: readonly Chat[]): ReadonlyMap<string, Chat> =>
+  new Map(chats.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1)).map((chat) => [chat.id, chat]));
 
 const handleMessage = (text: string): void => {
   const event = JSON.parse(text) as WatchEvent;
@@ -59,18 +59,18 @@ const handleMessage = (text: string): void => {
     trialChanges.value = new Map(trialChanges.value).set(chat.id, (trialChanges.value.get(chat.id) ?? 0) + 1);
     return;
   }
-  const waits = new Map(asked.value);
-  if (kind === "action_required") waits.set(chat.id, { kind: event.action_kind, tool_calls: event.tool_calls ?? [] });
-  else if (chat.status !== "requires_action") waits.delete(chat.id);
-  asked.value = waits;
-  if (kind === "deleted") deletedChats.value = new Set([...deletedChats.value, chat.id].slice(-MAX_REMEMBERED));
+  const pending = new Map(pendingRequests.value);
+  if (kind === "action_required") pending.set(chat.id, { kind: event.action_kind, tool_calls: event.tool_calls ?? [] });
+  else if (chat.status !== "requires_action") pending.delete(chat.id);
+  pendingRequests.value = pending;
+  if (kind === "deleted") deletedChats.value = new Set([...deletedChats.value, chat.id].slice(-MAX_DELETED));
   const next = new Map(chats.value);
   if (chat.parent_chat_id) {
     const root = next.get(chat.root_chat_id ?? chat.parent_chat_id);
     if (!root) return;
     const others = root.children.filter(({ id }) => id !== chat.id);
-    const isGone = kind === "deleted" || chat.archived;
-    const children = (isGone ? others : [...others, chat]).sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
+    const isRemoved = kind === "deleted" || chat.archived;
+    const children = (isRemoved ? others : [...others, chat]).sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
     chats.value = next.set(root.id, { ...root, children: children as Chat["children"] });
     requests.noteChange(root.id);
     return;
@@ -83,21 +83,21 @@ const handleMessage = (text: string): void => {
 
 /** Updates a chat locally: the server sends no events for pins, labels and read state. */
 export const patchChat = (id: string, patch: Partial<Chat>): void => {
-  const known = chats.value.get(id);
-  if (!known) return;
-  chats.value = new Map(chats.value).set(id, { ...known, ...patch });
+  const chat = chats.value.get(id);
+  if (!chat) return;
+  chats.value = new Map(chats.value).set(id, { ...chat, ...patch });
   requests.noteChange(id);
 };
 
 /** Starts following the chats. Called once for the app. */
 export const followChats = (): void => {
   if (_socket) return;
-  const known = cameWithPage("GET", `/chats?limit=${PAGE_SIZE}`);
-  if (known) void list();
+  const isEmbedded = cameWithPage("GET", `/chats?limit=${PAGE_SIZE}`);
+  if (isEmbedded) void loadChats();
   _socket = new LiveSocket({
-    after: known ? firstPaint : undefined,
+    after: isEmbedded ? firstPaint : undefined,
     address: () => "/api/v2/chats/watch",
-    message: handleMessage,
-    opened: () => void list(),
+    onMessage: handleMessage,
+    onOpen: () => void loadChats(),
   });
 };

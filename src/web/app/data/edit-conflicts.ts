@@ -6,7 +6,7 @@ type Plain = string | number | undefined;
 
 type Setting<T extends Plain> = {
   /** The live value, as the page knows it. */
-  readonly now: T;
+  readonly current: T;
   /** The value in the form. */
   readonly typed: T;
   /** Loads the current value from the server, which may be newer than the page's. */
@@ -25,24 +25,24 @@ type ConcurrentEdit<T extends Plain> = {
 };
 
 /** An unedited form follows changes made elsewhere. */
-export const useConflictCheck = <T extends Plain>({ now, typed, read, fill }: Setting<T>): ConcurrentEdit<T> => {
+export const useConflictCheck = <T extends Plain>({ current, typed, read, fill }: Setting<T>): ConcurrentEdit<T> => {
   /** The value that the form was filled with, or the newer value that the user has seen. */
-  const lastSeen = useRef(now);
+  const lastSeen = useRef(current);
   const other = useSignal<{ readonly value: T } | undefined>(undefined);
-  const updateKnown = (value: T, mayFill: boolean): void => {
+  const onValue = (value: T, mayFill: boolean): void => {
     if (value === lastSeen.current) return;
     const isUntouched = typed === lastSeen.current;
     lastSeen.current = value;
     if (isUntouched && mayFill) fill(value);
     other.value = value === typed || (isUntouched && mayFill) ? undefined : { value };
   };
-  useEffect(() => updateKnown(now, true), [now]);
+  useEffect(() => onValue(current, true), [current]);
   return {
     other,
     mayReplace: async () => {
-      const before = lastSeen.current;
-      updateKnown(await read(), false);
-      if (other.value && lastSeen.current !== before) return false;
+      const seenBefore = lastSeen.current;
+      onValue(await read(), false);
+      if (other.value && lastSeen.current !== seenBefore) return false;
       lastSeen.current = typed;
       other.value = undefined;
       return true;

@@ -1,4 +1,4 @@
-// Signals the page's first paint. Work that is not visible in it waits, so that the paint comes sooner.
+// Signals the page's first paint. Work that does not affect the first paint waits for it.
 
 /** Fallback for hidden windows, which are never painted. */
 const MAX_WAIT_MS = 1_000;

@@ -9,17 +9,17 @@ export class FormSocket {
   /** The newest answer. Answers to older values are ignored. */
   readonly answer: Signal<DynamicParameters | undefined> = signal(undefined);
   readonly #socket: LiveSocket;
-  #asked = -1;
+  #lastRequestId = -1;
   #values: Values;
 
   constructor(version_id: string, values: Values) {
     this.#values = values;
     this.#socket = new LiveSocket({
       address: () => `/api/v2/templateversions/${version_id}/dynamic-parameters`,
-      opened: () => this.sendValues(this.#values),
-      message: (text) => {
+      onOpen: () => this.sendValues(this.#values),
+      onMessage: (text) => {
         const answer = JSON.parse(text) as DynamicParameters;
-        if (answer.id === this.#asked) this.answer.value = answer;
+        if (answer.id === this.#lastRequestId) this.answer.value = answer;
       },
     });
   }
@@ -27,8 +27,8 @@ export class FormSocket {
   /** Sends the values to the server, as soon as the socket is open. */
   sendValues(values: Values): void {
     this.#values = values;
-    this.#asked += 1;
-    this.#socket.send(JSON.stringify({ id: this.#asked, inputs: values }));
+    this.#lastRequestId += 1;
+    this.#socket.send(JSON.stringify({ id: this.#lastRequestId, inputs: values }));
   }
 
   end(): void {

@@ -7,18 +7,18 @@ import { LiveSocket } from "./live-socket.ts";
 
 /** Newest first; undefined until loaded. */
 export const notices = signal<readonly InboxNotification[] | undefined>(undefined);
-export const unread = signal(0);
+export const unreadCount = signal(0);
 
 const requests = new ListRequests();
 let _socket: LiveSocket | undefined;
 
-export const readNotices = (): Promise<void> =>
+export const loadNotices = (): Promise<void> =>
   requests.load(
     () => call("GET /notifications/inbox"),
     ({ notifications, unread_count }, isOutdated) => {
       const newer = notices.value?.filter(({ id }) => isOutdated(id)) ?? [];
       notices.value = [...newer, ...notifications.filter(({ id }) => !isOutdated(id))];
-      if (newer.length === 0) unread.value = unread_count;
+      if (newer.length === 0) unreadCount.value = unread_count;
     },
   );
 
@@ -27,30 +27,30 @@ const handleMessage = (text: string): void => {
     notification?: InboxNotification;
     unread_count: number;
   };
-  unread.value = unread_count;
+  unreadCount.value = unread_count;
   // When notifications were removed or marked read elsewhere, the message carries only the unread count.
   if (notification) {
     notices.value = [notification, ...(notices.value ?? [])].slice(0, 100);
     requests.noteChange(notification.id);
-  } else void readNotices().catch(() => undefined);
+  } else void loadNotices().catch(() => undefined);
 };
 
 /** Starts following the inbox. */
 export const followInbox = (): void => {
   _socket ??= new LiveSocket({
     address: () => "/api/v2/notifications/inbox/watch",
-    message: handleMessage,
-    opened: () => void readNotices().catch(() => undefined),
+    onMessage: handleMessage,
+    onOpen: () => void loadNotices().catch(() => undefined),
   });
 };
 
 /** Loads older notifications; false when there are no more. */
-export const readOlder = async (): Promise<boolean> => {
-  const known = notices.value ?? [];
-  const last = known.at(-1);
+export const loadOlderNotices = async (): Promise<boolean> => {
+  const shown = notices.value ?? [];
+  const last = shown.at(-1);
   if (!last) return false;
   const { notifications } = await call("GET /notifications/inbox", { query: { starting_before: last.id } });
-  notices.value = [...known, ...notifications];
+  notices.value = [...shown, ...notifications];
   return notifications.length > 0;
 };
 
@@ -59,11 +59,11 @@ export const markRead = async (notification: string, is_read: boolean): Promise<
     path: { notification },
     body: { is_read },
   });
-  unread.value = answer.unread_count;
+  unreadCount.value = answer.unread_count;
   notices.value = notices.value?.map((one) => (one.id === notification ? answer.notification : one));
 };
 
 export const markAllRead = async (): Promise<void> => {
   await call("PUT /notifications/inbox/mark-all-as-read");
-  await readNotices();
+  await loadNotices();
 };

@@ -9,33 +9,33 @@ const MAX_DELAY_MS = 15_000;
 const COMPLETE_CODE = 1_000;
 /** The server pings every 15 s. After this much silence the connection is considered dead, whatever the browser reports. */
 const SILENCE_TIMEOUT_MS = 40_000;
-/** After this, a connection attempt is abandoned and retried: lost packets get no response. */
+/** After this time, a connection attempt is abandoned and retried, because lost packets get no response. */
 const CONNECT_TIMEOUT_MS = 15_000;
 const CHECK_INTERVAL_MS = 5_000;
-/** If the clock has jumped this far, the machine slept. */
+/** A gap of this length between two checks means that the machine slept. */
 const SLEEP_THRESHOLD_MS = 30_000;
 
 /** The state of the connection to the server. `since` and `next` are milliseconds since 1970. */
-export type Line =
+export type ConnectionState =
   | { readonly state: "connecting" | "open" }
   | { readonly state: "cut"; readonly since: number; readonly next: number };
 
 /** The worst state of all sockets of this page, shown in the banner. */
-export const line = signal<Line>({ state: "connecting" });
+export const connection = signal<ConnectionState>({ state: "connecting" });
 
-const cuts = new Map<LiveSocket, Line & { state: "cut" }>();
+const brokenSockets = new Map<LiveSocket, ConnectionState & { state: "cut" }>();
 let wasOpen = false;
 
-const report = (socket: LiveSocket, cut: (Line & { state: "cut" }) | undefined): void => {
-  if (cut) cuts.set(socket, cut);
-  else cuts.delete(socket);
-  const [first] = cuts.values();
-  line.value = first ?? { state: wasOpen ? "open" : "connecting" };
+const report = (socket: LiveSocket, cut: (ConnectionState & { state: "cut" }) | undefined): void => {
+  if (cut) brokenSockets.set(socket, cut);
+  else brokenSockets.delete(socket);
+  const [first] = brokenSockets.values();
+  connection.value = first ?? { state: wasOpen ? "open" : "connecting" };
 };
 
 /** Retries all broken connections immediately. */
 export const reconnectNow = (): void => {
-  for (const socket of [...cuts.keys()]) socket.open();
+  for (const socket of [...brokenSockets.keys()]) socket.open();
 };
 
 const sockets = new Set<LiveSocket>();
@@ -63,9 +63,9 @@ const checkConnections = (): void => {
   checkedAt = now;
   // Browsers throttle timers of hidden pages.
   if (document.hidden) return;
-  for (const one of sockets) one.abandon(now - CONNECT_TIMEOUT_MS);
-  if (!hasSlept && ![...sockets].some((one) => one.isSilent(now - SILENCE_TIMEOUT_MS))) return;
-  for (const one of sockets) one.open();
+  for (const socket of sockets) socket.abandon(now - CONNECT_TIMEOUT_MS);
+  if (!hasSlept && ![...sockets].some((socket) => socket.isSilent(now - SILENCE_TIMEOUT_MS))) return;
+  for (const socket of sockets) socket.open();
   for (const act of deadListeners) act();
 };
 setInterval(checkConnections, CHECK_INTERVAL_MS);
@@ -76,16 +76,16 @@ document.addEventListener("visibilitychange", () => {
   checkConnections();
 });
 
-type Options = {
+type SocketOptions = {
   /** Returns the path with its query. Called at each attempt, so that it includes the last ID. */
   readonly address: () => string;
-  readonly message: (data: string) => void;
+  readonly onMessage: (data: string) => void;
   /** Called each time the socket opens. Owners without a cursor reload. */
-  readonly opened?: () => void;
+  readonly onOpen?: () => void;
   /** The stream is complete when it closes with code 1000; no reconnect follows. */
   readonly ends?: boolean;
   /** Called when the stream is complete. */
-  readonly ended?: () => void;
+  readonly onComplete?: () => void;
   /** The server pings, so a long silence means that the connection is dead. */
   readonly pings?: boolean;
   /** The socket opens after this resolves, because its first messages have already been loaded. */
@@ -93,15 +93,15 @@ type Options = {
 };
 
 export class LiveSocket {
-  readonly #options: Options;
+  readonly #options: SocketOptions;
   #socket: WebSocket | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #tries = 0;
-  #since: number | undefined;
-  #heardAt = 0;
+  #attempts = 0;
+  #brokenSince: number | undefined;
+  #receivedAt = 0;
   #hasEnded = false;
 
-  constructor(options: Options) {
+  constructor(options: SocketOptions) {
     this.#options = options;
     if (options.after) void options.after.then(() => this.#connect());
     else this.#connect();
@@ -109,21 +109,21 @@ export class LiveSocket {
 
   #connect(): void {
     if (this.#hasEnded) return;
-    addEventListener("online", this.#look);
-    addEventListener("pageshow", this.#look);
-    document.addEventListener("visibilitychange", this.#look);
+    addEventListener("online", this.#reconnectIfBroken);
+    addEventListener("pageshow", this.#reconnectIfBroken);
+    document.addEventListener("visibilitychange", this.#reconnectIfBroken);
     sockets.add(this);
     this.open();
   }
 
   /** True if the socket is open and pinged by the server, but nothing has arrived since the given time. */
-  isSilent(since: number): boolean {
-    return this.#options.pings === true && this.#socket?.readyState === WebSocket.OPEN && this.#heardAt < since;
+  isSilent(timeMs: number): boolean {
+    return this.#options.pings === true && this.#socket?.readyState === WebSocket.OPEN && this.#receivedAt < timeMs;
   }
 
   /** Abandons a connection attempt that began before the given time. */
-  abandon(since: number): void {
-    if (this.#socket?.readyState !== WebSocket.CONNECTING || this.#heardAt > since) return;
+  abandon(timeMs: number): void {
+    if (this.#socket?.readyState !== WebSocket.CONNECTING || this.#receivedAt > timeMs) return;
     this.#drop();
     this.#scheduleReconnect();
   }
@@ -137,36 +137,36 @@ export class LiveSocket {
     const early = takeSocket(address);
     const socket = early?.socket ?? new WebSocket(new URL(address, location.origin.replace("http", "ws")));
     this.#socket = socket;
-    this.#heardAt = Date.now();
+    this.#receivedAt = Date.now();
     let wasOpened = false;
-    const opened = (): void => {
+    const onOpen = (): void => {
       wasOpened = true;
-      this.#tries = 0;
-      this.#since = undefined;
+      this.#attempts = 0;
+      this.#brokenSince = undefined;
       wasOpen = true;
       report(this, undefined);
-      this.#options.opened?.();
+      this.#options.onOpen?.();
     };
     const onMessage = (data: unknown): void => {
-      this.#heardAt = Date.now();
-      if (typeof data === "string") this.#options.message(data);
+      this.#receivedAt = Date.now();
+      if (typeof data === "string") this.#options.onMessage(data);
     };
-    socket.onopen = opened;
+    socket.onopen = onOpen;
     socket.onmessage = ({ data }) => onMessage(data);
     socket.onclose = ({ code }) => {
       if (this.#options.ends && code === COMPLETE_CODE) {
         this.end();
-        this.#options.ended?.();
+        this.#options.onComplete?.();
       } else {
         this.#scheduleReconnect();
         if (!wasOpened) for (const act of refusalListeners) act();
       }
     };
-    if (early && socket.readyState === WebSocket.OPEN) opened();
-    for (const data of early?.heard ?? []) onMessage(data);
+    if (early && socket.readyState === WebSocket.OPEN) onOpen();
+    for (const data of early?.messages ?? []) onMessage(data);
   }
 
-  /** Sends if the socket is open; otherwise drops the message, since `opened` is called when it opens. */
+  /** Sends if the socket is open; otherwise drops the message, since `onOpen` is called when it opens. */
   send(data: string): void {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(data);
   }
@@ -174,9 +174,9 @@ export class LiveSocket {
   end(): void {
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    removeEventListener("online", this.#look);
-    removeEventListener("pageshow", this.#look);
-    document.removeEventListener("visibilitychange", this.#look);
+    removeEventListener("online", this.#reconnectIfBroken);
+    removeEventListener("pageshow", this.#reconnectIfBroken);
+    document.removeEventListener("visibilitychange", this.#reconnectIfBroken);
     sockets.delete(this);
     this.#drop();
     report(this, undefined);
@@ -194,16 +194,16 @@ export class LiveSocket {
   #scheduleReconnect(): void {
     this.#socket = undefined;
     // Half of the delay is random, so that many pages do not reconnect at the same moment.
-    const longest = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** this.#tries);
-    const wait = longest / 2 + (Math.random() * longest) / 2;
-    this.#tries += 1;
-    this.#since ??= Date.now();
-    report(this, { state: "cut", since: this.#since, next: Date.now() + wait });
-    this.#timer = setTimeout(() => this.open(), wait);
+    const maxDelayMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** this.#attempts);
+    const delayMs = maxDelayMs / 2 + (Math.random() * maxDelayMs) / 2;
+    this.#attempts += 1;
+    this.#brokenSince ??= Date.now();
+    report(this, { state: "cut", since: this.#brokenSince, next: Date.now() + delayMs });
+    this.#timer = setTimeout(() => this.open(), delayMs);
   }
 
   // The network is back, or the user has returned.
-  readonly #look = (): void => {
+  readonly #reconnectIfBroken = (): void => {
     if (document.hidden || this.#hasEnded) return;
     if (!this.#socket || this.#socket.readyState > WebSocket.OPEN) this.open();
   };

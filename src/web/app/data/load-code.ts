@@ -2,17 +2,17 @@
 
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 8_000;
-/** Some 15 seconds, in which a server restarts. */
+/** About 15 seconds, enough for a server restart. */
 const MAX_TRIES = 6;
 
 /** Returns the module that `load` imports. Retries with increasing delays, and rejects with the last error. */
 export const loadCode = async <M>(load: () => Promise<M>, maxTries = MAX_TRIES): Promise<M> => {
-  for (let tries = 1, delay = MIN_RETRY_MS; ; tries++, delay = Math.min(2 * delay, MAX_RETRY_MS)) {
+  for (let tries = 1, delayMs = MIN_RETRY_MS; ; tries++, delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
     try {
       return await load();
     } catch (error) {
       if (tries >= maxTries) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, delay));
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
   }
 };

@@ -6,11 +6,11 @@ type Line = { readonly source: string; readonly at: string };
 export const mergeLogs = <Some extends Line>(lines: Some[]): void => {
   const newest = new Map<string, string>();
   const keyed = lines.map((line) => {
-    const before = newest.get(line.source) ?? "";
-    const key = line.at > before ? line.at : before;
+    const newestBefore = newest.get(line.source) ?? "";
+    const key = line.at > newestBefore ? line.at : newestBefore;
     newest.set(line.source, key);
     return { line, key };
   });
   keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-  for (const [at, { line }] of keyed.entries()) lines[at] = line;
+  for (const [index, { line }] of keyed.entries()) lines[index] = line;
 };

@@ -1,4 +1,4 @@
-// Live log lines of builds and agents. Lines are kept outside of signals, so that ten thousand lines cause one update.
+// Live log lines of builds and agents. Lines are stored outside of signals, so that ten thousand lines cause one update.
 import { type Signal, signal } from "@preact/signals";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
@@ -18,7 +18,7 @@ type FeedOptions = {
   readonly source: string;
   readonly path: string;
   /** Called after the last line of the log. */
-  readonly ended?: () => void;
+  readonly onEnd?: () => void;
 };
 
 /** Maximum number of lines kept; the oldest are dropped first. */
@@ -29,29 +29,29 @@ export class LogFeed {
   /** Incremented with every change of `lines`, at most once per frame. */
   readonly version: Signal<number> = signal(0);
   /** Number of dropped lines. */
-  dropped = 0;
+  droppedCount = 0;
   readonly #sockets = new Map<string, LiveSocket>();
-  #planned = false;
-  #isMixed = false;
+  #isUpdateScheduled = false;
+  #isUnordered = false;
 
   /** Follows the log at a path below /api/v2. Repeated calls for one path have no effect. */
-  follow({ source, path, ended }: FeedOptions): void {
+  follow({ source, path, onEnd }: FeedOptions): void {
     if (this.#sockets.has(path)) return;
-    let last = -1;
+    let lastId = -1;
     const socket = new LiveSocket({
-      address: () => `/api/v2${path}?follow${last < 0 ? "" : `&after=${last}`}`,
+      address: () => `/api/v2${path}?follow${lastId < 0 ? "" : `&after=${lastId}`}`,
       ends: true,
-      ...(ended ? { ended } : {}),
-      message: (text) => {
-        const found = JSON.parse(text) as JobLog | AgentLog[];
-        for (const line of Array.isArray(found) ? found : [found]) {
-          last = line.id;
+      ...(onEnd ? { onComplete: onEnd } : {}),
+      onMessage: (text) => {
+        const message = JSON.parse(text) as JobLog | AgentLog[];
+        for (const line of Array.isArray(message) ? message : [message]) {
+          lastId = line.id;
           const level = "level" in line ? line.level : line.log_level;
-          const stage = "stage" in line && line.output === "" ? line.stage : line.output;
+          const text = "stage" in line && line.output === "" ? line.stage : line.output;
           // Each log has its own connection, so lines of one may arrive after later lines of another.
-          if ((this.lines.at(-1)?.at ?? "") > line.created_at) this.#isMixed = true;
+          if ((this.lines.at(-1)?.at ?? "") > line.created_at) this.#isUnordered = true;
           const [isBad, isWarning] = [level === "error", level === "warn"];
-          this.lines.push({ source, at: line.created_at, text: stage, isBad, isWarning });
+          this.lines.push({ source, at: line.created_at, text, isBad, isWarning });
         }
         this.#scheduleUpdate();
       },
@@ -70,15 +70,15 @@ export class LogFeed {
   }
 
   #scheduleUpdate(): void {
-    if (this.#planned) return;
-    this.#planned = true;
+    if (this.#isUpdateScheduled) return;
+    this.#isUpdateScheduled = true;
     // Hidden pages draw no frames. Lines that arrive while the page is hidden are shown with the first frame.
     setTimeout(() => {
-      this.#planned = false;
-      if (this.#isMixed) mergeLogs(this.lines);
-      this.#isMixed = false;
+      this.#isUpdateScheduled = false;
+      if (this.#isUnordered) mergeLogs(this.lines);
+      this.#isUnordered = false;
       if (this.lines.length > MAX_LINES) {
-        this.dropped += this.lines.length - MAX_LINES;
+        this.droppedCount += this.lines.length - MAX_LINES;
         this.lines.splice(0, this.lines.length - MAX_LINES);
       }
       this.version.value += 1;

@@ -5,8 +5,8 @@ import type { AnswerOf, CallAt } from "#schema/call-types.ts";
 import { setTheme, THEMES, type Theme, theme } from "../shell/theme.ts";
 import { call } from "./api.ts";
 
-type Looks = AnswerOf<CallAt<"GET", "/users/me/appearance">>;
-export type TerminalFont = Looks["terminal_font"];
+type UserAppearance = AnswerOf<CallAt<"GET", "/users/me/appearance">>;
+export type TerminalFont = UserAppearance["terminal_font"];
 
 const FONT_KEY = "terminal-font";
 
@@ -24,21 +24,21 @@ const toTheme = (preference: string): Theme | undefined =>
   preference === "" ? undefined : ((["light", "dark"] as const).find((one) => preference.startsWith(one)) ?? "system");
 
 /** Loads the user's settings. Settings that were never chosen keep this browser's values. */
-export const readLooks = async (): Promise<void> => {
+export const loadUserAppearance = async (): Promise<void> => {
   const { theme_preference, terminal_font } = await call("GET /users/me/appearance");
   const chosen = toTheme(theme_preference);
   if (chosen && chosen !== theme.value) setTheme(chosen);
   storeFont(terminal_font);
 };
 
-const save = (): Promise<Looks> =>
+const save = (): Promise<UserAppearance> =>
   call("PUT /users/me/appearance", {
     body: { theme_preference: theme.value === "system" ? "auto" : theme.value, terminal_font: terminalFont.value },
   });
 
 /** Applies the theme immediately. Throws if the server does not store it. */
-export const chooseTheme = async (wanted: Theme): Promise<void> => {
-  setTheme(wanted);
+export const chooseTheme = async (chosen: Theme): Promise<void> => {
+  setTheme(chosen);
   await save();
 };
 

@@ -12,18 +12,22 @@ const knownNames = new Map<string, KnownName>();
 const MAX_NAMES = 5000;
 const MAX_NAMES_PER_LIST = 500;
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+const toText = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
-const addName = (one: unknown): void => {
-  if (typeof one !== "object" || one === null) return;
-  const { id, name, username, owner_name, ...more } = one as Readonly<Record<string, unknown>>;
-  const ownName = text(username) ?? text(name);
-  const key = text(id);
+const addName = (resource: unknown): void => {
+  if (typeof resource !== "object" || resource === null) return;
+  const { id, name, username, owner_name, ...more } = resource as Readonly<Record<string, unknown>>;
+  const ownName = toText(username) ?? toText(name);
+  const key = toText(id);
   if (key === undefined || ownName === undefined) return;
-  const [owner, organization, template] = [text(owner_name), text(more.organization_name), text(more.template_id)];
-  const called = owner === undefined ? ownName : `${owner}/${ownName}`;
-  knownNames.set(key, { name: called, ...(organization ? { organization } : {}), ...(template ? { template } : {}) });
-  const version = text(more.active_version_id);
+  const [owner, organization, template] = [
+    toText(owner_name),
+    toText(more.organization_name),
+    toText(more.template_id),
+  ];
+  const fullName = owner === undefined ? ownName : `${owner}/${ownName}`;
+  knownNames.set(key, { name: fullName, ...(organization ? { organization } : {}), ...(template ? { template } : {}) });
+  const version = toText(more.active_version_id);
   if (version !== undefined) knownNames.set(version, { name: "", template: key });
 };
 

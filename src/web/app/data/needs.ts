@@ -4,7 +4,7 @@ import { computed } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { now } from "../parts/time.tsx";
-import { asked, chats, type PendingRequest } from "./chats.ts";
+import { chats, type PendingRequest, pendingRequests } from "./chats.ts";
 import { isWaitingForOwner } from "./needs-owner.ts";
 import { me } from "./session.ts";
 import { workspaces } from "./workspaces.ts";
@@ -32,18 +32,18 @@ const listWorkspaceNeeds = (workspace: WorkspaceSummary, now: number): Need[] =>
   return [];
 };
 
-const ORDER: readonly Need["kind"][] = ["chat", "deadline", "failed", "chat_failed", "unhealthy", "deleting"];
+const URGENCY_ORDER: readonly Need["kind"][] = ["chat", "deadline", "failed", "chat_failed", "unhealthy", "deleting"];
 
 export const needs = computed((): readonly Need[] => {
   const myId = me.value?.id;
   const found: Need[] = [];
   for (const chat of chats.value.values()) {
     if (isWaitingForOwner(chat)) {
-      found.push({ kind: "chat", at: chat.updated_at, chat, asked: asked.value.get(chat.id) });
+      found.push({ kind: "chat", at: chat.updated_at, chat, asked: pendingRequests.value.get(chat.id) });
     } else if (chat.status === "error") found.push({ kind: "chat_failed", at: chat.updated_at, chat });
   }
   for (const workspace of workspaces.value.values()) {
     if (workspace.owner_id === myId) found.push(...listWorkspaceNeeds(workspace, now.value));
   }
-  return found.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || (a.at < b.at ? -1 : 1));
+  return found.sort((a, b) => URGENCY_ORDER.indexOf(a.kind) - URGENCY_ORDER.indexOf(b.kind) || (a.at < b.at ? -1 : 1));
 });

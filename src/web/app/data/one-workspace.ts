@@ -20,7 +20,7 @@ const isUnavailable = (error: unknown): boolean =>
   error instanceof Problem && [400, 403, 404, 410].includes(error.status);
 
 /** Returns the workspace, updated with each change, or an error if the user cannot see it or no longer can. */
-export const useWorkspace = (id: string): { shown: Signal<WorkspaceState>; reload: () => void } => {
+export const useWorkspace = (id: string): { state: Signal<WorkspaceState>; reload: () => void } => {
   const shown = useMemo(() => signal<WorkspaceState>({}), [id]);
   const follow = useRef<() => void>(() => {});
   // A separate request: a refused WebSocket does not say why, and one for a missing workspace would retry forever.
@@ -43,7 +43,7 @@ export const useWorkspace = (id: string): { shown: Signal<WorkspaceState>; reloa
       socket ??= new LiveSocket({
         address: () => `/api/v2/workspaces/${encodeURIComponent(id)}/watch-ws`,
         pings: true,
-        message: (text) => {
+        onMessage: (text) => {
           const message = JSON.parse(text) as Message;
           if (message.type === "data") shown.value = { workspace: message.data };
         },
@@ -65,7 +65,7 @@ export const useWorkspace = (id: string): { shown: Signal<WorkspaceState>; reloa
       socket?.end();
     };
   }, [id]);
-  return { shown, reload };
+  return { state: shown, reload };
 };
 
 /** Converts a workspace to a row of the live list, used until the list has loaded. */

@@ -18,7 +18,7 @@ type NamedAgent = {
 };
 
 /** Returns the URL of an app or a port (`8080`, `8080s`): on a subdomain if a wildcard `host` is configured, otherwise below a path. */
-const toAddress = ({ workspace, agent }: NamedAgent, app: string, host: string): string => {
+const toAppUrl = ({ workspace, agent }: NamedAgent, app: string, host: string): string => {
   const label = formatLabel({ app, agent: agent.name, workspace: workspace.name, user: workspace.owner_name });
   if (host && label) return `${location.protocol}//${host.replace("*", label)}/`;
   return `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${app}/`;
@@ -26,10 +26,10 @@ const toAddress = ({ workspace, agent }: NamedAgent, app: string, host: string):
 
 /** Returns the URL of a port. `host` is the wildcard for subdomains, or empty. */
 export const toPortUrl = (target: NamedAgent, port: number, isSecure: boolean, host: string): string =>
-  toAddress(target, `${port}${isSecure ? "s" : ""}`, host);
+  toAppUrl(target, `${port}${isSecure ? "s" : ""}`, host);
 
 /** How an app is opened: in this page, in a separate page, or by a local program that receives the link. */
-export type Opening =
+export type OpenAction =
   | { readonly way: "here" | "tab" | "window"; readonly href: string }
   | { readonly way: "program"; readonly act: () => Promise<void> };
 
@@ -37,8 +37,8 @@ export type Opening =
  * Decides how the app is opened. `host` is the wildcard for subdomains; without one, an app that requires a subdomain opens a page that
  * explains what is missing.
  */
-export const findOpening = (target: AgentTarget, app: App, host: string): Opening => {
-  const page = app.open_in === "tab" ? "tab" : "window";
+export const chooseOpenAction = (target: AgentTarget, app: App, host: string): OpenAction => {
+  const way = app.open_in === "tab" ? "tab" : "window";
   if (app.external) {
     if (/^https?:/i.test(app.url)) return { way: "tab", href: app.url };
     // The link contains a key only if the template has a placeholder for it, and only after the user agrees on a page that names the
@@ -47,12 +47,12 @@ export const findOpening = (target: AgentTarget, app: App, host: string): Openin
     if (canGetKey(agent, app)) {
       return { way: "tab", href: toConsentPath({ workspace_id: workspace.id, agent: agent.name, app: app.slug }) };
     }
-    return { way: "program", act: async () => toProgram(app.display_name || app.slug, app.url) };
+    return { way: "program", act: async () => openInProgram(app.display_name || app.slug, app.url) };
   }
   if (app.command) {
     return { way: "here", href: `/terminals/${target.agent.id}?app=${app.slug}` };
   }
-  return { way: page, href: toAddress(target, app.slug, host) };
+  return { way, href: toAppUrl(target, app.slug, host) };
 };
 
 const EDITOR_NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
@@ -80,9 +80,9 @@ const LAST_EDITOR_KEY = "slipway.editor";
 export const listEditors = (target: AgentTarget): { readonly label: string; readonly act: () => Promise<void> }[] => {
   const { agent } = target;
   const shown = Object.entries(EDITORS_BY_APP).flatMap(([name, editors]) => (showsApp(agent, name) ? editors : []));
-  const all: (Editor | "jetbrains")[] = [...shown, "jetbrains"];
+  const editors: (Editor | "jetbrains")[] = [...shown, "jetbrains"];
   const last = localStorage.getItem(LAST_EDITOR_KEY);
-  return all
+  return editors
     .sort((a, b) => Number(b === last) - Number(a === last))
     .map((editor) => ({ label: EDITOR_NAMES[editor], act: () => openEditor(editor, target) }));
 };
@@ -99,14 +99,14 @@ const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: Ag
     folder: agent.expanded_directory || undefined,
     token: key,
   };
-  toProgram(
+  openInProgram(
     EDITOR_NAMES[editor],
     editor === "jetbrains" ? formatGatewayLink(target) : formatEditorLink(editor, target),
   );
 };
 
 /** Passes the link to the browser, which opens the program or reports that none is installed. */
-const toProgram = (name: string, link: string): void => {
+const openInProgram = (name: string, link: string): void => {
   location.assign(link);
   showToast(`Opening ${name}. If nothing happens, install the editor or its extension on this computer.`);
 };

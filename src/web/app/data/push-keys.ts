@@ -8,9 +8,9 @@ const encodeBase64Url = (bytes: ArrayBuffer | null): string =>
 
 /** Builds the body of `POST /users/me/webpush/subscription`; keys as base64url. */
 export const toSubscriptionBody = (
-  one: PushSubscription,
+  subscription: PushSubscription,
 ): { endpoint: string; auth_key: string; p256dh_key: string } => ({
-  endpoint: one.endpoint,
-  auth_key: encodeBase64Url(one.getKey("auth")),
-  p256dh_key: encodeBase64Url(one.getKey("p256dh")),
+  endpoint: subscription.endpoint,
+  auth_key: encodeBase64Url(subscription.getKey("auth")),
+  p256dh_key: encodeBase64Url(subscription.getKey("p256dh")),
 });

@@ -12,62 +12,62 @@ export type Resource<T> = {
 
 const MAX_CACHED = 100;
 /** Loads in progress for a page that was just opened, since several of its components may request the same data. */
-const opening = new Map<string, Promise<void>>();
+const openingLoads = new Map<string, Promise<void>>();
 const cache = new Map<string, Signal<Resource<unknown>>>();
 
 const getEntry = <T>(key: string): Signal<Resource<T>> => {
-  let known = cache.get(key);
-  if (!known) {
-    known = signal<Resource<unknown>>({ data: undefined, error: undefined, loading: true });
-    cache.set(key, known);
+  let entry = cache.get(key);
+  if (!entry) {
+    entry = signal<Resource<unknown>>({ data: undefined, error: undefined, loading: true });
+    cache.set(key, entry);
     const [oldest] = cache.keys();
     if (cache.size > MAX_CACHED && oldest !== undefined) cache.delete(oldest);
   }
-  return known as Signal<Resource<T>>;
+  return entry as Signal<Resource<T>>;
 };
 
 /**
- * Loads the resource. With `quietly` (a background reload), a network failure changes nothing on the page; errors from the server are still
+ * Loads the resource. If `isBackground`, a network failure changes nothing on the page; errors from the server are still
  * shown.
  */
-const load = async <T>(state: Signal<Resource<T>>, read: () => Promise<T>, quietly = false): Promise<void> => {
-  if (!quietly && !state.value.loading) state.value = { ...state.value, loading: true };
+const load = async <T>(state: Signal<Resource<T>>, read: () => Promise<T>, isBackground = false): Promise<void> => {
+  if (!isBackground && !state.value.loading) state.value = { ...state.value, loading: true };
   try {
     state.value = { data: await read(), error: undefined, loading: false };
   } catch (error) {
-    if (quietly && !(error instanceof Problem && error.status >= 400 && error.status < 500)) return;
+    if (isBackground && !(error instanceof Problem && error.status >= 400 && error.status < 500)) return;
     state.value = { ...state.value, error, loading: false };
   }
 };
 
-type VisibleResource = { readonly reload: () => Promise<void>; at: number };
+type VisibleResource = { readonly reload: () => Promise<void>; loadedAt: number };
 
 /** The resources that the page shows now. */
 const visibleResources = new Set<VisibleResource>();
 /** The user has typed or chosen something that may not be saved yet, so the data it is based on is not reloaded. */
-let isWriting = false;
+let isEditing = false;
 const MAX_AGE_MS = 5_000;
 
 /** Reloads all resources on the page that are older than this. */
-export const readShown = (olderMs = 0): void => {
-  for (const one of visibleResources) {
-    if (Date.now() - one.at < olderMs) continue;
-    one.at = Date.now();
-    void one.reload();
+export const reloadVisible = (minAgeMs = 0): void => {
+  for (const resource of visibleResources) {
+    if (Date.now() - resource.loadedAt < minAgeMs) continue;
+    resource.loadedAt = Date.now();
+    void resource.reload();
   }
 };
 
 // The user may have changed this data in another tab or window.
 const onReturn = (): void => {
-  if (!document.hidden && !isWriting && !document.querySelector("dialog[open]")) readShown(MAX_AGE_MS);
+  if (!document.hidden && !isEditing && !document.querySelector("dialog[open]")) reloadVisible(MAX_AGE_MS);
 };
 addEventListener("focus", onReturn);
 document.addEventListener("visibilitychange", onReturn);
 addEventListener("input", () => {
-  isWriting = true;
+  isEditing = true;
 });
 addEventListener("submit", () => {
-  isWriting = false;
+  isEditing = false;
 });
 
 /** Returns the data cached under the key and loads it when a page with it opens. An `undefined` key loads nothing. */
@@ -82,13 +82,13 @@ export const useResource = <T>(
   // A layout effect runs before the first paint: prefetched data may already be here.
   useLayoutEffect(() => {
     if (key === undefined) return;
-    const one: VisibleResource = { reload: () => latest.current(), at: Date.now() };
+    const one: VisibleResource = { reload: () => latest.current(), loadedAt: Date.now() };
     visibleResources.add(one);
-    if (!opening.has(key)) {
-      isWriting = false;
-      opening.set(
+    if (!openingLoads.has(key)) {
+      isEditing = false;
+      openingLoads.set(
         key,
-        reload().finally(() => opening.delete(key)),
+        reload().finally(() => openingLoads.delete(key)),
       );
     }
     return () => visibleResources.delete(one);
@@ -98,9 +98,9 @@ export const useResource = <T>(
 
 /** Calls `act` when the value changes, but not when the page opens. */
 export const useChange = (value: string, act: () => unknown): void => {
-  const known = useRef(value);
+  const previous = useRef(value);
   useEffect(() => {
-    if (known.current !== value) act();
-    known.current = value;
+    if (previous.current !== value) act();
+    previous.current = value;
   }, [value]);
 };

@@ -12,9 +12,9 @@ import {
   SIGNED_IN_KEY,
 } from "../../browser/user-storage.ts";
 import { showToast } from "../shell/toasts.tsx";
-import { call, formatError, onForbidden, Problem, toSignIn } from "./api.ts";
+import { call, formatError, goToSignIn, onForbidden, Problem } from "./api.ts";
 import { onRefused } from "./live-socket.ts";
-import { readShown } from "./resource.ts";
+import { reloadVisible } from "./resource.ts";
 import { onAccessChange } from "./workspaces.ts";
 
 /** Undefined until known, null if no user is signed in. */
@@ -22,7 +22,7 @@ export const me = signal<User | null | undefined>(undefined);
 export const organizations = signal<readonly Organization[]>([]);
 
 export const isSiteOwner = computed(() => me.value?.roles.some(({ name }) => name === "owner") ?? false);
-/** The user has a site-wide role. */
+/** True if the user has a site-wide role. */
 export const isAdministrator = computed(() => (me.value?.roles.length ?? 0) > 0);
 export const isUserAdministrator = computed(() => me.value?.roles.some(({ name }) => name === "user-admin") ?? false);
 
@@ -35,7 +35,7 @@ export const administeredOrganizations = computed((): readonly Organization[] =>
     ({ id }) => isSiteOwner.value || organizationRoles.value[id]?.includes("organization-admin"),
   ),
 );
-/** The user can open at least one section of the administration. */
+/** True if the user can open at least one section of the administration. */
 export const canAdminister = computed(
   () => isSiteOwner.value || isUserAdministrator.value || administeredOrganizations.value.length > 0,
 );
@@ -43,8 +43,8 @@ export const canAdminister = computed(
 /** The properties of the user that decide which pages are offered. */
 export const viewer = computed(() => ({ hasRoles: isAdministrator.value, mayAdminister: canAdminister.value }));
 
-// Set before any page reads its cache: the cached data may belong to another user.
-const answer = peekAnswer<User>("GET", "/users/me");
+// Runs before any page reads its cached data, which may belong to another user.
+const embeddedUser = peekAnswer<User>("GET", "/users/me");
 /** Assigns the browser to this user. Returns true if another user's data was removed, which the page may already show. */
 const assignBrowser = (id: string): boolean => {
   const previous = getStoredOwner();
@@ -55,26 +55,26 @@ const assignBrowser = (id: string): boolean => {
   return isOther;
 };
 
-if (answer) assignBrowser(answer.id);
+if (embeddedUser) assignBrowser(embeddedUser.id);
 
-/** The user must set up a second factor before doing anything else. */
+/** True if the user must set up a second factor before doing anything else. */
 export const needsEnrollment = signal(false);
 
 /** Assigns the cached data to this user. A page that has already shown another user's data reloads. */
-const claimStorage = ({ id }: User): void => {
+const assignStorage = ({ id }: User): void => {
   if (assignBrowser(id)) location.reload();
 };
 
 /** Loads the session once, in parallel with the first lists. */
-export const readSession = async (): Promise<void> => {
+export const loadSession = async (): Promise<void> => {
   try {
-    const [user, list, { organization_roles }] = await Promise.all([
+    const [user, allOrganizations, { organization_roles }] = await Promise.all([
       call("GET /users/me"),
       call("GET /organizations"),
       call("GET /users/me/roles"),
     ]);
-    claimStorage(user);
-    organizations.value = list;
+    assignStorage(user);
+    organizations.value = allOrganizations;
     organizationRoles.value = organization_roles;
     localStorage.setItem(SIGNED_IN_KEY, "");
     me.value = user;
@@ -86,7 +86,7 @@ export const readSession = async (): Promise<void> => {
     } else if (error.hasErrorFor("second_factor")) {
       needsEnrollment.value = true;
       const user = await call("GET /users/me");
-      claimStorage(user);
+      assignStorage(user);
       me.value = user;
     } else throw error;
   }
@@ -116,12 +116,12 @@ export const watchSession = (): (() => void) => {
     requestedAt = Date.now();
     const [rolesBefore, membershipsBefore] = [serializeRoles(), serializeMemberships()];
     // A call without a valid session redirects to the sign-in page.
-    void readSession()
+    void loadSession()
       .then(() => {
         const haveRolesChanged = serializeRoles() !== rolesBefore;
         if (!me.value || (!haveRolesChanged && serializeMemberships() === membershipsBefore)) return;
         showToast(haveRolesChanged ? "Your roles have changed" : "Your organizations have changed");
-        readShown();
+        reloadVisible();
       })
       .catch(() => undefined)
       .finally(() => {
@@ -138,7 +138,7 @@ export const watchSession = (): (() => void) => {
     if (Date.now() - requestedAt >= RELOAD_INTERVAL_MS) reloadPermissions();
   };
   const onStorage = ({ key, newValue }: StorageEvent): void => {
-    if (key === SIGNED_IN_KEY && newValue === null) toSignIn();
+    if (key === SIGNED_IN_KEY && newValue === null) goToSignIn();
     if (key !== OWNER_KEY) return;
     if (newValue === null) clearTabData();
     else reloadIfOtherUser();

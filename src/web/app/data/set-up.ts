@@ -1,4 +1,4 @@
-// Tells whether the server has its first user.
+// Checks whether the server has its first user.
 import { call, Problem } from "./api.ts";
 
 export const isSetUp = async (): Promise<boolean> => {

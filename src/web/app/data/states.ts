@@ -32,12 +32,12 @@ const KINDS: Record<WorkspaceSummary["status"], StateKind> = {
 
 type WorkspaceStatusLike = Pick<WorkspaceLike, "status" | "dormant_at"> & Partial<Pick<WorkspaceLike, "agents">>;
 
-const isLost = ({ status }: WorkspaceLike["agents"][number]): boolean =>
+const isDisconnected = ({ status }: WorkspaceLike["agents"][number]): boolean =>
   status === "disconnected" || status === "timeout";
 
 /** A running workspace is ready only when its agents are connected. */
 export const getWorkspaceState = ({ status, dormant_at, agents = [] }: WorkspaceStatusLike): StateKind => {
-  if (status === "running" && agents.some(isLost)) return "needs";
+  if (status === "running" && agents.some(isDisconnected)) return "needs";
   if (status === "running" && agents.some(({ status }) => status === "connecting")) return "busy";
   return dormant_at && status === "stopped" ? "dormant" : KINDS[status];
 };
@@ -82,7 +82,7 @@ export const explainState = (workspace: WorkspaceLike): string => {
   return "";
 };
 
-export const isPassing = ({ status }: Pick<WorkspaceLike, "status">): boolean =>
+export const isTransitional = ({ status }: Pick<WorkspaceLike, "status">): boolean =>
   status === "pending" || KINDS[status] === "busy" || status === "deleting";
 
 export const canStart = ({ status }: Pick<WorkspaceLike, "status">): boolean =>

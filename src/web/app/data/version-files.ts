@@ -29,11 +29,11 @@ export const readVersionFiles = async (file_id: string): Promise<VersionFiles> =
     }),
   ]);
   if (!response.ok) throw new Problem(response.status, await response.json());
-  let size = 0;
+  let totalBytes = 0;
   const entries = unzipSync(new Uint8Array(await response.arrayBuffer()), {
     filter: ({ name, originalSize }) => {
-      size += originalSize;
-      if (size > MAX_UNPACKED_BYTES) throw new Error("The archive is too large to show here.");
+      totalBytes += originalSize;
+      if (totalBytes > MAX_UNPACKED_BYTES) throw new Error("The archive is too large to show here.");
       return !name.endsWith("/");
     },
   });
@@ -54,18 +54,18 @@ export const makeDiff = async (before: VersionFiles, after: VersionFiles): Promi
   const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
   return paths
     .map((path) => {
-      const [old, now] = [before.get(path), after.get(path)];
-      if (old && now && equalBytes(old.bytes, now.bytes)) return "";
+      const [old, current] = [before.get(path), after.get(path)];
+      if (old && current && equalBytes(old.bytes, current.bytes)) return "";
       const head = [`diff --git a/${path} b/${path}`];
       if (!old) head.push("new file mode 100644");
-      if (!now) head.push("deleted file mode 100644");
-      if ((old && old.text === undefined) || (now && now.text === undefined)) {
+      if (!current) head.push("deleted file mode 100644");
+      if ((old && old.text === undefined) || (current && current.text === undefined)) {
         return `${[...head, `Binary files a/${path} and b/${path} differ`].join("\n")}\n`;
       }
-      const { hunks } = structuredPatch(path, path, old?.text ?? "", now?.text ?? "", "", "", {
+      const { hunks } = structuredPatch(path, path, old?.text ?? "", current?.text ?? "", "", "", {
         context: CONTEXT_LINES,
       });
-      head.push(old ? `--- a/${path}` : "--- /dev/null", now ? `+++ b/${path}` : "+++ /dev/null");
+      head.push(old ? `--- a/${path}` : "--- /dev/null", current ? `+++ b/${path}` : "+++ /dev/null");
       const lines = hunks.flatMap((hunk) => [
         `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
         ...hunk.lines,
@@ -76,4 +76,4 @@ export const makeDiff = async (before: VersionFiles, after: VersionFiles): Promi
 };
 
 const equalBytes = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, at) => byte === b[at]);
+  a.length === b.length && a.every((byte, index) => byte === b[index]);

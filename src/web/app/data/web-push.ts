@@ -10,37 +10,37 @@ import { toSubscriptionBody } from "./push-keys.ts";
  */
 export type PushState = "on" | "off" | "denied" | "unknown" | "asleep";
 
-export const pushed = signal<PushState>("unknown");
+export const pushState = signal<PushState>("unknown");
 
 const decodeBase64Url = (text: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+  Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
 
-const registerSubscription = (one: PushSubscription): Promise<void> =>
-  call("POST /users/me/webpush/subscription", { body: toSubscriptionBody(one) });
+const registerSubscription = (subscription: PushSubscription): Promise<void> =>
+  call("POST /users/me/webpush/subscription", { body: toSubscriptionBody(subscription) });
 
 /** Reads the state of this browser. Sends an existing subscription to the server again, because the server may have lost it. */
-export const readPushed = async (): Promise<void> => {
+export const loadPushState = async (): Promise<void> => {
   if (!isPushSupported()) {
-    pushed.value = "asleep";
+    pushState.value = "asleep";
     return;
   }
-  const one = await getSubscription();
-  if (one) await registerSubscription(one);
-  pushed.value = Notification.permission === "denied" ? "denied" : one ? "on" : "off";
+  const subscription = await getSubscription();
+  if (subscription) await registerSubscription(subscription);
+  pushState.value = Notification.permission === "denied" ? "denied" : subscription ? "on" : "off";
 };
 
 /**
  * Asks the user for permission, subscribes, and registers the subscription with the server. Throws an error with a message for the user.
  */
-export const turnPushOn = async (): Promise<void> => {
+export const enablePush = async (): Promise<void> => {
   if ((await Notification.requestPermission()) !== "granted") {
-    pushed.value = Notification.permission === "denied" ? "denied" : "off";
+    pushState.value = Notification.permission === "denied" ? "denied" : "off";
     return;
   }
   const { webpush_public_key } = await call("GET /buildinfo");
   const { pushManager } = await navigator.serviceWorker.ready;
   const options = { userVisibleOnly: true, applicationServerKey: decodeBase64Url(webpush_public_key) };
-  const one = await pushManager.subscribe(options).catch(async (error: unknown) => {
+  const subscription = await pushManager.subscribe(options).catch(async (error: unknown) => {
     // The existing subscription has the key of another server that was at this address.
     const old = await pushManager.getSubscription();
     if (!old) throw new Error(`The browser's push service failed: ${(error as Error).message}`);
@@ -48,28 +48,28 @@ export const turnPushOn = async (): Promise<void> => {
     return pushManager.subscribe(options);
   });
   try {
-    await registerSubscription(one);
+    await registerSubscription(subscription);
   } catch (error) {
-    await one.unsubscribe();
+    await subscription.unsubscribe();
     throw error;
   }
-  pushed.value = "on";
+  pushState.value = "on";
 };
 
 /** Unsubscribes before sign-out and closes shown notifications, so that the next user of this browser does not see them. */
 export const disablePush = async (): Promise<void> => {
-  await turnPushOff().catch(() => {});
+  await unsubscribePush().catch(() => {});
   await unsubscribeHere().catch(() => {});
 };
 
-export const turnPushOff = async (): Promise<void> => {
-  const one = isPushSupported() ? await getSubscription() : null;
-  if (one) {
-    const body = { endpoint: one.endpoint };
+export const unsubscribePush = async (): Promise<void> => {
+  const subscription = isPushSupported() ? await getSubscription() : null;
+  if (subscription) {
+    const body = { endpoint: subscription.endpoint };
     await call("DELETE /users/me/webpush/subscription", { body }).catch((error: unknown) => {
       if (!(error instanceof Problem && error.status === 404)) throw error;
     });
-    await one.unsubscribe();
+    await subscription.unsubscribe();
   }
-  if (pushed.value === "on") pushed.value = "off";
+  if (pushState.value === "on") pushState.value = "off";
 };

@@ -2,7 +2,7 @@
 
 import { h } from "preact";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { WhatGoes } from "../parts/deletion-list.tsx";
+import { DeletionList } from "../parts/deletion-list.tsx";
 import { confirmAction } from "../parts/dialog.tsx";
 import { showToast } from "../shell/toasts.tsx";
 import { call, Problem } from "./api.ts";
@@ -17,7 +17,7 @@ const toPath = ({ id, name, owner_name }: Target): { path: { workspace: string }
   return { path: { workspace: id } };
 };
 
-export const start = async (target: Target): Promise<void> => {
+export const startWorkspace = async (target: Target): Promise<void> => {
   await call("POST /workspaces/:workspace/builds", {
     ...toPath(target),
     body: { transition: "start", reason: "dashboard" },
@@ -33,7 +33,7 @@ export const startOnConnect = async (target: Target): Promise<void> => {
   );
 };
 
-export const stop = async (target: Target): Promise<void> => {
+export const stopWorkspace = async (target: Target): Promise<void> => {
   await call("POST /workspaces/:workspace/builds", {
     ...toPath(target),
     body: { transition: "stop", reason: "dashboard" },
@@ -41,7 +41,7 @@ export const stop = async (target: Target): Promise<void> => {
 };
 
 /** Starts or restarts the workspace with the template's active version. New parameters take their defaults; others keep their values. */
-export const update = async (target: WorkspaceSummary, values?: Values): Promise<void> => {
+export const updateWorkspace = async (target: WorkspaceSummary, values?: Values): Promise<void> => {
   await call("POST /workspaces/:workspace/restart", {
     ...toPath(target),
     body: {
@@ -53,19 +53,19 @@ export const update = async (target: WorkspaceSummary, values?: Values): Promise
 };
 
 /** Restarts the workspace. The server performs both builds, even if the page is closed. */
-export const restart = async (target: Target): Promise<void> => {
+export const restartWorkspace = async (target: Target): Promise<void> => {
   await call("POST /workspaces/:workspace/restart", { ...toPath(target), body: { reason: "dashboard" } });
 };
 
 const HOUR_MS = 3_600_000;
-const MIN_LEAD_MS = 31 * 60_000;
+const MIN_REMAINING_MS = 31 * 60_000;
 
 /** Extends the deadline by one hour, up to the template's limit. */
 export const extendDeadline = async (target: WorkspaceSummary): Promise<void> => {
   if (!target.deadline) return;
-  const latest = target.max_deadline ? Date.parse(target.max_deadline) : Number.POSITIVE_INFINITY;
-  const wanted = Math.max(Date.parse(target.deadline) + HOUR_MS, Date.now() + MIN_LEAD_MS);
-  const deadline = new Date(Math.min(wanted, latest)).toISOString();
+  const maxMs = target.max_deadline ? Date.parse(target.max_deadline) : Number.POSITIVE_INFINITY;
+  const requestedMs = Math.max(Date.parse(target.deadline) + HOUR_MS, Date.now() + MIN_REMAINING_MS);
+  const deadline = new Date(Math.min(requestedMs, maxMs)).toISOString();
   await call("PUT /workspaces/:workspace/extend", { ...toPath(target), body: { deadline } });
   showToast(`Extended ${target.name}`);
 };
@@ -81,44 +81,44 @@ export const togglePin = async (target: WorkspaceSummary): Promise<void> => {
 };
 
 /** Activates a dormant workspace. */
-export const wake = async (target: Target): Promise<void> => {
+export const activateWorkspace = async (target: Target): Promise<void> => {
   await call("PUT /workspaces/:workspace/dormant", { ...toPath(target), body: { dormant: false } });
 };
 
-export const cancel = async (target: Pick<WorkspaceSummary, "build_id">): Promise<void> => {
+export const cancelBuild = async (target: Pick<WorkspaceSummary, "build_id">): Promise<void> => {
   await call("PATCH /workspacebuilds/:workspacebuild/cancel", { path: { workspacebuild: target.build_id } });
 };
 
 /** Asks for confirmation (for one workspace by typing its name) and deletes. Calls `deleted` when the builds are created. */
-export const remove = (targets: readonly Target[], deleted?: () => void): void => {
+export const deleteWorkspaces = (targets: readonly Target[], onDeleted?: () => void): void => {
   const [first] = targets;
   if (!first) return;
   const isOne = targets.length === 1;
   /** Workspaces that are not being deleted yet. */
   const listRemaining = (): readonly Target[] =>
     targets.filter(({ id }) => !["deleting", "deleted", undefined].includes(workspaces.value.get(id)?.status));
-  const wereKnown = listRemaining().length === targets.length;
+  const wereListed = listRemaining().length === targets.length;
   confirmAction({
     title: isOne ? `Delete ${first.name}?` : `Delete ${targets.length} workspaces?`,
     text: isOne
-      ? h(WhatGoes, { id: first.id })
+      ? h(DeletionList, { id: first.id })
       : `${targets.map(({ name }) => name).join(", ")}: their machines and shared ports are removed. Their files stay in the trash if their templates keep them. Their chats stay readable.`,
-    yes: isOne ? "Delete workspace" : "Delete workspaces",
-    no: isOne ? "Keep it" : "Keep them",
+    confirmLabel: isOne ? "Delete workspace" : "Delete workspaces",
+    cancelLabel: isOne ? "Keep it" : "Keep them",
     isDanger: true,
-    typed: isOne ? first.name : String(targets.length),
-    gone: () => {
-      if (!wereKnown || listRemaining().length > 0) return undefined;
+    confirmText: isOne ? first.name : String(targets.length),
+    getDeletedMessage: () => {
+      if (!wereListed || listRemaining().length > 0) return undefined;
       return isOne ? `${first.name} was deleted in the meantime` : "Already deleted";
     },
     act: async () => {
-      await applyToEach(wereKnown ? listRemaining() : targets, (one) =>
+      await applyToEach(wereListed ? listRemaining() : targets, (one) =>
         call("POST /workspaces/:workspace/builds", {
           ...toPath(one),
           body: { transition: "delete", reason: "dashboard" },
         }),
       );
-      deleted?.();
+      onDeleted?.();
     },
   });
 };
@@ -130,14 +130,14 @@ export const applyToEach = async <T extends Target>(
   targets: readonly T[],
   act: (one: T) => Promise<unknown>,
 ): Promise<void> => {
-  const rest = [...targets];
+  const remaining = [...targets];
   const problems: unknown[] = [];
-  const work = async (): Promise<void> => {
-    for (let one = rest.shift(); one; one = rest.shift()) {
+  const runWorker = async (): Promise<void> => {
+    for (let one = remaining.shift(); one; one = remaining.shift()) {
       await act(one).catch((error) => problems.push(error));
     }
   };
-  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, runWorker));
   const [first] = problems;
   if (problems.length === 0) return;
   if (targets.length === 1) throw first;

@@ -10,10 +10,10 @@ export const workspaces = signal<ReadonlyMap<string, WorkspaceSummary>>(new Map(
 /** False until the first snapshot is complete. */
 export const workspacesLoaded = signal(false);
 
-let resolveFirst = (): void => {};
+let resolveFirstWorkspaces = (): void => {};
 /** Resolves when the first workspaces are loaded, or the list is known to be empty. */
 export const firstWorkspaces = new Promise<void>((resolve) => {
-  resolveFirst = resolve;
+  resolveFirstWorkspaces = resolve;
 });
 
 const PATH = "/workspaces/watch";
@@ -26,7 +26,7 @@ let wasOpen = false;
 const handleMessage = (text: string): void => {
   const event = JSON.parse(text) as WorkspacesEvent | { type: "ping" };
   applyEvent(event);
-  if (event.type === "snapshot" || event.type === "changes") resolveFirst();
+  if (event.type === "snapshot" || event.type === "changes") resolveFirstWorkspaces();
 };
 
 const applyEvent = (event: WorkspacesEvent | { type: "ping" }): void => {
@@ -34,7 +34,7 @@ const applyEvent = (event: WorkspacesEvent | { type: "ping" }): void => {
   else if (event.type === "templates") notifyTemplates(event.changed);
   else if (event.type === "snapshot") {
     incoming ??= new Map();
-    for (const one of event.workspaces) incoming.set(one.id, one);
+    for (const workspace of event.workspaces) incoming.set(workspace.id, workspace);
     // The first rows are shown while the rest arrives. Later snapshots are applied when complete, since each part would be sorted and drawn
     // again.
     const isFirst = workspaces.value.size === 0;
@@ -45,7 +45,7 @@ const applyEvent = (event: WorkspacesEvent | { type: "ping" }): void => {
     workspacesLoaded.value = true;
   } else if (event.type === "changes") {
     const next = new Map(workspaces.value);
-    for (const one of event.changed) next.set(one.id, one);
+    for (const workspace of event.changed) next.set(workspace.id, workspace);
     for (const id of event.removed) next.delete(id);
     workspaces.value = next;
     if (event.id !== "") lastId = event.id;
@@ -90,8 +90,8 @@ export const followWorkspaces = (): void => {
       incoming = undefined;
       return `/api/v2${PATH}${lastId === "" ? "" : `?after_id=${encodeURIComponent(lastId)}`}`;
     },
-    message: handleMessage,
-    opened: () => {
+    onMessage: handleMessage,
+    onOpen: () => {
       if (wasOpen) notifyTemplates([undefined]);
       // After a reconnect with an event ID, the server itself sends the changes of access since that event.
       if (wasOpen && lastId === "") notifyAccess();
@@ -110,25 +110,25 @@ export const waitForWorkspace = (
   isDone: (workspace: WorkspaceSummary | undefined) => boolean,
 ): Promise<void> =>
   new Promise((resolve, reject) => {
-    let wasThere = false;
+    let wasListed = false;
     let stop = (): void => {};
-    let isOver = false;
+    let isSettled = false;
     const finish = (settle: () => void): void => {
-      isOver = true;
+      isSettled = true;
       settle();
       stop();
     };
     stop = effect(() => {
-      const one = workspaces.value.get(id);
-      wasThere ||= one !== undefined;
-      if (isOver || !wasThere) return;
+      const workspace = workspaces.value.get(id);
+      wasListed ||= workspace !== undefined;
+      if (isSettled || !wasListed) return;
       try {
-        if (isDone(one)) finish(resolve);
+        if (isDone(workspace)) finish(resolve);
       } catch (error) {
         finish(() => reject(error));
       }
     });
-    if (isOver) stop();
+    if (isSettled) stop();
   });
 
 const compareByUse = (a: WorkspaceSummary, b: WorkspaceSummary): number =>

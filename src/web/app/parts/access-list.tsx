@@ -6,7 +6,7 @@ import { me } from "../data/session.ts";
 import { showError } from "../shell/toasts.tsx";
 import { Button, IconButton } from "./button.tsx";
 import { Field, Options, Select } from "./field.tsx";
-import { into } from "./handlers.ts";
+import { writeTo } from "./handlers.ts";
 import { Icon } from "./icon.tsx";
 
 /** A user or a group. */
@@ -26,7 +26,7 @@ type Group = {
   readonly organization_display_name: string;
 };
 
-/** The group of all members is shown with the organization's name. */
+/** Returns the group's name for display. The group of all members is named after its organization. */
 export const formatGroupName = (one: Group): string =>
   one.id === one.organization_id
     ? `Everyone in ${one.organization_display_name || one.organization_name}`
@@ -43,20 +43,22 @@ type Change = {
   readonly roles: readonly Role[];
   /** The roles as shown on the page, and a function that loads the current ones. */
   readonly shown: readonly Subject[];
-  readonly read: () => Promise<readonly Subject[]>;
+  readonly load: () => Promise<readonly Subject[]>;
   /** Reloads the roles. */
   readonly reload: () => Promise<void>;
 };
 
 /** Throws, and reloads the list, if someone else has given the subject another role. Choosing again overwrites it. */
-export const requireUnchanged = async ({ subject, role, roles, shown, read, reload }: Change): Promise<void> => {
-  const findRole = (all: readonly Subject[]): string =>
-    all.find(({ id, kind }) => id === subject.id && kind === subject.kind)?.role ?? "";
-  const is = findRole(await read());
-  if (is === findRole(shown) || is === role) return;
+export const requireUnchangedRole = async ({ subject, role, roles, shown, load, reload }: Change): Promise<void> => {
+  const findRole = (subjects: readonly Subject[]): string =>
+    subjects.find(({ id, kind }) => id === subject.id && kind === subject.kind)?.role ?? "";
+  const currentRole = findRole(await load());
+  if (currentRole === findRole(shown) || currentRole === role) return;
   await reload();
-  const words = roles.find(({ value }) => value === is)?.label ?? "No access";
-  throw new Error(`Someone else changed this in the meantime: ${subject.name}, ${words}. Choose again to replace it.`);
+  const roleLabel = roles.find(({ value }) => value === currentRole)?.label ?? "No access";
+  throw new Error(
+    `Someone else changed this in the meantime: ${subject.name}, ${roleLabel}. Choose again to replace it.`,
+  );
 };
 
 type ListProps = {
@@ -66,10 +68,10 @@ type ListProps = {
   readonly subjects: readonly Subject[];
   readonly roles: readonly Role[];
   /** An empty role revokes access. */
-  readonly set: (subject: Pick<Subject, "id" | "kind" | "name">, role: string) => Promise<void>;
+  readonly setRole: (subject: Pick<Subject, "id" | "kind" | "name">, role: string) => Promise<void>;
 };
 
-export const AccessList = ({ heading, empty, subjects, roles, set }: ListProps) => (
+export const AccessList = ({ heading, empty, subjects, roles, setRole }: ListProps) => (
   <section class="stack" aria-labelledby="access">
     <div class="head">
       <h2 id="access">{heading}</h2>
@@ -78,20 +80,20 @@ export const AccessList = ({ heading, empty, subjects, roles, set }: ListProps) 
       <p class="mut">{empty}</p>
     ) : (
       <ul class="panel list">
-        {subjects.map((one) => (
-          <li key={one.id} class="item access">
+        {subjects.map((subject) => (
+          <li key={subject.id} class="item access">
             <span class="line">
-              <Icon name={one.kind === "group" ? "layers" : "user"} />
-              <span class="med clip">{one.name}</span>
+              <Icon name={subject.kind === "group" ? "layers" : "user"} />
+              <span class="med clip">{subject.name}</span>
             </span>
             <span class="line">
               <select
                 class="input"
-                aria-label={`Access of ${one.name}`}
-                value={one.role}
-                data-role={one.role}
+                aria-label={`Access of ${subject.name}`}
+                value={subject.role}
+                data-role={subject.role}
                 onChange={({ currentTarget }) =>
-                  void set(one, currentTarget.value)
+                  void setRole(subject, currentTarget.value)
                     .catch(showError)
                     .finally(() => {
                       // Resets the control if the change was not saved.
@@ -105,7 +107,7 @@ export const AccessList = ({ heading, empty, subjects, roles, set }: ListProps) 
                   </option>
                 ))}
               </select>
-              <IconButton icon="x" label={`Remove access for ${one.name}`} onPress={() => set(one, "")} />
+              <IconButton icon="x" label={`Remove access for ${subject.name}`} onPress={() => setRole(subject, "")} />
             </span>
           </li>
         ))}
@@ -114,28 +116,28 @@ export const AccessList = ({ heading, empty, subjects, roles, set }: ListProps) 
   </section>
 );
 
-type AddProps = Pick<ListProps, "roles" | "set"> & {
+type AddProps = Pick<ListProps, "roles" | "setRole"> & {
   readonly title: string;
   readonly verb: string;
   /** The organization whose groups are offered. */
   readonly organization_id: string;
   /** IDs that are already on the list or need no access. */
-  readonly taken: ReadonlySet<string>;
+  readonly excludedIds: ReadonlySet<string>;
   /** A note about the consequences. */
   readonly note: string;
 };
 
-export const AccessAdd = ({ title, verb, organization_id, taken, note, roles, set }: AddProps) => {
-  const words = useSignal("");
-  const chosen = useSignal("");
+export const AccessAdd = ({ title, verb, organization_id, excludedIds, note, roles, setRole }: AddProps) => {
+  const search = useSignal("");
+  const chosenId = useSignal("");
   const role = useSignal(roles[0]?.value ?? "");
-  const people = useResource(`people ${words.value}`, () =>
-    call("GET /users", { query: { q: words.value, limit: 20 } }),
+  const people = useResource(`people ${search.value}`, () =>
+    call("GET /users", { query: { q: search.value, limit: 20 } }),
   );
   const groups = useResource(`groups ${organization_id}`, () =>
     call("GET /organizations/:organization/groups", { path: { organization: organization_id } }),
   );
-  const offered = [
+  const candidates = [
     ...(groups.state.value.data ?? []).map((one) => ({
       id: one.id,
       kind: "group" as const,
@@ -144,13 +146,13 @@ export const AccessAdd = ({ title, verb, organization_id, taken, note, roles, se
     ...(people.state.value.data?.users ?? [])
       .filter(({ id }) => id !== me.value?.id)
       .map((one) => ({ id: one.id, kind: "user" as const, name: formatPersonName(one) })),
-  ].filter(({ id }) => !taken.has(id));
+  ].filter(({ id }) => !excludedIds.has(id));
   const add = async (): Promise<void> => {
-    const subject = offered.find(({ id }) => id === chosen.value);
+    const subject = candidates.find(({ id }) => id === chosenId.value);
     if (!subject) return;
     // Cleared first, because a select cannot show a value that is no longer among its options.
-    chosen.value = "";
-    await set(subject, role.value);
+    chosenId.value = "";
+    await setRole(subject, role.value);
   };
   return (
     <aside class="panel" aria-label={title}>
@@ -161,24 +163,27 @@ export const AccessAdd = ({ title, verb, organization_id, taken, note, roles, se
         <Field
           label="Search people"
           type="search"
-          value={words.value}
+          value={search.value}
           spellcheck={false}
           onInput={(event) => {
-            words.value = event.currentTarget.value.replace(/[:"]/g, "");
+            search.value = event.currentTarget.value.replace(/[:"]/g, "");
           }}
         />
         <Select
-          key={[...taken].join(" ")}
+          key={[...excludedIds].join(" ")}
           label="User or group"
-          value={chosen.value}
-          choices={[{ value: "", label: "Choose one" }, ...offered.map(({ id, name }) => ({ value: id, label: name }))]}
-          onPick={into(chosen)}
+          value={chosenId.value}
+          choices={[
+            { value: "", label: "Choose one" },
+            ...candidates.map(({ id, name }) => ({ value: id, label: name })),
+          ]}
+          onPick={writeTo(chosenId)}
         />
-        <Options label="Access" value={role.value} choices={roles} onPick={into(role)} />
+        <Options label="Access" value={role.value} choices={roles} onPick={writeTo(role)} />
         <p class="small dim">{note}</p>
       </div>
       <footer>
-        <Button look="primary" disabled={chosen.value === ""} onPress={add}>
+        <Button look="primary" disabled={chosenId.value === ""} onPress={add}>
           {verb}
         </Button>
       </footer>

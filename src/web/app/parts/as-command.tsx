@@ -8,12 +8,12 @@ import { loadCode } from "../data/load-code.ts";
 import { showError, showToast } from "../shell/toasts.tsx";
 import { IconButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
-import { sets } from "./handlers.ts";
+import { setTo } from "./handlers.ts";
 
-const open = signal(false);
+const isOpen = signal(false);
 
 export const openCommands = (): void => {
-  open.value = true;
+  isOpen.value = true;
 };
 
 /** Shown in the header of every page; on phones it is in the menu of the tab bar. */
@@ -22,10 +22,10 @@ export const CommandButton = () => (
 );
 
 /** Renders the panel when it is open. Used once in the shell. */
-export const CommandPanel = () => (open.value ? <Commands /> : null);
+export const CommandPanel = () => (isOpen.value ? <CommandDialog /> : null);
 
 /** Copies the text and confirms it. */
-export const copy = async (text: string): Promise<void> => {
+export const copyText = async (text: string): Promise<void> => {
   // Without HTTPS there is no clipboard API, except on localhost; the selection is copied instead.
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
   else {
@@ -39,7 +39,7 @@ export const copy = async (text: string): Promise<void> => {
   showToast("Copied");
 };
 
-const Commands = () => {
+const CommandDialog = () => {
   const kind = useSignal<"cli" | "curl">("cli");
   const cli = useSignal<typeof toCliLine | undefined>(undefined);
   useEffect(() => {
@@ -47,35 +47,35 @@ const Commands = () => {
       cli.value = loaded.toCliLine;
     }, showError);
   }, []);
-  const lines = recentCalls.value.toReversed().flatMap((sent) => {
+  const commands = recentCalls.value.toReversed().flatMap((sent) => {
     const text = kind.value === "curl" ? toCurl(sent, location.origin) : cli.value?.(sent);
     return text ? [text] : [];
   });
-  const seen = [...new Set(lines)].slice(0, 6);
+  const shownCommands = [...new Set(commands)].slice(0, 6);
   const close = (): void => {
-    open.value = false;
+    isOpen.value = false;
   };
   return (
     <Dialog title="Show as command" onClose={close} class="wide">
       <div class="line">
         <span class="group" role="group" aria-label="Command type">
           {(["cli", "curl"] as const).map((one) => (
-            <button key={one} type="button" class="btn sm" aria-pressed={kind.value === one} onClick={sets(kind, one)}>
+            <button key={one} type="button" class="btn sm" aria-pressed={kind.value === one} onClick={setTo(kind, one)}>
               {one === "cli" ? "CLI" : "curl"}
             </button>
           ))}
         </span>
         <span class="dim small">Newest first. Create a token on the API tokens page.</span>
       </div>
-      {seen.length === 0 && (kind.value === "curl" || cli.value) && (
+      {shownCommands.length === 0 && (kind.value === "curl" || cli.value) && (
         <p>The command line has no equivalent for this page's requests. Use curl.</p>
       )}
-      {seen.map((text) => (
+      {shownCommands.map((text) => (
         <div key={text} class="line">
           <pre class="cmd mono grow" tabIndex={0}>
             {text}
           </pre>
-          <IconButton icon="copy" small label="Copy command" onPress={() => copy(text)} />
+          <IconButton icon="copy" small label="Copy command" onPress={() => copyText(text)} />
         </div>
       ))}
     </Dialog>

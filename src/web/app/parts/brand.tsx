@@ -1,19 +1,19 @@
 // The deployment's logo, or the default one.
 import { useSignal } from "@preact/signals";
-import { face } from "../data/branding.ts";
+import { branding } from "../data/branding.ts";
 
 export const Brand = ({ class: more }: { class?: string }) => {
-  const isBroken = useSignal("");
-  const { logo } = face.value;
+  const brokenLogo = useSignal("");
+  const { logo } = branding.value;
   const className = more ? `i ${more}` : "i";
-  if (logo !== "" && isBroken.value !== logo) {
+  if (logo !== "" && brokenLogo.value !== logo) {
     return (
       <img
         class={className}
         src={logo}
         alt=""
         onError={() => {
-          isBroken.value = logo;
+          brokenLogo.value = logo;
         }}
       />
     );

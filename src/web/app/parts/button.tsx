@@ -53,14 +53,14 @@ export const Button = ({
   children,
   ...look
 }: ButtonProps) => {
-  const busy = useSignal(false);
+  const isBusy = useSignal(false);
   const press = async (event: MouseEvent): Promise<void> => {
-    if (busy.value || paused) return;
+    if (isBusy.value || paused) return;
     const result = onPress?.(event);
     if (!(result instanceof Promise)) return;
-    busy.value = true;
+    isBusy.value = true;
     await result.catch(showError).finally(() => {
-      busy.value = false;
+      isBusy.value = false;
     });
   };
   return (
@@ -70,7 +70,7 @@ export const Button = ({
       form={form}
       disabled={disabled}
       // Not `disabled`, which would lose the keyboard focus.
-      aria-disabled={busy.value || paused || undefined}
+      aria-disabled={isBusy.value || paused || undefined}
       aria-label={label}
       aria-pressed={pressed}
       aria-keyshortcuts={formatShortcut(keys)}

@@ -3,25 +3,25 @@ import { call } from "../data/api.ts";
 import { chats } from "../data/chats.ts";
 import { useResource } from "../data/resource.ts";
 
-const read = async (id: string) => {
+const loadDeletedThings = async (id: string) => {
   const path = { workspace: id };
   const [workspace, { shares }] = await Promise.all([
     call("GET /workspaces/:workspace", { path }),
     call("GET /workspaces/:workspace/port-share", { path }),
   ]);
   const template = await call("GET /templates/:template", { path: { template: workspace.template_id } });
-  const days = template.has_trash ? template.trash_days : 0;
-  return { resources: workspace.latest_build.resources, shares, shared_with: workspace.shared_with, days };
+  const trashDays = template.has_trash ? template.trash_days : 0;
+  return { resources: workspace.latest_build.resources, shares, shared_with: workspace.shared_with, days: trashDays };
 };
 
-const formatCount = (count: number, one: string, many: string): string =>
-  count === 1 ? `1 ${one}` : `${count} ${many}`;
+const formatCount = (count: number, singular: string, plural: string): string =>
+  count === 1 ? `1 ${singular}` : `${count} ${plural}`;
 
 /** Shown in addition to the general text, once it is loaded. */
-export const WhatGoes = ({ id }: { id: string }) => {
-  const { state } = useResource(`what goes ${id}`, () => read(id));
+export const DeletionList = ({ id }: { id: string }) => {
+  const { state } = useResource(`what goes ${id}`, () => loadDeletedThings(id));
   const { data } = state.value;
-  const mine = [...chats.value.values()].filter(({ workspace_id }) => workspace_id === id).length;
+  const chatCount = [...chats.value.values()].filter(({ workspace_id }) => workspace_id === id).length;
   return (
     <>
       <span>
@@ -46,7 +46,7 @@ export const WhatGoes = ({ id }: { id: string }) => {
           {data.shared_with.length > 0 && (
             <li>Shared with {formatCount(data.shared_with.length, "user or group", "users and groups")}</li>
           )}
-          {mine > 0 && <li>Kept: {formatCount(mine, "chat", "chats")}, read-only</li>}
+          {chatCount > 0 && <li>Kept: {formatCount(chatCount, "chat", "chats")}, read-only</li>}
         </ul>
       )}
     </>

@@ -6,7 +6,7 @@ import { useLocation } from "preact-iso/router";
 import { formatError, Problem } from "../data/api.ts";
 import { showToast } from "../shell/toasts.tsx";
 import { Button } from "./button.tsx";
-import { textInto } from "./handlers.ts";
+import { writeTextTo } from "./handlers.ts";
 
 type DialogProps = {
   readonly title: string;
@@ -22,24 +22,25 @@ type DialogProps = {
  * Returns the focus to where it was before `box` opened, or to the page if that element was removed. If the user has already moved the
  * focus, it stays: Escape closes the dialog immediately, and this runs a moment later.
  */
-export const restoreFocus = (before: Element | null, box: Element | null): void => {
-  const now = document.activeElement;
-  if (now && now !== document.body && !box?.contains(now)) return;
-  const back = before?.isConnected && before !== document.body ? before : document.getElementById("main");
+export const restoreFocus = (focusedBefore: Element | null, box: Element | null): void => {
+  const focused = document.activeElement;
+  if (focused && focused !== document.body && !box?.contains(focused)) return;
+  const target =
+    focusedBefore?.isConnected && focusedBefore !== document.body ? focusedBefore : document.getElementById("main");
   // Keeps the scroll position.
-  if (back instanceof HTMLElement) back.focus({ preventScroll: true });
+  if (target instanceof HTMLElement) target.focus({ preventScroll: true });
 };
 
 /** The dialog is open while it is mounted. */
 export const Dialog = ({ title, onClose, class: more, footer, children }: DialogProps) => {
   const ref = useRef<HTMLDialogElement>(null);
   // A click outside closes the dialog, unless it began inside (such as selecting text) or something was typed.
-  const isPressedBeside = useRef(false);
-  const isTyped = useRef(false);
+  const isPressedOutside = useRef(false);
+  const hasTyped = useRef(false);
   useEffect(() => {
-    const [before, box] = [document.activeElement, ref.current];
+    const [focusedBefore, box] = [document.activeElement, ref.current];
     box?.showModal();
-    return () => restoreFocus(before, box);
+    return () => restoreFocus(focusedBefore, box);
   }, []);
   return (
     <dialog
@@ -48,13 +49,13 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
       aria-label={title}
       onClose={onClose}
       onPointerDown={({ target }) => {
-        isPressedBeside.current = target === ref.current;
+        isPressedOutside.current = target === ref.current;
       }}
       onInput={() => {
-        isTyped.current = true;
+        hasTyped.current = true;
       }}
       onClick={({ target }) =>
-        target === ref.current && isPressedBeside.current && !isTyped.current && ref.current?.close()
+        target === ref.current && isPressedOutside.current && !hasTyped.current && ref.current?.close()
       }
     >
       <header>
@@ -67,7 +68,7 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
 };
 
 /**
- * True if the resource no longer exists. An unknown value that the user typed is reported as a field error instead. `call` reloads the
+ * True if the resource no longer exists. An unknown value that the user typed is reported as a field error instead. `call` (data/api.ts) reloads the
  * lists.
  */
 export const isNotFound = (error: unknown): boolean =>
@@ -81,95 +82,95 @@ type Question = {
   /** Describes the consequences in a sentence. */
   readonly text: ComponentChildren;
   /** The confirming action as a verb and an object: Delete workspace. */
-  readonly yes: string;
+  readonly confirmLabel: string;
   /** The alternative: Keep it. */
-  readonly no: string;
+  readonly cancelLabel: string;
   readonly isDanger?: boolean;
   /** Text that must be typed before the button is enabled. */
-  readonly typed?: string;
+  readonly confirmText?: string;
   /**
    * Returns the message to show instead of the question when another page or program has deleted the resource. The dialog is redrawn when a
    * signal that this function reads changes.
    */
-  readonly gone?: () => string | undefined;
+  readonly getDeletedMessage?: () => string | undefined;
   /** Runs while the dialog is open. The dialog closes when it succeeds. */
   readonly act: () => Promise<unknown>;
 };
 
-const question = signal<Question | undefined>(undefined);
+const openQuestion = signal<Question | undefined>(undefined);
 
 /** Asks in a dialog and runs `act` if the user confirms. */
-export const confirmAction = (requested: Question): void => {
-  question.value = requested;
+export const confirmAction = (newQuestion: Question): void => {
+  openQuestion.value = newQuestion;
 };
 
-/** Renders the dialogs of `ask`. Used once in the shell. */
-export const Questions = () => {
+/** Renders the dialogs of `confirmAction`. Used once in the shell. */
+export const ConfirmDialogs = () => {
   const { path } = useLocation();
-  const from = useRef(path);
+  const openedOn = useRef(path);
   // Closes the dialog of a page that the user has left, for example with the Back button.
   useLayoutEffect(() => {
-    if (from.current !== path) question.value = undefined;
-    from.current = path;
+    if (openedOn.current !== path) openQuestion.value = undefined;
+    openedOn.current = path;
   }, [path]);
-  return question.value ? <ConfirmDialog key={question.value.title} asked={question.value} /> : null;
+  return openQuestion.value ? <ConfirmDialog key={openQuestion.value.title} question={openQuestion.value} /> : null;
 };
 
-const ConfirmDialog = ({ asked }: { asked: Question }) => {
+const ConfirmDialog = ({ question }: { question: Question }) => {
   const problem = useRef(signal(""));
   const typed = useRef(signal(""));
   const close = (): void => {
-    question.value = undefined;
+    openQuestion.value = undefined;
   };
   const isActing = useRef(false);
   const act = async (): Promise<void> => {
     if (isActing.current) return;
     isActing.current = true;
     try {
-      await asked.act();
+      await question.act();
       close();
     } catch (error) {
       if (isNotFound(error)) {
         close();
-        showNotFound(asked.typed ?? "It");
+        showNotFound(question.confirmText ?? "It");
       } else problem.current.value = formatError(error);
     } finally {
       isActing.current = false;
     }
   };
-  const gone = asked.gone?.();
+  const deletedMessage = question.getDeletedMessage?.();
   useEffect(() => {
     // A deletion by this dialog's own action needs no message.
-    if (gone === undefined || isActing.current) return;
+    if (deletedMessage === undefined || isActing.current) return;
     close();
-    showToast(gone);
-  }, [gone]);
-  const mayAct = asked.typed === undefined || typed.current.value === asked.typed;
+    showToast(deletedMessage);
+  }, [deletedMessage]);
+  const canAct = question.confirmText === undefined || typed.current.value === question.confirmText;
   return (
     <Dialog
-      title={asked.title}
+      title={question.title}
       onClose={close}
       footer={
         <>
-          <Button onPress={close}>{asked.no}</Button>
-          <Button look={asked.isDanger ? "danger primary" : "primary"} disabled={!mayAct} onPress={act}>
-            {asked.yes}
+          <Button onPress={close}>{question.cancelLabel}</Button>
+          <Button look={question.isDanger ? "danger primary" : "primary"} disabled={!canAct} onPress={act}>
+            {question.confirmLabel}
           </Button>
         </>
       }
     >
-      <div>{asked.text}</div>
-      {asked.typed !== undefined && (
+      <div>{question.text}</div>
+      {question.confirmText !== undefined && (
         <div class="field">
-          <label for="ask-typed">Type {asked.typed} to confirm</label>
+          <label for="ask-typed">Type {question.confirmText} to confirm</label>
           <input
             class="input"
             id="ask-typed"
             autocomplete="off"
             spellcheck={false}
             value={typed.current.value}
-            onInput={textInto(typed.current)}
-            onKeyDown={({ key, isComposing }) => key === "Enter" && !isComposing && mayAct && act()}
+            onInput={writeTextTo(typed.current)}
+            onKeyDown={({ key, isComposing }) => key === "Enter" && !isComposing && canAct && act()}
           />
         </div>
       )}

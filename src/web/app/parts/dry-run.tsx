@@ -12,39 +12,39 @@ type DryRunProps = {
   readonly version_id: string;
   readonly body: CreateDryRun;
   /** Called when it succeeds. */
-  readonly worked?: () => void;
+  readonly onSuccess?: () => void;
 };
 
 /** Starts when mounted. Mounting it with another key starts a new run. */
-export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
+export const DryRun = ({ version_id, body, onSuccess }: DryRunProps) => {
   const problem = useSignal("");
   const resources = useSignal<readonly PlannedResource[] | undefined>(undefined);
   const feed = useMemo(() => new LogFeed(), []);
   useEffect(() => {
-    let isOver = false;
+    let isUnmounted = false;
     const onFailed = (error: unknown): void => {
-      if (!isOver) problem.value = formatError(error);
+      if (!isUnmounted) problem.value = formatError(error);
     };
     const finish = async (job: string): Promise<void> => {
       const path = { templateversion: version_id, job };
-      const ended = await call("GET /templateversions/:templateversion/dry-run/:job", { path });
-      if (ended.status !== "succeeded")
+      const dryRun = await call("GET /templateversions/:templateversion/dry-run/:job", { path });
+      if (dryRun.status !== "succeeded")
         throw new Error(
-          ended.error || ended.status === "canceled" ? "The dry run was canceled." : "The dry run failed.",
+          dryRun.error || dryRun.status === "canceled" ? "The dry run was canceled." : "The dry run failed.",
         );
       const planned = await call("GET /templateversions/:templateversion/dry-run/:job/resources", { path });
-      if (isOver) return;
+      if (isUnmounted) return;
       resources.value = planned.filter(({ workspace_transition }) => workspace_transition === "start");
-      worked?.();
+      onSuccess?.();
     };
     call("POST /templateversions/:templateversion/dry-run", { path: { templateversion: version_id }, body })
       .then(({ id }) => {
         const path = `/templateversions/${version_id}/dry-run/${id}/logs`;
-        if (!isOver) feed.follow({ source: "dry run", path, ended: () => void finish(id).catch(onFailed) });
+        if (!isUnmounted) feed.follow({ source: "dry run", path, onEnd: () => void finish(id).catch(onFailed) });
       })
       .catch(onFailed);
     return () => {
-      isOver = true;
+      isUnmounted = true;
       feed.end();
     };
   }, []);
@@ -62,16 +62,18 @@ export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
       )}
       {resources.value && (
         <ul class="panel list">
-          {resources.value.map((one) => (
-            <li key={one.id} class="item">
+          {resources.value.map((resource) => (
+            <li key={resource.id} class="item">
               <span class="line">
                 <Icon name="box" />
-                <span class="med">{one.name}</span>
-                <span class="dim small">{one.type}</span>
+                <span class="med">{resource.name}</span>
+                <span class="dim small">{resource.type}</span>
               </span>
-              {one.agents.length > 0 && (
+              {resource.agents.length > 0 && (
                 <span class="sub">
-                  {one.agents.map(({ name, apps }) => [name, ...apps.map(({ slug }) => slug)].join(", ")).join("; ")}
+                  {resource.agents
+                    .map(({ name, apps }) => [name, ...apps.map(({ slug }) => slug)].join(", "))
+                    .join("; ")}
                 </span>
               )}
             </li>

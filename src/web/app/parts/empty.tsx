@@ -23,9 +23,9 @@ export const Empty = ({ icon, title, text, children }: EmptyProps) => (
 );
 
 /** Shown instead of content that could not be loaded. */
-export const Failed = ({ what, error, reload }: { what: string; error: unknown; reload: () => unknown }) => (
+export const Failed = ({ title, error, reload }: { title: string; error: unknown; reload: () => unknown }) => (
   <div role="alert">
-    <Empty icon="warn" title={what} text={formatError(error)}>
+    <Empty icon="warn" title={title} text={formatError(error)}>
       <Button look="primary" onPress={reload}>
         Retry now
       </Button>

@@ -32,9 +32,9 @@ const Notes = ({ id, hint, error }: { id: string; hint?: ComponentChildren; erro
   </>
 );
 
-export const Field = ({ label, hint, error: given, ...input }: FieldProps) => {
+export const Field = ({ label, hint, error: ownError, ...input }: FieldProps) => {
   const id = useId();
-  const error = useProblem(input.name, given);
+  const error = useProblem(input.name, ownError);
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -65,9 +65,9 @@ type AreaProps = Omit<TextareaHTMLAttributes<HTMLTextAreaElement>, "label" | "ro
   readonly error?: string;
 };
 
-export const Area = ({ label, hint, error: given, ...input }: AreaProps) => {
+export const Area = ({ label, hint, error: ownError, ...input }: AreaProps) => {
   const id = useId();
-  const error = useProblem(input.name, given);
+  const error = useProblem(input.name, ownError);
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -148,7 +148,7 @@ type SwitchProps = {
   note?: ComponentChildren;
   checked: boolean;
   disabled?: boolean;
-  onSwitch: (on: boolean) => unknown;
+  onSwitch: (isOn: boolean) => unknown;
 };
 
 export const Switch = ({ label, note, checked, disabled, onSwitch }: SwitchProps) => (

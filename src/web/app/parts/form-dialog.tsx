@@ -8,38 +8,40 @@ import { Button } from "./button.tsx";
 import { Dialog, isNotFound, showNotFound } from "./dialog.tsx";
 import { FieldProblems } from "./field.tsx";
 import { capitalize, readTexts } from "./form-texts.ts";
-import { submits } from "./handlers.ts";
+import { submitWith } from "./handlers.ts";
 
 type Validation = { readonly field: string; readonly detail: string };
 
 /** The errors of the form in `ref`, which needs `FieldProblems` around its fields. `rest` has the errors that no field shows. */
 export const useFormProblems = () => {
   const ref = useRef<HTMLFormElement>(null);
-  const shown = useSignal<readonly Validation[]>([]);
-  const rest = useSignal("");
-  const fields = Object.fromEntries(shown.value.map(({ field, detail }) => [field, capitalize(detail)]));
+  const validations = useSignal<readonly Validation[]>([]);
+  const message = useSignal("");
+  const fields = Object.fromEntries(validations.value.map(({ field, detail }) => [field, capitalize(detail)]));
   useLayoutEffect(() => {
-    if (shown.value.length === 0) return;
-    const at = new Set([...(ref.current?.querySelectorAll(".error") ?? [])].map(({ textContent }) => textContent));
-    rest.value = formatValidations(shown.value.filter(({ detail }) => !at.has(capitalize(detail))));
+    if (validations.value.length === 0) return;
+    const shownErrors = new Set(
+      [...(ref.current?.querySelectorAll(".error") ?? [])].map(({ textContent }) => textContent),
+    );
+    message.value = formatValidations(validations.value.filter(({ detail }) => !shownErrors.has(capitalize(detail))));
     ref.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
-  }, [shown.value]);
+  }, [validations.value]);
   const clear = (): void => {
-    shown.value = [];
-    rest.value = "";
+    validations.value = [];
+    message.value = "";
   };
   const show = (error: unknown): void => {
-    const named = error instanceof Problem && error.status === 400 ? (error.body.validations ?? []) : [];
-    if (named.length > 0) shown.value = named;
-    else rest.value = formatError(error);
+    const fieldErrors = error instanceof Problem && error.status === 400 ? (error.body.validations ?? []) : [];
+    if (fieldErrors.length > 0) validations.value = fieldErrors;
+    else message.value = formatError(error);
   };
-  return { ref, fields, rest: rest.value, clear, show };
+  return { ref, fields, rest: message.value, clear, show };
 };
 
 type FormDialogProps = {
   readonly title: string;
   /** A verb and an object: Add user. */
-  readonly submit: string;
+  readonly submitLabel: string;
   readonly onClose: () => void;
   /** The name of the thing being changed. If it no longer exists, the dialog closes with a message. Omitted for something new. */
   readonly thing?: string | undefined;
@@ -49,14 +51,14 @@ type FormDialogProps = {
   readonly children: (problems: Readonly<Record<string, string>>) => ComponentChildren;
 };
 
-export const FormDialog = ({ title, submit, onClose, thing, act, children }: FormDialogProps) => {
+export const FormDialog = ({ title, submitLabel, onClose, thing, act, children }: FormDialogProps) => {
   const id = useId();
   const problems = useFormProblems();
-  const busy = useRef(false);
-  const send = async (form: HTMLFormElement): Promise<void> => {
+  const isBusy = useRef(false);
+  const submitForm = async (form: HTMLFormElement): Promise<void> => {
     // Disabling the button would lose the keyboard focus.
-    if (busy.current) return;
-    busy.current = true;
+    if (isBusy.current) return;
+    isBusy.current = true;
     problems.clear();
     try {
       await act(readTexts(form));
@@ -69,7 +71,7 @@ export const FormDialog = ({ title, submit, onClose, thing, act, children }: For
       }
       problems.show(error);
     } finally {
-      busy.current = false;
+      isBusy.current = false;
     }
   };
   return (
@@ -80,12 +82,12 @@ export const FormDialog = ({ title, submit, onClose, thing, act, children }: For
         <>
           <Button onPress={onClose}>Cancel</Button>
           <Button look="primary" type="submit" form={id}>
-            {submit}
+            {submitLabel}
           </Button>
         </>
       }
     >
-      <form id={id} ref={problems.ref} class="stack" onSubmit={submits(send)}>
+      <form id={id} ref={problems.ref} class="stack" onSubmit={submitWith(submitForm)}>
         <FieldProblems.Provider value={problems.fields}>{children(problems.fields)}</FieldProblems.Provider>
         {problems.rest && (
           <p class="t-bad" role="alert">

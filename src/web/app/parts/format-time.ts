@@ -1,8 +1,8 @@
 // Formats times and durations. Pure; uses the page's language.
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 const isSameDay = (a: Date, b: Date): boolean => a.toDateString() === b.toDateString();
 
@@ -18,32 +18,32 @@ const formatDate = (time: Date, today: Date): string => {
 };
 
 /** Formats a relative time: now, 12 min, 3 h, Fri 18:00, 19 Oct. Both arguments are milliseconds since 1970. */
-export const formatShortTime = (at: number, now: number): string => {
-  const past = now - at;
-  const [time, today] = [new Date(at), new Date(now)];
-  if (Math.abs(past) < MINUTE) return "now";
-  if (past > 0 && past < HOUR) return `${Math.floor(past / MINUTE)} min`;
-  if (past > 0 && past < 6 * HOUR) return `${Math.floor(past / HOUR)} h`;
+export const formatShortTime = (timeMs: number, nowMs: number): string => {
+  const ageMs = nowMs - timeMs;
+  const [time, today] = [new Date(timeMs), new Date(nowMs)];
+  if (Math.abs(ageMs) < MINUTE_MS) return "now";
+  if (ageMs > 0 && ageMs < HOUR_MS) return `${Math.floor(ageMs / MINUTE_MS)} min`;
+  if (ageMs > 0 && ageMs < 6 * HOUR_MS) return `${Math.floor(ageMs / HOUR_MS)} h`;
   if (isSameDay(time, today)) return formatClock(time);
-  if (Math.abs(past) < 6 * DAY) return `${WEEKDAYS[time.getDay()]} ${formatClock(time)}`;
+  if (Math.abs(ageMs) < 6 * DAY_MS) return `${WEEKDAYS[time.getDay()]} ${formatClock(time)}`;
   return formatDate(time, today);
 };
 
 /** Formats a past time for a sentence: now, 12 min ago, 3 h ago, Fri 18:00, 19 Oct. */
-export const formatPastTime = (at: number, now: number): string =>
-  formatShortTime(at, now).replace(/ (?:min|h)$/, "$& ago");
+export const formatPastTime = (timeMs: number, nowMs: number): string =>
+  formatShortTime(timeMs, nowMs).replace(/ (?:min|h)$/, "$& ago");
 
 /** Formats a duration in milliseconds: 4 ms, 41 s, 12 min, 8 h 15 min, 3 days. */
 export const formatDuration = (milliseconds: number): string => {
   if (milliseconds < 100) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 10_000) return `${(milliseconds / 1000).toFixed(1)} s`;
-  if (milliseconds < 2 * MINUTE) return `${Math.round(milliseconds / 1000)} s`;
-  if (milliseconds < 2 * HOUR) return `${Math.round(milliseconds / MINUTE)} min`;
-  if (milliseconds < DAY) {
-    const [hours, minutes] = [Math.floor(milliseconds / HOUR), Math.floor((milliseconds % HOUR) / MINUTE)];
+  if (milliseconds < 2 * MINUTE_MS) return `${Math.round(milliseconds / 1000)} s`;
+  if (milliseconds < 2 * HOUR_MS) return `${Math.round(milliseconds / MINUTE_MS)} min`;
+  if (milliseconds < DAY_MS) {
+    const [hours, minutes] = [Math.floor(milliseconds / HOUR_MS), Math.floor((milliseconds % HOUR_MS) / MINUTE_MS)];
     return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`;
   }
-  const days = Math.round(milliseconds / DAY);
+  const days = Math.round(milliseconds / DAY_MS);
   return days === 1 ? "1 day" : `${days} days`;
 };
 

@@ -14,23 +14,23 @@ type LinkAccountProps = {
   readonly name: string;
   readonly small?: boolean;
   /** Called when any window has linked an account. */
-  readonly linked: () => unknown;
+  readonly onLinked: () => unknown;
   readonly children: ComponentChildren;
 };
 
-export const LinkAccount = ({ id, name, small, linked, children }: LinkAccountProps) => {
+export const LinkAccount = ({ id, name, small, onLinked, children }: LinkAccountProps) => {
   useEffect(() => {
     const channel = new BroadcastChannel(CHANNEL);
-    channel.onmessage = () => void linked();
+    channel.onmessage = () => void onLinked();
     // Covers browsers without channels, and tabs that were closed before they could report.
-    const checkLinked = (): void => void (document.hidden || linked());
+    const checkLinked = (): void => void (document.hidden || onLinked());
     document.addEventListener("visibilitychange", checkLinked);
     return () => {
       channel.close();
       document.removeEventListener("visibilitychange", checkLinked);
     };
   }, [id]);
-  const open = (event: MouseEvent): void => {
+  const openPopup = (event: MouseEvent): void => {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     if (window.open(`/external-auth/${encodeURIComponent(id)}`, `link-${id}`, POPUP_FEATURES)) event.preventDefault();
   };
@@ -40,7 +40,7 @@ export const LinkAccount = ({ id, name, small, linked, children }: LinkAccountPr
       href={`/external-auth/${encodeURIComponent(id)}`}
       target="_blank"
       aria-label={`Link ${name}`}
-      onClick={open}
+      onClick={openPopup}
       rel="noopener"
     >
       {children}

@@ -4,10 +4,10 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { LogFeed, LogLine } from "../data/logs.ts";
 import { parsePieces, stripControls } from "./ansi.ts";
-import { copy } from "./as-command.tsx";
+import { copyText } from "./as-command.tsx";
 import { IconButton } from "./button.tsx";
 import { formatCount } from "./format-time.ts";
-import { sets, textInto } from "./handlers.ts";
+import { setTo, writeTextTo } from "./handlers.ts";
 import { VirtualList } from "./virtual-list/virtual-list.tsx";
 
 type LogViewProps = {
@@ -34,30 +34,30 @@ const formatClock = (at: string): string => {
 const formatLines = (lines: readonly LogLine[]): string =>
   lines.map(({ at, source, text }) => `${at} [${source}] ${stripControls(text)}\n`).join("");
 
-const Highlighted = ({ text, words }: { text: string; words: string }) => {
-  const at = words === "" ? -1 : text.toLowerCase().indexOf(words);
-  if (at < 0) return <>{text}</>;
+const Highlighted = ({ text, search }: { text: string; search: string }) => {
+  const start = search === "" ? -1 : text.toLowerCase().indexOf(search);
+  if (start < 0) return <>{text}</>;
   return (
     <>
-      {text.slice(0, at)}
-      <mark>{text.slice(at, at + words.length)}</mark>
-      {text.slice(at + words.length)}
+      {text.slice(0, start)}
+      <mark>{text.slice(start, start + search.length)}</mark>
+      {text.slice(start + search.length)}
     </>
   );
 };
 
-const Line = ({ line, number, words, isHit }: { line: LogLine; number: number; words: string; isHit: boolean }) => (
+const Line = ({ line, number, search, isHit }: { line: LogLine; number: number; search: string; isHit: boolean }) => (
   <div class={["l", isHit && "hit", line.isBad && "err", line.isWarning && "warn"].filter(Boolean).join(" ")}>
     <span class="no">{number}</span>
     <time dateTime={line.at}>{formatClock(line.at)}</time>
     <span>
-      {parsePieces(line.text).map((piece, at) =>
+      {parsePieces(line.text).map((piece, index) =>
         piece.class ? (
-          <span key={at} class={piece.class}>
-            <Highlighted text={piece.text} words={words} />
+          <span key={index} class={piece.class}>
+            <Highlighted text={piece.text} search={search} />
           </span>
         ) : (
-          <Highlighted key={at} text={piece.text} words={words} />
+          <Highlighted key={index} text={piece.text} search={search} />
         ),
       )}
     </span>
@@ -67,28 +67,30 @@ const Line = ({ line, number, words, isHit }: { line: LogLine; number: number; w
 export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => {
   const scroller = useRef<HTMLDivElement>(null);
   const source = useSignal<string | undefined>(undefined);
-  const words = useSignal("");
-  const searching = useSignal(false);
-  const hit = useSignal(0);
-  const atEnd = useRef(true);
+  const search = useSignal("");
+  const isSearching = useSignal(false);
+  const hitIndex = useSignal(0);
+  const isAtEnd = useRef(true);
   const lines = useComputed((): readonly LogLine[] => {
     void feed.version.value;
     return source.value === undefined ? feed.lines.slice() : feed.lines.filter((line) => line.source === source.value);
   });
-  const hits = useComputed(() => {
-    const wanted = words.value.toLowerCase();
-    if (wanted === "") return [];
-    return lines.value.flatMap(({ text }, at) => (stripControls(text).toLowerCase().includes(wanted) ? [at] : []));
+  const hitLines = useComputed(() => {
+    const lowerSearch = search.value.toLowerCase();
+    if (lowerSearch === "") return [];
+    return lines.value.flatMap(({ text }, index) =>
+      stripControls(text).toLowerCase().includes(lowerSearch) ? [index] : [],
+    );
   });
   useLayoutEffect(() => {
     const box = scroller.current;
-    if (box && atEnd.current && words.value === "") box.scrollTop = box.scrollHeight;
+    if (box && isAtEnd.current && search.value === "") box.scrollTop = box.scrollHeight;
   }, [lines.value.length]);
-  useEffect(sets(hit, 0), [words.value]);
-  const currentHit = hits.value.length > 0 ? hits.value[hit.value % hits.value.length] : undefined;
-  const step = (by: number): void => {
-    const count = hits.value.length;
-    if (count > 0) hit.value = (hit.value + by + count) % count;
+  useEffect(setTo(hitIndex, 0), [search.value]);
+  const currentHitLine = hitLines.value.length > 0 ? hitLines.value[hitIndex.value % hitLines.value.length] : undefined;
+  const moveToHit = (by: number): void => {
+    const count = hitLines.value.length;
+    if (count > 0) hitIndex.value = (hitIndex.value + by + count) % count;
   };
   const download = (): void => {
     const link = document.createElement("a");
@@ -111,7 +113,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
                   type="button"
                   class="btn sm"
                   aria-pressed={source.value === one}
-                  onClick={sets(source, one)}
+                  onClick={setTo(source, one)}
                 >
                   {one ?? "All"}
                 </button>
@@ -122,17 +124,17 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
             icon="search"
             small
             label="Search in log"
-            pressed={searching.value}
+            pressed={isSearching.value}
             onPress={() => {
-              searching.value = !searching.value;
-              words.value = "";
+              isSearching.value = !isSearching.value;
+              search.value = "";
             }}
           />
-          <IconButton icon="copy" small label="Copy log" onPress={() => copy(formatLines(lines.value))} />
+          <IconButton icon="copy" small label="Copy log" onPress={() => copyText(formatLines(lines.value))} />
           <IconButton icon="save" small label="Download log" onPress={download} />
         </span>
       </header>
-      {searching.value && (
+      {isSearching.value && (
         <div class="find line">
           <input
             class="input"
@@ -140,24 +142,24 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
             aria-label="Search in log"
             placeholder="Text to find"
             autoFocus
-            value={words.value}
-            onInput={textInto(words)}
+            value={search.value}
+            onInput={writeTextTo(search)}
             onKeyDown={(event) => {
-              if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
+              if (event.key === "Enter") moveToHit(event.shiftKey ? -1 : 1);
               if (event.key !== "Escape") return;
-              searching.value = false;
-              words.value = "";
+              isSearching.value = false;
+              search.value = "";
             }}
           />
           <span class="dim small num" role="status">
-            {words.value === ""
+            {search.value === ""
               ? ""
-              : hits.value.length === 0
+              : hitLines.value.length === 0
                 ? "none"
-                : `${(hit.value % hits.value.length) + 1} of ${hits.value.length}`}
+                : `${(hitIndex.value % hitLines.value.length) + 1} of ${hitLines.value.length}`}
           </span>
-          <IconButton icon="up" small label="Previous match" onPress={() => step(-1)} />
-          <IconButton icon="down" small label="Next match" onPress={() => step(1)} />
+          <IconButton icon="up" small label="Previous match" onPress={() => moveToHit(-1)} />
+          <IconButton icon="down" small label="Next match" onPress={() => moveToHit(1)} />
         </div>
       )}
       <div
@@ -168,7 +170,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
         tabIndex={0}
         onScroll={(event) => {
           const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
-          atEnd.current = scrollHeight - scrollTop - clientHeight < FOLLOW_DISTANCE_PX;
+          isAtEnd.current = scrollHeight - scrollTop - clientHeight < FOLLOW_DISTANCE_PX;
         }}
       >
         {lines.value.length === 0 ? (
@@ -176,20 +178,20 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
         ) : (
           <VirtualList
             count={lines.value.length}
-            size={LINE_PX}
-            fixed
-            fromEnd
+            rowHeightPx={LINE_PX}
+            hasFixedHeight
+            startsAtEnd
             scroller={scroller}
-            shown={currentHit}
-            row={(at) => {
-              const line = lines.value[at];
+            shownIndex={currentHitLine}
+            renderRow={(index) => {
+              const line = lines.value[index];
               return (
                 line && (
                   <Line
                     line={line}
-                    number={at + 1 + feed.dropped}
-                    words={words.value.toLowerCase()}
-                    isHit={at === currentHit}
+                    number={index + 1 + feed.droppedCount}
+                    search={search.value.toLowerCase()}
+                    isHit={index === currentHitLine}
                   />
                 )
               );

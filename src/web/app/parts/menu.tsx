@@ -31,7 +31,7 @@ type MenuProps = {
   readonly icon?: IconName;
   readonly items: () => readonly MenuItem[];
   /** Loads further items, which appear below the others, but above destructive ones. */
-  readonly more?: () => Promise<readonly MenuItem[]>;
+  readonly loadMore?: () => Promise<readonly MenuItem[]>;
   readonly small?: boolean;
   readonly class?: string;
   /** Replaces the icon. */
@@ -40,7 +40,7 @@ type MenuProps = {
 };
 
 const Item = ({ item, close }: { item: Exclude<MenuItem, "line">; close: () => void }) => {
-  const inside = (
+  const content = (
     <>
       {item.icon && <Icon name={item.icon} />}
       <span class="clip">{item.label}</span>
@@ -50,7 +50,7 @@ const Item = ({ item, close }: { item: Exclude<MenuItem, "line">; close: () => v
   if ("href" in item) {
     return (
       <a href={item.href} onClick={close} {...(item.newTab ? { target: "_blank", rel: "noreferrer" } : {})}>
-        {inside}
+        {content}
       </a>
     );
   }
@@ -61,7 +61,7 @@ const Item = ({ item, close }: { item: Exclude<MenuItem, "line">; close: () => v
   };
   return (
     <button type="button" class={item.isDanger ? "danger" : undefined} onClick={act}>
-      {inside}
+      {content}
     </button>
   );
 };
@@ -72,13 +72,13 @@ const moveFocus = (event: KeyboardEvent): void => {
   if (step === 0) return;
   event.preventDefault();
   const stops = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("a, button")];
-  const at = stops.indexOf(document.activeElement as HTMLElement);
-  stops.at((at + step + (at < 0 && step < 0 ? 1 : 0)) % stops.length)?.focus();
+  const index = stops.indexOf(document.activeElement as HTMLElement);
+  stops.at((index + step + (index < 0 && step < 0 ? 1 : 0)) % stops.length)?.focus();
 };
 
 export const Menu = (props: MenuProps) => {
-  const { label, icon = "dots", items, more, small, children, look = "ghost" } = props;
-  const shape = { look, small, class: props.class };
+  const { label, icon = "dots", items, loadMore, small, children, look = "ghost" } = props;
+  const style = { look, small, class: props.class };
   const id = useId();
   const menu = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -89,13 +89,13 @@ export const Menu = (props: MenuProps) => {
     if (newState === "open") isOpen.value = true;
   };
   const positionMenu = (): void => {
-    const [box, at] = [menu.current, button.current?.getBoundingClientRect()];
-    if (!box || !at || matchMedia("(width < 40rem)").matches) return;
+    const [box, buttonBox] = [menu.current, button.current?.getBoundingClientRect()];
+    if (!box || !buttonBox || matchMedia("(width < 40rem)").matches) return;
     // Positioned through the object model: the policy forbids style attributes.
     const { width, height } = box.getBoundingClientRect();
-    const fitsBelow = at.bottom + 4 + height <= innerHeight;
-    box.style.insetBlockStart = `${fitsBelow ? at.bottom + 4 : Math.max(4, at.top - height - 4)}px`;
-    box.style.insetInlineStart = `${Math.max(4, Math.min(at.right - width, innerWidth - width - 4))}px`;
+    const fitsBelow = buttonBox.bottom + 4 + height <= innerHeight;
+    box.style.insetBlockStart = `${fitsBelow ? buttonBox.bottom + 4 : Math.max(4, buttonBox.top - height - 4)}px`;
+    box.style.insetInlineStart = `${Math.max(4, Math.min(buttonBox.right - width, innerWidth - width - 4))}px`;
   };
   const handleToggle = ({ newState }: { newState: string }): void => {
     button.current?.setAttribute("aria-expanded", String(newState === "open"));
@@ -113,7 +113,7 @@ export const Menu = (props: MenuProps) => {
     <>
       <button
         ref={button}
-        class={toClass(shape, children === undefined)}
+        class={toClass(style, children === undefined)}
         type="button"
         aria-label={children ? undefined : label}
         aria-expanded="false"
@@ -132,16 +132,16 @@ export const Menu = (props: MenuProps) => {
         onToggle={handleToggle}
         onKeyDown={moveFocus}
       >
-        {isOpen.value && <MenuItems items={items} more={more} close={close} onGrown={positionMenu} />}
+        {isOpen.value && <MenuItems items={items} loadMore={loadMore} close={close} onLoaded={positionMenu} />}
       </div>
     </>
   );
 };
 
-type MenuItemsProps = Pick<MenuProps, "items" | "more"> & {
+type MenuItemsProps = Pick<MenuProps, "items" | "loadMore"> & {
   readonly close: () => void;
   /** Called when the further items are loaded. */
-  readonly onGrown: () => void;
+  readonly onLoaded: () => void;
 };
 
 const isDangerous = (item: MenuItem): boolean => item !== "line" && "isDanger" in item && item.isDanger === true;
@@ -149,22 +149,27 @@ const isDangerous = (item: MenuItem): boolean => item !== "line" && "isDanger" i
 /** Moves destructive items to the end, below a line, and removes lines that separate nothing. */
 const orderItems = (items: readonly MenuItem[]): readonly MenuItem[] =>
   [...items.filter((one) => !isDangerous(one)), "line" as const, ...items.filter(isDangerous)].filter(
-    (item, at, all) =>
-      item !== "line" || (at > 0 && all[at - 1] !== "line" && all.slice(at).some((later) => later !== "line")),
+    (item, index, items) =>
+      item !== "line" ||
+      (index > 0 && items[index - 1] !== "line" && items.slice(index).some((later) => later !== "line")),
   );
 
-const MenuItems = ({ items, more, close, onGrown }: MenuItemsProps) => {
+const MenuItems = ({ items, loadMore, close, onLoaded }: MenuItemsProps) => {
   const furtherItems = useSignal<readonly MenuItem[]>([]);
   useEffect(() => {
-    more?.().then((loaded) => {
+    loadMore?.().then((loaded) => {
       furtherItems.value = loaded.length > 0 ? ["line", ...loaded] : [];
     }, showError);
   }, []);
-  useEffect(onGrown, [furtherItems.value]);
+  useEffect(onLoaded, [furtherItems.value]);
   return (
     <>
-      {orderItems([...items(), ...furtherItems.value]).map((item, at) =>
-        item === "line" ? <hr key={`line ${at}`} /> : <Item key={`${at} ${item.label}`} item={item} close={close} />,
+      {orderItems([...items(), ...furtherItems.value]).map((item, index) =>
+        item === "line" ? (
+          <hr key={`line ${index}`} />
+        ) : (
+          <Item key={`${index} ${item.label}`} item={item} close={close} />
+        ),
       )}
     </>
   );

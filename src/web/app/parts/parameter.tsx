@@ -10,9 +10,9 @@ type ParameterProps = {
   readonly parameter: DynamicParameter;
   readonly value: string;
   /** The user has visited the field, so missing values are reported. */
-  readonly touched: boolean;
+  readonly isTouched: boolean;
   /** The reason why it cannot be changed here. */
-  readonly fixed?: string | undefined;
+  readonly fixedReason?: string | undefined;
   readonly onValue: (value: string) => void;
 };
 
@@ -31,19 +31,21 @@ const parsePlanOrigin = (value: string): { url: string; commit: string } | undef
 type RepositoryProps = Pick<ParameterProps, "parameter" | "onValue"> & Parameters<typeof Field>[0] & { value: string };
 
 /** The input for a repository link. A plan is shown by its origin until the user types another link. */
-const Repository = ({ parameter, onValue, hint, value, ...input }: RepositoryProps) => {
-  const kept = parsePlanOrigin(parameter.value.value);
-  const plan = parsePlanOrigin(value);
+const RepositoryInput = ({ parameter, onValue, hint, value, ...input }: RepositoryProps) => {
+  const storedOrigin = parsePlanOrigin(parameter.value.value);
+  const origin = parsePlanOrigin(value);
   return (
     <Field
       {...input}
-      value={plan ? "" : value}
-      placeholder={kept?.url ?? "https://github.com/acme/app"}
-      required={kept ? false : (input.required ?? false)}
+      value={origin ? "" : value}
+      placeholder={storedOrigin?.url ?? "https://github.com/acme/app"}
+      required={storedOrigin ? false : (input.required ?? false)}
       hint={
-        kept ? `Set up as of commit ${kept.commit.slice(0, 10)}. Paste a link to read the configuration again.` : hint
+        storedOrigin
+          ? `Set up as of commit ${storedOrigin.commit.slice(0, 10)}. Paste a link to read the configuration again.`
+          : hint
       }
-      onInput={(event) => onValue(event.currentTarget.value || (kept ? parameter.value.value : ""))}
+      onInput={(event) => onValue(event.currentTarget.value || (storedOrigin ? parameter.value.value : ""))}
     />
   );
 };
@@ -57,18 +59,18 @@ const parseList = (value: string): string[] => {
   }
 };
 
-export const Parameter = ({ parameter, value, touched, fixed, onValue }: ParameterProps) => {
+export const Parameter = ({ parameter, value, isTouched, fixedReason, onValue }: ParameterProps) => {
   const { name, display_name, description, type, form_type, options, diagnostics, required } = parameter;
   const label = display_name || name;
-  const wrong = diagnostics.find(
-    ({ severity, extra }) => severity === "error" && (touched || extra.code !== "required"),
+  const problem = diagnostics.find(
+    ({ severity, extra }) => severity === "error" && (isTouched || extra.code !== "required"),
   );
-  const error = wrong && [wrong.summary, wrong.detail].filter(Boolean).join(": ");
-  const disabled = fixed !== undefined;
+  const error = problem && [problem.summary, problem.detail].filter(Boolean).join(": ");
+  const disabled = fixedReason !== undefined;
   const renderHint = (plainLinks: boolean) =>
-    description || fixed ? (
+    description || fixedReason ? (
       <>
-        {description && <Inline text={description} plainLinks={plainLinks} />} {fixed}
+        {description && <Inline text={description} plainLinks={plainLinks} />} {fixedReason}
       </>
     ) : undefined;
   const hint = renderHint(false);
@@ -79,21 +81,21 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
         note={error ?? renderHint(true)}
         checked={value === "true"}
         disabled={disabled}
-        onSwitch={(on) => onValue(String(on))}
+        onSwitch={(isOn) => onValue(String(isOn))}
       />
     );
   }
   // If each option is a whole list, the user selects one option.
-  const isOneList = form_type === "radio" && options.every((one) => one.value.value.startsWith("["));
-  if (type === "list(string)" && !isOneList) {
+  const isChoiceOfLists = form_type === "radio" && options.every((one) => one.value.value.startsWith("["));
+  if (type === "list(string)" && !isChoiceOfLists) {
     return (
-      <Lists
+      <ListInput
         parameter={parameter}
         value={value}
         label={label}
         hint={hint}
         error={error}
-        fixed={fixed}
+        fixedReason={fixedReason}
         onValue={onValue}
       />
     );
@@ -101,7 +103,7 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
   if (options.length > 0) {
     const choices = options.map((one) => ({ value: one.value.value, label: one.name || one.value.value }));
     const chosen = options.find((one) => one.value.value === value);
-    const shared = {
+    const choiceProps = {
       label,
       value,
       onPick: onValue,
@@ -117,17 +119,19 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
       disabled,
     };
     if (form_type === "radio" || (form_type !== "dropdown" && choices.length <= MAX_RADIO_CHOICES))
-      return <Options {...shared} choices={choices} />;
-    return <Select {...shared} choices={value === "" ? [{ value: "", label: "Choose one" }, ...choices] : choices} />;
+      return <Options {...choiceProps} choices={choices} />;
+    return (
+      <Select {...choiceProps} choices={value === "" ? [{ value: "", label: "Choose one" }, ...choices] : choices} />
+    );
   }
-  const [range] = parameter.validations;
-  if (form_type === "slider" && range?.validation_min != null && range.validation_max != null) {
+  const [rangeRule] = parameter.validations;
+  if (form_type === "slider" && rangeRule?.validation_min != null && rangeRule.validation_max != null) {
     return (
       <Slider
         label={label}
         hint={hint}
-        min={range.validation_min}
-        max={range.validation_max}
+        min={rangeRule.validation_min}
+        max={rangeRule.validation_max}
         value={value}
         disabled={disabled}
         onValue={onValue}
@@ -136,7 +140,7 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
   }
   const input = { label, hint, error, disabled, required, value, spellcheck: false, autocomplete: "off" as const };
   if (form_type === "repository") {
-    return <Repository {...input} parameter={parameter} onValue={onValue} />;
+    return <RepositoryInput {...input} parameter={parameter} onValue={onValue} />;
   }
   if (form_type === "textarea") {
     return <Area {...input} onInput={(event) => onValue(event.currentTarget.value)} />;
@@ -146,7 +150,7 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
       {...input}
       type={type === "number" ? "number" : "text"}
       // A number is an integer only if a rule requires it.
-      step={type === "number" && !range ? "any" : undefined}
+      step={type === "number" && !rangeRule ? "any" : undefined}
       onInput={(event) => onValue(event.currentTarget.value)}
     />
   );
@@ -186,14 +190,14 @@ const Slider = ({ label, hint, min, max, value, disabled, onValue }: SliderProps
   );
 };
 
-type ListProps = Omit<ParameterProps, "touched"> & { label: string; hint?: ComponentChildren; error?: string };
+type ListProps = Omit<ParameterProps, "isTouched"> & { label: string; hint?: ComponentChildren; error?: string };
 
 /** Multiple options, or free texts with one per line. */
-const Lists = ({ parameter, value, label, hint, error, fixed, onValue }: ListProps) => {
-  const disabled = fixed !== undefined;
+const ListInput = ({ parameter, value, label, hint, error, fixedReason, onValue }: ListProps) => {
+  const disabled = fixedReason !== undefined;
   const chosen = parseList(value);
   if (parameter.options.length === 0) {
-    const write = (text: string): void => onValue(JSON.stringify(text.split("\n").filter((one) => one !== "")));
+    const writeLines = (text: string): void => onValue(JSON.stringify(text.split("\n").filter((one) => one !== "")));
     return (
       <Area
         label={label}
@@ -201,7 +205,7 @@ const Lists = ({ parameter, value, label, hint, error, fixed, onValue }: ListPro
         error={error}
         disabled={disabled}
         defaultValue={chosen.join("\n")}
-        onInput={(event) => write(event.currentTarget.value)}
+        onInput={(event) => writeLines(event.currentTarget.value)}
       />
     );
   }

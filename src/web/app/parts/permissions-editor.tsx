@@ -4,42 +4,42 @@ import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/
 import { showToast } from "../shell/toasts.tsx";
 import { Button, IconButton } from "./button.tsx";
 import { Field, Select } from "./field.tsx";
-import { into } from "./handlers.ts";
+import { writeTo } from "./handlers.ts";
 
-const actions = (asks: string) => [
+const listActions = (askLabel: string) => [
   { value: "allow", label: "Allow" },
-  { value: "ask", label: asks },
+  { value: "ask", label: askLabel },
   { value: "deny", label: "Deny" },
 ];
 /** The permission modes, then the stricter options. */
-const defaults = (asks: string) => [
-  { value: "ask_changes", label: `${asks} before changes` },
+const listDefaults = (askLabel: string) => [
+  { value: "ask_changes", label: `${askLabel} before changes` },
   { value: "accept_edits", label: "Accept edits" },
   { value: "allow", label: "Allow everything" },
-  { value: "ask", label: `${asks} before every call` },
+  { value: "ask", label: `${askLabel} before every call` },
   { value: "deny", label: "Deny everything" },
 ];
 
 type EditorProps = {
   readonly title: string;
-  readonly kept: ChatPermissions | null;
+  readonly stored: ChatPermissions | null;
   /** The label for having no permissions of its own. */
-  readonly none: string;
+  readonly noneLabel: string;
   /** The label for asking: Ask me. */
-  readonly asks: string;
+  readonly askLabel: string;
   readonly save: (permissions: ChatPermissions | null) => Promise<unknown>;
 };
 
-export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps) => {
-  const choices = actions(asks);
-  const fallback = useSignal<string>(kept?.default ?? "none");
-  const rules = useSignal<readonly PermissionRule[]>(kept?.rules ?? []);
-  const isOwn = fallback.value !== "none";
-  const change = (at: number, patch: Partial<PermissionRule>): void => {
-    rules.value = rules.value.map((rule, index) => (index === at ? { ...rule, ...patch } : rule));
+export const PermissionsEditor = ({ title, stored, noneLabel, askLabel, save }: EditorProps) => {
+  const choices = listActions(askLabel);
+  const fallback = useSignal<string>(stored?.default ?? "none");
+  const rules = useSignal<readonly PermissionRule[]>(stored?.rules ?? []);
+  const hasPermissions = fallback.value !== "none";
+  const changeRule = (ruleIndex: number, patch: Partial<PermissionRule>): void => {
+    rules.value = rules.value.map((rule, index) => (index === ruleIndex ? { ...rule, ...patch } : rule));
   };
-  const press = async (): Promise<void> => {
-    const permissions = isOwn
+  const savePermissions = async (): Promise<void> => {
+    const permissions = hasPermissions
       ? {
           default: fallback.value as ChatPermissions["default"],
           // A rule without command words omits that member.
@@ -63,22 +63,22 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
         <Select
           label="Permission mode of new chats"
           value={fallback.value}
-          choices={[{ value: "none", label: none }, ...defaults(asks)]}
+          choices={[{ value: "none", label: noneLabel }, ...listDefaults(askLabel)]}
           hint="Applies when no rule matches. Existing chats are unchanged."
-          onPick={into(fallback)}
+          onPick={writeTo(fallback)}
         />
-        {isOwn && (
+        {hasPermissions && (
           <>
             {rules.value.length > 0 && (
               <ol class="stack" aria-label="Rules">
-                {rules.value.map((rule, at) => (
-                  <li key={at} class="rule">
+                {rules.value.map((rule, index) => (
+                  <li key={index} class="rule">
                     <Field
                       label="Tool"
                       value={rule.tool}
                       spellcheck={false}
                       placeholder="execute"
-                      onInput={(event) => change(at, { tool: event.currentTarget.value })}
+                      onInput={(event) => changeRule(index, { tool: event.currentTarget.value })}
                     />
                     <Field
                       label={rule.exact ? "Command is exactly" : "Command starts with"}
@@ -86,19 +86,19 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
                       spellcheck={false}
                       placeholder="git status"
                       disabled={rule.tool.trim() !== "execute"}
-                      onInput={(event) => change(at, { command: event.currentTarget.value })}
+                      onInput={(event) => changeRule(index, { command: event.currentTarget.value })}
                     />
                     <Select
                       label="Action"
                       value={rule.action}
                       choices={choices}
-                      onPick={(value) => change(at, { action: value as PermissionAction })}
+                      onPick={(value) => changeRule(index, { action: value as PermissionAction })}
                     />
                     <IconButton
                       icon="trash"
-                      label={`Remove rule ${at + 1}`}
+                      label={`Remove rule ${index + 1}`}
                       onPress={() => {
-                        rules.value = rules.value.toSpliced(at, 1);
+                        rules.value = rules.value.toSpliced(index, 1);
                       }}
                     />
                   </li>
@@ -119,7 +119,7 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
         )}
       </div>
       <footer>
-        <Button look="primary" onPress={press}>
+        <Button look="primary" onPress={savePermissions}>
           Save permissions
         </Button>
       </footer>

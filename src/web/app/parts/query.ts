@@ -3,18 +3,18 @@
 export type Term = { readonly key: string; readonly value: string };
 
 /** Splits a query into terms with a key, and words. */
-export const parse = (q: string): { terms: Term[]; words: string[] } => {
+export const parseQuery = (q: string): { terms: Term[]; words: string[] } => {
   const parts = q.match(/[^\s"]*"[^"]*"?|[^\s"]+/g) ?? [];
   const terms: Term[] = [];
   const words: string[] = [];
   for (const part of parts) {
-    const at = part.indexOf(":");
-    if (at <= 0) words.push(part.replaceAll('"', ""));
-    else terms.push({ key: part.slice(0, at).toLowerCase(), value: part.slice(at + 1).replaceAll('"', "") });
+    const colon = part.indexOf(":");
+    if (colon <= 0) words.push(part.replaceAll('"', ""));
+    else terms.push({ key: part.slice(0, colon).toLowerCase(), value: part.slice(colon + 1).replaceAll('"', "") });
   }
   return { terms, words };
 };
 
 /** Formats the query. */
-export const format = ({ terms, words }: { terms: readonly Term[]; words: readonly string[] }): string =>
+export const formatQuery = ({ terms, words }: { terms: readonly Term[]; words: readonly string[] }): string =>
   [...terms.map(({ key, value }) => `${key}:${/\s/.test(value) ? `"${value}"` : value}`), ...words].join(" ");

@@ -7,7 +7,7 @@ import { useResource } from "../data/resource.ts";
 import { Button } from "./button.tsx";
 import { Field } from "./field.tsx";
 
-const MAX_OFFERED = 4;
+const MAX_RECENT = 4;
 
 export const NO_REPOSITORY: RepositoryAsked = { url: "" };
 
@@ -27,10 +27,10 @@ const formatRef = ({ branch, commit, pull_request, path }: RepositoryAsked): str
   [branch, commit?.slice(0, 10), pull_request && `#${pull_request}`, path].filter(Boolean).join(" ");
 
 /** Formats the last two parts of the path, and the branch or other ref. */
-export const formatRepository = (requested: RepositoryAsked): string => {
-  const address = parseRepositoryAddress(requested.url);
-  const parts = address ? new URL(address.url).pathname.split("/").filter(Boolean).slice(-2) : [requested.url.trim()];
-  return [parts.join("/").replace(/\.git$/, ""), formatRef(requested)].filter(Boolean).join(" · ");
+export const formatRepository = (repository: RepositoryAsked): string => {
+  const address = parseRepositoryAddress(repository.url);
+  const parts = address ? new URL(address.url).pathname.split("/").filter(Boolean).slice(-2) : [repository.url.trim()];
+  return [parts.join("/").replace(/\.git$/, ""), formatRef(repository)].filter(Boolean).join(" · ");
 };
 
 type RepositoryFieldsProps = {
@@ -42,7 +42,7 @@ type RepositoryFieldsProps = {
 
 export const RepositoryFields = ({ value, hint, problems = {} }: RepositoryFieldsProps) => {
   const { url, branch = "", commit, pull_request } = value.value;
-  const recent = useRecentRepositories().slice(0, MAX_OFFERED);
+  const recent = useRecentRepositories().slice(0, MAX_RECENT);
   const error = problems["repository.url"] ?? problems.repository;
   return (
     <div class="stack tight">

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { onKeys } from "../shell/keys.ts";
-import { sets } from "./handlers.ts";
+import { setTo } from "./handlers.ts";
 import { Icon } from "./icon.tsx";
 
 export type Term = { readonly key: string; readonly value: string };
@@ -13,35 +13,35 @@ type SearchProps = {
   readonly terms: readonly Term[];
   readonly words: string;
   readonly keys: readonly string[];
-  readonly valuesOf: (key: string) => readonly string[];
+  readonly listValues: (key: string) => readonly string[];
   readonly onChange: (terms: readonly Term[], words: string) => void;
 };
 
-const MAX_OFFERS = 8;
+const MAX_SUGGESTIONS = 8;
 
-export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onChange }: SearchProps) => {
+export const Search = ({ label, placeholder, terms, words, keys, listValues, onChange }: SearchProps) => {
   const input = useRef<HTMLInputElement>(null);
-  const focused = useSignal(false);
-  const chosen = useSignal(-1);
+  const isFocused = useSignal(false);
+  const selectedIndex = useSignal(-1);
   const id = useId();
   useEffect(() => onKeys("/", () => input.current?.focus()), []);
-  const [, before = "", last = ""] = words.match(/^(.*?)(\S*)$/) ?? [];
-  const at = last.indexOf(":");
-  const key = at > 0 ? last.slice(0, at).toLowerCase() : undefined;
-  const started = (key === undefined ? last : last.slice(at + 1)).toLowerCase();
-  const offered = (key === undefined ? (last === "" ? [] : keys) : valuesOf(key))
-    .filter((one) => one.toLowerCase().startsWith(started))
-    .slice(0, MAX_OFFERS);
-  const isOpen = focused.value && offered.length > 0;
+  const [, textBefore = "", lastWord = ""] = words.match(/^(.*?)(\S*)$/) ?? [];
+  const colon = lastWord.indexOf(":");
+  const key = colon > 0 ? lastWord.slice(0, colon).toLowerCase() : undefined;
+  const prefix = (key === undefined ? lastWord : lastWord.slice(colon + 1)).toLowerCase();
+  const suggestions = (key === undefined ? (lastWord === "" ? [] : keys) : listValues(key))
+    .filter((one) => one.toLowerCase().startsWith(prefix))
+    .slice(0, MAX_SUGGESTIONS);
+  const isOpen = isFocused.value && suggestions.length > 0;
 
   const acceptSuggestion = (text: string): void => {
-    chosen.value = -1;
-    if (key === undefined) onChange(terms, `${before}${text}:`);
-    else onChange([...terms, { key, value: text }], before.trim());
+    selectedIndex.value = -1;
+    if (key === undefined) onChange(terms, `${textBefore}${text}:`);
+    else onChange([...terms, { key, value: text }], textBefore.trim());
     input.current?.focus();
   };
-  const write = (text: string): void => {
-    chosen.value = -1;
+  const changeText = (text: string): void => {
+    selectedIndex.value = -1;
     // A space completes a term.
     const completedTerm = text.match(/^(.*?)([^\s:"]+):("[^"]+"|[^\s"]+)\s$/);
     if (completedTerm)
@@ -51,18 +51,18 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
       );
     else onChange(terms, text);
   };
-  const press = (event: KeyboardEvent): void => {
+  const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0 && isOpen) {
-      chosen.value = (chosen.value + step + offered.length) % offered.length;
+      selectedIndex.value = (selectedIndex.value + step + suggestions.length) % suggestions.length;
       event.preventDefault();
     } else if (event.key === "Enter") {
       event.preventDefault();
-      const one = offered[chosen.value];
-      if (one !== undefined && isOpen) acceptSuggestion(one);
-      else if (key !== undefined && started !== "") write(`${words} `);
-    } else if (event.key === "Tab" && isOpen && !event.shiftKey && last !== "") {
-      acceptSuggestion(offered[Math.max(0, chosen.value)] ?? "");
+      const suggestion = suggestions[selectedIndex.value];
+      if (suggestion !== undefined && isOpen) acceptSuggestion(suggestion);
+      else if (key !== undefined && prefix !== "") changeText(`${words} `);
+    } else if (event.key === "Tab" && isOpen && !event.shiftKey && lastWord !== "") {
+      acceptSuggestion(suggestions[Math.max(0, selectedIndex.value)] ?? "");
       event.preventDefault();
     } else if (event.key === "Backspace" && words === "" && terms.length > 0) {
       onChange(terms.slice(0, -1), "");
@@ -94,28 +94,28 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
         aria-expanded={isOpen}
         aria-controls={id}
         aria-autocomplete="list"
-        aria-activedescendant={isOpen && chosen.value >= 0 ? `${id}-${chosen.value}` : undefined}
+        aria-activedescendant={isOpen && selectedIndex.value >= 0 ? `${id}-${selectedIndex.value}` : undefined}
         aria-keyshortcuts="/"
         autocomplete="off"
         autocapitalize="none"
         spellcheck={false}
         placeholder={placeholder}
         value={words}
-        onInput={(event) => write(event.currentTarget.value)}
-        onKeyDown={press}
-        onFocus={sets(focused, true)}
-        onBlur={sets(focused, false)}
+        onInput={(event) => changeText(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+        onFocus={setTo(isFocused, true)}
+        onBlur={setTo(isFocused, false)}
       />
       <kbd aria-hidden="true">/</kbd>
       <div class="menu offers" id={id} role="listbox" aria-label="Terms" hidden={!isOpen}>
-        {offered.map((one, index) => (
+        {suggestions.map((one, index) => (
           <button
             key={one}
             id={`${id}-${index}`}
             type="button"
             role="option"
             tabIndex={-1}
-            aria-selected={index === chosen.value}
+            aria-selected={index === selectedIndex.value}
             onMouseDown={(event) => {
               event.preventDefault();
               acceptSuggestion(one);

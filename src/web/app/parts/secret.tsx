@@ -1,5 +1,5 @@
 // A secret to copy: a key or codes, wrapped so that everything is visible, with a copy button.
-import { copy } from "./as-command.tsx";
+import { copyText } from "./as-command.tsx";
 import { Button } from "./button.tsx";
 
 export const Secret = ({ label, text }: { label: string; text: string }) => (
@@ -8,7 +8,7 @@ export const Secret = ({ label, text }: { label: string; text: string }) => (
       {text}
     </output>
     <div>
-      <Button icon="copy" onPress={() => copy(text)}>
+      <Button icon="copy" onPress={() => copyText(text)}>
         Copy
       </Button>
     </div>

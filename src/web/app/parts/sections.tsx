@@ -7,8 +7,9 @@ import { Empty } from "./empty.tsx";
 const useScrollToCurrent = <E extends HTMLElement>(open: string | undefined): RefObject<E | null> => {
   const ref = useRef<E>(null);
   useEffect(() => {
-    const [row, here] = [ref.current, ref.current?.querySelector<HTMLElement>("[aria-current]")];
-    if (row && here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.clientWidth) / 2;
+    const [row, current] = [ref.current, ref.current?.querySelector<HTMLElement>("[aria-current]")];
+    if (row && current)
+      row.scrollLeft = current.offsetLeft - row.offsetLeft - (row.clientWidth - current.clientWidth) / 2;
   }, [open]);
   return ref;
 };
@@ -16,8 +17,8 @@ const useScrollToCurrent = <E extends HTMLElement>(open: string | undefined): Re
 type SectionLink = { readonly name: string; readonly label: string; readonly href: string };
 
 /** Links to the sections, with the open one marked as current. */
-const SectionLinks = ({ names, open }: { readonly names: readonly SectionLink[]; readonly open: string | undefined }) =>
-  names.map(({ name, label, href }) => (
+const SectionLinks = ({ links, open }: { readonly links: readonly SectionLink[]; readonly open: string | undefined }) =>
+  links.map(({ name, label, href }) => (
     <a key={name} href={href} aria-current={name === open ? "page" : undefined}>
       {label}
     </a>
@@ -35,11 +36,11 @@ type SectionsProps = {
 
 export const Sections = ({ label, path, sections, open }: SectionsProps) => {
   const Page = open?.page;
-  const names = useScrollToCurrent<HTMLElement>(open?.name);
+  const navigation = useScrollToCurrent<HTMLElement>(open?.name);
   return (
     <div class="admin">
-      <nav class="subnav" aria-label={label} ref={names}>
-        <SectionLinks names={sections.map((one) => ({ ...one, href: `${path}/${one.name}` }))} open={open?.name} />
+      <nav class="subnav" aria-label={label} ref={navigation}>
+        <SectionLinks links={sections.map((one) => ({ ...one, href: `${path}/${one.name}` }))} open={open?.name} />
       </nav>
       <div class="page narrow">
         {Page ? <Page /> : <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />}
@@ -58,6 +59,6 @@ type TabsProps = {
 
 export const Tabs = ({ label, tabs, open }: TabsProps) => (
   <div class="tabs" role="navigation" aria-label={label} ref={useScrollToCurrent<HTMLDivElement>(open)}>
-    <SectionLinks names={tabs} open={open} />
+    <SectionLinks links={tabs} open={open} />
   </div>
 );

@@ -6,15 +6,15 @@ import { LocationProvider, Route, Router, useLocation } from "preact-iso/router"
 import type { Banner } from "#schema/deployment/appearance.ts";
 import { banners, followAppearance } from "../data/branding.ts";
 import { followInbox } from "../data/inbox.ts";
-import { line, reconnectNow } from "../data/live-socket.ts";
-import { readLooks } from "../data/looks.ts";
+import { connection, reconnectNow } from "../data/live-socket.ts";
+import { loadUserAppearance } from "../data/looks.ts";
 import { me, needsEnrollment, watchSession } from "../data/session.ts";
 import { CommandPanel } from "../parts/as-command.tsx";
 import { Button, ButtonLink, IconButton } from "../parts/button.tsx";
-import { Questions } from "../parts/dialog.tsx";
+import { ConfirmDialogs } from "../parts/dialog.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { beginSession } from "./begin.ts";
+import { startSession } from "./begin.ts";
 import { Frame } from "./frame.tsx";
 import { Inbox } from "./inbox.tsx";
 import { onNoticeClick } from "./install.ts";
@@ -24,7 +24,7 @@ import { MORE_PLACES, PLACES } from "./page-list.ts";
 import { openPalette, Palette } from "./palette.tsx";
 import { startPrefetching } from "./prefetch.ts";
 import { onRepositoryPaste } from "./repository-link.ts";
-import { doors, routes } from "./routes.ts";
+import { routes, signInRoutes } from "./routes.ts";
 import { openShortcuts, Shortcuts } from "./shortcuts.tsx";
 import { showError, Toasts } from "./toasts.tsx";
 
@@ -35,8 +35,12 @@ const toChannel = (hex: string): number => {
 };
 
 /** Returns black or white, whichever has more contrast with a color such as #1f6feb: always at least 4.5 to 1. */
-const chooseInk = (colour: string): "#000000" | "#ffffff" => {
-  const [red, green, blue] = [1, 3, 5].map((at) => toChannel(colour.slice(at, at + 2))) as [number, number, number];
+const chooseTextColor = (color: string): "#000000" | "#ffffff" => {
+  const [red, green, blue] = [1, 3, 5].map((start) => toChannel(color.slice(start, start + 2))) as [
+    number,
+    number,
+    number,
+  ];
   const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   return (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) ? "#000000" : "#ffffff";
 };
@@ -44,12 +48,12 @@ const chooseInk = (colour: string): "#000000" | "#ffffff" => {
 // A banner that says since when the connection to the server is lost, and when the next retry is. The content of the page stays.
 
 /** Short interruptions are not shown. */
-const CUT_BANNER_DELAY_MS = 1_500;
+const DISCONNECTED_BANNER_DELAY_MS = 1_500;
 
 const formatClock = (at: number): string => new Date(at).toTimeString().slice(0, 8);
 
-const CutBanner = () => {
-  const cut = line.value.state === "cut" ? line.value : undefined;
+const DisconnectedBanner = () => {
+  const cut = connection.value.state === "cut" ? connection.value : undefined;
   const now = useSignal(Date.now());
   useEffect(() => {
     if (!cut) return;
@@ -58,7 +62,7 @@ const CutBanner = () => {
     }, 500);
     return () => clearInterval(timer);
   }, [cut === undefined]);
-  if (!cut || now.value - cut.since < CUT_BANNER_DELAY_MS) return null;
+  if (!cut || now.value - cut.since < DISCONNECTED_BANNER_DELAY_MS) return null;
   const seconds = Math.max(0, Math.ceil((cut.next - now.value) / 1000));
   return (
     <div class="banner bad" role="status">
@@ -88,8 +92,8 @@ const dismissedAnnouncements = signal<readonly string[]>(
 
 const dismiss = (message: string): void => {
   // Forgets dismissals of announcements that have been removed.
-  const text = new Set(banners.value.map((one) => one.message));
-  dismissedAnnouncements.value = [...dismissedAnnouncements.value.filter((one) => text.has(one)), message];
+  const currentMessages = new Set(banners.value.map((one) => one.message));
+  dismissedAnnouncements.value = [...dismissedAnnouncements.value.filter((one) => currentMessages.has(one)), message];
   localStorage.setItem(DISMISSED_KEY, dismissedAnnouncements.value.map(encodeURIComponent).join("\n"));
 };
 
@@ -99,7 +103,7 @@ const Announcement = ({ banner: { message, background_color } }: { banner: Banne
     const style = box.current?.style;
     if (!style) return;
     style.backgroundColor = background_color;
-    style.color = background_color && chooseInk(background_color);
+    style.color = background_color && chooseTextColor(background_color);
   }, [background_color]);
   return (
     <div class="banner announcement" ref={box} role="note" aria-label="Announcement">
@@ -140,13 +144,13 @@ const ROUTER_SCOPE =
 
 const SECURITY_PATH = "/account/security";
 
-const Inside = () => {
+const SignedInApp = () => {
   const { route, path } = useLocation();
   useEffect(() => {
-    void beginSession().then(() => {
+    void startSession().then(() => {
       if (me.value === null) return;
       followInbox();
-      void readLooks().catch(() => undefined);
+      void loadUserAppearance().catch(() => undefined);
       startPrefetching();
     });
     const stops = [
@@ -166,8 +170,8 @@ const Inside = () => {
   // A new page starts at the top.
   useEffect(() => window.scrollTo(0, 0), [path]);
   // Until they have a second factor, the server refuses everything else.
-  const isKept = needsEnrollment.value && path !== SECURITY_PATH;
-  useEffect(() => (isKept ? route(SECURITY_PATH, true) : undefined), [isKept]);
+  const mustEnroll = needsEnrollment.value && path !== SECURITY_PATH;
+  useEffect(() => (mustEnroll ? route(SECURITY_PATH, true) : undefined), [mustEnroll]);
   if (me.value === null) return null;
   return (
     <>
@@ -177,7 +181,7 @@ const Inside = () => {
       <div class="app">
         <Nav />
         <main class="main" id="main" tabIndex={-1}>
-          {!needsEnrollment.value && <CutBanner />}
+          {!needsEnrollment.value && <DisconnectedBanner />}
           <Announcements />
           <ErrorBoundary onError={showError}>
             <Router>
@@ -194,24 +198,24 @@ const Inside = () => {
       <Palette />
       <CommandPanel />
       <Inbox />
-      <Questions />
+      <ConfirmDialogs />
       <Shortcuts />
       <Toasts />
     </>
   );
 };
 
-const Door = () => (
+const SignInPages = () => (
   <ErrorBoundary onError={showError}>
     <Router>
-      {Object.entries(doors).map(([path, component]) => (
+      {Object.entries(signInRoutes).map(([path, component]) => (
         <Route key={path} path={path} component={component} />
       ))}
     </Router>
   </ErrorBoundary>
 );
 
-const Root = () => (useLocation().path in doors ? <Door /> : <Inside />);
+const Root = () => (useLocation().path in signInRoutes ? <SignInPages /> : <SignedInApp />);
 
 export const App = () => (
   <LocationProvider scope={ROUTER_SCOPE}>

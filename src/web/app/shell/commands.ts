@@ -17,34 +17,34 @@ export type Entry = {
   readonly act?: () => unknown;
 };
 
-const command = (icon: IconName, label: string, what: Pick<Entry, "href" | "act">): Entry => ({
+const makeCommand = (icon: IconName, label: string, target: Pick<Entry, "href" | "act">): Entry => ({
   group: "Commands",
   icon,
   label,
-  ...what,
+  ...target,
 });
 
 export const COMMANDS: readonly Entry[] = [
-  command("plus", "New workspace", { href: "/new" }),
-  command("branch", "Open a repository", { href: "/new?repo=" }),
-  command("chat", "New chat", { href: "/chats" }),
-  command("sun", "Light theme", { act: () => chooseTheme("light") }),
-  command("moon", "Dark theme", { act: () => chooseTheme("dark") }),
-  command("cols", "System theme", { act: () => chooseTheme("system") }),
-  command("list", "Keyboard shortcuts", { act: openShortcuts }),
-  command("out", "Sign out", { act: signOut }),
+  makeCommand("plus", "New workspace", { href: "/new" }),
+  makeCommand("branch", "Open a repository", { href: "/new?repo=" }),
+  makeCommand("chat", "New chat", { href: "/chats" }),
+  makeCommand("sun", "Light theme", { act: () => chooseTheme("light") }),
+  makeCommand("moon", "Dark theme", { act: () => chooseTheme("dark") }),
+  makeCommand("cols", "System theme", { act: () => chooseTheme("system") }),
+  makeCommand("list", "Keyboard shortcuts", { act: openShortcuts }),
+  makeCommand("out", "Sign out", { act: signOut }),
 ];
 
 /** Sections of pages that have their own addresses. */
 const SECTIONS: readonly {
   path: string;
-  of: string;
+  pageLabel: string;
   for?: PageLink["for"];
   names: readonly (readonly [string, string])[];
 }[] = [
   {
     path: "/account",
-    of: "Account",
+    pageLabel: "Account",
     names: [
       ["profile", "Profile"],
       ["security", "Security"],
@@ -64,7 +64,7 @@ const SECTIONS: readonly {
   },
   {
     path: "/admin",
-    of: "Administration",
+    pageLabel: "Administration",
     for: "administrators",
     names: [
       ["people", "People"],
@@ -89,7 +89,7 @@ const SECTIONS: readonly {
   },
 ];
 
-const page = (icon: IconName, label: string, href: string, note?: string): Entry => ({
+const makePageEntry = (icon: IconName, label: string, href: string, note?: string): Entry => ({
   group: "Pages",
   icon,
   label,
@@ -101,24 +101,26 @@ const page = (icon: IconName, label: string, href: string, note?: string): Entry
 export const listPageEntries = (viewer: Viewer): readonly Entry[] => [
   ...[...PLACES, ...MORE_PLACES]
     .filter((link) => isOffered(link, viewer))
-    .map(({ label, icon, href }) => page(icon, label, href)),
-  ...SECTIONS.filter((link) => isOffered(link, viewer)).flatMap(({ path, of, names }) =>
-    names.map(([name, label]) => page(of === "Account" ? "user" : "sliders", label, `${path}/${name}`, of)),
+    .map(({ label, icon, href }) => makePageEntry(icon, label, href)),
+  ...SECTIONS.filter((link) => isOffered(link, viewer)).flatMap(({ path, pageLabel, names }) =>
+    names.map(([name, label]) =>
+      makePageEntry(pageLabel === "Account" ? "user" : "sliders", label, `${path}/${name}`, pageLabel),
+    ),
   ),
-  ...(viewer.mayAdminister ? [page("user", "Invite people", "/admin/people", "Administration")] : []),
-  page("trash", "Trash", "/trash", "Workspaces"),
-  page("branch", "Repository prebuilds", "/prebuilds", "Templates"),
-  page("file", "Documentation", "/docs"),
-  page("file", "API reference", "/swagger"),
+  ...(viewer.mayAdminister ? [makePageEntry("user", "Invite people", "/admin/people", "Administration")] : []),
+  makePageEntry("trash", "Trash", "/trash", "Workspaces"),
+  makePageEntry("branch", "Repository prebuilds", "/prebuilds", "Templates"),
+  makePageEntry("file", "Documentation", "/docs"),
+  makePageEntry("file", "API reference", "/swagger"),
 ];
 
 /** Maximum number of workspaces with commands, the most recently used first. The others can be found by search. */
 const MAX_WORKSPACES = 500;
 
 /** Yields the actions for each workspace in its current state, named like Stop payments-api. */
-export function* listWorkspaceCommands(all: readonly WorkspaceSummary[]): Generator<Entry> {
-  for (const one of all.slice(0, MAX_WORKSPACES)) {
-    const { id, name, status, agents } = one;
+export function* listWorkspaceCommands(workspaces: readonly WorkspaceSummary[]): Generator<Entry> {
+  for (const workspace of workspaces.slice(0, MAX_WORKSPACES)) {
+    const { id, name, status, agents } = workspace;
     const group = "Workspace commands";
     const [agent] = agents;
     if (status === "running" && agent && hasPage("/terminals/:agent")) {
@@ -126,10 +128,20 @@ export function* listWorkspaceCommands(all: readonly WorkspaceSummary[]): Genera
     }
     if (status === "running")
       yield { group, icon: "chat", label: `New chat in ${name}`, href: `/chats?workspace=${id}` };
-    if (canStart(one))
-      yield { group, icon: "play", label: `Start ${name}`, act: () => loadActions().then(({ start }) => start(one)) };
-    if (canStop(one))
-      yield { group, icon: "stop", label: `Stop ${name}`, act: () => loadActions().then(({ stop }) => stop(one)) };
+    if (canStart(workspace))
+      yield {
+        group,
+        icon: "play",
+        label: `Start ${name}`,
+        act: () => loadActions().then(({ startWorkspace: start }) => start(workspace)),
+      };
+    if (canStop(workspace))
+      yield {
+        group,
+        icon: "stop",
+        label: `Stop ${name}`,
+        act: () => loadActions().then(({ stopWorkspace: stop }) => stop(workspace)),
+      };
     yield { group, icon: "list", label: `Logs of ${name}`, href: `/workspaces/${id}/logs` };
     yield { group, icon: "clock", label: `Schedule of ${name}`, href: `/workspaces/${id}/schedule` };
     yield { group, icon: "sliders", label: `Parameters of ${name}`, href: `/workspaces/${id}/parameters` };

@@ -7,13 +7,13 @@
  * filter in the address, `{range}` and `{before}` the days of a report and those before them. Text after a space is a body, which is sent
  * with POST.
  */
-type FirstData = Readonly<Record<string, readonly string[]>>;
+type ByPath = Readonly<Record<string, readonly string[]>>;
 
-const MAY_CHANGE_TEMPLATE =
+const CAN_CHANGE_TEMPLATE =
   '/authcheck {"checks":{"change":{"object":{"resource_type":"template","resource_id":":template"},"action":"update"}}}';
-const TEMPLATE = ["/templates/:template", "/templates/:template/versions?include_archived=true", MAY_CHANGE_TEMPLATE];
+const TEMPLATE = ["/templates/:template", "/templates/:template/versions?include_archived=true", CAN_CHANGE_TEMPLATE];
 
-const USE = [
+const USAGE = [
   "/insights/templates?{range}&interval=day",
   "/insights/templates?{before}&interval=day",
   "/insights/user-activity?{range}",
@@ -41,13 +41,13 @@ export const BEGINNING = {
 };
 
 /** Pages for users who are not signed in. */
-export const DOORS: FirstData = {
+export const DOORS: ByPath = {
   "/login": ["/users/first", "/users/authmethods"],
   "/setup": ["/users/first"],
 };
 
 /** Additional files that a page's content needs, by name prefix. They are loaded with the page's own files. */
-export const FIRST_FILES: FirstData = {
+export const FIRST_FILES: ByPath = {
   "/chats/:chat": ["blocks"],
   "/docs": ["blocks"],
   "/docs/:page": ["blocks"],
@@ -56,7 +56,7 @@ export const FIRST_FILES: FirstData = {
   "/insights/:tab": ["plot-drawing"],
 };
 
-export const FIRST_DATA: FirstData = {
+export const FIRST_DATA: ByPath = {
   "/workspaces/:workspace": [
     "/workspaces/:workspace",
     "/applications/host",
@@ -75,7 +75,7 @@ export const FIRST_DATA: FirstData = {
   "/templates/:template/access": [...TEMPLATE, "/templates/:template/acl"],
   "/templates/:template/settings": [...TEMPLATE, "/ai/agents/available", "/ai/agents/available?template_id=:template"],
   "/templates/:template/:tab": TEMPLATE,
-  "/insights": USE,
+  "/insights": USAGE,
   "/insights/builds": ["/insights/builds?{range}&interval=day", "/insights/builds?{before}&interval=day"],
   "/insights/chats": ["/insights/chats?{range}&interval=day", "/insights/chats?{before}&interval=day"],
   "/insights/latency": ["/insights/user-latency?{range}", "/insights/user-activity?{range}"],

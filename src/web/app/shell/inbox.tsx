@@ -3,7 +3,7 @@ import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { InboxNotification } from "#schema/notifications/notification.ts";
-import { markAllRead, markRead, notices, readNotices, readOlder, unread } from "../data/inbox.ts";
+import { loadNotices, loadOlderNotices, markAllRead, markRead, notices, unreadCount } from "../data/inbox.ts";
 import { Button } from "../parts/button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -25,9 +25,9 @@ export const Bell = () => (
   <button type="button" onClick={openInbox} title="Notifications">
     <Icon name="bell" />
     <span class="label">Notifications</span>
-    {unread.value > 0 && (
+    {unreadCount.value > 0 && (
       <span class="count attn">
-        {unread.value > 99 ? "99+" : unread.value}
+        {unreadCount.value > 99 ? "99+" : unreadCount.value}
         <span class="vh"> unread</span>
       </span>
     )}
@@ -39,7 +39,7 @@ const Row = ({ notice }: { notice: InboxNotification }) => {
   const { id, title, content, actions, created_at, read_at } = notice;
   const href = actions[0]?.url;
   const isRead = read_at !== null;
-  const follow = (event: MouseEvent): void => {
+  const followLink = (event: MouseEvent): void => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || href === undefined) return;
     event.preventDefault();
     if (!isRead) void markRead(id, true).catch(showError);
@@ -52,7 +52,7 @@ const Row = ({ notice }: { notice: InboxNotification }) => {
         {href === undefined ? (
           <strong>{title}</strong>
         ) : (
-          <a href={href} onClick={follow}>
+          <a href={href} onClick={followLink}>
             {title}
           </a>
         )}
@@ -66,12 +66,12 @@ const Row = ({ notice }: { notice: InboxNotification }) => {
   );
 };
 
-const Open = () => {
-  const isEnd = useSignal(false);
-  useEffect(() => void readNotices().catch(showError), []);
-  const known = notices.value;
+const InboxDialog = () => {
+  const hasAll = useSignal(false);
+  useEffect(() => void loadNotices().catch(showError), []);
+  const loaded = notices.value;
   const loadOlder = async (): Promise<void> => {
-    isEnd.value = !(await readOlder());
+    hasAll.value = !(await loadOlderNotices());
   };
   return (
     <Dialog
@@ -80,7 +80,7 @@ const Open = () => {
       class="inbox"
       footer={
         <>
-          {unread.value > 0 && <Button onPress={markAllRead}>Mark all read</Button>}
+          {unreadCount.value > 0 && <Button onPress={markAllRead}>Mark all read</Button>}
           <Button look="primary" onPress={close}>
             Close
           </Button>
@@ -92,23 +92,23 @@ const Open = () => {
           Notification settings
         </a>
       </p>
-      {known === undefined && <Skeleton lines={4} />}
-      {known?.length === 0 && (
+      {loaded === undefined && <Skeleton lines={4} />}
+      {loaded?.length === 0 && (
         <Empty icon="bell" title="No notifications yet">
           <p class="dim">Failures, upcoming stops and requests for your approval appear here.</p>
         </Empty>
       )}
-      {known && known.length > 0 && (
+      {loaded && loaded.length > 0 && (
         <ul class="notices" aria-label="Notifications">
-          {known.map((notice) => (
+          {loaded.map((notice) => (
             <Row key={notice.id} notice={notice} />
           ))}
         </ul>
       )}
-      {known && known.length >= 25 && !isEnd.value && <Button onPress={loadOlder}>Show older</Button>}
+      {loaded && loaded.length >= 25 && !hasAll.value && <Button onPress={loadOlder}>Show older</Button>}
     </Dialog>
   );
 };
 
 /** Rendered once in the shell. */
-export const Inbox = () => (isOpen.value ? <Open /> : null);
+export const Inbox = () => (isOpen.value ? <InboxDialog /> : null);

@@ -2,15 +2,15 @@
 
 const PATH = "/sw.js";
 type Policy = { createScriptURL(url: string): string };
-type Factory = {
+type PolicyFactory = {
   createPolicy(name: string, rules: { createScriptURL(url: string): string }): Policy;
 };
 
 /**
  * Trusted Types require a policy for the address of a script. The page allows one policy of this name, and it returns only this address.
  */
-const address = (): string => {
-  const { trustedTypes } = globalThis as { trustedTypes?: Factory };
+const getScriptUrl = (): string => {
+  const { trustedTypes } = globalThis as { trustedTypes?: PolicyFactory };
   return trustedTypes
     ? trustedTypes.createPolicy("slipway-worker", { createScriptURL: () => PATH }).createScriptURL("")
     : PATH;
@@ -18,7 +18,7 @@ const address = (): string => {
 
 export const registerWorker = (): void => {
   if (!("serviceWorker" in navigator)) return;
-  const url = address();
+  const url = getScriptUrl();
   // Runs after everything the first page needs.
   const register = (): unknown => setTimeout(() => void navigator.serviceWorker.register(url).catch(() => {}), 1_000);
   if (document.readyState === "complete") register();

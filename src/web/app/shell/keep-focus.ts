@@ -2,11 +2,11 @@
 // a page): moves it to the element in its place, otherwise to the page. Loaded with the first keystroke.
 
 const TAB_STOPS = "a[href], button, input, select, textarea, [tabindex='0']";
-/** A box with more elements than this is too large to count as the surroundings. */
-const MAX_SURROUNDING = 12;
+/** The focus moves only within boxes with at most this many elements. */
+const MAX_TAB_STOPS = 12;
 const MAX_LEVELS = 6;
 
-type Level = { readonly box: Element; readonly at: number };
+type Level = { readonly box: Element; readonly index: number };
 /** The element that last had keyboard focus, and its position in each of the boxes around it. */
 let lastFocus: { readonly element: HTMLElement; readonly levels: readonly Level[] } | undefined;
 
@@ -17,8 +17,8 @@ const listLevels = (element: HTMLElement): Level[] => {
   const levels: Level[] = [];
   for (let box = element.parentElement; box && levels.length < MAX_LEVELS; box = box.parentElement) {
     const stops = listTabStops(box);
-    if (stops.length > MAX_SURROUNDING || box.id === "main") break;
-    levels.push({ box, at: stops.indexOf(element) });
+    if (stops.length > MAX_TAB_STOPS || box.id === "main") break;
+    levels.push({ box, index: stops.indexOf(element) });
   }
   return levels;
 };
@@ -32,9 +32,9 @@ const restoreFocus = (): void => {
     element.focus();
     return;
   }
-  for (const { box, at } of levels) {
+  for (const { box, index } of levels) {
     const stops = box.isConnected ? listTabStops(box) : [];
-    const next = stops[Math.min(at, stops.length - 1)];
+    const next = stops[Math.min(index, stops.length - 1)];
     if (!next) continue;
     next.focus();
     return;

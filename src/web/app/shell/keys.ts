@@ -17,7 +17,7 @@ export const onKeys = (keys: string, act: Handler): (() => void) => {
 };
 
 // Events from a shadow root, such as the code editor's, have its host as target; the composed path starts at the real target.
-const isWriting = (target: EventTarget | null): boolean =>
+const isTextField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
   !(target instanceof HTMLInputElement && /^(checkbox|radio|button|range)$/.test(target.type));
@@ -32,9 +32,9 @@ const onKeyDown = (event: KeyboardEvent): void => {
     handler(event);
     return;
   }
-  if (event.altKey || isWriting(event.composedPath()[0] ?? null) || document.querySelector("dialog[open]")) return;
-  const both = event.timeStamp - firstKeyAt < SEQUENCE_TIMEOUT_MS ? `${firstKey} ${key}` : "";
-  const handler = handlers.get(both) ?? handlers.get(key);
+  if (event.altKey || isTextField(event.composedPath()[0] ?? null) || document.querySelector("dialog[open]")) return;
+  const sequence = event.timeStamp - firstKeyAt < SEQUENCE_TIMEOUT_MS ? `${firstKey} ${key}` : "";
+  const handler = handlers.get(sequence) ?? handlers.get(key);
   [firstKey, firstKeyAt] = [key, event.timeStamp];
   if (!handler) return;
   event.preventDefault();

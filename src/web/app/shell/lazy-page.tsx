@@ -22,11 +22,11 @@ const NotLoaded = () => (
   </Frame>
 );
 
-/** A page whose code is loaded when it is first shown, or earlier with `fetchAhead`; then it renders immediately. */
-export type LazyPage = AnyComponent & { readonly fetchAhead: () => Promise<unknown> };
+/** A page whose code is loaded when it is first shown, or earlier with `prefetch`; then it renders immediately. */
+export type LazyPage = AnyComponent & { readonly prefetch: () => Promise<unknown> };
 
 /** Wraps a page that is part of the app's own code. */
-export const eagerPage = (page: AnyComponent): LazyPage => Object.assign(page, { fetchAhead: () => Promise.resolve() });
+export const eagerPage = (page: AnyComponent): LazyPage => Object.assign(page, { prefetch: () => Promise.resolve() });
 
 /** Returns a page that `load` fetches when it is first shown. */
 export const lazyPage = (load: () => Promise<{ default: AnyComponent }>): LazyPage => {
@@ -34,6 +34,6 @@ export const lazyPage = (load: () => Promise<{ default: AnyComponent }>): LazyPa
     loadCode(load, MAX_TRIES).catch(() => ({ default: NotLoaded as AnyComponent })),
   );
   // A failed prefetch is retried when the page is needed.
-  const fetchAhead = (): Promise<unknown> => load().then(page.preload, () => undefined);
-  return Object.assign(page, { fetchAhead });
+  const prefetch = (): Promise<unknown> => load().then(page.preload, () => undefined);
+  return Object.assign(page, { prefetch });
 };

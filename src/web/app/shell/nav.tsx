@@ -1,7 +1,7 @@
 // The navigation: a sidebar, a rail of icons on narrow screens, tabs at the bottom on phones.
 import { useLocation } from "preact-iso/router";
-import { face } from "../data/branding.ts";
-import { unread } from "../data/inbox.ts";
+import { branding } from "../data/branding.ts";
+import { unreadCount } from "../data/inbox.ts";
 import { chooseTheme, switchTheme } from "../data/looks.ts";
 import { needs } from "../data/needs.ts";
 import { me, signOut, viewer } from "../data/session.ts";
@@ -20,7 +20,7 @@ const isCurrent = (href: string, path: string): boolean =>
   path === href || (href !== "/" && path.startsWith(`${href}/`));
 
 /** The number of items that need attention, next to the link. */
-const Count = ({ href }: { href: string }) => {
+const AttentionCount = ({ href }: { href: string }) => {
   const count = href === "/" ? needs.value.length : 0;
   if (count === 0) return null;
   return (
@@ -35,7 +35,7 @@ const NavLink = ({ link, path }: { link: PageLink; path: string }) => (
   <a href={link.href} aria-current={isCurrent(link.href, path) ? "page" : undefined} title={link.label}>
     <Icon name={link.icon} />
     <span class="label">{link.label}</span>
-    <Count href={link.href} />
+    <AttentionCount href={link.href} />
     <kbd aria-hidden="true">{link.keys.toUpperCase()}</kbd>
   </a>
 );
@@ -58,17 +58,17 @@ const listAccountItems = (): MenuItem[] => [
   { icon: "out", label: "Sign out", act: signOut },
 ];
 
-const THEMES: Record<string, IconName> = { light: "sun", dark: "moon", system: "cols" };
+const THEME_ICONS: Record<string, IconName> = { light: "sun", dark: "moon", system: "cols" };
 
 export const Nav = () => {
   const { path } = useLocation();
   const user = me.value;
-  const more = MORE_PLACES.filter((link) => isOffered(link, viewer.value));
+  const morePlaces = MORE_PLACES.filter((link) => isOffered(link, viewer.value));
   return (
     <nav class="nav" aria-label="Main">
-      <a class="brand" href="/" title={face.value.name}>
+      <a class="brand" href="/" title={branding.value.name}>
         <Brand />
-        <span class="label clip">{face.value.name}</span>
+        <span class="label clip">{branding.value.name}</span>
       </a>
       <button type="button" onClick={openPalette} aria-keyshortcuts="Control+K" title="Search">
         <Icon name="search" />
@@ -78,8 +78,8 @@ export const Nav = () => {
       {PLACES.map((link) => (
         <NavLink key={link.href} link={link} path={path} />
       ))}
-      {more.length > 0 && <h2>Organization</h2>}
-      {more.map((link) => (
+      {morePlaces.length > 0 && <h2>Organization</h2>}
+      {morePlaces.map((link) => (
         <NavLink key={link.href} link={link} path={path} />
       ))}
       <Bell />
@@ -89,7 +89,7 @@ export const Nav = () => {
         onClick={() => void switchTheme().catch(showError)}
         title={`Theme: ${theme.value}`}
       >
-        <Icon name={THEMES[theme.value] ?? "moon"} />
+        <Icon name={THEME_ICONS[theme.value] ?? "moon"} />
         <span class="label">Theme: {theme.value}</span>
       </button>
       {user && (
@@ -112,14 +112,18 @@ const listThemeItems = (): MenuItem[] => [
 
 export const TabBar = () => {
   const { path } = useLocation();
-  const others = (): MenuItem[] => [
+  const listOtherItems = (): MenuItem[] => [
     ...[...PLACES, ...MORE_PLACES]
       .filter(({ href }) => !TABS.some((tab) => tab.href === href))
       .filter((link) => isOffered(link, viewer.value))
       .map(({ href, label, icon }): MenuItem => ({ href, label, icon })),
     { icon: "search", label: "Search", act: openPalette },
     { icon: "terminal", label: "Show as command", act: openCommands },
-    { icon: "bell", label: unread.value > 0 ? `Notifications (${unread.value})` : "Notifications", act: openInbox },
+    {
+      icon: "bell",
+      label: unreadCount.value > 0 ? `Notifications (${unreadCount.value})` : "Notifications",
+      act: openInbox,
+    },
     ...listThemeItems(),
     "line",
     ...listAccountItems(),
@@ -130,10 +134,10 @@ export const TabBar = () => {
         <a key={href} href={href} aria-current={isCurrent(href, path) ? "page" : undefined}>
           <Icon name={icon} />
           {label}
-          <Count href={href} />
+          <AttentionCount href={href} />
         </a>
       ))}
-      <Menu label="More" items={others} class="tab">
+      <Menu label="More" items={listOtherItems} class="tab">
         <Icon name="dots" />
         More
       </Menu>

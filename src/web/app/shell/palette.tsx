@@ -7,13 +7,13 @@ import { viewer } from "../data/session.ts";
 import { formatStatus, getChatState, getWorkspaceState } from "../data/states.ts";
 import { workspacesByUse } from "../data/workspaces.ts";
 import { restoreFocus } from "../parts/dialog.tsx";
-import { sets } from "../parts/handlers.ts";
+import { setTo } from "../parts/handlers.ts";
 import { Icon } from "../parts/icon.tsx";
 import { COMMANDS, type Entry, listPageEntries, listWorkspaceCommands } from "./commands.ts";
 import { listRepositoryEntries } from "./repository-link.ts";
 import { showError } from "./toasts.tsx";
 
-const open = signal(false);
+const isOpen = signal(false);
 const queryText = signal("");
 const selectedIndex = signal(0);
 const MAX_PER_GROUP = 6;
@@ -21,19 +21,19 @@ const MAX_PER_GROUP = 6;
 export const openPalette = (): void => {
   queryText.value = "";
   selectedIndex.value = 0;
-  open.value = true;
+  isOpen.value = true;
 };
 
 const matches = computed((): readonly Entry[] => {
-  const wanted = queryText.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const matchesAll = (text: string): boolean => wanted.every((word) => text.toLowerCase().includes(word));
+  const words = queryText.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matchesAll = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
   const takeMatches = (entries: Iterable<Entry>): Entry[] => {
-    const hits: Entry[] = [];
-    for (const one of entries) {
-      if (hits.length === MAX_PER_GROUP) break;
-      if (matchesAll(`${one.label} ${one.note ?? ""}`)) hits.push(one);
+    const matching: Entry[] = [];
+    for (const entry of entries) {
+      if (matching.length === MAX_PER_GROUP) break;
+      if (matchesAll(`${entry.label} ${entry.note ?? ""}`)) matching.push(entry);
     }
-    return hits;
+    return matching;
   };
   return [
     ...listRepositoryEntries(queryText.value),
@@ -55,7 +55,7 @@ const matches = computed((): readonly Entry[] => {
         href: `/chats/${one.id}`,
       })),
     ),
-    ...takeMatches(wanted.length > 0 ? listWorkspaceCommands(workspacesByUse.value) : []),
+    ...takeMatches(words.length > 0 ? listWorkspaceCommands(workspacesByUse.value) : []),
     ...takeMatches(listPageEntries(viewer.value)),
     ...takeMatches(COMMANDS),
   ];
@@ -63,30 +63,30 @@ const matches = computed((): readonly Entry[] => {
 
 const Highlighted = ({ text }: { text: string }) => {
   const [first] = queryText.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const from = first ? text.toLowerCase().indexOf(first) : -1;
-  if (!first || from < 0) return <span class="clip">{text}</span>;
+  const start = first ? text.toLowerCase().indexOf(first) : -1;
+  if (!first || start < 0) return <span class="clip">{text}</span>;
   return (
     <span class="clip">
-      {text.slice(0, from)}
-      <mark>{text.slice(from, from + first.length)}</mark>
-      {text.slice(from + first.length)}
+      {text.slice(0, start)}
+      <mark>{text.slice(start, start + first.length)}</mark>
+      {text.slice(start + first.length)}
     </span>
   );
 };
 
-export const Palette = () => (open.value ? <OpenPalette /> : null);
+export const Palette = () => (isOpen.value ? <OpenPalette /> : null);
 
 const OpenPalette = () => {
   const dialog = useRef<HTMLDialogElement>(null);
   const { route } = useLocation();
   // A layout effect runs before the next keystroke: text typed right after Ctrl-K belongs to the palette.
   useLayoutEffect(() => {
-    const [before, box] = [document.activeElement, dialog.current];
+    const [focusedBefore, box] = [document.activeElement, dialog.current];
     box?.showModal();
-    return () => restoreFocus(before, box);
+    return () => restoreFocus(focusedBefore, box);
   }, []);
   const entries = matches.value;
-  const chosen = Math.min(selectedIndex.value, entries.length - 1);
+  const chosenIndex = Math.min(selectedIndex.value, entries.length - 1);
   const openEntry = (entry: Entry | undefined): void => {
     if (!entry) return;
     dialog.current?.close();
@@ -94,11 +94,11 @@ const OpenPalette = () => {
     const result = entry.act?.();
     if (result instanceof Promise) void result.catch(showError);
   };
-  const key = (event: KeyboardEvent): void => {
+  const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (event.key === "Enter") openEntry(entries[chosen]);
+    if (event.key === "Enter") openEntry(entries[chosenIndex]);
     else if (step === 0 || entries.length === 0) return;
-    else selectedIndex.value = (chosen + step + entries.length) % entries.length;
+    else selectedIndex.value = (chosenIndex + step + entries.length) % entries.length;
     event.preventDefault();
     document.getElementById(`palette-${selectedIndex.value}`)?.scrollIntoView({ block: "nearest" });
   };
@@ -107,7 +107,7 @@ const OpenPalette = () => {
       ref={dialog}
       class="dialog palette"
       aria-label="Search everything"
-      onClose={sets(open, false)}
+      onClose={setTo(isOpen, false)}
       onClick={(event) => event.target === dialog.current && dialog.current?.close()}
     >
       <div class="query">
@@ -117,7 +117,7 @@ const OpenPalette = () => {
           role="combobox"
           aria-expanded="true"
           aria-controls="palette-list"
-          aria-activedescendant={entries.length > 0 ? `palette-${chosen}` : undefined}
+          aria-activedescendant={entries.length > 0 ? `palette-${chosenIndex}` : undefined}
           autocomplete="off"
           spellcheck={false}
           placeholder="Search workspaces, chats, pages and commands"
@@ -126,7 +126,7 @@ const OpenPalette = () => {
             queryText.value = event.currentTarget.value;
             selectedIndex.value = 0;
           }}
-          onKeyDown={key}
+          onKeyDown={onKeyDown}
         />
       </div>
       <div class="menu flat" id="palette-list" role="listbox" aria-label="Results">
@@ -138,7 +138,7 @@ const OpenPalette = () => {
               tabIndex={-1}
               id={`palette-${index}`}
               role="option"
-              aria-selected={index === chosen}
+              aria-selected={index === chosenIndex}
               onClick={() => openEntry(entry)}
             >
               <Icon name={entry.icon} />

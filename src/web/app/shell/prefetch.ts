@@ -2,7 +2,7 @@
 // browser is idle.
 import { exec } from "preact-iso/router";
 import { clearPrefetched, prepare } from "../../browser/early.ts";
-import { doors, routes } from "./routes.ts";
+import { routes, signInRoutes } from "./routes.ts";
 
 const LIKELY_PAGES = ["/", "/workspaces", "/workspaces/:workspace", "/chats", "/chats/:chat"] as const;
 
@@ -22,11 +22,11 @@ const findTarget = (event: Event): URL | undefined => {
 
 /** Resolves when the code of the page is loaded or cannot be loaded. */
 export const fetchCode = async (pathname: string): Promise<void> => {
-  const found = Object.entries({ ...routes, ...doors }).find(([path]) => exec(pathname, path));
-  await found?.[1].fetchAhead();
+  const match = Object.entries({ ...routes, ...signInRoutes }).find(([path]) => exec(pathname, path));
+  await match?.[1].prefetch();
 };
 
-const onNear = (event: Event): void => {
+const onHover = (event: Event): void => {
   const url = findTarget(event);
   if (!url) return;
   prepare(url, false);
@@ -34,11 +34,11 @@ const onNear = (event: Event): void => {
 };
 
 /** The link under a pressed pointer. */
-let pressed: string | undefined;
+let pressedUrl: string | undefined;
 let releaseTimer: ReturnType<typeof setTimeout> | undefined;
 
 const clearPress = (): void => {
-  pressed = undefined;
+  pressedUrl = undefined;
   clearPrefetched();
 };
 
@@ -46,30 +46,30 @@ const onPress = (event: MouseEvent): void => {
   const url = findTarget(event);
   if (!url || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   // Discards data prefetched for another link that was not followed; it would be outdated.
-  if (pressed !== undefined && pressed !== url.href) clearPrefetched();
+  if (pressedUrl !== undefined && pressedUrl !== url.href) clearPrefetched();
   clearTimeout(releaseTimer);
-  pressed = event.type === "click" ? undefined : url.href;
-  if (pressed !== undefined) releaseTimer = setTimeout(clearPress, PRESS_TIMEOUT_MS);
+  pressedUrl = event.type === "click" ? undefined : url.href;
+  if (pressedUrl !== undefined) releaseTimer = setTimeout(clearPress, PRESS_TIMEOUT_MS);
   prepare(url, true);
   void fetchCode(url.pathname);
 };
 
-type Line = { readonly saveData?: boolean; readonly effectiveType?: string };
+type NetworkInformation = { readonly saveData?: boolean; readonly effectiveType?: string };
 
 /** Fetches at low priority: one page after another, and not on slow or metered connections. */
-const fetchLikely = ([path, ...rest]: readonly (keyof typeof routes)[]): void => {
-  const { saveData, effectiveType = "4g" } = (navigator as { connection?: Line }).connection ?? {};
+const fetchPages = ([path, ...rest]: readonly (keyof typeof routes)[]): void => {
+  const { saveData, effectiveType = "4g" } = (navigator as { connection?: NetworkInformation }).connection ?? {};
   if (path === undefined || saveData || effectiveType !== "4g") return;
-  const fetchIt = (): void => void routes[path].fetchAhead().then(() => fetchLikely(rest));
-  if ("requestIdleCallback" in window) requestIdleCallback(fetchIt);
-  else setTimeout(fetchIt, START_DELAY_MS);
+  const fetchNext = (): void => void routes[path].prefetch().then(() => fetchPages(rest));
+  if ("requestIdleCallback" in window) requestIdleCallback(fetchNext);
+  else setTimeout(fetchNext, START_DELAY_MS);
 };
 
 /** Starts prefetching. Called once for the app after sign-in. */
 export const startPrefetching = (): void => {
-  for (const name of ["pointerover", "focusin"]) document.addEventListener(name, onNear, { passive: true });
+  for (const name of ["pointerover", "focusin"]) document.addEventListener(name, onHover, { passive: true });
   document.addEventListener("pointerdown", onPress, { passive: true });
   // Runs before the router's handler; the keyboard and screen readers click without a pointer event.
   document.addEventListener("click", onPress, { capture: true });
-  setTimeout(() => fetchLikely(LIKELY_PAGES), START_DELAY_MS);
+  setTimeout(() => fetchPages(LIKELY_PAGES), START_DELAY_MS);
 };

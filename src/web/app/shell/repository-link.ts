@@ -1,18 +1,18 @@
 // Detects repository links that are typed or pasted anywhere in the app, and opens the page that parses them properly.
 import type { Entry } from "./commands.ts";
 
-const LINK = /^(?:https?:\/\/|ssh:\/\/|git@)[^\s/]+[/:]\S+$/;
+const LINK_PATTERN = /^(?:https?:\/\/|ssh:\/\/|git@)[^\s/]+[/:]\S+$/;
 
 /** Text pasted outside a field is treated as a repository on hosts with well-known names, and on any host if it ends with .git. */
-const KNOWN =
+const KNOWN_HOST_PATTERN =
   /^(?:git@|ssh:\/\/git@)|^https?:\/\/[^/]*\b(?:github|gitlab|gitea|forgejo|codeberg|bitbucket)\b[^/]*\/[^/]+\/.|^https?:\/\/[^/]+\/\S+\.git$/i;
 
 const toPageUrl = (link: string): string => `/new?${new URLSearchParams({ repo: link })}`;
 
 /** Returns the palette entries for a repository link. */
-export const listRepositoryEntries = (words: string): Entry[] => {
-  const link = words.trim();
-  return LINK.test(link)
+export const listRepositoryEntries = (text: string): Entry[] => {
+  const link = text.trim();
+  return LINK_PATTERN.test(link)
     ? [{ group: "Repository", icon: "branch", label: "Open this repository", note: link, href: toPageUrl(link) }]
     : [];
 };
@@ -21,12 +21,12 @@ export const listRepositoryEntries = (words: string): Entry[] => {
 export const onRepositoryPaste = (route: (path: string) => void): (() => void) => {
   const onPaste = (event: ClipboardEvent): void => {
     const target = event.composedPath()[0];
-    const isTaken =
+    const isTextField =
       target instanceof HTMLElement &&
       (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT|CANVAS)$/.test(target.tagName));
-    if (isTaken || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if (isTextField || event.defaultPrevented || document.querySelector("dialog[open]")) return;
     const link = event.clipboardData?.getData("text/plain").trim() ?? "";
-    if (link.length <= 2_048 && LINK.test(link) && KNOWN.test(link)) route(toPageUrl(link));
+    if (link.length <= 2_048 && LINK_PATTERN.test(link) && KNOWN_HOST_PATTERN.test(link)) route(toPageUrl(link));
   };
   addEventListener("paste", onPaste);
   return () => removeEventListener("paste", onPaste);

@@ -40,7 +40,7 @@ export const routes: Record<(typeof PATHS)[number], LazyPage> = {
 };
 
 /** Pages without the app's frame, for users who are not signed in. */
-export const doors: Record<string, LazyPage> = {
+export const signInRoutes: Record<string, LazyPage> = {
   "/login": lazyPage(() => import("../pages/door/login.tsx")),
   "/setup": lazyPage(() => import("../pages/door/setup.tsx")),
   "/invite": lazyPage(() => import("../pages/door/invite.tsx")),

@@ -6,14 +6,14 @@ export type Theme = "light" | "dark" | "system";
 const stored = localStorage.getItem("theme");
 export const theme = signal<Theme>(stored === "light" || stored === "dark" ? stored : "system");
 
-export const setTheme = (wanted: Theme): void => {
-  theme.value = wanted;
-  if (wanted === "system") {
+export const setTheme = (newTheme: Theme): void => {
+  theme.value = newTheme;
+  if (newTheme === "system") {
     localStorage.removeItem("theme");
     delete document.documentElement.dataset.theme;
   } else {
-    localStorage.setItem("theme", wanted);
-    document.documentElement.dataset.theme = wanted;
+    localStorage.setItem("theme", newTheme);
+    document.documentElement.dataset.theme = newTheme;
   }
 };
 

@@ -13,23 +13,23 @@ type Toast = {
 const TOAST_DURATION_MS = 6_000;
 const MAX_TOASTS = 4;
 const toasts = signal<readonly Toast[]>([]);
-let count = 0;
+let lastId = 0;
 
 const dismiss = (id: number): void => {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 };
 
-const show = (toast: Omit<Toast, "id">): void => {
-  const id = ++count;
+const addToast = (toast: Omit<Toast, "id">): void => {
+  const id = ++lastId;
   toasts.value = [...toasts.value, { ...toast, id }].slice(-MAX_TOASTS);
   // Errors stay until dismissed.
   if (!toast.isBad) setTimeout(() => dismiss(id), TOAST_DURATION_MS);
 };
 
-export const showToast = (text: string, action?: Toast["action"]): void => show({ text, isBad: false, action });
+export const showToast = (text: string, action?: Toast["action"]): void => addToast({ text, isBad: false, action });
 
 /** Shows an error. For use with `catch`. */
-export const showError = (error: unknown): void => show({ text: formatError(error), isBad: true });
+export const showError = (error: unknown): void => addToast({ text: formatError(error), isBad: true });
 
 export const Toasts = () => (
   <div class="toasts" role="region" aria-label="Messages">

@@ -12,7 +12,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Accounts } from "./accounts.tsx";
 import { Applications } from "./applications.tsx";
-import { Confirmations } from "./confirm.tsx";
+import { ConfirmationDialog } from "./confirm.tsx";
 import { Dotfiles } from "./dotfiles.tsx";
 import { Notifications } from "./notifications.tsx";
 import { Profile } from "./profile.tsx";
@@ -28,15 +28,15 @@ import { WorkspacePreferences } from "./workspaces.tsx";
 const Permissions = () => {
   const { state, reload } = useResource("permissions", () => call("GET /chats/config/user-permissions"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your permissions" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your permissions" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   return (
     <PermissionsEditor
       key={JSON.stringify(data)}
       title="Permissions for new chats"
-      kept={data.permissions}
-      none="Server default"
-      asks="Ask me"
+      stored={data.permissions}
+      noneLabel="Server default"
+      askLabel="Ask me"
       save={async (permissions) => {
         await call("PUT /chats/config/user-permissions", { body: { permissions } });
         await reload();
@@ -66,12 +66,12 @@ const SECTIONS: readonly Section[] = [
 
 export default function AccountPage() {
   const { params } = useRoute();
-  const shown = needsEnrollment.value ? SECTIONS.filter(({ name }) => name === "security") : SECTIONS;
-  const section = shown.find(({ name }) => name === (params.tab ?? "profile"));
+  const visibleSections = needsEnrollment.value ? SECTIONS.filter(({ name }) => name === "security") : SECTIONS;
+  const section = visibleSections.find(({ name }) => name === (params.tab ?? "profile"));
   return (
     <Frame title={section?.label ?? "Account"} crumbs={[{ label: "Account", href: "/account" }]}>
-      <Sections label="Account" path="/account" sections={shown} open={section} />
-      <Confirmations />
+      <Sections label="Account" path="/account" sections={visibleSections} open={section} />
+      <ConfirmationDialog />
     </Frame>
   );
 }

@@ -13,7 +13,7 @@ import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 
-const read = async () => {
+const loadAccounts = async () => {
   const [key, deploy_keys, external] = await Promise.all([
     call("GET /users/me/gitsshkey"),
     call("GET /users/:user/deploy-keys", { path: { user: "me" } }),
@@ -23,16 +23,16 @@ const read = async () => {
 };
 
 export const Accounts = () => {
-  const { state, reload } = useResource("accounts", read);
+  const { state, reload } = useResource("accounts", loadAccounts);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your key and accounts" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your key and accounts" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const renewAccount = (): void =>
+  const confirmNewKey = (): void =>
     confirmAction({
       title: "Regenerate SSH key",
       text: "The current key stops working immediately. Replace it at every git host where you added it.",
-      yes: "Regenerate key",
-      no: "Keep it",
+      confirmLabel: "Regenerate key",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("PUT /users/me/gitsshkey");
@@ -57,7 +57,7 @@ export const Accounts = () => {
           <Secret label="Public key" text={data.key.public_key.trim()} />
         </div>
         <footer>
-          <Button onPress={renewAccount}>Regenerate key</Button>
+          <Button onPress={confirmNewKey}>Regenerate key</Button>
         </footer>
       </section>
       <DeployKeys keys={data.deploy_keys} reload={reload} />
@@ -89,12 +89,12 @@ export const Accounts = () => {
 
 const DeployKeys = ({ keys, reload }: { keys: readonly DeployKey[]; reload: () => Promise<void> }) => {
   if (keys.length === 0) return null;
-  const revoke = ({ id, url }: DeployKey): void =>
+  const confirmRevoke = ({ id, url }: DeployKey): void =>
     confirmAction({
       title: "Revoke deploy key",
       text: `Your workspaces can no longer use it to reach ${url}. Also remove the public key from the repository's settings.`,
-      yes: "Revoke key",
-      no: "Keep it",
+      confirmLabel: "Revoke key",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /users/:user/deploy-keys/:deploy_key", { path: { user: "me", deploy_key: id } });
@@ -118,7 +118,7 @@ const DeployKeys = ({ keys, reload }: { keys: readonly DeployKey[]; reload: () =
                   Repository settings
                 </a>
               )}
-              <Button small label={`Revoke the deploy key for ${key.url}`} onPress={() => revoke(key)}>
+              <Button small label={`Revoke the deploy key for ${key.url}`} onPress={() => confirmRevoke(key)}>
                 Revoke
               </Button>
             </span>
@@ -139,18 +139,18 @@ type AccountProps = {
 };
 
 const Account = ({ provider: { id, display_name }, link, reload }: AccountProps) => {
-  const unlink = (): void =>
+  const confirmUnlink = (): void =>
     confirmAction({
       title: `Unlink ${display_name}`,
       text: "Your workspaces can no longer use the account.",
-      yes: "Unlink account",
-      no: "Keep it",
+      confirmLabel: "Unlink account",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         const { token_revoked } = await call("DELETE /external-auth/:provider", { path: { provider: id } });
         await reload();
-        const there = token_revoked ? "" : ". The token is still valid there: revoke it in the service's settings";
-        showToast(`${display_name} unlinked${there}`);
+        const tokenNote = token_revoked ? "" : ". The token is still valid there: revoke it in the service's settings";
+        showToast(`${display_name} unlinked${tokenNote}`);
       },
     });
   return (
@@ -160,12 +160,12 @@ const Account = ({ provider: { id, display_name }, link, reload }: AccountProps)
       </State>
       <span class="line">
         {!link?.authenticated && (
-          <LinkAccount id={id} name={display_name} linked={reload}>
+          <LinkAccount id={id} name={display_name} onLinked={reload}>
             Link
           </LinkAccount>
         )}
         {link && (
-          <Button label={`Unlink ${display_name}`} onPress={unlink}>
+          <Button label={`Unlink ${display_name}`} onPress={confirmUnlink}>
             Unlink
           </Button>
         )}

@@ -1,7 +1,7 @@
 // The cost and usage of the user's model calls.
 import { useSignal } from "@preact/signals";
 import { me } from "../../data/session.ts";
-import { into } from "../../parts/handlers.ts";
+import { writeTo } from "../../parts/handlers.ts";
 import { AiUsagePart } from "../insights/ai-usage.tsx";
 import { ChooseRange } from "../insights/choose-range.tsx";
 import type { Sheet } from "../insights/csv.ts";
@@ -22,7 +22,7 @@ export default function OwnAiUsage() {
           <SheetButton name="my-ai-usage" range={range} sheet={sheet} />
         </span>
       </div>
-      <AiUsagePart key={range.query.start_time} range={range} sheet={into(sheet)} user_id={user_id} />
+      <AiUsagePart key={range.query.start_time} range={range} onSheet={writeTo(sheet)} user_id={user_id} />
     </>
   );
 }

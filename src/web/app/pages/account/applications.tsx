@@ -14,14 +14,14 @@ export const Applications = () => {
     call("GET /users/:user/oauth2-grants", { path: { user: "me" } }),
   );
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your applications" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your applications" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const revoke = ({ id, app }: OAuth2Grant): void =>
+  const confirmRevoke = ({ id, app }: OAuth2Grant): void =>
     confirmAction({
       title: `Revoke access of ${app.name}`,
       text: "Takes effect immediately and closes the application's open connections. It can ask for access again.",
-      yes: "Revoke access",
-      no: "Keep it",
+      confirmLabel: "Revoke access",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /users/:user/oauth2-grants/:grant", { path: { user: "me", grant: id } });
@@ -45,7 +45,7 @@ export const Applications = () => {
           {data.map((grant) => (
             <li key={grant.id} class="item">
               <span class="med clip">{grant.app.name}</span>
-              <Button label={`Revoke access of ${grant.app.name}`} onPress={() => revoke(grant)}>
+              <Button label={`Revoke access of ${grant.app.name}`} onPress={() => confirmRevoke(grant)}>
                 Revoke
               </Button>
               <span class="small mut">

@@ -4,23 +4,23 @@ import type { TotpEnrolment } from "#schema/users/second-factor.ts";
 import { call, formatError } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
-import { submits } from "../../parts/handlers.ts";
+import { submitWith } from "../../parts/handlers.ts";
 import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 import { withConfirmation, withPasswordAndCode } from "./confirm.tsx";
 import type { FactorProps } from "./factors.ts";
 
-export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
-  const started = useSignal<TotpEnrolment | undefined>(undefined);
+export const AuthenticatorApp = ({ state, authMethods, onChanged }: FactorProps) => {
+  const enrollment = useSignal<TotpEnrolment | undefined>(undefined);
   const { totp } = state.factors;
   const disable = async (): Promise<void> => {
-    if (!(await withPasswordAndCode((given) => call("DELETE /users/me/factors/totp", { body: given })))) return;
-    await changed();
+    if (!(await withPasswordAndCode((answer) => call("DELETE /users/me/factors/totp", { body: answer })))) return;
+    await onChanged();
     showToast("Authenticator app removed");
   };
   const startEnrollment = (): Promise<boolean> =>
-    withConfirmation(proofs, async () => {
-      started.value = await call("POST /users/me/factors/totp");
+    withConfirmation(authMethods, async () => {
+      enrollment.value = await call("POST /users/me/factors/totp");
     });
   return (
     <section class="panel" aria-labelledby="authenticator">
@@ -41,12 +41,12 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
               Remove app
             </Button>
           </div>
-        ) : started.value ? (
+        ) : enrollment.value ? (
           <Enrollment
-            begun={started.value}
-            done={async (codes) => {
-              started.value = undefined;
-              await changed(codes);
+            enrollment={enrollment.value}
+            onDone={async (codes) => {
+              enrollment.value = undefined;
+              await onChanged(codes);
               showToast("Authenticator app set up");
             }}
           />
@@ -60,29 +60,35 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
   );
 };
 
-const Enrollment = ({ begun, done }: { begun: TotpEnrolment; done: (codes: readonly string[]) => Promise<void> }) => {
+const Enrollment = ({
+  enrollment,
+  onDone,
+}: {
+  enrollment: TotpEnrolment;
+  onDone: (codes: readonly string[]) => Promise<void>;
+}) => {
   const problem = useSignal("");
-  const send = async (form: HTMLFormElement): Promise<void> => {
+  const confirmCode = async (form: HTMLFormElement): Promise<void> => {
     const code = String(new FormData(form).get("code"));
     problem.value = "";
     try {
-      const body = { enrolment: begun.enrolment, code };
+      const body = { enrolment: enrollment.enrolment, code };
       const created = await call("POST /users/me/factors/totp/confirm", { body });
-      await done(created.recovery_codes);
+      await onDone(created.recovery_codes);
     } catch (error) {
       problem.value = formatError(error);
     }
   };
   return (
-    <form class="stack" onSubmit={submits(send)}>
+    <form class="stack" onSubmit={submitWith(confirmCode)}>
       <p>Scan this code with your app, or enter the key by hand. Then enter the code that the app shows.</p>
       <img
         class="qr"
         alt="QR code for the authenticator app"
-        src={`data:image/svg+xml,${encodeURIComponent(begun.qr_svg)}`}
+        src={`data:image/svg+xml,${encodeURIComponent(enrollment.qr_svg)}`}
       />
       <output class="cmd mono" aria-label="Key for the app">
-        {begun.secret.replace(/(.{4})(?=.)/g, "$1 ")}
+        {enrollment.secret.replace(/(.{4})(?=.)/g, "$1 ")}
       </output>
       <Field
         label="Code"

@@ -9,65 +9,65 @@ import { FormDialog } from "../../parts/form-dialog.tsx";
 type Answer = { readonly password: string; readonly code: string };
 type Question = {
   /** The account has a second factor, so its code is also required. */
-  readonly hasCode: boolean;
+  readonly needsCode: boolean;
   readonly hasPasskey: boolean;
-  readonly act: (given: Answer) => Promise<unknown>;
-  readonly done: (isDone: boolean) => void;
+  readonly act: (answer: Answer) => Promise<unknown>;
+  readonly onClose: (isDone: boolean) => void;
 };
 /** The authentication methods of the account. */
-export type Proofs = { readonly hasCode: boolean; readonly hasPasskey: boolean };
+export type AuthMethods = { readonly hasCode: boolean; readonly hasPasskey: boolean };
 
 const question = signal<Question | undefined>(undefined);
 
-const askUser = (requested: Omit<Question, "done">): Promise<boolean> =>
-  new Promise((done) => {
-    question.value = { ...requested, done };
+const askUser = (newQuestion: Omit<Question, "onClose">): Promise<boolean> =>
+  new Promise((onClose) => {
+    question.value = { ...newQuestion, onClose };
   });
 
 const confirm = ({ password, code }: Answer): Promise<unknown> =>
   call("POST /users/me/confirm", { body: { password, ...(code.trim() === "" ? {} : { code }) } });
 
-/** Runs `work`. If the server requires authentication first, asks the user and runs it again. Returns false if the user cancels. */
-export const withConfirmation = async (proofs: Proofs, work: () => Promise<unknown>): Promise<boolean> => {
+/** Runs `act`. If the server requires authentication first, asks the user and runs it again. Returns false if the user cancels. */
+export const withConfirmation = async (proofs: AuthMethods, act: () => Promise<unknown>): Promise<boolean> => {
   try {
-    await work();
+    await act();
     return true;
   } catch (error) {
     if (!(error instanceof Problem && error.hasErrorFor("confirmation"))) throw error;
   }
   const hasPasskey = proofs.hasPasskey && supportsPasskeys();
-  if (!(await askUser({ hasCode: proofs.hasCode, hasPasskey, act: confirm }))) return false;
-  await work();
+  if (!(await askUser({ needsCode: proofs.hasCode, hasPasskey, act: confirm }))) return false;
+  await act();
   return true;
 };
 
 /** Asks for password and code for a single action. Returns false if the user cancels. */
-export const withPasswordAndCode = (work: (given: Answer) => Promise<unknown>): Promise<boolean> =>
-  askUser({ hasCode: true, hasPasskey: false, act: work });
+export const withPasswordAndCode = (act: (answer: Answer) => Promise<unknown>): Promise<boolean> =>
+  askUser({ needsCode: true, hasPasskey: false, act });
 
 const confirmByPasskey = async (): Promise<void> => {
   await call("POST /users/me/confirm/passkey", { body: await usePasskey("/users/me/confirm/passkey/start") });
-  finish(true);
+  closeDialog(true);
 };
 
-const finish = (isDone: boolean): void => {
-  const requested = question.value;
+const closeDialog = (isDone: boolean): void => {
+  const closedQuestion = question.value;
   question.value = undefined;
-  requested?.done(isDone);
+  closedQuestion?.onClose(isDone);
 };
 
 /** Renders the dialog. Used once per page. */
-export const Confirmations = () => {
-  const requested = question.value;
-  if (!requested) return null;
+export const ConfirmationDialog = () => {
+  const openQuestion = question.value;
+  if (!openQuestion) return null;
   return (
     <FormDialog
       title="Confirm it's you"
-      submit="Confirm"
-      onClose={() => finish(false)}
+      submitLabel="Confirm"
+      onClose={() => closeDialog(false)}
       act={async ({ password = "", code = "" }) => {
-        await requested.act({ password, code });
-        finish(true);
+        await openQuestion.act({ password, code });
+        closeDialog(true);
       }}
     >
       {(problems) => (
@@ -80,7 +80,7 @@ export const Confirmations = () => {
             autocomplete="current-password"
             error={problems.password}
           />
-          {requested.hasCode && (
+          {openQuestion.needsCode && (
             <Field
               label="Code"
               name="code"
@@ -91,7 +91,7 @@ export const Confirmations = () => {
               error={problems.code}
             />
           )}
-          {requested.hasPasskey && (
+          {openQuestion.hasPasskey && (
             <div>
               <Button icon="key" onPress={confirmByPasskey}>
                 Use a passkey

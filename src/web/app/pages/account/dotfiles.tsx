@@ -6,7 +6,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Field } from "../../parts/field.tsx";
-import { submits } from "../../parts/handlers.ts";
+import { submitWith } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showError, showToast } from "../../shell/toasts.tsx";
 
@@ -15,7 +15,7 @@ const path = { user: "me" };
 export const Dotfiles = () => {
   const { state, reload } = useResource("dotfiles", () => call("GET /users/:user/dotfiles", { path }));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your dotfiles" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your dotfiles" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={5} />;
   return (
     <section class="panel" aria-labelledby="dotfiles">
@@ -27,7 +27,7 @@ export const Dotfiles = () => {
           Your workspaces clone this repository and install it before their start scripts. Changes apply from the next
           start. A template can turn this off for its workspaces.
         </p>
-        <Form key={JSON.stringify(data)} chosen={data} reload={reload} />
+        <DotfilesForm key={JSON.stringify(data)} dotfiles={data} reload={reload} />
       </div>
     </section>
   );
@@ -37,12 +37,12 @@ const FIELDS = ["url", "branch", "install_command"] as const;
 type Problems = Partial<Record<(typeof FIELDS)[number] | "other", string>>;
 
 const toProblems = (error: unknown): Problems => {
-  const named = error instanceof Problem ? (error.body.validations ?? []) : [];
-  const found = Object.fromEntries(named.map(({ field, detail }) => [field, detail])) as Problems;
-  return FIELDS.some((name) => found[name]) ? found : { other: formatError(error) };
+  const validations = error instanceof Problem ? (error.body.validations ?? []) : [];
+  const problems = Object.fromEntries(validations.map(({ field, detail }) => [field, detail])) as Problems;
+  return FIELDS.some((name) => problems[name]) ? problems : { other: formatError(error) };
 };
 
-const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> }) => {
+const DotfilesForm = ({ dotfiles, reload }: { dotfiles: Chosen; reload: () => Promise<void> }) => {
   const problems = useSignal<Problems>({});
   const save = async (form: HTMLFormElement): Promise<void> => {
     const {
@@ -69,7 +69,7 @@ const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> 
     }
   };
   return (
-    <form class="stack" aria-label="Dotfiles" onSubmit={submits(save)}>
+    <form class="stack" aria-label="Dotfiles" onSubmit={submitWith(save)}>
       <Field
         label="Repository"
         name="url"
@@ -78,7 +78,7 @@ const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> 
         spellcheck={false}
         autocapitalize="none"
         placeholder="https://github.com/ada/dotfiles"
-        defaultValue={chosen.url}
+        defaultValue={dotfiles.url}
         hint="For a private repository, link your account at the host, or use the SSH address and add your Git key there."
         error={problems.value.url}
       />
@@ -88,7 +88,7 @@ const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> 
         maxLength={255}
         spellcheck={false}
         autocapitalize="none"
-        defaultValue={chosen.branch}
+        defaultValue={dotfiles.branch}
         hint="Leave empty for the default branch."
         error={problems.value.branch}
       />
@@ -98,7 +98,7 @@ const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> 
         maxLength={1_024}
         spellcheck={false}
         autocapitalize="none"
-        defaultValue={chosen.install_command}
+        defaultValue={dotfiles.install_command}
         hint={
           <>
             Leave empty to run the repository's <code>install.sh</code>, <code>bootstrap.sh</code> or{" "}
@@ -116,7 +116,7 @@ const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> 
         <Button look="primary" type="submit">
           Save dotfiles
         </Button>
-        {chosen.url !== "" && <Button onPress={remove}>Remove dotfiles</Button>}
+        {dotfiles.url !== "" && <Button onPress={remove}>Remove dotfiles</Button>}
       </div>
     </form>
   );

@@ -1,19 +1,19 @@
 // The sign-in methods of an account in addition to its password.
 import { call } from "../../data/api.ts";
-import type { Proofs } from "./confirm.tsx";
+import type { AuthMethods } from "./confirm.tsx";
 
-export const readFactors = async () => {
-  const [factors, passkeys, ways] = await Promise.all([
+export const loadFactors = async () => {
+  const [factors, passkeys, methods] = await Promise.all([
     call("GET /users/me/factors"),
     call("GET /users/me/passkeys"),
     call("GET /users/authmethods"),
   ]);
-  return { factors, passkeys, takesPasskeys: ways.passkey.enabled };
+  return { factors, passkeys, acceptsPasskeys: methods.passkey.enabled };
 };
-type FactorState = Awaited<ReturnType<typeof readFactors>>;
+type FactorState = Awaited<ReturnType<typeof loadFactors>>;
 
 export type FactorProps = {
   readonly state: FactorState;
-  readonly proofs: Proofs;
-  readonly changed: (codes?: readonly string[]) => Promise<void>;
+  readonly authMethods: AuthMethods;
+  readonly onChanged: (codes?: readonly string[]) => Promise<void>;
 };

@@ -3,12 +3,15 @@ import { useSignal } from "@preact/signals";
 import { call } from "../../data/api.ts";
 import { Area, Field, NameField, Options, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into, textInto } from "../../parts/handlers.ts";
+import { writeTextTo, writeTo } from "../../parts/handlers.ts";
 
-const DAYS = [7, 30, 60, 90];
+const LIFETIME_DAYS = [7, 30, 60, 90];
 
 const listLifetimes = (maxHours: number) => [
-  ...DAYS.filter((days) => days * 24 <= maxHours).map((days) => ({ value: String(days), label: `${days} days` })),
+  ...LIFETIME_DAYS.filter((days) => days * 24 <= maxHours).map((days) => ({
+    value: String(days),
+    label: `${days} days`,
+  })),
   { value: "date", label: "Custom date" },
 ];
 
@@ -25,30 +28,30 @@ const formatDay = (time: number): string => new Date(time).toLocaleDateString("s
 type NewTokenProps = {
   readonly scopes: readonly string[];
   readonly maxHours: number;
-  readonly onMade: (name: string, key: string) => Promise<void>;
+  readonly onCreated: (name: string, key: string) => Promise<void>;
   readonly onClose: () => void;
 };
 
-export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) => {
+export const NewToken = ({ scopes, maxHours, onCreated, onClose }: NewTokenProps) => {
   const days = useSignal("7");
-  const reach = useSignal("all");
-  const chosen = useSignal<ReadonlySet<string>>(new Set());
-  const make = async (values: Readonly<Record<string, string>>): Promise<void> => {
+  const access = useSignal("all");
+  const chosenScopes = useSignal<ReadonlySet<string>>(new Set());
+  const createToken = async (values: Readonly<Record<string, string>>): Promise<void> => {
     const { token_name = "", date = "", addresses = "" } = values;
-    const isLimited = reach.value === "some";
-    if (isLimited && chosen.value.size === 0) throw new Error("Choose at least one scope.");
+    const isScoped = access.value === "some";
+    if (isScoped && chosenScopes.value.size === 0) throw new Error("Choose at least one scope.");
     const allowed_addresses = addresses.split(/[\s,]+/).filter(Boolean);
     const body = {
       token_name,
       lifetime: toLifetime(days.value, date),
-      ...(isLimited ? { scopes: [...chosen.value] } : {}),
+      ...(isScoped ? { scopes: [...chosenScopes.value] } : {}),
       ...(allowed_addresses.length > 0 ? { allowed_addresses } : {}),
     };
     const { key } = await call("POST /users/me/keys/tokens", { body });
-    await onMade(token_name, key);
+    await onCreated(token_name, key);
   };
   return (
-    <FormDialog title="New token" submit="Create token" onClose={onClose} act={make}>
+    <FormDialog title="New token" submitLabel="Create token" onClose={onClose} act={createToken}>
       {(problems) => (
         <>
           <NameField label="Name" name="token_name" maxLength={64} placeholder="laptop" error={problems.token_name} />
@@ -57,19 +60,21 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
             value={days.value}
             choices={listLifetimes(maxHours)}
             error={problems.lifetime}
-            onPick={into(days)}
+            onPick={writeTo(days)}
           />
           {days.value === "date" && <ExpiryField maxHours={maxHours} />}
           <Options
             label="Access"
-            value={reach.value}
+            value={access.value}
             choices={[
               { value: "all", label: "Full access" },
               { value: "some", label: "Selected scopes" },
             ]}
-            onPick={into(reach)}
+            onPick={writeTo(access)}
           />
-          {reach.value === "some" && <Scopes scopes={scopes} chosen={chosen.value} onChange={into(chosen)} />}
+          {access.value === "some" && (
+            <Scopes scopes={scopes} chosen={chosenScopes.value} onChange={writeTo(chosenScopes)} />
+          )}
           <Area
             label="Allowed addresses"
             name="addresses"
@@ -87,8 +92,8 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
 
 const ExpiryField = ({ maxHours }: { maxHours: number }) => {
   // Dates that a date field cannot show are not used as a limit.
-  const last = maxHours < 100 * 366 * 24 ? formatDay(Date.now() + (maxHours - 24) * 3_600_000) : undefined;
-  return <Field label="Expires after" name="date" type="date" required min={formatDay(Date.now())} max={last} />;
+  const lastDay = maxHours < 100 * 366 * 24 ? formatDay(Date.now() + (maxHours - 24) * 3_600_000) : undefined;
+  return <Field label="Expires after" name="date" type="date" required min={formatDay(Date.now())} max={lastDay} />;
 };
 
 type ScopesProps = {
@@ -99,8 +104,10 @@ type ScopesProps = {
 
 const Scopes = ({ scopes, chosen, onChange }: ScopesProps) => {
   const search = useSignal("");
-  const single = scopes.filter((scope) => scope !== "all");
-  const found = single.filter((scope) => chosen.has(scope) || scope.includes(search.value.toLowerCase()));
+  const individualScopes = scopes.filter((scope) => scope !== "all");
+  const shownScopes = individualScopes.filter(
+    (scope) => chosen.has(scope) || scope.includes(search.value.toLowerCase()),
+  );
   const toggleScope = (scope: string): void => {
     const next = new Set(chosen);
     if (!next.delete(scope)) next.add(scope);
@@ -114,10 +121,10 @@ const Scopes = ({ scopes, chosen, onChange }: ScopesProps) => {
         aria-label="Find scopes"
         placeholder="workspace, template, read"
         value={search.value}
-        onInput={textInto(search)}
+        onInput={writeTextTo(search)}
       />
       <div class="checks">
-        {found.map((scope) => (
+        {shownScopes.map((scope) => (
           <label key={scope} class="line">
             <input type="checkbox" checked={chosen.has(scope)} onChange={() => toggleScope(scope)} />
             <span class="mono">{scope}</span>

@@ -4,21 +4,24 @@ import { useEffect } from "preact/hooks";
 import type { NotificationTemplate } from "#schema/notifications/notification.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { type PushState, pushed, readPushed, turnPushOff, turnPushOn } from "../../data/web-push.ts";
+import { enablePush, loadPushState, type PushState, pushState, unsubscribePush } from "../../data/web-push.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Switch } from "../../parts/field.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showError, showToast } from "../../shell/toasts.tsx";
 
-type Choice = { readonly kinds: readonly NotificationTemplate[]; readonly off: ReadonlySet<string> };
+type NotificationSettings = {
+  readonly kinds: readonly NotificationTemplate[];
+  readonly disabledIds: ReadonlySet<string>;
+};
 
-const read = async (): Promise<Choice> => {
+const loadSettings = async (): Promise<NotificationSettings> => {
   const [kinds, preferences] = await Promise.all([
     call("GET /notifications/templates/system"),
     call("GET /users/me/notifications/preferences"),
   ]);
-  return { kinds, off: new Set(preferences.filter(({ disabled }) => disabled).map(({ id }) => id)) };
+  return { kinds, disabledIds: new Set(preferences.filter(({ disabled }) => disabled).map(({ id }) => id)) };
 };
 
 const PUSH_PROBLEMS: Readonly<Partial<Record<PushState, string>>> = {
@@ -27,11 +30,11 @@ const PUSH_PROBLEMS: Readonly<Partial<Record<PushState, string>>> = {
 };
 
 /** Push notifications while no page of the app is open. The browser asks for permission only when the user presses the button. */
-const ThisBrowser = () => {
-  useEffect(() => void readPushed().catch(showError), []);
-  const state = pushed.value;
-  const togglePush = (on: boolean): void =>
-    void (on ? turnPushOn() : turnPushOff()).catch(showError).finally(() => readPushed().catch(showError));
+const BrowserNotifications = () => {
+  useEffect(() => void loadPushState().catch(showError), []);
+  const state = pushState.value;
+  const togglePush = (isOn: boolean): void =>
+    void (isOn ? enablePush() : unsubscribePush()).catch(showError).finally(() => loadPushState().catch(showError));
   return (
     <section class="panel" aria-labelledby="this-browser">
       <header>
@@ -51,31 +54,31 @@ const ThisBrowser = () => {
 };
 
 export const Notifications = () => {
-  const { state, reload } = useResource("notifications", read);
+  const { state, reload } = useResource("notifications", loadSettings);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your notification settings" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your notification settings" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   const groups = [...Map.groupBy(data.kinds, ({ group }) => group)];
-  const change = async (id: string, disabled: boolean): Promise<void> => {
+  const setDisabled = async (id: string, disabled: boolean): Promise<void> => {
     const body = { template_disabled_map: { [id]: disabled } };
     await call("PUT /users/me/notifications/preferences", { body }).catch(showError);
     await reload();
   };
-  const test = async (): Promise<void> => {
+  const sendTest = async (): Promise<void> => {
     await call("POST /notifications/test");
     showToast(
-      pushed.value === "on"
+      pushState.value === "on"
         ? "Test notification sent to your inbox and your browsers"
         : "Test notification sent to your inbox",
     );
   };
   return (
     <div class="stack">
-      <ThisBrowser />
-      {groups.map(([group, kinds], at) => (
-        <section key={group} class="panel" aria-labelledby={`group-${at}`}>
+      <BrowserNotifications />
+      {groups.map(([group, kinds], index) => (
+        <section key={group} class="panel" aria-labelledby={`group-${index}`}>
           <header>
-            <h2 id={`group-${at}`}>{group}</h2>
+            <h2 id={`group-${index}`}>{group}</h2>
           </header>
           <div class="body stack">
             {kinds.map(({ id, name, method, default_method }) => (
@@ -83,15 +86,15 @@ export const Notifications = () => {
                 key={id}
                 label={name}
                 note={(method || default_method) === "smtp" ? "Inbox, and email if it is configured" : "Inbox"}
-                checked={!data.off.has(id)}
-                onSwitch={(on) => void change(id, !on)}
+                checked={!data.disabledIds.has(id)}
+                onSwitch={(isOn) => void setDisabled(id, !isOn)}
               />
             ))}
           </div>
         </section>
       ))}
       <div>
-        <Button onPress={test}>Send test notification</Button>
+        <Button onPress={sendTest}>Send test notification</Button>
       </div>
     </div>
   );

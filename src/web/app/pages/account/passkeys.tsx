@@ -1,5 +1,5 @@
 // Passkeys: a device or a password manager signs the user in without a password.
-import { makePasskey, supportsPasskeys } from "../../../browser/webauthn.ts";
+import { createPasskey, supportsPasskeys } from "../../../browser/webauthn.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
@@ -9,30 +9,30 @@ import { showError, showToast } from "../../shell/toasts.tsx";
 import { withConfirmation } from "./confirm.tsx";
 import type { FactorProps } from "./factors.ts";
 
-export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }: FactorProps) => {
-  const add = async (form: HTMLFormElement): Promise<void> => {
+export const Passkeys = ({ state: { passkeys, acceptsPasskeys }, authMethods, onChanged }: FactorProps) => {
+  const addPasskey = async (form: HTMLFormElement): Promise<void> => {
     const name = String(new FormData(form).get("name"));
-    await withConfirmation(proofs, async () => {
-      const given = await makePasskey("/users/me/passkeys/start");
-      const { recovery_codes } = await call("POST /users/me/passkeys", { body: { ...given, name } });
+    await withConfirmation(authMethods, async () => {
+      const created = await createPasskey("/users/me/passkeys/start");
+      const { recovery_codes } = await call("POST /users/me/passkeys", { body: { ...created, name } });
       form.reset();
-      await changed(recovery_codes);
+      await onChanged(recovery_codes);
       showToast(`${name} added`);
     });
   };
-  const remove = (id: string, name: string): void =>
+  const confirmDelete = (id: string, name: string): void =>
     confirmAction({
       title: `Delete ${name}`,
       text: "You can't sign in with it anymore.",
-      yes: "Delete passkey",
-      no: "Keep it",
+      confirmLabel: "Delete passkey",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         // Not inside this dialog: confirming opens another one.
         setTimeout(() => {
-          withConfirmation(proofs, async () => {
+          withConfirmation(authMethods, async () => {
             await call("DELETE /users/me/passkeys/:passkey", { path: { passkey: id } });
-            await changed();
+            await onChanged();
             showToast(`${name} deleted`);
           }).catch(showError);
         });
@@ -48,7 +48,7 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
           {passkeys.map(({ id, name, last_used_at, backed_up }) => (
             <li key={id} class="item">
               <span class="med clip">{name}</span>
-              <Button label={`Delete ${name}`} onPress={() => remove(id, name)}>
+              <Button label={`Delete ${name}`} onPress={() => confirmDelete(id, name)}>
                 Delete
               </Button>
               <span class="small mut">
@@ -66,7 +66,7 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
         </ul>
       )}
       <div class="body stack">
-        {!takesPasskeys ? (
+        {!acceptsPasskeys ? (
           <p class="mut">
             Passkeys need a host name and HTTPS. An administrator sets the address with <code>access_url</code>.
           </p>
@@ -77,7 +77,7 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
             class="stack"
             onSubmit={(event) => {
               event.preventDefault();
-              add(event.currentTarget).catch(showError);
+              addPasskey(event.currentTarget).catch(showError);
             }}
           >
             {passkeys.length === 0 && (

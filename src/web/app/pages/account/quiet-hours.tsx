@@ -7,7 +7,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Field, Select } from "../../parts/field.tsx";
-import { into } from "../../parts/handlers.ts";
+import { writeTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";
@@ -17,7 +17,7 @@ const path = { user: "me" };
 export const QuietHours = () => {
   const { state, reload } = useResource("quiet hours", () => call("GET /users/:user/quiet-hours", { path }));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your quiet hours" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your quiet hours" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   return (
     <section class="panel" aria-labelledby="quiet-hours">
@@ -29,7 +29,7 @@ export const QuietHours = () => {
           Some templates stop workspaces on certain days. Your workspaces stop at this time.
           {!data.user_set && " Not set: midnight UTC."}
         </p>
-        <Form key={data.raw_schedule} chosen={data} reload={reload} />
+        <QuietHoursForm key={data.raw_schedule} quietHours={data} reload={reload} />
         <p class="small mut">
           Next: <Time at={data.next} />
         </p>
@@ -38,7 +38,7 @@ export const QuietHours = () => {
   );
 };
 
-const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> }) => {
+const QuietHoursForm = ({ quietHours, reload }: { quietHours: Chosen; reload: () => Promise<void> }) => {
   const problem = useSignal("");
   const save = async (schedule: string): Promise<void> => {
     try {
@@ -50,9 +50,12 @@ const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> 
       problem.value = (error instanceof Problem && error.body.validations?.[0]?.detail) || formatError(error);
     }
   };
-  const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const zone = useSignal(chosen.user_set ? chosen.timezone : here);
-  const zones = useMemo(() => [...new Set([chosen.timezone, here, ...Intl.supportedValuesOf("timeZone")])], []);
+  const browserZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zone = useSignal(quietHours.user_set ? quietHours.timezone : browserZone);
+  const zones = useMemo(
+    () => [...new Set([quietHours.timezone, browserZone, ...Intl.supportedValuesOf("timeZone")])],
+    [],
+  );
   return (
     <form
       class="stack"
@@ -62,19 +65,25 @@ const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> 
         void save(`CRON_TZ=${zone.value} ${minute} ${hour} * * *`);
       }}
     >
-      <Field label="Time" name="time" type="time" required defaultValue={chosen.user_set ? chosen.time : "22:00"} />
+      <Field
+        label="Time"
+        name="time"
+        type="time"
+        required
+        defaultValue={quietHours.user_set ? quietHours.time : "22:00"}
+      />
       <Select
         label="Time zone"
         value={zone.value}
         choices={zones.map((value) => ({ value, label: value.replaceAll("_", " ") }))}
-        onPick={into(zone)}
+        onPick={writeTo(zone)}
         error={problem.value}
       />
       <div class="line wrap">
         <Button look="primary" type="submit">
           Save quiet hours
         </Button>
-        {chosen.user_set && <Button onPress={() => save("")}>Reset to midnight UTC</Button>}
+        {quietHours.user_set && <Button onPress={() => save("")}>Reset to midnight UTC</Button>}
       </div>
     </form>
   );

@@ -8,7 +8,7 @@ import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Area, Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -16,16 +16,16 @@ import { showToast } from "../../shell/toasts.tsx";
 
 export const Secrets = () => {
   const { state, reload } = useResource("secrets", () => call("GET /users/:user/secrets", { path: { user: "me" } }));
-  const open = useSignal<{ readonly secret?: UserSecret } | undefined>(undefined);
+  const openForm = useSignal<{ readonly secret?: UserSecret } | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your secrets" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your secrets" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const remove = ({ name }: UserSecret): void =>
+  const confirmDelete = ({ name }: UserSecret): void =>
     confirmAction({
       title: `Delete ${name}`,
       text: "Running programs keep the value until they exit. Files that contain it are removed unless they were changed.",
-      yes: "Delete secret",
-      no: "Keep it",
+      confirmLabel: "Delete secret",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /users/:user/secrets/:secret", { path: { user: "me", secret: name } });
@@ -33,8 +33,8 @@ export const Secrets = () => {
         showToast(`${name} deleted`);
       },
     });
-  const add = (
-    <Button look="primary" icon="plus" onPress={sets(open, {})}>
+  const addButton = (
+    <Button look="primary" icon="plus" onPress={setTo(openForm, {})}>
       Add secret
     </Button>
   );
@@ -42,7 +42,7 @@ export const Secrets = () => {
     <section class="stack" aria-labelledby="secrets">
       <div class="head">
         <h2 id="secrets">Your secrets</h2>
-        {data.length > 0 && <span class="push">{add}</span>}
+        {data.length > 0 && <span class="push">{addButton}</span>}
       </div>
       {data.length === 0 ? (
         <Empty
@@ -50,7 +50,7 @@ export const Secrets = () => {
           title="No secrets yet"
           text="Your workspaces get each secret as an environment variable or a file. Anyone who can use one of your workspaces can read it."
         >
-          {add}
+          {addButton}
         </Empty>
       ) : (
         <ul class="panel list">
@@ -61,8 +61,8 @@ export const Secrets = () => {
                 label={`More for ${secret.name}`}
                 small
                 items={() => [
-                  { icon: "pen", label: "Edit…", act: sets(open, { secret }) },
-                  { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(secret) },
+                  { icon: "pen", label: "Edit…", act: setTo(openForm, { secret }) },
+                  { icon: "trash", label: "Delete…", isDanger: true, act: () => confirmDelete(secret) },
                 ]}
               />
               <span class="small mut">
@@ -72,11 +72,11 @@ export const Secrets = () => {
           ))}
         </ul>
       )}
-      {open.value && (
+      {openForm.value && (
         <SecretForm
-          secret={open.value.secret}
+          secret={openForm.value.secret}
           onClose={() => {
-            open.value = undefined;
+            openForm.value = undefined;
             void reload();
           }}
         />
@@ -94,18 +94,18 @@ const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClo
   <FormDialog
     title={secret ? `Edit ${secret.name}` : "Add secret"}
     thing={secret?.name}
-    submit={secret ? "Save secret" : "Add secret"}
+    submitLabel={secret ? "Save secret" : "Add secret"}
     onClose={onClose}
     act={async ({ name = "", value = "", ...fields }) => {
       const { env_name = "", file_path = "", description = "" } = fields;
-      const where = { env_name, file_path, description };
+      const details = { env_name, file_path, description };
       if (secret) {
         const path = { user: "me", secret: secret.name };
         await call("PATCH /users/:user/secrets/:secret", {
           path,
-          body: { ...where, ...(value === "" ? {} : { value }) },
+          body: { ...details, ...(value === "" ? {} : { value }) },
         });
-      } else await call("POST /users/:user/secrets", { path: { user: "me" }, body: { name, value, ...where } });
+      } else await call("POST /users/:user/secrets", { path: { user: "me" }, body: { name, value, ...details } });
       showToast(`${secret?.name ?? name} saved`);
     }}
   >

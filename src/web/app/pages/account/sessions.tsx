@@ -12,14 +12,14 @@ import { showToast } from "../../shell/toasts.tsx";
 export const SessionList = () => {
   const { state, reload } = useResource("sessions", () => call("GET /users/me/sessions"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your sessions" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your sessions" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const revokeOthers = (): void =>
+  const confirmEndOthers = (): void =>
     confirmAction({
       title: "End all other sessions",
       text: "Signs out every other browser and program. API tokens are not affected.",
-      yes: "End sessions",
-      no: "Keep them",
+      confirmLabel: "End sessions",
+      cancelLabel: "Keep them",
       isDanger: true,
       act: async () => {
         await call("DELETE /users/me/sessions");
@@ -33,13 +33,13 @@ export const SessionList = () => {
         <h2 id="sessions">Where you are signed in</h2>
         {data.length > 1 && (
           <span class="push">
-            <Button onPress={revokeOthers}>End all other sessions</Button>
+            <Button onPress={confirmEndOthers}>End all other sessions</Button>
           </span>
         )}
       </div>
       <ul class="panel list">
         {data.map((one) => (
-          <Row key={one.id} session={one} reload={reload} />
+          <SessionRow key={one.id} session={one} reload={reload} />
         ))}
       </ul>
     </section>
@@ -49,7 +49,7 @@ export const SessionList = () => {
 const formatName = ({ device: { client, os } }: Session): string =>
   [client || "Unknown program", os].filter(Boolean).join(" on ");
 
-const Row = ({ session, reload }: { session: Session; reload: () => Promise<void> }) => {
+const SessionRow = ({ session, reload }: { session: Session; reload: () => Promise<void> }) => {
   const name = formatName(session);
   const revokeSession = async (): Promise<void> => {
     await call("DELETE /users/me/sessions/:session", { path: { session: session.id } });

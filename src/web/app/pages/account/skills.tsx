@@ -8,7 +8,7 @@ import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Area, Field, NameField } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -16,19 +16,19 @@ import { showToast } from "../../shell/toasts.tsx";
 
 export const Skills = () => {
   const { state, reload } = useResource("skills", () => call("GET /users/me/skills"));
-  const open = useSignal<{ readonly skill?: UserSkill } | undefined>(undefined);
+  const openForm = useSignal<{ readonly skill?: UserSkill } | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your skills" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your skills" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const edit = async ({ id }: UserSkill): Promise<void> => {
-    open.value = { skill: await call("GET /users/me/skills/:skill", { path: { skill: id } }) };
+  const editSkill = async ({ id }: UserSkill): Promise<void> => {
+    openForm.value = { skill: await call("GET /users/me/skills/:skill", { path: { skill: id } }) };
   };
-  const remove = ({ id, name }: UserSkill): void =>
+  const confirmDelete = ({ id, name }: UserSkill): void =>
     confirmAction({
       title: `Delete ${name}`,
       text: "Chats can't use it anymore.",
-      yes: "Delete skill",
-      no: "Keep it",
+      confirmLabel: "Delete skill",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /users/me/skills/:skill", { path: { skill: id } });
@@ -36,8 +36,8 @@ export const Skills = () => {
         showToast(`${name} deleted`);
       },
     });
-  const write = (
-    <Button look="primary" icon="plus" onPress={sets(open, {})}>
+  const writeButton = (
+    <Button look="primary" icon="plus" onPress={setTo(openForm, {})}>
       Write skill
     </Button>
   );
@@ -45,7 +45,7 @@ export const Skills = () => {
     <section class="stack" aria-labelledby="skills">
       <div class="head">
         <h2 id="skills">Your skills</h2>
-        {data.length > 0 && <span class="push">{write}</span>}
+        {data.length > 0 && <span class="push">{writeButton}</span>}
       </div>
       {data.length === 0 ? (
         <Empty
@@ -53,7 +53,7 @@ export const Skills = () => {
           title="No skills yet"
           text="A skill tells the model how you want something done, such as how to write a commit message. Chats load a skill when they need it."
         >
-          {write}
+          {writeButton}
         </Empty>
       ) : (
         <ul class="panel list">
@@ -64,8 +64,8 @@ export const Skills = () => {
                 label={`More for ${skill.name}`}
                 small
                 items={() => [
-                  { icon: "file", label: "Edit…", act: () => edit(skill) },
-                  { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(skill) },
+                  { icon: "file", label: "Edit…", act: () => editSkill(skill) },
+                  { icon: "trash", label: "Delete…", isDanger: true, act: () => confirmDelete(skill) },
                 ]}
               />
               <span class="small mut">
@@ -75,11 +75,11 @@ export const Skills = () => {
           ))}
         </ul>
       )}
-      {open.value && (
+      {openForm.value && (
         <SkillForm
-          skill={open.value.skill}
+          skill={openForm.value.skill}
           onClose={() => {
-            open.value = undefined;
+            openForm.value = undefined;
             void reload();
           }}
         />
@@ -92,7 +92,7 @@ const SkillForm = ({ skill, onClose }: { skill: UserSkill | undefined; onClose: 
   <FormDialog
     title={skill ? `Edit ${skill.name}` : "Write skill"}
     thing={skill?.name}
-    submit={skill ? "Save skill" : "Write skill"}
+    submitLabel={skill ? "Save skill" : "Write skill"}
     onClose={onClose}
     act={async ({ name = "", description = "", content = "" }) => {
       const body = { name, description, content };

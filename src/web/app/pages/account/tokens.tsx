@@ -7,14 +7,14 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 import { NewToken } from "./new-token.tsx";
 
-const read = async () => {
+const loadTokens = async () => {
   const [tokens, config, scopes] = await Promise.all([
     call("GET /users/me/keys/tokens"),
     call("GET /users/me/keys/tokens/tokenconfig"),
@@ -24,14 +24,14 @@ const read = async () => {
 };
 
 export const Tokens = () => {
-  const { state, reload } = useResource("tokens", read);
-  const isMaking = useSignal(false);
+  const { state, reload } = useResource("tokens", loadTokens);
+  const isCreating = useSignal(false);
   const created = useSignal<{ readonly name: string; readonly key: string } | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your tokens" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your tokens" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const make = (
-    <Button look="primary" icon="plus" onPress={sets(isMaking, true)}>
+  const newTokenButton = (
+    <Button look="primary" icon="plus" onPress={setTo(isCreating, true)}>
       New token
     </Button>
   );
@@ -39,20 +39,20 @@ export const Tokens = () => {
     <section class="stack" aria-labelledby="tokens">
       <div class="head">
         <h2 id="tokens">Your tokens</h2>
-        {data.tokens.length > 0 && <span class="push">{make}</span>}
+        {data.tokens.length > 0 && <span class="push">{newTokenButton}</span>}
       </div>
       {created.value && <CreatedToken name={created.value.name} text={created.value.key} />}
       {data.tokens.length === 0 ? (
         <Empty icon="key" title="No tokens yet" text="Programs such as the command line sign in with a token.">
-          {make}
+          {newTokenButton}
         </Empty>
       ) : (
         <ul class="panel list">
           {data.tokens.map((token) => (
-            <Row
+            <TokenRow
               key={token.id}
               token={token}
-              deleted={async () => {
+              onDeleted={async () => {
                 created.value = undefined;
                 await reload();
               }}
@@ -60,15 +60,15 @@ export const Tokens = () => {
           ))}
         </ul>
       )}
-      {isMaking.value && (
+      {isCreating.value && (
         <NewToken
           scopes={data.scopes}
           maxHours={data.maxHours}
-          onMade={async (name, key) => {
+          onCreated={async (name, key) => {
             created.value = { name, key };
             await reload();
           }}
-          onClose={sets(isMaking, false)}
+          onClose={setTo(isCreating, false)}
         />
       )}
     </section>
@@ -93,25 +93,25 @@ const CreatedToken = ({ name, text }: { name: string; text: string }) => {
   );
 };
 
-const Row = ({ token, deleted }: { token: ApiKey; deleted: () => Promise<void> }) => {
-  const remove = (): void =>
+const TokenRow = ({ token, onDeleted }: { token: ApiKey; onDeleted: () => Promise<void> }) => {
+  const confirmDelete = (): void =>
     confirmAction({
       title: `Delete ${token.token_name}`,
       text: "Programs that use it are signed out immediately.",
-      yes: "Delete token",
-      no: "Keep it",
+      confirmLabel: "Delete token",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /users/me/keys/:key", { path: { key: token.id } });
-        await deleted();
+        await onDeleted();
         showToast(`${token.token_name} deleted`);
       },
     });
-  const isEverything = token.scopes.includes("all");
+  const hasFullAccess = token.scopes.includes("all");
   return (
     <li class="item">
       <span class="med clip">{token.token_name}</span>
-      <Button label={`Delete ${token.token_name}`} onPress={remove}>
+      <Button label={`Delete ${token.token_name}`} onPress={confirmDelete}>
         Delete
       </Button>
       <span class="small mut">
@@ -122,7 +122,7 @@ const Row = ({ token, deleted }: { token: ApiKey; deleted: () => Promise<void> }
             Used <Time at={token.last_used} ago />
           </>
         )}
-        , expires <Time at={token.expires_at} />. Access: {isEverything ? "full" : token.scopes.join(", ")}
+        , expires <Time at={token.expires_at} />. Access: {hasFullAccess ? "full" : token.scopes.join(", ")}
         {token.allowed_addresses.length > 0 && `, from ${token.allowed_addresses.join(", ")}`}.
       </span>
     </li>

@@ -10,7 +10,7 @@ const path = { user: "me" };
 export const WorkspacePreferences = () => {
   const { state, reload } = useResource("preferences", () => call("GET /users/:user/preferences", { path }));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your preferences" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load your preferences" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={3} />;
   const save = async (wake_on_connect: boolean): Promise<void> => {
     try {

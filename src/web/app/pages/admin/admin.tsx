@@ -48,13 +48,13 @@ const PEOPLE_SECTIONS = new Set(["people", "organizations"]);
 const ORGANIZATION_SECTIONS = new Set(["organizations", "mcp-servers", "workers"]);
 
 /** True if a user who is not an owner can open the section. */
-const isTheirs = (name: string): boolean =>
+const canOpenSection = (name: string): boolean =>
   (isUserAdministrator.value && PEOPLE_SECTIONS.has(name)) ||
   (administeredOrganizations.value.length > 0 && ORGANIZATION_SECTIONS.has(name));
 
 export default function AdminPage() {
   const { params } = useRoute();
-  const sections = SECTIONS.filter(({ name }) => isSiteOwner.value || isTheirs(name));
+  const sections = SECTIONS.filter(({ name }) => isSiteOwner.value || canOpenSection(name));
   const section = sections.find(({ name }) => name === (params.tab ?? sections[0]?.name));
   return (
     <Frame title={section?.label ?? "Administration"} crumbs={[{ label: "Administration", href: "/admin" }]}>

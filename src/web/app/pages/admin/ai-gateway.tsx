@@ -10,11 +10,11 @@ import { Button, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field, NameField, Select, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into, sets } from "../../parts/handlers.ts";
+import { setTo, writeTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showError, showToast } from "../../shell/toasts.tsx";
 
-const read = async () => {
+const loadGateway = async () => {
   const [settings, providers, models] = await Promise.all([
     call("GET /ai/settings"),
     call("GET /chats/providers"),
@@ -24,9 +24,9 @@ const read = async () => {
 };
 
 export const AiGatewayPage = () => {
-  const { state, reload } = useResource("ai gateway", read);
+  const { state, reload } = useResource("ai gateway", loadGateway);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the AI gateway" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the AI gateway" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   const { settings, providers, models } = data;
   if (providers.length === 0 && !settings.enabled) {
@@ -42,16 +42,16 @@ export const AiGatewayPage = () => {
       </Empty>
     );
   }
-  const save = async (change: Partial<GatewaySettings>, done: string): Promise<void> => {
+  const save = async (change: Partial<GatewaySettings>, message: string): Promise<void> => {
     await call("PUT /ai/settings", { body: { ...settings, ...change } });
     await reload();
-    showToast(done);
+    showToast(message);
   };
   return (
     <>
-      <Access settings={settings} save={save} />
+      <AccessPanel settings={settings} save={save} />
       <DefaultModels settings={settings} models={models} save={save} />
-      <Names settings={settings} providers={providers} save={save} />
+      <ModelNames settings={settings} providers={providers} save={save} />
       <Recording settings={settings} save={save} />
       <p class="small mut">
         <a href="/insights/ai-usage">AI usage</a> shows what calls cost, by person, group, template, model and day.
@@ -60,10 +60,10 @@ export const AiGatewayPage = () => {
   );
 };
 
-type Save = (change: Partial<GatewaySettings>, done: string) => Promise<void>;
+type SaveSettings = (change: Partial<GatewaySettings>, message: string) => Promise<void>;
 
-const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) => {
-  const base = `${location.origin}/api/v2/ai`;
+const AccessPanel = ({ settings, save }: { settings: GatewaySettings; save: SaveSettings }) => {
+  const baseUrl = `${location.origin}/api/v2/ai`;
   return (
     <section class="panel" aria-labelledby="access">
       <header>
@@ -91,11 +91,11 @@ const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) =
         />
         <dl class="kv small">
           <dt>Anthropic</dt>
-          <dd class="mono">{base}/anthropic</dd>
+          <dd class="mono">{baseUrl}/anthropic</dd>
           <dt>OpenAI</dt>
-          <dd class="mono">{base}/openai/v1</dd>
+          <dd class="mono">{baseUrl}/openai/v1</dd>
           <dt>Google</dt>
-          <dd class="mono">{base}/google</dd>
+          <dd class="mono">{baseUrl}/google</dd>
         </dl>
         <p class="small mut">
           Outside of workspaces, use a token with the scope <code>ai:use</code> as the API key. Create one under{" "}
@@ -112,12 +112,12 @@ const DIALECTS = [
   { dialect: "google", label: "Google (Gemini CLI)", kinds: ["google"] },
 ] as const;
 
-type DefaultsProps = { settings: GatewaySettings; models: readonly ModelConfig[]; save: Save };
+type DefaultsProps = { settings: GatewaySettings; models: readonly ModelConfig[]; save: SaveSettings };
 
 /** Coding agents request models by names that the deployment may not offer. */
 const DefaultModels = ({ settings, models, save }: DefaultsProps) => {
   const { default_names, names } = settings;
-  const plain = names.filter(({ name }) => !name.includes("*")).map(({ name }) => name);
+  const plainNames = names.filter(({ name }) => !name.includes("*")).map(({ name }) => name);
   return (
     <section class="panel" aria-labelledby="defaults">
       <header>
@@ -128,15 +128,19 @@ const DefaultModels = ({ settings, models, save }: DefaultsProps) => {
           Coding agents may request models that you don't offer. The default model answers those requests.
         </p>
         {DIALECTS.map(({ dialect, label, kinds }) => {
-          const now = default_names[dialect] ?? "";
-          const own = models.filter(({ enabled, provider }) => enabled && kinds.some((kind) => kind === provider));
-          const offered = [...new Set([...own.map(({ model }) => model), ...plain, now])].filter((one) => one !== "");
+          const currentName = default_names[dialect] ?? "";
+          const dialectModels = models.filter(
+            ({ enabled, provider }) => enabled && kinds.some((kind) => kind === provider),
+          );
+          const offeredNames = [
+            ...new Set([...dialectModels.map(({ model }) => model), ...plainNames, currentName]),
+          ].filter((one) => one !== "");
           return (
             <Select
               key={dialect}
               label={label}
-              value={now}
-              choices={[{ value: "", label: "None" }, ...offered.map((one) => ({ value: one, label: one }))]}
+              value={currentName}
+              choices={[{ value: "", label: "None" }, ...offeredNames.map((one) => ({ value: one, label: one }))]}
               onPick={(model) => {
                 const { [dialect]: _, ...others } = default_names;
                 const next = model === "" ? others : { ...others, [dialect]: model };
@@ -150,13 +154,13 @@ const DefaultModels = ({ settings, models, save }: DefaultsProps) => {
   );
 };
 
-const DAYS = [1, 7, 30, 90, 365];
-const SIZES = [256, 1_024, 5_120, 20_480, 102_400];
+const RETENTION_DAYS = [1, 7, 30, 90, 365];
+const SIZES_MIB = [256, 1_024, 5_120, 20_480, 102_400];
 
-const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }) => {
+const Recording = ({ settings, save }: { settings: GatewaySettings; save: SaveSettings }) => {
   const { enabled = false, days = 30, max_mib = 1_024 } = settings.recording ?? {};
-  const saveRecording = (more: Partial<NonNullable<GatewaySettings["recording"]>>, done: string): void =>
-    void save({ recording: { enabled, days, max_mib, ...more } }, done).catch(showError);
+  const saveRecording = (changes: Partial<NonNullable<GatewaySettings["recording"]>>, message: string): void =>
+    void save({ recording: { enabled, days, max_mib, ...changes } }, message).catch(showError);
   const sortUnique = (values: readonly number[]) => [...new Set(values)].sort((one, other) => one - other);
   return (
     <section class="panel" aria-labelledby="recording">
@@ -173,7 +177,7 @@ const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }
         <Select
           label="Delete recordings after"
           value={String(days)}
-          choices={sortUnique([...DAYS, days]).map((one) => ({
+          choices={sortUnique([...RETENTION_DAYS, days]).map((one) => ({
             value: String(one),
             label: one === 1 ? "1 day" : `${one} days`,
           }))}
@@ -182,7 +186,7 @@ const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }
         <Select
           label="Maximum size of all recordings"
           value={String(max_mib)}
-          choices={sortUnique([...SIZES, max_mib]).map((one) => ({
+          choices={sortUnique([...SIZES_MIB, max_mib]).map((one) => ({
             value: String(one),
             label: formatSize(one * 1024 ** 2),
           }))}
@@ -193,9 +197,9 @@ const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }
   );
 };
 
-type NamesProps = { settings: GatewaySettings; providers: readonly ModelProvider[]; save: Save };
+type NamesProps = { settings: GatewaySettings; providers: readonly ModelProvider[]; save: SaveSettings };
 
-const Names = ({ settings, providers, save }: NamesProps) => {
+const ModelNames = ({ settings, providers, save }: NamesProps) => {
   const isAdding = useSignal(false);
   const { names } = settings;
   const getProviderName = (id: string): string =>
@@ -205,7 +209,7 @@ const Names = ({ settings, providers, save }: NamesProps) => {
       <div class="head">
         <h2 id="names">Model names</h2>
         <span class="push">
-          <Button icon="plus" onPress={sets(isAdding, true)}>
+          <Button icon="plus" onPress={setTo(isAdding, true)}>
             Add name
           </Button>
         </span>
@@ -239,8 +243,8 @@ const Names = ({ settings, providers, save }: NamesProps) => {
       {isAdding.value && (
         <AddName
           providers={providers}
-          onClose={sets(isAdding, false)}
-          add={(name) => save({ names: [...names.filter((one) => one.name !== name.name), name] }, "Name added")}
+          onClose={setTo(isAdding, false)}
+          addName={(name) => save({ names: [...names.filter((one) => one.name !== name.name), name] }, "Name added")}
         />
       )}
     </section>
@@ -250,12 +254,12 @@ const Names = ({ settings, providers, save }: NamesProps) => {
 type AddNameProps = {
   readonly providers: readonly ModelProvider[];
   readonly onClose: () => void;
-  readonly add: (name: GatewayName) => Promise<void>;
+  readonly addName: (name: GatewayName) => Promise<void>;
 };
 
 const NO_FALLBACK = "";
 
-const AddName = ({ providers, onClose, add }: AddNameProps) => {
+const AddName = ({ providers, onClose, addName }: AddNameProps) => {
   const choices = providers.map(({ id, display_name }) => ({ value: id, label: display_name }));
   const provider = useSignal(choices[0]?.value ?? "");
   const fallback = useSignal(NO_FALLBACK);
@@ -266,10 +270,10 @@ const AddName = ({ providers, onClose, add }: AddNameProps) => {
   return (
     <FormDialog
       title="Add name"
-      submit="Add name"
+      submitLabel="Add name"
       onClose={onClose}
       act={({ name = "", model, fallback_model }) =>
-        add({
+        addName({
           name: name.trim(),
           targets: [
             toTarget(provider.value, model),
@@ -287,7 +291,7 @@ const AddName = ({ providers, onClose, add }: AddNameProps) => {
             hint="* matches any text."
             error={problems.name}
           />
-          <Select label="Provider" value={provider.value} choices={choices} onPick={into(provider)} />
+          <Select label="Provider" value={provider.value} choices={choices} onPick={writeTo(provider)} />
           <Field
             label="Model"
             name="model"
@@ -300,7 +304,7 @@ const AddName = ({ providers, onClose, add }: AddNameProps) => {
             value={fallback.value}
             choices={[{ value: NO_FALLBACK, label: "None" }, ...choices]}
             hint="Used when the provider is overloaded, rate-limits requests or can't be reached."
-            onPick={into(fallback)}
+            onPick={writeTo(fallback)}
           />
           {fallback.value !== NO_FALLBACK && (
             <Field label="Fallback model" name="fallback_model" autocomplete="off" spellcheck={false} />

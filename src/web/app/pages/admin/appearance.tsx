@@ -17,41 +17,41 @@ const MAX_BANNERS = 5;
 const changeAppearance = async (body: UpdateAppearance): Promise<void> =>
   applyAppearance(await call("PUT /appearance", { body }));
 
-type OpenForm = { readonly form: "face" } | { readonly form: "banner"; readonly at: number };
+type FormState = { readonly form: "face" } | { readonly form: "banner"; readonly index: number };
 
 export const Appearance = () => {
   const { state, reload } = useResource("appearance", () => call("GET /appearance"));
-  const opened = useSignal<OpenForm | undefined>(undefined);
+  const openForm = useSignal<FormState | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the appearance" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the appearance" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const { announcement_banners: banners, application_name, logo_url } = data;
   const close = (): void => {
-    opened.value = undefined;
+    openForm.value = undefined;
   };
   const saveAppearance = async (body: UpdateAppearance): Promise<void> => {
     await changeAppearance(body);
     await reload();
   };
-  const saveBanner = (at: number, banner: Banner): Promise<void> =>
-    saveAppearance({ announcement_banners: [...banners.slice(0, at), banner, ...banners.slice(at + 1)] });
-  const remove = (at: number): void =>
+  const saveBanner = (index: number, banner: Banner): Promise<void> =>
+    saveAppearance({ announcement_banners: [...banners.slice(0, index), banner, ...banners.slice(index + 1)] });
+  const confirmDelete = (index: number): void =>
     confirmAction({
       title: "Delete the announcement",
       text: "Users no longer see it.",
-      yes: "Delete announcement",
-      no: "Keep it",
+      confirmLabel: "Delete announcement",
+      cancelLabel: "Keep it",
       isDanger: true,
-      act: () => saveAppearance({ announcement_banners: banners.filter((_, one) => one !== at) }),
+      act: () => saveAppearance({ announcement_banners: banners.filter((_, position) => position !== index) }),
     });
-  const shown = opened.value;
+  const form = openForm.value;
   return (
     <>
       <section class="panel" aria-labelledby="face">
         <header>
           <h2 id="face">Name and logo</h2>
           <span class="push">
-            <Button small onPress={() => (opened.value = { form: "face" })}>
+            <Button small onPress={() => (openForm.value = { form: "face" })}>
               Edit
             </Button>
           </span>
@@ -73,7 +73,7 @@ export const Appearance = () => {
               small
               icon="plus"
               disabled={banners.length >= MAX_BANNERS}
-              onPress={() => (opened.value = { form: "banner", at: banners.length })}
+              onPress={() => (openForm.value = { form: "banner", index: banners.length })}
             >
               Add announcement
             </Button>
@@ -87,32 +87,32 @@ export const Appearance = () => {
           />
         ) : (
           <ul class="panel list">
-            {banners.map((banner, at) => (
-              <li key={`${at} ${banner.message}`} class="item">
+            {banners.map((banner, index) => (
+              <li key={`${index} ${banner.message}`} class="item">
                 <Switch
                   label={banner.message}
                   checked={banner.enabled}
-                  onSwitch={(enabled) => void saveBanner(at, { ...banner, enabled }).catch(showError)}
+                  onSwitch={(enabled) => void saveBanner(index, { ...banner, enabled }).catch(showError)}
                 />
                 <span class="line">
                   <Button
                     small
                     label={`Edit ${banner.message}`}
-                    onPress={() => (opened.value = { form: "banner", at })}
+                    onPress={() => (openForm.value = { form: "banner", index })}
                   >
                     Edit
                   </Button>
-                  <IconButton icon="trash" label={`Delete ${banner.message}`} onPress={() => remove(at)} />
+                  <IconButton icon="trash" label={`Delete ${banner.message}`} onPress={() => confirmDelete(index)} />
                 </span>
               </li>
             ))}
           </ul>
         )}
       </section>
-      {shown?.form === "face" && (
+      {form?.form === "face" && (
         <FormDialog
           title="Name and logo"
-          submit="Save"
+          submitLabel="Save"
           onClose={close}
           act={async ({ application_name = "", logo_url = "" }) => {
             await saveAppearance({ application_name, logo_url });
@@ -141,11 +141,11 @@ export const Appearance = () => {
           )}
         </FormDialog>
       )}
-      {shown?.form === "banner" && (
+      {form?.form === "banner" && (
         <BannerForm
-          banner={banners[shown.at]}
+          banner={banners[form.index]}
           onClose={close}
-          saveAppearance={(banner) => saveBanner(shown.at, banner)}
+          saveBanner={(banner) => saveBanner(form.index, banner)}
         />
       )}
     </>
@@ -155,17 +155,17 @@ export const Appearance = () => {
 type BannerFormProps = {
   /** Undefined for a new banner. */
   readonly banner: Banner | undefined;
-  readonly saveAppearance: (banner: Banner) => Promise<void>;
+  readonly saveBanner: (banner: Banner) => Promise<void>;
   readonly onClose: () => void;
 };
 
-const BannerForm = ({ banner, saveAppearance: keep, onClose }: BannerFormProps) => (
+const BannerForm = ({ banner, saveBanner, onClose }: BannerFormProps) => (
   <FormDialog
     title={banner ? "Edit announcement" : "Add announcement"}
-    submit={banner ? "Save announcement" : "Add announcement"}
+    submitLabel={banner ? "Save announcement" : "Add announcement"}
     onClose={onClose}
     act={({ message = "", background_color = "" }) =>
-      keep({ enabled: banner?.enabled ?? true, message, background_color })
+      saveBanner({ enabled: banner?.enabled ?? true, message, background_color })
     }
   >
     {(problems) => (

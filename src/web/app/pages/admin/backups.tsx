@@ -19,7 +19,7 @@ export const Backups = () => {
     const socket = new LiveSocket({
       address: () => "/api/v2/deployment/backups/watch",
       pings: true,
-      message: (text) => {
+      onMessage: (text) => {
         const message = JSON.parse(text) as BackupList | { type: "ping" };
         if ("backups" in message) list.value = message;
       },
@@ -29,11 +29,11 @@ export const Backups = () => {
   const data = list.value;
   if (!data) return <Skeleton lines={6} />;
   const { work } = data;
-  const make = async (): Promise<void> => {
+  const startBackup = async (): Promise<void> => {
     list.value = await call("POST /deployment/backups");
   };
-  const button = (
-    <Button look="primary" icon="save" disabled={work !== null} onPress={make}>
+  const startButton = (
+    <Button look="primary" icon="save" disabled={work !== null} onPress={startBackup}>
       Back up now
     </Button>
   );
@@ -41,7 +41,7 @@ export const Backups = () => {
     <section class="stack" aria-labelledby="backups">
       <div class="head">
         <h2 id="backups">Backups</h2>
-        {data.backups.length > 0 && <span class="push">{button}</span>}
+        {data.backups.length > 0 && <span class="push">{startButton}</span>}
       </div>
       <p class="small mut">
         {data.interval_ms === null ? (
@@ -77,12 +77,12 @@ export const Backups = () => {
           title="No backups yet"
           text="A backup contains the database, uploaded files and the encryption key. The server keeps running while it is made."
         >
-          {button}
+          {startButton}
         </Empty>
       ) : (
         <ul class="panel list">
           {data.backups.map((one) => (
-            <Row key={one.name} backup={one} isBusy={work !== null} />
+            <BackupRow key={one.name} backup={one} isBusy={work !== null} />
           ))}
         </ul>
       )}
@@ -91,7 +91,7 @@ export const Backups = () => {
   );
 };
 
-const Row = ({ backup, isBusy }: { backup: Backup; isBusy: boolean }) => {
+const BackupRow = ({ backup, isBusy }: { backup: Backup; isBusy: boolean }) => {
   const { name, created_at, bytes, files, version, problem, checked_at } = backup;
   return (
     <li class="item">

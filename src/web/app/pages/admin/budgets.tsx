@@ -9,11 +9,11 @@ import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Field, NameField, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into, sets } from "../../parts/handlers.ts";
+import { setTo, writeTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 
-const MICROS = 1_000_000;
+const MICROS_PER_DOLLAR = 1_000_000;
 
 const SCOPES: readonly { readonly value: BudgetScope; readonly label: string }[] = [
   { value: "everyone", label: "Everyone together" },
@@ -35,13 +35,13 @@ const UNITS = [
 export const Budgets = () => {
   const { state, reload } = useResource("budgets", () => call("GET /ai/budgets"));
   const isAdding = useSignal(false);
-  const raised = useSignal<Budget | undefined>(undefined);
+  const raisedBudget = useSignal<Budget | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the budgets" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the budgets" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   const close = (): void => {
     isAdding.value = false;
-    raised.value = undefined;
+    raisedBudget.value = undefined;
     void reload();
   };
   return (
@@ -49,7 +49,7 @@ export const Budgets = () => {
       <div class="head">
         <h2 id="budgets">Budgets</h2>
         <span class="push">
-          <Button icon="plus" onPress={sets(isAdding, true)}>
+          <Button icon="plus" onPress={setTo(isAdding, true)}>
             Add budget
           </Button>
         </span>
@@ -61,33 +61,33 @@ export const Budgets = () => {
       ) : (
         <ul class="panel list">
           {data.map((budget) => (
-            <Row key={budget.id} budget={budget} raise={() => sets(raised, budget)()} reload={reload} />
+            <BudgetRow key={budget.id} budget={budget} onRaise={() => setTo(raisedBudget, budget)()} reload={reload} />
           ))}
         </ul>
       )}
       {isAdding.value && <AddBudget onClose={close} />}
-      {raised.value && <RaiseBudget budget={raised.value} onClose={close} />}
+      {raisedBudget.value && <RaiseBudget budget={raisedBudget.value} onClose={close} />}
     </section>
   );
 };
 
 const WARNING_SHARE = 0.8;
 
-type RowProps = { readonly budget: Budget; readonly raise: () => void; readonly reload: () => Promise<void> };
+type RowProps = { readonly budget: Budget; readonly onRaise: () => void; readonly reload: () => Promise<void> };
 
-const Row = ({ budget, raise, reload }: RowProps) => {
+const BudgetRow = ({ budget, onRaise, reload }: RowProps) => {
   const { unit, amount, extra, spent, reserved, resets_at } = budget;
-  const whole = amount + extra;
-  const look = spent >= whole ? "t-bad" : spent >= whole * WARNING_SHARE ? "t-attn" : "";
+  const limit = amount + extra;
+  const look = spent >= limit ? "t-bad" : spent >= limit * WARNING_SHARE ? "t-attn" : "";
   const title = formatBudgetTitle(budget);
   return (
     <li class="item">
       <span class="med clip">{title}</span>
       <span class="line">
         <span class={`num ${look}`}>
-          {formatAmount(unit, spent)} of {formatAmount(unit, whole)}
+          {formatAmount(unit, spent)} of {formatAmount(unit, limit)}
         </span>
-        <Button small onPress={raise}>
+        <Button small onPress={onRaise}>
           Raise
         </Button>
         <IconButton
@@ -110,12 +110,13 @@ const Row = ({ budget, raise, reload }: RowProps) => {
 };
 
 /** Amounts are typed in dollars or tokens. */
-const toAmount = (unit: BudgetUnit, typed: string): number => Math.round(Number(typed) * (unit === "usd" ? MICROS : 1));
+const toAmount = (unit: BudgetUnit, text: string): number =>
+  Math.round(Number(text) * (unit === "usd" ? MICROS_PER_DOLLAR : 1));
 
 const RaiseBudget = ({ budget, onClose }: { budget: Budget; onClose: () => void }) => (
   <FormDialog
     title={`Raise ${formatBudgetTitle(budget).toLowerCase().startsWith("the") ? formatBudgetTitle(budget).slice(4) : formatBudgetTitle(budget)}`}
-    submit="Raise budget"
+    submitLabel="Raise budget"
     onClose={onClose}
     act={async ({ amount = "" }) => {
       const body = { amount: toAmount(budget.unit, amount) };
@@ -139,17 +140,19 @@ const RaiseBudget = ({ budget, onClose }: { budget: Budget; onClose: () => void 
 
 const AddBudget = ({ onClose }: { onClose: () => void }) => {
   const scope = useSignal<string>("everyone");
-  const picked = useSignal("");
+  const pickedId = useSignal("");
   const period = useSignal<string>("month");
   const unit = useSignal<string>("usd");
   return (
     <FormDialog
       title="Add budget"
-      submit="Add budget"
+      submitLabel="Add budget"
       onClose={onClose}
       act={async ({ user = "", amount = "" }) => {
         const scope_id =
-          scope.value === "user" ? (await call("GET /users/:user", { path: { user: user.trim() } })).id : picked.value;
+          scope.value === "user"
+            ? (await call("GET /users/:user", { path: { user: user.trim() } })).id
+            : pickedId.value;
         await call("PUT /ai/budgets", {
           body: {
             scope: scope.value as BudgetScope,
@@ -170,11 +173,11 @@ const AddBudget = ({ onClose }: { onClose: () => void }) => {
             hint="Their calls share the budget."
             onPick={(value) => {
               scope.value = value;
-              picked.value = "";
+              pickedId.value = "";
             }}
           />
-          <Whose scope={scope.value} picked={picked} />
-          <Select label="Unit" value={unit.value} choices={UNITS} onPick={into(unit)} />
+          <ScopeField scope={scope.value} picked={pickedId} />
+          <Select label="Unit" value={unit.value} choices={UNITS} onPick={writeTo(unit)} />
           <Field
             label="Amount"
             name="amount"
@@ -189,7 +192,7 @@ const AddBudget = ({ onClose }: { onClose: () => void }) => {
             value={period.value}
             choices={PERIODS}
             hint="In UTC; weeks begin on Monday."
-            onPick={into(period)}
+            onPick={writeTo(period)}
           />
         </>
       )}
@@ -198,32 +201,40 @@ const AddBudget = ({ onClose }: { onClose: () => void }) => {
 };
 
 type Choice = { readonly value: string; readonly label: string };
-type PickedChoice = { value: string };
+type PickedValue = { value: string };
 
-const Whose = ({ scope, picked }: { scope: string; picked: PickedChoice }) => {
+const ScopeField = ({ scope, picked }: { scope: string; picked: PickedValue }) => {
   if (scope === "user") return <NameField label="Username" name="user" />;
   if (scope === "organization") {
     const choices = organizations.value.map((one) => ({ value: one.id, label: one.display_name || one.name }));
-    return <Pick label="Organization" choices={choices} picked={picked} />;
+    return <ChoiceSelect label="Organization" choices={choices} picked={picked} />;
   }
-  if (scope === "group") return <LoadedPick label="Group" read={readGroups} picked={picked} />;
-  if (scope === "template") return <LoadedPick label="Template" read={readTemplates} picked={picked} />;
+  if (scope === "group") return <LoadedSelect label="Group" load={loadGroups} picked={picked} />;
+  if (scope === "template") return <LoadedSelect label="Template" load={loadTemplates} picked={picked} />;
   return null;
 };
 
-const toChoices = (all: readonly { id: string; name: string; display_name: string }[]): Choice[] =>
-  all.map(({ id, name, display_name }) => ({ value: id, label: display_name || name }));
-const readGroups = async (): Promise<Choice[]> => toChoices(await call("GET /groups"));
-const readTemplates = async (): Promise<Choice[]> => toChoices(await call("GET /templates"));
+const toChoices = (things: readonly { id: string; name: string; display_name: string }[]): Choice[] =>
+  things.map(({ id, name, display_name }) => ({ value: id, label: display_name || name }));
+const loadGroups = async (): Promise<Choice[]> => toChoices(await call("GET /groups"));
+const loadTemplates = async (): Promise<Choice[]> => toChoices(await call("GET /templates"));
 
-type LoadedProps = { readonly label: string; readonly read: () => Promise<Choice[]>; readonly picked: PickedChoice };
+type LoadedProps = { readonly label: string; readonly load: () => Promise<Choice[]>; readonly picked: PickedValue };
 
-const LoadedPick = ({ label, read, picked }: LoadedProps) => {
-  const { state } = useResource(`budget choices ${label}`, read);
-  return <Pick label={label} choices={state.value.data ?? []} picked={picked} />;
+const LoadedSelect = ({ label, load, picked }: LoadedProps) => {
+  const { state } = useResource(`budget choices ${label}`, load);
+  return <ChoiceSelect label={label} choices={state.value.data ?? []} picked={picked} />;
 };
 
-const Pick = ({ label, choices, picked }: { label: string; choices: readonly Choice[]; picked: PickedChoice }) => {
+const ChoiceSelect = ({
+  label,
+  choices,
+  picked,
+}: {
+  label: string;
+  choices: readonly Choice[];
+  picked: PickedValue;
+}) => {
   if (picked.value === "" && choices[0]) picked.value = choices[0].value;
   return (
     <Select

@@ -5,13 +5,13 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Area, Field, Switch } from "../../parts/field.tsx";
-import { into, textInto } from "../../parts/handlers.ts";
+import { writeTextTo, writeTo } from "../../parts/handlers.ts";
 import { PermissionsEditor } from "../../parts/permissions-editor.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 
-const read = async () => {
-  const [permissions, system, plan, kept, archived, own] = await Promise.all([
+const loadRules = async () => {
+  const [permissions, system, plan, retention, archiving, overrides] = await Promise.all([
     call("GET /chats/config/default-permissions"),
     call("GET /chats/config/system-prompt"),
     call("GET /chats/config/plan-mode-instructions"),
@@ -19,23 +19,23 @@ const read = async () => {
     call("GET /chats/config/auto-archive-days"),
     call("GET /chats/config/personal-model-overrides"),
   ]);
-  return { ...permissions, ...system, ...plan, ...kept, ...archived, ...own };
+  return { ...permissions, ...system, ...plan, ...retention, ...archiving, ...overrides };
 };
-type Rules = Awaited<ReturnType<typeof read>>;
+type Rules = Awaited<ReturnType<typeof loadRules>>;
 
 export const ChatRules = () => {
-  const { state, reload } = useResource("chat rules", read);
+  const { state, reload } = useResource("chat rules", loadRules);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the chat settings" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the chat settings" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   return (
     <>
       <PermissionsEditor
         key={JSON.stringify(data.permissions)}
         title="Permissions for new chats"
-        kept={data.permissions}
-        none="Default: allow everything"
-        asks="Ask the chat's owner"
+        stored={data.permissions}
+        noneLabel="Default: allow everything"
+        askLabel="Ask the chat's owner"
         save={async (permissions) => {
           await call("PUT /chats/config/default-permissions", { body: { permissions } });
           await reload();
@@ -54,15 +54,15 @@ export const ChatRules = () => {
 type PartProps = { readonly rules: Rules; readonly reload: () => Promise<void> };
 
 const PromptSettings = ({ rules, reload }: PartProps) => {
-  const system = useSignal(rules.system_prompt);
+  const systemPrompt = useSignal(rules.system_prompt);
   const includesDefaultPrompt = useSignal(rules.include_default_system_prompt);
-  const plan = useSignal(rules.plan_mode_instructions);
+  const planInstructions = useSignal(rules.plan_mode_instructions);
   const save = async (): Promise<void> => {
     await Promise.all([
       call("PUT /chats/config/system-prompt", {
-        body: { system_prompt: system.value, include_default_system_prompt: includesDefaultPrompt.value },
+        body: { system_prompt: systemPrompt.value, include_default_system_prompt: includesDefaultPrompt.value },
       }),
-      call("PUT /chats/config/plan-mode-instructions", { body: { plan_mode_instructions: plan.value } }),
+      call("PUT /chats/config/plan-mode-instructions", { body: { plan_mode_instructions: planInstructions.value } }),
     ]);
     await reload();
     showToast("Prompts saved. Chats use them from their next model call.");
@@ -76,15 +76,15 @@ const PromptSettings = ({ rules, reload }: PartProps) => {
         <Switch
           label="Include the default system prompt"
           checked={includesDefaultPrompt.value}
-          onSwitch={into(includesDefaultPrompt)}
+          onSwitch={writeTo(includesDefaultPrompt)}
         />
-        <Area label="Every chat" rows={5} value={system.value} onInput={textInto(system)} />
+        <Area label="Every chat" rows={5} value={systemPrompt.value} onInput={writeTextTo(systemPrompt)} />
         <Area
           label="Plan mode"
           rows={3}
-          value={plan.value}
+          value={planInstructions.value}
           hint="In plan mode, a chat can read files and write its plan, but change nothing else."
-          onInput={textInto(plan)}
+          onInput={writeTextTo(planInstructions)}
         />
       </div>
       <footer>
@@ -97,12 +97,12 @@ const PromptSettings = ({ rules, reload }: PartProps) => {
 };
 
 const RetentionSettings = ({ rules, reload }: PartProps) => {
-  const archive = useSignal(String(rules.auto_archive_days));
-  const keep = useSignal(String(rules.retention_days));
+  const archiveDays = useSignal(String(rules.auto_archive_days));
+  const retentionDays = useSignal(String(rules.retention_days));
   const save = async (): Promise<void> => {
     await Promise.all([
-      call("PUT /chats/config/auto-archive-days", { body: { auto_archive_days: Number(archive.value) } }),
-      call("PUT /chats/config/retention-days", { body: { retention_days: Number(keep.value) } }),
+      call("PUT /chats/config/auto-archive-days", { body: { auto_archive_days: Number(archiveDays.value) } }),
+      call("PUT /chats/config/retention-days", { body: { retention_days: Number(retentionDays.value) } }),
     ]);
     await reload();
     showToast("Retention saved");
@@ -118,24 +118,24 @@ const RetentionSettings = ({ rules, reload }: PartProps) => {
           type="number"
           min={0}
           max={3650}
-          value={archive.value}
+          value={archiveDays.value}
           hint="0: never."
-          onInput={textInto(archive)}
+          onInput={writeTextTo(archiveDays)}
         />
         <Field
           label="Delete archived chats after (days)"
           type="number"
           min={0}
           max={3650}
-          value={keep.value}
+          value={retentionDays.value}
           hint="0: never."
-          onInput={textInto(keep)}
+          onInput={writeTextTo(retentionDays)}
         />
         <Switch
           label="Users can choose the default models of their chats and sub-agents"
           checked={rules.allow_users}
-          onSwitch={async (on) => {
-            await call("PUT /chats/config/personal-model-overrides", { body: { allow_users: on } });
+          onSwitch={async (isOn) => {
+            await call("PUT /chats/config/personal-model-overrides", { body: { allow_users: isOn } });
             await reload();
           }}
         />

@@ -8,12 +8,12 @@ import { confirmAction, isNotFound } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Area, Field, NameField, Select, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into, sets } from "../../parts/handlers.ts";
+import { setTo, writeTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showError, showToast } from "../../shell/toasts.tsx";
 
-const NEW: CodingAgentInput = {
+const NEW_AGENT: CodingAgentInput = {
   display_name: "",
   icon: "",
   enabled: true,
@@ -34,21 +34,21 @@ const DIALECTS: Readonly<Record<CodingAgentInput["dialect"], string>> = {
 
 const toInput = ({ name: _, is_preset: __, ...input }: CodingAgent): CodingAgentInput => input;
 
-const read = async () => {
+const loadAgents = async () => {
   const [{ agents }, { enabled }] = await Promise.all([call("GET /ai/agents"), call("GET /ai/settings")]);
   return { agents, hasGateway: enabled };
 };
 
 export const CodingAgentsPage = () => {
-  const { state, reload } = useResource("coding agent settings", read);
-  const edited = useSignal<CodingAgent | "new" | undefined>(undefined);
+  const { state, reload } = useResource("coding agent settings", loadAgents);
+  const editedAgent = useSignal<CodingAgent | "new" | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the coding agents" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the coding agents" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const save = async (name: string, body: CodingAgentInput, done: string): Promise<void> => {
+  const save = async (name: string, body: CodingAgentInput, message: string): Promise<void> => {
     await call("PUT /ai/agents/:coding_agent", { path: { coding_agent: name }, body });
     await reload();
-    showToast(done);
+    showToast(message);
   };
   const confirmRemoval = ({ name, display_name, is_preset }: CodingAgent): void =>
     confirmAction({
@@ -56,8 +56,8 @@ export const CodingAgentsPage = () => {
       text: is_preset
         ? "Resets its command, install script and other settings to Slipway's defaults, and disables it."
         : "Chats that use it can't continue.",
-      yes: is_preset ? "Restore agent" : "Delete agent",
-      no: "Keep it",
+      confirmLabel: is_preset ? "Restore agent" : "Delete agent",
+      cancelLabel: "Keep it",
       isDanger: !is_preset,
       act: async () => {
         await call("DELETE /ai/agents/:coding_agent", { path: { coding_agent: name } }).catch((error) => {
@@ -73,7 +73,7 @@ export const CodingAgentsPage = () => {
       <div class="head">
         <h2 id="agents">Coding agents</h2>
         <span class="push">
-          <Button icon="plus" onPress={sets(edited, "new")}>
+          <Button icon="plus" onPress={setTo(editedAgent, "new")}>
             Add agent
           </Button>
         </span>
@@ -109,7 +109,7 @@ export const CodingAgentsPage = () => {
               }
             />
             <span class="line">
-              <IconButton icon="pen" small label={`Edit ${agent.display_name}`} onPress={sets(edited, agent)} />
+              <IconButton icon="pen" small label={`Edit ${agent.display_name}`} onPress={setTo(editedAgent, agent)} />
               <IconButton
                 icon={agent.is_preset ? "restart" : "trash"}
                 small
@@ -120,7 +120,7 @@ export const CodingAgentsPage = () => {
           </li>
         ))}
       </ul>
-      {edited.value !== undefined && <AgentForm agent={edited.value} edited={edited} save={save} />}
+      {editedAgent.value !== undefined && <AgentForm agent={editedAgent.value} edited={editedAgent} save={save} />}
     </section>
   );
 };
@@ -128,36 +128,36 @@ export const CodingAgentsPage = () => {
 type FormProps = {
   readonly agent: CodingAgent | "new";
   readonly edited: Signal<CodingAgent | "new" | undefined>;
-  readonly save: (name: string, body: CodingAgentInput, done: string) => Promise<void>;
+  readonly save: (name: string, body: CodingAgentInput, message: string) => Promise<void>;
 };
 
 const AgentForm = ({ agent, edited, save }: FormProps) => {
   const isNew = agent === "new";
-  const now = isNew ? NEW : toInput(agent);
-  const dialect = useSignal<string>(now.dialect);
-  const startsWorkspace = useSignal(now.starts_workspace ?? true);
-  const close = sets(edited, undefined);
+  const current = isNew ? NEW_AGENT : toInput(agent);
+  const dialect = useSignal<string>(current.dialect);
+  const startsWorkspace = useSignal(current.starts_workspace ?? true);
+  const close = setTo(edited, undefined);
   return (
     <FormDialog
       title={isNew ? "Add agent" : `Edit ${agent.display_name}`}
-      submit={isNew ? "Add agent" : "Save changes"}
+      submitLabel={isNew ? "Add agent" : "Save changes"}
       onClose={close}
-      act={(message) =>
+      act={(values) =>
         save(
-          isNew ? (message.name ?? "").trim() : agent.name,
+          isNew ? (values.name ?? "").trim() : agent.name,
           {
-            ...now,
-            display_name: (message.display_name ?? "").trim(),
-            command: (message.command ?? "").trim(),
-            arguments: parseLines(message.arguments),
-            variables: Object.fromEntries(parseLines(message.variables).map(parsePair)),
-            install_script: message.install_script ?? "",
-            dialect: AGENT_DIALECTS.find((one) => one === dialect.value) ?? now.dialect,
-            auth_method: (message.auth_method ?? "").trim(),
-            mode: (message.mode ?? "").trim(),
-            instructions_file: (message.instructions_file ?? "").trim(),
-            skills_folder: (message.skills_folder ?? "").trim(),
-            own_instructions: parseLines(message.own_instructions),
+            ...current,
+            display_name: (values.display_name ?? "").trim(),
+            command: (values.command ?? "").trim(),
+            arguments: parseLines(values.arguments),
+            variables: Object.fromEntries(parseLines(values.variables).map(parsePair)),
+            install_script: values.install_script ?? "",
+            dialect: AGENT_DIALECTS.find((one) => one === dialect.value) ?? current.dialect,
+            auth_method: (values.auth_method ?? "").trim(),
+            mode: (values.mode ?? "").trim(),
+            instructions_file: (values.instructions_file ?? "").trim(),
+            skills_folder: (values.skills_folder ?? "").trim(),
+            own_instructions: parseLines(values.own_instructions),
             starts_workspace: startsWorkspace.value,
           },
           isNew ? "Agent added" : "Agent saved",
@@ -175,19 +175,19 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
               {...(problems.coding_agent ? { error: problems.coding_agent } : {})}
             />
           )}
-          <Field label="Display name" name="display_name" value={now.display_name} required />
+          <Field label="Display name" name="display_name" value={current.display_name} required />
           <Field
             label="Command"
             name="command"
-            value={now.command}
+            value={current.command}
             required
             hint="A program that speaks the Agent Client Protocol (ACP) on standard input and output."
           />
-          <Area label="Arguments" name="arguments" value={now.arguments.join("\n")} rows={3} hint="One per line." />
+          <Area label="Arguments" name="arguments" value={current.arguments.join("\n")} rows={3} hint="One per line." />
           <Area
             label="Environment variables"
             name="variables"
-            value={Object.entries(now.variables)
+            value={Object.entries(current.variables)
               .map(([name, value]) => `${name}=${value}`)
               .join("\n")}
             rows={3}
@@ -196,7 +196,7 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
           <Area
             label="Install script"
             name="install_script"
-            value={now.install_script}
+            value={current.install_script}
             rows={5}
             hint="Runs once in each workspace. Put programs into $SLIPWAY_INSTALL_DIR/bin."
           />
@@ -204,28 +204,28 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
             label="Model API"
             value={dialect.value}
             choices={AGENT_DIALECTS.map((value) => ({ value, label: DIALECTS[value] }))}
-            onPick={into(dialect)}
+            onPick={writeTo(dialect)}
           />
-          <Field label="Sign-in method" name="auth_method" value={now.auth_method} hint="Optional." />
-          <Field label="Mode" name="mode" value={now.mode} hint="Optional. Sessions start in this mode." />
+          <Field label="Sign-in method" name="auth_method" value={current.auth_method} hint="Optional." />
+          <Field label="Mode" name="mode" value={current.mode} hint="Optional. Sessions start in this mode." />
           <Field
             label="Instructions file"
             name="instructions_file"
-            value={now.instructions_file ?? ""}
+            value={current.instructions_file ?? ""}
             hint="A path in the home directory, such as .codex/AGENTS.md. Leave empty to put the instructions into the first prompt."
             {...(problems.instructions_file ? { error: problems.instructions_file } : {})}
           />
           <Field
             label="Skills folder"
             name="skills_folder"
-            value={now.skills_folder ?? ""}
+            value={current.skills_folder ?? ""}
             hint="A path in the home directory, such as .claude/skills. Leave empty to list skills in the instructions."
             {...(problems.skills_folder ? { error: problems.skills_folder } : {})}
           />
           <Area
             label="Instruction files that the agent reads itself"
             name="own_instructions"
-            value={(now.own_instructions ?? []).join("\n")}
+            value={(current.own_instructions ?? []).join("\n")}
             rows={2}
             hint="File names in the workspace folder, one per line, such as AGENTS.md. Slipway doesn't send them again."
           />
@@ -233,7 +233,7 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
             label="Start stopped workspaces"
             note="A message to a chat starts the chat's workspace."
             checked={startsWorkspace.value}
-            onSwitch={into(startsWorkspace)}
+            onSwitch={writeTo(startsWorkspace)}
           />
         </>
       )}
@@ -241,14 +241,15 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
   );
 };
 
-const MAX_SHOWN = 80;
+const MAX_COMMAND_LENGTH = 80;
 
-const shorten = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
+const shorten = (text: string): string =>
+  text.length > MAX_COMMAND_LENGTH ? `${text.slice(0, MAX_COMMAND_LENGTH)}…` : text;
 
 const parseLines = (text = ""): string[] =>
   text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
 
 const parsePair = (line: string): [name: string, value: string] => {
-  const at = line.indexOf("=");
-  return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
+  const equals = line.indexOf("=");
+  return equals < 0 ? [line, ""] : [line.slice(0, equals), line.slice(equals + 1)];
 };

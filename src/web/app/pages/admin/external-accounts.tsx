@@ -1,7 +1,7 @@
 // External accounts: the configured providers, and which users have linked an account.
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
@@ -12,7 +12,7 @@ import { hasPage } from "../../shell/page-list.ts";
 export const ExternalAccounts = () => {
   const { state, reload } = useResource("external accounts", () => call("GET /deployment/external-auth"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the external accounts" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the external accounts" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   if (data.providers.length === 0) {
     return (
@@ -51,7 +51,7 @@ export const ExternalAccounts = () => {
                     icon="copy"
                     small
                     label={`Copy the callback URL of ${one.id}`}
-                    onPress={() => copy(one.callback_url)}
+                    onPress={() => copyText(one.callback_url)}
                   />
                 )}
               </span>

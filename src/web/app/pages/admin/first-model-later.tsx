@@ -5,14 +5,14 @@ import { useEffect } from "preact/hooks";
 import { loadCode } from "../../data/load-code.ts";
 import { showError } from "../../shell/toasts.tsx";
 
-const loaded = signal<ComponentType | undefined>(undefined);
+const loadedComponent = signal<ComponentType | undefined>(undefined);
 
-const load = async (): Promise<void> => {
-  loaded.value = (await loadCode(() => import("./first-model.tsx"))).FirstModel;
+const loadComponent = async (): Promise<void> => {
+  loadedComponent.value = (await loadCode(() => import("./first-model.tsx"))).FirstModel;
 };
 
 export const FirstModel = () => {
-  useEffect(() => void (loaded.peek() ?? load().catch(showError)), []);
-  const Loaded = loaded.value;
+  useEffect(() => void (loadedComponent.peek() ?? loadComponent().catch(showError)), []);
+  const Loaded = loadedComponent.value;
   return Loaded ? <Loaded /> : null;
 };

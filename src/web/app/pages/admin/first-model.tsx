@@ -11,23 +11,23 @@ export const FirstModel = () => {
   const { state, reload } = useResource("chat models", () => call("GET /chats/models"));
   const isDemo = state.value.data?.providers.every(({ provider }) => provider === "demo") ?? false;
   if (!isDemo) return null;
-  return isSiteOwner.value ? <Offer reload={reload} /> : <Demonstration />;
+  return isSiteOwner.value ? <LocalModelOffers reload={reload} /> : <DemoNotice />;
 };
 
-const Offer = ({ reload }: { reload: () => Promise<void> }) => {
+const LocalModelOffers = ({ reload }: { reload: () => Promise<void> }) => {
   const { state } = useResource("local models", () => call("GET /chats/providers/local"));
-  const found = listUsableServers(state.value.data?.servers ?? []);
-  if (found.length === 0) return state.value.loading && !state.value.data ? null : <Demonstration />;
+  const servers = listUsableServers(state.value.data?.servers ?? []);
+  if (servers.length === 0) return state.value.loading && !state.value.data ? null : <DemoNotice />;
   return (
     <>
-      {found.map((server) => (
+      {servers.map((server) => (
         <LocalModels key={server.base_url} server={server} reload={reload} />
       ))}
     </>
   );
 };
 
-const Demonstration = () => (
+const DemoNotice = () => (
   <div class="banner box">
     <span class="t-busy">
       <Icon name="spark" />

@@ -10,36 +10,42 @@ export type Check = {
   readonly dismissed: boolean;
 };
 
-const ORDER: readonly HealthReport["severity"][] = ["error", "warning", "ok"];
+const SEVERITY_ORDER: readonly HealthReport["severity"][] = ["error", "warning", "ok"];
 
-type Section = { severity: Check["severity"]; dismissed: boolean; error?: string; warnings: { message: string }[] };
+type ReportSection = {
+  severity: Check["severity"];
+  dismissed: boolean;
+  error?: string;
+  warnings: { message: string }[];
+};
 
-const makeSection = (name: string, title: string, section: Section, well: string): Check => ({
+const toCheck = (name: string, title: string, section: ReportSection, okText: string): Check => ({
   name,
   title,
   severity: section.severity,
   dismissed: section.dismissed,
-  detail: section.error ?? section.warnings[0]?.message ?? well,
+  detail: section.error ?? section.warnings[0]?.message ?? okText,
 });
 
 export const toChecks = (report: HealthReport): Check[] => {
   const { access_url, database, websocket, derp, provisioner_daemons, findings } = report;
-  const workers = provisioner_daemons.items.length;
+  const workerCount = provisioner_daemons.items.length;
   const serverChecks = [
-    makeSection("AccessURL", "access URL", access_url, `${access_url.access_url} answers`),
-    makeSection("Database", "database", database, `a query takes ${database.latency_ms.toFixed(1)} ms`),
-    makeSection("Websocket", "WebSockets", websocket, "WebSockets connect at the access URL"),
-    makeSection("DERP", "network relay", derp, derp.clients === 1 ? "1 connection" : `${derp.clients} connections`),
-    makeSection(
+    toCheck("AccessURL", "access URL", access_url, `${access_url.access_url} answers`),
+    toCheck("Database", "database", database, `a query takes ${database.latency_ms.toFixed(1)} ms`),
+    toCheck("Websocket", "WebSockets", websocket, "WebSockets connect at the access URL"),
+    toCheck("DERP", "network relay", derp, derp.clients === 1 ? "1 connection" : `${derp.clients} connections`),
+    toCheck(
       "ProvisionerDaemons",
       "workers",
       provisioner_daemons,
-      workers === 0 ? "no external workers" : `external workers: ${workers}`,
+      workerCount === 0 ? "no external workers" : `external workers: ${workerCount}`,
     ),
   ];
-  const all = [...findings.map((one) => ({ ...one, title: one.name })), ...serverChecks];
-  const getRank = ({ severity, dismissed }: Check): number => (dismissed ? ORDER.length : ORDER.indexOf(severity));
-  return all.toSorted((a, b) => getRank(a) - getRank(b));
+  const checks = [...findings.map((one) => ({ ...one, title: one.name })), ...serverChecks];
+  const getRank = ({ severity, dismissed }: Check): number =>
+    dismissed ? SEVERITY_ORDER.length : SEVERITY_ORDER.indexOf(severity);
+  return checks.toSorted((a, b) => getRank(a) - getRank(b));
 };
 
 /** The documentation page for each check. */

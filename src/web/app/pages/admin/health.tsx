@@ -26,12 +26,12 @@ const SEVERITY_TEXTS: Readonly<Record<HealthReport["severity"], string>> = {
 export const Health = () => {
   const { state, reload } = useResource("health", () => call("GET /debug/health"));
   const { data, error, loading } = state.value;
-  if (error) return <Failed what="Can't load the health checks" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the health checks" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
-  const setAside = async (name: string, on: boolean): Promise<void> => {
-    const { dismissed_healthchecks: before } = await call("GET /debug/health/settings");
-    const others = before.filter((one) => one !== name);
-    const dismissed_healthchecks = on ? [...others, name] : others;
+  const setMuted = async (name: string, isMuted: boolean): Promise<void> => {
+    const { dismissed_healthchecks: mutedBefore } = await call("GET /debug/health/settings");
+    const others = mutedBefore.filter((one) => one !== name);
+    const dismissed_healthchecks = isMuted ? [...others, name] : others;
     await call("PUT /debug/health/settings", { body: { dismissed_healthchecks } });
     await reload();
   };
@@ -65,7 +65,7 @@ export const Health = () => {
         </p>
         <ul class="panel list">
           {toChecks(data).map((check) => (
-            <Row key={check.name} check={check} setAside={setAside} />
+            <CheckRow key={check.name} check={check} setMuted={setMuted} />
           ))}
         </ul>
       </section>
@@ -74,7 +74,7 @@ export const Health = () => {
   );
 };
 
-const Row = ({ check, setAside }: { check: Check; setAside: (name: string, on: boolean) => Promise<void> }) => {
+const CheckRow = ({ check, setMuted }: { check: Check; setMuted: (name: string, on: boolean) => Promise<void> }) => {
   const { name, title, severity, detail, dismissed } = check;
   const docs = getDocsPage(name);
   return (
@@ -89,7 +89,7 @@ const Row = ({ check, setAside }: { check: Check; setAside: (name: string, on: b
             small
             look="ghost"
             label={dismissed ? `Unmute notifications: ${title}` : `Mute notifications: ${title}`}
-            onPress={() => setAside(name, !dismissed)}
+            onPress={() => setMuted(name, !dismissed)}
           >
             {dismissed ? "Unmute notifications" : "Mute notifications"}
           </Button>

@@ -12,14 +12,14 @@ import { Time } from "../../parts/time.tsx";
 export const HomeBackups = () => {
   const { state, reload } = useResource("home backups", () => call("GET /deployment/backups/homes"));
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the home backups" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load the home backups" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   return (
     <section class="stack" aria-labelledby="home-backups">
       <div class="head">
         <h2 id="home-backups">Home backups</h2>
       </div>
-      <p class="small mut">{describe(data)}</p>
+      <p class="small mut">{describeBackups(data)}</p>
       {data.problem && data.location && (
         <p class="t-bad" role="alert">
           {data.problem}
@@ -52,12 +52,12 @@ export const HomeBackups = () => {
   );
 };
 
-const describe = (report: HomeBackupReport): string => {
+const describeBackups = (report: HomeBackupReport): string => {
   const { location, interval_ms, engine, keep_daily, keep_weekly, backups, bytes } = report;
   if (location === "") return report.problem;
-  const when = interval_ms === undefined ? "only on request" : `every ${formatDuration(interval_ms)}`;
-  const how = engine === "restic" ? " with restic" : "";
+  const schedule = interval_ms === undefined ? "only on request" : `every ${formatDuration(interval_ms)}`;
+  const tool = engine === "restic" ? " with restic" : "";
   const total =
     backups === 0 ? "" : ` Stored: ${backups} ${backups === 1 ? "backup" : "backups"}, ${formatSize(bytes)}.`;
-  return `The files of workspaces are backed up ${when}${how} to ${location}. One backup a day is kept for ${keep_daily} days, and one a week for ${keep_weekly} weeks.${total}`;
+  return `The files of workspaces are backed up ${schedule}${tool} to ${location}. One backup a day is kept for ${keep_daily} days, and one a week for ${keep_weekly} weeks.${total}`;
 };

@@ -8,7 +8,7 @@ import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Select } from "../../parts/field.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
-import { into } from "../../parts/handlers.ts";
+import { writeTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -18,12 +18,12 @@ const EVENTS: readonly HookEvent[] = [
   ...(["session_start", "user_prompt_submit", "pre_tool_use", "post_tool_use"] as const),
   ...(["pre_compact", "post_compact", "stop"] as const),
 ];
-const PAGE = 50;
+const PAGE_SIZE = 50;
 
 export const Hooks = () => {
   const consumer = useResource("hook consumer", () => call("GET /hooks/consumer"));
   const { data, error } = consumer.state.value;
-  if (error) return <Failed what="Can't load the consumer" error={error} reload={consumer.reload} />;
+  if (error) return <Failed title="Can't load the consumer" error={error} reload={consumer.reload} />;
   if (!data) return <Skeleton lines={6} />;
   const testConsumer = async (): Promise<void> => {
     const { works, problem, took_ms } = await call("POST /hooks/consumer/try");
@@ -82,24 +82,24 @@ export const Hooks = () => {
 
 const Ledger = () => {
   const event = useSignal("");
-  const older = useSignal<readonly HookDispatch[]>([]);
-  const more = useSignal(false);
-  const query = { limit: PAGE, event: event.value || undefined };
+  const olderDispatches = useSignal<readonly HookDispatch[]>([]);
+  const hasMore = useSignal(false);
+  const query = { limit: PAGE_SIZE, event: event.value || undefined };
   const { state, reload } = useResource(`hooks ${event.value}`, async () => {
     const page = await call("GET /hooks/dispatches", { query });
-    older.value = [];
-    more.value = page.has_more;
+    olderDispatches.value = [];
+    hasMore.value = page.has_more;
     return page.dispatches;
   });
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the ledger" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the ledger" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const all = [...data, ...older.value];
-  const readOlder = async (): Promise<void> => {
-    const after_id = all.at(-1)?.id;
+  const dispatches = [...data, ...olderDispatches.value];
+  const loadOlder = async (): Promise<void> => {
+    const after_id = dispatches.at(-1)?.id;
     const page = await call("GET /hooks/dispatches", { query: { ...query, after_id } });
-    older.value = [...older.value, ...page.dispatches];
-    more.value = page.has_more;
+    olderDispatches.value = [...olderDispatches.value, ...page.dispatches];
+    hasMore.value = page.has_more;
   };
   return (
     <section class="stack" aria-labelledby="ledger">
@@ -115,9 +115,9 @@ const Ledger = () => {
         label="Event"
         value={event.value}
         choices={[{ value: "", label: "All" }, ...EVENTS.map((value) => ({ value, label: value }))]}
-        onPick={into(event)}
+        onPick={writeTo(event)}
       />
-      {all.length === 0 ? (
+      {dispatches.length === 0 ? (
         <Empty icon="list" title="No requests yet" text="Every hook request and its decision is recorded here." />
       ) : (
         <section class="panel scroll" tabIndex={0} aria-label="Hook requests">
@@ -132,7 +132,7 @@ const Ledger = () => {
               </tr>
             </thead>
             <tbody>
-              {all.map((one) => (
+              {dispatches.map((one) => (
                 <tr key={one.id}>
                   <td>
                     <Time at={one.created_at} />
@@ -155,9 +155,9 @@ const Ledger = () => {
           </table>
         </section>
       )}
-      {more.value && (
+      {hasMore.value && (
         <div>
-          <Button onPress={readOlder}>Older requests</Button>
+          <Button onPress={loadOlder}>Older requests</Button>
         </div>
       )}
     </section>

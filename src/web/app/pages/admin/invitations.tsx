@@ -7,11 +7,11 @@ import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 
-type Read = { readonly data: Invitations | undefined };
-type InvitationList = { readonly state: { readonly value: Read }; readonly reload: () => Promise<void> };
-type PendingProps = { readonly listed: InvitationList; readonly onInvited: (result: Invited) => void };
+type LoadedInvitations = { readonly data: Invitations | undefined };
+type InvitationList = { readonly state: { readonly value: LoadedInvitations }; readonly reload: () => Promise<void> };
+type PendingProps = { readonly list: InvitationList; readonly onInvited: (result: Invited) => void };
 
-export const readInvitations = () => call("GET /invitations");
+export const loadInvitations = () => call("GET /invitations");
 
 /** Keeps only the invitations to one organization. */
 export const filterByOrganization = ({ state, reload }: InvitationList, organization_id: string): InvitationList => {
@@ -20,8 +20,8 @@ export const filterByOrganization = ({ state, reload }: InvitationList, organiza
   return { state: { value: { data: data && { ...data, invitations } } }, reload };
 };
 
-export const Pending = ({ listed, onInvited }: PendingProps) => {
-  const { data } = listed.state.value;
+export const PendingInvitations = ({ list, onInvited }: PendingProps) => {
+  const { data } = list.state.value;
   if (!data || data.invitations.length === 0) return null;
   return (
     <section class="stack" aria-labelledby="pending">
@@ -31,7 +31,13 @@ export const Pending = ({ listed, onInvited }: PendingProps) => {
       </div>
       <ul class="panel list">
         {data.invitations.map((one) => (
-          <Item key={one.id} invitation={one} byEmail={data.by_email} reload={listed.reload} onInvited={onInvited} />
+          <InvitationItem
+            key={one.id}
+            invitation={one}
+            byEmail={data.by_email}
+            reload={list.reload}
+            onInvited={onInvited}
+          />
         ))}
       </ul>
     </section>
@@ -45,20 +51,23 @@ type ItemProps = {
   readonly onInvited: (result: Invited) => void;
 };
 
-const Item = ({ invitation, byEmail, reload, onInvited }: ItemProps) => {
+const InvitationItem = ({ invitation, byEmail, reload, onInvited }: ItemProps) => {
   const { id, email, name, expired, send_problem } = invitation;
-  const renewInvitation = async (by: "email" | "link"): Promise<void> => {
-    const created = await call("POST /invitations/:invitation/resend", { path: { invitation: id }, body: { by } });
-    if (by === "email") showToast(`Sent to ${email}`);
+  const renewInvitation = async (channel: "email" | "link"): Promise<void> => {
+    const created = await call("POST /invitations/:invitation/resend", {
+      path: { invitation: id },
+      body: { by: channel },
+    });
+    if (channel === "email") showToast(`Sent to ${email}`);
     else onInvited({ invitations: [created], skipped: [], by_email: false, without_template: false });
     await reload();
   };
-  const revoke = (): void =>
+  const confirmRevoke = (): void =>
     confirmAction({
       title: `Revoke the invitation for ${email}`,
       text: "The link no longer works.",
-      yes: "Revoke invitation",
-      no: "Keep it",
+      confirmLabel: "Revoke invitation",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /invitations/:invitation", { path: { invitation: id } });
@@ -84,7 +93,7 @@ const Item = ({ invitation, byEmail, reload, onInvited }: ItemProps) => {
           items={() => [
             ...(byEmail ? [{ icon: "out" as const, label: "Send again", act: () => renewInvitation("email") }] : []),
             { icon: "copy" as const, label: "New link…", act: () => renewInvitation("link") },
-            { icon: "trash" as const, label: "Revoke…", isDanger: true, act: revoke },
+            { icon: "trash" as const, label: "Revoke…", isDanger: true, act: confirmRevoke },
           ]}
         />
       </span>

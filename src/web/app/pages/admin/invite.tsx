@@ -6,12 +6,12 @@ import { MAX_INVITATIONS_PER_REQUEST } from "#schema/users/invitation.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner, organizations } from "../../data/session.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Area, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into } from "../../parts/handlers.ts";
+import { writeTo } from "../../parts/handlers.ts";
 import { showToast } from "../../shell/toasts.tsx";
 
 const SITE_ROLES = [
@@ -33,23 +33,27 @@ type InviteProps = {
 
 export const Invite = ({ organization, byEmail, onClose, onInvited }: InviteProps) => {
   const role = useSignal("");
-  const offered = organizations.value.filter(({ id }) => organization === undefined || id === organization);
-  const organizationId = useSignal(offered.find(({ is_default }) => is_default)?.id ?? offered[0]?.id ?? "");
+  const offeredOrganizations = organizations.value.filter(
+    ({ id }) => organization === undefined || id === organization,
+  );
+  const organizationId = useSignal(
+    offeredOrganizations.find(({ is_default }) => is_default)?.id ?? offeredOrganizations[0]?.id ?? "",
+  );
   const group = useSignal("");
   const groups = useResource(
     organizationId.value === "" ? undefined : `groups to invite to ${organizationId.value}`,
     () => call("GET /organizations/:organization/groups", { path: { organization: organizationId.value } }),
   );
-  const choices = (groups.state.value.data ?? []).filter(({ id }) => id !== organizationId.value);
+  const offeredGroups = (groups.state.value.data ?? []).filter(({ id }) => id !== organizationId.value);
   return (
     <FormDialog
       title="Invite people"
-      submit={byEmail ? "Send invitations" : "Create links"}
+      submitLabel={byEmail ? "Send invitations" : "Create links"}
       onClose={onClose}
       act={async ({ people: text = "" }) => {
         const { people, unreadable } = readPeople(text);
-        const [wrong] = unreadable;
-        if (wrong !== undefined) throw new Error(`"${wrong}" doesn't contain an email address.`);
+        const [invalid] = unreadable;
+        if (invalid !== undefined) throw new Error(`"${invalid}" doesn't contain an email address.`);
         if (people.length === 0) throw new Error("Enter at least one email address.");
         if (people.length > MAX_INVITATIONS_PER_REQUEST) {
           throw new Error(
@@ -84,25 +88,28 @@ export const Invite = ({ organization, byEmail, onClose, onInvited }: InviteProp
             hint="Separate addresses with commas or new lines, or paste names and addresses from a spreadsheet."
             error={problems.people}
           />
-          <FileInto label="Upload a CSV file" name="people" />
-          {offered.length > 1 && (
+          <FileField label="Upload a CSV file" name="people" />
+          {offeredOrganizations.length > 1 && (
             <Select
               label="Organization"
               value={organizationId.value}
-              choices={offered.map(({ id, name, display_name }) => ({ value: id, label: display_name || name }))}
-              onPick={into(organizationId)}
+              choices={offeredOrganizations.map(({ id, name, display_name }) => ({
+                value: id,
+                label: display_name || name,
+              }))}
+              onPick={writeTo(organizationId)}
             />
           )}
-          {isSiteOwner.value && <Select label="Role" value={role.value} choices={SITE_ROLES} onPick={into(role)} />}
-          {choices.length > 0 && (
+          {isSiteOwner.value && <Select label="Role" value={role.value} choices={SITE_ROLES} onPick={writeTo(role)} />}
+          {offeredGroups.length > 0 && (
             <Select
               label="Group"
               value={group.value}
               choices={[
                 { value: "", label: "None" },
-                ...choices.map(({ id, name, display_name }) => ({ value: id, label: display_name || name })),
+                ...offeredGroups.map(({ id, name, display_name }) => ({ value: id, label: display_name || name })),
               ]}
-              onPick={into(group)}
+              onPick={writeTo(group)}
             />
           )}
         </>
@@ -112,7 +119,7 @@ export const Invite = ({ organization, byEmail, onClose, onInvited }: InviteProp
 };
 
 /** Reads a file into the field of this name in the same form. */
-const FileInto = ({ label, name }: { label: string; name: string }) => (
+const FileField = ({ label, name }: { label: string; name: string }) => (
   <label class="small line wrap">
     {label}
     <input
@@ -150,12 +157,12 @@ export const InviteResult = ({ result, onClose }: { result: Invited; onClose: ()
             <p>Send each person their link. It works once, for 7 days, and is not shown again.</p>
             <ul class="panel list">
               {invitations.map((one) => (
-                <LinkItem key={one.invitation.id} made={one} />
+                <LinkItem key={one.invitation.id} invitation={one} />
               ))}
             </ul>
             {links.length > 1 && (
               <div>
-                <Button icon="copy" onPress={() => copy(links.join("\n"))}>
+                <Button icon="copy" onPress={() => copyText(links.join("\n"))}>
                   Copy all links
                 </Button>
               </div>
@@ -172,7 +179,7 @@ export const InviteResult = ({ result, onClose }: { result: Invited; onClose: ()
   );
 };
 
-const LinkItem = ({ made: { invitation, link = "" } }: { made: NewInvitation }) => (
+const LinkItem = ({ invitation: { invitation, link = "" } }: { invitation: NewInvitation }) => (
   <li class="item">
     <span class="clip">
       <span class="med">{invitation.name || invitation.email}</span>
@@ -182,7 +189,7 @@ const LinkItem = ({ made: { invitation, link = "" } }: { made: NewInvitation }) 
       icon="copy"
       label={`Copy the link for ${invitation.email}`}
       onPress={async () => {
-        await copy(link);
+        await copyText(link);
         showToast(`Link for ${invitation.email} copied`);
       }}
     />

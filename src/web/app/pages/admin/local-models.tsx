@@ -4,7 +4,7 @@ import { formatSize } from "#base/format-size.ts";
 import type { LocalModelServer } from "#schema/administration/local-models.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { testModel } from "./model-table.tsx";
 
@@ -27,17 +27,17 @@ export const listUsableServers = (servers: readonly LocalModelServer[]): readonl
 type LocalModelsProps = { readonly server: LocalModelServer; readonly reload: () => Promise<void> };
 
 export const LocalModels = ({ server, reload }: LocalModelsProps) => {
-  const best = server.models.find(({ tools }) => tools) ?? server.models[0];
-  const chosen = useSignal(best?.model ?? "");
+  const preferred = server.models.find(({ tools }) => tools) ?? server.models[0];
+  const chosenModel = useSignal(preferred?.model ?? "");
   const version = server.version ? ` ${server.version}` : "";
-  const add = async (): Promise<void> => {
-    const model = server.models.find((one) => one.model === chosen.value);
+  const addModel = async (): Promise<void> => {
+    const model = server.models.find((one) => one.model === chosenModel.value);
     const provider = await call("POST /chats/providers", {
       body: { provider: "openai-compat", display_name: server.name, base_url: server.base_url, enabled: true },
     });
     const context_limit = model?.context_limit ?? undefined;
     const created = await call("POST /chats/model-configs", {
-      body: { provider_id: provider.id, model: chosen.value, ...(context_limit ? { context_limit } : {}) },
+      body: { provider_id: provider.id, model: chosenModel.value, ...(context_limit ? { context_limit } : {}) },
     });
     void testModel(created);
     await reload();
@@ -75,8 +75,8 @@ export const LocalModels = ({ server, reload }: LocalModelsProps) => {
               <input
                 type="radio"
                 name={server.base_url}
-                checked={model.model === chosen.value}
-                onChange={sets(chosen, model.model)}
+                checked={model.model === chosenModel.value}
+                onChange={setTo(chosenModel, model.model)}
               />
               <span class="art" aria-hidden="true">
                 <Icon name="spark" />
@@ -91,7 +91,7 @@ export const LocalModels = ({ server, reload }: LocalModelsProps) => {
         </fieldset>
       </div>
       <footer>
-        <Button look="primary" onPress={add}>
+        <Button look="primary" onPress={addModel}>
           Add and test
         </Button>
       </footer>

@@ -21,15 +21,15 @@ export const Logs = () => {
   const feed = useMemo(() => new LogFeed(), [level]);
   const areas = useSignal<readonly string[]>([]);
   useEffect(() => {
-    let last = 0;
-    const knownIds = new Set<string>();
+    let lastId = 0;
+    const knownAreas = new Set<string>();
     const socket = new LiveSocket({
-      address: () => `/api/v2/deployment/logs/watch?${new URLSearchParams({ level, after_id: String(last) })}`,
+      address: () => `/api/v2/deployment/logs/watch?${new URLSearchParams({ level, after_id: String(lastId) })}`,
       pings: true,
-      message: (text) => {
+      onMessage: (text) => {
         const lines = JSON.parse(text) as ServerLogLine[] | { type: "ping" };
         if (!Array.isArray(lines)) return;
-        last = lines.at(-1)?.id ?? last;
+        lastId = lines.at(-1)?.id ?? lastId;
         feed.add(
           lines.map(({ area, time, text, level }) => ({
             source: area,
@@ -38,9 +38,9 @@ export const Logs = () => {
             isBad: level === "error",
           })),
         );
-        const before = knownIds.size;
-        for (const { area } of lines) knownIds.add(area);
-        if (knownIds.size > before) areas.value = [...knownIds].sort();
+        const countBefore = knownAreas.size;
+        for (const { area } of lines) knownAreas.add(area);
+        if (knownAreas.size > countBefore) areas.value = [...knownAreas].sort();
       },
     });
     return () => {

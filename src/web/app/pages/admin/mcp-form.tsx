@@ -4,7 +4,7 @@ import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
 import { call } from "../../data/api.ts";
 import { Field, NameField, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into } from "../../parts/handlers.ts";
+import { writeTo } from "../../parts/handlers.ts";
 import { type Header, Headers } from "./mcp-headers.tsx";
 
 const AUTHS = [
@@ -35,7 +35,7 @@ const splitWords = (text = ""): string[] => text.split(/[\s,]+/).filter(Boolean)
 
 export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps) => {
   const auth = useSignal<string>(server?.auth_type ?? "none");
-  const available = useSignal<string>(server?.availability ?? "default_off");
+  const availability = useSignal<string>(server?.availability ?? "default_off");
   const transport = useSignal<string>(server?.transport ?? "streamable_http");
   const headers = useSignal<readonly Header[]>([]);
   const save = async (values: Readonly<Record<string, string>>): Promise<void> => {
@@ -45,7 +45,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
       url,
       transport: transport.value,
       auth_type: auth.value,
-      availability: available.value,
+      availability: availability.value,
       ...(display_name ? { display_name } : {}),
       tool_deny_list: splitWords(deny),
       ...(auth.value === "api_key" ? { api_key_header, ...(api_key ? { api_key } : {}) } : {}),
@@ -77,7 +77,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
     <FormDialog
       title={server ? `Edit ${server.display_name}` : "Add MCP server"}
       thing={server?.display_name}
-      submit={server ? "Save and try" : "Add and try"}
+      submitLabel={server ? "Save and try" : "Add and try"}
       onClose={onClose}
       act={save}
     >
@@ -103,8 +103,8 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
             placeholder="https://mcp.example.com/mcp"
             error={problems.url}
           />
-          <Select label="Protocol" value={transport.value} choices={TRANSPORTS} onPick={into(transport)} />
-          <Select label="Authentication" value={auth.value} choices={AUTHS} onPick={into(auth)} />
+          <Select label="Protocol" value={transport.value} choices={TRANSPORTS} onPick={writeTo(transport)} />
+          <Select label="Authentication" value={auth.value} choices={AUTHS} onPick={writeTo(auth)} />
           {auth.value === "api_key" && (
             <>
               <Field
@@ -125,7 +125,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
             </>
           )}
           {auth.value === "custom_headers" && (
-            <Headers headers={headers} isKept={server?.auth_type === "custom_headers" && server.has_secret} />
+            <Headers headers={headers} hasStored={server?.auth_type === "custom_headers" && server.has_secret} />
           )}
           {auth.value === "oauth2" && (
             <>
@@ -162,7 +162,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
               <Field label="Scopes" name="scopes" defaultValue={server?.oauth2?.scopes.join(" ")} />
             </>
           )}
-          <Select label="In chats" value={available.value} choices={AVAILABILITIES} onPick={into(available)} />
+          <Select label="In chats" value={availability.value} choices={AVAILABILITIES} onPick={writeTo(availability)} />
           <Field
             label="Disabled tools"
             name="deny"

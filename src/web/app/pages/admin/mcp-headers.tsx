@@ -9,26 +9,26 @@ export type Header = { readonly name: string; readonly value: string };
 type HeadersProps = {
   readonly headers: Signal<readonly Header[]>;
   /** The server has stored headers. */
-  readonly isKept: boolean;
+  readonly hasStored: boolean;
 };
 
 const EMPTY_HEADER: Header = { name: "", value: "" };
 
-export const Headers = ({ headers, isKept }: HeadersProps) => {
-  const add = (): void => {
+export const Headers = ({ headers, hasStored }: HeadersProps) => {
+  const addHeader = (): void => {
     headers.value = [...headers.value, EMPTY_HEADER];
   };
   useEffect(() => {
-    if (!isKept && headers.peek().length === 0) add();
+    if (!hasStored && headers.peek().length === 0) addHeader();
   }, []);
-  const change = (at: number, patch: Partial<Header>): void => {
-    headers.value = headers.value.map((one, index) => (index === at ? { ...one, ...patch } : one));
+  const changeHeader = (headerIndex: number, patch: Partial<Header>): void => {
+    headers.value = headers.value.map((one, index) => (index === headerIndex ? { ...one, ...patch } : one));
   };
   return (
     <fieldset class="stack">
       <legend>Headers</legend>
-      {headers.value.map((one, at) => (
-        <div key={at} class="rule two">
+      {headers.value.map((one, index) => (
+        <div key={index} class="rule two">
           <Field
             label="Name"
             required
@@ -38,7 +38,7 @@ export const Headers = ({ headers, isKept }: HeadersProps) => {
             spellcheck={false}
             placeholder="X-Api-Key"
             value={one.name}
-            onInput={(event) => change(at, { name: event.currentTarget.value })}
+            onInput={(event) => changeHeader(index, { name: event.currentTarget.value })}
           />
           <Field
             label="Value"
@@ -46,24 +46,24 @@ export const Headers = ({ headers, isKept }: HeadersProps) => {
             required
             autocomplete="off"
             value={one.value}
-            onInput={(event) => change(at, { value: event.currentTarget.value })}
+            onInput={(event) => changeHeader(index, { value: event.currentTarget.value })}
           />
           <IconButton
             icon="trash"
-            label={`Remove header ${at + 1}`}
+            label={`Remove header ${index + 1}`}
             onPress={() => {
-              headers.value = headers.value.toSpliced(at, 1);
+              headers.value = headers.value.toSpliced(index, 1);
             }}
           />
         </div>
       ))}
       <p class="small mut">
-        {isKept
+        {hasStored
           ? "Stored values are never shown. Headers that you add here replace all stored headers."
           : "Stored encrypted."}
       </p>
       <div>
-        <Button small icon="plus" onPress={add}>
+        <Button small icon="plus" onPress={addHeader}>
           Add header
         </Button>
       </div>

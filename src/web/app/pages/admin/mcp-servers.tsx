@@ -7,7 +7,7 @@ import { Button } from "../../parts/button.tsx";
 import { confirmAction, Dialog } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -29,20 +29,20 @@ export const McpServers = () => {
   const { state, reload } = useResource(key, () =>
     call("GET /organizations/:organization/mcp-servers", { path: { organization: organization ?? "" } }),
   );
-  const editing = useSignal<McpServerConfig | "new" | undefined>(undefined);
-  const tried = useSignal<TestResult | undefined>(undefined);
+  const editedServer = useSignal<McpServerConfig | "new" | undefined>(undefined);
+  const testResult = useSignal<TestResult | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the MCP servers" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the MCP servers" error={error} reload={reload} />;
   if (!data || organization === undefined) return <Skeleton lines={6} />;
   const testServer = async (server: McpServerConfig): Promise<void> => {
     const path = { organization, mcp_server: server.id };
-    tried.value = {
+    testResult.value = {
       server,
       result: await call("POST /organizations/:organization/mcp-servers/:mcp_server/try", { path }),
     };
   };
-  const add = (
-    <Button look="primary" icon="plus" onPress={sets(editing, "new")}>
+  const addButton = (
+    <Button look="primary" icon="plus" onPress={setTo(editedServer, "new")}>
       Add MCP server
     </Button>
   );
@@ -55,13 +55,13 @@ export const McpServers = () => {
           title="No MCP servers"
           text="An MCP server gives chats more tools, such as search or an issue tracker."
         >
-          {add}
+          {addButton}
         </Empty>
       ) : (
         <section class="stack" aria-labelledby="mcp">
           <div class="head">
             <h2 id="mcp">MCP servers</h2>
-            <span class="push">{add}</span>
+            <span class="push">{addButton}</span>
           </div>
           <ul class="panel list">
             {data.map((one) => (
@@ -71,24 +71,24 @@ export const McpServers = () => {
                 organization={organization}
                 reload={reload}
                 testServer={testServer}
-                edit={sets(editing, one)}
+                onEdit={setTo(editedServer, one)}
               />
             ))}
           </ul>
         </section>
       )}
-      {editing.value && (
+      {editedServer.value && (
         <McpForm
           organization={organization}
-          server={editing.value === "new" ? undefined : editing.value}
+          server={editedServer.value === "new" ? undefined : editedServer.value}
           onSaved={(saved) => void testServer(saved)}
           onClose={() => {
-            editing.value = undefined;
+            editedServer.value = undefined;
             void reload();
           }}
         />
       )}
-      {tried.value && <TestResultDialog {...tried.value} onClose={sets(tried, undefined)} />}
+      {testResult.value && <TestResultDialog {...testResult.value} onClose={setTo(testResult, undefined)} />}
     </>
   );
 };
@@ -98,22 +98,22 @@ type ServerProps = {
   readonly organization: string;
   readonly reload: () => Promise<void>;
   readonly testServer: (server: McpServerConfig) => Promise<void>;
-  readonly edit: () => void;
+  readonly onEdit: () => void;
 };
 
-const Server = ({ server, organization, reload, testServer: tryOne, edit }: ServerProps) => {
+const Server = ({ server, organization, reload, testServer, onEdit }: ServerProps) => {
   const path = { organization, mcp_server: server.id };
   const toggle = async (): Promise<void> => {
     const body = { enabled: !server.enabled };
     await call("PATCH /organizations/:organization/mcp-servers/:mcp_server", { path, body });
     await reload();
   };
-  const remove = (): void =>
+  const confirmRemove = (): void =>
     confirmAction({
       title: `Remove ${server.display_name}`,
       text: "Chats lose its tools, and all users are signed out of it.",
-      yes: "Remove MCP server",
-      no: "Keep it",
+      confirmLabel: "Remove MCP server",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /organizations/:organization/mcp-servers/:mcp_server", { path });
@@ -127,16 +127,16 @@ const Server = ({ server, organization, reload, testServer: tryOne, edit }: Serv
         <span class="med clip">{server.display_name}</span>
       </State>
       <span class="line">
-        <Button small label={`Try it: ${server.display_name}`} onPress={() => tryOne(server)}>
+        <Button small label={`Try it: ${server.display_name}`} onPress={() => testServer(server)}>
           Try it
         </Button>
         <Menu
           label={`More for ${server.display_name}`}
           small
           items={() => [
-            { icon: "pen", label: "Edit…", act: edit },
+            { icon: "pen", label: "Edit…", act: onEdit },
             { icon: server.enabled ? "stop" : "play", label: server.enabled ? "Disable" : "Enable", act: toggle },
-            { icon: "trash", label: "Remove…", isDanger: true, act: remove },
+            { icon: "trash", label: "Remove…", isDanger: true, act: confirmRemove },
           ]}
         />
       </span>

@@ -17,7 +17,7 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
   return (
     <FormDialog
       title="Add provider"
-      submit="Add provider"
+      submitLabel="Add provider"
       // A successful add opens the next form instead of closing.
       onClose={onClose}
       act={async ({ display_name = "", base_url = "", api_key = "" }) => {
@@ -81,14 +81,14 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
 };
 
 /** The server refuses a disabled provider and a deleted one in the same way. */
-const withNotFound =
+const rethrowAsNotFound =
   ({ id }: ModelProvider) =>
   async (error: unknown): Promise<never> => {
-    const known = await call("GET /chats/providers");
-    throw error instanceof Problem && known.every((one) => one.id !== id) ? new Problem(404, error.body) : error;
+    const providers = await call("GET /chats/providers");
+    throw error instanceof Problem && providers.every((one) => one.id !== id) ? new Problem(404, error.body) : error;
   };
 
-type Trial = {
+type ProviderTest = {
   readonly provider_id: string;
   readonly base_url?: string;
   readonly api_key?: string;
@@ -96,34 +96,34 @@ type Trial = {
 };
 
 /** Throws if the provider does not work, so that nothing is saved. */
-const requireWorking = async (body: Trial): Promise<void> => {
+const requireWorking = async (body: ProviderTest): Promise<void> => {
   const { works, problem } = await call("POST /chats/providers/try", { body });
   if (!works) throw new Error(`${problem ?? "It is not responding."} No changes were saved.`);
 };
 
-/** `tested`: the default model, if it belongs to this provider. It must also answer with the new address and key. */
+/** `testedModel`: the default model, if it belongs to this provider. It must also answer with the new address and key. */
 export const EditProvider = ({
   provider,
-  tested,
+  testedModel,
   onClose,
 }: {
   provider: ModelProvider;
-  tested: string | undefined;
+  testedModel: string | undefined;
   onClose: () => void;
 }) => {
-  const isOwn = provider.provider === "openai-compat";
+  const isSelfHosted = provider.provider === "openai-compat";
   return (
     <FormDialog
       title={`Edit ${provider.display_name}`}
       thing={provider.display_name}
-      submit="Test and save"
+      submitLabel="Test and save"
       onClose={onClose}
       act={async ({ display_name = "", base_url = "", api_key = "" }) => {
         const endpoint = { base_url, ...(api_key === "" ? {} : { api_key }) };
         await requireWorking({
           provider_id: provider.id,
           ...endpoint,
-          ...(tested === undefined ? {} : { model: tested }),
+          ...(testedModel === undefined ? {} : { model: testedModel }),
         });
         const path = { provider: provider.id };
         await call("PATCH /chats/providers/:provider", { path, body: { display_name, ...endpoint } });
@@ -144,9 +144,9 @@ export const EditProvider = ({
             label="Address"
             name="base_url"
             type="url"
-            required={isOwn}
+            required={isSelfHosted}
             defaultValue={provider.base_url}
-            hint={isOwn ? "Base URL of the API." : "Leave empty for the provider's default."}
+            hint={isSelfHosted ? "Base URL of the API." : "Leave empty for the provider's default."}
             error={problems.base_url}
           />
           <Field
@@ -165,15 +165,15 @@ export const EditProvider = ({
 
 export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClose: () => void }) => {
   const kind = KINDS.find(({ value }) => value === provider.provider);
-  const listed = useResource(`models of ${provider.id}`, () =>
+  const availableModels = useResource(`models of ${provider.id}`, () =>
     call("POST /chats/providers/try", { body: { provider_id: provider.id } }),
   );
-  const offered = listed.state.value.data?.models ?? [];
+  const offeredModels = availableModels.state.value.data?.models ?? [];
   return (
     <FormDialog
       title={`Add a model from ${provider.display_name}`}
       thing={provider.display_name}
-      submit="Test and add model"
+      submitLabel="Test and add model"
       onClose={onClose}
       act={async ({ model = "", display_name = "", context_limit = "" }) => {
         const created = await call("POST /chats/model-configs", {
@@ -183,7 +183,7 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
             ...(display_name ? { display_name } : {}),
             ...(context_limit ? { context_limit: Number(context_limit) } : {}),
           },
-        }).catch(withNotFound(provider));
+        }).catch(rethrowAsNotFound(provider));
         void testModel(created);
       }}
     >
@@ -198,14 +198,14 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
             placeholder={kind?.example}
             list="models-of-provider"
             hint={
-              offered.length > 0
-                ? `The provider's name for the model. ${offered.length} are available.`
+              offeredModels.length > 0
+                ? `The provider's name for the model. ${offeredModels.length} are available.`
                 : "The provider's name for the model."
             }
             error={problems.model}
           />
           <datalist id="models-of-provider">
-            {offered.map((one) => (
+            {offeredModels.map((one) => (
               <option key={one} value={one} />
             ))}
           </datalist>
@@ -229,7 +229,7 @@ export const ReplaceKey = ({ provider, onClose }: { provider: ModelProvider; onC
   <FormDialog
     title={`Key of ${provider.display_name}`}
     thing={provider.display_name}
-    submit="Replace key"
+    submitLabel="Replace key"
     onClose={onClose}
     act={async ({ api_key = "" }) => {
       await call("PATCH /chats/providers/:provider", { path: { provider: provider.id }, body: { api_key } });

@@ -5,7 +5,7 @@ import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { showError, showToast } from "../../shell/toasts.tsx";
@@ -30,8 +30,8 @@ const formatThousands = (tokens: number): string => `${Math.round(tokens / 1000)
 const formatPrice = (micros: number | undefined): string => (micros === undefined ? "?" : (micros / 1e6).toFixed(2));
 
 export const ModelTable = ({ models, reload }: { models: readonly ModelConfig[]; reload: () => Promise<void> }) => {
-  const pricing = useSignal<ModelConfig | undefined>(undefined);
-  const limiting = useSignal<ModelConfig | undefined>(undefined);
+  const pricedModel = useSignal<ModelConfig | undefined>(undefined);
+  const limitedModel = useSignal<ModelConfig | undefined>(undefined);
   return (
     <section class="panel" aria-labelledby="models">
       <header>
@@ -66,27 +66,27 @@ export const ModelTable = ({ models, reload }: { models: readonly ModelConfig[];
                 key={model.id}
                 model={model}
                 reload={reload}
-                setPrice={sets(pricing, model)}
-                setUnsupported={sets(limiting, model)}
+                setPrice={setTo(pricedModel, model)}
+                setUnsupported={setTo(limitedModel, model)}
               />
             ))}
           </tbody>
         </table>
       </section>
-      {limiting.value && (
+      {limitedModel.value && (
         <UnsupportedForm
-          model={limiting.value}
+          model={limitedModel.value}
           onClose={() => {
-            limiting.value = undefined;
+            limitedModel.value = undefined;
             void reload();
           }}
         />
       )}
-      {pricing.value && (
+      {pricedModel.value && (
         <PriceForm
-          model={pricing.value}
+          model={pricedModel.value}
           onClose={() => {
-            pricing.value = undefined;
+            pricedModel.value = undefined;
             void reload();
           }}
         />
@@ -111,18 +111,18 @@ const formatUnsupported = ({ model_config }: ModelConfig): string =>
 const ModelRow = ({ model, reload, setPrice, setUnsupported }: RowProps) => {
   const unsupported = formatUnsupported(model);
   const path = { model_config: model.id };
-  const change = async (body: { enabled?: boolean; is_default?: boolean }): Promise<void> => {
+  const changeModel = async (body: { enabled?: boolean; is_default?: boolean }): Promise<void> => {
     await call("PATCH /chats/model-configs/:model_config", { path, body });
     await reload();
   };
-  const remove = (): void =>
+  const confirmRemove = (): void =>
     confirmAction({
       title: `Remove ${model.display_name}`,
       text: model.is_default
         ? "Chats that use it switch to another model with their next message. The oldest enabled model that responds becomes the default."
         : "Chats that use it switch to another model with their next message.",
-      yes: "Remove model",
-      no: "Keep it",
+      confirmLabel: "Remove model",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /chats/model-configs/:model_config", { path });
@@ -153,7 +153,7 @@ const ModelRow = ({ model, reload, setPrice, setUnsupported }: RowProps) => {
             role="switch"
             aria-label={`${model.display_name} on`}
             checked={model.enabled}
-            onChange={(event) => void change({ enabled: event.currentTarget.checked }).catch(showError)}
+            onChange={(event) => void changeModel({ enabled: event.currentTarget.checked }).catch(showError)}
           />
         </span>
       </td>
@@ -168,14 +168,14 @@ const ModelRow = ({ model, reload, setPrice, setUnsupported }: RowProps) => {
             items={() => [
               ...(model.is_default
                 ? []
-                : [{ icon: "check" as const, label: "Make default", act: () => change({ is_default: true }) }]),
+                : [{ icon: "check" as const, label: "Make default", act: () => changeModel({ is_default: true }) }]),
               {
                 icon: "pen",
                 label: "Price…",
                 act: setPrice,
               },
               { icon: "cols", label: "Requests…", act: setUnsupported },
-              { icon: "trash", label: "Remove…", isDanger: true, act: remove },
+              { icon: "trash", label: "Remove…", isDanger: true, act: confirmRemove },
             ]}
           />
         </span>

@@ -7,7 +7,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -17,43 +17,43 @@ import { AddModel, AddProvider, EditProvider, ReplaceKey } from "./model-forms.t
 import { KINDS } from "./model-kinds.ts";
 import { ModelTable } from "./model-table.tsx";
 
-type Open =
+type FormState =
   | { readonly form: "provider" }
   | { readonly form: "model" | "key" | "edit"; readonly provider: ModelProvider }
   | undefined;
 
-const read = async (): Promise<{ providers: ModelProvider[]; models: ModelConfig[] }> => {
+const loadModels = async (): Promise<{ providers: ModelProvider[]; models: ModelConfig[] }> => {
   const [providers, models] = await Promise.all([call("GET /chats/providers"), call("GET /chats/model-configs")]);
   return { providers, models };
 };
 
 export const Models = () => {
-  const { state, reload } = useResource("models", read);
-  const local = useResource("local models", () => call("GET /chats/providers/local"));
-  const open = useSignal<Open>(undefined);
+  const { state, reload } = useResource("models", loadModels);
+  const localServers = useResource("local models", () => call("GET /chats/providers/local"));
+  const openForm = useSignal<FormState>(undefined);
   const close = (): void => {
-    open.value = undefined;
+    openForm.value = undefined;
     void reload();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the models" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the models" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const { providers, models } = data;
-  const add = (
-    <Button look="primary" icon="plus" onPress={sets(open, { form: "provider" })}>
+  const addButton = (
+    <Button look="primary" icon="plus" onPress={setTo(openForm, { form: "provider" })}>
       Add provider
     </Button>
   );
-  const readAll = async (): Promise<void> => void (await Promise.all([reload(), local.reload()]));
-  const found = listUsableServers(local.state.value.data?.servers ?? []);
+  const reloadAll = async (): Promise<void> => void (await Promise.all([reload(), localServers.reload()]));
+  const usableServers = listUsableServers(localServers.state.value.data?.servers ?? []);
   return (
     <>
-      {found.map((server) => (
-        <LocalModels key={server.base_url} server={server} reload={readAll} />
+      {usableServers.map((server) => (
+        <LocalModels key={server.base_url} server={server} reload={reloadAll} />
       ))}
-      {providers.length === 0 && found.length > 0 ? (
+      {providers.length === 0 && usableServers.length > 0 ? (
         <div>
-          <Button icon="plus" onPress={sets(open, { form: "provider" })}>
+          <Button icon="plus" onPress={setTo(openForm, { form: "provider" })}>
             Add another provider
           </Button>
         </div>
@@ -63,24 +63,24 @@ export const Models = () => {
           title="No models yet"
           text="Add a provider such as Anthropic or OpenAI with an API key, or your own server such as Ollama. Until then, the built-in demo answers chats."
         >
-          {add}
+          {addButton}
         </Empty>
       ) : (
         <>
           <section class="stack" aria-labelledby="providers">
             <div class="head">
               <h2 id="providers">Providers</h2>
-              <span class="push">{add}</span>
+              <span class="push">{addButton}</span>
             </div>
             <ul class="panel list">
               {providers.map((one) => (
                 <Provider
                   key={one.id}
                   provider={one}
-                  count={models.filter(({ provider_id }) => provider_id === one.id).length}
+                  modelCount={models.filter(({ provider_id }) => provider_id === one.id).length}
                   reload={reload}
-                  edit={(form) => {
-                    open.value = { form, provider: one };
+                  onEdit={(form) => {
+                    openForm.value = { form, provider: one };
                   }}
                 />
               ))}
@@ -89,38 +89,41 @@ export const Models = () => {
           {models.length > 0 && <ModelTable models={models} reload={reload} />}
         </>
       )}
-      {open.value?.form === "provider" && (
+      {openForm.value?.form === "provider" && (
         <AddProvider
           onClose={close}
           onAdded={(provider) => {
             void reload();
-            open.value = { form: "model", provider };
+            openForm.value = { form: "model", provider };
           }}
         />
       )}
-      {open.value?.form === "model" && <AddModel provider={open.value.provider} onClose={close} />}
-      {open.value?.form === "edit" && (
+      {openForm.value?.form === "model" && <AddModel provider={openForm.value.provider} onClose={close} />}
+      {openForm.value?.form === "edit" && (
         <EditProvider
-          provider={open.value.provider}
-          tested={models.find((one) => one.is_default && one.provider_id === getProvider(open.value)?.id)?.model}
+          provider={openForm.value.provider}
+          testedModel={
+            models.find((one) => one.is_default && one.provider_id === getProvider(openForm.value)?.id)?.model
+          }
           onClose={close}
         />
       )}
-      {open.value?.form === "key" && <ReplaceKey provider={open.value.provider} onClose={close} />}
+      {openForm.value?.form === "key" && <ReplaceKey provider={openForm.value.provider} onClose={close} />}
     </>
   );
 };
 
-const getProvider = (open: Open): ModelProvider | undefined => (open && "provider" in open ? open.provider : undefined);
+const getProvider = (form: FormState): ModelProvider | undefined =>
+  form && "provider" in form ? form.provider : undefined;
 
 type ProviderProps = {
   readonly provider: ModelProvider;
-  readonly count: number;
+  readonly modelCount: number;
   readonly reload: () => Promise<void>;
-  readonly edit: (form: "model" | "key" | "edit") => void;
+  readonly onEdit: (form: "model" | "key" | "edit") => void;
 };
 
-const Provider = ({ provider, count, reload, edit }: ProviderProps) => {
+const Provider = ({ provider, modelCount, reload, onEdit }: ProviderProps) => {
   const kind = KINDS.find(({ value }) => value === provider.provider);
   const lacksKey = kind?.needsKey && !provider.has_api_key;
   const path = { provider: provider.id };
@@ -128,12 +131,12 @@ const Provider = ({ provider, count, reload, edit }: ProviderProps) => {
     await call("PATCH /chats/providers/:provider", { path, body: { enabled: !provider.enabled } });
     await reload();
   };
-  const remove = (): void =>
+  const confirmRemove = (): void =>
     confirmAction({
       title: `Remove ${provider.display_name}`,
       text: "Its models are removed too. Chats that use them need another model.",
-      yes: "Remove provider",
-      no: "Keep it",
+      confirmLabel: "Remove provider",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /chats/providers/:provider", { path });
@@ -147,18 +150,18 @@ const Provider = ({ provider, count, reload, edit }: ProviderProps) => {
         <span class="med clip">{provider.display_name}</span>
       </State>
       <span class="line">
-        <span class="num small mut desk">{count === 1 ? "1 model" : `${count} models`}</span>
-        <Button small onPress={() => edit("model")}>
+        <span class="num small mut desk">{modelCount === 1 ? "1 model" : `${modelCount} models`}</span>
+        <Button small onPress={() => onEdit("model")}>
           Add model
         </Button>
         <Menu
           label={`More for ${provider.display_name}`}
           small
           items={() => [
-            { icon: "pen", label: "Edit…", act: () => edit("edit") },
-            { icon: "key", label: "Replace key…", act: () => edit("key") },
+            { icon: "pen", label: "Edit…", act: () => onEdit("edit") },
+            { icon: "key", label: "Replace key…", act: () => onEdit("key") },
             { icon: provider.enabled ? "stop" : "play", label: provider.enabled ? "Disable" : "Enable", act: toggle },
-            { icon: "trash", label: "Remove…", isDanger: true, act: remove },
+            { icon: "trash", label: "Remove…", isDanger: true, act: confirmRemove },
           ]}
         />
       </span>

@@ -4,7 +4,7 @@ import { organizations } from "../../data/session.ts";
 import { Field, NameField } from "../../parts/field.tsx";
 
 /** Reloads the organizations for the whole app. */
-export const readOrganizations = async (): Promise<void> => {
+export const reloadOrganizations = async (): Promise<void> => {
   organizations.value = await call("GET /organizations");
 };
 

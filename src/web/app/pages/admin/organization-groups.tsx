@@ -10,43 +10,43 @@ import { confirmAction } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Field, NameField } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 
-type Open = { readonly form: "add" } | { readonly form: "change" | "members"; readonly id: string } | undefined;
+type FormState = { readonly form: "add" } | { readonly form: "change" | "members"; readonly id: string } | undefined;
 
 const isEveryone = (group: Group): boolean => group.id === group.organization_id;
 
 type GroupsProps = {
   readonly organization: Organization;
   /** Number of members of the organization. When it changes, the groups are reloaded. */
-  readonly members: number;
+  readonly memberCount: number;
 };
 
-export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
+export const OrganizationGroups = ({ organization, memberCount }: GroupsProps) => {
   const path = { organization: organization.id };
-  const open = useSignal<Open>(undefined);
+  const openForm = useSignal<FormState>(undefined);
   const { state, reload } = useResource(`groups of ${organization.id}`, () =>
     call("GET /organizations/:organization/groups", { path: { organization: organization.name } }),
   );
-  useChange(String(members), reload);
+  useChange(String(memberCount), reload);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the groups" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load the groups" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={3} />;
   const close = (): void => {
-    open.value = undefined;
+    openForm.value = undefined;
     void reload();
   };
-  const { value: shown } = open;
-  const group = shown && shown.form !== "add" ? data.find(({ id }) => id === shown.id) : undefined;
+  const { value: form } = openForm;
+  const group = form && form.form !== "add" ? data.find(({ id }) => id === form.id) : undefined;
   return (
     <section class="stack" aria-labelledby="groups">
       <div class="head">
         <h2 id="groups">Groups</h2>
         <span class="push">
-          <Button icon="plus" onPress={sets(open, { form: "add" })}>
+          <Button icon="plus" onPress={setTo(openForm, { form: "add" })}>
             Add group
           </Button>
         </span>
@@ -57,8 +57,8 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
             key={one.id}
             group={one}
             reload={reload}
-            changeMembers={sets(open, { form: "change", id: one.id })}
-            members={sets(open, { form: "members", id: one.id })}
+            onEdit={setTo(openForm, { form: "change", id: one.id })}
+            onMembers={setTo(openForm, { form: "members", id: one.id })}
           />
         ))}
       </ul>
@@ -66,10 +66,10 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
         Share templates, workspaces and chats with a group. If any group has an allowance, workspaces in this
         organization start only while their owner's groups have credits left.
       </p>
-      {shown?.form === "add" && (
+      {form?.form === "add" && (
         <FormDialog
           title="Add group"
-          submit="Add group"
+          submitLabel="Add group"
           onClose={close}
           act={async (values) => {
             const created = await call("POST /organizations/:organization/groups", { path, body: toBody(values) });
@@ -79,11 +79,11 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
           {(problems) => <GroupFields problems={problems} />}
         </FormDialog>
       )}
-      {shown?.form === "change" && group && (
+      {form?.form === "change" && group && (
         <FormDialog
           title={`Edit ${formatGroupName(group)}`}
           thing={formatGroupName(group)}
-          submit="Save group"
+          submitLabel="Save group"
           onClose={close}
           act={async (values) => {
             await call("PATCH /groups/:group", { path: { group: group.id }, body: toBody(values) });
@@ -92,7 +92,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
           {(problems) => <GroupFields problems={problems} group={group} />}
         </FormDialog>
       )}
-      {shown?.form === "members" && group && <Members group={group} reload={reload} onClose={close} />}
+      {form?.form === "members" && group && <MembersDialog group={group} reload={reload} onClose={close} />}
     </section>
   );
 };
@@ -136,18 +136,18 @@ const GroupFields = ({ problems, group }: { problems: Readonly<Record<string, st
 type RowProps = {
   readonly group: Group;
   readonly reload: () => Promise<void>;
-  readonly changeMembers: () => void;
-  readonly members: () => void;
+  readonly onEdit: () => void;
+  readonly onMembers: () => void;
 };
 
-const GroupRow = ({ group, reload, changeMembers: change, members }: RowProps) => {
+const GroupRow = ({ group, reload, onEdit, onMembers }: RowProps) => {
   const name = formatGroupName(group);
-  const remove = (): void =>
+  const confirmDelete = (): void =>
     confirmAction({
       title: `Delete ${name}`,
       text: "Its members lose access to everything shared with it.",
-      yes: "Delete group",
-      no: "Keep it",
+      confirmLabel: "Delete group",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /groups/:group", { path: { group: group.id } });
@@ -155,7 +155,7 @@ const GroupRow = ({ group, reload, changeMembers: change, members }: RowProps) =
         showToast(`${name} deleted`);
       },
     });
-  const count = `${group.total_member_count} ${group.total_member_count === 1 ? "member" : "members"}`;
+  const memberCount = `${group.total_member_count} ${group.total_member_count === 1 ? "member" : "members"}`;
   return (
     <li class="item">
       <span class="med clip">{name}</span>
@@ -165,17 +165,19 @@ const GroupRow = ({ group, reload, changeMembers: change, members }: RowProps) =
           label={`More for ${name}`}
           small
           items={(): MenuItem[] => {
-            const changes: MenuItem = { icon: "pen", label: "Edit…", act: change };
-            if (isEveryone(group)) return [changes];
+            const editItem: MenuItem = { icon: "pen", label: "Edit…", act: onEdit };
+            if (isEveryone(group)) return [editItem];
             return [
-              { icon: "user", label: "Members…", act: members },
-              changes,
-              { icon: "trash", label: "Delete…", isDanger: true, act: remove },
+              { icon: "user", label: "Members…", act: onMembers },
+              editItem,
+              { icon: "trash", label: "Delete…", isDanger: true, act: confirmDelete },
             ];
           }}
         />
       </span>
-      <span class="sub clip">{isEveryone(group) ? `${count}: all members of the organization` : count}</span>
+      <span class="sub clip">
+        {isEveryone(group) ? `${memberCount}: all members of the organization` : memberCount}
+      </span>
     </li>
   );
 };
@@ -183,7 +185,7 @@ const GroupRow = ({ group, reload, changeMembers: change, members }: RowProps) =
 type MembersProps = { readonly group: Group; readonly reload: () => Promise<void>; readonly onClose: () => void };
 
 /** Each change takes effect immediately. The form adds one more member. */
-const Members = ({ group, reload, onClose }: MembersProps) => {
+const MembersDialog = ({ group, reload, onClose }: MembersProps) => {
   const changeMembers = async (body: { add_users?: string[]; remove_users?: string[] }): Promise<void> => {
     await call("PATCH /groups/:group", { path: { group: group.id }, body });
     await reload();
@@ -192,7 +194,7 @@ const Members = ({ group, reload, onClose }: MembersProps) => {
     <FormDialog
       title={`Members of ${formatGroupName(group)}`}
       thing={formatGroupName(group)}
-      submit="Add to group"
+      submitLabel="Add to group"
       onClose={onClose}
       act={({ user = "" }) => changeMembers({ add_users: [user.trim()] })}
     >

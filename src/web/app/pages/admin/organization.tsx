@@ -12,16 +12,16 @@ import { confirmAction } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { NameField, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into, sets } from "../../parts/handlers.ts";
+import { setTo, writeTo } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showToast } from "../../shell/toasts.tsx";
-import { filterByOrganization, Pending, readInvitations } from "./invitations.tsx";
+import { filterByOrganization, loadInvitations, PendingInvitations } from "./invitations.tsx";
 import { Invite, InviteResult } from "./invite.tsx";
-import { OrganizationFields, readOrganizations } from "./organization-fields.tsx";
+import { OrganizationFields, reloadOrganizations } from "./organization-fields.tsx";
 import { OrganizationGroups } from "./organization-groups.tsx";
 
-type Open =
+type FormState =
   | { readonly form: "rename" | "add" | "invite" }
   | { readonly form: "roles"; readonly member: Member }
   | undefined;
@@ -29,51 +29,51 @@ type Open =
 export const OrganizationPage = ({ organization }: { organization: Organization }) => {
   const path = { organization: organization.id };
   // By the name in the address, so that the request does not wait for the list of organizations.
-  const named = { organization: organization.name };
+  const namedPath = { organization: organization.name };
   const { route } = useLocation();
-  const open = useSignal<Open>(undefined);
+  const openForm = useSignal<FormState>(undefined);
   const { state, reload } = useResource(`organization ${organization.id}`, async () => {
     const [{ members }, roles, sharing] = await Promise.all([
-      call("GET /organizations/:organization/paginated-members", { path: named, query: { limit: 500 } }),
-      call("GET /organizations/:organization/members/roles", { path: named }),
-      call("GET /organizations/:organization/settings/workspace-sharing", { path: named }),
+      call("GET /organizations/:organization/paginated-members", { path: namedPath, query: { limit: 500 } }),
+      call("GET /organizations/:organization/members/roles", { path: namedPath }),
+      call("GET /organizations/:organization/settings/workspace-sharing", { path: namedPath }),
     ]);
     return { members, roles, sharing };
   });
-  const invited = useResource("invitations", readInvitations);
-  const result = useSignal<Invited | undefined>(undefined);
+  const invitations = useResource("invitations", loadInvitations);
+  const inviteResult = useSignal<Invited | undefined>(undefined);
   const close = (): void => {
-    open.value = undefined;
+    openForm.value = undefined;
     void reload();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the organization" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the organization" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const shown = organization.display_name || organization.name;
-  const here = filterByOrganization(invited, organization.id);
-  const remove = (): void =>
+  const displayName = organization.display_name || organization.name;
+  const ownInvitations = filterByOrganization(invitations, organization.id);
+  const confirmDelete = (): void =>
     confirmAction({
-      title: `Delete ${shown}`,
+      title: `Delete ${displayName}`,
       text: "You can only delete an organization without templates and workspaces. Its members keep their accounts.",
-      yes: "Delete organization",
-      no: "Keep it",
+      confirmLabel: "Delete organization",
+      cancelLabel: "Keep it",
       isDanger: true,
-      typed: organization.name,
+      confirmText: organization.name,
       act: async () => {
         await call("DELETE /organizations/:organization", { path });
-        await readOrganizations();
+        await reloadOrganizations();
         route("/admin/organizations");
-        showToast(`${shown} deleted`);
+        showToast(`${displayName} deleted`);
       },
     });
   return (
     <>
       <div class="head">
-        <h2>{shown}</h2>
+        <h2>{displayName}</h2>
         <span class="push line">
-          <Button onPress={sets(open, { form: "rename" })}>Rename…</Button>
+          <Button onPress={setTo(openForm, { form: "rename" })}>Rename…</Button>
           {isSiteOwner.value && !organization.is_default && (
-            <Button look="ghost danger" onPress={remove}>
+            <Button look="ghost danger" onPress={confirmDelete}>
               Delete…
             </Button>
           )}
@@ -83,8 +83,8 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
         label="Allow sharing workspaces and chats"
         note="If you turn this off, existing shares are revoked."
         checked={!data.sharing.sharing_disabled}
-        onSwitch={async (on) => {
-          const body = { sharing_disabled: !on };
+        onSwitch={async (isOn) => {
+          const body = { sharing_disabled: !isOn };
           await call("PATCH /organizations/:organization/settings/workspace-sharing", { path, body });
           await reload();
         }}
@@ -93,15 +93,15 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
         <div class="head">
           <h2 id="members">Members</h2>
           <span class="push line">
-            <Button icon="plus" onPress={sets(open, { form: "add" })}>
+            <Button icon="plus" onPress={setTo(openForm, { form: "add" })}>
               Add member
             </Button>
-            <Button look="primary" icon="plus" onPress={sets(open, { form: "invite" })}>
+            <Button look="primary" icon="plus" onPress={setTo(openForm, { form: "invite" })}>
               Invite people
             </Button>
           </span>
         </div>
-        <Pending listed={here} onInvited={into(result)} />
+        <PendingInvitations list={ownInvitations} onInvited={writeTo(inviteResult)} />
         <ul class="panel list">
           {data.members.map((one) => (
             <MemberRow
@@ -109,44 +109,44 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
               member={one}
               organization={organization}
               reload={reload}
-              edit={sets(open, { form: "roles", member: one })}
+              onEdit={setTo(openForm, { form: "roles", member: one })}
             />
           ))}
         </ul>
       </section>
-      <OrganizationGroups organization={organization} members={data.members.length} />
-      {open.value?.form === "rename" && (
+      <OrganizationGroups organization={organization} memberCount={data.members.length} />
+      {openForm.value?.form === "rename" && (
         <FormDialog
-          title={`Rename ${shown}`}
-          thing={shown}
-          submit="Save names"
+          title={`Rename ${displayName}`}
+          thing={displayName}
+          submitLabel="Save names"
           onClose={close}
           act={async ({ name = "", display_name = "", description = "" }) => {
             const body = { name, display_name, description };
-            const now = await call("PATCH /organizations/:organization", { path, body });
-            await readOrganizations();
-            route(`/admin/organizations/${encodeURIComponent(now.name)}`, true);
+            const renamed = await call("PATCH /organizations/:organization", { path, body });
+            await reloadOrganizations();
+            route(`/admin/organizations/${encodeURIComponent(renamed.name)}`, true);
           }}
         >
           {(problems) => <OrganizationFields problems={problems} {...organization} />}
         </FormDialog>
       )}
-      {open.value?.form === "invite" && (
+      {openForm.value?.form === "invite" && (
         <Invite
-          byEmail={invited.state.value.data?.by_email ?? false}
+          byEmail={invitations.state.value.data?.by_email ?? false}
           organization={organization.id}
-          onClose={sets(open, undefined)}
+          onClose={setTo(openForm, undefined)}
           onInvited={(created) => {
-            result.value = created;
-            void invited.reload();
+            inviteResult.value = created;
+            void invitations.reload();
           }}
         />
       )}
-      {result.value && <InviteResult result={result.value} onClose={sets(result, undefined)} />}
-      {open.value?.form === "add" && (
+      {inviteResult.value && <InviteResult result={inviteResult.value} onClose={setTo(inviteResult, undefined)} />}
+      {openForm.value?.form === "add" && (
         <FormDialog
-          title={`Add a member to ${shown}`}
-          submit="Add member"
+          title={`Add a member to ${displayName}`}
+          submitLabel="Add member"
           onClose={close}
           act={async ({ user = "" }) => {
             await call("POST /organizations/:organization/members/:user", { path: { ...path, user: user.trim() } });
@@ -156,8 +156,8 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
           {() => <NameField label="Username" name="user" hint="Must already have an account on this server." />}
         </FormDialog>
       )}
-      {open.value?.form === "roles" && (
-        <MemberRoles member={open.value.member} roles={data.roles} organization={organization} onClose={close} />
+      {openForm.value?.form === "roles" && (
+        <MemberRoles member={openForm.value.member} roles={data.roles} organization={organization} onClose={close} />
       )}
     </>
   );
@@ -167,16 +167,16 @@ type RowProps = {
   readonly member: Member;
   readonly organization: Organization;
   readonly reload: () => Promise<void>;
-  readonly edit: () => void;
+  readonly onEdit: () => void;
 };
 
-const MemberRow = ({ member, organization, reload, edit }: RowProps) => {
-  const remove = (): void =>
+const MemberRow = ({ member, organization, reload, onEdit }: RowProps) => {
+  const confirmRemove = (): void =>
     confirmAction({
       title: `Remove ${member.username}`,
       text: "Their workspaces are kept, but they lose access to this organization.",
-      yes: "Remove member",
-      no: "Keep them",
+      confirmLabel: "Remove member",
+      cancelLabel: "Keep them",
       isDanger: true,
       act: async () => {
         const path = { organization: organization.id, user: member.user_id };
@@ -198,8 +198,8 @@ const MemberRow = ({ member, organization, reload, edit }: RowProps) => {
             label={`More for ${member.username}`}
             small
             items={() => [
-              { icon: "shield", label: "Roles…", act: edit },
-              { icon: "trash", label: "Remove…", isDanger: true, act: remove },
+              { icon: "shield", label: "Roles…", act: onEdit },
+              { icon: "trash", label: "Remove…", isDanger: true, act: confirmRemove },
             ]}
           />
         )}
@@ -223,7 +223,7 @@ const MemberRoles = ({ member, roles, organization, onClose }: RolesProps) => {
     <FormDialog
       title={`Roles of ${member.username}`}
       thing={member.username}
-      submit="Set roles"
+      submitLabel="Set roles"
       onClose={onClose}
       act={async (values) => {
         const names = choices.flatMap(({ name }) => (values[name] === "on" ? [name] : []));

@@ -6,14 +6,14 @@ import { isSiteOwner, organizations } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { showToast } from "../../shell/toasts.tsx";
 import { OrganizationPage } from "./organization.tsx";
-import { OrganizationFields, readOrganizations } from "./organization-fields.tsx";
+import { OrganizationFields, reloadOrganizations } from "./organization-fields.tsx";
 
 export const Organizations = () => {
   const { params } = useRoute();
-  const adding = useSignal(false);
+  const isAdding = useSignal(false);
   const all = organizations.value;
   if (params.item !== undefined) {
     const open = all.find(({ name }) => name === params.item);
@@ -26,7 +26,7 @@ export const Organizations = () => {
         <h2 id="organizations">Organizations</h2>
         {isSiteOwner.value && (
           <span class="push">
-            <Button look="primary" icon="plus" onPress={sets(adding, true)}>
+            <Button look="primary" icon="plus" onPress={setTo(isAdding, true)}>
               Add organization
             </Button>
           </span>
@@ -44,14 +44,14 @@ export const Organizations = () => {
         ))}
       </ul>
       <p class="small mut">An organization owns templates and workspaces that its members share.</p>
-      {adding.value && (
+      {isAdding.value && (
         <FormDialog
           title="Add organization"
-          submit="Add organization"
-          onClose={sets(adding, false)}
+          submitLabel="Add organization"
+          onClose={setTo(isAdding, false)}
           act={async ({ name = "", display_name = "", description = "" }) => {
             await call("POST /organizations", { body: { name, display_name, description } });
-            await readOrganizations();
+            await reloadOrganizations();
             showToast(`${display_name || name} added`);
           }}
         >

@@ -8,13 +8,13 @@ import { isSiteOwner, me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { into, sets, textInto } from "../../parts/handlers.ts";
+import { setTo, writeTextTo, writeTo } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";
-import { Pending, readInvitations } from "./invitations.tsx";
+import { loadInvitations, PendingInvitations } from "./invitations.tsx";
 import { Invite, InviteResult } from "./invite.tsx";
 import { AddUser, Password, Roles } from "./user-forms.tsx";
 
@@ -23,50 +23,57 @@ const MAX_PEOPLE = 500;
 export const People = () => {
   const search = useSignal("");
   const { state, reload } = useResource("users", () => call("GET /users", { query: { limit: MAX_PEOPLE } }));
-  const open = useSignal<{ readonly form: "add" | "roles" | "password"; readonly user?: User } | undefined>(undefined);
-  const invited = useResource("invitations", readInvitations);
+  const openForm = useSignal<{ readonly form: "add" | "roles" | "password"; readonly user?: User } | undefined>(
+    undefined,
+  );
+  const invitations = useResource("invitations", loadInvitations);
   const isInviting = useSignal(false);
-  const result = useSignal<Invited | undefined>(undefined);
+  const inviteResult = useSignal<Invited | undefined>(undefined);
   const close = (): void => {
-    open.value = undefined;
+    openForm.value = undefined;
     void reload();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the people" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the people" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const words = search.value.toLowerCase();
-  const found = data.users.filter(({ username, name, email }) =>
+  const matching = data.users.filter(({ username, name, email }) =>
     [username, name, email].some((text) => text.toLowerCase().includes(words)),
   );
-  const { form, user } = open.value ?? {};
+  const { form, user } = openForm.value ?? {};
   return (
     <section class="stack" aria-label="People">
       <div class="line">
         <search class="search">
-          <input aria-label="Find people" placeholder="Name or email" value={search.value} onInput={textInto(search)} />
+          <input
+            aria-label="Find people"
+            placeholder="Name or email"
+            value={search.value}
+            onInput={writeTextTo(search)}
+          />
         </search>
         <span class="push line">
-          <Button look="primary" icon="plus" onPress={sets(isInviting, true)}>
+          <Button look="primary" icon="plus" onPress={setTo(isInviting, true)}>
             Invite people
           </Button>
           <Menu
             label="Other ways to add users"
-            items={() => [{ icon: "user", label: "Add user…", act: sets(open, { form: "add" }) }]}
+            items={() => [{ icon: "user", label: "Add user…", act: setTo(openForm, { form: "add" }) }]}
           />
         </span>
       </div>
-      <Pending listed={invited} onInvited={into(result)} />
-      {found.length === 0 ? (
+      <PendingInvitations list={invitations} onInvited={writeTo(inviteResult)} />
+      {matching.length === 0 ? (
         <Empty icon="user" title="No matching people" text="No username, name or email address matches." />
       ) : (
         <ul class="panel list">
-          {found.map((one) => (
+          {matching.map((one) => (
             <Person
               key={one.id}
               user={one}
               reload={reload}
-              edit={(which) => {
-                open.value = { form: which, user: one };
+              onEdit={(form) => {
+                openForm.value = { form, user: one };
               }}
             />
           ))}
@@ -74,15 +81,15 @@ export const People = () => {
       )}
       {isInviting.value && (
         <Invite
-          byEmail={invited.state.value.data?.by_email ?? false}
-          onClose={sets(isInviting, false)}
+          byEmail={invitations.state.value.data?.by_email ?? false}
+          onClose={setTo(isInviting, false)}
           onInvited={(created) => {
-            result.value = created;
-            void invited.reload();
+            inviteResult.value = created;
+            void invitations.reload();
           }}
         />
       )}
-      {result.value && <InviteResult result={result.value} onClose={sets(result, undefined)} />}
+      {inviteResult.value && <InviteResult result={inviteResult.value} onClose={setTo(inviteResult, undefined)} />}
       {form === "add" && <AddUser onClose={close} />}
       {form === "roles" && user && <Roles user={user} onClose={close} />}
       {form === "password" && user && <Password user={user} onClose={close} />}
@@ -93,10 +100,10 @@ export const People = () => {
 type PersonProps = {
   readonly user: User;
   readonly reload: () => Promise<void>;
-  readonly edit: (form: "roles" | "password") => void;
+  readonly onEdit: (form: "roles" | "password") => void;
 };
 
-const Person = ({ user, reload, edit }: PersonProps) => {
+const Person = ({ user, reload, onEdit }: PersonProps) => {
   const isMe = user.id === me.value?.id;
   return (
     <li class="item">
@@ -111,7 +118,7 @@ const Person = ({ user, reload, edit }: PersonProps) => {
         ))}
         {user.is_service_account && <span class="badge">Service account</span>}
         {user.status === "suspended" && <span class="badge">Suspended</span>}
-        {!isMe && <Menu label={`More for ${user.username}`} small items={() => makeItems(user, reload, edit)} />}
+        {!isMe && <Menu label={`More for ${user.username}`} small items={() => listItems(user, reload, onEdit)} />}
       </span>
       <span class="sub clip">
         {[user.username, user.email].filter(Boolean).join(", ")}
@@ -127,11 +134,11 @@ const Person = ({ user, reload, edit }: PersonProps) => {
   );
 };
 
-const makeItems = (user: User, reload: () => Promise<void>, edit: PersonProps["edit"]): MenuItem[] => [
-  ...(isSiteOwner.value ? [{ icon: "shield" as const, label: "Roles…", act: () => edit("roles") }] : []),
+const listItems = (user: User, reload: () => Promise<void>, onEdit: PersonProps["onEdit"]): MenuItem[] => [
+  ...(isSiteOwner.value ? [{ icon: "shield" as const, label: "Roles…", act: () => onEdit("roles") }] : []),
   ...(user.login_type === "password"
     ? [
-        { icon: "key" as const, label: "Set password…", act: () => edit("password") },
+        { icon: "key" as const, label: "Set password…", act: () => onEdit("password") },
         { icon: "restart" as const, label: "Reset second factor", act: () => resetFactors(user) },
       ]
     : []),
@@ -141,7 +148,7 @@ const makeItems = (user: User, reload: () => Promise<void>, edit: PersonProps["e
   user.status === "suspended"
     ? { icon: "play", label: "Activate", act: () => setStatus(user, "activate", reload) }
     : { icon: "stop", label: "Suspend", act: () => setStatus(user, "suspend", reload) },
-  { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(user, reload) },
+  { icon: "trash", label: "Delete…", isDanger: true, act: () => confirmDelete(user, reload) },
 ];
 
 const setStatus = async (user: User, status: "activate" | "suspend", reload: () => Promise<void>): Promise<void> => {
@@ -160,12 +167,12 @@ const removeLinks = async (user: User): Promise<void> => {
   showToast(`The next verified sign-in as ${user.email} is linked to this account`);
 };
 
-const remove = async (user: User, reload: () => Promise<void>): Promise<void> =>
+const confirmDelete = async (user: User, reload: () => Promise<void>): Promise<void> =>
   confirmAction({
     title: `Delete ${user.username}`,
     text: "Their tokens and sessions are revoked immediately. The audit log keeps their activity.",
-    yes: "Delete user",
-    no: "Keep them",
+    confirmLabel: "Delete user",
+    cancelLabel: "Keep them",
     isDanger: true,
     act: async () => {
       await call("DELETE /users/:user", { path: { user: user.id } });

@@ -8,12 +8,12 @@ import { showError, showToast } from "../../shell/toasts.tsx";
 export const Prebuilds = () => {
   const { state, reload } = useResource("prebuild settings", () => call("GET /prebuilds/settings"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the prebuilt workspaces setting" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the prebuilt workspaces setting" error={error} reload={reload} />;
   if (!data) return null;
-  const togglePause = async (on: boolean): Promise<void> => {
-    await call("PUT /prebuilds/settings", { body: { reconciliation_paused: !on } });
+  const setMaintained = async (isOn: boolean): Promise<void> => {
+    await call("PUT /prebuilds/settings", { body: { reconciliation_paused: !isOn } });
     await reload();
-    showToast(on ? "Prebuilt workspaces resumed" : "Prebuilt workspaces paused");
+    showToast(isOn ? "Prebuilt workspaces resumed" : "Prebuilt workspaces paused");
   };
   return (
     <section class="panel" aria-labelledby="prebuilds">
@@ -29,7 +29,7 @@ export const Prebuilds = () => {
               : "Off: none are created or removed."
           }
           checked={!data.reconciliation_paused}
-          onSwitch={(on) => void togglePause(on).catch(showError)}
+          onSwitch={(isOn) => void setMaintained(isOn).catch(showError)}
         />
       </div>
     </section>

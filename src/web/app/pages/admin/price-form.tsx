@@ -5,8 +5,8 @@ import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 
-const MICROS = 1_000_000;
-const KINDS = [
+const MICROS_PER_DOLLAR = 1_000_000;
+const PRICE_FIELDS = [
   { name: "input", label: "Input, per million tokens", required: true },
   { name: "output", label: "Output, per million tokens", required: true },
   { name: "cache_read", label: "Cache read, per million tokens", required: false },
@@ -19,11 +19,11 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
     <FormDialog
       title={`Price of ${model.display_name}`}
       thing={model.display_name}
-      submit="Save price"
+      submitLabel="Save price"
       onClose={onClose}
       act={async (values) => {
-        const prices = KINDS.flatMap(({ name }) =>
-          values[name]?.trim() ? [[name, Math.round(Number(values[name]) * MICROS)] as const] : [],
+        const prices = PRICE_FIELDS.flatMap(({ name }) =>
+          values[name]?.trim() ? [[name, Math.round(Number(values[name]) * MICROS_PER_DOLLAR)] as const] : [],
         );
         const cost = Object.fromEntries(prices) as { input: number; output: number };
         const body = { model_config: { ...model.model_config, cost } };
@@ -38,7 +38,7 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
             {price?.source === "list" && `This is the list price${price.as_of ? ` as of ${price.as_of}` : ""}. `}
             Earlier calls keep their price.
           </p>
-          {KINDS.map(({ name, label, required }) => (
+          {PRICE_FIELDS.map(({ name, label, required }) => (
             <Field
               key={name}
               label={label}
@@ -47,7 +47,7 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
               min={0}
               step="0.000001"
               required={required}
-              defaultValue={price?.[name] === undefined ? "" : String(price[name] / MICROS)}
+              defaultValue={price?.[name] === undefined ? "" : String(price[name] / MICROS_PER_DOLLAR)}
               hint={required ? undefined : "Defaults to the input price."}
               error={problems[`model_config.cost.${name}`]}
             />

@@ -4,7 +4,7 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Switch } from "../../parts/field.tsx";
-import { into, textInto } from "../../parts/handlers.ts";
+import { writeTextTo, writeTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 
 const SOURCE_LABELS: Readonly<Record<string, string>> = {
@@ -17,17 +17,18 @@ const SOURCE_LABELS: Readonly<Record<string, string>> = {
 
 export const Settings = () => {
   const { state, reload } = useResource("settings", () => call("GET /deployment/config"));
-  const words = useSignal("");
-  const onlySet = useSignal(false);
+  const search = useSignal("");
+  const isOnlyChanged = useSignal(false);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the settings" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the settings" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
-  const wanted = words.value.toLowerCase();
-  const found = data.options.filter(
+  const lowerSearch = search.value.toLowerCase();
+  const matching = data.options.filter(
     ({ name, description, value_source }) =>
-      (!onlySet.value || value_source !== "default") && `${name} ${description}`.toLowerCase().includes(wanted),
+      (!isOnlyChanged.value || value_source !== "default") &&
+      `${name} ${description}`.toLowerCase().includes(lowerSearch),
   );
-  const groups = Map.groupBy(found, ({ group }) => group.name);
+  const groups = Map.groupBy(matching, ({ group }) => group.name);
   return (
     <section class="stack" aria-label="Settings">
       <div class="line wrap">
@@ -35,16 +36,16 @@ export const Settings = () => {
           <input
             aria-label="Find settings"
             placeholder="Name or description"
-            value={words.value}
-            onInput={textInto(words)}
+            value={search.value}
+            onInput={writeTextTo(search)}
           />
         </search>
-        <Switch label="Only changed settings" checked={onlySet.value} onSwitch={into(onlySet)} />
+        <Switch label="Only changed settings" checked={isOnlyChanged.value} onSwitch={writeTo(isOnlyChanged)} />
       </div>
       <p class="small mut">
         Set by a flag, an environment variable or the settings file. Changes apply after a restart.
       </p>
-      {found.length === 0 && <Empty icon="search" title="No matching settings" />}
+      {matching.length === 0 && <Empty icon="search" title="No matching settings" />}
       {[...groups].map(([group, options]) => (
         <section key={group} class="panel" aria-label={group}>
           <header>

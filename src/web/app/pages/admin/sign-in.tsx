@@ -6,7 +6,7 @@ import type { OidcProvider, OidcTrial } from "#schema/users/oidc.ts";
 import { call, formatError } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Fold } from "../../parts/fold.tsx";
@@ -18,7 +18,7 @@ export const SignIn = () => {
   const { params } = useRoute();
   const { state, reload } = useResource("sign-in providers", () => call("GET /users/oidc"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the sign-in providers" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the sign-in providers" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   if (data.length === 0) {
     return (
@@ -39,7 +39,7 @@ export const SignIn = () => {
   return (
     <>
       {data.map((one) => (
-        <Provider key={one.id} provider={one} isTried={params.item === one.id} />
+        <Provider key={one.id} provider={one} isTested={params.item === one.id} />
       ))}
     </>
   );
@@ -54,9 +54,9 @@ const describeAccess = ({ sign_up, link_accounts, email_domains }: OidcProvider)
     .filter(Boolean)
     .join("; ");
 
-const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: boolean }) => {
+const Provider = ({ provider, isTested }: { provider: OidcProvider; isTested: boolean }) => {
   const { id, name, issuer, redirect_uri } = provider;
-  const startTrial = async (): Promise<void> => {
+  const startTest = async (): Promise<void> => {
     const { url } = await call("POST /users/oidc/:provider/try", { path: { provider: id } });
     location.assign(url);
   };
@@ -66,7 +66,7 @@ const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: bool
         <h2>{name}</h2>
         {isSiteOwner.value && (
           <span class="push">
-            <Button small icon="play" onPress={startTrial}>
+            <Button small icon="play" onPress={startTest}>
               Test sign-in
             </Button>
           </span>
@@ -83,7 +83,7 @@ const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: bool
               icon="copy"
               small
               label={`Copy the redirect URI of ${name}`}
-              onPress={() => copy(redirect_uri)}
+              onPress={() => copyText(redirect_uri)}
             />
           </dd>
           <dt>Scopes</dt>
@@ -103,7 +103,7 @@ const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: bool
             )}
           </dd>
         </dl>
-        {isTried && <Trial provider={provider} />}
+        {isTested && <SignInTest provider={provider} />}
       </div>
     </section>
   );
@@ -116,15 +116,15 @@ const takeQuery = (): string => {
   return query;
 };
 
-const Trial = ({ provider: { id, name } }: { provider: OidcProvider }) => {
-  const trial = useSignal<OidcTrial | undefined>(undefined);
+const SignInTest = ({ provider: { id, name } }: { provider: OidcProvider }) => {
+  const result = useSignal<OidcTrial | undefined>(undefined);
   const problem = useSignal("");
   useEffect(() => {
     const query = takeQuery();
     if (query === "") return;
     call("POST /users/oidc/:provider/try/complete", { path: { provider: id }, body: { query } })
-      .then((result) => {
-        trial.value = result;
+      .then((received) => {
+        result.value = received;
       })
       .catch((error) => {
         problem.value = formatError(error);
@@ -137,24 +137,24 @@ const Trial = ({ provider: { id, name } }: { provider: OidcProvider }) => {
       </p>
     );
   }
-  return trial.value ? <Outcome trial={trial.value} name={name} /> : null;
+  return result.value ? <TestResult result={result.value} name={name} /> : null;
 };
 
-const Outcome = ({ trial, name }: { trial: OidcTrial; name: string }) => (
+const TestResult = ({ result, name }: { result: OidcTrial; name: string }) => (
   <div class="stack" role="status">
     <h3>
-      <State kind={trial.allowed ? "running" : "failed"}>{trial.message}</State>
+      <State kind={result.allowed ? "running" : "failed"}>{result.message}</State>
     </h3>
-    {trial.detail && <p class="mut">{trial.detail}</p>}
-    {trial.remarks.map((remark) => (
+    {result.detail && <p class="mut">{result.detail}</p>}
+    {result.remarks.map((remark) => (
       <p key={remark} class="banner box attn">
         <span>{remark}</span>
       </p>
     ))}
     <dl class="kv">
       <dt>Site roles</dt>
-      <dd>{trial.roles === null ? "Assigned here, not by the provider" : trial.roles.join(", ") || "None"}</dd>
-      {trial.memberships.map(({ organization, member, roles, exists }) => (
+      <dd>{result.roles === null ? "Assigned here, not by the provider" : result.roles.join(", ") || "None"}</dd>
+      {result.memberships.map(({ organization, member, roles, exists }) => (
         <>
           <dt>Organization {organization}</dt>
           <dd>
@@ -168,15 +168,15 @@ const Outcome = ({ trial, name }: { trial: OidcTrial; name: string }) => (
       ))}
       <dt>Groups</dt>
       <dd>
-        {trial.group_count === 0
+        {result.group_count === 0
           ? "None"
-          : trial.groups.join(", ") +
-            (trial.group_count > trial.groups.length ? ` and ${trial.group_count - trial.groups.length} more` : "")}
+          : result.groups.join(", ") +
+            (result.group_count > result.groups.length ? ` and ${result.group_count - result.groups.length} more` : "")}
       </dd>
     </dl>
     <Fold summary={`Claims from ${name}`}>
       <pre class="cmd mono" tabIndex={0}>
-        {JSON.stringify(trial.claims, null, 2)}
+        {JSON.stringify(result.claims, null, 2)}
       </pre>
     </Fold>
     <p class="small mut">No changes were made. You are still signed in.</p>

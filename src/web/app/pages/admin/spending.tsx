@@ -8,7 +8,7 @@ import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Field, NameField, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into, sets, textInto } from "../../parts/handlers.ts";
+import { setTo, writeTextTo, writeTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 import { Budgets } from "./budgets.tsx";
@@ -35,7 +35,7 @@ export const Spending = () => {
   const { state, reload } = useResource("spending", read);
   const adding = useSignal(false);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the spend limits" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the spend limits" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   const { limits } = data;
   const own = [
@@ -60,7 +60,7 @@ export const Spending = () => {
         <div class="head">
           <h2 id="own">Other limits for a person</h2>
           <span class="push">
-            <Button icon="plus" onPress={sets(adding, true)}>
+            <Button icon="plus" onPress={setTo(adding, true)}>
               Add limit
             </Button>
           </span>
@@ -128,14 +128,14 @@ const Everybody = ({ limits, reload }: { limits: Read["limits"]; reload: () => P
           value={amount.value}
           placeholder="no limit"
           hint="Leave empty for no limit. 0 blocks all spending."
-          onInput={textInto(amount)}
+          onInput={writeTextTo(amount)}
         />
         <Select
           label="Period"
           value={period.value}
           choices={PERIODS}
           hint="In UTC; weeks start on Monday. Applies to all limits."
-          onPick={into(period)}
+          onPick={writeTo(period)}
         />
         {limits.unpriced_model_count > 0 && (
           <p class="small t-attn">
@@ -196,7 +196,7 @@ const AddLimit = ({ onClose }: { onClose: () => void }) => {
   return (
     <FormDialog
       title="Add limit"
-      submit="Add limit"
+      submitLabel="Add limit"
       onClose={onClose}
       act={async ({ user = "", amount = "" }) => {
         const body = { spend_limit_micros: Math.round(Number(amount) * MICROS) };
@@ -214,7 +214,7 @@ const AddLimit = ({ onClose }: { onClose: () => void }) => {
               { value: "user", label: "One person" },
               { value: "group", label: "Each member of an organization" },
             ]}
-            onPick={into(whose)}
+            onPick={writeTo(whose)}
           />
           {whose.value === "user" ? (
             <NameField label="Username" name="user" />
@@ -223,7 +223,7 @@ const AddLimit = ({ onClose }: { onClose: () => void }) => {
               label="Organization"
               value={group.value}
               choices={organizations.value.map((one) => ({ value: one.id, label: one.display_name || one.name }))}
-              onPick={into(group)}
+              onPick={writeTo(group)}
             />
           )}
           <Field

@@ -36,7 +36,7 @@ export const UnsupportedForm = ({ model, onClose }: Props) => {
     <FormDialog
       title={`Requests to ${model.display_name}`}
       thing={model.display_name}
-      submit="Save"
+      submitLabel="Save"
       onClose={onClose}
       act={async (values) => {
         const chosen = FEATURES.flatMap(({ name }) => (values[name] === "on" ? [name] : []));

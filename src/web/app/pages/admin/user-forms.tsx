@@ -4,7 +4,7 @@ import type { User } from "#schema/users/user.ts";
 import { call } from "../../data/api.ts";
 import { Field, NameField, NewPassword, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into } from "../../parts/handlers.ts";
+import { writeTo } from "../../parts/handlers.ts";
 import { showToast } from "../../shell/toasts.tsx";
 
 const ROLES = [
@@ -20,7 +20,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
   return (
     <FormDialog
       title="Add user"
-      submit="Add user"
+      submitLabel="Add user"
       onClose={onClose}
       act={async ({ username = "", email = "", name = "", password = "" }) => {
         const body = isPerson
@@ -39,7 +39,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
               { value: "none", label: "Service account" },
               { value: "password", label: "User with a password you choose" },
             ]}
-            onPick={into(kind)}
+            onPick={writeTo(kind)}
           />
           <NameField label="Username" name="username" maxLength={32} error={problems.username} />
           {isPerson && <Field label="Email" name="email" type="email" required error={problems.email} />}
@@ -63,7 +63,7 @@ export const Roles = ({ user, onClose }: { user: User; onClose: () => void }) =>
     <FormDialog
       title={`Roles of ${user.username}`}
       thing={user.username}
-      submit="Set roles"
+      submitLabel="Set roles"
       onClose={onClose}
       act={async (values) => {
         const roles = ROLES.flatMap(({ value }) => (values[value] === "on" ? [value] : []));
@@ -92,7 +92,7 @@ export const Password = ({ user, onClose }: { user: User; onClose: () => void })
   <FormDialog
     title={`Password of ${user.username}`}
     thing={user.username}
-    submit="Set password"
+    submitLabel="Set password"
     onClose={onClose}
     act={async ({ password = "" }) => {
       await call("PUT /users/:user/password", { path: { user: user.id }, body: { password } });

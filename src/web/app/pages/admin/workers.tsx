@@ -8,7 +8,7 @@ import { confirmAction, Dialog } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field, NameField } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -45,14 +45,14 @@ export const Workers = () => {
   const adding = useSignal(false);
   const created = useSignal<NewProvisionerKey | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the workers" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the workers" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const revoke = (name: string): void =>
     confirmAction({
       title: `Revoke ${name}`,
       text: "Workers that use it are disconnected immediately, and their jobs are reassigned.",
-      yes: "Revoke key",
-      no: "Keep it",
+      confirmLabel: "Revoke key",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /organizations/:organization/provisionerkeys/:key", { path: { ...path, key: name } });
@@ -90,7 +90,7 @@ export const Workers = () => {
         <div class="head">
           <h2 id="keys">Keys</h2>
           <span class="push">
-            <Button look="primary" icon="plus" onPress={sets(adding, true)}>
+            <Button look="primary" icon="plus" onPress={setTo(adding, true)}>
               Create key
             </Button>
           </span>
@@ -119,7 +119,7 @@ export const Workers = () => {
       {adding.value && (
         <FormDialog
           title="Create worker key"
-          submit="Create key"
+          submitLabel="Create key"
           onClose={() => {
             adding.value = false;
             void reload();
@@ -147,7 +147,7 @@ export const Workers = () => {
         </FormDialog>
       )}
       {created.value && (
-        <Dialog title={`Key ${created.value.name}`} onClose={sets(created, undefined)}>
+        <Dialog title={`Key ${created.value.name}`} onClose={setTo(created, undefined)}>
           <p>You won't be able to see it again. On the other machine, run:</p>
           <Secret
             label="Command"

@@ -22,7 +22,7 @@ import { LogHead } from "./log-head.tsx";
 import { KEYS, listValues } from "./search.ts";
 import { formatActor, formatChange, formatVerb, isRefused, toTarget } from "./words.ts";
 
-const PAGE = 50;
+const PAGE_SIZE = 50;
 /** Maximum number of entries received while the page is open. Older ones reappear when the list is reloaded. */
 const MAX_LIVE = 500;
 
@@ -31,56 +31,60 @@ const toExportUrl = (q: string, format: string): string => `/api/v2/audit/export
 export default function AuditPage() {
   const { query } = useLocation();
   const q = query.q ?? "";
-  const older = useSignal<readonly AuditLog[]>([]);
-  const atEnd = useSignal(false);
-  const { state, reload } = useResource(`audit ${q}`, () => call("GET /audit", { query: { q, limit: PAGE } }));
+  const olderEntries = useSignal<readonly AuditLog[]>([]);
+  const hasAll = useSignal(false);
+  const { state, reload } = useResource(`audit ${q}`, () => call("GET /audit", { query: { q, limit: PAGE_SIZE } }));
   const retention = useResource("audit retention", () => call("GET /audit/retention"));
-  const fresh = useSignal<readonly AuditLog[]>([]);
+  const liveEntries = useSignal<readonly AuditLog[]>([]);
   const isLive = useSignal(true);
   const refresh = (): Promise<void> => {
-    older.value = [];
-    fresh.value = [];
-    atEnd.value = false;
+    olderEntries.value = [];
+    liveEntries.value = [];
+    hasAll.value = false;
     return reload();
   };
   useEffect(() => {
-    older.value = [];
-    fresh.value = [];
-    atEnd.value = false;
+    olderEntries.value = [];
+    liveEntries.value = [];
+    hasAll.value = false;
   }, [q]);
-  const isRead = state.value.data !== undefined && state.value.error === undefined;
+  const isLoaded = state.value.data !== undefined && state.value.error === undefined;
   useEffect(() => {
-    if (!isLive.value || !isRead) return;
-    const getNewestId = (): string | undefined => fresh.value[0]?.id ?? state.value.data?.audit_logs[0]?.id;
+    if (!isLive.value || !isLoaded) return;
+    const getNewestId = (): string | undefined => liveEntries.value[0]?.id ?? state.value.data?.audit_logs[0]?.id;
     const socket = new LiveSocket({
       address: () => {
         const after_id = getNewestId();
         return `/api/v2/audit/watch?${new URLSearchParams({ q, ...(after_id ? { after_id } : {}) })}`;
       },
       pings: true,
-      message: (text) => {
+      onMessage: (text) => {
         const message = JSON.parse(text) as AuditLog[] | { type: "ping" };
         if (!Array.isArray(message)) return;
         // The stream starts now because there was no entry to resume after. An entry may have been written since the list was loaded.
         if (message.length === 0) void reload();
-        fresh.value = [...message.toReversed(), ...fresh.value].slice(0, MAX_LIVE);
+        liveEntries.value = [...message.toReversed(), ...liveEntries.value].slice(0, MAX_LIVE);
       },
     });
     return () => socket.end();
-  }, [q, isLive.value, isRead]);
+  }, [q, isLive.value, isLoaded]);
 
   const { data, error } = state.value;
-  const knownIds = new Set(fresh.value.map(({ id }) => id));
-  const entries = [...fresh.value, ...(data?.audit_logs ?? []).filter(({ id }) => !knownIds.has(id)), ...older.value];
-  const chosen = entries.find(({ id }) => id === query.entry) ?? entries[0];
+  const liveIds = new Set(liveEntries.value.map(({ id }) => id));
+  const entries = [
+    ...liveEntries.value,
+    ...(data?.audit_logs ?? []).filter(({ id }) => !liveIds.has(id)),
+    ...olderEntries.value,
+  ];
+  const selected = entries.find(({ id }) => id === query.entry) ?? entries[0];
   const backHref = q ? `/audit?${new URLSearchParams({ q })}` : "/audit";
-  const readOlder = async (): Promise<void> => {
+  const loadOlder = async (): Promise<void> => {
     const after_id = entries.at(-1)?.id;
-    const { audit_logs } = await call("GET /audit", { query: { q, limit: PAGE, after_id } });
-    older.value = [...older.value, ...audit_logs];
-    atEnd.value = audit_logs.length < PAGE;
+    const { audit_logs } = await call("GET /audit", { query: { q, limit: PAGE_SIZE, after_id } });
+    olderEntries.value = [...olderEntries.value, ...audit_logs];
+    hasAll.value = audit_logs.length < PAGE_SIZE;
   };
-  const hasOlder = !atEnd.value && (data?.audit_logs.length ?? 0) === PAGE;
+  const hasOlder = !hasAll.value && (data?.audit_logs.length ?? 0) === PAGE_SIZE;
 
   return (
     <Frame
@@ -90,9 +94,9 @@ export default function AuditPage() {
           <Switch
             label="Live"
             checked={isLive.value}
-            onSwitch={(on) => {
-              isLive.value = on;
-              if (on) void refresh();
+            onSwitch={(isOn) => {
+              isLive.value = isOn;
+              if (isOn) void refresh();
             }}
           />
           <Menu
@@ -113,21 +117,21 @@ export default function AuditPage() {
         label="Filter audit log"
         placeholder="username:me, action:delete, date_from:…"
         keys={KEYS}
-        valuesOf={listValues}
+        listValues={listValues}
         href="/audit"
         q={q}
         nouns={["entry", "entries"]}
         count={data}
         retention={retention}
-        Form={Retention}
+        Form={RetentionForm}
       />
       {error ? (
-        <Failed what="Can't load the audit log" error={error} reload={refresh} />
+        <Failed title="Can't load the audit log" error={error} reload={refresh} />
       ) : data === undefined ? (
         <div class="page">
           <Skeleton lines={10} />
         </div>
-      ) : chosen === undefined ? (
+      ) : selected === undefined ? (
         <Empty icon="list" title="No matching entries" text="Every change and attempted change is recorded here.">
           {q !== "" && <ButtonLink href="/audit">Show all</ButtonLink>}
         </Empty>
@@ -139,18 +143,18 @@ export default function AuditPage() {
                 <Entry
                   key={entry.id}
                   entry={entry}
-                  chosen={entry === chosen}
+                  isSelected={entry === selected}
                   href={`/audit?${new URLSearchParams({ ...(q ? { q } : {}), entry: entry.id })}`}
                 />
               ))}
             </ol>
             {hasOlder && (
               <p class="page">
-                <Button onPress={readOlder}>Older entries</Button>
+                <Button onPress={loadOlder}>Older entries</Button>
               </p>
             )}
           </div>
-          <Detail entry={chosen} isChosen={chosen.id === query.entry} back={backHref} />
+          <Detail entry={selected} isSelected={selected.id === query.entry} backHref={backHref} />
         </div>
       )}
     </Frame>
@@ -161,15 +165,15 @@ export default function AuditPage() {
 type EntryProps = {
   readonly entry: AuditLog;
   readonly href: string;
-  readonly chosen: boolean;
+  readonly isSelected: boolean;
 };
 
-const Entry = ({ entry, href, chosen }: EntryProps) => {
+const Entry = ({ entry, href, isSelected }: EntryProps) => {
   const isBad = isRefused(entry) || entry.action === "delete";
   const { kind, name } = toTarget(entry);
   return (
     <li>
-      <a class="entry" href={href} aria-current={chosen ? "true" : undefined}>
+      <a class="entry" href={href} aria-current={isSelected ? "true" : undefined}>
         <Time class="dim small" at={entry.time} />
         <span class="avatar" aria-hidden="true">
           {entry.user ? (
@@ -189,20 +193,20 @@ const Entry = ({ entry, href, chosen }: EntryProps) => {
 };
 
 // Retention of all audit entries, and of sign-in and sign-out entries.
-const Retention = ({ kept, onClose }: { kept: AuditRetention; onClose: () => void }) => (
+const RetentionForm = ({ retention, onClose }: { retention: AuditRetention; onClose: () => void }) => (
   <FormDialog
     title="Retention"
-    submit="Save retention"
+    submitLabel="Save retention"
     onClose={onClose}
     act={async ({ days = "", sign_in_days = "" }) => {
       const sign_in = sign_in_days.trim() === "" ? null : Number(sign_in_days);
-      await call("PUT /audit/retention", { body: { ...kept, days: Number(days), sign_in_days: sign_in } });
+      await call("PUT /audit/retention", { body: { ...retention, days: Number(days), sign_in_days: sign_in } });
     }}
   >
     {(problems) => (
       <>
         <DaysField
-          kept={kept.days}
+          days={retention.days}
           hint="0 keeps entries forever. Older entries are permanently deleted within an hour."
           error={problems.days}
         />
@@ -212,7 +216,7 @@ const Retention = ({ kept, onClose }: { kept: AuditRetention; onClose: () => voi
           type="number"
           min={0}
           max={36_500}
-          defaultValue={kept.sign_in_days ?? ""}
+          defaultValue={retention.sign_in_days ?? ""}
           hint="Defaults to the value above."
           error={problems.sign_in_days}
         />

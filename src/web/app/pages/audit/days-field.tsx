@@ -1,9 +1,9 @@
 // The field for the retention period of a log, in days.
 import { Field } from "../../parts/field.tsx";
 
-type DaysFieldProps = { readonly kept: number; readonly hint: string; readonly error: string | undefined };
+type DaysFieldProps = { readonly days: number; readonly hint: string; readonly error: string | undefined };
 
-export const DaysField = ({ kept, hint, error }: DaysFieldProps) => (
+export const DaysField = ({ days, hint, error }: DaysFieldProps) => (
   <Field
     label="Days"
     name="days"
@@ -11,7 +11,7 @@ export const DaysField = ({ kept, hint, error }: DaysFieldProps) => (
     min={0}
     max={36_500}
     required
-    defaultValue={kept}
+    defaultValue={days}
     hint={hint}
     error={error}
   />

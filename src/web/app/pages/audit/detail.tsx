@@ -1,30 +1,30 @@
 // One audit entry in detail: each changed field, the address, and the request.
 import type { AuditLog } from "#schema/audit.ts";
 import { chats } from "../../data/chats.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { formatExactTime, Time } from "../../parts/time.tsx";
 import { hasPage } from "../../shell/page-list.ts";
 import { formatKind, formatSentence, formatValue } from "./words.ts";
 
-const NIL = "00000000-0000-0000-0000-000000000000";
+const NIL_ID = "00000000-0000-0000-0000-000000000000";
 
 type DetailProps = {
   readonly entry: AuditLog;
   /** Whether the user selected the entry. If not, it is the first entry, shown only on screens wide enough for the list and the entry. */
-  readonly isChosen: boolean;
+  readonly isSelected: boolean;
   /** The URL of the page with no entry selected. */
-  readonly back: string;
+  readonly backHref: string;
 };
 
-export const Detail = ({ entry, isChosen, back }: DetailProps) => (
-  <aside class={isChosen ? "detail" : "detail first"} aria-label="Entry">
+export const Detail = ({ entry, isSelected, backHref }: DetailProps) => (
+  <aside class={isSelected ? "detail" : "detail first"} aria-label="Entry">
     <div class="stack loose">
       <div>
         <div class="head">
           <h2>{formatSentence(entry)}</h2>
-          <a class="btn icon ghost push phone" href={back} aria-label="Close entry">
+          <a class="btn icon ghost push phone" href={backHref} aria-label="Close entry">
             <Icon name="x" />
           </a>
         </div>
@@ -39,14 +39,14 @@ export const Detail = ({ entry, isChosen, back }: DetailProps) => (
         <FactRow name="User agent" value={entry.user_agent} />
         <FactRow name="Organization" value={entry.organization?.display_name || entry.organization?.name} />
         <FactRow name="Status" value={String(entry.status_code)} />
-        <FactRow name="Request ID" value={entry.request_id === NIL ? undefined : entry.request_id} mono />
+        <FactRow name="Request ID" value={entry.request_id === NIL_ID ? undefined : entry.request_id} mono />
         <FactRow name="Entry ID" value={entry.id} mono />
       </dl>
       <div class="line wrap">
-        <Button icon="copy" onPress={() => copy(JSON.stringify(entry, undefined, 2))}>
+        <Button icon="copy" onPress={() => copyText(JSON.stringify(entry, undefined, 2))}>
           Copy as JSON
         </Button>
-        {entry.resource_id !== NIL && (
+        {entry.resource_id !== NIL_ID && (
           <ButtonLink look="ghost" href={`/audit?${new URLSearchParams({ q: `resource_id:${entry.resource_id}` })}`}>
             Show entries for this {formatKind(entry)}
           </ButtonLink>

@@ -5,8 +5,8 @@ import type { ComponentType } from "preact";
 import { useLocation } from "preact-iso/router";
 import type { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";
-import { sets } from "../../parts/handlers.ts";
-import { format, parse } from "../../parts/query.ts";
+import { setTo } from "../../parts/handlers.ts";
+import { formatQuery, parseQuery } from "../../parts/query.ts";
 import { Search } from "../../parts/search.tsx";
 
 type RetentionPeriod = { readonly days: number };
@@ -16,7 +16,7 @@ type LogHeadProps<K extends RetentionPeriod> = {
   readonly label: string;
   readonly placeholder: string;
   readonly keys: readonly string[];
-  readonly valuesOf: (key: string) => readonly string[];
+  readonly listValues: (key: string) => readonly string[];
   /** The page's address, and the query. */
   readonly href: string;
   readonly q: string;
@@ -25,17 +25,17 @@ type LogHeadProps<K extends RetentionPeriod> = {
   readonly count: { readonly count: number; readonly count_cap: number } | undefined;
   readonly retention: ReturnType<typeof useResource<K>>;
   /** The form that changes the retention period. */
-  readonly Form: ComponentType<{ kept: K; onClose: () => void }>;
+  readonly Form: ComponentType<{ retention: K; onClose: () => void }>;
 };
 
 export const LogHead = <K extends RetentionPeriod>(props: LogHeadProps<K>) => {
-  const { label, placeholder, keys, valuesOf, href, q, nouns, count, retention, Form } = props;
+  const { label, placeholder, keys, listValues, href, q, nouns, count, retention, Form } = props;
   const { route } = useLocation();
-  const { terms, words } = parse(q);
-  const typed = useSignal(words.join(" "));
-  const changing = useSignal(false);
+  const { terms, words } = parseQuery(q);
+  const typedText = useSignal(words.join(" "));
+  const isChanging = useSignal(false);
   const retentionSetting = retention.state.value.data;
-  const keptFor =
+  const retentionText =
     retentionSetting && (retentionSetting.days === 0 ? "kept forever" : `kept ${retentionSetting.days} days`);
   return (
     <div class="filter line wrap">
@@ -43,35 +43,35 @@ export const LogHead = <K extends RetentionPeriod>(props: LogHeadProps<K>) => {
         label={label}
         placeholder={placeholder}
         terms={terms}
-        words={typed.value}
+        words={typedText.value}
         keys={keys}
-        valuesOf={valuesOf}
+        listValues={listValues}
         onChange={(nextTerms, nextWords) => {
-          typed.value = nextWords;
+          typedText.value = nextWords;
           // A word without a key is an entry type, and a partial type would be refused.
           if (nextTerms.length !== terms.length || nextWords === "")
-            route(`${href}?${new URLSearchParams({ q: format({ terms: nextTerms, words: [] }) })}`, true);
+            route(`${href}?${new URLSearchParams({ q: formatQuery({ terms: nextTerms, words: [] }) })}`, true);
         }}
       />
       {count && (
         <span class="dim small num desk">
           {count.count > count.count_cap ? `more than ${count.count_cap}` : count.count}{" "}
           {nouns[count.count === 1 ? 0 : 1]}
-          {keptFor && ", "}
-          {isSiteOwner.value && keptFor ? (
-            <button type="button" class="link" onClick={sets(changing, true)}>
-              {keptFor}
+          {retentionText && ", "}
+          {isSiteOwner.value && retentionText ? (
+            <button type="button" class="link" onClick={setTo(isChanging, true)}>
+              {retentionText}
             </button>
           ) : (
-            keptFor
+            retentionText
           )}
         </span>
       )}
-      {changing.value && retentionSetting && (
+      {isChanging.value && retentionSetting && (
         <Form
-          kept={retentionSetting}
+          retention={retentionSetting}
           onClose={() => {
-            changing.value = false;
+            isChanging.value = false;
             void retention.reload();
           }}
         />

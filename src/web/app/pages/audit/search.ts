@@ -1,11 +1,12 @@
 // The search keys of the audit log and their values.
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "./words.ts";
 
-const DAYS = 7;
-const formatDay = (ago: number): string => new Date(Date.now() - ago * 24 * 3_600_000).toISOString().slice(0, 10);
+const DAY_COUNT = 7;
+const formatDay = (daysAgo: number): string =>
+  new Date(Date.now() - daysAgo * 24 * 3_600_000).toISOString().slice(0, 10);
 
 /** The last DAYS days, newest first. */
-const listDays = (): string[] => Array.from({ length: DAYS }, (_, ago) => formatDay(ago));
+const listDays = (): string[] => Array.from({ length: DAY_COUNT }, (_, daysAgo) => formatDay(daysAgo));
 
 const VALUES: Readonly<Record<string, () => readonly string[]>> = {
   action: () => AUDIT_ACTIONS,

@@ -89,20 +89,20 @@ export const formatKind = ({ resource_type }: AuditLog): string =>
     .replace("git ssh", "SSH");
 
 /** Sign-in and sign-out entries are about the user, not the key. Same rule as in `present.ts` of the audit log. */
-const isOfWho = ({ action, resource_type }: AuditLog): boolean =>
+const isAboutUser = ({ action, resource_type }: AuditLog): boolean =>
   resource_type === "api_key" && ["login", "logout", "register"].includes(action);
 
 /** Returns the kind and name of the target, or empty strings if the verb says it all. */
 export const toTarget = (entry: AuditLog): { readonly kind: string; readonly name: string } => {
-  if (isOfWho(entry)) return { kind: "", name: "" };
+  if (isAboutUser(entry)) return { kind: "", name: "" };
   if (entry.resource_type === "user" && entry.action === "create" && entry.user?.id === entry.resource_id) {
-    return { kind: "their account with", name: getBy(entry) || "a sign-in" };
+    return { kind: "their account with", name: getMethod(entry) || "a sign-in" };
   }
   return { kind: formatKind(entry), name: formatName(entry) };
 };
 
 /** Returns how something was done, if the entry contains it. */
-const getBy = ({ additional_fields }: AuditLog): string => {
+const getMethod = ({ additional_fields }: AuditLog): string => {
   const { by } = additional_fields as { by?: unknown };
   return typeof by === "string" ? by : "";
 };
@@ -127,7 +127,7 @@ export const formatSentence = (entry: AuditLog): string => {
 export const formatActor = (entry: AuditLog): string => {
   if (entry.user) return entry.user.username;
   if (entry.ip !== null) return "Anonymous client";
-  return getBy(entry) === "command line" ? "Command line" : "Slipway";
+  return getMethod(entry) === "command line" ? "Command line" : "Slipway";
 };
 
 /** Returns the first changed field and the number of other changes. */

@@ -10,11 +10,11 @@ import type { LiveChat } from "./live-chat.ts";
 export const sendText = async (
   chat: Pick<LiveChat, "id" | "refresh">,
   text: string,
-  more: Partial<CreateMessage> = {},
+  settings: Partial<CreateMessage> = {},
 ): Promise<void> => {
   await call("POST /chats/:chat/messages", {
     path: { chat: chat.id },
-    body: { content: [{ type: "text", text }], ...more },
+    body: { content: [{ type: "text", text }], ...settings },
   });
   // The message may have changed the chat's settings, and a short turn ends before its start is seen.
   void chat.refresh().catch(() => {});
@@ -32,8 +32,8 @@ export const confirmFork = (id: string, route: (path: string) => unknown, messag
       message_id === undefined
         ? "The copy has all messages so far and works in the same workspace. This chat is unchanged."
         : "The copy has the messages up to this one and works in the same workspace. This chat is unchanged.",
-    yes: "Fork chat",
-    no: "Cancel",
+    confirmLabel: "Fork chat",
+    cancelLabel: "Cancel",
     act: async () => route(await forkChat(id, message_id)),
   });
 
@@ -46,9 +46,9 @@ export const forkChat = async (id: string, message_id?: number): Promise<string>
 };
 
 export const pinChat = async ({ id, pin_order }: Pick<Chat, "id" | "pin_order">): Promise<void> => {
-  const next = pin_order > 0 ? 0 : 1_000;
-  await call("PATCH /chats/:chat", { path: { chat: id }, body: { pin_order: next } });
-  patchChat(id, { pin_order: next });
+  const nextOrder = pin_order > 0 ? 0 : 1_000;
+  await call("PATCH /chats/:chat", { path: { chat: id }, body: { pin_order: nextOrder } });
+  patchChat(id, { pin_order: nextOrder });
 };
 
 export const archiveChat = async ({ id }: Pick<Chat, "id">): Promise<void> => {
@@ -65,17 +65,17 @@ export const renameChat = async (id: string, title: string): Promise<void> => {
   patchChat(id, { title });
 };
 
-export const deleteChat = ({ id, title }: Pick<Chat, "id" | "title">, deleted: () => void): void =>
+export const deleteChat = ({ id, title }: Pick<Chat, "id" | "title">, onDeleted: () => void): void =>
   confirmAction({
     title: `Delete ${title}?`,
     text: "Its messages, files and sub-agents are permanently deleted. The workspace is kept.",
-    yes: "Delete chat",
-    no: "Keep it",
+    confirmLabel: "Delete chat",
+    cancelLabel: "Keep it",
     isDanger: true,
-    gone: () => (deletedChats.value.has(id) ? `${title} was already deleted` : undefined),
+    getDeletedMessage: () => (deletedChats.value.has(id) ? `${title} was already deleted` : undefined),
     act: async () => {
       await call("DELETE /chats/:chat", { path: { chat: id } });
-      deleted();
+      onDeleted();
     },
   });
 

@@ -10,4 +10,4 @@ export type Question = {
 export const formatAnswers = (questions: readonly Question[], answers: readonly string[]): string =>
   questions.length === 1
     ? (answers[0] ?? "")
-    : questions.map(({ header }, at) => `${at + 1}. ${header}: ${answers[at] ?? ""}`).join("\n");
+    : questions.map(({ header }, index) => `${index + 1}. ${header}: ${answers[index] ?? ""}`).join("\n");

@@ -17,23 +17,23 @@ type Props = {
 
 export const BudgetQuestion = ({ chat, budget, isOwner }: Props) => {
   const { budget_id, unit, limit, spent, suggested, resets_at, deciders } = budget;
-  const mayRaise = isSiteOwner.value || deciders.some(({ id }) => id === me.value?.id);
-  const more = formatAmount(unit, suggested);
+  const canRaise = isSiteOwner.value || deciders.some(({ id }) => id === me.value?.id);
+  const suggestedAmount = formatAmount(unit, suggested);
   return (
     <div class="ask" role="group" aria-labelledby="budget-question">
       <div class="line">
         <span class="t-attn">
           <Icon name="clock" />
         </span>
-        <h3 id="budget-question">{mayRaise ? `Continue with ${more} more?` : "Waiting for a budget"}</h3>
+        <h3 id="budget-question">{canRaise ? `Continue with ${suggestedAmount} more?` : "Waiting for a budget"}</h3>
       </div>
       <p class="small">
         {formatBudgetTitle(budget)} is used up: {formatAmount(unit, spent)} of {formatAmount(unit, limit)}. The chat
         continues when it resets <Time at={resets_at} />
-        {!mayRaise && deciders.length > 0 && <>, or when {formatNames(deciders)} raises it</>}.
+        {!canRaise && deciders.length > 0 && <>, or when {formatNames(deciders)} raises it</>}.
       </p>
       <div class="line wrap">
-        {mayRaise && (
+        {canRaise && (
           <Button
             look="primary"
             onPress={() =>

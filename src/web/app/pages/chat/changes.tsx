@@ -6,7 +6,7 @@ import { Button } from "../../parts/button.tsx";
 import { Diff } from "../../parts/diff/diff.tsx";
 import { FileHead } from "../../parts/diff/diff-file.tsx";
 import { type DiffLine, type FileDiff, parseFiles } from "../../parts/diff/diff-lines.ts";
-import { sets, textInto } from "../../parts/handlers.ts";
+import { setTo, writeTextTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 import { gitProblem, repositories } from "./git.ts";
@@ -22,14 +22,14 @@ export const listChangedFiles = (): readonly string[] => [
 ];
 
 export const Changes = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) => {
-  const all = [...repositories.value.values()];
-  if (gitProblem.value !== "" && all.length === 0) return <p class="pad mut">{gitProblem.value}</p>;
-  if (all.length === 0) {
+  const gitRepositories = [...repositories.value.values()];
+  if (gitProblem.value !== "" && gitRepositories.length === 0) return <p class="pad mut">{gitProblem.value}</p>;
+  if (gitRepositories.length === 0) {
     return <p class="pad mut">No changes yet. Edits that the chat makes in a git repository appear here.</p>;
   }
   return (
     <>
-      {all.map((one) => (
+      {gitRepositories.map((one) => (
         <Repository key={one.repo_root} repository={one} chat={chat} isOwner={isOwner} />
       ))}
     </>
@@ -40,7 +40,7 @@ type ChatProps = { readonly chat: LiveChat; readonly isOwner: boolean };
 
 const Repository = ({ repository, chat, isOwner }: ChatProps & { repository: GitRepository }) => {
   const files = parseFiles(repository.unified_diff);
-  const sum = (name: "added" | "removed"): number => files.reduce((total, file) => total + file[name], 0);
+  const sumLines = (name: "added" | "removed"): number => files.reduce((total, file) => total + file[name], 0);
   return (
     <section aria-label={repository.repo_root}>
       <div class="line pad small">
@@ -49,41 +49,46 @@ const Repository = ({ repository, chat, isOwner }: ChatProps & { repository: Git
           {repository.branch || "no branch"}
         </span>
         <span class="push num">
-          {sum("added") > 0 && <span class="plus">+{sum("added")}</span>}{" "}
-          {sum("removed") > 0 && <span class="minus">−{sum("removed")}</span>}
+          {sumLines("added") > 0 && <span class="plus">+{sumLines("added")}</span>}{" "}
+          {sumLines("removed") > 0 && <span class="minus">−{sumLines("removed")}</span>}
         </span>
       </div>
       {files.length === 0 && <p class="pad mut">No changes since the last commit.</p>}
-      {files.map((file, at) => (
-        <File key={file.path} file={file} isFirst={at < MAX_EXPANDED} chat={chat} isOwner={isOwner} />
+      {files.map((file, index) => (
+        <ChangedFile key={file.path} file={file} isInitiallyOpen={index < MAX_EXPANDED} chat={chat} isOwner={isOwner} />
       ))}
     </section>
   );
 };
 
-const File = ({ file, isFirst, chat, isOwner }: ChatProps & { file: FileDiff; isFirst: boolean }) => {
-  const open = useSignal(isFirst);
-  const line = useSignal<DiffLine | undefined>(undefined);
+const ChangedFile = ({
+  file,
+  isInitiallyOpen,
+  chat,
+  isOwner,
+}: ChatProps & { file: FileDiff; isInitiallyOpen: boolean }) => {
+  const isOpen = useSignal(isInitiallyOpen);
+  const pickedLine = useSignal<DiffLine | undefined>(undefined);
   const { path, lines } = file;
   // The diff is reloaded with each change, so lines are compared by their numbers.
   const isPicked = (one: DiffLine): boolean =>
-    line.value !== undefined &&
-    line.value.after === one.after &&
-    line.value.before === one.before &&
+    pickedLine.value !== undefined &&
+    pickedLine.value.after === one.after &&
+    pickedLine.value.before === one.before &&
     one.kind !== "hunk";
-  const pick = (one: DiffLine): void => {
-    line.value = isPicked(one) ? undefined : one;
+  const togglePick = (one: DiffLine): void => {
+    pickedLine.value = isPicked(one) ? undefined : one;
   };
   return (
     <>
-      <FileHead file={file} open={open} />
-      {open.value && (
+      <FileHead file={file} open={isOpen} />
+      {isOpen.value && (
         <Diff
           label={`Diff of ${path}`}
           lines={lines}
-          {...(isOwner ? { onPick: pick } : {})}
-          note={(one) =>
-            isPicked(one) ? <Comment chat={chat} path={path} line={one} close={sets(line, undefined)} /> : null
+          {...(isOwner ? { onPick: togglePick } : {})}
+          renderNote={(one) =>
+            isPicked(one) ? <Comment chat={chat} path={path} line={one} close={setTo(pickedLine, undefined)} /> : null
           }
         />
       )}
@@ -92,15 +97,15 @@ const File = ({ file, isFirst, chat, isOwner }: ChatProps & { file: FileDiff; is
 };
 
 const Comment = ({ chat, path, line, close }: { chat: LiveChat; path: string; line: DiffLine; close: () => void }) => {
-  const words = useSignal("");
+  const comment = useSignal("");
   const number = line.after ?? line.before ?? 0;
-  const send = async (): Promise<void> => {
+  const sendComment = async (): Promise<void> => {
     const { queued } = await call("POST /chats/:chat/messages", {
       path: { chat: chat.id },
       body: {
         content: [
           { type: "file-reference", file_name: path, start_line: number, end_line: number, content: line.text },
-          { type: "text", text: words.value.trim() },
+          { type: "text", text: comment.value.trim() },
         ],
       },
     });
@@ -114,14 +119,14 @@ const Comment = ({ chat, path, line, close }: { chat: LiveChat; path: string; li
         rows={2}
         aria-label={`Comment on line ${number} of ${path}`}
         ref={(element) => {
-          if (element && words.peek() === "") element.focus();
+          if (element && comment.peek() === "") element.focus();
         }}
-        value={words.value}
-        onInput={textInto(words)}
+        value={comment.value}
+        onInput={writeTextTo(comment)}
         onKeyDown={(event) => event.key === "Escape" && close()}
       />
       <p class="line">
-        <Button small look="primary" disabled={words.value.trim() === ""} onPress={send}>
+        <Button small look="primary" disabled={comment.value.trim() === ""} onPress={sendComment}>
           Send to chat
         </Button>
         <Button small look="ghost" onPress={close}>

@@ -17,7 +17,7 @@ import { BudgetQuestion } from "./budget-question.tsx";
 import { listChangedFiles } from "./changes.tsx";
 import { AgentName, Choices, useChoice } from "./choices.tsx";
 import { Composer } from "./composer.tsx";
-import { getDraft, isEmptyDraft, NEW, NO_DRAFT, setDraft } from "./draft.ts";
+import { getDraft, isEmptyDraft, NEW_CHAT, NO_DRAFT, setDraft } from "./draft.ts";
 import { Flow } from "./flow.tsx";
 import { Head } from "./head.tsx";
 import { getLiveChat, type LiveChat } from "./live-chat.ts";
@@ -25,8 +25,8 @@ import { getNextMode, Modes, pickMode } from "./modes.tsx";
 import { Permission } from "./permission.tsx";
 import { Queue } from "./queue.tsx";
 import { ChatList } from "./side.tsx";
-import { Aside } from "./side-panel.tsx";
-import { StatusLine, Trouble } from "./status.tsx";
+import { SidePanel } from "./side-panel.tsx";
+import { ChatProblems, StatusLine } from "./status.tsx";
 import type { Command } from "./suggest.ts";
 import { NewestTrial } from "./trial/trial.tsx";
 import { openTry } from "./trial/try.tsx";
@@ -44,7 +44,7 @@ const isWide = (): boolean => matchMedia("(width >= 80rem)").matches;
 const ChatView = ({ id }: { id: string }) => {
   const { route } = useLocation();
   const chat = getLiveChat(id);
-  const shows = useSignal<"list" | "aside" | undefined>(undefined);
+  const shownPanel = useSignal<"list" | "aside" | undefined>(undefined);
   const hasAside = useSignal(isWide());
   useLayoutEffect(() => chat.follow(), [id]);
   useEffect(() => {
@@ -54,43 +54,46 @@ const ChatView = ({ id }: { id: string }) => {
     };
   }, []);
   // The list receives titles and states first; the chat itself has more details.
-  const listed = chats.value.get(id);
+  const listedChat = chats.value.get(id);
   // A chat that leaves the list was archived or deleted.
   const wasListed = useRef(false);
   useEffect(() => {
-    if (wasListed.current && !listed) void chat.reloadAfterRefusal();
-    wasListed.current = listed !== undefined;
-  }, [listed === undefined]);
-  const read = chat.chat.value;
-  const known = read && listed ? { ...read, title: listed.title, pin_order: listed.pin_order } : (read ?? listed);
-  const isOwner = known !== undefined && known.owner_id === me.value?.id;
-  const title = known?.title ?? "Chat";
+    if (wasListed.current && !listedChat) void chat.reloadAfterRefusal();
+    wasListed.current = listedChat !== undefined;
+  }, [listedChat === undefined]);
+  const loadedChat = chat.chat.value;
+  const chatData =
+    loadedChat && listedChat
+      ? { ...loadedChat, title: listedChat.title, pin_order: listedChat.pin_order }
+      : (loadedChat ?? listedChat);
+  const isOwner = chatData !== undefined && chatData.owner_id === me.value?.id;
+  const title = chatData?.title ?? "Chat";
   useTitle(title);
   const toggleAside = (): void => {
     if (isWide()) hasAside.value = !hasAside.value;
-    else shows.value = shows.value === "aside" ? undefined : "aside";
+    else shownPanel.value = shownPanel.value === "aside" ? undefined : "aside";
   };
   const failure = chat.failure.value;
   const isRefused = failure instanceof Problem && /^(40[0-4]|410)$/.test(String(failure.status));
   return (
     <>
       <h1 class="vh">Chat: {title}</h1>
-      <div class="chat" data-shows={shows.value} data-aside={hasAside.value ? undefined : "off"}>
+      <div class="chat" data-shows={shownPanel.value} data-aside={hasAside.value ? undefined : "off"}>
         <ChatList
           current={id}
           onClose={() => {
-            shows.value = undefined;
+            shownPanel.value = undefined;
           }}
         />
         <section class="talk" aria-label="Conversation">
           <Head
             chat={chat}
-            known={known}
+            chatData={chatData}
             isOwner={isOwner}
-            hasAside={isWide() ? hasAside.value : shows.value === "aside"}
+            hasAside={isWide() ? hasAside.value : shownPanel.value === "aside"}
             onAside={toggleAside}
             onList={() => {
-              shows.value = "list";
+              shownPanel.value = "list";
             }}
           />
           {isRefused ? (
@@ -101,7 +104,7 @@ const ChatView = ({ id }: { id: string }) => {
               {!isEmptyDraft(getDraft(id).value) && (
                 <Button
                   onPress={() => {
-                    setDraft(NEW, getDraft(id).value);
+                    setDraft(NEW_CHAT, getDraft(id).value);
                     setDraft(id, NO_DRAFT);
                     route("/chats");
                   }}
@@ -111,20 +114,20 @@ const ChatView = ({ id }: { id: string }) => {
               )}
             </Empty>
           ) : failure !== undefined && !chat.isLoaded.value ? (
-            <Failed what="Can't load this chat" error={failure} reload={() => location.reload()} />
+            <Failed title="Can't load this chat" error={failure} reload={() => location.reload()} />
           ) : chat.isLoaded.value ? (
             <Flow chat={chat} isOwner={isOwner}>
-              {chat.picture.value.asked?.kind === "permission" && isOwner && (
+              {chat.state.value.actionRequired?.kind === "permission" && isOwner && (
                 <Permission
-                  key={chat.picture.value.asked.tool_calls[0]?.tool_call_id}
+                  key={chat.state.value.actionRequired.tool_calls[0]?.tool_call_id}
                   chat={chat}
-                  asked={chat.picture.value.asked}
+                  actionRequired={chat.state.value.actionRequired}
                 />
               )}
-              {chat.picture.value.asked?.budget && (
-                <BudgetQuestion chat={chat} budget={chat.picture.value.asked.budget} isOwner={isOwner} />
+              {chat.state.value.actionRequired?.budget && (
+                <BudgetQuestion chat={chat} budget={chat.state.value.actionRequired.budget} isOwner={isOwner} />
               )}
-              <Trouble chat={chat} isOwner={isOwner} />
+              <ChatProblems chat={chat} isOwner={isOwner} />
               <NewestTrial chat={chat} />
             </Flow>
           ) : (
@@ -132,28 +135,30 @@ const ChatView = ({ id }: { id: string }) => {
               <Skeleton lines={6} />
             </div>
           )}
-          {!isRefused && <Dock chat={chat} isOwner={isOwner} isArchived={known?.archived ?? false} />}
+          {!isRefused && <ChatInput chat={chat} isOwner={isOwner} isArchived={chatData?.archived ?? false} />}
         </section>
-        {(hasAside.value || shows.value === "aside") && (
-          <Aside chat={chat} known={known} isOwner={isOwner} onClose={toggleAside} />
+        {(hasAside.value || shownPanel.value === "aside") && (
+          <SidePanel chat={chat} chatData={chatData} isOwner={isOwner} onClose={toggleAside} />
         )}
       </div>
     </>
   );
 };
 
-const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean; isArchived: boolean }) => {
+const ChatInput = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean; isArchived: boolean }) => {
   const { route } = useLocation();
   const choice = useChoice();
-  const known = chat.chat.value;
+  const loadedChat = chat.chat.value;
   // The list receives every change first.
-  const mode = chats.value.get(chat.id)?.permission_mode ?? known?.permission_mode ?? "ask";
-  const busy = chat.isBusy.value;
-  if (known && (!isOwner || isArchived)) {
+  const mode = chats.value.get(chat.id)?.permission_mode ?? loadedChat?.permission_mode ?? "ask";
+  const isBusy = chat.isBusy.value;
+  if (loadedChat && (!isOwner || isArchived)) {
     return (
       <div class="dock">
         <p class="pad mut">
-          {isArchived ? "This chat is archived." : `${known.owner_name} shared this chat with you. It is read-only.`}
+          {isArchived
+            ? "This chat is archived."
+            : `${loadedChat.owner_name} shared this chat with you. It is read-only.`}
         </p>
       </div>
     );
@@ -162,58 +167,58 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
   const commands: Command[] = [
     {
       name: "compact",
-      about: "Summarize history",
+      description: "Summarize history",
       act: (rest) => call("POST /chats/:chat/compact", { path, body: rest === "" ? {} : { instructions: rest } }),
     },
-    { name: "clear", about: "Clear context", act: () => call("POST /chats/:chat/clear", { path }) },
-    { name: "try", about: "Try several ways", act: () => known?.workspace_id && openTry(known) },
-    { name: "fork", about: "Fork chat", act: async () => route(await forkChat(chat.id)) },
-    { name: "rename", about: "Rename chat", act: (rest) => renameChat(chat.id, rest) },
-    { name: "stop", about: "Interrupt the turn", act: () => interruptChat(chat) },
-    { name: "archive", about: "Archive chat", act: () => known && archiveChat(known) },
-    { name: "new", about: "Start a new chat", act: () => route("/chats") },
+    { name: "clear", description: "Clear context", act: () => call("POST /chats/:chat/clear", { path }) },
+    { name: "try", description: "Try several ways", act: () => loadedChat?.workspace_id && openTry(loadedChat) },
+    { name: "fork", description: "Fork chat", act: async () => route(await forkChat(chat.id)) },
+    { name: "rename", description: "Rename chat", act: (rest) => renameChat(chat.id, rest) },
+    { name: "stop", description: "Interrupt the turn", act: () => interruptChat(chat) },
+    { name: "archive", description: "Archive chat", act: () => loadedChat && archiveChat(loadedChat) },
+    { name: "new", description: "Start a new chat", act: () => route("/chats") },
   ];
-  const mayStop = busy && chat.status.value !== "interrupting";
+  const canStop = isBusy && chat.status.value !== "interrupting";
   return (
     <div class="dock">
       <Queue chat={chat} />
       <Composer
         draftKey={chat.id}
-        organization={known?.organization_id ?? ""}
-        placeholder={`${busy ? "Add to the queue" : "Write a message"}. / commands, @ files`}
-        sendLabel={busy ? "Queue message" : "Send message"}
+        organization={loadedChat?.organization_id ?? ""}
+        placeholder={`${isBusy ? "Add to the queue" : "Write a message"}. / commands, @ files`}
+        sendLabel={isBusy ? "Queue message" : "Send message"}
         commands={commands}
         files={listChangedFiles}
         onSend={async (content, interrupts) => {
-          const sent = choice.value;
+          const sentChoice = choice.value;
           await call("POST /chats/:chat/messages", {
             path,
-            body: { content, ...sent, ...(interrupts && busy ? { busy_behavior: "interrupt" } : {}) },
+            body: { content, ...sentChoice, ...(interrupts && isBusy ? { busy_behavior: "interrupt" } : {}) },
           });
           void chat.refresh().then(() => {
-            if (choice.value === sent) choice.value = {};
+            if (choice.value === sentChoice) choice.value = {};
           }, showError);
         }}
-        {...(mayStop ? { onInterrupt: () => interruptChat(chat) } : {})}
+        {...(canStop ? { onInterrupt: () => interruptChat(chat) } : {})}
         onNextMode={() => pickMode(chat, getNextMode(mode))}
       >
-        {known?.coding_agent ? (
+        {loadedChat?.coding_agent ? (
           <>
-            <AgentName name={known.coding_agent} />
-            <AgentOptions chat={chat} of="others" />
+            <AgentName name={loadedChat.coding_agent} />
+            <AgentOptions chat={chat} kind="others" />
           </>
         ) : (
           <Choices
             choice={choice}
-            now={{
-              ...(known ? { model_config_id: known.last_model_config_id } : {}),
-              ...(known?.last_reasoning_effort ? { reasoning_effort: known.last_reasoning_effort } : {}),
+            current={{
+              ...(loadedChat ? { model_config_id: loadedChat.last_model_config_id } : {}),
+              ...(loadedChat?.last_reasoning_effort ? { reasoning_effort: loadedChat.last_reasoning_effort } : {}),
             }}
           />
         )}
       </Composer>
-      <Modes mode={mode} permissions={known?.permissions} onPick={(one) => pickMode(chat, one)}>
-        <AgentOptions chat={chat} of="modes" />
+      <Modes mode={mode} permissions={loadedChat?.permissions} onPick={(one) => pickMode(chat, one)}>
+        <AgentOptions chat={chat} kind="modes" />
       </Modes>
       <StatusLine chat={chat} />
     </div>
@@ -224,29 +229,29 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
 const isMode = ({ id, category }: AgentOption): boolean => id === "mode" || category === "mode";
 
 /** Stores the choice. The agent applies it with the next message. */
-const choose = async (chat: LiveChat, id: string, choice: string): Promise<void> => {
+const setAgentOption = async (chat: LiveChat, id: string, choice: string): Promise<void> => {
   await call("PATCH /chats/:chat", { path: { chat: chat.id }, body: { agent_options: { [id]: choice } } });
   await chat.refresh();
 };
 
-type Props = { readonly chat: LiveChat; readonly of: "modes" | "others" };
+type AgentOptionsProps = { readonly chat: LiveChat; readonly kind: "modes" | "others" };
 
-const AgentOptions = ({ chat, of }: Props) => {
-  const options = (chat.chat.value?.agent_options ?? []).filter((option) => isMode(option) === (of === "modes"));
+const AgentOptions = ({ chat, kind }: AgentOptionsProps) => {
+  const options = (chat.chat.value?.agent_options ?? []).filter((option) => isMode(option) === (kind === "modes"));
   // The chat has its own plan mode, which the agent follows.
-  const listOffered = ({ choices }: AgentOption) => choices.filter(({ id }) => of === "others" || id !== "plan");
+  const listOffered = ({ choices }: AgentOption) => choices.filter(({ id }) => kind === "others" || id !== "plan");
   return (
     <>
       {options
         .filter((option) => listOffered(option).length > 1)
         .map((option) => {
           const current = option.choices.find(({ id }) => id === option.current);
-          const label = of === "modes" ? "Agent mode" : option.name;
+          const label = kind === "modes" ? "Agent mode" : option.name;
           const items = (): MenuItem[] =>
             listOffered(option).map((one) => ({
               label: one.name,
               note: one.description.slice(0, 80),
-              act: () => choose(chat, option.id, one.id),
+              act: () => setAgentOption(chat, option.id, one.id),
               ...(one.id === option.current ? { icon: "check" as const } : {}),
             }));
           return (

@@ -27,8 +27,8 @@ export const useModels = (): readonly Model[] => {
 export const useChoice = (): Signal<Choice> => useSignal<Choice>({});
 
 /** Returns the coding agents that new chats can use. */
-export const useAgents = (isWanted: boolean) => {
-  const { state } = useResource(isWanted ? "coding agents" : undefined, () => call("GET /ai/agents/available"));
+export const useAgents = (isNeeded: boolean) => {
+  const { state } = useResource(isNeeded ? "coding agents" : undefined, () => call("GET /ai/agents/available"));
   return state.value.data?.agents ?? [];
 };
 
@@ -49,34 +49,34 @@ type ChoicesProps = {
   readonly choice: Signal<Choice>;
   /** For a new chat: also offers coding agents. */
   readonly offersAgents?: boolean;
-  /** The name of the default agent for a new chat. `later`: the default depends on a workspace that does not exist yet. */
-  readonly standard?: { readonly name?: string | undefined; readonly later: boolean };
+  /** The name of the default agent for a new chat. `isLater`: the default depends on a workspace that does not exist yet. */
+  readonly defaultAgent?: { readonly name?: string | undefined; readonly isLater: boolean };
   /** The values in effect if the user has chosen none. */
-  readonly now: { readonly model_config_id?: string; readonly reasoning_effort?: string };
+  readonly current: { readonly model_config_id?: string; readonly reasoning_effort?: string };
 };
 
-export const Choices = ({ choice, now, offersAgents = false, standard }: ChoicesProps) => {
+export const Choices = ({ choice, current, offersAgents = false, defaultAgent }: ChoicesProps) => {
   const models = useModels();
   const agents = useAgents(offersAgents);
   const { model_config_id, reasoning_effort } = choice.value;
-  const isOpen = standard !== undefined && !hasChosen(choice.value);
-  const coding_agent = isOpen ? standard.name : choice.value.coding_agent;
+  const usesDefault = defaultAgent !== undefined && !hasChosen(choice.value);
+  const coding_agent = usesDefault ? defaultAgent.name : choice.value.coding_agent;
   const agent = agents.find(({ name }) => name === coding_agent);
-  const isLater = isOpen && standard.later && agents.length > 0;
-  const id = model_config_id ?? now.model_config_id;
+  const isLater = usesDefault && defaultAgent.isLater && agents.length > 0;
+  const id = model_config_id ?? current.model_config_id;
   const model = models.find((one) => one.id === id) ?? models.find(({ is_default }) => is_default);
-  const effort = reasoning_effort ?? now.reasoning_effort ?? "";
-  const set = (more: Choice): void => {
-    choice.value = { ...choice.value, ...more };
+  const effort = reasoning_effort ?? current.reasoning_effort ?? "";
+  const change = (changes: Choice): void => {
+    choice.value = { ...choice.value, ...changes };
   };
   const listEfforts = (): MenuItem[] =>
     ["", ...(model?.reasoning_efforts ?? [])].map((one) => ({
       label: one === "" ? "Model default" : one,
       icon: one === effort ? "check" : undefined,
-      act: () => set({ reasoning_effort: one }),
+      act: () => change({ reasoning_effort: one }),
     })) as MenuItem[];
   const { coding_agent: _, ...ofModels } = choice.value;
-  const listOffered = (): MenuItem[] =>
+  const listChoices = (): MenuItem[] =>
     [
       ...models.map((one) => ({
         label: one.display_name,
@@ -95,13 +95,13 @@ export const Choices = ({ choice, now, offersAgents = false, standard }: Choices
         },
       })),
     ] as MenuItem[];
-  const chosen = isLater ? { display_name: "Template default" } : (agent ?? model);
+  const shownChoice = isLater ? { display_name: "Template default" } : (agent ?? model);
   const kind = agent ? "Coding agent" : "Model";
   return (
     <>
-      {(chosen || agents.length > 0) && (
-        <Menu label={`${kind}: ${chosen?.display_name ?? "none"}`} small items={listOffered} class="model">
-          <span class="clip">{chosen?.display_name ?? "Choose an agent"}</span>
+      {(shownChoice || agents.length > 0) && (
+        <Menu label={`${kind}: ${shownChoice?.display_name ?? "none"}`} small items={listChoices} class="model">
+          <span class="clip">{shownChoice?.display_name ?? "Choose an agent"}</span>
         </Menu>
       )}
       {!agent && !isLater && (model?.reasoning_efforts.length ?? 0) > 0 && (

@@ -3,36 +3,36 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { escapeAllHidden } from "#base/visible-text.ts";
 import { loadCode } from "../../data/load-code.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import type { Piece } from "./highlight.ts";
 
 /** Returns the text, as highlighted elements once they are available. */
-const useColours = (text: string, language: string, isLive: boolean) => {
+const useHighlight = (text: string, language: string, isLive: boolean) => {
   const pieces = useSignal<readonly Piece[] | undefined>(undefined);
   useEffect(() => {
     pieces.value = undefined;
     if (isLive || language === "") return;
-    let isOver = false;
+    let isUnmounted = false;
     loadCode(() => import("./highlight.ts"))
       .then(({ highlight }) => highlight(text, language))
       .then(
-        (found) => {
-          if (!isOver) pieces.value = found;
+        (highlighted) => {
+          if (!isUnmounted) pieces.value = highlighted;
         },
         // The text is readable without colors.
         () => {},
       );
     return () => {
-      isOver = true;
+      isUnmounted = true;
     };
   }, [text, language, isLive]);
   return (
-    pieces.value?.map(([piece, name], at) =>
+    pieces.value?.map(([piece, name], index) =>
       name === "" ? (
         piece
       ) : (
-        <span key={at} class={name}>
+        <span key={index} class={name}>
           {piece}
         </span>
       ),
@@ -41,16 +41,16 @@ const useColours = (text: string, language: string, isLive: boolean) => {
 };
 
 /** A shell command shown in full, with hidden characters made visible. */
-export const ShellText = ({ text }: { text: string }) => <>{useColours(escapeAllHidden(text), "bash", false)}</>;
+export const ShellText = ({ text }: { text: string }) => <>{useHighlight(escapeAllHidden(text), "bash", false)}</>;
 
 export const Code = ({ text, language, isLive }: { text: string; language: string; isLive: boolean }) => {
-  const coloured = useColours(text, language, isLive);
+  const highlighted = useHighlight(text, language, isLive);
   return (
     <div class="code">
       <pre class="mono" tabIndex={0} role="group" aria-label={language === "" ? "Code" : `Code, ${language}`}>
-        {coloured}
+        {highlighted}
       </pre>
-      <IconButton icon="copy" small label="Copy code" onPress={() => copy(text)} />
+      <IconButton icon="copy" small label="Copy code" onPress={() => copyText(text)} />
     </div>
   );
 };

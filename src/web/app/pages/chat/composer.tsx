@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { formatSize } from "#base/format-size.ts";
 import type { InputPart } from "#schema/chats/chat-part.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { showError } from "../../shell/toasts.tsx";
 import { COMPOSER_ID } from "./actions.ts";
@@ -21,7 +21,7 @@ type ComposerProps = {
   readonly sendLabel: string;
   readonly commands: readonly Command[];
   readonly files: () => readonly string[];
-  readonly onSend: (content: InputPart[], interrupts: boolean) => Promise<unknown>;
+  readonly onSend: (content: InputPart[], isInterrupting: boolean) => Promise<unknown>;
   /** Set while a turn can be interrupted. */
   readonly onInterrupt?: () => Promise<unknown>;
   /** Called for Shift+Tab. */
@@ -34,13 +34,13 @@ export const Composer = (props: ComposerProps) => {
   const { draftKey, organization, placeholder, sendLabel, commands, onSend, onInterrupt, onNextMode } = props;
   const draft = getDraft(draftKey).value;
   const area = useRef<HTMLTextAreaElement>(null);
-  const picker = useRef<HTMLInputElement>(null);
+  const fileInput = useRef<HTMLInputElement>(null);
   const caret = useSignal(0);
-  const chosen = useSignal(0);
-  const isClosed = useSignal(false);
-  const uploading = useSignal(0);
-  const isOver = useSignal(false);
-  const offers = isClosed.value ? [] : listOffers(draft.text, caret.value, commands, props.files());
+  const chosenIndex = useSignal(0);
+  const areOffersClosed = useSignal(false);
+  const uploadCount = useSignal(0);
+  const isDragOver = useSignal(false);
+  const offers = areOffersClosed.value ? [] : listOffers(draft.text, caret.value, commands, props.files());
 
   useEffect(() => {
     area.current?.focus({ preventScroll: true });
@@ -54,101 +54,101 @@ export const Composer = (props: ComposerProps) => {
     box.style.blockSize = `${Math.min(box.scrollHeight, innerHeight / 3)}px`;
   }, [draft.text]);
 
-  const change = (text: string): void => {
-    isClosed.value = false;
-    chosen.value = 0;
+  const changeText = (text: string): void => {
+    areOffersClosed.value = false;
+    chosenIndex.value = 0;
     setDraft(draftKey, { ...getDraft(draftKey).value, text });
   };
   const attach = async (files: readonly File[]): Promise<void> => {
-    uploading.value += files.length;
+    uploadCount.value += files.length;
     for (const file of files) {
       await upload(organization, file)
         .then((created) => {
-          const now = getDraft(draftKey).value;
-          setDraft(draftKey, { ...now, files: [...now.files, created] });
+          const current = getDraft(draftKey).value;
+          setDraft(draftKey, { ...current, files: [...current.files, created] });
         }, showError)
         .finally(() => {
-          uploading.value -= 1;
+          uploadCount.value -= 1;
         });
     }
   };
-  const send = async (interrupts = false): Promise<void> => {
-    const now = getDraft(draftKey).value;
-    if (isEmptyDraft(now) || uploading.value > 0) return;
-    const command = findCommand(now.text, commands);
+  const send = async (isInterrupting = false): Promise<void> => {
+    const sentDraft = getDraft(draftKey).value;
+    if (isEmptyDraft(sentDraft) || uploadCount.value > 0) return;
+    const command = findCommand(sentDraft.text, commands);
     // The browser keeps the draft until the server has accepted it, so that a reload loses nothing.
     getDraft(draftKey).value = NO_DRAFT;
     try {
-      await (command ? command() : onSend(toContent(now), interrupts));
+      await (command ? command() : onSend(toContent(sentDraft), isInterrupting));
     } catch (error) {
       // The server has not accepted the message: put it back in front of the text that was typed in the meantime.
-      setDraft(draftKey, joinDrafts(now, getDraft(draftKey).value));
+      setDraft(draftKey, joinDrafts(sentDraft, getDraft(draftKey).value));
       throw error;
     }
     setDraft(draftKey, getDraft(draftKey).value);
   };
-  const acceptOffer = (at: number): void => {
-    const offer = offers[at];
+  const acceptOffer = (index: number): void => {
+    const offer = offers[index];
     if (!offer) return;
-    change(offer.replace(draft.text));
-    isClosed.value = true;
+    changeText(offer.replace(draft.text));
+    areOffersClosed.value = true;
     area.current?.focus();
   };
-  const press = (event: KeyboardEvent): void => {
+  const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (offers.length > 0 && step !== 0) {
       event.preventDefault();
-      chosen.value = (chosen.value + step + offers.length) % offers.length;
+      chosenIndex.value = (chosenIndex.value + step + offers.length) % offers.length;
     } else if (offers.length > 0 && (event.key === "Tab" || event.key === "Enter") && !event.shiftKey) {
       event.preventDefault();
-      const whole = findCommand(draft.text, commands);
-      if (whole && event.key === "Enter" && offers[chosen.value]?.label === draft.text.trim())
+      const completeCommand = findCommand(draft.text, commands);
+      if (completeCommand && event.key === "Enter" && offers[chosenIndex.value]?.label === draft.text.trim())
         void send().catch(showError);
-      else acceptOffer(chosen.value);
+      else acceptOffer(chosenIndex.value);
     } else if (event.key === "Tab" && event.shiftKey) {
       event.preventDefault();
       onNextMode();
     } else if (event.key === "Escape") {
       event.preventDefault();
-      if (offers.length > 0) isClosed.value = true;
+      if (offers.length > 0) areOffersClosed.value = true;
       else if (onInterrupt) void onInterrupt().catch(showError);
     } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       void send(event.ctrlKey || event.metaKey).catch(showError);
     }
   };
-  const drop = (event: DragEvent): void => {
+  const onDrop = (event: DragEvent): void => {
     event.preventDefault();
-    isOver.value = false;
+    isDragOver.value = false;
     void attach([...(event.dataTransfer?.files ?? [])]);
   };
   return (
     <form
-      class={isOver.value ? "composer over" : "composer"}
+      class={isDragOver.value ? "composer over" : "composer"}
       onSubmit={(event) => {
         event.preventDefault();
         void send().catch(showError);
       }}
       onDragOver={(event) => {
         event.preventDefault();
-        isOver.value = true;
+        isDragOver.value = true;
       }}
-      onDragLeave={sets(isOver, false)}
-      onDrop={drop}
+      onDragLeave={setTo(isDragOver, false)}
+      onDrop={onDrop}
     >
       {offers.length > 0 && (
         <div class="menu offers up" id="offers" role="listbox" aria-label="Suggestions">
-          {offers.map(({ label, note }, at) => (
+          {offers.map(({ label, note }, index) => (
             <button
               key={label}
-              id={`offer-${at}`}
+              id={`offer-${index}`}
               type="button"
               role="option"
               tabIndex={-1}
-              aria-selected={at === chosen.value}
+              aria-selected={index === chosenIndex.value}
               onMouseDown={(event) => {
                 event.preventDefault();
-                acceptOffer(at);
+                acceptOffer(index);
               }}
             >
               <span class="mono clip">{label}</span>
@@ -157,7 +157,7 @@ export const Composer = (props: ComposerProps) => {
           ))}
         </div>
       )}
-      <Attachments draftKey={draftKey} uploading={uploading.value} />
+      <Attachments draftKey={draftKey} uploadCount={uploadCount.value} />
       <textarea
         ref={area}
         id={COMPOSER_ID}
@@ -166,17 +166,17 @@ export const Composer = (props: ComposerProps) => {
         aria-label="Message"
         aria-autocomplete="list"
         aria-controls={offers.length > 0 ? "offers" : undefined}
-        aria-activedescendant={offers.length > 0 ? `offer-${chosen.value}` : undefined}
-        placeholder={isOver.value ? "Drop files here" : placeholder}
+        aria-activedescendant={offers.length > 0 ? `offer-${chosenIndex.value}` : undefined}
+        placeholder={isDragOver.value ? "Drop files here" : placeholder}
         value={draft.text}
         onInput={({ currentTarget }) => {
           caret.value = currentTarget.selectionStart;
-          change(currentTarget.value);
+          changeText(currentTarget.value);
         }}
         onSelect={({ currentTarget }) => {
           caret.value = currentTarget.selectionStart;
         }}
-        onKeyDown={press}
+        onKeyDown={onKeyDown}
         onPaste={(event) => {
           const files = [...(event.clipboardData?.files ?? [])];
           if (files.length === 0) return;
@@ -186,7 +186,7 @@ export const Composer = (props: ComposerProps) => {
       />
       <div class="tools">
         <input
-          ref={picker}
+          ref={fileInput}
           type="file"
           multiple
           hidden
@@ -195,7 +195,7 @@ export const Composer = (props: ComposerProps) => {
             currentTarget.value = "";
           }}
         />
-        <IconButton icon="clip" small label="Attach files" onPress={() => picker.current?.click()} />
+        <IconButton icon="clip" small label="Attach files" onPress={() => fileInput.current?.click()} />
         {props.children}
         <span class="push line">
           {onInterrupt && (
@@ -208,7 +208,7 @@ export const Composer = (props: ComposerProps) => {
             class="btn primary icon sm"
             aria-label={sendLabel}
             title={sendLabel}
-            disabled={isEmptyDraft(draft) || uploading.value > 0}
+            disabled={isEmptyDraft(draft) || uploadCount.value > 0}
           >
             <Icon name="up" />
           </button>
@@ -218,33 +218,35 @@ export const Composer = (props: ComposerProps) => {
   );
 };
 
-const Attachments = ({ draftKey, uploading }: { draftKey: string; uploading: number }) => {
+const Attachments = ({ draftKey, uploadCount }: { draftKey: string; uploadCount: number }) => {
   const draft = getDraft(draftKey).value;
   const { files, references } = draft;
-  if (files.length + references.length + uploading === 0) return null;
+  if (files.length + references.length + uploadCount === 0) return null;
   return (
     <div class="files">
       {references.map((one) => (
-        <Chip
+        <AttachmentChip
           key={`${one.file_name}:${one.start_line}`}
           label={`${one.file_name}:${one.start_line}`}
           remove={() => setDraft(draftKey, { ...draft, references: references.filter((other) => other !== one) })}
         />
       ))}
       {files.map((file) => (
-        <Chip
+        <AttachmentChip
           key={file.id}
           label={file.name}
           note={file.size > 0 ? formatSize(file.size) : ""}
           remove={() => setDraft(draftKey, { ...draft, files: files.filter((other) => other !== file) })}
         />
       ))}
-      {uploading > 0 && <span class="badge busy">Uploading {uploading === 1 ? "a file" : `${uploading} files`}</span>}
+      {uploadCount > 0 && (
+        <span class="badge busy">Uploading {uploadCount === 1 ? "a file" : `${uploadCount} files`}</span>
+      )}
     </div>
   );
 };
 
-const Chip = ({ label, note, remove }: { label: string; note?: string; remove: () => void }) => (
+const AttachmentChip = ({ label, note, remove }: { label: string; note?: string; remove: () => void }) => (
   <span class="badge">
     <Icon name="file" />
     {label}

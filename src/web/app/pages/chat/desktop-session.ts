@@ -2,11 +2,11 @@
 import RFB from "@novnc/novnc";
 
 type Listeners = {
-  readonly opened: () => void;
+  readonly onOpen: () => void;
   /** `clean`: either side closed the connection normally. */
-  readonly closed: (clean: boolean) => void;
+  readonly onClose: (isClean: boolean) => void;
   /** Called with text that was cut or copied on the desktop. */
-  readonly copied: (text: string) => void;
+  readonly onCopy: (text: string) => void;
 };
 
 export type DesktopSession = {
@@ -26,17 +26,18 @@ export const openDesktop = (
   viewer.scaleViewport = true;
   viewer.viewOnly = viewOnly;
   viewer.background = "transparent";
-  viewer.addEventListener("connect", listeners.opened);
-  const closed = (event: Event): void => listeners.closed((event as CustomEvent<{ clean: boolean }>).detail.clean);
-  viewer.addEventListener("disconnect", closed);
+  viewer.addEventListener("connect", listeners.onOpen);
+  const handleDisconnect = (event: Event): void =>
+    listeners.onClose((event as CustomEvent<{ clean: boolean }>).detail.clean);
+  viewer.addEventListener("disconnect", handleDisconnect);
   viewer.addEventListener("clipboard", (event) =>
-    listeners.copied((event as CustomEvent<{ text: string }>).detail.text),
+    listeners.onCopy((event as CustomEvent<{ text: string }>).detail.text),
   );
   return {
     paste: (text) => viewer.clipboardPasteFrom(text),
     focus: () => viewer.focus(),
     end() {
-      viewer.removeEventListener("disconnect", closed);
+      viewer.removeEventListener("disconnect", handleDisconnect);
       viewer.disconnect();
     },
   };

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { loadCode } from "../../data/load-code.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { Button } from "../../parts/button.tsx";
 import { showError, showToast } from "../../shell/toasts.tsx";
 import type { DesktopSession } from "./desktop-session.ts";
@@ -10,7 +10,7 @@ import type { DesktopSession } from "./desktop-session.ts";
 type State = "connecting" | "open" | "closed";
 
 /** A WebSocket does not report why it was refused; the same request over HTTP does. */
-const loadRefusal = async (address: string): Promise<string> => {
+const loadRefusalReason = async (address: string): Promise<string> => {
   const response = await fetch(address).catch(() => undefined);
   if (!response) return "The server cannot be reached.";
   const { message = "", detail = "" } = (await response.json().catch(() => ({}))) as Record<string, string>;
@@ -21,42 +21,42 @@ export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) =
   const box = useRef<HTMLDivElement>(null);
   const session = useRef<DesktopSession>(undefined);
   const state = useSignal<State>("connecting");
-  const why = useSignal("");
-  const tries = useSignal(0);
+  const reason = useSignal("");
+  const attempt = useSignal(0);
   useEffect(() => {
     const address = `/api/experimental/chats/${chat}/stream/desktop`;
-    let isOver = false;
+    let isUnmounted = false;
     let wasOpen = false;
     const open = async (): Promise<void> => {
       const { openDesktop } = await loadCode(() => import("./desktop-session.ts"));
-      if (isOver || !box.current) return;
+      if (isUnmounted || !box.current) return;
       session.current = openDesktop(box.current, address, {
         viewOnly: !isOwner,
-        opened: () => {
+        onOpen: () => {
           wasOpen = true;
           state.value = "open";
           session.current?.focus();
         },
-        closed: () => {
+        onClose: () => {
           state.value = "closed";
-          why.value = wasOpen ? "The connection was lost, or the workspace stopped." : "";
-          const showReason = (words: string): void => {
-            if (!isOver) why.value = words;
+          reason.value = wasOpen ? "The connection was lost, or the workspace stopped." : "";
+          const showReason = (text: string): void => {
+            if (!isUnmounted) reason.value = text;
           };
-          if (!wasOpen) void loadRefusal(address).then(showReason);
+          if (!wasOpen) void loadRefusalReason(address).then(showReason);
         },
-        copied: (text) => showToast("Copied on the desktop", { label: "Copy to clipboard", act: () => copy(text) }),
+        onCopy: (text) => showToast("Copied on the desktop", { label: "Copy to clipboard", act: () => copyText(text) }),
       });
     };
     state.value = "connecting";
     open().catch(showError);
     return () => {
-      isOver = true;
+      isUnmounted = true;
       session.current?.end();
       session.current = undefined;
     };
-  }, [chat, isOwner, tries.value]);
-  const paste = async (): Promise<void> => {
+  }, [chat, isOwner, attempt.value]);
+  const sendClipboard = async (): Promise<void> => {
     session.current?.paste(await navigator.clipboard.readText());
     showToast("Clipboard sent to the desktop");
   };
@@ -68,7 +68,7 @@ export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) =
         </span>
         <span class="push line">
           {state.value === "open" && isOwner && navigator.clipboard && (
-            <Button small onPress={paste}>
+            <Button small onPress={sendClipboard}>
               Paste
             </Button>
           )}
@@ -76,7 +76,7 @@ export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) =
             <Button
               small
               onPress={() => {
-                tries.value += 1;
+                attempt.value += 1;
               }}
             >
               Try again
@@ -84,7 +84,7 @@ export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) =
           )}
         </span>
       </div>
-      {why.value !== "" && state.value === "closed" && <p class="pad mut wrap-any">{why.value}</p>}
+      {reason.value !== "" && state.value === "closed" && <p class="pad mut wrap-any">{reason.value}</p>}
       <div ref={box} class="screen" hidden={state.value === "closed"} />
     </div>
   );

@@ -12,10 +12,10 @@ export type Draft = {
 };
 
 /** The draft key of a chat that does not exist yet. */
-export const NEW = "new";
+export const NEW_CHAT = "new";
 export const NO_DRAFT: Draft = { text: "", files: [], references: [] };
 const PREFIX = "slipway.draft.";
-const open = new Map<string, Signal<Draft>>();
+const drafts = new Map<string, Signal<Draft>>();
 
 const readDraft = (key: string): Draft => {
   try {
@@ -27,12 +27,12 @@ const readDraft = (key: string): Draft => {
 
 /** Returns the draft of a chat, or of a new chat. */
 export const getDraft = (key: string): Signal<Draft> => {
-  let known = open.get(key);
-  if (!known) {
-    known = signal(readDraft(key));
-    open.set(key, known);
+  let draft = drafts.get(key);
+  if (!draft) {
+    draft = signal(readDraft(key));
+    drafts.set(key, draft);
   }
-  return known;
+  return draft;
 };
 
 export const setDraft = (key: string, draft: Draft): void => {
@@ -49,10 +49,10 @@ export const isEmptyDraft = ({ text, files, references }: Draft): boolean =>
   text.trim() === "" && files.length === 0 && references.length === 0;
 
 /** Joins two drafts. */
-export const joinDrafts = (first: Draft, then: Draft): Draft => ({
-  text: [first.text, then.text].filter((text) => text.trim() !== "").join("\n\n"),
-  files: [...first.files, ...then.files],
-  references: [...first.references, ...then.references],
+export const joinDrafts = (first: Draft, second: Draft): Draft => ({
+  text: [first.text, second.text].filter((text) => text.trim() !== "").join("\n\n"),
+  files: [...first.files, ...second.files],
+  references: [...first.references, ...second.references],
 });
 
 /** Converts the draft to the API's format. */

@@ -5,7 +5,7 @@ import type { ChatMessage } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Switch } from "../../parts/field.tsx";
-import { into, textInto } from "../../parts/handlers.ts";
+import { writeTextTo, writeTo } from "../../parts/handlers.ts";
 import { showError, showToast } from "../../shell/toasts.tsx";
 import { toInput } from "./draft.ts";
 import type { LiveChat } from "./live-chat.ts";
@@ -17,17 +17,17 @@ type EditProps = {
   readonly close: () => void;
 };
 
-export const Edit = ({ chat, message, text, close }: EditProps) => {
-  const words = useSignal(text);
-  const restores = useSignal(false);
+export const EditMessage = ({ chat, message, text, close }: EditProps) => {
+  const editedText = useSignal(text);
+  const restoresFiles = useSignal(false);
   const area = useRef<HTMLTextAreaElement>(null);
   useEffect(() => area.current?.focus(), []);
   const save = async (): Promise<void> => {
     // Attachments are kept.
-    const others = toInput(message.content).filter(({ type }) => type !== "text");
+    const attachments = toInput(message.content).filter(({ type }) => type !== "text");
     const { warnings } = await call("PATCH /chats/:chat/messages/:message", {
       path: { chat: chat.id, message: message.id },
-      body: { content: [{ type: "text", text: words.value }, ...others], restore_files: restores.value },
+      body: { content: [{ type: "text", text: editedText.value }, ...attachments], restore_files: restoresFiles.value },
     });
     for (const warning of warnings) showToast(warning);
     close();
@@ -38,8 +38,8 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
         ref={area}
         rows={3}
         aria-label="Message"
-        value={words.value}
-        onInput={textInto(words)}
+        value={editedText.value}
+        onInput={writeTextTo(editedText)}
         onKeyDown={(event) => {
           if (event.key === "Escape") close();
           else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void save().catch(showError);
@@ -49,9 +49,9 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
         <Switch
           label="Restore files"
           note="To their state when this was sent. Commits are kept."
-          checked={restores.value}
+          checked={restoresFiles.value}
           disabled={!chat.chat.value?.workspace_id}
-          onSwitch={into(restores)}
+          onSwitch={writeTo(restoresFiles)}
         />
       </div>
       <div class="tools">
@@ -60,7 +60,7 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
           <Button small look="ghost" onPress={close}>
             Cancel
           </Button>
-          <Button small look="primary" disabled={words.value.trim() === ""} onPress={save}>
+          <Button small look="primary" disabled={editedText.value.trim() === ""} onPress={save}>
             Send again
           </Button>
         </span>

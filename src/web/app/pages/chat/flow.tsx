@@ -6,8 +6,8 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Button } from "../../parts/button.tsx";
 import { showError } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
-import { PAGE } from "./live-chat.ts";
-import { Live, Message } from "./message.tsx";
+import { PAGE_SIZE } from "./live-chat.ts";
+import { LiveAnswer, Message } from "./message.tsx";
 
 // Detects which rows of a long conversation are near the viewport, with one observer for all of them.
 
@@ -18,32 +18,32 @@ type NearListener = (entry: IntersectionObserverEntry) => void;
 
 class NearObserver {
   readonly #scroller: RefObject<HTMLElement | null>;
-  readonly #heard = new Map<Element, NearListener>();
-  #eye: IntersectionObserver | undefined;
+  readonly #listeners = new Map<Element, NearListener>();
+  #observer: IntersectionObserver | undefined;
 
   constructor(scroller: RefObject<HTMLElement | null>) {
     this.#scroller = scroller;
   }
 
-  /** Calls back when the element comes near or moves away, and once initially. Returns a function that stops. */
-  observe(element: Element, hear: NearListener): () => void {
-    this.#eye ??= new IntersectionObserver(
+  /** Calls back when the element enters or leaves the area around the viewport, and once initially. Returns a function that stops. */
+  observe(element: Element, listener: NearListener): () => void {
+    this.#observer ??= new IntersectionObserver(
       (entries) => {
-        for (const entry of entries) this.#heard.get(entry.target)?.(entry);
+        for (const entry of entries) this.#listeners.get(entry.target)?.(entry);
       },
       { root: this.#scroller.current, rootMargin: RENDER_MARGIN },
     );
-    this.#heard.set(element, hear);
-    this.#eye.observe(element);
+    this.#listeners.set(element, listener);
+    this.#observer.observe(element);
     return () => {
-      this.#heard.delete(element);
-      this.#eye?.unobserve(element);
+      this.#listeners.delete(element);
+      this.#observer?.unobserve(element);
     };
   }
 
   end(): void {
-    this.#eye?.disconnect();
-    this.#eye = undefined;
+    this.#observer?.disconnect();
+    this.#observer = undefined;
   }
 }
 
@@ -63,44 +63,44 @@ export const Flow = ({
 }) => {
   const scroller = useRef<HTMLDivElement>(null);
   const top = useRef<HTMLDivElement>(null);
-  const shown = useSignal(PAGE);
-  const isAway = useSignal(false);
-  const all = chat.messages.value;
-  const isWhole = useSignal(false);
-  const known = all.slice(-shown.value).filter(({ role }) => role === "user" || role === "assistant");
-  const rows = isWhole.value ? known : known.slice(-INITIAL_COUNT);
-  const near = useMemo(() => new NearObserver(scroller), []);
-  const hasMore = chat.hasMore.value || shown.value < all.length;
+  const shownCount = useSignal(PAGE_SIZE);
+  const isScrolledUp = useSignal(false);
+  const messages = chat.messages.value;
+  const isFirstPaintDone = useSignal(false);
+  const visible = messages.slice(-shownCount.value).filter(({ role }) => role === "user" || role === "assistant");
+  const rows = isFirstPaintDone.value ? visible : visible.slice(-INITIAL_COUNT);
+  const nearObserver = useMemo(() => new NearObserver(scroller), []);
+  const hasMore = chat.hasMore.value || shownCount.value < messages.length;
   const showMore = async (): Promise<void> => {
-    if (shown.value >= chat.messages.value.length) await chat.loadOlder();
-    shown.value += PAGE;
+    if (shownCount.value >= chat.messages.value.length) await chat.loadOlder();
+    shownCount.value += PAGE_SIZE;
   };
   useEffect(() => {
-    const end = top.current;
-    if (!end || !hasMore || !isWhole.value) return;
-    const eye = new IntersectionObserver(([one]) => void (one?.isIntersecting && showMore().catch(showError)), {
+    const element = top.current;
+    if (!element || !hasMore || !isFirstPaintDone.value) return;
+    const observer = new IntersectionObserver(([one]) => void (one?.isIntersecting && showMore().catch(showError)), {
       root: scroller.current,
       rootMargin: "600px 0px",
     });
-    eye.observe(end);
-    return () => eye.disconnect();
+    observer.observe(element);
+    return () => observer.disconnect();
   }, [hasMore, rows.length]);
   useEffect(() => {
-    isWhole.value = true;
-    return () => near.end();
+    isFirstPaintDone.value = true;
+    return () => nearObserver.end();
   }, []);
   useEffect(() => {
-    if (isAway.peek() || all.length <= MAX_MESSAGES) return;
-    shown.value = PAGE;
+    if (isScrolledUp.peek() || messages.length <= MAX_MESSAGES) return;
+    shownCount.value = PAGE_SIZE;
     chat.trimMessages(MAX_MESSAGES / 2);
-  }, [all.length]);
-  const follow = (): void => {
-    const away = (scroller.current?.scrollTop ?? 0) < -600;
-    if (away !== isAway.value) isAway.value = away;
+  }, [messages.length]);
+  const onScroll = (): void => {
+    const isUp = (scroller.current?.scrollTop ?? 0) < -600;
+    if (isUp !== isScrolledUp.value) isScrolledUp.value = isUp;
   };
   return (
-    <div class="flow" ref={scroller} tabIndex={0} role="region" aria-label="Chat messages" onScroll={follow}>
-      {isAway.value && (
+    <div class="flow" ref={scroller} tabIndex={0} role="region" aria-label="Chat messages" onScroll={onScroll}>
+      {isScrolledUp.value && (
         <div class="to-end">
           <Button small icon="down" onPress={() => scroller.current?.scrollTo({ top: 0 })}>
             Jump to latest
@@ -116,12 +116,12 @@ export const Flow = ({
           </li>
         )}
         {rows.map((message) => (
-          <Row key={message.id} near={near}>
+          <MessageRow key={message.id} nearObserver={nearObserver}>
             <Message chat={chat} message={message} isOwner={isOwner} />
-          </Row>
+          </MessageRow>
         ))}
         <li>
-          <Live chat={chat} />
+          <LiveAnswer chat={chat} />
           {children}
         </li>
       </ol>
@@ -130,13 +130,13 @@ export const Flow = ({
 };
 
 /** One row: rendered while near the viewport, otherwise an empty box of the same height. */
-const Row = ({ near, children }: { near: NearObserver; children: ComponentChildren }) => {
+const MessageRow = ({ nearObserver, children }: { nearObserver: NearObserver; children: ComponentChildren }) => {
   const box = useRef<HTMLLIElement>(null);
   const height = useSignal<number | undefined>(undefined);
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    return near.observe(element, ({ isIntersecting, boundingClientRect }) => {
+    return nearObserver.observe(element, ({ isIntersecting, boundingClientRect }) => {
       if (isIntersecting) height.value = undefined;
       // A row that contains the focus stays rendered.
       else if (height.peek() === undefined && !element.contains(document.activeElement)) {

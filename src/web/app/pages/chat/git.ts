@@ -6,8 +6,8 @@ import { LiveSocket } from "../../data/live-socket.ts";
 export type Repositories = ReadonlyMap<string, GitRepository>;
 
 /** Merges changes by folder. Messages contain only changed repositories. */
-export const withChanges = (known: Repositories, { repositories = [] }: GitMessage): Repositories => {
-  const next = new Map(known);
+export const mergeChanges = (current: Repositories, { repositories = [] }: GitMessage): Repositories => {
+  const next = new Map(current);
   for (const one of repositories) {
     if (one.removed) next.delete(one.repo_root);
     else next.set(one.repo_root, one);
@@ -25,12 +25,12 @@ export const followGit = (chat: string): (() => void) => {
   gitProblem.value = "";
   const socket = new LiveSocket({
     address: () => `/api/v2/chats/${chat}/stream/git`,
-    message: (text) => {
+    onMessage: (text) => {
       const message = JSON.parse(text) as GitMessage;
       if (message.type === "error") gitProblem.value = message.message ?? "";
       else {
         gitProblem.value = "";
-        repositories.value = withChanges(repositories.value, message);
+        repositories.value = mergeChanges(repositories.value, message);
       }
     },
   });

@@ -1,4 +1,4 @@
-// Groups the list of chats. Pure.
+// Groups chats for the list: by state, by workspace, or as archived. Pure.
 import type { Chat } from "#schema/chats/chat.ts";
 import { isWaitingForOwner } from "../../data/needs-owner.ts";
 
@@ -11,17 +11,19 @@ const isRunning = ({ status }: ListedChat): boolean => status === "running" || s
 
 /** Puts each chat in one group and omits empty groups. */
 export const groupChats = (
-  all: readonly Chat[],
-  by: Grouping,
-  nameOf: (workspace: string) => string,
+  chats: readonly Chat[],
+  grouping: Grouping,
+  getWorkspaceName: (workspace: string) => string,
 ): readonly Group[] => {
-  if (by === "archived") return [{ name: "Archived", chats: all }];
-  if (by === "workspace") {
-    const found = Map.groupBy(all, ({ workspace_id }) => (workspace_id ? nameOf(workspace_id) : "Without workspace"));
-    return [...found].map(([name, chats]) => ({ name, chats }));
+  if (grouping === "archived") return [{ name: "Archived", chats }];
+  if (grouping === "workspace") {
+    const byWorkspace = Map.groupBy(chats, ({ workspace_id }) =>
+      workspace_id ? getWorkspaceName(workspace_id) : "Without workspace",
+    );
+    return [...byWorkspace].map(([name, chats]) => ({ name, chats }));
   }
   const groups: Record<string, Chat[]> = { "Needs you": [], Pinned: [], Working: [], Done: [] };
-  for (const chat of all) {
+  for (const chat of chats) {
     const name = isWaiting(chat) ? "Needs you" : chat.pin_order > 0 ? "Pinned" : isRunning(chat) ? "Working" : "Done";
     groups[name]?.push(chat);
   }

@@ -9,7 +9,7 @@ import { CommandButton } from "../../parts/as-command.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
-import { textInto } from "../../parts/handlers.ts";
+import { writeTextTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { hasPage } from "../../shell/page-list.ts";
@@ -21,51 +21,55 @@ import { openTry, TryDialog } from "./trial/try.tsx";
 
 type HeadProps = {
   readonly chat: LiveChat;
-  readonly known: Chat | undefined;
+  readonly chatData: Chat | undefined;
   readonly isOwner: boolean;
   readonly hasAside: boolean;
   readonly onAside: () => void;
   readonly onList: () => void;
 };
 
-export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadProps) => {
+export const Head = ({ chat, chatData, isOwner, hasAside, onAside, onList }: HeadProps) => {
   const { route } = useLocation();
-  const renames = useSignal(false);
-  const title = known?.title ?? "Chat";
-  const workspace = known?.workspace_id ? workspaces.value.get(known.workspace_id) : undefined;
-  const isRoot = known?.parent_chat_id === undefined;
+  const isRenaming = useSignal(false);
+  const title = chatData?.title ?? "Chat";
+  const workspace = chatData?.workspace_id ? workspaces.value.get(chatData.workspace_id) : undefined;
+  const isRoot = chatData?.parent_chat_id === undefined;
   const confirmForkHere = (): void => confirmFork(chat.id, route);
   const openRename = (): void => {
-    renames.value = true;
+    isRenaming.value = true;
   };
-  const items = (): MenuItem[] => {
-    if (!known) return [];
-    const pinned = chats.value.get(known.id)?.pin_order ?? known.pin_order;
-    const refreshAfter = (done: Promise<unknown>) => done.then(() => chat.refresh());
-    const own: MenuItem[] = [
+  const listItems = (): MenuItem[] => {
+    if (!chatData) return [];
+    const pinOrder = chats.value.get(chatData.id)?.pin_order ?? chatData.pin_order;
+    const refreshAfter = (action: Promise<unknown>) => action.then(() => chat.refresh());
+    const items: MenuItem[] = [
       { icon: "pen", label: "Rename", act: openRename },
       { icon: "branch", label: "Fork", act: confirmForkHere },
-      ...(workspace && !known.archived
-        ? [{ icon: "layers" as const, label: "Try several ways", act: () => openTry(known) }]
+      ...(workspace && !chatData.archived
+        ? [{ icon: "layers" as const, label: "Try several ways", act: () => openTry(chatData) }]
         : []),
       ...(workspace ? [{ icon: "box" as const, label: "Fork workspace", act: () => openFork(workspace) }] : []),
-      { label: pinned > 0 ? "Unpin" : "Pin", icon: "pin", act: () => pinChat({ id: known.id, pin_order: pinned }) },
-      { label: "Summarize history", icon: "spark", act: () => compact(chat.id) },
-      { label: "Clear context", icon: "restart", act: () => clear(chat.id) },
+      {
+        label: pinOrder > 0 ? "Unpin" : "Pin",
+        icon: "pin",
+        act: () => pinChat({ id: chatData.id, pin_order: pinOrder }),
+      },
+      { label: "Summarize history", icon: "spark", act: () => compactChat(chat.id) },
+      { label: "Clear context", icon: "restart", act: () => clearContext(chat.id) },
       "line",
-      known.archived
-        ? { label: "Unarchive", icon: "save", act: () => refreshAfter(unarchiveChat(known)) }
-        : { label: "Archive", icon: "save", act: () => refreshAfter(archiveChat(known)) },
-      { label: "Delete", icon: "trash", isDanger: true, act: () => deleteChat(known, () => route("/chats")) },
+      chatData.archived
+        ? { label: "Unarchive", icon: "save", act: () => refreshAfter(unarchiveChat(chatData)) }
+        : { label: "Archive", icon: "save", act: () => refreshAfter(archiveChat(chatData)) },
+      { label: "Delete", icon: "trash", isDanger: true, act: () => deleteChat(chatData, () => route("/chats")) },
     ];
-    return isOwner && isRoot ? own : isOwner ? own.slice(0, 1) : [];
+    return isOwner && isRoot ? items : isOwner ? items.slice(0, 1) : [];
   };
   return (
     <header class="bar">
       <IconButton icon="chev" class="back narrow" label="Back to chats" onPress={onList} />
-      {known?.parent_chat_id && (
-        <a class="small" href={`/chats/${known.parent_chat_id}`}>
-          {chats.value.get(known.root_chat_id ?? known.parent_chat_id)?.title ?? "Main chat"} /
+      {chatData?.parent_chat_id && (
+        <a class="small" href={`/chats/${chatData.parent_chat_id}`}>
+          {chats.value.get(chatData.root_chat_id ?? chatData.parent_chat_id)?.title ?? "Main chat"} /
         </a>
       )}
       <h2 class="clip">{title}</h2>
@@ -81,21 +85,21 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
             {workspace.name}
           </span>
         ))}
-      {known?.archived && <span class="badge">Archived</span>}
+      {chatData?.archived && <span class="badge">Archived</span>}
       <span class="push line">
         <Meter chat={chat} isOwner={isOwner} />
         <CommandButton />
         {isOwner && isRoot && <IconButton icon="branch" class="desk" label="Fork chat" onPress={confirmForkHere} />}
         <IconButton icon="cols" label="Changes" pressed={hasAside} onPress={onAside} />
-        {isOwner && <Menu label={`More for ${title}`} items={items} />}
+        {isOwner && <Menu label={`More for ${title}`} items={listItems} />}
       </span>
       <ForkDialog />
       <TryDialog />
-      {renames.value && known && (
-        <Rename
-          chat={known}
+      {isRenaming.value && chatData && (
+        <RenameDialog
+          chat={chatData}
           close={() => {
-            renames.value = false;
+            isRenaming.value = false;
             void chat.refresh();
           }}
         />
@@ -104,14 +108,14 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
   );
 };
 
-const compact = async (chat: string): Promise<void> => {
+const compactChat = async (chat: string): Promise<void> => {
   await call("POST /chats/:chat/compact", { path: { chat }, body: {} });
 };
-const clear = async (chat: string): Promise<void> => {
+const clearContext = async (chat: string): Promise<void> => {
   await call("POST /chats/:chat/clear", { path: { chat } });
 };
 
-const Rename = ({ chat, close }: { chat: Chat; close: () => void }) => {
+const RenameDialog = ({ chat, close }: { chat: Chat; close: () => void }) => {
   const title = useSignal(chat.title);
   const save = async (): Promise<void> => {
     await renameChat(chat.id, title.value);
@@ -130,7 +134,7 @@ const Rename = ({ chat, close }: { chat: Chat; close: () => void }) => {
         </>
       }
     >
-      <Field label="Title" value={title.value} maxLength={200} onInput={textInto(title)} />
+      <Field label="Title" value={title.value} maxLength={200} onInput={writeTextTo(title)} />
     </Dialog>
   );
 };

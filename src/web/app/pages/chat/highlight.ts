@@ -78,9 +78,9 @@ const CLASSES: readonly (readonly [RegExp, string])[] = [
 
 const toClass = (scope = ""): string => CLASSES.find(([pattern]) => pattern.test(scope))?.[1] ?? "";
 
-const flatten = (node: Node, name: string, into: Piece[]): void => {
-  if (typeof node === "string") into.push([node, name]);
-  else for (const child of node.children) flatten(child, toClass(node.scope) || name, into);
+const addPieces = (node: Node, className: string, pieces: Piece[]): void => {
+  if (typeof node === "string") pieces.push([node, className]);
+  else for (const child of node.children) addPieces(child, toClass(node.scope) || className, pieces);
 };
 
 /** On a busy machine, and in a tab in the background, browsers may never be idle. */
@@ -95,12 +95,12 @@ const waitForIdle = (): Promise<unknown> =>
 
 /** Returns undefined for unknown languages and texts that are too long. */
 export const highlight = async (text: string, language: string): Promise<readonly Piece[] | undefined> => {
-  const asked =
+  const requested =
     language
       .trim()
       .split(/[\s{:,]/)[0]
       ?.toLowerCase() ?? "";
-  const name = ALIASES[asked] ?? (asked in LANGUAGES ? (asked as keyof typeof LANGUAGES) : undefined);
+  const name = ALIASES[requested] ?? (requested in LANGUAGES ? (requested as keyof typeof LANGUAGES) : undefined);
   if (name === undefined || text.length > MAX_LENGTH) return undefined;
   if (!core.getLanguage(name)) core.registerLanguage(name, (await loadCode(LANGUAGES[name])).default);
   await waitForIdle();
@@ -108,6 +108,6 @@ export const highlight = async (text: string, language: string): Promise<readonl
     _emitter: { rootNode: Node };
   };
   const pieces: Piece[] = [];
-  flatten(_emitter.rootNode, "", pieces);
+  addPieces(_emitter.rootNode, "", pieces);
   return pieces;
 };

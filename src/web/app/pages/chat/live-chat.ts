@@ -6,36 +6,44 @@ import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { call, Problem } from "../../data/api.ts";
 import { patchChat } from "../../data/chats.ts";
 import { LiveSocket, onRefused } from "../../data/live-socket.ts";
-import { applyFrame, collectResults, EMPTY, isAtRest, type Picture, reconcile, withMessages } from "./picture.ts";
+import {
+  applyFrame,
+  type ChatState,
+  collectResults,
+  EMPTY_STATE,
+  isIdle,
+  mergeMessages,
+  reconcileMessages,
+} from "./picture.ts";
 
 /** Number of messages loaded first, and each time the user scrolls to the top. */
-export const PAGE = 40;
+export const PAGE_SIZE = 40;
 const MAX_CACHED_CHATS = 8;
 
 export class LiveChat {
   readonly id: string;
   /** The chat with fields that the list lacks: context, files, permissions. */
   readonly chat = signal<Chat | undefined>(undefined);
-  readonly picture = signal<Picture>(EMPTY);
-  readonly messages: ReadonlySignal<Picture["messages"]> = computed(() => this.picture.value.messages);
-  readonly live: ReadonlySignal<Picture["live"]> = computed(() => this.picture.value.live);
-  readonly liveResults: ReadonlySignal<Picture["liveResults"]> = computed(() => this.picture.value.liveResults);
-  readonly status: ReadonlySignal<Picture["status"]> = computed(() => this.picture.value.status);
+  readonly state = signal<ChatState>(EMPTY_STATE);
+  readonly messages: ReadonlySignal<ChatState["messages"]> = computed(() => this.state.value.messages);
+  readonly live: ReadonlySignal<ChatState["live"]> = computed(() => this.state.value.live);
+  readonly liveResults: ReadonlySignal<ChatState["liveResults"]> = computed(() => this.state.value.liveResults);
+  readonly status: ReadonlySignal<ChatState["status"]> = computed(() => this.state.value.status);
   readonly results = computed(() => collectResults(this.messages.value));
-  readonly isBusy = computed(() => this.status.value !== undefined && !isAtRest(this.status.value));
+  readonly isBusy = computed(() => this.status.value !== undefined && !isIdle(this.status.value));
   /** Increments with each finished turn, which may have changed the chat's cost and model. */
-  readonly turns = computed(() => this.picture.value.turns);
+  readonly turnCount = computed(() => this.state.value.turnCount);
   readonly hasMore = signal(false);
   /** The error of the first load. */
   readonly failure = signal<unknown>(undefined);
   readonly isLoaded = signal(false);
   #socket: LiveSocket | undefined;
-  #stop = (): void => {};
+  #stopRefusalListener = (): void => {};
   #followerCount = 0;
   /** Numbers the requests for the chat, so that outdated answers are dropped. */
-  #requestedNumber = 0;
-  #shownNumber = 0;
-  #reading: Promise<void> | undefined;
+  #lastRequest = 0;
+  #lastApplied = 0;
+  #olderLoad: Promise<void> | undefined;
 
   constructor(id: string) {
     this.id = id;
@@ -55,10 +63,10 @@ export class LiveChat {
 
   /** Reloads the chat itself: its model, title and context. An answer that is older than the one shown is dropped. */
   async refresh(): Promise<void> {
-    const number = ++this.#requestedNumber;
+    const number = ++this.#lastRequest;
     const chat = await call("GET /chats/:chat", { path: { chat: this.id } });
-    if (number < this.#shownNumber) return;
-    this.#shownNumber = number;
+    if (number < this.#lastApplied) return;
+    this.#lastApplied = number;
     this.chat.value = chat;
   }
 
@@ -74,7 +82,7 @@ export class LiveChat {
   }
 
   #end(): void {
-    this.#stop();
+    this.#stopRefusalListener();
     this.#socket?.end();
     this.#socket = undefined;
   }
@@ -83,26 +91,29 @@ export class LiveChat {
   async loadOlder(): Promise<void> {
     const before_id = this.messages.value[0]?.id;
     if (!this.hasMore.value || before_id === undefined) return;
-    this.#reading ??= call("GET /chats/:chat/messages", { path: { chat: this.id }, query: { limit: PAGE, before_id } })
+    this.#olderLoad ??= call("GET /chats/:chat/messages", {
+      path: { chat: this.id },
+      query: { limit: PAGE_SIZE, before_id },
+    })
       .then(({ messages, has_more }) => {
-        this.#change((now) => ({ ...now, messages: withMessages(now.messages, messages) }));
+        this.#changeState((current) => ({ ...current, messages: mergeMessages(current.messages, messages) }));
         this.hasMore.value = has_more;
       })
       .finally(() => {
-        this.#reading = undefined;
+        this.#olderLoad = undefined;
       });
-    await this.#reading;
+    await this.#olderLoad;
   }
 
   /** Keeps only the newest messages, so that a page that is open for days does not grow without limit. */
   trimMessages(maxCount: number): void {
     if (this.messages.value.length <= maxCount) return;
-    this.#change((now) => ({ ...now, messages: now.messages.slice(-maxCount) }));
+    this.#changeState((current) => ({ ...current, messages: current.messages.slice(-maxCount) }));
     this.hasMore.value = true;
   }
 
-  #change(change: (now: Picture) => Picture): void {
-    this.picture.value = change(this.picture.value);
+  #changeState(change: (current: ChatState) => ChatState): void {
+    this.state.value = change(this.state.value);
   }
 
   async #start(): Promise<void> {
@@ -110,7 +121,7 @@ export class LiveChat {
       void this.refresh().catch((error) => {
         this.failure.value = error;
       });
-      await this.#readNewest();
+      await this.#loadNewest();
       this.isLoaded.value = true;
       this.failure.value = undefined;
     } catch (error) {
@@ -120,34 +131,34 @@ export class LiveChat {
     if (this.#followerCount === 0) return;
     let isFirst = true;
     // A refused WebSocket does not report why.
-    this.#stop = onRefused(() => void this.reloadAfterRefusal());
+    this.#stopRefusalListener = onRefused(() => void this.reloadAfterRefusal());
     this.#socket = new LiveSocket({
       address: () => `/api/v2/chats/${this.id}/stream?after_id=${this.messages.value.at(-1)?.id ?? 0}`,
-      message: (text) => {
+      onMessage: (text) => {
         const frame = JSON.parse(text) as ChatEvent[];
-        const { turns } = this.picture.value;
-        this.#change((now) => applyFrame(now, frame));
+        const { turnCount } = this.state.value;
+        this.#changeState((current) => applyFrame(current, frame));
         // The turn may have changed the chat's title, model, files or workspace.
-        if (this.picture.value.turns > turns) void this.refresh().catch(() => {});
+        if (this.state.value.turnCount > turnCount) void this.refresh().catch(() => {});
       },
-      opened: () => {
+      onOpen: () => {
         // Messages may have been edited during the disconnect.
-        if (!isFirst) void this.#readNewest().catch(() => {});
+        if (!isFirst) void this.#loadNewest().catch(() => {});
         isFirst = false;
       },
     });
   }
 
-  async #readNewest(): Promise<void> {
-    const page = await call("GET /chats/:chat/messages", { path: { chat: this.id }, query: { limit: PAGE } });
-    const { messages: current } = this.picture.value;
+  async #loadNewest(): Promise<void> {
+    const page = await call("GET /chats/:chat/messages", { path: { chat: this.id }, query: { limit: PAGE_SIZE } });
+    const { messages: current } = this.state.value;
     const loaded = page.messages.toReversed();
     // Messages from the stream may be newer than the loaded page.
-    const last = loaded.at(-1)?.id ?? 0;
-    const newer = this.#socket ? current.filter(({ id }) => id > last) : [];
-    const messages = withMessages(reconcile(current, loaded, page.has_more), newer);
+    const lastId = loaded.at(-1)?.id ?? 0;
+    const newer = this.#socket ? current.filter(({ id }) => id > lastId) : [];
+    const messages = mergeMessages(reconcileMessages(current, loaded, page.has_more), newer);
     if (messages[0]?.id === loaded[0]?.id) this.hasMore.value = page.has_more;
-    this.#change((now) => ({ ...now, messages }));
+    this.#changeState((current) => ({ ...current, messages }));
   }
 }
 

@@ -4,20 +4,20 @@ import { type ComponentChildren, createContext } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useMemo } from "preact/hooks";
 import { loadCode } from "../../data/load-code.ts";
-import type { Blocks, Token, Tokens } from "./blocks.ts";
+import type { BlockParser, Token, Tokens } from "./blocks.ts";
 import { Code } from "./code.tsx";
 import "./styles.ts";
 
 /** Undefined until the lexer is loaded. */
-const reader = signal<(new () => Blocks) | undefined>(undefined);
+const blockParser = signal<(new () => BlockParser) | undefined>(undefined);
 let isLoading = false;
 
-const load = (): void => {
+const loadParser = (): void => {
   if (isLoading) return;
   isLoading = true;
   loadCode(() => import("./blocks.ts")).then(
     (module) => {
-      reader.value = module.Blocks;
+      blockParser.value = module.BlockParser;
     },
     () => {
       // Without the lexer, texts are shown unformatted. The next text loads it again.
@@ -27,7 +27,7 @@ const load = (): void => {
 };
 
 // Loaded in parallel with the first messages.
-load();
+loadParser();
 
 /** Options for a documentation page: its headings can be linked to, and its links can lead within the app. */
 export type DocumentOptions = {
@@ -47,30 +47,30 @@ type MarkdownProps = {
 };
 
 export const Markdown = ({ text, isLive = false, document }: MarkdownProps) => {
-  const Reader = reader.value;
-  const blocks = useMemo(() => Reader && new Reader(), [Reader]);
-  if (!blocks) {
-    load();
+  const Parser = blockParser.value;
+  const parser = useMemo(() => Parser && new Parser(), [Parser]);
+  if (!parser) {
+    loadParser();
     return <p class="pre">{text}</p>;
   }
-  const tokens = blocks.read(text);
-  let headings = 0;
-  const drawn = tokens.map((token, at) =>
+  const tokens = parser.parse(text);
+  let headingIndex = 0;
+  const elements = tokens.map((token, index) =>
     document && token.type === "heading" ? (
-      <Heading key={at} token={token} id={document.ids[headings++] ?? ""} />
+      <Heading key={index} token={token} id={document.ids[headingIndex++] ?? ""} />
     ) : (
-      <Block key={at} token={token} isLive={isLive && at === tokens.length - 1} />
+      <Block key={index} token={token} isLive={isLive && index === tokens.length - 1} />
     ),
   );
-  return document ? <DocumentContext.Provider value={document}>{drawn}</DocumentContext.Provider> : <>{drawn}</>;
+  return document ? <DocumentContext.Provider value={document}>{elements}</DocumentContext.Provider> : <>{elements}</>;
 };
 
 /** On documentation pages, heading levels are kept as they are. */
 const Heading = ({ token, id }: { token: Token; id: string }) => {
-  const words = renderInline((token as Tokens.Heading).tokens);
+  const text = renderInline((token as Tokens.Heading).tokens);
   const { depth } = token as Tokens.Heading;
-  if (depth <= 2) return <h2 id={id}>{words}</h2>;
-  return depth === 3 ? <h3 id={id}>{words}</h3> : <h4 id={id}>{words}</h4>;
+  if (depth <= 2) return <h2 id={id}>{text}</h2>;
+  return depth === 3 ? <h3 id={id}>{text}</h3> : <h4 id={id}>{text}</h4>;
 };
 
 const Block = memo(({ token, isLive }: { token: Token; isLive: boolean }) => renderBlock(token, isLive));
@@ -102,8 +102,8 @@ const renderBlock = (token: Token, isLive = false): ComponentChildren => {
 };
 
 const List = ({ list }: { list: Tokens.List }) => {
-  const items = list.items.map((item, at) => (
-    <li key={at}>
+  const items = list.items.map((item, index) => (
+    <li key={index}>
       {item.task && <span class="mono">{item.checked ? "[x] " : "[ ] "}</span>}
       {item.tokens.map((one) => (one.type === "checkbox" ? null : renderBlock(one)))}
     </li>
@@ -116,14 +116,14 @@ const Table = ({ table }: { table: Tokens.Table }) => (
     <table class="table">
       <thead>
         <tr>
-          {table.header.map(({ tokens }, at) => (
-            <th key={at}>{renderInline(tokens)}</th>
+          {table.header.map(({ tokens }, index) => (
+            <th key={index}>{renderInline(tokens)}</th>
           ))}
         </tr>
       </thead>
       <tbody>
-        {table.rows.map((row, at) => (
-          <tr key={at}>
+        {table.rows.map((row, index) => (
+          <tr key={index}>
             {row.map(({ tokens, align }, column) => (
               <td key={column} class={align === "right" ? "r" : undefined}>
                 {renderInline(tokens)}
@@ -137,7 +137,7 @@ const Table = ({ table }: { table: Tokens.Table }) => (
 );
 
 const renderInline = (tokens: readonly Token[] = []): ComponentChildren =>
-  tokens.map((token, at) => renderSpan(token, at));
+  tokens.map((token, index) => renderSpan(token, index));
 
 const renderSpan = (token: Token, key: number): ComponentChildren => {
   switch (token.type) {
@@ -165,16 +165,16 @@ const renderSpan = (token: Token, key: number): ComponentChildren => {
   }
 };
 
-const isSafe = (address: string): boolean => /^(https?|mailto):/i.test(address);
+const isSafeAddress = (address: string): boolean => /^(https?|mailto):/i.test(address);
 
 const Link = ({ link }: { link: Tokens.Link }) => {
-  const words = link.tokens.length > 0 ? renderInline(link.tokens) : link.text || link.href;
+  const text = link.tokens.length > 0 ? renderInline(link.tokens) : link.text || link.href;
   const target = useContext(DocumentContext)?.resolveLink(link.href);
-  if (target?.startsWith("/") || target?.startsWith("#")) return <a href={target}>{words}</a>;
-  if (!isSafe(link.href)) return <>{words}</>;
+  if (target?.startsWith("/") || target?.startsWith("#")) return <a href={target}>{text}</a>;
+  if (!isSafeAddress(link.href)) return <>{text}</>;
   return (
     <a href={link.href} target="_blank" rel="noreferrer noopener" title={link.href}>
-      {words}
+      {text}
     </a>
   );
 };
@@ -197,8 +197,8 @@ const NAMED_REFERENCES: Readonly<Record<string, string>> = {
 
 /** Decodes character references; there is no HTML parser here that would. */
 const decodeReferences = (text: string): string =>
-  text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,8}));/gi, (whole, decimal, hex, name) => {
+  text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,8}));/gi, (reference, decimal, hex, name) => {
     const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : 0;
     if (code > 0 && code <= 0x10ffff) return String.fromCodePoint(code);
-    return NAMED_REFERENCES[name] ?? whole;
+    return NAMED_REFERENCES[name] ?? reference;
   });

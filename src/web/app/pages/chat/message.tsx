@@ -4,14 +4,14 @@ import { memo } from "preact/compat";
 import { useLocation } from "preact-iso/router";
 import type { ChatMessage } from "#schema/chats/chat.ts";
 import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import { Fold } from "../../parts/fold.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { confirmFork } from "./actions.ts";
-import { Edit } from "./edit.tsx";
+import { EditMessage } from "./edit.tsx";
 import type { LiveChat } from "./live-chat.ts";
 import { Markdown } from "./markdown.tsx";
 import { Tool } from "./tool.tsx";
@@ -30,25 +30,25 @@ export const Message = memo(({ chat, message, isOwner }: Props) =>
 );
 
 /** The unfinished answer. */
-export const Live = ({ chat }: { chat: LiveChat }) =>
+export const LiveAnswer = ({ chat }: { chat: LiveChat }) =>
   chat.live.value.length === 0 ? null : <Parts chat={chat} parts={chat.live.value} isLive />;
 
 const UserMessage = ({ chat, message, isOwner }: Props) => {
   const { route } = useLocation();
-  const edits = useSignal(false);
+  const isEditing = useSignal(false);
   const text = toText(message.content);
-  if (edits.value) {
-    return <Edit chat={chat} message={message} text={text} close={sets(edits, false)} />;
+  if (isEditing.value) {
+    return <EditMessage chat={chat} message={message} text={text} close={setTo(isEditing, false)} />;
   }
   return (
-    <div class="said-box">
-      <div class="said">
-        {message.content.map((part, at) => (
-          <UserMessagePart key={at} part={part} />
+    <div class="user-message">
+      <div class="user-text">
+        {message.content.map((part, index) => (
+          <UserMessagePart key={index} part={part} />
         ))}
       </div>
-      <div class="said-acts">
-        <IconButton icon="copy" small label="Copy message" onPress={() => copy(text)} />
+      <div class="user-message-actions">
+        <IconButton icon="copy" small label="Copy message" onPress={() => copyText(text)} />
         {isOwner && (
           <>
             <IconButton
@@ -57,7 +57,7 @@ const UserMessage = ({ chat, message, isOwner }: Props) => {
               label="Fork the chat from here"
               onPress={() => confirmFork(chat.id, route, message.id)}
             />
-            <IconButton icon="pen" small label="Edit message" onPress={sets(edits, true)} />
+            <IconButton icon="pen" small label="Edit message" onPress={setTo(isEditing, true)} />
           </>
         )}
       </div>
@@ -111,8 +111,8 @@ const FilePart = ({ part }: { part: ChatMessagePart }) => {
 
 const Parts = ({ chat, parts, isLive }: { chat: LiveChat; parts: readonly ChatMessagePart[]; isLive: boolean }) => (
   <>
-    {parts.map((part, at) => (
-      <Part key={part.tool_call_id ?? at} chat={chat} part={part} isLive={isLive && at === parts.length - 1} />
+    {parts.map((part, index) => (
+      <Part key={part.tool_call_id ?? index} chat={chat} part={part} isLive={isLive && index === parts.length - 1} />
     ))}
   </>
 );
@@ -150,11 +150,15 @@ const Part = memo(({ chat, part, isLive }: { chat: LiveChat; part: ChatMessagePa
 const Reasoning = ({ part, isLive }: { part: ChatMessagePart; isLive: boolean }) => {
   const { created_at, completed_at, text = "" } = part;
   if (text.trim() === "" && !isLive) return null;
-  const took = created_at && completed_at ? Date.parse(completed_at) - Date.parse(created_at) : undefined;
+  const durationMs = created_at && completed_at ? Date.parse(completed_at) - Date.parse(created_at) : undefined;
   return (
     <Fold
       summary={
-        isLive ? "Thinking…" : took !== undefined && took >= 1_000 ? `Thought for ${formatDuration(took)}` : "Thought"
+        isLive
+          ? "Thinking…"
+          : durationMs !== undefined && durationMs >= 1_000
+            ? `Thought for ${formatDuration(durationMs)}`
+            : "Thought"
       }
     >
       <div class="prose">

@@ -18,12 +18,12 @@ export const Meter = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) =
   const { state, reload } = useResource(isOwner ? `chat cost ${chat.id}` : undefined, () =>
     call("GET /chats/:chat/cost", { path: { chat: chat.id } }),
   );
-  useChange(String(chat.turns.value), reload);
+  useChange(String(chat.turnCount.value), reload);
   const tokens = countContextTokens(chat.messages.value);
   const id = chat.chat.value?.last_model_config_id;
   // A coding agent chooses its own model and reports its context limit.
-  const isOfModel = (chat.chat.value?.coding_agent ?? null) === null;
-  const contextLimit = isOfModel
+  const usesModel = (chat.chat.value?.coding_agent ?? null) === null;
+  const contextLimit = usesModel
     ? models.find((one) => one.id === id)?.context_limit
     : findContextLimit(chat.messages.value);
   const limit = contextLimit ?? 0;

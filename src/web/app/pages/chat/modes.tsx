@@ -13,22 +13,24 @@ const MODES: Readonly<Record<PermissionMode, readonly [label: string, meaning: s
   allow: ["Allow everything", "Edits files, runs commands and uses tools without asking."],
   plan: ["Plan", "Reads files, then proposes a plan for your approval."],
 };
-const NAMES = Object.keys(MODES) as PermissionMode[];
+const MODE_NAMES = Object.keys(MODES) as PermissionMode[];
 
 export const getNextMode = (mode: PermissionMode): PermissionMode =>
-  NAMES[(NAMES.indexOf(mode) + 1) % NAMES.length] ?? "ask";
+  MODE_NAMES[(MODE_NAMES.indexOf(mode) + 1) % MODE_NAMES.length] ?? "ask";
 
 /** Explains the mode for this chat, including the rules that take precedence. */
 const explainMode = (mode: PermissionMode, permissions: ChatPermissions | undefined): string => {
   const [, meaning] = MODES[mode];
   const isStricter = mode === "ask" && (permissions?.default === "ask" || permissions?.default === "deny");
-  const words = isStricter
+  const meaningHere = isStricter
     ? permissions.default === "ask"
       ? "Asks before every call."
       : "Refuses every call."
     : meaning;
-  const count = permissions?.rules.length ?? 0;
-  return count === 0 ? words : `${words} ${count === 1 ? "1 rule applies" : `${count} rules apply`} first.`;
+  const ruleCount = permissions?.rules.length ?? 0;
+  return ruleCount === 0
+    ? meaningHere
+    : `${meaningHere} ${ruleCount === 1 ? "1 rule applies" : `${ruleCount} rules apply`} first.`;
 };
 
 type ModesProps = {
@@ -48,7 +50,7 @@ export const Modes = ({ mode, permissions, onPick, children }: ModesProps) => (
       aria-keyshortcuts="Shift+Tab"
       title="Shift+Tab: next mode"
     >
-      {NAMES.map((one) => (
+      {MODE_NAMES.map((one) => (
         <label key={one} data-mode={one}>
           <input
             type="radio"
@@ -71,16 +73,16 @@ export const Modes = ({ mode, permissions, onPick, children }: ModesProps) => (
 );
 
 /** Changes are sent sequentially, so that the last selection wins. */
-let sending: Promise<unknown> = Promise.resolve();
+let lastRequest: Promise<unknown> = Promise.resolve();
 
 /** Shows the mode immediately and stores it; reverts if the server refuses. */
 export const pickMode = (chat: LiveChat, mode: PermissionMode): void => {
-  const show = (): void => {
+  const showMode = (): void => {
     patchChat(chat.id, { permission_mode: mode });
     if (chat.chat.value) chat.chat.value = { ...chat.chat.value, permission_mode: mode };
   };
-  show();
-  sending = sending
+  showMode();
+  lastRequest = lastRequest
     .then(() => call("PATCH /chats/:chat", { path: { chat: chat.id }, body: { permission_mode: mode } }))
     .catch(showError)
     .then(() => chat.refresh())

@@ -11,17 +11,17 @@ const getFileName = (path: unknown): string => (typeof path === "string" ? (path
 const WRITE_VERBS = { true: "Create", false: "Replace", undefined: "Write" } as const;
 
 /** Returns the question. `isNew`: the file does not exist yet; undefined until that is known. */
-export const formatQuestion = (one: ToolCallRequest, isNew: boolean | undefined): string => {
-  const args = parseArguments(one);
-  if (one.tool_name === "execute") return "Run this command?";
-  if (one.tool_name === "write_file") return `${WRITE_VERBS[`${isNew}`]} ${getFileName(args.path)}?`;
-  if (one.tool_name === "edit_files") {
+export const formatQuestion = (request: ToolCallRequest, isNew: boolean | undefined): string => {
+  const args = parseArguments(request);
+  if (request.tool_name === "execute") return "Run this command?";
+  if (request.tool_name === "write_file") return `${WRITE_VERBS[`${isNew}`]} ${getFileName(args.path)}?`;
+  if (request.tool_name === "edit_files") {
     const files = Array.isArray(args.files) ? (args.files as { path?: unknown }[]) : [];
     return files.length === 1 ? `Edit ${getFileName(files[0]?.path)}?` : `Edit ${files.length} files?`;
   }
-  const [server, ...tool] = one.tool_name.split("__");
+  const [server, ...tool] = request.tool_name.split("__");
   if (tool.length > 0) return `Use ${tool.join("__").replaceAll("_", " ")} of ${server}?`;
-  return `${describeTool(one.tool_name, args).verb}?`;
+  return `${describeTool(request.tool_name, args).verb}?`;
 };
 
 /** Shortens a folder below the home of its workspace to `~`: on the server's machine the full path is long. */
@@ -40,22 +40,22 @@ export const formatAlwaysLabel = (rules: readonly PermissionRule[]): string | un
   if (!first) return undefined;
   const commands = rules.flatMap(({ command }) => (command === undefined ? [] : [command]));
   if (commands.length === 0) return "Always allow this tool";
-  const words = commands.join(", ");
-  return words.length > MAX_LABEL_LENGTH && commands.length > 1
+  const commandList = commands.join(", ");
+  return commandList.length > MAX_LABEL_LENGTH && commands.length > 1
     ? `Always allow these ${commands.length} commands`
-    : `Always allow ${words}`;
+    : `Always allow ${commandList}`;
 };
 
 /** An argument of a call as a form row: name, value, and whether the value is text. */
 export type ArgumentRow = { readonly name: string; readonly value: string; readonly isText: boolean };
 
 /** Converts the arguments to form rows. A value that is not an object becomes one row. */
-export const toRows = (one: ToolCallRequest): readonly ArgumentRow[] => {
+export const toRows = (request: ToolCallRequest): readonly ArgumentRow[] => {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(one.args);
+    parsed = JSON.parse(request.args);
   } catch {
-    parsed = one.args;
+    parsed = request.args;
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return [toRow("Arguments", parsed)];
   return Object.entries(parsed).map(([name, value]) => toRow(name, value));

@@ -24,24 +24,24 @@ import { formatAlwaysLabel, formatQuestion, parseArguments, shortenFolder, toRow
 
 type Answer = PermissionAnswers["answers"][number];
 
-/** A new call ignores presses for this long, and each press in that time begins it again: they were meant for the call before. */
-const NEW_MS = 500;
+/** A new call ignores presses for this long after the last press: they were meant for the previous call. */
+const NEW_CALL_DELAY_MS = 500;
 
-/** `isNew` is true for a moment after the call has changed; `renew` begins that moment again. */
-const useNewness = (id: string | undefined): { readonly isNew: boolean; readonly renew: () => void } => {
-  const seen = useSignal<string | undefined>(undefined);
-  const presses = useSignal(0);
+/** `isNew` is true for a moment after the call has changed; `restartDelay` starts that moment again. */
+const useNewCallDelay = (id: string | undefined): { readonly isNew: boolean; readonly restartDelay: () => void } => {
+  const seenId = useSignal<string | undefined>(undefined);
+  const pressCount = useSignal(0);
   useEffect(() => {
     const timer = setTimeout(() => {
-      seen.value = id;
-    }, NEW_MS);
+      seenId.value = id;
+    }, NEW_CALL_DELAY_MS);
     return () => clearTimeout(timer);
-  }, [id, presses.value]);
-  const isNew = seen.value !== id;
-  const renew = (): void => {
-    if (isNew) presses.value += 1;
+  }, [id, pressCount.value]);
+  const isNew = seenId.value !== id;
+  const restartDelay = (): void => {
+    if (isNew) pressCount.value += 1;
   };
-  return { isNew, renew };
+  return { isNew, restartDelay };
 };
 
 /** A key that is held would press the button of one call after the other. */
@@ -51,29 +51,29 @@ const ignoreHeldKey = (event: KeyboardEvent): void => {
 
 const EDIT_TOOLS: ReadonlySet<string> = new Set(["edit_files", "write_file"]);
 
-export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequired }) => {
+export const Permission = ({ chat, actionRequired }: { chat: LiveChat; actionRequired: ActionRequired }) => {
   const path = { chat: chat.id };
-  const ids = asked.tool_calls.map(({ tool_call_id }) => tool_call_id).join(" ");
+  const ids = actionRequired.tool_calls.map(({ tool_call_id }) => tool_call_id).join(" ");
   const { state } = useResource(`approvals ${chat.id} ${ids}`, () => call("GET /chats/:chat/permissions", { path }));
   const answers = useSignal<readonly Answer[]>([]);
-  const openCalls = asked.tool_calls.filter(
+  const openCalls = actionRequired.tool_calls.filter(
     ({ tool_call_id }) => !answers.value.some((one) => one.tool_call_id === tool_call_id),
   );
   const [first] = openCalls;
   const preview = state.value.data?.calls.find(({ tool_call_id }) => tool_call_id === first?.tool_call_id);
   const isEdit = first !== undefined && EDIT_TOOLS.has(first.tool_name);
   // An edit can be allowed once its diff is shown, or the reason why it cannot be shown.
-  const isReading = isEdit && preview === undefined && state.value.error === undefined;
-  const { isNew, renew } = useNewness(first?.tool_call_id);
-  const sendAnswer = async (given: Omit<Answer, "tool_call_id">): Promise<void> => {
-    renew();
-    if (!first || isNew || (isReading && given.decision === "allow")) return;
-    const all = [...answers.value, { tool_call_id: first.tool_call_id, ...given }];
-    if (all.length < asked.tool_calls.length) {
-      answers.value = all;
+  const isLoadingPreview = isEdit && preview === undefined && state.value.error === undefined;
+  const { isNew, restartDelay } = useNewCallDelay(first?.tool_call_id);
+  const sendAnswer = async (answer: Omit<Answer, "tool_call_id">): Promise<void> => {
+    restartDelay();
+    if (!first || isNew || (isLoadingPreview && answer.decision === "allow")) return;
+    const allAnswers = [...answers.value, { tool_call_id: first.tool_call_id, ...answer }];
+    if (allAnswers.length < actionRequired.tool_calls.length) {
+      answers.value = allAnswers;
       return;
     }
-    await call("POST /chats/:chat/permissions", { path, body: { answers: [...all] } });
+    await call("POST /chats/:chat/permissions", { path, body: { answers: [...allAnswers] } });
   };
   useEffect(() => {
     const stops = [
@@ -86,10 +86,10 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   });
   if (!first) return null;
   const mode = chat.chat.value?.permission_mode;
-  const always = isEdit ? undefined : formatAlwaysLabel(preview?.always ?? []);
-  const answeredCount = asked.tool_calls.length - openCalls.length;
+  const alwaysLabel = isEdit ? undefined : formatAlwaysLabel(preview?.always ?? []);
+  const answeredCount = actionRequired.tool_calls.length - openCalls.length;
   return (
-    <div class="ask" role="group" aria-labelledby="asked" onKeyDown={ignoreHeldKey} onClickCapture={renew}>
+    <div class="ask" role="group" aria-labelledby="asked" onKeyDown={ignoreHeldKey} onClickCapture={restartDelay}>
       <div class="line">
         <span class="t-attn">
           <Icon name="key" />
@@ -100,36 +100,36 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
             preview?.files?.every(({ is_new }) => is_new),
           )}
         </h3>
-        {asked.tool_calls.length > 1 && (
+        {actionRequired.tool_calls.length > 1 && (
           <span class="push dim small">
-            {answeredCount + 1} of {asked.tool_calls.length}
+            {answeredCount + 1} of {actionRequired.tool_calls.length}
           </span>
         )}
       </div>
-      <Details
+      <CallDetails
         request={first}
         preview={preview}
         workspace_id={chat.chat.value?.workspace_id ?? undefined}
-        isReading={isReading}
+        isLoadingPreview={isLoadingPreview}
       />
       <div class="line wrap">
         <Button
           look="primary"
           keys="A"
-          disabled={isReading}
+          disabled={isLoadingPreview}
           paused={isNew}
           onPress={() => sendAnswer({ decision: "allow" })}
         >
           Allow once
         </Button>
-        {always !== undefined && (
+        {alwaysLabel !== undefined && (
           <Button paused={isNew} onPress={() => sendAnswer({ decision: "allow", scope: "always" })}>
-            {always}
+            {alwaysLabel}
           </Button>
         )}
         {isEdit && mode === "ask" && (
           <Button
-            disabled={isReading}
+            disabled={isLoadingPreview}
             paused={isNew}
             onPress={() => {
               pickMode(chat, "accept_edits");
@@ -151,14 +151,14 @@ type DetailsProps = {
   readonly request: ToolCallRequest;
   readonly preview: ChatApproval | undefined;
   readonly workspace_id: string | undefined;
-  readonly isReading: boolean;
+  readonly isLoadingPreview: boolean;
 };
 
-const Details = ({ request, preview, workspace_id, isReading }: DetailsProps) => {
+const CallDetails = ({ request, preview, workspace_id, isLoadingPreview }: DetailsProps) => {
   if (request.tool_name === "execute")
-    return <Command request={request} preview={preview} workspace_id={workspace_id} />;
-  if (isReading) return <Skeleton lines={3} />;
-  if (preview?.files) return <Files files={preview.files} />;
+    return <CommandDetails request={request} preview={preview} workspace_id={workspace_id} />;
+  if (isLoadingPreview) return <Skeleton lines={3} />;
+  if (preview?.files) return <EditedFiles files={preview.files} />;
   return (
     <>
       {preview?.problem && <p class="t-bad wrap-any">{preview.problem}</p>}
@@ -167,7 +167,7 @@ const Details = ({ request, preview, workspace_id, isReading }: DetailsProps) =>
   );
 };
 
-const Files = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
+const EditedFiles = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
   <>
     {files.map(({ path, diff }) => {
       const [file] = parseFiles(diff);
@@ -182,7 +182,7 @@ const Files = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
   </>
 );
 
-const Command = ({ request, preview, workspace_id }: Omit<DetailsProps, "isReading">) => {
+const CommandDetails = ({ request, preview, workspace_id }: Omit<DetailsProps, "isLoadingPreview">) => {
   const { command, workdir } = parseArguments(request);
   const text = typeof command === "string" ? command : request.args;
   const folder = preview?.command?.folder || (typeof workdir === "string" ? workdir : "");
@@ -195,8 +195,8 @@ const Command = ({ request, preview, workspace_id }: Omit<DetailsProps, "isReadi
       {parts.length > 1 && (
         <Fold summary={`${parts.length} commands`}>
           <ol class="parts" aria-label="Commands in it">
-            {parts.map((part, at) => (
-              <li key={at} class="mono wrap-any">
+            {parts.map((part, index) => (
+              <li key={index} class="mono wrap-any">
                 <ShellText text={part} />
               </li>
             ))}

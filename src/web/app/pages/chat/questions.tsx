@@ -12,21 +12,21 @@ const OTHER_VALUE = "\u0000other";
 
 export const Questions = ({ chat, part }: { chat: LiveChat; part: ChatMessagePart }) => {
   const { questions = [] } = (part.result ?? {}) as { questions?: readonly Question[] };
-  const chosen = useSignal<readonly (string | undefined)[]>([]);
-  const other = useSignal<readonly string[]>([]);
+  const chosenLabels = useSignal<readonly (string | undefined)[]>([]);
+  const otherAnswers = useSignal<readonly string[]>([]);
   const name = useId();
   const isDone = isAnswered(chat, part);
-  const answers = questions.map((_, at) => {
-    const label = chosen.value[at];
-    return label === OTHER_VALUE ? `Other: ${(other.value[at] ?? "").trim()}` : label;
+  const answers = questions.map((_, index) => {
+    const label = chosenLabels.value[index];
+    return label === OTHER_VALUE ? `Other: ${(otherAnswers.value[index] ?? "").trim()}` : label;
   });
-  const isWhole = answers.every((answer) => answer !== undefined && answer !== "Other: ");
-  const pick = (at: number, label: string): void => {
-    chosen.value = Object.assign([...chosen.value], { [at]: label });
+  const areAllAnswered = answers.every((answer) => answer !== undefined && answer !== "Other: ");
+  const pick = (index: number, label: string): void => {
+    chosenLabels.value = Object.assign([...chosenLabels.value], { [index]: label });
   };
   return (
     <div class={isDone ? "ask done" : "ask"} role="group" aria-label="Question">
-      {questions.map(({ header, question, options }, at) => (
+      {questions.map(({ header, question, options }, index) => (
         <fieldset key={header} class="question" disabled={isDone}>
           <legend>{header}</legend>
           <p>{question}</p>
@@ -34,9 +34,9 @@ export const Questions = ({ chat, part }: { chat: LiveChat; part: ChatMessagePar
             <label key={label} class="line">
               <input
                 type="radio"
-                name={`${name}-${at}`}
-                checked={chosen.value[at] === label}
-                onChange={() => pick(at, label)}
+                name={`${name}-${index}`}
+                checked={chosenLabels.value[index] === label}
+                onChange={() => pick(index, label)}
               />
               <span>
                 <span class="med">{label === OTHER_VALUE ? "Other answer" : label}</span>
@@ -44,13 +44,13 @@ export const Questions = ({ chat, part }: { chat: LiveChat; part: ChatMessagePar
               </span>
             </label>
           ))}
-          {chosen.value[at] === OTHER_VALUE && (
+          {chosenLabels.value[index] === OTHER_VALUE && (
             <input
               class="input"
               aria-label={`Your answer: ${header}`}
-              value={other.value[at] ?? ""}
+              value={otherAnswers.value[index] ?? ""}
               onInput={({ currentTarget: { value } }) => {
-                other.value = Object.assign([...other.value], { [at]: value });
+                otherAnswers.value = Object.assign([...otherAnswers.value], { [index]: value });
               }}
             />
           )}
@@ -60,7 +60,7 @@ export const Questions = ({ chat, part }: { chat: LiveChat; part: ChatMessagePar
         <div class="line">
           <Button
             look="primary"
-            disabled={!isWhole}
+            disabled={!areAllAnswered}
             onPress={() => sendText(chat, formatAnswers(questions, answers as string[]))}
           >
             Answer

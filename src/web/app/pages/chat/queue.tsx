@@ -13,15 +13,15 @@ const removeQueued = (chat: LiveChat, queued: number): Promise<void> =>
  * Moves a message up by one. The API only appends, so all messages behind it are re-added first and then removed; nothing is lost if this
  * is interrupted. If a message has been sent in the meantime, its new copy is removed instead.
  */
-const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: number): Promise<void> => {
-  const moved = [queue[at - 1], ...queue.slice(at + 1)].filter((one) => one !== undefined);
-  for (const one of moved) {
+const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], index: number): Promise<void> => {
+  const messagesBehind = [queue[index - 1], ...queue.slice(index + 1)].filter((one) => one !== undefined);
+  for (const message of messagesBehind) {
     const body = {
-      content: toInput(one.content),
-      ...(one.model_config_id ? { model_config_id: one.model_config_id } : {}),
+      content: toInput(message.content),
+      ...(message.model_config_id ? { model_config_id: message.model_config_id } : {}),
     };
     const { queued_message } = await call("POST /chats/:chat/messages", { path: { chat: chat.id }, body });
-    await removeQueued(chat, one.id).catch(async (error) => {
+    await removeQueued(chat, message.id).catch(async (error) => {
       if (!(error instanceof Problem) || !queued_message) throw error;
       await removeQueued(chat, queued_message.id);
     });
@@ -29,23 +29,29 @@ const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: numbe
 };
 
 export const Queue = ({ chat }: { chat: LiveChat }) => {
-  const { queue } = chat.picture.value;
+  const { queue } = chat.state.value;
   if (queue.length === 0) return null;
-  const editQueued = async (one: QueuedMessage): Promise<void> => {
-    await removeQueued(chat, one.id);
+  const editQueued = async (message: QueuedMessage): Promise<void> => {
+    await removeQueued(chat, message.id);
     // The draft is read only now, because it can change during the request.
-    setDraft(chat.id, joinDrafts(toDraft(one.content), getDraft(chat.id).value));
+    setDraft(chat.id, joinDrafts(toDraft(message.content), getDraft(chat.id).value));
   };
   return (
     <ol class="queue" aria-label="Queued messages">
-      {queue.map((one, at) => {
+      {queue.map((one, index) => {
         const text = toText(one.content) || "Files";
         return (
           <li key={one.id}>
             <span class="clip grow">{text}</span>
             <span class="push line">
-              {at > 0 && (
-                <IconButton icon="chev" class="upward" small label="Move up" onPress={() => moveUp(chat, queue, at)} />
+              {index > 0 && (
+                <IconButton
+                  icon="chev"
+                  class="upward"
+                  small
+                  label="Move up"
+                  onPress={() => moveUp(chat, queue, index)}
+                />
               )}
               <IconButton icon="pen" small label="Take back and edit" onPress={() => editQueued(one)} />
               <IconButton

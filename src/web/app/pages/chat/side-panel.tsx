@@ -9,7 +9,7 @@ import { useResource } from "../../data/resource.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { getLastTerminalId, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { Changes, listChangedFiles } from "./changes.tsx";
 import { Desktop } from "./desktop.tsx";
@@ -18,18 +18,18 @@ import type { LiveChat } from "./live-chat.ts";
 
 const TABS = ["Changes", "Terminal", "Desktop", "Ports", "Context"] as const;
 
-type AsideProps = {
+type SidePanelProps = {
   readonly chat: LiveChat;
-  readonly known: Chat | undefined;
+  readonly chatData: Chat | undefined;
   readonly isOwner: boolean;
   readonly onClose: () => void;
 };
 
-export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
+export const SidePanel = ({ chat, chatData, isOwner, onClose }: SidePanelProps) => {
   const tab = useSignal<(typeof TABS)[number]>("Changes");
-  const agent = known?.agent_id;
+  const agent = chatData?.agent_id;
   useEffect(() => (agent ? followGit(chat.id) : undefined), [chat.id, agent]);
-  const count = listChangedFiles().length;
+  const changedFileCount = listChangedFiles().length;
   return (
     <aside class="aside" aria-label="Chat panel">
       <div class="tabs">
@@ -42,52 +42,52 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
               id={`tab-${one}`}
               aria-selected={tab.value === one}
               aria-controls="chat-panel"
-              onClick={sets(tab, one)}
+              onClick={setTo(tab, one)}
             >
               {one}
-              {one === "Changes" && count > 0 && <span class="count">{count}</span>}
+              {one === "Changes" && changedFileCount > 0 && <span class="count">{changedFileCount}</span>}
             </button>
           ))}
         </div>
         <IconButton icon="x" small class="push" label="Close" onPress={onClose} />
       </div>
       <div class="body" id="chat-panel" role="tabpanel" aria-labelledby={`tab-${tab.value}`} tabIndex={0}>
-        {!known ? null : tab.value === "Context" ? (
-          <Context chat={chat} known={known} isOwner={isOwner} />
+        {!chatData ? null : tab.value === "Context" ? (
+          <ContextPanel chat={chat} chatData={chatData} isOwner={isOwner} />
         ) : !agent ? (
           <p class="pad mut">This chat has no workspace.</p>
         ) : tab.value === "Changes" ? (
           <Changes chat={chat} isOwner={isOwner} />
         ) : tab.value === "Terminal" ? (
           <div class="term-side">
-            <TerminalBox agent_id={agent} reconnect={getLastTerminalId(agent)} label="Terminal" />
+            <TerminalBox agent_id={agent} terminalId={getLastTerminalId(agent)} label="Terminal" />
           </div>
         ) : tab.value === "Desktop" ? (
           <Desktop chat={chat.id} isOwner={isOwner} />
         ) : (
-          <Ports known={known} agent_id={agent} />
+          <Ports chatData={chatData} agent_id={agent} />
         )}
       </div>
     </aside>
   );
 };
 
-const Ports = ({ known, agent_id }: { known: Chat; agent_id: string }) => {
+const Ports = ({ chatData, agent_id }: { chatData: Chat; agent_id: string }) => {
   const { state, reload } = useResource(`ports ${agent_id}`, () =>
     call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent_id } }),
   );
   const hosts = useResource("app host", () => call("GET /applications/host"));
-  const workspace = workspaces.value.get(known.workspace_id ?? "");
+  const workspace = workspaces.value.get(chatData.workspace_id ?? "");
   const agent = workspace?.agents.find(({ id }) => id === agent_id);
   const host = hosts.state.value.data?.host;
   const { data, error } = state.value;
-  const own = data?.ports.filter(({ is_own = true }) => is_own);
+  const userPorts = data?.ports.filter(({ is_own = true }) => is_own);
   if (error !== undefined && data === undefined)
-    return <Failed what="Can't load the ports" error={error} reload={reload} />;
+    return <Failed title="Can't load the ports" error={error} reload={reload} />;
   return (
     <>
       <div class="line pad">
-        <span class="mut">{own?.length === 0 ? "The workspace has no listening ports." : "Listening ports"}</span>
+        <span class="mut">{userPorts?.length === 0 ? "The workspace has no listening ports." : "Listening ports"}</span>
         <span class="push">
           <Button small onPress={reload}>
             Refresh
@@ -95,7 +95,7 @@ const Ports = ({ known, agent_id }: { known: Chat; agent_id: string }) => {
         </span>
       </div>
       <ul class="list">
-        {own?.map(({ port, process_name }) => (
+        {userPorts?.map(({ port, process_name }) => (
           <li key={port} class="item">
             {workspace && agent && host !== undefined ? (
               <a class="num" href={toPortUrl({ workspace, agent }, port, false, host)} target="_blank" rel="noreferrer">
@@ -120,8 +120,8 @@ const KINDS = {
 } as const;
 
 /** The context that a chat got from its workspace, and whether it has changed since. */
-const Context = ({ chat, known, isOwner }: Pick<AsideProps, "chat" | "isOwner"> & { known: Chat }) => {
-  const { context, files } = known;
+const ContextPanel = ({ chat, chatData, isOwner }: Pick<SidePanelProps, "chat" | "isOwner"> & { chatData: Chat }) => {
+  const { context, files } = chatData;
   const reloadContext = async (): Promise<void> => {
     chat.chat.value = await call("PUT /chats/:chat/context", { path: { chat: chat.id } });
   };

@@ -8,7 +8,7 @@ import { chats, chatsLoaded } from "../../data/chats.ts";
 import { getChatState } from "../../data/states.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
-import { textInto } from "../../parts/handlers.ts";
+import { writeTextTo } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -23,39 +23,39 @@ const setGrouping = (next: Grouping): void => {
   localStorage.setItem(GROUPING_KEY, next);
 };
 
-const getName = (id: string): string => workspaces.value.get(id)?.name ?? "Workspace";
+const getWorkspaceName = (id: string): string => workspaces.value.get(id)?.name ?? "Workspace";
 
 /** Returns the chats found by the server for a search or the archive; undefined while the live list is shown. */
-const useSearchResults = (words: string, archived: boolean): ReadonlySignal<readonly Chat[] | undefined> => {
-  const found = useSignal<readonly Chat[] | undefined>(undefined);
+const useSearchResults = (search: string, showsArchived: boolean): ReadonlySignal<readonly Chat[] | undefined> => {
+  const results = useSignal<readonly Chat[] | undefined>(undefined);
   useEffect(() => {
-    found.value = undefined;
-    if (words === "" && !archived) return;
-    let isOver = false;
-    const quoted = words.replaceAll('"', " ").trim();
-    const q = [archived && "archived:true", quoted && `search:"${quoted}"`].filter(Boolean).join(" ");
+    results.value = undefined;
+    if (search === "" && !showsArchived) return;
+    let isOutdated = false;
+    const searchText = search.replaceAll('"', " ").trim();
+    const q = [showsArchived && "archived:true", searchText && `search:"${searchText}"`].filter(Boolean).join(" ");
     const timer = setTimeout(
       () => {
         call("GET /chats", { query: { q, limit: 50 } }).then((list) => {
-          if (!isOver) found.value = list;
+          if (!isOutdated) results.value = list;
         }, showError);
       },
-      words === "" ? 0 : 200,
+      search === "" ? 0 : 200,
     );
     return () => {
-      isOver = true;
+      isOutdated = true;
       clearTimeout(timer);
     };
-  }, [words, archived]);
-  return found;
+  }, [search, showsArchived]);
+  return results;
 };
 
 export const ChatList = ({ current, onClose }: { current?: string; onClose?: () => void }) => {
-  const words = useSignal("");
-  const searches = useSignal(false);
-  const found = useSearchResults(words.value.trim(), grouping.value === "archived").value;
-  const isFound = words.value.trim() !== "" || grouping.value === "archived";
-  const all = isFound ? found : [...chats.value.values()];
+  const search = useSignal("");
+  const isSearching = useSignal(false);
+  const results = useSearchResults(search.value.trim(), grouping.value === "archived").value;
+  const showsResults = search.value.trim() !== "" || grouping.value === "archived";
+  const shownChats = showsResults ? results : [...chats.value.values()];
   const listGroupings = (): MenuItem[] =>
     (["state", "workspace", "archived"] as const).map((one) => ({
       label: { state: "By state", workspace: "By workspace", archived: "Archived" }[one],
@@ -71,16 +71,16 @@ export const ChatList = ({ current, onClose }: { current?: string; onClose?: () 
         <IconButton
           icon="search"
           label="Search chats"
-          pressed={searches.value}
+          pressed={isSearching.value}
           onPress={() => {
-            searches.value = !searches.value;
-            words.value = "";
+            isSearching.value = !isSearching.value;
+            search.value = "";
           }}
         />
         <Menu label="Group chats" icon="sliders" items={listGroupings} />
         {onClose && <IconButton icon="x" label="Close list" class="narrow" onPress={onClose} />}
       </div>
-      {searches.value && (
+      {isSearching.value && (
         <div class="pad-x">
           <input
             class="input"
@@ -93,22 +93,22 @@ export const ChatList = ({ current, onClose }: { current?: string; onClose?: () 
                 element.focus();
               }
             }}
-            value={words.value}
-            onInput={textInto(words)}
+            value={search.value}
+            onInput={writeTextTo(search)}
           />
         </div>
       )}
       <nav class="chats" aria-label="Chat list" tabIndex={0}>
-        {all === undefined || (!isFound && !chatsLoaded.value) ? (
+        {shownChats === undefined || (!showsResults && !chatsLoaded.value) ? (
           <div class="pad">
             <Skeleton />
           </div>
-        ) : all.length === 0 ? (
-          <p class="pad mut small">{isFound ? "No matching chats." : "No chats yet."}</p>
+        ) : shownChats.length === 0 ? (
+          <p class="pad mut small">{showsResults ? "No matching chats." : "No chats yet."}</p>
         ) : (
-          groupChats(all, words.value.trim() === "" ? grouping.value : "state", getName).map((group) => (
-            <ChatGroup key={group.name} group={group} current={current} />
-          ))
+          groupChats(shownChats, search.value.trim() === "" ? grouping.value : "state", getWorkspaceName).map(
+            (group) => <ChatGroup key={group.name} group={group} current={current} />,
+          )
         )}
       </nav>
     </aside>
@@ -123,16 +123,16 @@ const ChatGroup = ({ group: { name, isPressing, chats }, current }: { group: Gro
     </h2>
     <ul>
       {chats.map((chat) => (
-        <Row key={chat.id} chat={chat} current={current} />
+        <ChatRow key={chat.id} chat={chat} current={current} />
       ))}
     </ul>
   </>
 );
 
-const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => {
+const ChatRow = ({ chat, current }: { chat: Chat; current: string | undefined }) => {
   // The open chat is being read, so it is not shown as unread.
   const { kind, words } = getChatState({ ...chat, has_unread: chat.has_unread && chat.id !== current });
-  const workspaceName = chat.workspace_id ? getName(chat.workspace_id) : "";
+  const workspaceName = chat.workspace_id ? getWorkspaceName(chat.workspace_id) : "";
   const summary = chat.status === "waiting" ? chat.last_turn_summary || words : words;
   const isOpen = chat.id === current || chat.children.some(({ id }) => id === current);
   return (

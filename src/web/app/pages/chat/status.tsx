@@ -2,17 +2,17 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { CHAT_STATUS_LABELS } from "#schema/chats/chat-status-words.ts";
-import { line } from "../../data/live-socket.ts";
+import { connection } from "../../data/live-socket.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { State } from "../../parts/state.tsx";
 import { sendText } from "./actions.ts";
 import type { LiveChat } from "./live-chat.ts";
-import type { Picture } from "./picture.ts";
+import type { ChatState } from "./picture.ts";
 
 /** Shown below the last message. */
-export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) => {
-  const { error, retry, warnings, waitsForSlot, asked } = chat.picture.value;
+export const ChatProblems = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) => {
+  const { error, retry, warnings, waitsForSlot, actionRequired } = chat.state.value;
   return (
     <>
       {retry && <Retry retry={retry} />}
@@ -27,10 +27,10 @@ export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
             {text}
           </p>
         ))}
-      {asked && asked.kind === undefined && (
+      {actionRequired && actionRequired.kind === undefined && (
         <p class="cut-line" role="status">
           Waiting for the client that created this chat to run{" "}
-          {asked.tool_calls.map(({ tool_name }) => tool_name).join(", ")}.
+          {actionRequired.tool_calls.map(({ tool_name }) => tool_name).join(", ")}.
         </p>
       )}
       {error && (
@@ -56,7 +56,7 @@ export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
   );
 };
 
-const Retry = ({ retry }: { retry: NonNullable<Picture["retry"]> }) => {
+const Retry = ({ retry }: { retry: NonNullable<ChatState["retry"]> }) => {
   const now = useSignal(Date.now());
   useEffect(() => {
     const timer = setInterval(() => {
@@ -80,7 +80,7 @@ const Retry = ({ retry }: { retry: NonNullable<Picture["retry"]> }) => {
   );
 };
 
-const formatStatus = ({ status, asked, live, liveResults }: Picture): string => {
+const formatStatus = ({ status, actionRequired, live, liveResults }: ChatState): string => {
   switch (status) {
     case undefined:
       return "";
@@ -88,10 +88,10 @@ const formatStatus = ({ status, asked, live, liveResults }: Picture): string => 
       return "";
     case "error":
     case "interrupting":
-      return CHAT_STATUS_LABELS[status].replace(/^./, (letter) => letter.toUpperCase());
+      return CHAT_STATUS_LABELS[status].replace(/^./, (first) => first.toUpperCase());
     case "requires_action":
-      if (asked?.kind === "budget") return "Waiting for a budget";
-      return asked?.kind === "permission" ? "Waiting for your approval" : "Waiting for a client";
+      if (actionRequired?.kind === "budget") return "Waiting for a budget";
+      return actionRequired?.kind === "permission" ? "Waiting for your approval" : "Waiting for a client";
     case "running":
       if (liveResults.size > 0) return "Working";
       if (live.at(-1)?.type === "reasoning") return "Thinking";
@@ -101,21 +101,21 @@ const formatStatus = ({ status, asked, live, liveResults }: Picture): string => 
 
 /** Shown below the composer. */
 export const StatusLine = ({ chat }: { chat: LiveChat }) => {
-  const picture = chat.picture.value;
+  const state = chat.state.value;
   // The chat's activity is unknown while the server is unreachable.
-  const isCut = line.value.state === "cut";
-  const words = isCut ? "Not connected" : picture.waitsForSlot ? "Waiting for a slot" : formatStatus(picture);
-  const kind = isCut
+  const isDisconnected = connection.value.state === "cut";
+  const text = isDisconnected ? "Not connected" : state.waitsForSlot ? "Waiting for a slot" : formatStatus(state);
+  const kind = isDisconnected
     ? "stopped"
-    : picture.status === "error"
+    : state.status === "error"
       ? "failed"
-      : picture.status === "requires_action"
+      : state.status === "requires_action"
         ? "needs"
         : "busy";
   return (
     <div class="status">
       <span class="line" role="status">
-        {words !== "" && <State kind={kind}>{words}</State>}
+        {text !== "" && <State kind={kind}>{text}</State>}
       </span>
     </div>
   );

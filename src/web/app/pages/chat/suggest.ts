@@ -2,7 +2,7 @@
 
 export type Command = {
   readonly name: string;
-  readonly about: string;
+  readonly description: string;
   /** `rest` is the text after the name. */
   readonly act: (rest: string) => unknown;
 };
@@ -18,31 +18,31 @@ export const listOffers = (
   commands: readonly Command[],
   files: readonly string[],
 ): readonly Offer[] => {
-  const before = text.slice(0, caret);
-  const slash = /^\/(\w*)$/.exec(before);
-  if (slash) {
+  const textBefore = text.slice(0, caret);
+  const commandMatch = /^\/(\w*)$/.exec(textBefore);
+  if (commandMatch) {
     return commands
-      .filter(({ name }) => name.startsWith(slash[1] ?? ""))
+      .filter(({ name }) => name.startsWith(commandMatch[1] ?? ""))
       .slice(0, MAX_OFFERS)
-      .map(({ name, about }) => ({ label: `/${name}`, note: about, replace: () => `/${name} ` }));
+      .map(({ name, description }) => ({ label: `/${name}`, note: description, replace: () => `/${name} ` }));
   }
-  const at = /(^|\s)@(\S*)$/.exec(before);
-  if (!at) return [];
-  const started = (at[2] ?? "").toLowerCase();
-  const start = caret - (at[2]?.length ?? 0);
+  const pathMatch = /(^|\s)@(\S*)$/.exec(textBefore);
+  if (!pathMatch) return [];
+  const partialPath = (pathMatch[2] ?? "").toLowerCase();
+  const start = caret - (pathMatch[2]?.length ?? 0);
   return files
-    .filter((path) => path.toLowerCase().includes(started))
+    .filter((path) => path.toLowerCase().includes(partialPath))
     .slice(0, MAX_OFFERS)
     .map((path) => ({
       label: path,
       note: "",
-      replace: (whole) => `${whole.slice(0, start)}${path} ${whole.slice(caret)}`,
+      replace: (currentText) => `${currentText.slice(0, start)}${path} ${currentText.slice(caret)}`,
     }));
 };
 
 /** Returns the command if the text is one. */
 export const findCommand = (text: string, commands: readonly Command[]): (() => unknown) | undefined => {
   const [, name, rest = ""] = /^\/(\w+)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
-  const found = commands.find((one) => one.name === name);
-  return found && (() => found.act(rest.trim()));
+  const command = commands.find((one) => one.name === name);
+  return command && (() => command.act(rest.trim()));
 };

@@ -9,7 +9,7 @@ import { parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { Fold } from "../../parts/fold.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
@@ -29,41 +29,41 @@ export const Tool = ({ chat, part, isLive }: ToolProps) => {
   if (result && !result.is_error && name === "ask_user_question") return <Questions chat={chat} part={result} />;
   if (result && !result.is_error && name === "propose_plan") return <Plan chat={chat} part={result} />;
   if (name === "chat_summarized" || name === "chat_cleared")
-    return <SummaryFold name={name} result={result} isBusy={chat.isBusy.value} />;
-  return <Call chat={chat} part={part} isLive={isLive} result={result} />;
+    return <ContextChange name={name} result={result} isBusy={chat.isBusy.value} />;
+  return <ToolCall chat={chat} part={part} isLive={isLive} result={result} />;
 };
 
-const Call = ({ chat, part, isLive, result }: ToolProps & { result: ChatMessagePart | undefined }) => {
+const ToolCall = ({ chat, part, isLive, result }: ToolProps & { result: ChatMessagePart | undefined }) => {
   const name = part.tool_name ?? "";
-  const running = result ? undefined : chat.liveResults.value.get(part.tool_call_id ?? "");
-  const known = result ?? running?.part;
+  const liveResult = result ? undefined : chat.liveResults.value.get(part.tool_call_id ?? "");
+  const resultPart = result ?? liveResult?.part;
   const { icon, verb, isCode, ...described } = describeTool(name, parseArgs(part));
-  const thing = escapeInvisible(described.thing);
-  const { output, error, diffs, took_ms, exit_code } = toOutcome(name, known);
-  const text = known ? output : (running?.text ?? "");
+  const target = escapeInvisible(described.target);
+  const { output, error, diffs, took_ms, exit_code } = toOutcome(name, resultPart);
+  const text = resultPart ? output : (liveResult?.text ?? "");
   const files = diffs.flatMap(parseFiles);
-  const isRunning = !known && (isLive || chat.isBusy.value);
-  const isAsked = isRunning && chat.status.value === "requires_action";
-  const hasInside = text !== "" || files.length > 0 || error !== "" || thing.includes("\n");
+  const isRunning = !resultPart && (isLive || chat.isBusy.value);
+  const isWaitingForApproval = isRunning && chat.status.value === "requires_action";
+  const hasDetails = text !== "" || files.length > 0 || error !== "" || target.includes("\n");
   // Expanded while it runs and after an edit, unless the user chooses otherwise.
-  const chosen = useSignal<boolean | undefined>(undefined);
-  const isOpen = hasInside && (chosen.value ?? (isRunning || files.length > 0));
-  const [added, removed] = [sum(files, "added"), sum(files, "removed")];
-  const started = part.created_at ? now.value - Date.parse(part.created_at) : 0;
-  const isBad = error !== "" || (exit_code !== undefined && exit_code !== 0);
+  const isOpenByUser = useSignal<boolean | undefined>(undefined);
+  const isOpen = hasDetails && (isOpenByUser.value ?? (isRunning || files.length > 0));
+  const [added, removed] = [sumLines(files, "added"), sumLines(files, "removed")];
+  const runningMs = part.created_at ? now.value - Date.parse(part.created_at) : 0;
+  const hasFailed = error !== "" || (exit_code !== undefined && exit_code !== 0);
   const summary = (
     <>
-      {isAsked ? (
+      {isWaitingForApproval ? (
         <State kind="needs" />
       ) : isRunning ? (
         <State kind="busy" />
-      ) : isBad ? (
+      ) : hasFailed ? (
         <State kind="failed" />
       ) : (
         <Icon name={icon} />
       )}
       <span class="clip">
-        {verb} {isCode ? <span class="mono">{thing.split("\n")[0]}</span> : thing}
+        {verb} {isCode ? <span class="mono">{target.split("\n")[0]}</span> : target}
       </span>
       <span class="push line small num">
         {!isOpen && error !== "" && <span class="t-bad clip">{error.split(/(?<=\.)\s|\n/)[0]}</span>}
@@ -75,35 +75,37 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ChatMessageP
           </>
         )}
         {took_ms !== undefined && took_ms >= 1_000 && <span class="dim">{formatDuration(took_ms)}</span>}
-        {isRunning && started > 2_000 && <span class="dim">{formatDuration(started)}</span>}
+        {isRunning && runningMs > 2_000 && <span class="dim">{formatDuration(runningMs)}</span>}
       </span>
     </>
   );
   return (
     <div class={isOpen ? "tool" : "tool plain"}>
       <header>
-        {hasInside ? (
-          <button type="button" class="turn" aria-expanded={isOpen} onClick={sets(chosen, !isOpen)}>
+        {hasDetails ? (
+          <button type="button" class="turn" aria-expanded={isOpen} onClick={setTo(isOpenByUser, !isOpen)}>
             {summary}
           </button>
         ) : (
           <span class="turn">{summary}</span>
         )}
       </header>
-      {isOpen && thing.includes("\n") && <Output label={`${verb}: full output`} text={thing} />}
+      {isOpen && target.includes("\n") && <ToolOutput label={`${verb}: full output`} text={target} />}
       {isOpen &&
         files.map(({ path, lines }) => <Diff key={path} label={`Edit of ${escapeInvisible(path)}`} lines={lines} />)}
-      {isOpen && text !== "" && <Output label={isRunning ? "Live output" : "Output"} text={text} isLive={isRunning} />}
+      {isOpen && text !== "" && (
+        <ToolOutput label={isRunning ? "Live output" : "Output"} text={text} isLive={isRunning} />
+      )}
       {isOpen && error !== "" && <p class="t-bad pad">{error}</p>}
     </div>
   );
 };
 
-const sum = (files: readonly { added: number; removed: number }[], name: "added" | "removed"): number =>
+const sumLines = (files: readonly { added: number; removed: number }[], name: "added" | "removed"): number =>
   files.reduce((total, file) => total + file[name], 0);
 
 /** Keeps the end of growing output in view. */
-const Output = ({ label, text, isLive = false }: { label: string; text: string; isLive?: boolean }) => (
+const ToolOutput = ({ label, text, isLive = false }: { label: string; text: string; isLive?: boolean }) => (
   <div
     class="log"
     tabIndex={0}
@@ -117,8 +119,8 @@ const Output = ({ label, text, isLive = false }: { label: string; text: string; 
   </div>
 );
 
-/** Marks where the model receives less of the output than the user sees. */
-const SummaryFold = ({
+/** Marks where the chat's context was summarized or cleared. */
+const ContextChange = ({
   name,
   result,
   isBusy,
@@ -153,7 +155,7 @@ const SummaryFold = ({
 };
 
 // A plan proposed by the model, to approve or change. Approving sends a message that ends plan mode.
-const read = async (id: string): Promise<string> => {
+const loadPlan = async (id: string): Promise<string> => {
   const response = await fetch(`/api/v2/chats/files/${id}`);
   if (!response.ok) throw new Error(`The server answered ${response.status}.`);
   return response.text();
@@ -161,7 +163,7 @@ const read = async (id: string): Promise<string> => {
 
 const Plan = ({ chat, part }: { chat: LiveChat; part: ChatMessagePart }) => {
   const { file_id = "", path = "" } = (part.result ?? {}) as { file_id?: string; path?: string };
-  const { state, reload } = useResource(`plan ${file_id}`, () => read(file_id));
+  const { state, reload } = useResource(`plan ${file_id}`, () => loadPlan(file_id));
   const { data, error } = state.value;
   const isDone = isAnswered(chat, part);
   return (
@@ -173,7 +175,9 @@ const Plan = ({ chat, part }: { chat: LiveChat; part: ChatMessagePart }) => {
           {path.split("/").at(-1)}
         </span>
       </div>
-      {error !== undefined && data === undefined && <Failed what="Can't load the plan" error={error} reload={reload} />}
+      {error !== undefined && data === undefined && (
+        <Failed title="Can't load the plan" error={error} reload={reload} />
+      )}
       <div class="prose">{data !== undefined && <Markdown text={data} />}</div>
       {!isDone && (
         <div class="line wrap">

@@ -10,7 +10,7 @@ import { call, callServer } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { organizations } from "../../data/session.ts";
 import { workspacesByUse } from "../../data/workspaces.ts";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { formatRepository } from "../../parts/repository-fields.tsx";
@@ -18,19 +18,19 @@ import { Frame } from "../../shell/frame.tsx";
 import { FirstModel } from "../admin/first-model-later.tsx";
 import { Choices, hasChosen, useChoice, useDefaultAgent } from "../chat/choices.tsx";
 import { Composer } from "../chat/composer.tsx";
-import { NEW } from "../chat/draft.ts";
+import { NEW_CHAT } from "../chat/draft.ts";
 import { getNextMode, Modes } from "../chat/modes.tsx";
 import { ChatList } from "../chat/side.tsx";
 import { ChooseRepository, findOrCreateWorkspace } from "./choose-repository.tsx";
 import "../chat/styles.ts";
 
-const MAX_OFFERED = 12;
+const MAX_WORKSPACES = 12;
 
 /**
  * Returns the default coding agent for chats in a new workspace. Rejects with a message if it cannot be used: it is never replaced
  * silently.
  */
-const readDefaultAgent = async (workspace_id: string): Promise<string | undefined> => {
+const loadDefaultAgent = async (workspace_id: string): Promise<string | undefined> => {
   const { default_agent } = await callServer("GET /ai/agents/available", { query: { workspace_id } });
   if (!default_agent) return undefined;
   const { name, problem } = default_agent;
@@ -45,69 +45,69 @@ export default function ChatsPage() {
   const workspace = useSignal(query.workspace ?? "");
   /** Used instead of a workspace, which is found or created when the first message is sent. */
   const repository = useSignal<RepositoryAsked | undefined>(undefined);
-  const isChoosing = useSignal(false);
-  const waits = useSignal("");
+  const isChoosingRepository = useSignal(false);
+  const waitMessage = useSignal("");
   useEffect(() => {
     workspace.value = query.workspace ?? "";
   }, [query.workspace]);
-  const chosen = workspacesByUse.value.find(({ id }) => id === workspace.value);
-  const organization = chosen?.organization_id ?? organizations.value[0]?.id ?? "";
+  const chosenWorkspace = workspacesByUse.value.find(({ id }) => id === workspace.value);
+  const organization = chosenWorkspace?.organization_id ?? organizations.value[0]?.id ?? "";
   // The permissions that the server applies by default, unless the user picks others.
   const { state: starting } = useResource(`starting permissions ${workspace.value}`, () =>
     call("GET /chats/config/starting-permissions", {
       query: workspace.value === "" ? {} : { workspace_id: workspace.value },
     }),
   );
-  const standard = useDefaultAgent(workspace.value === "" ? undefined : { workspace_id: workspace.value });
-  const standardName = standard?.problem === "" ? standard.name : undefined;
-  const hasAgent = (hasChosen(choice.value) ? choice.value.coding_agent : standardName) !== undefined;
-  const picked = useSignal<PermissionMode | undefined>(undefined);
-  const mode = picked.value ?? starting.value.data?.permission_mode ?? "ask";
-  const pick = (one: PermissionMode): void => {
-    picked.value = one;
+  const templateDefault = useDefaultAgent(workspace.value === "" ? undefined : { workspace_id: workspace.value });
+  const defaultAgentName = templateDefault?.problem === "" ? templateDefault.name : undefined;
+  const hasAgent = (hasChosen(choice.value) ? choice.value.coding_agent : defaultAgentName) !== undefined;
+  const pickedMode = useSignal<PermissionMode | undefined>(undefined);
+  const mode = pickedMode.value ?? starting.value.data?.permission_mode ?? "ask";
+  const pickMode = (one: PermissionMode): void => {
+    pickedMode.value = one;
   };
-  const prepare = async (requested: RepositoryAsked): Promise<void> => {
+  const prepareWorkspace = async (repositoryToOpen: RepositoryAsked): Promise<void> => {
     try {
-      choose(
-        await findOrCreateWorkspace(requested, (words) => {
-          waits.value = words;
+      chooseWorkspace(
+        await findOrCreateWorkspace(repositoryToOpen, (message) => {
+          waitMessage.value = message;
         }),
       );
     } finally {
-      waits.value = "";
+      waitMessage.value = "";
     }
   };
   const startChat = async (content: InputPart[]): Promise<void> => {
-    let agent = standardName;
+    let agent = defaultAgentName;
     if (repository.value) {
-      await prepare(repository.value);
-      if (!hasChosen(choice.value)) agent = await readDefaultAgent(workspace.value);
+      await prepareWorkspace(repository.value);
+      if (!hasChosen(choice.value)) agent = await loadDefaultAgent(workspace.value);
     }
-    const lead = agent === undefined || hasChosen(choice.value) ? choice.value : { coding_agent: agent };
+    const engineChoice = agent === undefined || hasChosen(choice.value) ? choice.value : { coding_agent: agent };
     const { id } = await call("POST /chats", {
       body: {
         organization_id: organization,
         content,
         client_type: "ui",
-        ...lead,
-        ...(picked.value === undefined ? {} : { permission_mode: picked.value }),
+        ...engineChoice,
+        ...(pickedMode.value === undefined ? {} : { permission_mode: pickedMode.value }),
         ...(workspace.value === "" ? {} : { workspace_id: workspace.value }),
       },
     });
     route(`/chats/${id}`);
   };
-  const choose = (id: string): void => {
+  const chooseWorkspace = (id: string): void => {
     workspace.value = id;
     repository.value = undefined;
   };
-  const listPlaces = (): MenuItem[] => [
-    { label: "Without a workspace", act: () => choose("") },
-    { label: "Work in a repository…", icon: "branch", act: sets(isChoosing, true) },
-    ...workspacesByUse.value.slice(0, MAX_OFFERED).map(({ id, name, owner_name }) => ({
+  const listWorkspaceItems = (): MenuItem[] => [
+    { label: "Without a workspace", act: () => chooseWorkspace("") },
+    { label: "Work in a repository…", icon: "branch", act: setTo(isChoosingRepository, true) },
+    ...workspacesByUse.value.slice(0, MAX_WORKSPACES).map(({ id, name, owner_name }) => ({
       label: name,
       note: owner_name,
       icon: "box" as const,
-      act: () => choose(id),
+      act: () => chooseWorkspace(id),
     })),
   ];
   return (
@@ -120,58 +120,58 @@ export default function ChatsPage() {
             <p class="mut">
               {repository.value
                 ? "The chat works in a clone of the repository: it reads and edits files there and runs commands."
-                : chosen
-                  ? `The ${hasAgent ? "agent" : "model"} works in ${chosen.name}: it reads and edits files there and runs commands.`
+                : chosenWorkspace
+                  ? `The ${hasAgent ? "agent" : "model"} works in ${chosenWorkspace.name}: it reads and edits files there and runs commands.`
                   : "Without a workspace, the model answers questions. With one, it also reads and edits files and runs commands."}
             </p>
             <FirstModel />
-            {standard && standard.problem !== "" && !hasChosen(choice.value) && (
+            {templateDefault && templateDefault.problem !== "" && !hasChosen(choice.value) && (
               <p class="banner box" role="status">
                 <Icon name="warn" />
                 <span>
-                  {standard.problem} It is the default of this workspace's template. Choose another agent, or start the
-                  chat with the model below.
+                  {templateDefault.problem} It is the default of this workspace's template. Choose another agent, or
+                  start the chat with the model below.
                 </span>
               </p>
             )}
-            {waits.value && (
+            {waitMessage.value && (
               <p class="banner box" role="status">
                 <Icon name="box" />
-                <span>{waits.value}</span>
+                <span>{waitMessage.value}</span>
               </p>
             )}
           </div>
         </Frame>
         <div class="dock">
           <Composer
-            draftKey={NEW}
+            draftKey={NEW_CHAT}
             organization={organization}
             placeholder="Describe the task"
             sendLabel="Start chat"
             commands={[]}
             files={() => []}
             onSend={startChat}
-            onNextMode={() => pick(getNextMode(mode))}
+            onNextMode={() => pickMode(getNextMode(mode))}
           >
-            <Menu label="Workspace" small items={listPlaces} class="model">
+            <Menu label="Workspace" small items={listWorkspaceItems} class="model">
               <Icon name={repository.value ? "branch" : "box"} />
               <span class="clip">
-                {repository.value ? formatRepository(repository.value) : (chosen?.name ?? "No workspace")}
+                {repository.value ? formatRepository(repository.value) : (chosenWorkspace?.name ?? "No workspace")}
               </span>
             </Menu>
             <Choices
               choice={choice}
-              now={{}}
+              current={{}}
               offersAgents
-              standard={{ name: standardName, later: repository.value !== undefined }}
+              defaultAgent={{ name: defaultAgentName, isLater: repository.value !== undefined }}
             />
           </Composer>
-          <Modes mode={mode} permissions={starting.value.data?.permissions ?? undefined} onPick={pick} />
+          <Modes mode={mode} permissions={starting.value.data?.permissions ?? undefined} onPick={pickMode} />
         </div>
       </section>
-      {isChoosing.value && (
+      {isChoosingRepository.value && (
         <ChooseRepository
-          onClose={sets(isChoosing, false)}
+          onClose={setTo(isChoosingRepository, false)}
           onChoose={(requested) => {
             workspace.value = "";
             repository.value = requested;

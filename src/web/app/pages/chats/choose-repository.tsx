@@ -17,23 +17,23 @@ type ChooseProps = {
 
 /** Asks for the repository that the chat works in. */
 export const ChooseRepository = ({ onClose, onChoose }: ChooseProps) => {
-  const value = useSignal<RepositoryAsked>(NO_REPOSITORY);
+  const repository = useSignal<RepositoryAsked>(NO_REPOSITORY);
   return (
     <FormDialog
       title="Work in a repository"
-      submit="Choose repository"
+      submitLabel="Choose repository"
       onClose={onClose}
       act={async () => {
-        const repository = toRepository(value.value);
-        if (!repository) throw new Error("Enter the link to a repository.");
-        const { problem } = await call("POST /repositories/read", { body: { repository } });
+        const chosen = toRepository(repository.value);
+        if (!chosen) throw new Error("Enter the link to a repository.");
+        const { problem } = await call("POST /repositories/read", { body: { repository: chosen } });
         if (problem !== "") throw new Error(problem);
-        onChoose(repository);
+        onChoose(chosen);
       }}
     >
       {(problems) => (
         <RepositoryFields
-          value={value}
+          value={repository}
           hint="The chat uses your workspace with a clone of it, or creates one."
           problems={problems}
         />
@@ -46,13 +46,13 @@ const isSame = (a: RepositoryAsked, b: RepositoryAsked): boolean =>
   (["url", "branch", "commit", "pull_request", "path"] as const).every((name) => (a[name] ?? "") === (b[name] ?? ""));
 
 /** Returns the user's workspace of the repository; undefined if no workspace can be used. */
-const findExisting = async (requested: RepositoryAsked): Promise<WorkspaceSummary | undefined> => {
+const findExistingWorkspace = async (requested: RepositoryAsked): Promise<WorkspaceSummary | undefined> => {
   const recent: readonly RecentRepository[] = await call("GET /repositories");
   const address = parseRepositoryAddress(requested.url);
-  const found = recent.find(({ repository }) =>
+  const match = recent.find(({ repository }) =>
     isSame(repository, { ...requested, url: address?.url ?? requested.url }),
   );
-  return found?.workspace && workspaces.value.get(found.workspace.id);
+  return match?.workspace && workspaces.value.get(match.workspace.id);
 };
 
 /** Returns the ID of a workspace with the repository, once it is ready. Rejects if it does not start. */
@@ -60,7 +60,7 @@ export const findOrCreateWorkspace = async (
   requested: RepositoryAsked,
   showStatus: (text: string) => void,
 ): Promise<string> => {
-  const existing = await findExisting(requested);
+  const existing = await findExistingWorkspace(requested);
   if (existing && canStart(existing)) {
     await call("POST /workspaces/:workspace/builds", {
       path: { workspace: existing.id },
@@ -80,12 +80,14 @@ const PENDING_STATES = new Set(["created", "starting"]);
 
 /** Resolves when the start scripts, including the clone, have finished. */
 const waitUntilReady = (id: string, name: string): Promise<void> =>
-  waitForWorkspace(id, (one) => {
-    if (!one) throw new Error(`The workspace ${name} was deleted.`);
-    if (one.status === "failed" || one.status === "canceled")
-      throw new Error(one.error || `The workspace ${name} didn't start. Check its log, then send your message again.`);
-    const [agent] = one.agents;
-    if (one.status !== "running" || !agent) return false;
+  waitForWorkspace(id, (workspace) => {
+    if (!workspace) throw new Error(`The workspace ${name} was deleted.`);
+    if (workspace.status === "failed" || workspace.status === "canceled")
+      throw new Error(
+        workspace.error || `The workspace ${name} didn't start. Check its log, then send your message again.`,
+      );
+    const [agent] = workspace.agents;
+    if (workspace.status !== "running" || !agent) return false;
     if (agent.lifecycle_state === "start_error")
       throw new Error(`A startup script of the workspace ${name} failed. Check its log, then send your message again.`);
     return agent.status === "connected" && !PENDING_STATES.has(agent.lifecycle_state);

@@ -15,36 +15,36 @@ import { LogHead } from "../audit/log-head.tsx";
 import { Entry } from "./entry.tsx";
 import { KEYS, listValues } from "./search.ts";
 
-const PAGE = 50;
+const PAGE_SIZE = 50;
 
 export default function ConnectionsPage() {
   const { query } = useLocation();
   const q = query.q ?? "";
-  const older = useSignal<readonly ConnectionLog[]>([]);
-  const atEnd = useSignal(false);
+  const olderEntries = useSignal<readonly ConnectionLog[]>([]);
+  const hasAll = useSignal(false);
   const { state, reload } = useResource(`connections ${q}`, () =>
-    call("GET /connectionlog", { query: { q, limit: PAGE } }),
+    call("GET /connectionlog", { query: { q, limit: PAGE_SIZE } }),
   );
   const retention = useResource("connection retention", () => call("GET /connectionlog/retention"));
   const refresh = (): Promise<void> => {
-    older.value = [];
-    atEnd.value = false;
+    olderEntries.value = [];
+    hasAll.value = false;
     return reload();
   };
   useEffect(() => {
-    older.value = [];
-    atEnd.value = false;
+    olderEntries.value = [];
+    hasAll.value = false;
   }, [q]);
 
   const { data, error } = state.value;
-  const entries = [...(data?.connection_logs ?? []), ...older.value];
-  const readOlder = async (): Promise<void> => {
+  const entries = [...(data?.connection_logs ?? []), ...olderEntries.value];
+  const loadOlder = async (): Promise<void> => {
     const after_id = entries.at(-1)?.id;
-    const { connection_logs } = await call("GET /connectionlog", { query: { q, limit: PAGE, after_id } });
-    older.value = [...older.value, ...connection_logs];
-    atEnd.value = connection_logs.length < PAGE;
+    const { connection_logs } = await call("GET /connectionlog", { query: { q, limit: PAGE_SIZE, after_id } });
+    olderEntries.value = [...olderEntries.value, ...connection_logs];
+    hasAll.value = connection_logs.length < PAGE_SIZE;
   };
-  const hasOlder = !atEnd.value && (data?.connection_logs.length ?? 0) === PAGE;
+  const hasOlder = !hasAll.value && (data?.connection_logs.length ?? 0) === PAGE_SIZE;
 
   return (
     <Frame title="Connections" actions={<Button onPress={refresh}>Refresh</Button>}>
@@ -52,16 +52,16 @@ export default function ConnectionsPage() {
         label="Filter connections"
         placeholder="username:me, type:ssh, status:ongoing…"
         keys={KEYS}
-        valuesOf={listValues}
+        listValues={listValues}
         href="/connections"
         q={q}
         nouns={["connection", "connections"]}
         count={data}
         retention={retention}
-        Form={Retention}
+        Form={RetentionForm}
       />
       {error ? (
-        <Failed what="Can't load the connection log" error={error} reload={refresh} />
+        <Failed title="Can't load the connection log" error={error} reload={refresh} />
       ) : data === undefined ? (
         <div class="page">
           <Skeleton lines={10} />
@@ -83,7 +83,7 @@ export default function ConnectionsPage() {
           </ul>
           {hasOlder && (
             <p>
-              <Button onPress={readOlder}>Older connections</Button>
+              <Button onPress={loadOlder}>Older connections</Button>
             </p>
           )}
         </div>
@@ -93,10 +93,10 @@ export default function ConnectionsPage() {
 }
 
 // The dialog for the connection log's retention period.
-const Retention = ({ kept, onClose }: { kept: ConnectionRetention; onClose: () => void }) => (
+const RetentionForm = ({ retention, onClose }: { retention: ConnectionRetention; onClose: () => void }) => (
   <FormDialog
     title="Retention"
-    submit="Save retention"
+    submitLabel="Save retention"
     onClose={onClose}
     act={async ({ days = "" }) => {
       await call("PUT /connectionlog/retention", { body: { days: Number(days) } });
@@ -104,7 +104,7 @@ const Retention = ({ kept, onClose }: { kept: ConnectionRetention; onClose: () =
   >
     {(problems) => (
       <DaysField
-        kept={kept.days}
+        days={retention.days}
         hint="0 keeps entries forever. Older entries are permanently deleted within minutes."
         error={problems.days}
       />

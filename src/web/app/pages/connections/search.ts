@@ -1,12 +1,12 @@
 // The search keys of the connection log and their values.
-const DAYS = 7;
+const DAY_COUNT = 7;
 const DAY_MS = 24 * 3_600_000;
 
 /** The start times of the last days, UTC, newest first. */
 const listDays = (): string[] =>
   Array.from(
-    { length: DAYS },
-    (_, ago) => `${new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10)}T00:00:00Z`,
+    { length: DAY_COUNT },
+    (_, daysAgo) => `${new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 10)}T00:00:00Z`,
   );
 
 const VALUES: Readonly<Record<string, () => readonly string[]>> = {

@@ -10,7 +10,7 @@ import { useResource } from "../../data/resource.ts";
 import { formatRunsOn } from "../../data/runs-on.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
@@ -19,34 +19,38 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { NoTemplates } from "../home/first.tsx";
 import { CreateForm } from "./form.tsx";
-import { readLink, readRepository } from "./link.ts";
+import { parseLink, parseRepository } from "./link.ts";
 import { OpenRepository, RepositoryField } from "./repository.tsx";
 
 const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 
 export default function CreatePage() {
   const { url } = useLocation();
-  const requested = useMemo(() => readRepository(location.search), [url]);
-  return requested ? <OpenRepository asked={requested} name={readLink(location.search).name} /> : <FromTemplate />;
+  const repository = useMemo(() => parseRepository(location.search), [url]);
+  return repository ? (
+    <OpenRepository repository={repository} name={parseLink(location.search).name} />
+  ) : (
+    <TemplateForm />
+  );
 }
 
-const FromTemplate = () => {
-  const filled = useMemo(() => readLink(location.search), []);
+const TemplateForm = () => {
+  const prefilled = useMemo(() => parseLink(location.search), []);
   const { state, reload } = useResource("templates", () => call("GET /templates"));
   const usable = useComputed(() => (state.value.data ?? []).filter(({ deprecated }) => !deprecated));
-  const chosen = useSignal<string | undefined>(undefined);
+  const chosenId = useSignal<string | undefined>(undefined);
   /** The name that the user typed. It is kept when the template changes. */
-  const typed = useSignal(filled.name);
-  const linkedTemplate = usable.value.find(({ id, name }) => name === filled.template || id === filled.template);
+  const typedName = useSignal(prefilled.name);
+  const linkedTemplate = usable.value.find(({ id, name }) => name === prefilled.template || id === prefilled.template);
   const repository = useSignal(NO_REPOSITORY);
-  const first = usable.value.find(({ unavailable }) => unavailable === "") ?? usable.value[0];
+  const defaultTemplate = usable.value.find(({ unavailable }) => unavailable === "") ?? usable.value[0];
   // A link with an unknown template does not fall back to another one.
-  const picked = chosen.value ?? (filled.template === undefined ? first : linkedTemplate)?.id;
-  const template = usable.value.find(({ id }) => id === picked);
+  const selectedId = chosenId.value ?? (prefilled.template === undefined ? defaultTemplate : linkedTemplate)?.id;
+  const template = usable.value.find(({ id }) => id === selectedId);
   if (state.value.error && !state.value.data) {
     return (
       <Frame title="New workspace" crumbs={CRUMBS}>
-        <Failed what="Can't load the templates" error={state.value.error} reload={reload} />
+        <Failed title="Can't load the templates" error={state.value.error} reload={reload} />
       </Frame>
     );
   }
@@ -59,32 +63,38 @@ const FromTemplate = () => {
   }
   return (
     <CreateForm
-      key={picked ?? ""}
+      key={selectedId ?? ""}
       template={template}
-      filled={filled}
-      typed={typed}
+      prefilled={prefilled}
+      typedName={typedName}
       crumbs={CRUMBS}
-      above={filled.template === undefined && <RepositoryField value={repository} />}
-      instead={repository}
+      formAbove={prefilled.template === undefined && <RepositoryField value={repository} />}
+      repositoryToOpen={repository}
     >
-      {filled.template !== undefined && (
+      {prefilled.template !== undefined && (
         <p class="small">
           <a href="/new?repo=">Open a repository</a> instead, without a template.
         </p>
       )}
       <fieldset class="stack">
-        <legend class="lg">{filled.template === undefined ? "Or start from a template" : "Template"}</legend>
-        {filled.template !== undefined && !linkedTemplate && (
+        <legend class="lg">{prefilled.template === undefined ? "Or start from a template" : "Template"}</legend>
+        {prefilled.template !== undefined && !linkedTemplate && (
           <p class="banner box attn" role="status">
             <Icon name="warn" />
             <span>
-              The template {filled.template} from the link doesn't exist or isn't shared with you. Choose another one.
+              The template {prefilled.template} from the link doesn't exist or isn't shared with you. Choose another
+              one.
             </span>
           </p>
         )}
         <div class="cards brief">
           {usable.value.map((one) => (
-            <Card key={one.id} template={one} checked={one.id === picked} pick={sets(chosen, one.id)} />
+            <TemplateCard
+              key={one.id}
+              template={one}
+              isChecked={one.id === selectedId}
+              onPick={setTo(chosenId, one.id)}
+            />
           ))}
         </div>
       </fieldset>
@@ -92,11 +102,19 @@ const FromTemplate = () => {
   );
 };
 
-const Card = ({ template, checked, pick }: { template: Template; checked: boolean; pick: () => void }) => {
-  const usual = template.build_time_stats.start.P50;
+const TemplateCard = ({
+  template,
+  isChecked,
+  onPick,
+}: {
+  template: Template;
+  isChecked: boolean;
+  onPick: () => void;
+}) => {
+  const usualStartMs = template.build_time_stats.start.P50;
   return (
     <label class="pick">
-      <input type="radio" name="template" checked={checked} onChange={pick} />
+      <input type="radio" name="template" checked={isChecked} onChange={onPick} />
       <span class="art">
         <Picture of={template.icon} otherwise="box" />
       </span>
@@ -105,7 +123,7 @@ const Card = ({ template, checked, pick }: { template: Template; checked: boolea
         {template.unavailable !== "" ? (
           <span class="badge push">Unavailable</span>
         ) : (
-          usual !== null && <span class="push dim small num">{formatDuration(usual)}</span>
+          usualStartMs !== null && <span class="push dim small num">{formatDuration(usualStartMs)}</span>
         )}
       </span>
       <p>

@@ -16,13 +16,13 @@ import { useResource } from "../../data/resource.ts";
 import { formatRunsOn } from "../../data/runs-on.ts";
 import { me } from "../../data/session.ts";
 import { workspaces } from "../../data/workspaces.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { DryRun } from "../../parts/dry-run.tsx";
 import { NameField, Options } from "../../parts/field.tsx";
 import { capitalize } from "../../parts/form-texts.ts";
 import { formatDuration } from "../../parts/format-time.ts";
-import { submits } from "../../parts/handlers.ts";
+import { submitWith } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
@@ -31,36 +31,46 @@ import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repos
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { findFreeName } from "./free-name.ts";
-import { linkTo, type PrefilledForm, toRepositoryUrl } from "./link.ts";
+import { formatLink, type PrefilledForm, toRepositoryUrl } from "./link.ts";
 import { describeReplaced, findReplaced } from "./preset-values.ts";
 
 type FormProps = {
   readonly template: Template | undefined;
-  readonly filled: PrefilledForm;
+  readonly prefilled: PrefilledForm;
   /** The name that was typed or given in the link. */
-  readonly typed: Signal<string | undefined>;
+  readonly typedName: Signal<string | undefined>;
   readonly crumbs: readonly { label: string; href: string }[];
   /** A separate form above this one. */
-  readonly above?: ComponentChildren;
+  readonly formAbove?: ComponentChildren;
   /** The repository field. A link there takes precedence over the template. */
-  readonly instead?: Signal<RepositoryAsked>;
+  readonly repositoryToOpen?: Signal<RepositoryAsked>;
   /** The template selection. */
   readonly children: ComponentChildren;
 };
 
 /** Returns the user's workspace of this name and template from the live list. */
-const findOwn = (name: string, { id }: Template): WorkspaceSummary | undefined =>
+const findOwnWorkspace = (name: string, { id }: Template): WorkspaceSummary | undefined =>
   [...workspaces.value.values()].find(
     (one) => one.name === name && one.template_id === id && one.owner_id === me.value?.id,
   );
 
-export const CreateForm = ({ template, filled, typed, crumbs, above, instead, children }: FormProps) => {
+export const CreateForm = ({
+  template,
+  prefilled,
+  typedName,
+  crumbs,
+  formAbove,
+  repositoryToOpen,
+  children,
+}: FormProps) => {
   const { route } = useLocation();
-  const name = useSignal(typed.value ?? (template ? findFreeName(template.name) : ""));
+  const name = useSignal(typedName.value ?? (template ? findFreeName(template.name) : ""));
   const values = useSignal<Values>(
-    !filled.template || filled.template === template?.name || filled.template === template?.id ? filled.parameters : {},
+    !prefilled.template || prefilled.template === template?.name || prefilled.template === template?.id
+      ? prefilled.parameters
+      : {},
   );
-  const touched = useSignal<ReadonlySet<string>>(new Set());
+  const touchedNames = useSignal<ReadonlySet<string>>(new Set());
   const preset = useSignal<Preset | undefined>(undefined);
   /** The values the user has entered, kept even if a preset overrides them. */
   const userValues = useSignal<Values>(values.value);
@@ -81,20 +91,22 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   const accounts = useResource(version && `accounts ${version}`, () =>
     call("GET /templateversions/:templateversion/external-auth", { path }),
   );
-  const change = (next: Values): void => {
+  const changeValues = (next: Values): void => {
     values.value = next;
     form?.sendValues(next);
   };
   const pickPreset = (id: string): void => {
     preset.value = presets.state.value.data?.find((one) => one.id === id);
-    const fixed = Object.fromEntries((preset.value?.parameters ?? []).map((one) => [one.name, one.value]));
+    const presetValues = Object.fromEntries((preset.value?.parameters ?? []).map((one) => [one.name, one.value]));
     // When a preset is deselected, its values are kept.
-    change(preset.value ? { ...userValues.value, ...fixed } : { ...values.value, ...userValues.value });
+    changeValues(preset.value ? { ...userValues.value, ...presetValues } : { ...values.value, ...userValues.value });
   };
   useEffect(() => {
-    const list = presets.state.value.data ?? [];
-    const wanted = list.find((one) => one.name === filled.preset) ?? list.find((one) => one.default && !filled.preset);
-    if (wanted && !preset.value) pickPreset(wanted.id);
+    const allPresets = presets.state.value.data ?? [];
+    const initialPreset =
+      allPresets.find((one) => one.name === prefilled.preset) ??
+      allPresets.find((one) => one.default && !prefilled.preset);
+    if (initialPreset && !preset.value) pickPreset(initialPreset.id);
   }, [presets.state.value.data]);
   const replacedNote = useComputed(() =>
     preset.value ? describeReplaced(preset.value.name, findReplaced(preset.value, userValues.value)) : "",
@@ -103,54 +115,58 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   const isRepository = (one: { readonly form_type: string }): boolean => one.form_type === "repository";
   const getCurrentValue = (one: { name: string; value: { value: string; valid: boolean } }): string =>
     values.value[one.name] ?? (one.value.valid ? one.value.value : "");
-  const unlinked = (accounts.state.value.data ?? []).filter((one) => !one.authenticated && !one.optional);
+  const unlinkedAccounts = (accounts.state.value.data ?? []).filter((one) => !one.authenticated && !one.optional);
 
-  const isRepositoryGiven = instead !== undefined && toRepository(instead.value) !== undefined;
-  const mayCreate =
-    template !== undefined && unlinked.length === 0 && (template.unavailable === "" || isRepositoryGiven);
+  const hasRepository = repositoryToOpen !== undefined && toRepository(repositoryToOpen.value) !== undefined;
+  const canCreate =
+    template !== undefined && unlinkedAccounts.length === 0 && (template.unavailable === "" || hasRepository);
 
   // Button, Enter and keyboard shortcut may submit concurrently; only one request is sent at a time.
   const isCreating = useRef(false);
   /** The name of a request that was never answered: the workspace may exist. */
-  const unanswered = useRef("");
+  const unansweredName = useRef("");
   const create = async (): Promise<void> => {
     if (!template || isCreating.current) return;
-    const openedRepository = instead && toRepository(instead.value);
+    const openedRepository = repositoryToOpen && toRepository(repositoryToOpen.value);
     if (openedRepository) return route(toRepositoryUrl(openedRepository));
     if (template.unavailable !== "") return;
     isCreating.current = true;
-    await send(template).finally(() => {
+    await sendRequest(template).finally(() => {
       isCreating.current = false;
     });
   };
-  const send = async (template: Template): Promise<void> => {
-    const wanted = name.value.trim();
+  const sendRequest = async (template: Template): Promise<void> => {
+    const workspaceName = name.value.trim();
     problem.value = "";
     nameProblem.value = "";
-    touched.value = new Set(parameters.value.map((one) => one.name));
+    touchedNames.value = new Set(parameters.value.map((one) => one.name));
     setName(template.id, template.name);
     repositoryProblems.value = {};
-    const wantedRepository = toRepository(repository.value);
+    const repositoryToClone = toRepository(repository.value);
     const sentParameters = parameters.value.filter(
-      (one) => values.value[one.name] !== undefined && !(wantedRepository && isRepository(one)),
+      (one) => values.value[one.name] !== undefined && !(repositoryToClone && isRepository(one)),
     );
     try {
       const created = await call("POST /users/:user/workspaces", {
         path: { user: "me" },
         body: {
-          name: wanted,
+          name: workspaceName,
           template_id: template.id,
           ...(preset.value ? { template_version_preset_id: preset.value.id } : {}),
           rich_parameter_values: sentParameters.map((one) => ({ name: one.name, value: getCurrentValue(one) })),
-          ...(wantedRepository ? { repository: wantedRepository } : {}),
+          ...(repositoryToClone ? { repository: repositoryToClone } : {}),
         },
       });
       route(`/workspaces/${created.id}`);
     } catch (error) {
       const created =
-        error instanceof Problem && error.status === 409 && unanswered.current === wanted && findOwn(wanted, template);
+        error instanceof Problem &&
+        error.status === 409 &&
+        unansweredName.current === workspaceName &&
+        findOwnWorkspace(workspaceName, template);
       if (created) return route(`/workspaces/${created.id}`);
-      if (error instanceof Problem && (error.status === 0 || error.status >= 500)) unanswered.current = wanted;
+      if (error instanceof Problem && (error.status === 0 || error.status >= 500))
+        unansweredName.current = workspaceName;
       const violations = error instanceof Problem ? (error.body.validations ?? []) : [];
       const repositoryViolations = violations.filter(({ field }) => field.startsWith("repository"));
       const nameViolation = violations.find(({ field }) => field === "name");
@@ -162,7 +178,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   };
   useEffect(() => {
     const repositoryName = parseRepositoryAddress(repository.value.url)?.name;
-    if (typed.value === undefined && template) name.value = findFreeName(repositoryName ?? template.name);
+    if (typedName.value === undefined && template) name.value = findFreeName(repositoryName ?? template.name);
   }, [repository.value.url]);
   useEffect(() => onKeys("mod+enter", () => void create()), [template]);
   return (
@@ -181,15 +197,15 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
           >
             Dry run
           </Button>
-          <Button look="primary" disabled={!mayCreate} keys="Ctrl ⏎" onPress={create}>
+          <Button look="primary" disabled={!canCreate} keys="Ctrl ⏎" onPress={create}>
             Create
           </Button>
         </>
       }
     >
       <div class="page narrow">
-        {above}
-        <form class="stack loose wide-gap" onSubmit={submits(create)}>
+        {formAbove}
+        <form class="stack loose wide-gap" onSubmit={submitWith(create)}>
           {children}
           {template && (
             <div class="split">
@@ -226,7 +242,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
                   hint="Letters, digits and hyphens."
                   onInput={(event) => {
                     name.value = event.currentTarget.value;
-                    typed.value = name.value;
+                    typedName.value = name.value;
                     nameProblem.value = "";
                   }}
                 />
@@ -264,16 +280,16 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
                       key={one.name}
                       parameter={one}
                       value={getCurrentValue(one)}
-                      touched={touched.value.has(one.name)}
-                      fixed={
+                      isTouched={touchedNames.value.has(one.name)}
+                      fixedReason={
                         preset.value?.parameters.some(({ name }) => name === one.name)
                           ? "Set by the preset."
                           : undefined
                       }
                       onValue={(value) => {
-                        touched.value = new Set(touched.value).add(one.name);
+                        touchedNames.value = new Set(touchedNames.value).add(one.name);
                         userValues.value = { ...userValues.value, [one.name]: value };
-                        change({ ...values.value, [one.name]: value });
+                        changeValues({ ...values.value, [one.name]: value });
                       }}
                     />
                   ))}
@@ -283,9 +299,9 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
                   </p>
                 ))}
               </div>
-              <Facts
+              <Summary
                 template={template}
-                link={linkTo({ template: template.name, preset: preset.value?.name, parameters: values.value })}
+                link={formatLink({ template: template.name, preset: preset.value?.name, parameters: values.value })}
               />
             </div>
           )}
@@ -295,10 +311,10 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   );
 };
 
-type AccountShown = { id: string; display_name: string; authenticated: boolean; optional: boolean };
+type RequiredAccount = { id: string; display_name: string; authenticated: boolean; optional: boolean };
 
 /** An external account that the template requires. */
-const Account = ({ account, reload }: { account: AccountShown; reload: () => Promise<void> }) => (
+const Account = ({ account, reload }: { account: RequiredAccount; reload: () => Promise<void> }) => (
   <div class="line wrap">
     <Icon name={account.authenticated ? "check" : "key"} />
     <span>
@@ -306,15 +322,15 @@ const Account = ({ account, reload }: { account: AccountShown; reload: () => Pro
       {account.authenticated ? "is linked" : account.optional ? "can be linked" : "must be linked"}
     </span>
     {!account.authenticated && (
-      <LinkAccount small id={account.id} name={account.display_name} linked={reload}>
+      <LinkAccount small id={account.id} name={account.display_name} onLinked={reload}>
         Link {account.display_name}
       </LinkAccount>
     )}
   </div>
 );
 
-const Facts = ({ template, link }: { template: Template; link: string }) => {
-  const usual = template.build_time_stats.start.P50;
+const Summary = ({ template, link }: { template: Template; link: string }) => {
+  const usualStartMs = template.build_time_stats.start.P50;
   return (
     <aside class="stack loose" aria-label="Summary">
       <section class="panel">
@@ -327,10 +343,10 @@ const Facts = ({ template, link }: { template: Template; link: string }) => {
             <dd>{template.display_name || template.name}</dd>
             <dt>Runs on</dt>
             <dd>{formatRunsOn(template)}</dd>
-            {usual !== null && (
+            {usualStartMs !== null && (
               <>
                 <dt>Usual start time</dt>
-                <dd>about {formatDuration(usual)}</dd>
+                <dd>about {formatDuration(usualStartMs)}</dd>
               </>
             )}
             <dt>Autostop</dt>
@@ -344,7 +360,7 @@ const Facts = ({ template, link }: { template: Template; link: string }) => {
         <header>
           <h2>Share as a link</h2>
           <span class="push">
-            <IconButton icon="copy" small label="Copy link" onPress={() => copy(location.origin + link)} />
+            <IconButton icon="copy" small label="Copy link" onPress={() => copyText(location.origin + link)} />
           </span>
         </header>
         <div class="body small">

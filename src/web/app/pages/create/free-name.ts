@@ -4,12 +4,12 @@ import { me } from "../../data/session.ts";
 import { workspaces } from "../../data/workspaces.ts";
 
 /** Returns a name based on the template or repository, with a number if it is taken. */
-export const findFreeName = (like: string): string => {
-  const base = toWorkspaceName(like);
+export const findFreeName = (preferredName: string): string => {
+  const base = toWorkspaceName(preferredName);
   const takenNames = new Set<string>();
   for (const one of workspaces.value.values())
     if (one.owner_id === me.value?.id) takenNames.add(one.name.toLowerCase());
   let name = base;
-  for (let at = 2; takenNames.has(name.toLowerCase()); at++) name = `${base}-${at}`;
+  for (let number = 2; takenNames.has(name.toLowerCase()); number++) name = `${base}-${number}`;
   return name;
 };

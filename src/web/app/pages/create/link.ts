@@ -12,17 +12,17 @@ export type PrefilledForm = {
 const PARAMETER_PREFIX = "param.";
 
 /** Reads form values from the query of an address and ignores unknown ones. */
-export const readLink = (query: string): PrefilledForm => {
-  const requested = new URLSearchParams(query);
+export const parseLink = (query: string): PrefilledForm => {
+  const parameterValues = new URLSearchParams(query);
   const parameters: Record<string, string> = {};
-  for (const [name, value] of requested)
+  for (const [name, value] of parameterValues)
     if (name.startsWith(PARAMETER_PREFIX)) parameters[name.slice(PARAMETER_PREFIX.length)] = value;
-  const [template, name, preset] = ["template", "name", "preset"].map((one) => requested.get(one) ?? undefined);
+  const [template, name, preset] = ["template", "name", "preset"].map((one) => parameterValues.get(one) ?? undefined);
   return { template, name, preset, parameters };
 };
 
 /** Returns the path with its query. Parameters that the preset sets are omitted. */
-export const linkTo = ({ template, preset, parameters }: PrefilledForm): string => {
+export const formatLink = ({ template, preset, parameters }: PrefilledForm): string => {
   const query = new URLSearchParams();
   if (template) query.set("template", template);
   if (preset) query.set("preset", preset);
@@ -39,25 +39,25 @@ const QUERY_NAMES = [
 ] as const;
 
 /** Returns the repository in the query; undefined if none exists. */
-export const readRepository = (query: string): RepositoryAsked | undefined => {
-  const requested = new URLSearchParams(query);
-  const url = requested.get("repo");
+export const parseRepository = (query: string): RepositoryAsked | undefined => {
+  const values = new URLSearchParams(query);
+  const url = values.get("repo");
   if (url === null) return undefined;
-  const given = QUERY_NAMES.flatMap(([member, name]) => (requested.get(name) ? [[member, requested.get(name)]] : []));
-  const pull = Number(requested.get("pull_request"));
+  const members = QUERY_NAMES.flatMap(([member, name]) => (values.get(name) ? [[member, values.get(name)]] : []));
+  const pullRequest = Number(values.get("pull_request"));
   return {
     url: url.trim(),
-    ...Object.fromEntries(given),
-    ...(Number.isInteger(pull) && pull > 0 ? { pull_request: pull } : {}),
-    ...(requested.get("full_history") === "true" ? { full_history: true } : {}),
+    ...Object.fromEntries(members),
+    ...(Number.isInteger(pullRequest) && pullRequest > 0 ? { pull_request: pullRequest } : {}),
+    ...(values.get("full_history") === "true" ? { full_history: true } : {}),
   };
 };
 
 /** Returns the address of the page that opens the repository. */
-export const toRepositoryUrl = (requested: RepositoryAsked): string => {
-  const query = new URLSearchParams({ repo: requested.url });
-  for (const [member, name] of QUERY_NAMES) if (requested[member]) query.set(name, requested[member]);
-  if (requested.pull_request !== undefined) query.set("pull_request", String(requested.pull_request));
-  if (requested.full_history) query.set("full_history", "true");
+export const toRepositoryUrl = (repository: RepositoryAsked): string => {
+  const query = new URLSearchParams({ repo: repository.url });
+  for (const [member, name] of QUERY_NAMES) if (repository[member]) query.set(name, repository[member]);
+  if (repository.pull_request !== undefined) query.set("pull_request", String(repository.pull_request));
+  if (repository.full_history) query.set("full_history", "true");
   return `/new?${query}`;
 };

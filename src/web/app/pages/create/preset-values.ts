@@ -4,16 +4,18 @@ import type { Preset } from "#schema/templates/template-version.ts";
 type Values = Readonly<Record<string, string>>;
 
 /** Returns the user's values that the preset changes. */
-export const findReplaced = ({ parameters }: Pick<Preset, "parameters">, given: Values): Values =>
+export const findReplaced = ({ parameters }: Pick<Preset, "parameters">, userValues: Values): Values =>
   Object.fromEntries(
     parameters.flatMap(({ name, value }) => {
-      const own = given[name];
-      return own === undefined || own === value ? [] : [[name, own]];
+      const userValue = userValues[name];
+      return userValue === undefined || userValue === value ? [] : [[name, userValue]];
     }),
   );
 
 /** Describes them in one line; empty if none exist. */
 export const describeReplaced = (preset: string, replaced: Values): string => {
-  const was = Object.entries(replaced).map(([name, value]) => `${name} (was "${value}")`);
-  return was.length === 0 ? "" : `The preset "${preset}" replaced ${was.join(", ")}. Choose "Custom" to restore.`;
+  const oldValues = Object.entries(replaced).map(([name, value]) => `${name} (was "${value}")`);
+  return oldValues.length === 0
+    ? ""
+    : `The preset "${preset}" replaced ${oldValues.join(", ")}. Choose "Custom" to restore.`;
 };

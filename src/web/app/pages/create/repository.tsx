@@ -12,7 +12,7 @@ import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { NameField, Options, Select, Switch } from "../../parts/field.tsx";
 import { capitalize } from "../../parts/form-texts.ts";
-import { into, submits } from "../../parts/handlers.ts";
+import { submitWith, writeTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
 import { RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
@@ -26,17 +26,17 @@ import { toRepositoryUrl } from "./link.ts";
 
 const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 
-type RepositoryProps = { readonly asked: RepositoryAsked; readonly name?: string | undefined };
+type RepositoryProps = { readonly repository: RepositoryAsked; readonly name?: string | undefined };
 
-export const OpenRepository = ({ asked, name }: RepositoryProps) => {
-  const typed = useSignal(asked);
+export const OpenRepository = ({ repository: asked, name }: RepositoryProps) => {
+  const typedRepository = useSignal(asked);
   const address = parseRepositoryAddress(asked.url);
   if (!address) {
     return (
       <Frame title="Open a repository" crumbs={CRUMBS}>
         <div class="page narrow stack loose">
           <RepositoryField
-            value={typed}
+            value={typedRepository}
             error={
               asked.url === ""
                 ? undefined
@@ -47,7 +47,7 @@ export const OpenRepository = ({ asked, name }: RepositoryProps) => {
       </Frame>
     );
   }
-  return <RepositoryForm key={JSON.stringify(asked)} asked={asked} name={name ?? findFreeName(address.name)} />;
+  return <RepositoryForm key={JSON.stringify(asked)} repository={asked} name={name ?? findFreeName(address.name)} />;
 };
 
 type FieldProps = { readonly value: Signal<RepositoryAsked>; readonly error?: string | undefined };
@@ -55,23 +55,23 @@ type FieldProps = { readonly value: Signal<RepositoryAsked>; readonly error?: st
 /** Asks for a repository and branch, and opens its page. */
 export const RepositoryField = ({ value, error }: FieldProps) => {
   const { route } = useLocation();
-  const refused = useSignal("");
-  const shown = refused.value || error;
+  const linkProblem = useSignal("");
+  const shownError = linkProblem.value || error;
   return (
     <form
       class="stack"
       aria-label="Open a repository"
-      onSubmit={submits(() => {
-        const wanted = toRepository(value.value);
+      onSubmit={submitWith(() => {
+        const repository = toRepository(value.value);
         // The link would be stored in the browser's history.
-        refused.value = wanted && hasCredentials(wanted.url) ? `The link ${CREDENTIALS_PROBLEM}.` : "";
-        if (wanted && refused.value === "") route(toRepositoryUrl(wanted));
+        linkProblem.value = repository && hasCredentials(repository.url) ? `The link ${CREDENTIALS_PROBLEM}.` : "";
+        if (repository && linkProblem.value === "") route(toRepositoryUrl(repository));
       })}
     >
       <RepositoryFields
         value={value}
         hint="A link to a repository, a branch, a pull request or a folder on GitHub, GitLab, Gitea or Bitbucket. Slipway sets up what the repository asks for."
-        problems={shown ? { repository: shown } : {}}
+        problems={shownError ? { repository: shownError } : {}}
       />
       <div class="line">
         <Button type="submit">Open repository</Button>
@@ -80,29 +80,29 @@ export const RepositoryField = ({ value, error }: FieldProps) => {
   );
 };
 
-const RepositoryForm = ({ asked, name: first }: { asked: RepositoryAsked; name: string }) => {
+const RepositoryForm = ({ repository, name: initialName }: { repository: RepositoryAsked; name: string }) => {
   const { route } = useLocation();
-  const typed = useSignal(asked);
-  const name = useSignal(first);
-  const full_history = useSignal(asked.full_history ?? false);
+  const typedRepository = useSignal(repository);
+  const name = useSignal(initialName);
+  const full_history = useSignal(repository.full_history ?? false);
   const template = useSignal("");
   const problem = useSignal("");
   const nameProblem = useSignal("");
-  const { state, reload } = useResource(`repository ${JSON.stringify(asked)}`, () =>
-    call("POST /repositories/read", { body: { repository: asked } }),
+  const { state, reload } = useResource(`repository ${JSON.stringify(repository)}`, () =>
+    call("POST /repositories/read", { body: { repository } }),
   );
-  const { data: found, error, loading } = state.value;
-  const mayCreate = found?.plan !== undefined && found.provisioner !== undefined;
+  const { data: result, error, loading } = state.value;
+  const canCreate = result?.plan !== undefined && result.provisioner !== undefined;
   const isCreating = useRef(false);
   const create = async (): Promise<void> => {
-    if (!mayCreate || isCreating.current) return;
+    if (!canCreate || isCreating.current) return;
     isCreating.current = true;
     problem.value = "";
     nameProblem.value = "";
     try {
-      const repository = { ...asked, full_history: full_history.value };
+      const requested = { ...repository, full_history: full_history.value };
       const template_id = template.value;
-      const body = { name: name.value.trim(), repository, ...(template_id ? { template_id } : {}) };
+      const body = { name: name.value.trim(), repository: requested, ...(template_id ? { template_id } : {}) };
       const created = await call("POST /users/:user/workspaces", { path: { user: "me" }, body });
       route(`/workspaces/${created.id}`);
     } catch (failure) {
@@ -114,27 +114,27 @@ const RepositoryForm = ({ asked, name: first }: { asked: RepositoryAsked; name: 
       isCreating.current = false;
     }
   };
-  useEffect(() => onKeys("mod+enter", () => void create()), [mayCreate]);
+  useEffect(() => onKeys("mod+enter", () => void create()), [canCreate]);
   return (
     <Frame
       title="Open a repository"
       crumbs={CRUMBS}
       actions={
-        <Button look="primary" disabled={!mayCreate} keys="Ctrl ⏎" onPress={create}>
+        <Button look="primary" disabled={!canCreate} keys="Ctrl ⏎" onPress={create}>
           Create workspace
         </Button>
       }
     >
       <div class="page narrow stack loose">
-        <RepositoryField value={typed} />
-        {error !== undefined && !found && <Failed what="Can't read the repository" error={error} reload={reload} />}
-        {loading && !found && <Skeleton lines={5} />}
-        {found && found.problem !== "" && <AccessRefused found={found} url={asked.url} reload={reload} />}
-        {found?.plan && (
-          <form class="split" onSubmit={submits(create)}>
+        <RepositoryField value={typedRepository} />
+        {error !== undefined && !result && <Failed title="Can't read the repository" error={error} reload={reload} />}
+        {loading && !result && <Skeleton lines={5} />}
+        {result && result.problem !== "" && <AccessRefused result={result} url={repository.url} reload={reload} />}
+        {result?.plan && (
+          <form class="split" onSubmit={submitWith(create)}>
             <div class="stack loose">
               {problem.value && <Warning text={problem.value} />}
-              {!found.provisioner && (
+              {!result.provisioner && (
                 <Warning text="This server can't open repositories: Docker isn't reachable, and local workspaces are turned off. Ask an administrator to set docker_host." />
               )}
               <NameField
@@ -148,38 +148,38 @@ const RepositoryForm = ({ asked, name: first }: { asked: RepositoryAsked; name: 
                   nameProblem.value = "";
                 }}
               />
-              {found.templates.length > 0 && (
+              {result.templates.length > 0 && (
                 <Options
                   label="Open with"
                   value={template.value}
                   choices={[
                     { value: "", label: "The repository's own setup" },
-                    ...found.templates.map(({ id, display_name }) => ({ value: id, label: display_name })),
+                    ...result.templates.map(({ id, display_name }) => ({ value: id, label: display_name })),
                   ]}
-                  onPick={into(template)}
+                  onPick={writeTo(template)}
                 />
               )}
-              {found.plan.choices.length > 1 && (
+              {result.plan.choices.length > 1 && (
                 <Select
                   label="Configuration"
-                  value={found.plan.configuration ?? ""}
-                  choices={found.plan.choices.map((path) => ({ value: path, label: path }))}
+                  value={result.plan.configuration ?? ""}
+                  choices={result.plan.choices.map((path) => ({ value: path, label: path }))}
                   hint="This repository has several configurations."
-                  onPick={(configuration) => route(toRepositoryUrl({ ...asked, configuration }))}
+                  onPick={(configuration) => route(toRepositoryUrl({ ...repository, configuration }))}
                 />
               )}
               <Switch
                 label="Full history"
                 note="Clone all commits instead of only the latest."
                 checked={full_history.value}
-                onSwitch={(on) => {
-                  full_history.value = on;
+                onSwitch={(isOn) => {
+                  full_history.value = isOn;
                 }}
               />
-              <Missing found={found} />
-              <IgnoredSettings found={found} />
+              <MissingSecrets result={result} />
+              <IgnoredSettings result={result} />
             </div>
-            <Facts plan={found.plan} provisioner={found.provisioner} />
+            <PlanSummary plan={result.plan} provisioner={result.provisioner} />
           </form>
         )}
       </div>
@@ -194,10 +194,14 @@ const Warning = ({ text }: { text: string }) => (
   </p>
 );
 
-type RefusedProps = { readonly found: RepositoryFound; readonly url: string; readonly reload: () => Promise<void> };
+type AccessRefusedProps = {
+  readonly result: RepositoryFound;
+  readonly url: string;
+  readonly reload: () => Promise<void>;
+};
 
-const AccessRefused = ({ found, url, reload }: RefusedProps) => {
-  const create = async (): Promise<void> => {
+const AccessRefused = ({ result, url, reload }: AccessRefusedProps) => {
+  const createDeployKey = async (): Promise<void> => {
     try {
       await call("POST /users/:user/deploy-keys", { path: { user: "me" }, body: { url } });
       await reload();
@@ -205,43 +209,43 @@ const AccessRefused = ({ found, url, reload }: RefusedProps) => {
       showError(error);
     }
   };
-  const { account, deploy_key } = found;
+  const { account, deploy_key } = result;
   return (
     <div class="stack">
-      <Warning text={found.problem} />
+      <Warning text={result.problem} />
       <div class="line wrap">
         {account && !account.linked && (
-          <LinkAccount id={account.id} name={account.display_name} linked={reload}>
+          <LinkAccount id={account.id} name={account.display_name} onLinked={reload}>
             Link {account.display_name}
           </LinkAccount>
         )}
-        {found.may_create_deploy_key && <Button onPress={create}>Create deploy key</Button>}
+        {result.may_create_deploy_key && <Button onPress={createDeployKey}>Create deploy key</Button>}
       </div>
       {deploy_key && <NewDeployKey deployKey={deploy_key} reload={reload} />}
     </div>
   );
 };
 
-const Missing = ({ found }: { found: RepositoryFound }) =>
-  found.missing_secrets.length === 0 ? null : (
+const MissingSecrets = ({ result }: { result: RepositoryFound }) =>
+  result.missing_secrets.length === 0 ? null : (
     <p class="banner box attn" role="status">
       <Icon name="key" />
       <span>
-        The repository needs secrets that you don't have: {found.missing_secrets.join(", ")}. Add them under{" "}
+        The repository needs secrets that you don't have: {result.missing_secrets.join(", ")}. Add them under{" "}
         <a href="/account/secrets">Secrets</a>, or later.
       </span>
     </p>
   );
 
-const IgnoredSettings = ({ found }: { found: RepositoryFound }) =>
-  found.notes.length === 0 ? null : (
+const IgnoredSettings = ({ result }: { result: RepositoryFound }) =>
+  result.notes.length === 0 ? null : (
     <section class="panel">
       <header>
         <h2>Ignored settings</h2>
       </header>
       <div class="body">
         <dl class="kv small">
-          {found.notes.map(({ property, reason }) => [
+          {result.notes.map(({ property, reason }) => [
             <dt key={`${property} ${reason}`} class="mono">
               {property}
             </dt>,
@@ -268,10 +272,10 @@ const REF_LABELS: Readonly<Record<RepositoryPlan["ref_kind"], string>> = {
   pull_request: "Pull request",
 };
 
-const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: RepositoryFound["provisioner"] }) => {
+const PlanSummary = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: RepositoryFound["provisioner"] }) => {
   const { lifecycle, ports, features, hints, wanted } = plan;
   const commands = Object.values(lifecycle).flat(2);
-  const shown = plan.ref
+  const shortRef = plan.ref
     .replace(/^refs\/(?:heads|tags|pull|merge-requests|pull-requests)\//, "")
     .replace(/\/(?:head|from)$/, "");
   return (
@@ -286,7 +290,7 @@ const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: Repos
             <dd class="clip">{plan.url}</dd>
             <dt>{REF_LABELS[plan.ref_kind]}</dt>
             <dd>
-              {plan.ref_kind === "default" ? "" : `${shown.slice(0, 40)} `}
+              {plan.ref_kind === "default" ? "" : `${shortRef.slice(0, 40)} `}
               <span class="mono">{plan.commit.slice(0, 10)}</span>
             </dd>
             {plan.path && (
@@ -357,9 +361,9 @@ const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: Repos
 };
 
 // A deploy key that is not registered at the host yet: its public key, where to add it, and a retry button.
-type Props = { readonly deployKey: DeployKey; readonly reload: () => Promise<void> };
+type NewDeployKeyProps = { readonly deployKey: DeployKey; readonly reload: () => Promise<void> };
 
-const NewDeployKey = ({ deployKey: { url, settings_url, public_key }, reload }: Props) => (
+const NewDeployKey = ({ deployKey: { url, settings_url, public_key }, reload }: NewDeployKeyProps) => (
   <section class="panel" aria-labelledby="deploy-key">
     <header>
       <h2 id="deploy-key">Deploy key</h2>

@@ -6,7 +6,7 @@ import { useResource } from "../../data/resource.ts";
 import { adoptSheet } from "../../parts/adopt-sheet.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { sets, textInto } from "../../parts/handlers.ts";
+import { setTo, writeTextTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { type DocumentOptions, Markdown } from "../chat/markdown.tsx";
@@ -33,7 +33,7 @@ const toAddress = (name: string, id = ""): string =>
  * Returns the target of a link on a page: a page here, a section of the same page, or another site. Links to files that are not part of the
  * app become plain text.
  */
-const toLink = (href: string): string | undefined => {
+const resolveLink = (href: string): string | undefined => {
   if (/^(https?|mailto):/.test(href)) return href;
   if (href.startsWith("#")) return href;
   const [path = "", id = ""] = href.split("#");
@@ -41,7 +41,7 @@ const toLink = (href: string): string | undefined => {
   return PAGES.some((page) => page.name === name) ? toAddress(name ?? "", id) : undefined;
 };
 
-const read = async (file: string): Promise<string> => {
+const loadPage = async (file: string): Promise<string> => {
   const response = await fetch(`/assets/${file}`);
   if (!response.ok) throw new Error("Can't load the page. Slipway may have been updated. Reload this page.");
   return response.text();
@@ -52,14 +52,14 @@ const MAX_RESULTS = 30;
 export default function DocsPage() {
   const { params } = useRoute();
   const page = PAGES.find(({ name }) => name === (params.page ?? FIRST_PAGE));
-  const words = useSignal("");
-  const wanted = words.value.trim().toLowerCase();
-  const found =
-    wanted === ""
+  const search = useSignal("");
+  const lowerSearch = search.value.trim().toLowerCase();
+  const matches =
+    lowerSearch === ""
       ? []
       : PAGES.flatMap(({ name, title, headings }) =>
           [{ id: "", text: title }, ...headings]
-            .filter(({ text }) => text.toLowerCase().includes(wanted))
+            .filter(({ text }) => text.toLowerCase().includes(lowerSearch))
             .map(({ id, text }) => ({ href: toAddress(name, id), text, title })),
         ).slice(0, MAX_RESULTS);
   return (
@@ -78,18 +78,18 @@ export default function DocsPage() {
         <div class="page narrow">
           <div class="field">
             <label for="docs-search">Search headings</label>
-            <input class="input" id="docs-search" type="search" value={words.value} onInput={textInto(words)} />
+            <input class="input" id="docs-search" type="search" value={search.value} onInput={writeTextTo(search)} />
           </div>
-          {wanted !== "" &&
-            (found.length === 0 ? (
+          {lowerSearch !== "" &&
+            (matches.length === 0 ? (
               <p class="mut" role="status">
                 No matching headings.
               </p>
             ) : (
               <ul class="panel list" aria-label="Headings found">
-                {found.map(({ href, text, title }) => (
+                {matches.map(({ href, text, title }) => (
                   <li key={href}>
-                    <a class="item" href={href} onClick={sets(words, "")}>
+                    <a class="item" href={href} onClick={setTo(search, "")}>
                       <span class="med">{text}</span>
                       <span class="sub">{title}</span>
                     </a>
@@ -98,7 +98,7 @@ export default function DocsPage() {
               </ul>
             ))}
           {page ? (
-            <Text key={page.file} page={page} />
+            <PageText key={page.file} page={page} />
           ) : (
             <Empty icon="search" title="Page not found">
               <ButtonLink look="primary" href="/docs">
@@ -112,15 +112,12 @@ export default function DocsPage() {
   );
 }
 
-const Text = ({ page }: { page: Page }) => {
-  const { state, reload } = useResource(`docs ${page.file}`, () => read(page.file));
+const PageText = ({ page }: { page: Page }) => {
+  const { state, reload } = useResource(`docs ${page.file}`, () => loadPage(page.file));
   const { data, error } = state.value;
   // The title is already in the header.
   const text = useMemo(() => data?.replace(/^\s*# .*\n/, "") ?? "", [data]);
-  const options = useMemo(
-    (): DocumentOptions => ({ ids: page.headings.map(({ id }) => id), resolveLink: toLink }),
-    [page],
-  );
+  const options = useMemo((): DocumentOptions => ({ ids: page.headings.map(({ id }) => id), resolveLink }), [page]);
   // The section that the address names has just been rendered.
   useEffect(() => {
     if (text === "") return;
@@ -129,18 +126,18 @@ const Text = ({ page }: { page: Page }) => {
       if (id) document.getElementById(id)?.scrollIntoView();
     };
     // Waits until the Markdown has been rendered.
-    const watch = new MutationObserver(() => {
+    const observer = new MutationObserver(() => {
       const id = decodeURIComponent(location.hash.slice(1));
       if (id === "" || document.getElementById(id)) {
-        watch.disconnect();
+        observer.disconnect();
         scrollToHash();
       }
     });
-    watch.observe(document.body, { childList: true, subtree: true });
+    observer.observe(document.body, { childList: true, subtree: true });
     scrollToHash();
-    return () => watch.disconnect();
+    return () => observer.disconnect();
   }, [text]);
-  if (error && !data) return <Failed what="Can't load the page" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load the page" error={error} reload={reload} />;
   if (data === undefined) return <Skeleton lines={10} />;
   return (
     <article class="prose docs">

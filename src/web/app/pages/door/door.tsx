@@ -4,7 +4,7 @@ import { useTitle } from "../../data/branding.ts";
 import { Brand } from "../../parts/brand.tsx";
 import { Icon } from "../../parts/icon.tsx";
 
-export const Door = ({ title, children }: { title: string; children: ComponentChildren }) => {
+export const SignInFrame = ({ title, children }: { title: string; children: ComponentChildren }) => {
   useTitle(title);
   return (
     <main class="center">
@@ -20,7 +20,7 @@ export const Door = ({ title, children }: { title: string; children: ComponentCh
 };
 
 /** The error, above the button that retries. */
-export const DoorProblem = ({ text }: { text: string }) => (
+export const SignInProblem = ({ text }: { text: string }) => (
   <p class="problem t-bad line" role="alert">
     {text !== "" && <Icon name="warn" />}
     {text}

@@ -2,16 +2,16 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { OpenInvitation } from "#schema/users/invitation.ts";
-import { makePasskey, supportsPasskeys } from "../../../browser/webauthn.ts";
+import { createPasskey, supportsPasskeys } from "../../../browser/webauthn.ts";
 import { call, formatError } from "../../data/api.ts";
-import { face } from "../../data/branding.ts";
+import { branding } from "../../data/branding.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Field, NewPassword } from "../../parts/field.tsx";
 import { readTexts } from "../../parts/form-texts.ts";
-import { into, textInto } from "../../parts/handlers.ts";
+import { writeTextTo, writeTo } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
-import { Door, DoorProblem } from "./door.tsx";
-import { Form } from "./login.tsx";
+import { SignInFrame, SignInProblem } from "./door.tsx";
+import { SingleSubmitForm } from "./login.tsx";
 import { UsernameField } from "./username-field.tsx";
 
 /** Read once. The token stays in the address until the user has signed in, so that a reload works. */
@@ -25,72 +25,72 @@ export default function InvitePage() {
   const invitation = useSignal<OpenInvitation | undefined>(undefined);
   const codes = useSignal<readonly string[]>([]);
   const problem = useSignal("");
-  const tried: RunAction = async (work) => {
+  const runAction: RunAction = async (act) => {
     problem.value = "";
-    await work().catch((error) => {
+    await act().catch((error) => {
       problem.value = formatError(error);
     });
   };
   useEffect(() => {
-    void tried(async () => {
+    void runAction(async () => {
       if (token === "") throw new Error("Open this page from an invitation link.");
       invitation.value = await call("POST /invitations/look", { body: { token } });
     });
   }, []);
-  if (codes.value.length > 0) return <Codes codes={codes.value} />;
-  const open = invitation.value;
-  if (!open) {
+  if (codes.value.length > 0) return <RecoveryCodes codes={codes.value} />;
+  const openInvitation = invitation.value;
+  if (!openInvitation) {
     return (
-      <Door title="Invitation">
-        <DoorProblem text={problem.value} />
+      <SignInFrame title="Invitation">
+        <SignInProblem text={problem.value} />
         {problem.value !== "" && <ButtonLink href="/login">Sign in</ButtonLink>}
-      </Door>
+      </SignInFrame>
     );
   }
   return (
-    <Door title={open.name ? `Welcome, ${open.name}` : "Welcome"}>
+    <SignInFrame title={openInvitation.name ? `Welcome, ${openInvitation.name}` : "Welcome"}>
       <p class="mut">
-        {open.invited_by} invited you to {open.organization_name} on {face.value.name}.
-        {open.roles.length > 0 && ` Your roles: ${open.roles.join(", ")}.`}
+        {openInvitation.invited_by} invited you to {openInvitation.organization_name} on {branding.value.name}.
+        {openInvitation.roles.length > 0 && ` Your roles: ${openInvitation.roles.join(", ")}.`}
       </p>
-      <Accept
-        invitation={open}
+      <AcceptForm
+        invitation={openInvitation}
         problem={problem.value}
-        tried={tried}
-        keep={(kept) => {
-          codes.value = kept;
+        runAction={runAction}
+        showCodes={(newCodes) => {
+          codes.value = newCodes;
         }}
       />
-    </Door>
+    </SignInFrame>
   );
 }
 
 type AcceptProps = {
   readonly invitation: OpenInvitation;
   readonly problem: string;
-  readonly tried: RunAction;
-  readonly keep: (codes: readonly string[]) => void;
+  readonly runAction: RunAction;
+  readonly showCodes: (codes: readonly string[]) => void;
 };
 
-const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
+const AcceptForm = ({ invitation, problem, runAction, showCodes }: AcceptProps) => {
   const username = useSignal(invitation.username);
   const name = useSignal(invitation.name);
   const hasPasskeys = invitation.passkey && supportsPasskeys();
-  const withPassword = async (form: HTMLFormElement): Promise<void> => {
+  const acceptWithPassword = async (form: HTMLFormElement): Promise<void> => {
     const { password = "" } = readTexts(form);
     await call("POST /invitations/accept", {
       body: { token, username: username.value, name: name.value, password },
     });
     goHome();
   };
-  const withPasskey = async (): Promise<void> => {
+  const acceptWithPasskey = async (): Promise<void> => {
     const body = { token, username: username.value };
-    const created = await makePasskey("/invitations/accept/passkey/start", body);
+    const created = await createPasskey("/invitations/accept/passkey/start", body);
     const passkey = { challenge: created.challenge, credential: created.credential, name: "Passkey" };
     const { recovery_codes = [] } = await call("POST /invitations/accept", {
       body: { token, username: username.value, name: name.value, passkey },
     });
-    if (recovery_codes.length > 0) keep(recovery_codes);
+    if (recovery_codes.length > 0) showCodes(recovery_codes);
     else goHome();
   };
   const acceptAtProvider = async (provider: string): Promise<void> => {
@@ -103,7 +103,7 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
         <>
           <div class="stack">
             {invitation.providers.map(({ id, name: provider, icon }) => (
-              <Button key={id} onPress={() => tried(() => acceptAtProvider(id))}>
+              <Button key={id} onPress={() => runAction(() => acceptAtProvider(id))}>
                 {icon.startsWith("data:") && <img src={icon} alt="" width="16" height="16" />}
                 Continue with {provider}
               </Button>
@@ -112,7 +112,7 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
           <p class="or small dim">or</p>
         </>
       )}
-      <Form act={withPassword} tried={tried}>
+      <SingleSubmitForm act={acceptWithPassword} runAction={runAction}>
         <Field label="Email" name="email" type="email" autocomplete="email" value={invitation.email} readOnly />
         <Field
           label="Name"
@@ -121,19 +121,19 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
           maxLength={128}
           hint="Optional."
           value={name.value}
-          onInput={textInto(name)}
+          onInput={writeTextTo(name)}
         />
-        <UsernameField value={username.value} onType={into(username)} />
+        <UsernameField value={username.value} onType={writeTo(username)} />
         <NewPassword label="Password" minLength={8} maxLength={128} hint="At least 8 characters." />
-        <DoorProblem text={problem} />
+        <SignInProblem text={problem} />
         <Button look="primary" type="submit">
           Create account
         </Button>
-      </Form>
+      </SingleSubmitForm>
       {hasPasskeys && (
         <div class="stack">
           <p class="or small dim">or</p>
-          <Button icon="key" onPress={() => tried(withPasskey)}>
+          <Button icon="key" onPress={() => runAction(acceptWithPasskey)}>
             Use a passkey instead of a password
           </Button>
         </div>
@@ -143,8 +143,8 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
 };
 
 /** Recovery codes, because a passkey can be lost with its device. */
-const Codes = ({ codes }: { codes: readonly string[] }) => (
-  <Door title="Keep your recovery codes">
+const RecoveryCodes = ({ codes }: { codes: readonly string[] }) => (
+  <SignInFrame title="Keep your recovery codes">
     <p class="mut">
       Use a recovery code to sign in if you lose your passkey. Each works once. Store them somewhere safe; they are not
       shown again.
@@ -153,5 +153,5 @@ const Codes = ({ codes }: { codes: readonly string[] }) => (
     <Button look="primary" onPress={goHome}>
       Continue
     </Button>
-  </Door>
+  </SignInFrame>
 );

@@ -5,57 +5,57 @@ import type { LoginRefused } from "#schema/users/second-factor.ts";
 import { getRedirectTarget } from "../../../browser/redirect-target.ts";
 import { supportsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
 import { call, formatError, Problem } from "../../data/api.ts";
-import { face } from "../../data/branding.ts";
-import { readLooks } from "../../data/looks.ts";
+import { branding } from "../../data/branding.ts";
+import { loadUserAppearance } from "../../data/looks.ts";
 import { isSetUp } from "../../data/set-up.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
 import { readTexts } from "../../parts/form-texts.ts";
-import { Door, DoorProblem } from "./door.tsx";
+import { SignInFrame, SignInProblem } from "./door.tsx";
 
-type Second = { readonly challenge: string; readonly passkey: boolean };
+type SecondFactorChallenge = { readonly challenge: string; readonly acceptsPasskey: boolean };
 type Provider = { name: string; icon: string; url: string };
 type SignInMethods = { readonly passkey: boolean; readonly providers: readonly Provider[] };
 
-const finish = async (): Promise<void> => {
+const enterApp = async (): Promise<void> => {
   // Loaded first, so that the first page is painted with the user's theme.
-  await readLooks().catch(() => undefined);
+  await loadUserAppearance().catch(() => undefined);
   location.replace(getRedirectTarget(location.search, location.origin));
 };
 
 /** Returns the challenge of a provider sign-in that requires a second factor. It is removed from the URL immediately. */
-const takeChallenge = (): Second | undefined => {
+const takeChallenge = (): SecondFactorChallenge | undefined => {
   const challenge = new URLSearchParams(location.hash.slice(1)).get("challenge");
   if (!challenge) return undefined;
   history.replaceState(null, "", location.pathname + location.search);
-  return { challenge, passkey: false };
+  return { challenge, acceptsPasskey: false };
 };
 
 const signInByPasskey = async (body: object): Promise<void> => {
   await call("POST /users/login/passkey", { body: await usePasskey("/users/login/passkey/start", body) });
-  await finish();
+  await enterApp();
 };
 
 export default function LoginPage() {
-  const second = useSignal<Second | undefined>(undefined);
-  const ways = useSignal<SignInMethods>({ passkey: false, providers: [] });
-  const setUp = useSignal(true);
+  const second = useSignal<SecondFactorChallenge | undefined>(undefined);
+  const methods = useSignal<SignInMethods>({ passkey: false, providers: [] });
+  const isServerSetUp = useSignal(true);
   const problem = useSignal("");
   useEffect(() => {
     second.value = takeChallenge();
-    const read = async (): Promise<void> => {
+    const loadMethods = async (): Promise<void> => {
       const [isDone, { oidc, passkey }] = await Promise.all([isSetUp(), call("GET /users/authmethods")]);
-      setUp.value = isDone;
-      ways.value = { passkey: passkey.enabled && supportsPasskeys(), providers: oidc.providers };
+      isServerSetUp.value = isDone;
+      methods.value = { passkey: passkey.enabled && supportsPasskeys(), providers: oidc.providers };
     };
-    read().catch((error) => {
+    loadMethods().catch((error) => {
       problem.value = formatError(error);
     });
   }, []);
   /** Runs `work` and shows its error in the form. */
-  const tried = async (work: () => Promise<unknown>): Promise<void> => {
+  const runAction = async (act: () => Promise<unknown>): Promise<void> => {
     problem.value = "";
-    await work().catch((error) => {
+    await act().catch((error) => {
       problem.value = formatError(error);
     });
   };
@@ -64,30 +64,30 @@ export default function LoginPage() {
     try {
       await call("POST /users/login", { body: { email, password } });
     } catch (error) {
-      const needed = error instanceof Problem ? (error.body as LoginRefused).second_factor : undefined;
-      if (!needed) throw error;
+      const secondFactor = error instanceof Problem ? (error.body as LoginRefused).second_factor : undefined;
+      if (!secondFactor) throw error;
       second.value = {
-        challenge: needed.challenge,
-        passkey: needed.methods.includes("passkey") && supportsPasskeys(),
+        challenge: secondFactor.challenge,
+        acceptsPasskey: secondFactor.methods.includes("passkey") && supportsPasskeys(),
       };
       return;
     }
-    await finish();
+    await enterApp();
   };
   if (second.value) {
     return (
       <SecondFactor
         second={second.value}
         problem={problem.value}
-        tried={tried}
-        back={() => (second.value = undefined)}
+        tried={runAction}
+        onBack={() => (second.value = undefined)}
       />
     );
   }
-  const { passkey, providers } = ways.value;
+  const { passkey, providers } = methods.value;
   return (
-    <Door title={`Sign in to ${face.value.name}`}>
-      {!setUp.value && (
+    <SignInFrame title={`Sign in to ${branding.value.name}`}>
+      {!isServerSetUp.value && (
         <p class="banner box attn">
           <span>
             This server has no users yet. Open the setup link that it printed at startup. To get a new link, restart the
@@ -95,18 +95,18 @@ export default function LoginPage() {
           </span>
         </p>
       )}
-      <Form act={signIn} tried={tried}>
+      <SingleSubmitForm act={signIn} runAction={runAction}>
         <Field label="Email" name="email" type="email" autocomplete="username" required autoFocus />
         <Field label="Password" name="password" type="password" autocomplete="current-password" required />
-        <DoorProblem text={problem.value} />
+        <SignInProblem text={problem.value} />
         <Button look="primary" type="submit">
           Sign in
         </Button>
-      </Form>
+      </SingleSubmitForm>
       {(passkey || providers.length > 0) && <p class="or small dim">or</p>}
       <div class="stack">
         {passkey && (
-          <Button icon="key" onPress={() => tried(() => signInByPasskey({}))}>
+          <Button icon="key" onPress={() => runAction(() => signInByPasskey({}))}>
             Sign in with a passkey
           </Button>
         )}
@@ -117,7 +117,7 @@ export default function LoginPage() {
       <p class="small dim">
         For programs, use an API token. <a href="/swagger">API reference</a>
       </p>
-    </Door>
+    </SignInFrame>
   );
 }
 
@@ -134,16 +134,16 @@ const ProviderLink = ({ provider: { name, icon, url } }: { provider: Provider })
 type RunAction = (work: () => Promise<unknown>) => Promise<void>;
 
 /** A form that can be submitted only once at a time. */
-export const Form = ({
+export const SingleSubmitForm = ({
   act,
-  tried,
+  runAction,
   children,
 }: {
   act: (form: HTMLFormElement) => Promise<unknown>;
-  tried: RunAction;
+  runAction: RunAction;
   children: preact.ComponentChildren;
 }) => {
-  const busy = useRef(false);
+  const isBusy = useRef(false);
   return (
     <form
       class="stack loose"
@@ -151,10 +151,10 @@ export const Form = ({
       onSubmit={async (event) => {
         event.preventDefault();
         const form = event.currentTarget;
-        if (busy.current) return;
-        busy.current = true;
-        await tried(() => act(form)).finally(() => {
-          busy.current = false;
+        if (isBusy.current) return;
+        isBusy.current = true;
+        await runAction(() => act(form)).finally(() => {
+          isBusy.current = false;
         });
       }}
     >
@@ -167,21 +167,21 @@ const SecondFactor = ({
   second,
   problem,
   tried,
-  back,
+  onBack,
 }: {
-  second: Second;
+  second: SecondFactorChallenge;
   problem: string;
   tried: RunAction;
-  back: () => void;
+  onBack: () => void;
 }) => (
-  <Door title="Second factor">
+  <SignInFrame title="Second factor">
     <p class="mut">Enter the code from your authenticator app or a recovery code.</p>
-    <Form
-      tried={tried}
+    <SingleSubmitForm
+      runAction={tried}
       act={async (form) => {
         const { code = "" } = readTexts(form);
         await call("POST /users/login/second-factor", { body: { challenge: second.challenge, code } });
-        await finish();
+        await enterApp();
       }}
     >
       <Field
@@ -194,20 +194,20 @@ const SecondFactor = ({
         required
         autoFocus
       />
-      <DoorProblem text={problem} />
+      <SignInProblem text={problem} />
       <Button look="primary" type="submit">
         Sign in
       </Button>
-    </Form>
+    </SingleSubmitForm>
     <div class="stack">
-      {second.passkey && (
+      {second.acceptsPasskey && (
         <Button icon="key" onPress={() => tried(() => signInByPasskey({ second_factor: second.challenge }))}>
           Use a passkey
         </Button>
       )}
-      <Button look="ghost" onPress={back}>
+      <Button look="ghost" onPress={onBack}>
         Use another account
       </Button>
     </div>
-  </Door>
+  </SignInFrame>
 );

@@ -6,8 +6,8 @@ import { isSetUp } from "../../data/set-up.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Field, NewPassword } from "../../parts/field.tsx";
 import { readTexts } from "../../parts/form-texts.ts";
-import { Door, DoorProblem } from "./door.tsx";
-import { Form } from "./login.tsx";
+import { SignInFrame, SignInProblem } from "./door.tsx";
+import { SingleSubmitForm } from "./login.tsx";
 import { UsernameField } from "./username-field.tsx";
 
 const setup_token = new URLSearchParams(location.search).get("token") ?? "";
@@ -18,9 +18,9 @@ const NO_TOKEN_MESSAGE =
 export default function SetupPage() {
   const state = useSignal<"reading" | "form" | "done" | "no token">("reading");
   const problem = useSignal("");
-  const runAction = async (work: () => Promise<unknown>): Promise<void> => {
+  const runAction = async (act: () => Promise<unknown>): Promise<void> => {
     problem.value = "";
-    await work().catch((error) => {
+    await act().catch((error) => {
       problem.value = formatError(error);
     });
   };
@@ -32,7 +32,7 @@ export default function SetupPage() {
       else if (setup_token === "") state.value = "no token";
     });
   }, []);
-  const create = async (form: HTMLFormElement): Promise<void> => {
+  const createUser = async (form: HTMLFormElement): Promise<void> => {
     const { email = "", username = "", name = "", password = "" } = readTexts(form);
     await call("POST /users/first", { body: { setup_token, email, username, name, password } });
     await call("POST /users/login", { body: { email, password } });
@@ -41,29 +41,29 @@ export default function SetupPage() {
   if (state.value === "reading") return null;
   if (state.value !== "form") {
     return (
-      <Door title="Create the first user">
+      <SignInFrame title="Create the first user">
         <p class="mut">{state.value === "done" ? "This server is already set up." : NO_TOKEN_MESSAGE}</p>
         {state.value === "done" && (
           <ButtonLink look="primary" href="/login">
             Sign in
           </ButtonLink>
         )}
-      </Door>
+      </SignInFrame>
     );
   }
   return (
-    <Door title="Create the first user">
+    <SignInFrame title="Create the first user">
       <p class="mut">This account is the owner of the server: it has full access and can create other users.</p>
-      <Form act={create} tried={runAction}>
+      <SingleSubmitForm act={createUser} runAction={runAction}>
         <Field label="Email" name="email" type="email" autocomplete="email" required autoFocus />
         <UsernameField />
         <Field label="Name" name="name" autocomplete="name" maxLength={128} hint="Optional." />
         <NewPassword label="Password" minLength={8} maxLength={128} hint="At least 8 characters." />
-        <DoorProblem text={problem.value} />
+        <SignInProblem text={problem.value} />
         <Button look="primary" type="submit">
           Create user and sign in
         </Button>
-      </Form>
-    </Door>
+      </SingleSubmitForm>
+    </SignInFrame>
   );
 }

@@ -4,7 +4,7 @@ import { Field } from "../../parts/field.tsx";
 const USERNAME_PATTERN = "[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*";
 
 /** `value` and `onType` are for pages that store the input. */
-export const UsernameField = (kept: { readonly value?: string; readonly onType?: (text: string) => void }) => (
+export const UsernameField = (props: { readonly value?: string; readonly onType?: (text: string) => void }) => (
   <Field
     label="Username"
     name="username"
@@ -16,7 +16,7 @@ export const UsernameField = (kept: { readonly value?: string; readonly onType?:
     pattern={USERNAME_PATTERN}
     title="Letters, digits and hyphens"
     hint="Letters, digits and hyphens."
-    value={kept.value}
-    onInput={({ currentTarget }) => kept.onType?.(currentTarget.value)}
+    value={props.value}
+    onInput={({ currentTarget }) => props.onType?.(currentTarget.value)}
   />
 );

@@ -8,13 +8,13 @@ import { isSiteOwner, isUserAdministrator } from "../../data/session.ts";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 
-const ENDED_KEY = "first-steps-ended";
+const DISMISSED_KEY = "first-steps-ended";
 
-const isEnded = signal(localStorage.getItem(ENDED_KEY) !== null);
+const isDismissed = signal(localStorage.getItem(DISMISSED_KEY) !== null);
 
-const end = (): void => {
-  localStorage.setItem(ENDED_KEY, "");
-  isEnded.value = true;
+const dismiss = (): void => {
+  localStorage.setItem(DISMISSED_KEY, "");
+  isDismissed.value = true;
 };
 
 type Step = {
@@ -28,15 +28,15 @@ type Step = {
 /** Shown to users who have a workspace: without one, the page offers templates. */
 export const FirstSteps = () => {
   const canInvite = isSiteOwner.value || isUserAdministrator.value;
-  const { state } = useResource(canInvite && !isEnded.value ? "first people" : undefined, async () => {
+  const { state } = useResource(canInvite && !isDismissed.value ? "first people" : undefined, async () => {
     const [{ count }, { invitations }] = await Promise.all([
       call("GET /users", { query: { limit: 1 } }),
       call("GET /invitations"),
     ]);
     return count + invitations.length;
   });
-  const people = state.value.data;
-  const isLoaded = chatsLoaded.value && (!canInvite || people !== undefined);
+  const peopleCount = state.value.data;
+  const isLoaded = chatsLoaded.value && (!canInvite || peopleCount !== undefined);
   const steps: Step[] = [
     {
       title: "Create a workspace",
@@ -57,24 +57,24 @@ export const FirstSteps = () => {
           {
             title: "Invite people",
             text: "Each gets a link to create an account.",
-            isDone: (people ?? 0) > 1,
+            isDone: (peopleCount ?? 0) > 1,
             href: "/admin/people",
             action: "Invite people",
           },
         ]
       : []),
   ];
-  const isDone = isLoaded && steps.every((one) => one.isDone);
+  const areAllDone = isLoaded && steps.every((one) => one.isDone);
   useEffect(() => {
-    if (isDone) end();
-  }, [isDone]);
-  if (isEnded.value || !isLoaded || isDone) return null;
+    if (areAllDone) dismiss();
+  }, [areAllDone]);
+  if (isDismissed.value || !isLoaded || areAllDone) return null;
   return (
     <section class="stack" aria-labelledby="first-steps">
       <div class="head">
         <h2 id="first-steps">First steps</h2>
         <span class="push">
-          <IconButton icon="x" label="Dismiss first steps" onPress={end} />
+          <IconButton icon="x" label="Dismiss first steps" onPress={dismiss} />
         </span>
       </div>
       <ul class="panel list">

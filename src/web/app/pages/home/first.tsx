@@ -1,4 +1,4 @@
-// The home page of a user without workspaces: a greeting, the available templates, and whom to ask if none exist.
+// The home page of a user without workspaces: a greeting and the available templates, or whom to ask if none exist.
 import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
@@ -11,14 +11,14 @@ import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { hasPage } from "../../shell/page-list.ts";
 import { canManageTemplates } from "../templates/can-manage.ts";
-import { isEditor, toNewWorkspaceUrl } from "../templates/names.ts";
+import { isEditorTemplate, toNewWorkspaceUrl } from "../templates/names.ts";
 
 const MAX_SHOWN = 6;
 
 export const FirstVisit = () => {
   const { state, reload } = useResource("templates", () => call("GET /templates"));
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the templates" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load the templates" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={5} />;
   const usable = data.filter(({ deprecated }) => !deprecated);
   const name = me.value?.name || me.value?.username;
@@ -32,15 +32,15 @@ export const FirstVisit = () => {
             : "A workspace is a computer for one task, made from a template."}
         </p>
       </div>
-      {usable.length > 0 ? <Templates rows={usable} /> : <NoTemplates />}
+      {usable.length > 0 ? <TemplateList templates={usable} /> : <NoTemplates />}
     </section>
   );
 };
 
-const Templates = ({ rows }: { rows: readonly Template[] }) => (
+const TemplateList = ({ templates }: { templates: readonly Template[] }) => (
   <>
     <ul class="panel list">
-      {rows.slice(0, MAX_SHOWN).map((one) => (
+      {templates.slice(0, MAX_SHOWN).map((one) => (
         <li key={one.id} class="item">
           <span class="line">
             <Picture of={one.icon} otherwise="box" />
@@ -65,8 +65,8 @@ const Templates = ({ rows }: { rows: readonly Template[] }) => (
       <ButtonLink icon="branch" href="/new?repo=">
         Open a repository
       </ButtonLink>
-      <StartEditor rows={rows} />
-      {rows.length > MAX_SHOWN && <ButtonLink href="/new">All templates</ButtonLink>}
+      <StartEditor templates={templates} />
+      {templates.length > MAX_SHOWN && <ButtonLink href="/new">All templates</ButtonLink>}
       {hasPage("/chats") && (
         <ButtonLink icon="chat" href="/chats">
           New chat
@@ -83,9 +83,9 @@ const Templates = ({ rows }: { rows: readonly Template[] }) => (
 );
 
 /** Links to a new workspace with an editor in the browser. Template administrators add its template first. */
-const StartEditor = ({ rows }: { rows: readonly Template[] }) => {
+const StartEditor = ({ templates }: { templates: readonly Template[] }) => {
   const { route } = useLocation();
-  const existing = rows.find(isEditor);
+  const existing = templates.find(isEditorTemplate);
   if (existing) {
     return (
       <ButtonLink icon="code" href={toNewWorkspaceUrl(existing)}>
@@ -94,18 +94,18 @@ const StartEditor = ({ rows }: { rows: readonly Template[] }) => {
     );
   }
   if (!canManageTemplates.value) return null;
-  const add = async (): Promise<void> => {
+  const addEditorTemplate = async (): Promise<void> => {
     const { addEditor } = await import("../templates/make-example.ts");
     route(await addEditor());
   };
   return (
-    <Button icon="code" onPress={add}>
+    <Button icon="code" onPress={addEditorTemplate}>
       Start VS Code
     </Button>
   );
 };
 
-/** Says whom to ask; template administrators see the next step instead. */
+/** Names the people to ask. Site owners see the next step instead. */
 export const NoTemplates = () => {
   const [organization] = organizations.value;
   const { state } = useResource(organization && !isSiteOwner.value ? `whom to ask ${organization.id}` : undefined, () =>
@@ -125,14 +125,16 @@ export const NoTemplates = () => {
       </Empty>
     );
   }
-  const people = (state.value.data ?? []).map(({ name, username }) => (name ? `${name} (${username})` : username));
+  const administrators = (state.value.data ?? []).map(({ name, username }) =>
+    name ? `${name} (${username})` : username,
+  );
   return (
     <Empty
       icon="layers"
       title="No templates available"
       text={
-        people.length > 0
-          ? `Ask ${people.slice(0, 3).join(" or ")} for access to one.`
+        administrators.length > 0
+          ? `Ask ${administrators.slice(0, 3).join(" or ")} for access to one.`
           : "Ask the person who invited you for access to one."
       }
     >

@@ -22,7 +22,7 @@ import { NeedItem, toKey } from "./need.tsx";
 const MAX_RECENT = 6;
 
 export default function HomePage() {
-  const mine = workspacesByUse.value.filter(({ owner_id }) => owner_id === me.value?.id);
+  const ownWorkspaces = workspacesByUse.value.filter(({ owner_id }) => owner_id === me.value?.id);
   return (
     <Frame
       title="Home"
@@ -42,8 +42,8 @@ export default function HomePage() {
     >
       <div class="page">
         {needs.value.length > 0 && <NeedsSection />}
-        {mine.length > 0 && <FirstSteps />}
-        {workspacesLoaded.value && mine.length === 0 ? <FirstVisit /> : <Recent rows={mine} />}
+        {ownWorkspaces.length > 0 && <FirstSteps />}
+        {workspacesLoaded.value && ownWorkspaces.length === 0 ? <FirstVisit /> : <Recent workspaces={ownWorkspaces} />}
         {isSiteOwner.value && <FirstModel />}
       </div>
     </Frame>
@@ -64,20 +64,20 @@ const NeedsSection = () => (
   </section>
 );
 
-const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {
-  const recent = [...chats.value.values()].slice(0, MAX_RECENT);
+const Recent = ({ workspaces }: { workspaces: readonly WorkspaceSummary[] }) => {
+  const recentChats = [...chats.value.values()].slice(0, MAX_RECENT);
   return (
-    <div class={recent.length > 0 ? "split even" : "stack"}>
+    <div class={recentChats.length > 0 ? "split even" : "stack"}>
       <section class="stack" aria-labelledby="recent-workspaces">
         <div class="head">
           <h2 id="recent-workspaces">Recent workspaces</h2>
           <span class="push">
-            <a href="/workspaces">All {rows.length}</a>
+            <a href="/workspaces">All {workspaces.length}</a>
           </span>
         </div>
         {workspacesLoaded.value ? (
           <ul class="panel list">
-            {rows.slice(0, MAX_RECENT).map((row) => (
+            {workspaces.slice(0, MAX_RECENT).map((row) => (
               <WorkspaceItem key={row.id} row={row} />
             ))}
           </ul>
@@ -85,7 +85,7 @@ const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {
           <Skeleton lines={5} />
         )}
       </section>
-      {chatsLoaded.value && recent.length > 0 && (
+      {chatsLoaded.value && recentChats.length > 0 && (
         <section class="stack" aria-labelledby="recent-chats">
           <div class="head">
             <h2 id="recent-chats">Recent chats</h2>
@@ -96,7 +96,7 @@ const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {
             )}
           </div>
           <ul class="panel list">
-            {recent.map((chat) => (
+            {recentChats.map((chat) => (
               <ChatItem key={chat.id} chat={chat} />
             ))}
           </ul>
@@ -108,7 +108,7 @@ const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {
 
 const WorkspaceItem = ({ row }: { row: WorkspaceSummary }) => {
   const kind = getWorkspaceState(row);
-  const words = [
+  const details = [
     row.template_display_name || row.template_name,
     formatStatus(row, kind).toLowerCase(),
     explainState(row),
@@ -121,7 +121,7 @@ const WorkspaceItem = ({ row }: { row: WorkspaceSummary }) => {
           {row.favorite && <Icon name="pin" small />}
         </State>
         <Time class="dim small" at={row.last_used_at} />
-        <span class="sub clip">{words.filter(Boolean).join(" · ")}</span>
+        <span class="sub clip">{details.filter(Boolean).join(" · ")}</span>
       </a>
     </li>
   );

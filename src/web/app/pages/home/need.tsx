@@ -14,26 +14,26 @@ import { now, Time } from "../../parts/time.tsx";
 /** Returns a key that stays the same for the same chat or workspace. */
 export const toKey = (need: Need): string => `${need.kind} ${"chat" in need ? need.chat.id : need.workspace.id}`;
 
-type ShellProps = {
+type NeedFrameProps = {
   readonly icon: IconName;
   readonly tone: "t-attn" | "t-bad";
   readonly href: string;
   readonly name: string;
-  readonly what: string;
+  readonly situation: string;
   readonly at: string;
   readonly text?: ComponentChildren;
   readonly command?: string;
   readonly children: ComponentChildren;
 };
 
-const Shell = ({ icon, tone, href, name, what, at, text, command, children }: ShellProps) => (
+const NeedFrame = ({ icon, tone, href, name, situation, at, text, command, children }: NeedFrameProps) => (
   <li class="need">
     <span class={tone}>
       <Icon name={icon} />
     </span>
     <div>
       <p class="what">
-        <a href={href}>{name}</a> {what}
+        <a href={href}>{name}</a> {situation}
       </p>
       {text && <p class="small">{text}</p>}
     </div>
@@ -59,39 +59,41 @@ const parseCommand = (args: string): string => {
 
 export const NeedItem = ({ need }: { need: Need }) => {
   if (need.kind === "chat") {
-    const [first] = need.asked?.tool_calls ?? [];
+    const [firstCall] = need.asked?.tool_calls ?? [];
     const workspace = need.chat.workspace_id ? workspaces.value.get(need.chat.workspace_id)?.name : undefined;
     const isPermission = need.asked?.kind === "permission";
     return (
-      <Shell
+      <NeedFrame
         icon="key"
         tone="t-attn"
         href={`/chats/${need.chat.id}`}
         name={need.chat.title}
-        what={isPermission ? `asks to use ${first?.tool_name ?? "a tool"}` : `is ${getChatState(need.chat).words}`}
+        situation={
+          isPermission ? `asks to use ${firstCall?.tool_name ?? "a tool"}` : `is ${getChatState(need.chat).words}`
+        }
         at={need.at}
         text={workspace && `In ${workspace}.`}
-        command={isPermission && first ? parseCommand(first.args) : undefined}
+        command={isPermission && firstCall ? parseCommand(firstCall.args) : undefined}
       >
         <ButtonLink look="primary" href={`/chats/${need.chat.id}`}>
           Answer
         </ButtonLink>
-      </Shell>
+      </NeedFrame>
     );
   }
   if (need.kind === "chat_failed") {
     return (
-      <Shell
+      <NeedFrame
         icon="warn"
         tone="t-bad"
         href={`/chats/${need.chat.id}`}
         name={need.chat.title}
-        what="failed"
+        situation="failed"
         at={need.at}
         text={need.chat.last_error?.message}
       >
         <ButtonLink href={`/chats/${need.chat.id}`}>Open</ButtonLink>
-      </Shell>
+      </NeedFrame>
     );
   }
   return <WorkspaceNeed kind={need.kind} row={need.workspace} at={need.at} />;
@@ -105,49 +107,58 @@ const FAILED_TEXTS: Record<WorkspaceSummary["transition"], string> = {
 
 const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSummary; at: string }) => {
   const href = `/workspaces/${row.id}`;
-  const common = { href, name: row.name, at };
+  const commonProps = { href, name: row.name, at };
   if (kind === "failed") {
     return (
-      <Shell {...common} icon="warn" tone="t-bad" what={FAILED_TEXTS[row.transition]} text={row.error}>
-        <Button icon="restart" onPress={() => (row.transition === "stop" ? actions.stop(row) : actions.start(row))}>
+      <NeedFrame {...commonProps} icon="warn" tone="t-bad" situation={FAILED_TEXTS[row.transition]} text={row.error}>
+        <Button
+          icon="restart"
+          onPress={() => (row.transition === "stop" ? actions.stopWorkspace(row) : actions.startWorkspace(row))}
+        >
           Retry
         </Button>
         <ButtonLink href={`${href}/logs`}>View log</ButtonLink>
-      </Shell>
+      </NeedFrame>
     );
   }
   if (kind === "unhealthy") {
-    const ill = row.agents.filter(({ healthy }) => !healthy).map(({ name }) => name);
+    const unhealthyAgents = row.agents.filter(({ healthy }) => !healthy).map(({ name }) => name);
     return (
-      <Shell {...common} icon="warn" tone="t-bad" what="is not healthy" text={`Agent ${ill.join(", ")}: see its log.`}>
+      <NeedFrame
+        {...commonProps}
+        icon="warn"
+        tone="t-bad"
+        situation="is not healthy"
+        text={`Agent ${unhealthyAgents.join(", ")}: see its log.`}
+      >
         <ButtonLink href={`${href}/logs`}>View log</ButtonLink>
-        <Button look="ghost" icon="restart" onPress={() => actions.restart(row)}>
+        <Button look="ghost" icon="restart" onPress={() => actions.restartWorkspace(row)}>
           Restart
         </Button>
-      </Shell>
+      </NeedFrame>
     );
   }
   if (kind === "deleting") {
     return (
-      <Shell {...common} icon="clock" tone="t-attn" what="will be deleted soon" text="Not used recently.">
-        <Button onPress={() => actions.wake(row)}>Keep it</Button>
-      </Shell>
+      <NeedFrame {...commonProps} icon="clock" tone="t-attn" situation="will be deleted soon" text="Not used recently.">
+        <Button onPress={() => actions.activateWorkspace(row)}>Keep it</Button>
+      </NeedFrame>
     );
   }
   const leftMs = Math.max(0, Date.parse(row.deadline ?? at) - now.value);
   const isLast = row.max_deadline !== undefined && row.max_deadline === row.deadline;
   return (
-    <Shell
-      {...common}
+    <NeedFrame
+      {...commonProps}
       icon="clock"
       tone="t-attn"
-      what={`stops in ${formatDuration(leftMs)}`}
+      situation={`stops in ${formatDuration(leftMs)}`}
       text={isLast ? "It reached the template's maximum lifetime." : undefined}
     >
       {!isLast && <Button onPress={() => actions.extendDeadline(row)}>Keep 1 h more</Button>}
-      <Button look="ghost" onPress={() => actions.stop(row)}>
+      <Button look="ghost" onPress={() => actions.stopWorkspace(row)}>
         Stop now
       </Button>
-    </Shell>
+    </NeedFrame>
   );
 };

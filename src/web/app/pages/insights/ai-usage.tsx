@@ -6,7 +6,7 @@ import { call } from "../../data/api.ts";
 import { Select } from "../../parts/field.tsx";
 import { Plot } from "../../parts/plot/plot.tsx";
 import { GatewayCallsPanel } from "./calls.tsx";
-import { count, formatMoney, formatShortCount, MONEY, SHORT_COUNT } from "./figures.ts";
+import { formatMoney, formatNumber, formatShortCount, MONEY, SHORT_COUNT } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
@@ -23,7 +23,7 @@ const DIMENSIONS: readonly { readonly value: UsageDimension; readonly label: str
   { value: "day", label: "Day", none: "" },
   { value: "kind", label: "Purpose", none: "" },
 ];
-const KINDS: Readonly<Record<string, string>> = {
+const PURPOSES: Readonly<Record<string, string>> = {
   chat_turn: "Chats",
   title_generation: "Chat titles",
   quickgen: "Short texts",
@@ -33,9 +33,11 @@ const KINDS: Readonly<Record<string, string>> = {
 
 type UsageProps = PartProps & { readonly user_id?: string };
 
-const readUsage = ({ range, user_id }: UsageProps, by: UsageDimension): Promise<AiUsage> => {
+const loadUsage = ({ range, user_id }: UsageProps, dimension: UsageDimension): Promise<AiUsage> => {
   const { start_time: start_date, end_time: end_date } = range.query;
-  return call("GET /ai/usage", { query: { start_date, end_date, by, ...(user_id === undefined ? {} : { user_id }) } });
+  return call("GET /ai/usage", {
+    query: { start_date, end_date, by: dimension, ...(user_id === undefined ? {} : { user_id }) },
+  });
 };
 
 /** The usage of everyone the viewer may see, or of one user. */
@@ -45,14 +47,14 @@ export const AiUsagePart = (props: UsageProps) => {
     <>
       <Report
         name={`ai-usage by day ${user_id}`}
-        props={{ ...props, sheet: () => {} }}
-        read={() => readUsage(props, "day")}
-        sheetOf={() => ({ head: [], rows: [] })}
+        props={{ ...props, onSheet: () => {} }}
+        load={() => loadUsage(props, "day")}
+        toSheet={() => ({ head: [], rows: [] })}
       >
         {({ total, rows }) => (
           <>
             <Totals total={total} />
-            <Days days={rows} range={props.range} />
+            <UsageByDay days={rows} range={props.range} />
           </>
         )}
       </Report>
@@ -64,30 +66,30 @@ export const AiUsagePart = (props: UsageProps) => {
 
 const Breakdown = (props: UsageProps) => {
   const { user_id } = props;
-  const by = useSignal<UsageDimension>(user_id === undefined ? "user" : "model");
+  const dimension = useSignal<UsageDimension>(user_id === undefined ? "user" : "model");
   const choices = DIMENSIONS.filter(({ value }) => user_id === undefined || (value !== "user" && value !== "group"));
-  const { label, none } = DIMENSIONS.find(({ value }) => value === by.value) ?? { label: "", none: "" };
+  const { label, none } = DIMENSIONS.find(({ value }) => value === dimension.value) ?? { label: "", none: "" };
   const formatTitle = ({ key, name }: Row): string => {
-    if (by.value === "kind") return KINDS[key] ?? key;
-    return name || (by.value === "model" || by.value === "day" ? key : "") || none;
+    if (dimension.value === "kind") return PURPOSES[key] ?? key;
+    return name || (dimension.value === "model" || dimension.value === "day" ? key : "") || none;
   };
   return (
     <section class="stack" aria-label="Breakdown">
       <div class="line">
         <Select
           label="Group by"
-          value={by.value}
+          value={dimension.value}
           choices={choices}
-          onPick={(value) => (by.value = value as UsageDimension)}
+          onPick={(value) => (dimension.value = value as UsageDimension)}
         />
       </div>
       <Report
-        name={`ai-usage ${by.value} ${user_id ?? ""}`}
+        name={`ai-usage ${dimension.value} ${user_id ?? ""}`}
         props={props}
-        read={() => readUsage(props, by.value)}
-        sheetOf={({ rows }) => ({
+        load={() => loadUsage(props, dimension.value)}
+        toSheet={({ rows }) => ({
           head: [
-            ...[by.value, "id", "calls", "calls_without_price", "input_tokens", "output_tokens"],
+            ...[dimension.value, "id", "calls", "calls_without_price", "input_tokens", "output_tokens"],
             ...["cache_read_tokens", "cache_creation_tokens", "cost_usd"],
           ],
           rows: rows.map((row) => [
@@ -107,7 +109,7 @@ const Breakdown = (props: UsageProps) => {
                 key: row.key,
                 cells: [
                   formatTitle(row),
-                  count(row.request_count),
+                  formatNumber(row.request_count),
                   formatShortCount(row.input_tokens + row.cache_creation_tokens),
                   formatShortCount(row.output_tokens),
                   formatShortCount(row.cache_read_tokens),
@@ -115,7 +117,7 @@ const Breakdown = (props: UsageProps) => {
                 ],
               }))}
             />
-            {by.value === "group" && rows.length > 1 && (
+            {dimension.value === "group" && rows.length > 1 && (
               <p class="dim small">If a person is in several groups, their calls count in each group.</p>
             )}
           </>
@@ -131,9 +133,10 @@ const Totals = ({ total }: { total: AiUsage["total"] }) => (
       {
         label: "Cost",
         value: formatMoney(total.total_cost_micros),
-        note: total.unpriced_request_count > 0 ? `${count(total.unpriced_request_count)} calls without a price` : "",
+        note:
+          total.unpriced_request_count > 0 ? `${formatNumber(total.unpriced_request_count)} calls without a price` : "",
       },
-      { label: "Calls", value: count(total.request_count) },
+      { label: "Calls", value: formatNumber(total.request_count) },
       { label: "Input tokens", value: formatShortCount(total.input_tokens + total.cache_creation_tokens) },
       { label: "Cached input tokens", value: formatShortCount(total.cache_read_tokens) },
       { label: "Output tokens", value: formatShortCount(total.output_tokens) },
@@ -144,18 +147,18 @@ const Totals = ({ total }: { total: AiUsage["total"] }) => (
 const sumTokens = (row: Row): number =>
   row.input_tokens + row.output_tokens + row.cache_read_tokens + row.cache_creation_tokens;
 
-const Days = ({ days: rows, range }: { readonly days: readonly Row[] } & Pick<PartProps, "range">) => {
+const UsageByDay = ({ days: rows, range }: { readonly days: readonly Row[] } & Pick<PartProps, "range">) => {
   const { dates, days, longDays } = useDays(range);
   const [cost, tokens] = useMemo(() => {
     const byDay = new Map(rows.map((row) => [row.key, row]));
-    const values = (figure: (row: Row) => number): number[] =>
+    const listValues = (getValue: (row: Row) => number): number[] =>
       dates.map((date) => {
         const row = byDay.get(date);
-        return row ? figure(row) : 0;
+        return row ? getValue(row) : 0;
       });
     return [
-      [{ label: "Cost", values: values((row) => row.total_cost_micros) }],
-      [{ label: "Tokens", values: values(sumTokens) }],
+      [{ label: "Cost", values: listValues((row) => row.total_cost_micros) }],
+      [{ label: "Tokens", values: listValues(sumTokens) }],
     ];
   }, [rows, dates]);
   return (

@@ -7,13 +7,13 @@ import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatMoney, formatShortCount } from "./figures.ts";
 import { formatAnswer, formatPrompt } from "./recorded-text.ts";
 
-const PAGE = 20;
+const PAGE_SIZE = 20;
 
 const OUTCOMES: Readonly<Record<GatewayCall["outcome"], string>> = {
   ok: "Succeeded",
@@ -24,26 +24,26 @@ const OUTCOMES: Readonly<Record<GatewayCall["outcome"], string>> = {
 
 /** Without `user_id`, shows everyone's calls, for owners, who may read recordings. */
 export const GatewayCallsPanel = ({ user_id }: { readonly user_id?: string | undefined }) => {
-  const older = useSignal<readonly GatewayCall[]>([]);
-  const before = useSignal<number | undefined>(undefined);
-  const shown = useSignal<GatewayCall | undefined>(undefined);
-  const query = { limit: PAGE, user_id };
+  const olderCalls = useSignal<readonly GatewayCall[]>([]);
+  const nextBefore = useSignal<number | undefined>(undefined);
+  const openCall = useSignal<GatewayCall | undefined>(undefined);
+  const query = { limit: PAGE_SIZE, user_id };
   const { state, reload } = useResource(`gateway calls ${user_id ?? ""}`, async () => {
     const page = await call("GET /ai/calls", { query });
-    older.value = [];
-    before.value = page.next_before;
+    olderCalls.value = [];
+    nextBefore.value = page.next_before;
     return page.calls;
   });
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load calls" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load calls" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const readOlder = async (): Promise<void> => {
-    const page = await call("GET /ai/calls", { query: { ...query, before: before.value } });
-    older.value = [...older.value, ...page.calls];
-    before.value = page.next_before;
+  const loadOlder = async (): Promise<void> => {
+    const page = await call("GET /ai/calls", { query: { ...query, before: nextBefore.value } });
+    olderCalls.value = [...olderCalls.value, ...page.calls];
+    nextBefore.value = page.next_before;
   };
-  const calls = [...data, ...older.value];
-  const mayRead = user_id === undefined;
+  const calls = [...data, ...olderCalls.value];
+  const canReadRecordings = user_id === undefined;
   return (
     <section class="panel" aria-label="Calls of the AI gateway">
       <header>
@@ -57,7 +57,7 @@ export const GatewayCallsPanel = ({ user_id }: { readonly user_id?: string | und
             <thead>
               <tr>
                 <th>When</th>
-                {mayRead && <th>Person</th>}
+                {canReadRecordings && <th>Person</th>}
                 <th>Model</th>
                 <th>Outcome</th>
                 <th class="r">Input</th>
@@ -72,15 +72,15 @@ export const GatewayCallsPanel = ({ user_id }: { readonly user_id?: string | und
                   <td>
                     <span class="line">
                       <Time at={one.created_at} />
-                      {one.is_recorded && mayRead && (
-                        <Button small label={`Read call ${one.id}`} onPress={sets(shown, one)}>
+                      {one.is_recorded && canReadRecordings && (
+                        <Button small label={`Read call ${one.id}`} onPress={setTo(openCall, one)}>
                           Read
                         </Button>
                       )}
-                      {one.is_recorded && !mayRead && <span class="dim">Recorded</span>}
+                      {one.is_recorded && !canReadRecordings && <span class="dim">Recorded</span>}
                     </span>
                   </td>
-                  {mayRead && <td>{one.username || "Deleted person"}</td>}
+                  {canReadRecordings && <td>{one.username || "Deleted person"}</td>}
                   <td>{one.model}</td>
                   <td class={one.outcome === "ok" ? undefined : "t-bad"}>{OUTCOMES[one.outcome]}</td>
                   <td class="r num">
@@ -95,12 +95,12 @@ export const GatewayCallsPanel = ({ user_id }: { readonly user_id?: string | und
           </table>
         </div>
       )}
-      {before.value !== undefined && (
+      {nextBefore.value !== undefined && (
         <div class="pad">
-          <Button onPress={readOlder}>Older calls</Button>
+          <Button onPress={loadOlder}>Older calls</Button>
         </div>
       )}
-      {shown.value && <RecordingDialog of={shown.value} onClose={sets(shown, undefined)} />}
+      {openCall.value && <RecordingDialog of={openCall.value} onClose={setTo(openCall, undefined)} />}
     </section>
   );
 };
@@ -114,7 +114,7 @@ const RecordingDialog = ({ of: one, onClose }: { readonly of: GatewayCall; reado
     <Dialog title={`Call of ${one.username} to ${one.model}`} onClose={onClose} class="wide">
       <p class="small mut">The audit log records that you read this.</p>
       {error ? (
-        <Failed what="Can't load the recording" error={error} reload={reload} />
+        <Failed title="Can't load the recording" error={error} reload={reload} />
       ) : data ? (
         <>
           <RecordingText title="Answer" text={formatAnswer(data.answer)} />

@@ -5,14 +5,14 @@ import type { ChatInsights } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
 import { isSiteOwner } from "../../data/session.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
-import { COUNT, count, formatChange, formatMoney, formatShortCount, MONEY, SHORT_COUNT } from "./figures.ts";
+import { COUNT, formatChange, formatMoney, formatNumber, formatShortCount, MONEY, SHORT_COUNT } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
 
-type Data = {
-  readonly now: ChatInsights["report"];
-  readonly before: ChatInsights["report"];
+type ChatData = {
+  readonly current: ChatInsights["report"];
+  readonly previous: ChatInsights["report"];
   /** Top spenders; only for owners. */
   readonly spenders: UserCosts["users"];
 };
@@ -28,17 +28,17 @@ type TokenCounts = Pick<
 const sumTokens = (used: TokenCounts): number =>
   used.input_tokens + used.output_tokens + used.cache_read_tokens + used.cache_creation_tokens;
 
-const read = async ({ range }: PartProps): Promise<Data> => {
+const loadChats = async ({ range }: PartProps): Promise<ChatData> => {
   const [now, before, costs] = await Promise.all([
     call("GET /insights/chats", { query: { ...range.query, interval: "day" } }),
-    call("GET /insights/chats", { query: { ...range.before, interval: "day" } }),
+    call("GET /insights/chats", { query: { ...range.previousQuery, interval: "day" } }),
     isSiteOwner.value
       ? call("GET /chats/cost/users", {
           query: { start_date: range.query.start_time, end_date: range.query.end_time, limit: MAX_SPENDERS },
         })
       : undefined,
   ]);
-  return { now: now.report, before: before.report, spenders: costs?.users ?? [] };
+  return { current: now.report, previous: before.report, spenders: costs?.users ?? [] };
 };
 
 export const Chats = (props: PartProps) => {
@@ -47,14 +47,14 @@ export const Chats = (props: PartProps) => {
     <Report
       name="chats"
       props={props}
-      read={() => read(props)}
-      sheetOf={({ now }) => ({
+      load={() => loadChats(props)}
+      toSheet={({ current }) => ({
         head: [
           ...["date", "people", "chats", "calls", "input_tokens", "output_tokens", "cache_read_tokens"],
           ...["cache_creation_tokens", "cost_usd"],
         ],
-        rows: now.intervals.map((one, at) => [
-          ...[dates[at] ?? "", one.users, one.chats, one.request_count, one.input_tokens, one.output_tokens],
+        rows: current.intervals.map((one, index) => [
+          ...[dates[index] ?? "", one.users, one.chats, one.request_count, one.input_tokens, one.output_tokens],
           ...[one.cache_read_tokens, one.cache_creation_tokens, one.total_cost_micros / 1_000_000],
         ]),
       })}
@@ -67,36 +67,36 @@ export const Chats = (props: PartProps) => {
 const formatName = (model: ChatInsights["report"]["models"][number]): string =>
   model.display_name || model.model || `Deleted model ${model.model_config_id.slice(0, 4)}`;
 
-const ChatReport = ({ data, range }: PartProps & { data: Data }) => {
-  const { now, before, spenders } = data;
+const ChatReport = ({ data, range }: PartProps & { data: ChatData }) => {
+  const { current, previous, spenders } = data;
   const { days, longDays } = useDays(range);
-  const tokens = useMemo(() => {
-    const values = (model: (typeof now.models)[number]) => model.intervals.map((one) => one.tokens);
-    if (now.models.length === 0) return [{ label: "No model", values: now.intervals.map(() => 0) }];
-    const listed = now.models.length > MAX_LINES ? now.models.slice(0, MAX_LINES - 1) : now.models;
-    const rest = now.models.slice(listed.length);
+  const tokenLines = useMemo(() => {
+    const listTokens = (model: (typeof current.models)[number]) => model.intervals.map((one) => one.tokens);
+    if (current.models.length === 0) return [{ label: "No model", values: current.intervals.map(() => 0) }];
+    const shownModels = current.models.length > MAX_LINES ? current.models.slice(0, MAX_LINES - 1) : current.models;
+    const otherModels = current.models.slice(shownModels.length);
     return [
-      ...listed.map((model) => ({ label: formatName(model), values: values(model) })),
-      ...(rest.length === 0
+      ...shownModels.map((model) => ({ label: formatName(model), values: listTokens(model) })),
+      ...(otherModels.length === 0
         ? []
         : [
             {
-              label: `${rest.length} more`,
-              values: now.intervals.map((_, at) =>
-                rest.reduce((sum, model) => sum + (model.intervals[at]?.tokens ?? 0), 0),
+              label: `${otherModels.length} more`,
+              values: current.intervals.map((_, index) =>
+                otherModels.reduce((sum, model) => sum + (model.intervals[index]?.tokens ?? 0), 0),
               ),
             },
           ]),
     ];
   }, [data]);
-  const cost = useMemo(
-    () => [{ label: "Cost", values: now.intervals.map(({ total_cost_micros }) => total_cost_micros) }],
+  const costLines = useMemo(
+    () => [{ label: "Cost", values: current.intervals.map(({ total_cost_micros }) => total_cost_micros) }],
     [data],
   );
-  const people = useMemo(
+  const countLines = useMemo(
     () => [
-      { label: "People", values: now.intervals.map(({ users }) => users) },
-      { label: "Chats", values: now.intervals.map(({ chats }) => chats) },
+      { label: "People", values: current.intervals.map(({ users }) => users) },
+      { label: "Chats", values: current.intervals.map(({ chats }) => chats) },
     ],
     [data],
   );
@@ -104,36 +104,36 @@ const ChatReport = ({ data, range }: PartProps & { data: Data }) => {
     <>
       <Stats
         stats={[
-          { label: "Chats", value: count(now.chats), note: formatChange(now.chats, before.chats) },
-          { label: "People", value: count(now.users), note: formatChange(now.users, before.users) },
+          { label: "Chats", value: formatNumber(current.chats), note: formatChange(current.chats, previous.chats) },
+          { label: "People", value: formatNumber(current.users), note: formatChange(current.users, previous.users) },
           {
             label: "Tokens",
-            value: formatShortCount(sumTokens(now)),
-            note: formatChange(sumTokens(now), sumTokens(before)),
+            value: formatShortCount(sumTokens(current)),
+            note: formatChange(sumTokens(current), sumTokens(previous)),
           },
           {
             label: "Model cost",
-            value: formatMoney(now.total_cost_micros),
+            value: formatMoney(current.total_cost_micros),
             note:
-              now.unpriced_request_count > 0
-                ? `${count(now.unpriced_request_count)} calls without a price`
-                : formatChange(now.total_cost_micros, before.total_cost_micros),
+              current.unpriced_request_count > 0
+                ? `${formatNumber(current.unpriced_request_count)} calls without a price`
+                : formatChange(current.total_cost_micros, previous.total_cost_micros),
           },
         ]}
       />
       <div class="split even">
-        <Plot title="Tokens by model" days={days} longDays={longDays} lines={tokens} measure={SHORT_COUNT} />
-        <Plot title="Cost" unit="US dollars" days={days} longDays={longDays} lines={cost} measure={MONEY} />
-        <Plot title="Chats per day" days={days} longDays={longDays} lines={people} measure={COUNT} />
+        <Plot title="Tokens by model" days={days} longDays={longDays} lines={tokenLines} measure={SHORT_COUNT} />
+        <Plot title="Cost" unit="US dollars" days={days} longDays={longDays} lines={costLines} measure={MONEY} />
+        <Plot title="Chats per day" days={days} longDays={longDays} lines={countLines} measure={COUNT} />
         <Table
           title="Models"
           head={["Model", "Calls", "Tokens", "Cost"]}
           empty="No model calls in this period."
-          rows={now.models.map((model) => ({
+          rows={current.models.map((model) => ({
             key: model.model_config_id,
             cells: [
               formatName(model),
-              count(model.request_count),
+              formatNumber(model.request_count),
               formatShortCount(sumTokens(model)),
               model.unpriced_request_count === model.request_count ? "no price" : formatMoney(model.total_cost_micros),
             ],
@@ -148,7 +148,7 @@ const ChatReport = ({ data, range }: PartProps & { data: Data }) => {
               key: one.user_id,
               cells: [
                 one.name || one.username,
-                count(one.chat_count),
+                formatNumber(one.chat_count),
                 formatShortCount(sumTokens(one)),
                 formatMoney(one.total_cost_micros),
               ],

@@ -4,7 +4,7 @@ import { useLocation } from "preact-iso/router";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Options } from "../../parts/field.tsx";
-import { into, textInto } from "../../parts/handlers.ts";
+import { writeTextTo, writeTo } from "../../parts/handlers.ts";
 import { CHOICES, type DateRange, formatDay } from "./range.ts";
 
 /** The viewer's own time zone. */
@@ -20,14 +20,18 @@ const toRangeUrl = (path: string, requested: Readonly<Record<string, string | un
 export const ChooseRange = ({ range }: { range: DateRange }) => {
   const { path, query, route } = useLocation();
   const isOpen = useSignal(false);
-  const isOwn = query.from !== undefined;
+  const isCustom = query.from !== undefined;
   const applyRange = (requested: Readonly<Record<string, string | undefined>>): void =>
     route(toRangeUrl(path, { zone: query.zone, ...requested }), true);
   return (
     <>
       <span class="group desk">
         {CHOICES.map((days) => (
-          <Button key={days} pressed={!isOwn && range.days === days} onPress={() => applyRange({ days: String(days) })}>
+          <Button
+            key={days}
+            pressed={!isCustom && range.days === days}
+            onPress={() => applyRange({ days: String(days) })}
+          >
             {days} days
           </Button>
         ))}
@@ -35,7 +39,7 @@ export const ChooseRange = ({ range }: { range: DateRange }) => {
       <Button icon="clock" onPress={() => (isOpen.value = true)}>
         {formatDay(range.first)} to {formatDay(range.last)}
       </Button>
-      {isOpen.value && <Form range={range} applyRange={applyRange} close={() => (isOpen.value = false)} />}
+      {isOpen.value && <RangeForm range={range} applyRange={applyRange} close={() => (isOpen.value = false)} />}
     </>
   );
 };
@@ -46,11 +50,11 @@ type FormProps = {
   close: () => void;
 };
 
-const Form = ({ range, applyRange: go, close }: FormProps) => {
-  const from = useSignal(range.first);
-  const to = useSignal(range.last);
+const RangeForm = ({ range, applyRange, close }: FormProps) => {
+  const firstDay = useSignal(range.first);
+  const lastDay = useSignal(range.last);
   const zone = useSignal(range.isUtc ? "utc" : "");
-  const isWrong = from.value === "" || to.value === "" || from.value > to.value;
+  const isInvalid = firstDay.value === "" || lastDay.value === "" || firstDay.value > lastDay.value;
   return (
     <Dialog
       title="Days"
@@ -60,10 +64,10 @@ const Form = ({ range, applyRange: go, close }: FormProps) => {
           <Button onPress={close}>Cancel</Button>
           <Button
             look="primary"
-            disabled={isWrong}
+            disabled={isInvalid}
             onPress={() => {
               close();
-              go({ from: from.value, to: to.value, zone: zone.value });
+              applyRange({ from: firstDay.value, to: lastDay.value, zone: zone.value });
             }}
           >
             Apply
@@ -72,13 +76,13 @@ const Form = ({ range, applyRange: go, close }: FormProps) => {
       }
     >
       <div class="stack">
-        <Field label="First day" type="date" value={from.value} onInput={textInto(from)} />
+        <Field label="First day" type="date" value={firstDay.value} onInput={writeTextTo(firstDay)} />
         <Field
           label="Last day"
           type="date"
-          value={to.value}
-          error={from.value > to.value ? "The last day is before the first day." : undefined}
-          onInput={textInto(to)}
+          value={lastDay.value}
+          error={firstDay.value > lastDay.value ? "The last day is before the first day." : undefined}
+          onInput={writeTextTo(lastDay)}
         />
         {LOCAL_TIME_ZONE !== "UTC" && (
           <Options
@@ -88,7 +92,7 @@ const Form = ({ range, applyRange: go, close }: FormProps) => {
               { value: "", label: LOCAL_TIME_ZONE },
               { value: "utc", label: "UTC" },
             ]}
-            onPick={into(zone)}
+            onPick={writeTo(zone)}
           />
         )}
       </div>

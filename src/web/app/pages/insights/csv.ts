@@ -4,7 +4,7 @@ export type Cell = string | number | null;
 export type Sheet = { readonly head: readonly string[]; readonly rows: readonly (readonly Cell[])[] };
 
 /** Escapes text that a spreadsheet would run as a formula. */
-const toCell = (cell: Cell): string => {
+const formatCell = (cell: Cell): string => {
   if (cell === null) return "";
   if (typeof cell === "number") return String(cell);
   const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
@@ -12,4 +12,4 @@ const toCell = (cell: Cell): string => {
 };
 
 export const toCsv = ({ head, rows }: Sheet): string =>
-  [head, ...rows].map((row) => `${row.map(toCell).join(",")}\r\n`).join("");
+  [head, ...rows].map((row) => `${row.map(formatCell).join(",")}\r\n`).join("");

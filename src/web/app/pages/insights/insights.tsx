@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useLocation, useRoute } from "preact-iso/router";
 import { Empty } from "../../parts/empty.tsx";
-import { into } from "../../parts/handlers.ts";
+import { writeTo } from "../../parts/handlers.ts";
 import { Tabs } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { AiUsagePart } from "./ai-usage.tsx";
@@ -14,11 +14,11 @@ import type { Sheet } from "./csv.ts";
 import { Latency } from "./latency.tsx";
 import type { PartProps } from "./part.tsx";
 import { SheetButton } from "./sheet-button.tsx";
-import { Use } from "./use.tsx";
+import { UsagePart } from "./use.tsx";
 import { useRange } from "./use-range.ts";
 
 const PARTS: readonly { readonly tab: string; readonly label: string; readonly part: ComponentType<PartProps> }[] = [
-  { tab: "", label: "Usage", part: Use },
+  { tab: "", label: "Usage", part: UsagePart },
   { tab: "builds", label: "Builds", part: Builds },
   { tab: "chats", label: "Chats and cost", part: Chats },
   { tab: "ai-usage", label: "AI usage", part: AiUsagePart },
@@ -30,8 +30,8 @@ export default function InsightsPage() {
   const { url } = useLocation();
   const range = useRange();
   const sheet = useSignal<Sheet | undefined>(undefined);
-  const chosen = PARTS.find(({ tab }) => tab === (params.tab ?? ""));
-  const Part = chosen?.part;
+  const openPart = PARTS.find(({ tab }) => tab === (params.tab ?? ""));
+  const Part = openPart?.part;
   const query = url.includes("?") ? url.slice(url.indexOf("?")) : "";
   return (
     <Frame
@@ -39,7 +39,7 @@ export default function InsightsPage() {
       actions={
         <>
           <ChooseRange range={range} />
-          <SheetButton name={chosen?.tab || "use"} range={range} sheet={sheet} />
+          <SheetButton name={openPart?.tab || "use"} range={range} sheet={sheet} />
         </>
       }
     >
@@ -50,15 +50,15 @@ export default function InsightsPage() {
           label,
           href: `${tab ? `/insights/${tab}` : "/insights"}${query}`,
         }))}
-        open={chosen?.tab}
+        open={openPart?.tab}
       />
       <div class="page">
         {Part ? (
           <>
-            <Part key={`${chosen?.tab} ${range.query.start_time}`} range={range} sheet={into(sheet)} />
+            <Part key={`${openPart?.tab} ${range.query.start_time}`} range={range} onSheet={writeTo(sheet)} />
             <p class="dim small">
               Days in {range.isUtc ? "UTC" : LOCAL_TIME_ZONE}.
-              {chosen?.tab === "" && " Users are counted by connections, not by sign-ins."}
+              {openPart?.tab === "" && " Users are counted by connections, not by sign-ins."}
             </p>
           </>
         ) : (

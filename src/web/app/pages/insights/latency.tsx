@@ -1,14 +1,14 @@
 // The latency between users and their workspaces, and how long each user worked.
 import type { UserActivity, UserLatency } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
-import { count } from "./figures.ts";
+import { formatNumber } from "./figures.ts";
 import { type PartProps, Report } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
 
 type Row = { readonly name: string; readonly hours: number; readonly p50: number; readonly p95: number };
 
-const read = async ({ range, template }: PartProps): Promise<Row[]> => {
+const loadLatency = async ({ range, template }: PartProps): Promise<Row[]> => {
   const query = { ...range.query, ...(template ? { template_ids: template } : {}) };
   const [latency, activity] = await Promise.all([
     call("GET /insights/user-latency", { query }),
@@ -32,8 +32,8 @@ export const Latency = (props: PartProps) => (
   <Report
     name="latency"
     props={props}
-    read={() => read(props)}
-    sheetOf={(rows) => ({
+    load={() => loadLatency(props)}
+    toSheet={(rows) => ({
       head: ["user", "hours", "p50_ms", "p95_ms"],
       rows: rows.map(({ name, hours, p50, p95 }) => [
         ...[name, Math.round(hours * 10) / 10],
@@ -47,7 +47,11 @@ export const Latency = (props: PartProps) => (
         <>
           <Stats
             stats={[
-              { label: "People measured", value: count(measured.length), note: `of ${count(rows.length)}` },
+              {
+                label: "People measured",
+                value: formatNumber(measured.length),
+                note: `of ${formatNumber(rows.length)}`,
+              },
               { label: "Typical median", value: formatMs(getMedian(measured.map(({ p50 }) => p50))) },
               { label: "Highest median", value: formatMs(measured[0]?.p50 ?? -1), note: measured[0]?.name ?? "" },
             ]}
@@ -58,7 +62,7 @@ export const Latency = (props: PartProps) => (
             empty="No workspace connections in this period."
             rows={rows.map(({ name, hours, p50, p95 }) => ({
               key: name,
-              cells: [name, count(hours), formatMs(p50), formatMs(p95)],
+              cells: [name, formatNumber(hours), formatMs(p50), formatMs(p95)],
             }))}
           />
         </>

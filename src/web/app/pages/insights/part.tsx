@@ -12,7 +12,7 @@ export type PartProps = {
   /** Restricts the report to this template. */
   readonly template?: string;
   /** Called with the contents of the CSV file. */
-  readonly sheet: (sheet: Sheet | undefined) => void;
+  readonly onSheet: (sheet: Sheet | undefined) => void;
 };
 
 /** Returns the days of the range in short and long form. Returns the same arrays for the same range. */
@@ -25,22 +25,22 @@ export const useDays = (range: DateRange) =>
 type ReportProps<T> = {
   readonly name: string;
   readonly props: PartProps;
-  readonly read: () => Promise<T>;
-  readonly sheetOf: (data: T) => Sheet;
+  readonly load: () => Promise<T>;
+  readonly toSheet: (data: T) => Sheet;
   readonly children: (data: T) => ComponentChildren;
 };
 
 /** Loads a report and renders it. */
-export const Report = <T,>({ name, props, read, sheetOf, children }: ReportProps<T>) => {
-  const { range, template = "", sheet } = props;
+export const Report = <T,>({ name, props, load, toSheet, children }: ReportProps<T>) => {
+  const { range, template = "", onSheet } = props;
   const { query } = range;
-  const { state, reload } = useResource(`insights ${name} ${template} ${query.start_time} ${query.end_time}`, read);
+  const { state, reload } = useResource(`insights ${name} ${template} ${query.start_time} ${query.end_time}`, load);
   const { data, error } = state.value;
   useEffect(() => {
-    sheet(data && sheetOf(data));
-    return () => sheet(undefined);
+    onSheet(data && toSheet(data));
+    return () => onSheet(undefined);
   }, [data]);
-  if (error && !data) return <Failed what="Can't load the report" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load the report" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   return <>{children(data)}</>;
 };

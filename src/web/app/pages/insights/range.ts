@@ -1,7 +1,7 @@
 // The period of a report: a number of last days, or from one day to another, in the viewer's time zone or UTC. Pure.
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 export const CHOICES = [7, 30, 90] as const;
 const MAX_DAYS = 366;
 /** Tolerated difference between the viewer's clock and the server's. */
@@ -24,46 +24,50 @@ export type DateRange = {
   /** The query for the API. */
   readonly query: { readonly start_time: string; readonly end_time: string };
   /** The preceding period of the same length, for comparison. */
-  readonly before: { readonly start_time: string; readonly end_time: string };
+  readonly previousQuery: { readonly start_time: string; readonly end_time: string };
 };
 
 const padTwo = (value: number): string => String(value).padStart(2, "0");
 
 const formatOffset = (minutes: number): string => {
-  const size = Math.abs(minutes);
-  return `${minutes < 0 ? "-" : "+"}${padTwo(Math.floor(size / 60))}:${padTwo(size % 60)}`;
+  const absolute = Math.abs(minutes);
+  return `${minutes < 0 ? "-" : "+"}${padTwo(Math.floor(absolute / 60))}:${padTwo(absolute % 60)}`;
 };
 
 const isDate = (text: string | undefined): text is string =>
   text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
 
 /**
- * Returns the range. `now` is in milliseconds; `offset` is the number of minutes by which the viewer's clock is ahead of UTC. Invalid input
+ * Returns the range. `offsetMinutes` is the number of minutes by which the viewer's clock is ahead of UTC. Invalid input
  * means 30 days.
  */
-export const parseRange = (requested: RangeQuery, now: number, offset: number): DateRange => {
+export const parseRange = (requested: RangeQuery, nowMs: number, offsetMinutes: number): DateRange => {
   const isUtc = requested.zone === "utc";
-  const minutes = isUtc ? 0 : offset;
-  const shift = minutes * 60_000;
+  const minutes = isUtc ? 0 : offsetMinutes;
+  const offsetMs = minutes * 60_000;
   // The viewer's local time, represented as UTC.
-  const here = now - CLOCK_SKEW_MS + shift;
-  const today = Math.floor(here / DAY) * DAY;
-  const given =
+  const localNow = nowMs - CLOCK_SKEW_MS + offsetMs;
+  const today = Math.floor(localNow / DAY_MS) * DAY_MS;
+  const requestedDays =
     isDate(requested.from) && isDate(requested.to) ? [Date.parse(requested.from), Date.parse(requested.to)] : undefined;
   const [from = 0, to = 0] =
-    given && (given[0] ?? 0) <= (given[1] ?? 0) && (given[0] ?? 0) <= today
-      ? [Math.max(given[0] ?? 0, (given[1] ?? 0) - (MAX_DAYS - 1) * DAY), Math.min(given[1] ?? 0, today)]
-      : [today - (parseDays(requested.days) - 1) * DAY, today];
-  const end = to === today ? (Math.floor(here / HOUR) + 1) * HOUR : to + DAY;
-  const text = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}${formatOffset(minutes)}`;
-  const days = (to - from) / DAY + 1;
+    requestedDays && (requestedDays[0] ?? 0) <= (requestedDays[1] ?? 0) && (requestedDays[0] ?? 0) <= today
+      ? [
+          Math.max(requestedDays[0] ?? 0, (requestedDays[1] ?? 0) - (MAX_DAYS - 1) * DAY_MS),
+          Math.min(requestedDays[1] ?? 0, today),
+        ]
+      : [today - (parseDays(requested.days) - 1) * DAY_MS, today];
+  const end = to === today ? (Math.floor(localNow / HOUR_MS) + 1) * HOUR_MS : to + DAY_MS;
+  const formatTime = (timeMs: number): string =>
+    `${new Date(timeMs).toISOString().slice(0, 19)}${formatOffset(minutes)}`;
+  const days = (to - from) / DAY_MS + 1;
   return {
     days,
     first: new Date(from).toISOString().slice(0, 10),
     last: new Date(to).toISOString().slice(0, 10),
     isUtc,
-    query: { start_time: text(from), end_time: text(end) },
-    before: { start_time: text(from - days * DAY), end_time: text(from) },
+    query: { start_time: formatTime(from), end_time: formatTime(end) },
+    previousQuery: { start_time: formatTime(from - days * DAY_MS), end_time: formatTime(from) },
   };
 };
 
@@ -83,4 +87,4 @@ export const formatDayAndWeekday = (day: string): string => `${WEEKDAYS[new Date
 
 /** Returns the days of a range in order. */
 export const listDays = ({ first, days }: DateRange): string[] =>
-  Array.from({ length: days }, (_, at) => new Date(Date.parse(first) + at * DAY).toISOString().slice(0, 10));
+  Array.from({ length: days }, (_, index) => new Date(Date.parse(first) + index * DAY_MS).toISOString().slice(0, 10));

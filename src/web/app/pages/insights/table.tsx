@@ -22,8 +22,8 @@ export const Table = ({ title, head, rows, empty }: TableProps) => (
         <table class="table">
           <thead>
             <tr>
-              {head.map((one, at) => (
-                <th key={one} class={at === 0 ? undefined : "r"}>
+              {head.map((one, column) => (
+                <th key={one} class={column === 0 ? undefined : "r"}>
                   {one}
                 </th>
               ))}
@@ -32,8 +32,8 @@ export const Table = ({ title, head, rows, empty }: TableProps) => (
           <tbody>
             {rows.map(({ key, cells }) => (
               <tr key={key}>
-                {cells.map((cell, at) => (
-                  <td key={head[at]} class={at === 0 ? undefined : "r num"}>
+                {cells.map((cell, column) => (
+                  <td key={head[column]} class={column === 0 ? undefined : "r num"}>
                     {cell}
                   </td>
                 ))}

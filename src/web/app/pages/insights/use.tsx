@@ -5,15 +5,15 @@ import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { formatDuration } from "../../parts/format-time.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
-import { COUNT, count, formatChange, formatShare } from "./figures.ts";
+import { COUNT, formatChange, formatNumber, formatShare } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
 
-type TemplateUsage = { readonly template: Template; readonly people: number; readonly seconds: number };
-type Data = {
-  readonly use: TemplateInsights;
-  readonly before: TemplateInsights;
+type TemplateUsage = { readonly template: Template; readonly peopleCount: number; readonly seconds: number };
+type UsageData = {
+  readonly usage: TemplateInsights;
+  readonly previous: TemplateInsights;
   readonly seconds: number;
   readonly secondsBefore: number;
   readonly templates: readonly TemplateUsage[];
@@ -25,31 +25,31 @@ const MAX_LISTED = 20;
 const sumSeconds = (users: readonly { seconds: number }[]): number =>
   users.reduce((sum, { seconds }) => sum + seconds, 0);
 
-const read = async ({ range, template }: PartProps): Promise<Data> => {
+const loadUsage = async ({ range, template }: PartProps): Promise<UsageData> => {
   const query = template ? { template_ids: template } : {};
   const [use, before, activity, activityBefore, templates] = await Promise.all([
     call("GET /insights/templates", { query: { ...range.query, ...query, interval: "day" } }),
-    call("GET /insights/templates", { query: { ...range.before, ...query, interval: "day" } }),
+    call("GET /insights/templates", { query: { ...range.previousQuery, ...query, interval: "day" } }),
     call("GET /insights/user-activity", { query: { ...range.query, ...query } }),
-    call("GET /insights/user-activity", { query: { ...range.before, ...query } }),
+    call("GET /insights/user-activity", { query: { ...range.previousQuery, ...query } }),
     template ? [] : call("GET /templates"),
   ]);
-  const used = new Set(use.report?.template_ids);
-  const listed = templates.filter(({ id }) => used.has(id)).slice(0, MAX_LISTED);
-  const each = await Promise.all(
-    listed.map(async (template) => {
+  const usedIds = new Set(use.report?.template_ids);
+  const listedTemplates = templates.filter(({ id }) => usedIds.has(id)).slice(0, MAX_LISTED);
+  const templateUsage = await Promise.all(
+    listedTemplates.map(async (template) => {
       const { report } = await call("GET /insights/user-activity", {
         query: { ...range.query, template_ids: template.id },
       });
-      return { template, people: report.users.length, seconds: sumSeconds(report.users) };
+      return { template, peopleCount: report.users.length, seconds: sumSeconds(report.users) };
     }),
   );
   return {
-    use,
-    before,
+    usage: use,
+    previous: before,
     seconds: sumSeconds(activity.report.users),
     secondsBefore: sumSeconds(activityBefore.report.users),
-    templates: each.sort((a, b) => b.seconds - a.seconds),
+    templates: templateUsage.sort((a, b) => b.seconds - a.seconds),
   };
 };
 
@@ -59,51 +59,58 @@ const getMean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, one) => sum + one, 0) / values.length;
 
 /** Formats the mean of whole numbers. Small values are not rounded to zero. */
-const countMean = (values: readonly number[]): string => {
+const formatMean = (values: readonly number[]): string => {
   const value = getMean(values);
-  return value > 0 && value < 0.1 ? "under 0.1" : count(value);
+  return value > 0 && value < 0.1 ? "under 0.1" : formatNumber(value);
 };
 
-export const Use = (props: PartProps) => {
+export const UsagePart = (props: PartProps) => {
   const { dates, days, longDays } = useDays(props.range);
   return (
     <Report
       name="use"
       props={props}
-      read={() => read(props)}
-      sheetOf={({ use }) => ({
+      load={() => loadUsage(props)}
+      toSheet={({ usage }) => ({
         head: ["date", "people"],
-        rows: countPeople(use).map((people, at) => [dates[at] ?? "", people]),
+        rows: countPeople(usage).map((people, index) => [dates[index] ?? "", people]),
       })}
     >
-      {(data) => <UsageReport data={data} days={days} longDays={longDays} isOne={props.template !== undefined} />}
+      {(data) => (
+        <UsageReport data={data} days={days} longDays={longDays} isOneTemplate={props.template !== undefined} />
+      )}
     </Report>
   );
 };
 
-type UsageReportProps = { data: Data; days: readonly string[]; longDays: readonly string[]; isOne: boolean };
+type UsageReportProps = {
+  data: UsageData;
+  days: readonly string[];
+  longDays: readonly string[];
+  isOneTemplate: boolean;
+};
 
-const UsageReport = ({ data, days, longDays, isOne }: UsageReportProps) => {
-  const { use, before, seconds, secondsBefore, templates } = data;
-  const people = countPeople(use);
-  const lines = useMemo(() => [{ label: "People", values: people }], [data]);
-  const apps = (use.report?.apps_usage ?? []).filter((app) => app.seconds > 0).sort((a, b) => b.seconds - a.seconds);
+const UsageReport = ({ data, days, longDays, isOneTemplate }: UsageReportProps) => {
+  const { usage, previous, seconds, secondsBefore, templates } = data;
+  const peopleByDay = countPeople(usage);
+  const lines = useMemo(() => [{ label: "People", values: peopleByDay }], [data]);
+  const apps = (usage.report?.apps_usage ?? []).filter((app) => app.seconds > 0).sort((a, b) => b.seconds - a.seconds);
   return (
     <>
       <Stats
         stats={[
           {
             label: "Users per day",
-            value: countMean(people),
-            note: formatChange(getMean(people), getMean(countPeople(before))),
+            value: formatMean(peopleByDay),
+            note: formatChange(getMean(peopleByDay), getMean(countPeople(previous))),
           },
           {
             label: "Total users",
-            value: count(use.report?.active_users ?? 0),
-            note: formatChange(use.report?.active_users ?? 0, before.report?.active_users ?? 0),
+            value: formatNumber(usage.report?.active_users ?? 0),
+            note: formatChange(usage.report?.active_users ?? 0, previous.report?.active_users ?? 0),
           },
-          { label: "Active hours", value: count(seconds / 3600), note: formatChange(seconds, secondsBefore) },
-          { label: "Apps in use", value: count(apps.length) },
+          { label: "Active hours", value: formatNumber(seconds / 3600), note: formatChange(seconds, secondsBefore) },
+          { label: "Apps in use", value: formatNumber(apps.length) },
         ]}
       />
       <div class="split even">
@@ -121,25 +128,25 @@ const UsageReport = ({ data, days, longDays, isOne }: UsageReportProps) => {
                 app.seconds,
                 apps.reduce((sum, one) => sum + one.seconds, 0),
               ),
-              count(app.times_used),
+              formatNumber(app.times_used),
             ],
           }))}
         />
-        {isOne ? (
-          <Parameters use={use} />
+        {isOneTemplate ? (
+          <ParameterUsage usage={usage} />
         ) : (
           <Table
             title="Templates"
             head={["Template", "People", "Hours"]}
             empty="No templates were used in this period."
-            rows={templates.map(({ template, people, seconds }) => ({
+            rows={templates.map(({ template, peopleCount, seconds }) => ({
               key: template.id,
               cells: [
                 <a key="name" href={`/templates/${template.id}/insights`}>
                   {template.display_name || template.name}
                 </a>,
-                count(people),
-                count(seconds / 3600),
+                formatNumber(peopleCount),
+                formatNumber(seconds / 3600),
               ],
             }))}
           />
@@ -149,12 +156,12 @@ const UsageReport = ({ data, days, longDays, isOne }: UsageReportProps) => {
   );
 };
 
-const Parameters = ({ use }: { use: TemplateInsights }) => (
+const ParameterUsage = ({ usage }: { usage: TemplateInsights }) => (
   <Table
     title="Parameters"
     head={["Value", "Workspaces"]}
     empty="No workspaces with parameters were created in this period."
-    rows={(use.report?.parameters_usage ?? []).flatMap((parameter) =>
+    rows={(usage.report?.parameters_usage ?? []).flatMap((parameter) =>
       parameter.values
         .toSorted((a, b) => b.count - a.count)
         .slice(0, 10)
@@ -165,7 +172,7 @@ const Parameters = ({ use }: { use: TemplateInsights }) => (
               <span class="dim">{parameter.display_name || parameter.name}</span>{" "}
               {parameter.options.find((one) => one.value === value)?.name ?? (value || "empty")}
             </span>,
-            count(workspaces),
+            formatNumber(workspaces),
           ],
         })),
     )}

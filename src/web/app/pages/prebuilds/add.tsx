@@ -4,7 +4,7 @@ import type { CreatedRepositoryPrebuild } from "#schema/templates/repository-pre
 import { call } from "../../data/api.ts";
 import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into } from "../../parts/handlers.ts";
+import { writeTo } from "../../parts/handlers.ts";
 
 const SCHEDULES = [
   { value: "0", label: "After a push only" },
@@ -15,18 +15,18 @@ const SCHEDULES = [
 ];
 
 type AddProps = {
-  readonly onMade: (created: CreatedRepositoryPrebuild) => Promise<void>;
+  readonly onCreated: (created: CreatedRepositoryPrebuild) => Promise<void>;
   readonly onClose: () => void;
 };
 
-export const AddPrebuild = ({ onMade, onClose }: AddProps) => {
-  const hours = useSignal("0");
-  const make = async ({ url = "", keep = "" }: Readonly<Record<string, string>>): Promise<void> => {
-    const body = { url, interval_hours: Number(hours.value), keep: Number(keep) };
-    await onMade(await call("POST /repositories/prebuilds", { body }));
+export const AddPrebuild = ({ onCreated, onClose }: AddProps) => {
+  const intervalHours = useSignal("0");
+  const addPrebuild = async ({ url = "", keep = "" }: Readonly<Record<string, string>>): Promise<void> => {
+    const body = { url, interval_hours: Number(intervalHours.value), keep: Number(keep) };
+    await onCreated(await call("POST /repositories/prebuilds", { body }));
   };
   return (
-    <FormDialog title="Add repository" submit="Add repository" onClose={onClose} act={make}>
+    <FormDialog title="Add repository" submitLabel="Add repository" onClose={onClose} act={addPrebuild}>
       {(problems) => (
         <>
           <Field
@@ -38,7 +38,12 @@ export const AddPrebuild = ({ onMade, onClose }: AddProps) => {
             hint="Slipway reads its default branch with your linked account."
             error={problems.url}
           />
-          <Select label="Check for new commits" value={hours.value} choices={SCHEDULES} onPick={into(hours)} />
+          <Select
+            label="Check for new commits"
+            value={intervalHours.value}
+            choices={SCHEDULES}
+            onPick={writeTo(intervalHours)}
+          />
           <Field
             label="Images to keep"
             name="keep"

@@ -8,7 +8,7 @@ import { Button } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Fold } from "../../parts/fold.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -22,8 +22,8 @@ export default function PrebuildsPage() {
   const isAdding = useSignal(false);
   const created = useSignal<CreatedRepositoryPrebuild | undefined>(undefined);
   const { data, error } = state.value;
-  const add = (
-    <Button look="primary" icon="plus" onPress={sets(isAdding, true)}>
+  const addButton = (
+    <Button look="primary" icon="plus" onPress={setTo(isAdding, true)}>
       Add repository
     </Button>
   );
@@ -31,11 +31,11 @@ export default function PrebuildsPage() {
     <Frame
       title="Repository prebuilds"
       crumbs={[{ label: "Templates", href: "/templates" }]}
-      actions={data && data.length > 0 ? add : undefined}
+      actions={data && data.length > 0 ? addButton : undefined}
     >
       <div class="page">
         {error && !data ? (
-          <Failed what="Can't load the repository prebuilds" error={error} reload={reload} />
+          <Failed title="Can't load the repository prebuilds" error={error} reload={reload} />
         ) : !data ? (
           <Skeleton lines={5} />
         ) : (
@@ -44,19 +44,19 @@ export default function PrebuildsPage() {
               Slipway builds the image of each repository's default branch in advance: after a push, on a schedule, or
               when you select Build. Workspaces that open the repository start from this image.
             </p>
-            {created.value && <Webhook key={created.value.prebuild.id} made={created.value} />}
+            {created.value && <Webhook key={created.value.prebuild.id} created={created.value} />}
             {data.length === 0 ? (
               <Empty
                 icon="branch"
                 title="No repository prebuilds yet"
                 text="Add a repository that people open often: the first start with a new commit then takes seconds."
               >
-                {add}
+                {addButton}
               </Empty>
             ) : (
               <ul class="panel list">
                 {data.map((one) => (
-                  <Row key={one.id} prebuild={one} reload={reload} />
+                  <PrebuildRow key={one.id} prebuild={one} reload={reload} />
                 ))}
               </ul>
             )}
@@ -65,11 +65,11 @@ export default function PrebuildsPage() {
       </div>
       {isAdding.value && (
         <AddPrebuild
-          onMade={async (one) => {
+          onCreated={async (one) => {
             created.value = one;
             await reload();
           }}
-          onClose={sets(isAdding, false)}
+          onClose={setTo(isAdding, false)}
         />
       )}
     </Frame>
@@ -77,14 +77,14 @@ export default function PrebuildsPage() {
 }
 
 /** The URL and the secret to enter at the repository's host. */
-const Webhook = ({ made }: { made: CreatedRepositoryPrebuild }) => {
+const Webhook = ({ created }: { created: CreatedRepositoryPrebuild }) => {
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => title.current?.focus(), []);
   return (
     <section class="panel" aria-labelledby="webhook">
       <header>
         <h2 id="webhook" tabIndex={-1} ref={title}>
-          Webhook of {made.prebuild.name}
+          Webhook of {created.prebuild.name}
         </h2>
       </header>
       <div class="body stack">
@@ -92,30 +92,30 @@ const Webhook = ({ made }: { made: CreatedRepositoryPrebuild }) => {
           Add a webhook for push events with the content type JSON in the repository's settings on its host. Copy the
           secret now: it isn't shown again.
         </p>
-        <Secret label="Address" text={made.prebuild.webhook_url} />
-        <Secret label="Secret" text={made.secret} />
+        <Secret label="Address" text={created.prebuild.webhook_url} />
+        <Secret label="Secret" text={created.secret} />
       </div>
     </section>
   );
 };
 
 const STATES = { waiting: "stopped", building: "busy", ready: "done", failed: "failed" } as const;
-const WORDS = { waiting: "Waiting", building: "Building", ready: "Ready", failed: "Failed" } as const;
+const STATUS_LABELS = { waiting: "Waiting", building: "Building", ready: "Ready", failed: "Failed" } as const;
 
-const Row = ({ prebuild, reload }: { prebuild: RepositoryPrebuild; reload: () => Promise<void> }) => {
+const PrebuildRow = ({ prebuild, reload }: { prebuild: RepositoryPrebuild; reload: () => Promise<void> }) => {
   const { id, name, url, status, error, commit, built_at, next_at, interval_hours, owner_name, log } = prebuild;
   const path = { prebuild: id };
-  const build = async (): Promise<void> => {
+  const startBuild = async (): Promise<void> => {
     await call("POST /repositories/prebuilds/:prebuild/build", { path });
     await reload();
     showToast(`Checking ${name} for new commits`);
   };
-  const remove = (): void =>
+  const confirmRemove = (): void =>
     confirmAction({
       title: `Remove ${name}?`,
       text: "Images of this repository are no longer built in advance, and its webhook stops working.",
-      yes: "Remove prebuild",
-      no: "Keep it",
+      confirmLabel: "Remove prebuild",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /repositories/prebuilds/:prebuild", { path });
@@ -129,15 +129,15 @@ const Row = ({ prebuild, reload }: { prebuild: RepositoryPrebuild; reload: () =>
         <span class="med clip">{name}</span>
       </State>
       <span class="line">
-        <Button small label={`Build ${name}`} disabled={status === "building"} onPress={build}>
+        <Button small label={`Build ${name}`} disabled={status === "building"} onPress={startBuild}>
           Build
         </Button>
-        <Button small label={`Remove ${name}`} onPress={remove}>
+        <Button small label={`Remove ${name}`} onPress={confirmRemove}>
           Remove
         </Button>
       </span>
       <span class={status === "failed" ? "sub t-bad" : "sub"}>
-        {WORDS[status]}
+        {STATUS_LABELS[status]}
         {commit && (
           <>
             , commit <span class="mono">{commit.slice(0, 8)}</span>

@@ -9,13 +9,13 @@ import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repos
 import { showToast } from "../../shell/toasts.tsx";
 import { useAgents, useDefaultAgent, useModels } from "../chat/choices.tsx";
 
-const AGENT = "agent ";
-const MODEL = "model ";
+const AGENT_PREFIX = "agent ";
+const MODEL_PREFIX = "model ";
 
 /** Converts the choice to the fields of the request; empty for the default. */
-const toLead = (value: string) => {
-  if (value.startsWith(AGENT)) return { coding_agent: value.slice(AGENT.length) };
-  return value.startsWith(MODEL) ? { model_config_id: value.slice(MODEL.length) } : {};
+const toEngineFields = (value: string) => {
+  if (value.startsWith(AGENT_PREFIX)) return { coding_agent: value.slice(AGENT_PREFIX.length) };
+  return value.startsWith(MODEL_PREFIX) ? { model_config_id: value.slice(MODEL_PREFIX.length) } : {};
 };
 
 type EngineFieldProps = {
@@ -29,13 +29,13 @@ type EngineFieldProps = {
 const EngineField = ({ value, template_id, error }: EngineFieldProps) => {
   const agents = useAgents(true);
   const models = useModels().filter(({ isAvailable }) => isAvailable);
-  const standard = useDefaultAgent(template_id === undefined ? undefined : { template_id });
-  if (agents.length + models.length < 2 && !standard) return null;
+  const defaultAgent = useDefaultAgent(template_id === undefined ? undefined : { template_id });
+  if (agents.length + models.length < 2 && !defaultAgent) return null;
   const model = models.find(({ is_default }) => is_default);
-  const byDefault = standard ?? model;
+  const defaultEngine = defaultAgent ?? model;
   const choices = [
-    ...agents.map(({ name, display_name }) => ({ value: AGENT + name, label: display_name })),
-    ...models.map(({ id, display_name }) => ({ value: MODEL + id, label: display_name })),
+    ...agents.map(({ name, display_name }) => ({ value: AGENT_PREFIX + name, label: display_name })),
+    ...models.map(({ id, display_name }) => ({ value: MODEL_PREFIX + id, label: display_name })),
   ];
   const isDefault = !choices.some((one) => one.value === value.value);
   return (
@@ -43,13 +43,16 @@ const EngineField = ({ value, template_id, error }: EngineFieldProps) => {
       label="Agent or model"
       value={isDefault ? "" : value.value}
       choices={[
-        { value: "", label: template_id && byDefault ? `Default (${byDefault.display_name})` : "Template default" },
+        {
+          value: "",
+          label: template_id && defaultEngine ? `Default (${defaultEngine.display_name})` : "Template default",
+        },
         ...choices,
       ]}
       onPick={(one) => {
         value.value = one;
       }}
-      hint={isDefault && standard?.problem ? `${standard.problem} Choose another agent or a model.` : undefined}
+      hint={isDefault && defaultAgent?.problem ? `${defaultAgent.problem} Choose another agent or a model.` : undefined}
       error={error}
     />
   );
@@ -58,11 +61,12 @@ const EngineField = ({ value, template_id, error }: EngineFieldProps) => {
 export const NewTask = ({ onClose }: { onClose: () => void }) => {
   const { state } = useResource("task templates", () => call("GET /templates", { query: { q: "deprecated:false" } }));
   const templates = state.value.data ?? [];
-  const picked = useSignal("");
+  const pickedTemplateId = useSignal("");
   const repository = useSignal<RepositoryAsked>(NO_REPOSITORY);
-  const wanted = toRepository(repository.value);
+  const chosenRepository = toRepository(repository.value);
   // A repository determines its own template unless the user picks another.
-  const template = templates.find(({ id }) => id === picked.value) ?? (wanted ? undefined : templates[0]);
+  const template =
+    templates.find(({ id }) => id === pickedTemplateId.value) ?? (chosenRepository ? undefined : templates[0]);
   const presets = useResource(template?.active_version_id, () =>
     template
       ? call("GET /templateversions/:templateversion/presets", {
@@ -70,18 +74,18 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
         })
       : Promise.resolve([]),
   ).state.value.data;
-  const preset = useSignal("");
-  const lead = useSignal("");
-  const hasPreset = presets?.some(({ id }) => id === preset.value) === true;
+  const presetId = useSignal("");
+  const engine = useSignal("");
+  const hasPreset = presets?.some(({ id }) => id === presetId.value) === true;
   return (
     <FormDialog
       title="New task"
-      submit="Start task"
+      submitLabel="Start task"
       onClose={onClose}
       act={async ({ input = "", name = "" }) => {
         const version =
           hasPreset && template
-            ? { template_version_id: template.active_version_id, template_version_preset_id: preset.value }
+            ? { template_version_id: template.active_version_id, template_version_preset_id: presetId.value }
             : template
               ? { template_id: template.id }
               : {};
@@ -90,9 +94,9 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
           body: {
             input,
             ...version,
-            ...(wanted ? { repository: wanted } : {}),
+            ...(chosenRepository ? { repository: chosenRepository } : {}),
             ...(name === "" ? {} : { name }),
-            ...toLead(lead.value),
+            ...toEngineFields(engine.value),
           },
         });
         showToast(`${task.name} starts when its workspace is running`);
@@ -113,30 +117,30 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
             label="Template"
             value={template?.id ?? ""}
             choices={[
-              ...(wanted ? [{ value: "", label: "Detect from repository" }] : []),
+              ...(chosenRepository ? [{ value: "", label: "Detect from repository" }] : []),
               ...templates.map((one) => ({ value: one.id, label: one.display_name || one.name })),
             ]}
             onPick={(id) => {
-              picked.value = id;
+              pickedTemplateId.value = id;
             }}
-            hint={!wanted && templates.length === 0 && !state.value.loading ? "No templates yet." : undefined}
+            hint={!chosenRepository && templates.length === 0 && !state.value.loading ? "No templates yet." : undefined}
             error={problems.template_id}
           />
           {presets && presets.length > 0 && (
             <Select
               label="Preset"
-              value={hasPreset ? preset.value : ""}
+              value={hasPreset ? presetId.value : ""}
               choices={[
                 { value: "", label: "Template defaults" },
                 ...presets.map(({ id, name }) => ({ value: id, label: name })),
               ]}
               onPick={(id) => {
-                preset.value = id;
+                presetId.value = id;
               }}
             />
           )}
           <EngineField
-            value={lead}
+            value={engine}
             template_id={template?.id}
             error={problems.coding_agent ?? problems.model_config_id}
           />

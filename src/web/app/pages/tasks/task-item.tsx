@@ -9,7 +9,7 @@ import { showToast } from "../../shell/toasts.tsx";
 import { formatTaskText, getTaskState, toId } from "./words.ts";
 
 export const TaskItem = ({ task, reload }: { task: Task; reload: () => Promise<void> }) => {
-  const { kind, words } = getTaskState(task);
+  const { kind, label } = getTaskState(task);
   const chat = toId(task.chat_id);
   const title = task.display_name || task.name;
   const workspace = `/workspaces/${toId(task.workspace_id) ?? ""}`;
@@ -20,9 +20,9 @@ export const TaskItem = ({ task, reload }: { task: Task; reload: () => Promise<v
           {title}
         </a>
       </span>
-      <Menu label={`More for ${title}`} small items={() => makeItems(task, reload)} />
+      <Menu label={`More for ${title}`} small items={() => listItems(task, reload)} />
       <span class="small mut clip">
-        <State kind={kind}>{words}</State>
+        <State kind={kind}>{label}</State>
         {" · "}
         <a class="link" href={workspace}>
           {task.workspace_name}
@@ -35,16 +35,16 @@ export const TaskItem = ({ task, reload }: { task: Task; reload: () => Promise<v
   );
 };
 
-const makeItems = (task: Task, reload: () => Promise<void>): MenuItem[] => {
+const listItems = (task: Task, reload: () => Promise<void>): MenuItem[] => {
   const path = { user: "me", task: task.id };
   const chat = toId(task.chat_id);
   const isPaused = task.status === "paused" || task.status === "error";
-  const remove = (): void =>
+  const confirmDelete = (): void =>
     confirmAction({
       title: `Delete ${task.name}`,
       text: "Its workspace and everything in it are deleted. Its chat is archived.",
-      yes: "Delete task",
-      no: "Keep it",
+      confirmLabel: "Delete task",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /tasks/:user/:task", { path });
@@ -65,6 +65,6 @@ const makeItems = (task: Task, reload: () => Promise<void>): MenuItem[] => {
     { icon: "box", label: "Workspace", href: `/workspaces/${toId(task.workspace_id) ?? ""}` },
     "line",
     isPaused ? { icon: "play", label: "Resume", act: resume } : { icon: "stop", label: "Pause", act: pause },
-    { icon: "trash", label: "Delete…", isDanger: true, act: remove },
+    { icon: "trash", label: "Delete…", isDanger: true, act: confirmDelete },
   ];
 };

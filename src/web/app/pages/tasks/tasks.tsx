@@ -8,7 +8,7 @@ import { useChange, useResource } from "../../data/resource.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { NewTask } from "./new-task.tsx";
@@ -18,19 +18,19 @@ import { toId } from "./words.ts";
 // A notice above the tasks that notifications are off, until the user dismisses it permanently.
 const path = { user: "me" };
 /** The kinds of notification that report on a task. */
-const KINDS: readonly string[] = [NOTICE_KINDS.chat_needs_you.id, NOTICE_KINDS.chat_done.id];
+const TASK_NOTICE_IDS: readonly string[] = [NOTICE_KINDS.chat_needs_you.id, NOTICE_KINDS.chat_done.id];
 
-const read = async (): Promise<boolean> => {
+const loadShouldWarn = async (): Promise<boolean> => {
   const [preferences, { task_notification_alert_dismissed }] = await Promise.all([
     call("GET /users/me/notifications/preferences"),
     call("GET /users/:user/preferences", { path }),
   ]);
-  const off = preferences.filter(({ disabled }) => disabled).map(({ id }) => id);
-  return !task_notification_alert_dismissed && KINDS.some((id) => off.includes(id));
+  const disabledIds = preferences.filter(({ disabled }) => disabled).map(({ id }) => id);
+  return !task_notification_alert_dismissed && TASK_NOTICE_IDS.some((id) => disabledIds.includes(id));
 };
 
-const Unheard = () => {
-  const { state, reload } = useResource("unheard tasks", read);
+const NotificationsOff = () => {
+  const { state, reload } = useResource("unheard tasks", loadShouldWarn);
   if (!state.value.data) return null;
   return (
     <section class="panel" aria-labelledby="unheard">
@@ -62,10 +62,10 @@ export default function TasksPage() {
   );
   const isOpen = useSignal(false);
   const { data, error } = state.value;
-  const news = useComputed(() => (state.value.data?.tasks ?? []).map(formatFacts).join());
-  useChange(news.value, reload);
-  const make = (
-    <Button look="primary" icon="plus" onPress={sets(isOpen, true)}>
+  const liveFacts = useComputed(() => (state.value.data?.tasks ?? []).map(formatFacts).join());
+  useChange(liveFacts.value, reload);
+  const newTaskButton = (
+    <Button look="primary" icon="plus" onPress={setTo(isOpen, true)}>
       New task
     </Button>
   );
@@ -73,12 +73,12 @@ export default function TasksPage() {
     <Frame
       title="Tasks"
       note={data && <span class="dim small num">{data.count}</span>}
-      actions={data && data.count > 0 ? make : undefined}
+      actions={data && data.count > 0 ? newTaskButton : undefined}
     >
       <div class="page narrow">
-        <Unheard />
+        <NotificationsOff />
         {error ? (
-          <Failed what="Can't load your tasks" error={error} reload={reload} />
+          <Failed title="Can't load your tasks" error={error} reload={reload} />
         ) : !data ? (
           <Skeleton lines={4} />
         ) : data.count === 0 ? (
@@ -87,7 +87,7 @@ export default function TasksPage() {
             title="No tasks yet"
             text="A task gets its own workspace, where an agent starts working as soon as it is running."
           >
-            {make}
+            {newTaskButton}
           </Empty>
         ) : (
           <ul class="panel list" aria-label="Tasks">
@@ -115,6 +115,6 @@ const formatFacts = ({ workspace_id, chat_id }: Task): string => {
   const chat = chats.value.get(toId(chat_id) ?? "");
   const agents = workspace?.agents.map(({ status, lifecycle_state }) => `${status} ${lifecycle_state}`) ?? [];
   // A task's new chat first appears as an additional chat in the list.
-  const started = chat ? chat.status : String(chats.value.size);
-  return [workspace?.status, ...agents, started, chat?.last_turn_summary].join(" ");
+  const chatState = chat ? chat.status : String(chats.value.size);
+  return [workspace?.status, ...agents, chatState, chat?.last_turn_summary].join(" ");
 };

@@ -9,7 +9,7 @@ export const toId = (id: Task["chat_id"]): string | undefined => {
   return id.valid ? id.uuid : undefined;
 };
 
-type TaskState = { readonly kind: StateKind; readonly words: string };
+type TaskState = { readonly kind: StateKind; readonly label: string };
 
 const KINDS: Readonly<Record<NonNullable<Task["current_state"]>["state"], StateKind>> = {
   working: "busy",
@@ -22,18 +22,18 @@ export const getTaskState = ({ status, workspace_status, current_state }: Task):
   switch (status) {
     case "active":
       return current_state
-        ? { kind: KINDS[current_state.state], words: TASK_STATE_WORDS[current_state.state] }
-        : { kind: "busy", words: "active" };
+        ? { kind: KINDS[current_state.state], label: TASK_STATE_WORDS[current_state.state] }
+        : { kind: "busy", label: "active" };
     case "pending":
-      return { kind: "busy", words: workspace_status === "stopping" ? "pausing" : "pending" };
+      return { kind: "busy", label: workspace_status === "stopping" ? "pausing" : "pending" };
     case "initializing":
-      return { kind: "busy", words: "initializing" };
+      return { kind: "busy", label: "initializing" };
     case "paused":
-      return { kind: "stopped", words: "paused" };
+      return { kind: "stopped", label: "paused" };
     case "error":
-      return { kind: "failed", words: "failed" };
+      return { kind: "failed", label: "failed" };
     default:
-      return { kind: "failed", words: workspace_status === "deleting" ? "deleting" : "unknown" };
+      return { kind: "failed", label: workspace_status === "deleting" ? "deleting" : "unknown" };
   }
 };
 

@@ -4,7 +4,13 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateAcl } from "#schema/templates/template-acl.ts";
 import { call, callServer } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { AccessAdd, AccessList, formatGroupName, requireUnchanged, type Subject } from "../../parts/access-list.tsx";
+import {
+  AccessAdd,
+  AccessList,
+  formatGroupName,
+  requireUnchangedRole,
+  type Subject,
+} from "../../parts/access-list.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showToast } from "../../shell/toasts.tsx";
@@ -25,12 +31,12 @@ export const Access = ({ template }: { template: Template }) => {
     call("GET /templates/:template/acl", { path }),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the template's access list" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load the template's access list" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   const subjects = toSubjects(data);
-  const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
-    const read = async () => toSubjects(await callServer("GET /templates/:template/acl", { path }));
-    await requireUnchanged({ subject, role, roles: ROLES, shown: subjects, read, reload });
+  const setRole = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
+    const loadSubjects = async () => toSubjects(await callServer("GET /templates/:template/acl", { path }));
+    await requireUnchangedRole({ subject, role, roles: ROLES, shown: subjects, load: loadSubjects, reload });
     const body = { [subject.kind === "group" ? "group_perms" : "user_perms"]: { [subject.id]: role } };
     await call("PATCH /templates/:template/acl", { path, body });
     await reload();
@@ -43,16 +49,16 @@ export const Access = ({ template }: { template: Template }) => {
         empty="Only template administrators can see this template. Choose who can create workspaces from it."
         subjects={subjects}
         roles={ROLES}
-        set={set}
+        setRole={setRole}
       />
       <AccessAdd
         title="Give access"
         verb="Give access"
         note="People who lose access keep their existing workspaces."
         organization_id={template.organization_id}
-        taken={new Set(subjects.map((one) => one.id))}
+        excludedIds={new Set(subjects.map((one) => one.id))}
         roles={ROLES}
-        set={set}
+        setRole={setRole}
       />
     </div>
   );

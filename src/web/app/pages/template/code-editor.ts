@@ -20,7 +20,7 @@ import {
 import { tags } from "@lezer/highlight";
 import { hcl } from "./hcl.ts";
 
-const colours = HighlightStyle.define([
+const highlightStyle = HighlightStyle.define([
   { tag: [tags.comment, tags.meta], color: "var(--text-3)" },
   { tag: [tags.string, tags.special(tags.string)], color: "var(--code-str)" },
   { tag: [tags.number, tags.bool, tags.atom, tags.null], color: "var(--code-num)" },
@@ -65,19 +65,19 @@ const LANGUAGES: readonly (readonly [RegExp, () => Extension])[] = [
   [/\.toml$/, () => StreamLanguage.define(toml)],
 ];
 
-type Options = {
+type EditorOptions = {
   readonly path: string;
   readonly text: string;
   readonly isReadOnly: boolean;
-  readonly changed: (text: string) => void;
+  readonly onChange: (text: string) => void;
   /** Called for Ctrl+S or Cmd+S. */
-  readonly save: () => void;
+  readonly onSave: () => void;
 };
 
 export class CodeEditor {
   readonly #view: EditorView;
 
-  constructor(box: HTMLElement, { path, text, isReadOnly, changed, save }: Options) {
+  constructor(box: HTMLElement, { path, text, isReadOnly, onChange, onSave }: EditorOptions) {
     const root = box.shadowRoot ?? box.attachShadow({ mode: "open" });
     const language = LANGUAGES.find(([pattern]) => pattern.test(path))?.[1]();
     this.#view = new EditorView({
@@ -99,7 +99,7 @@ export class CodeEditor {
             {
               key: "Mod-s",
               run: () => {
-                save();
+                onSave();
                 return true;
               },
             },
@@ -107,12 +107,12 @@ export class CodeEditor {
             ...historyKeymap,
             ...searchKeymap,
           ]),
-          syntaxHighlighting(colours),
+          syntaxHighlighting(highlightStyle),
           editorTheme,
           EditorState.readOnly.of(isReadOnly),
           EditorView.contentAttributes.of({ "aria-label": path }),
           EditorView.updateListener.of(({ docChanged, state }) => {
-            if (docChanged) changed(state.doc.toString());
+            if (docChanged) onChange(state.doc.toString());
           }),
           ...(language ? [language] : []),
         ],

@@ -19,10 +19,10 @@ type CompareProps = {
   readonly from: TemplateVersion;
   readonly to: TemplateVersion;
   /** The address of the list of versions. */
-  readonly base: string;
+  readonly versionsPath: string;
 };
 
-const read = async (from: TemplateVersion, to: TemplateVersion) => {
+const loadDiff = async (from: TemplateVersion, to: TemplateVersion) => {
   const [before, after] = await Promise.all([
     readVersionFiles(from.job.file_id),
     from.job.file_id === to.job.file_id ? undefined : readVersionFiles(to.job.file_id),
@@ -30,21 +30,22 @@ const read = async (from: TemplateVersion, to: TemplateVersion) => {
   return after ? parseFiles(await makeDiff(before, after)) : [];
 };
 
-export const Compare = ({ versions, from, to, base }: CompareProps) => {
+export const Compare = ({ versions, from, to, versionsPath }: CompareProps) => {
   const { route } = useLocation();
-  const { state, reload } = useResource(`compare ${from.id} ${to.id}`, () => read(from, to));
+  const { state, reload } = useResource(`compare ${from.id} ${to.id}`, () => loadDiff(from, to));
   const { data, error } = state.value;
   const choices = versions.map(({ id, name, message }) => ({
     value: id,
     label: message ? `${name}: ${message.split("\n")[0]?.slice(0, 60)}` : name,
   }));
-  const comparePair = (pair: { from: string; to: string }): void => route(`${base}?${new URLSearchParams(pair)}`, true);
+  const comparePair = (pair: { from: string; to: string }): void =>
+    route(`${versionsPath}?${new URLSearchParams(pair)}`, true);
   return (
     <section class="stack" aria-labelledby="compare">
       <div class="head">
         <h2 id="compare">Differences</h2>
         <span class="push">
-          <ButtonLink href={base}>All versions</ButtonLink>
+          <ButtonLink href={versionsPath}>All versions</ButtonLink>
         </span>
       </div>
       <div class="split even">
@@ -57,13 +58,13 @@ export const Compare = ({ versions, from, to, base }: CompareProps) => {
         <Select label="After" value={to.id} choices={choices} onPick={(id) => comparePair({ from: from.id, to: id })} />
       </div>
       {error && !data ? (
-        <Failed what="Can't compare the files" error={error} reload={reload} />
+        <Failed title="Can't compare the files" error={error} reload={reload} />
       ) : !data ? (
         <Skeleton lines={6} />
       ) : data.length === 0 ? (
         <Empty icon="file" title="No differences" text="The versions may still differ in their variable values." />
       ) : (
-        data.map((file, at) => <DiffFile key={file.path} file={file} isOpen={at < MAX_EXPANDED} />)
+        data.map((file, index) => <DiffFile key={file.path} file={file} isOpen={index < MAX_EXPANDED} />)
       )}
     </section>
   );

@@ -9,7 +9,7 @@ const toKey = (version_id: string): string => `template-draft:${version_id}`;
 /** Larger drafts are not stored, because the browser's storage is limited. */
 const MAX_DRAFT_LENGTH = 500_000;
 
-export const readDraft = (version_id: string): Draft => {
+export const loadDraft = (version_id: string): Draft => {
   try {
     return (JSON.parse(loadStoredText(toKey(version_id)) ?? "{}") as Draft) ?? {};
   } catch {

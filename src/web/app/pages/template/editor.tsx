@@ -15,16 +15,16 @@ import { DiffFile } from "../../parts/diff/diff-file.tsx";
 import { type FileDiff, parseFiles } from "../../parts/diff/diff-lines.ts";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Area, Field } from "../../parts/field.tsx";
-import { textInto } from "../../parts/handlers.ts";
+import { writeTextTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { showError } from "../../shell/toasts.tsx";
 import { upload } from "../templates/pack.ts";
 import type { CodeEditor } from "./code-editor.ts";
-import { type Draft, readDraft, storeDraft } from "./draft.ts";
+import { type Draft, loadDraft, storeDraft } from "./draft.ts";
 import rules from "./editor.css" with { type: "text" };
-import { Trial } from "./trial.tsx";
-import { OtherActive } from "./version-conflict.tsx";
+import { ImportDialog } from "./trial.tsx";
+import { OtherVersionNotice } from "./version-conflict.tsx";
 
 adoptSheet(rules);
 
@@ -34,32 +34,32 @@ type EditorProps = {
   readonly reload: () => Promise<void>;
 };
 
-export default function Editor({ template, active: newest, reload }: EditorProps) {
+export default function Editor({ template, active: currentActive, reload }: EditorProps) {
   const isChanged = useSignal(false);
   // The user's changes stay based on this version, even if another version is promoted.
-  const baseVersion = useRef(newest);
-  if (!isChanged.value) baseVersion.current = newest;
+  const baseVersion = useRef(currentActive);
+  if (!isChanged.value) baseVersion.current = currentActive;
   const active = baseVersion.current;
-  const { state, reload: readAgain } = useResource(active && `files ${active.job.file_id}`, () =>
+  const { state, reload: reloadFiles } = useResource(active && `files ${active.job.file_id}`, () =>
     readVersionFiles(active?.job.file_id ?? ""),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the files" error={error} reload={readAgain} />;
+  if (error && !data) return <Failed title="Can't load the files" error={error} reload={reloadFiles} />;
   if (!data || !active) return <Skeleton lines={8} />;
   /** Applies the same changes to the files of the version that is active now. */
-  const move = (): void => {
-    if (newest) storeDraft(newest.id, readDraft(active.id));
+  const moveDraft = (): void => {
+    if (currentActive) storeDraft(currentActive.id, loadDraft(active.id));
     storeDraft(active.id, {});
     isChanged.value = false;
   };
   return (
     <>
-      {newest && newest.id !== active.id && (
-        <OtherActive template={template} baseVersion={active} active={newest}>
-          <Button small onPress={move}>
-            Apply my changes to {newest.name}
+      {currentActive && currentActive.id !== active.id && (
+        <OtherVersionNotice template={template} baseVersion={active} active={currentActive}>
+          <Button small onPress={moveDraft}>
+            Apply my changes to {currentActive.name}
           </Button>
-        </OtherActive>
+        </OtherVersionNotice>
       )}
       <Files key={active.id} template={template} active={active} files={data} isChanged={isChanged} reload={reload} />
     </>
@@ -78,45 +78,45 @@ const encoder = new TextEncoder();
 
 /** Returns the files with the draft applied. */
 const applyDraft = (files: VersionFiles, draft: Draft): VersionFiles => {
-  const all = new Map(files);
+  const changedFiles = new Map(files);
   for (const [path, text] of Object.entries(draft)) {
-    if (text === null) all.delete(path);
-    else all.set(path, { bytes: encoder.encode(text), text });
+    if (text === null) changedFiles.delete(path);
+    else changedFiles.set(path, { bytes: encoder.encode(text), text });
   }
-  return new Map([...all].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return new Map([...changedFiles].sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
 const FIRST_FILES = ["template.yaml", "main.tf"];
 
 const Files = ({ template, active, files, isChanged, reload }: FilesProps) => {
-  const draft = useSignal<Draft>(readDraft(active.id));
-  const all = useComputed(() => applyDraft(files, draft.value));
-  const chosen = useSignal(FIRST_FILES.find((path) => files.has(path)) ?? [...files.keys()][0] ?? "");
+  const draft = useSignal<Draft>(loadDraft(active.id));
+  const draftFiles = useComputed(() => applyDraft(files, draft.value));
+  const openPath = useSignal(FIRST_FILES.find((path) => files.has(path)) ?? [...files.keys()][0] ?? "");
   /** Increments when the editor must be refilled. */
-  const filled = useSignal(0);
+  const editorNumber = useSignal(0);
   const dialog = useSignal<"" | "add" | "rename" | "save">("");
-  const begun = useSignal<TemplateVersion | undefined>(undefined);
-  const change = (path: string, text: string | null): void => {
+  const importing = useSignal<TemplateVersion | undefined>(undefined);
+  const changeFile = (path: string, text: string | null): void => {
     const { [path]: _, ...others } = draft.value;
-    const isAsBefore = text === null ? !files.has(path) : files.get(path)?.text === text;
-    draft.value = isAsBefore ? others : { ...others, [path]: text };
+    const isUnchanged = text === null ? !files.has(path) : files.get(path)?.text === text;
+    draft.value = isUnchanged ? others : { ...others, [path]: text };
     storeDraft(active.id, draft.value);
   };
   const changedCount = Object.keys(draft.value).length;
   useEffect(() => {
     isChanged.value = changedCount > 0;
   }, [changedCount]);
-  const file = all.value.get(chosen.value);
-  const open = (path: string): void => {
-    chosen.value = path;
-    filled.value += 1;
+  const file = draftFiles.value.get(openPath.value);
+  const openFile = (path: string): void => {
+    openPath.value = path;
+    editorNumber.value += 1;
   };
-  const save = (): void => {
+  const openSaveDialog = (): void => {
     if (changedCount > 0) dialog.value = "save";
   };
-  const remove = (): void => {
-    change(chosen.value, null);
-    open([...all.value.keys()][0] ?? "");
+  const removeFile = (): void => {
+    changeFile(openPath.value, null);
+    openFile([...draftFiles.value.keys()][0] ?? "");
   };
   return (
     <>
@@ -133,13 +133,13 @@ const Files = ({ template, active, files, isChanged, reload }: FilesProps) => {
               onPress={() => {
                 draft.value = {};
                 storeDraft(active.id, {});
-                open(files.has(chosen.value) ? chosen.value : ([...files.keys()][0] ?? ""));
+                openFile(files.has(openPath.value) ? openPath.value : ([...files.keys()][0] ?? ""));
               }}
             >
               Discard changes
             </Button>
           )}
-          <Button look="primary" keys="Ctrl S" disabled={changedCount === 0} onPress={save}>
+          <Button look="primary" keys="Ctrl S" disabled={changedCount === 0} onPress={openSaveDialog}>
             Save as new version…
           </Button>
         </span>
@@ -153,27 +153,27 @@ const Files = ({ template, active, files, isChanged, reload }: FilesProps) => {
               <IconButton
                 icon="pen"
                 small
-                label={`Rename ${chosen.value}`}
+                label={`Rename ${openPath.value}`}
                 disabled={file?.text === undefined}
                 onPress={() => (dialog.value = "rename")}
               />
               <IconButton
                 icon="trash"
                 small
-                label={`Remove ${chosen.value}`}
+                label={`Remove ${openPath.value}`}
                 disabled={file === undefined}
-                onPress={remove}
+                onPress={removeFile}
               />
             </span>
           </p>
           <ul>
-            {[...all.value.keys()].map((path) => (
+            {[...draftFiles.value.keys()].map((path) => (
               <li key={path}>
                 <button
                   type="button"
                   class="btn ghost"
-                  aria-current={path === chosen.value ? "true" : undefined}
-                  onClick={() => open(path)}
+                  aria-current={path === openPath.value ? "true" : undefined}
+                  onClick={() => openFile(path)}
                 >
                   <Icon name="file" />
                   <span class="clip">{path}</span>
@@ -188,51 +188,51 @@ const Files = ({ template, active, files, isChanged, reload }: FilesProps) => {
         ) : file.text === undefined ? (
           <Empty icon="file" title="This is not a text file" text="The template keeps it unchanged." />
         ) : (
-          <Code
-            key={`${chosen.value} ${filled.value}`}
-            path={chosen.value}
+          <CodeBox
+            key={`${openPath.value} ${editorNumber.value}`}
+            path={openPath.value}
             text={file.text}
-            changed={(text) => change(chosen.value, text)}
-            save={save}
+            onChange={(text) => changeFile(openPath.value, text)}
+            onSave={openSaveDialog}
           />
         )}
       </div>
       {(dialog.value === "add" || dialog.value === "rename") && (
-        <NameFile
-          title={dialog.value === "add" ? "Add file" : `Rename ${chosen.value}`}
-          first={dialog.value === "add" ? "" : chosen.value}
-          taken={all.value}
+        <FileNameDialog
+          title={dialog.value === "add" ? "Add file" : `Rename ${openPath.value}`}
+          initialPath={dialog.value === "add" ? "" : openPath.value}
+          files={draftFiles.value}
           close={() => (dialog.value = "")}
-          done={(path) => {
+          onDone={(path) => {
             const text = dialog.value === "add" ? "" : (file?.text ?? "");
-            if (dialog.value === "rename") change(chosen.value, null);
-            change(path, text);
+            if (dialog.value === "rename") changeFile(openPath.value, null);
+            changeFile(path, text);
             dialog.value = "";
-            open(path);
+            openFile(path);
           }}
         />
       )}
       {dialog.value === "save" && (
-        <Save
+        <SaveDialog
           active={active}
           template={template}
           before={files}
-          after={all.value}
+          after={draftFiles.value}
           close={() => (dialog.value = "")}
-          saved={(version) => {
+          onSaved={(version) => {
             dialog.value = "";
-            begun.value = version;
+            importing.value = version;
           }}
         />
       )}
-      {begun.value && (
-        <Trial
+      {importing.value && (
+        <ImportDialog
           template={template}
-          begun={begun.value}
-          onClose={(activated) => {
-            begun.value = undefined;
+          version={importing.value}
+          onClose={(isPromoted) => {
+            importing.value = undefined;
             // The draft is complete once promoted; otherwise it still needs fixing.
-            if (activated) {
+            if (isPromoted) {
               storeDraft(active.id, {});
               isChanged.value = false;
             }
@@ -244,28 +244,28 @@ const Files = ({ template, active, files, isChanged, reload }: FilesProps) => {
   );
 };
 
-type CodeProps = { path: string; text: string; changed: (text: string) => void; save: () => void };
+type CodeProps = { path: string; text: string; onChange: (text: string) => void; onSave: () => void };
 
-const Code = ({ path, text, changed, save }: CodeProps) => {
+const CodeBox = ({ path, text, onChange, onSave }: CodeProps) => {
   const box = useRef<HTMLDivElement>(null);
-  const latest = useRef({ changed, save });
-  latest.current = { changed, save };
+  const latest = useRef({ changed: onChange, save: onSave });
+  latest.current = { changed: onChange, save: onSave };
   useEffect(() => {
     let editor: CodeEditor | undefined;
-    let isOver = false;
-    const ready = loadCode(() => import("./code-editor.ts")).then(({ CodeEditor }) => {
-      if (isOver || !box.current) return;
+    let isUnmounted = false;
+    const loading = loadCode(() => import("./code-editor.ts")).then(({ CodeEditor }) => {
+      if (isUnmounted || !box.current) return;
       editor = new CodeEditor(box.current, {
         path,
         text,
         isReadOnly: false,
-        changed: (next) => latest.current.changed(next),
-        save: () => latest.current.save(),
+        onChange: (next) => latest.current.changed(next),
+        onSave: () => latest.current.save(),
       });
     });
-    ready.catch(() => showError(new Error("Can't load the editor. Reload the page; your changes are kept.")));
+    loading.catch(() => showError(new Error("Can't load the editor. Reload the page; your changes are kept.")));
     return () => {
-      isOver = true;
+      isUnmounted = true;
       editor?.end();
     };
   }, []);
@@ -273,25 +273,25 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
 };
 
 /** Returns the error of a path; it must be below the template's folder. */
-const validatePath = (path: string, taken: VersionFiles): string => {
+const validatePath = (path: string, files: VersionFiles): string => {
   if (path === "") return "";
   if (path.startsWith("/") || path.split("/").some((part) => part === "" || part === "." || part === ".."))
     return "Enter a path inside the template's folder, such as scripts/start.sh.";
-  return taken.has(path) ? "A file with this name already exists." : "";
+  return files.has(path) ? "A file with this name already exists." : "";
 };
 
 type NameProps = {
   title: string;
-  first: string;
-  taken: VersionFiles;
+  initialPath: string;
+  files: VersionFiles;
   close: () => void;
-  done: (path: string) => void;
+  onDone: (path: string) => void;
 };
 
-const NameFile = ({ title, first, taken, close, done }: NameProps) => {
-  const path = useSignal(first);
-  const problem = path.value === first ? "" : validatePath(path.value, taken);
-  const mayDo = path.value !== "" && path.value !== first && problem === "";
+const FileNameDialog = ({ title, initialPath, files, close, onDone }: NameProps) => {
+  const path = useSignal(initialPath);
+  const problem = path.value === initialPath ? "" : validatePath(path.value, files);
+  const canSubmit = path.value !== "" && path.value !== initialPath && problem === "";
   return (
     <Dialog
       title={title}
@@ -299,8 +299,8 @@ const NameFile = ({ title, first, taken, close, done }: NameProps) => {
       footer={
         <>
           <Button onPress={close}>Cancel</Button>
-          <Button look="primary" disabled={!mayDo} onPress={() => done(path.value)}>
-            {first === "" ? "Add file" : "Rename file"}
+          <Button look="primary" disabled={!canSubmit} onPress={() => onDone(path.value)}>
+            {initialPath === "" ? "Add file" : "Rename file"}
           </Button>
         </>
       }
@@ -315,7 +315,7 @@ const NameFile = ({ title, first, taken, close, done }: NameProps) => {
         onInput={(event) => {
           path.value = event.currentTarget.value.trim();
         }}
-        onKeyDown={(event) => event.key === "Enter" && mayDo && done(path.value)}
+        onKeyDown={(event) => event.key === "Enter" && canSubmit && onDone(path.value)}
       />
     </Dialog>
   );
@@ -328,20 +328,20 @@ type SaveProps = {
   before: VersionFiles;
   after: VersionFiles;
   close: () => void;
-  saved: (version: TemplateVersion) => void;
+  onSaved: (version: TemplateVersion) => void;
 };
 
-const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
+const SaveDialog = ({ template, active, before, after, close, onSaved }: SaveProps) => {
   const message = useSignal("");
   const changes = useSignal<readonly FileDiff[]>([]);
   /** Another version that someone has promoted. */
-  const other = useSignal("");
+  const otherVersion = useSignal("");
   useEffect(() => {
     void callServer("GET /templates/:template", { path: { template: template.id } })
       .then(async ({ active_version_id }) => {
         if (active_version_id === active.id) return;
         const path = { templateversion: active_version_id };
-        other.value = (await call("GET /templateversions/:templateversion", { path })).name;
+        otherVersion.value = (await call("GET /templateversions/:templateversion", { path })).name;
       })
       .catch(() => {});
     void makeDiff(before, after).then((diff) => {
@@ -353,7 +353,7 @@ const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
     const file_id = await upload(makeTar(entries));
     const body = { file_id, template_id: template.id, message: message.value.trim() };
     const path = { organization: template.organization_id };
-    saved(await call("POST /organizations/:organization/templateversions", { path, body }));
+    onSaved(await call("POST /organizations/:organization/templateversions", { path, body }));
   };
   return (
     <Dialog
@@ -370,11 +370,11 @@ const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
       }
     >
       <div class="stack">
-        {other.value && (
+        {otherVersion.value && (
           <p class="banner box attn" role="alert">
             <span>
-              {other.value} became the active version while you were editing. Your changes are based on {active.name}{" "}
-              and don't include it.
+              {otherVersion.value} became the active version while you were editing. Your changes are based on{" "}
+              {active.name} and don't include it.
             </span>
           </p>
         )}
@@ -382,7 +382,7 @@ const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
           label="Message"
           value={message.value}
           hint="Workspaces use the previous version until you promote this one."
-          onInput={textInto(message)}
+          onInput={writeTextTo(message)}
         />
         {changes.value.map((file) => (
           <DiffFile key={file.path} file={file} isOpen />

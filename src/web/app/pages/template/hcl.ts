@@ -3,26 +3,26 @@ import type { StreamParser } from "@codemirror/language";
 
 type State = {
   /** A construct that continues over several lines: a comment, or a heredoc until this word. */
-  inside: "" | "comment" | "heredoc";
-  until: string;
+  construct: "" | "comment" | "heredoc";
+  endWord: string;
 };
 
 const BLOCKS =
   /^(?:terraform|provider|resource|data|variable|output|locals|module|moved|import|check|dynamic|lifecycle|for_each|for|in|if)\b/;
 
 export const hcl: StreamParser<State> = {
-  startState: () => ({ inside: "", until: "" }),
+  startState: () => ({ construct: "", endWord: "" }),
   languageData: { commentTokens: { line: "#" } },
   token: (stream, state) => {
-    if (state.inside === "comment") {
+    if (state.construct === "comment") {
       if (stream.skipTo("*/")) {
         stream.match("*/");
-        state.inside = "";
+        state.construct = "";
       } else stream.skipToEnd();
       return "comment";
     }
-    if (state.inside === "heredoc") {
-      if (stream.sol() && stream.string.trim() === state.until) state.inside = "";
+    if (state.construct === "heredoc") {
+      if (stream.sol() && stream.string.trim() === state.endWord) state.construct = "";
       stream.skipToEnd();
       return "string";
     }
@@ -32,13 +32,13 @@ export const hcl: StreamParser<State> = {
       return "comment";
     }
     if (stream.match("/*")) {
-      state.inside = "comment";
+      state.construct = "comment";
       return "comment";
     }
     const heredoc = stream.match(/^<<-?(\w+)/);
     if (Array.isArray(heredoc)) {
-      state.inside = "heredoc";
-      state.until = heredoc[1] ?? "";
+      state.construct = "heredoc";
+      state.endWord = heredoc[1] ?? "";
       return "string";
     }
     if (stream.match(/^"(?:[^"\\]|\\.)*"?/)) return "string";

@@ -8,20 +8,25 @@ import { Button } from "../../parts/button.tsx";
 import { confirmAction } from "../../parts/dialog.tsx";
 import { Area, Field } from "../../parts/field.tsx";
 import { useFormProblems } from "../../parts/form-dialog.tsx";
-import { submits } from "../../parts/handlers.ts";
+import { submitWith } from "../../parts/handlers.ts";
 import { showToast } from "../../shell/toasts.tsx";
 import { useAgents, useDefaultAgent } from "../chat/choices.tsx";
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 /** Durations: the field, its label, and the unit of the input. */
 const DURATION_FIELDS = [
-  { name: "default_ttl_ms", label: "Autostop after (hours)", unit: HOUR, hint: "Counted from each start. 0: never." },
-  { name: "activity_bump_ms", label: "Extend on activity by (hours)", unit: HOUR, hint: undefined },
-  { name: "failure_ttl_ms", label: "Stop after failure (hours)", unit: HOUR, hint: "0: never." },
-  { name: "time_til_dormant_ms", label: "Dormant after inactivity (days)", unit: DAY, hint: "0: never." },
-  { name: "time_til_dormant_autodelete_ms", label: "Delete after dormancy (days)", unit: DAY, hint: "0: never." },
+  {
+    name: "default_ttl_ms",
+    label: "Autostop after (hours)",
+    unitMs: HOUR_MS,
+    hint: "Counted from each start. 0: never.",
+  },
+  { name: "activity_bump_ms", label: "Extend on activity by (hours)", unitMs: HOUR_MS, hint: undefined },
+  { name: "failure_ttl_ms", label: "Stop after failure (hours)", unitMs: HOUR_MS, hint: "0: never." },
+  { name: "time_til_dormant_ms", label: "Dormant after inactivity (days)", unitMs: DAY_MS, hint: "0: never." },
+  { name: "time_til_dormant_autodelete_ms", label: "Delete after dormancy (days)", unitMs: DAY_MS, hint: "0: never." },
 ] as const;
 
 const SWITCHES = [
@@ -33,14 +38,14 @@ const SWITCHES = [
   { name: "allow_dotfiles", label: "Install users' dotfiles" },
 ] as const;
 
-const SHARING = {
+const SHARING_LEVELS = {
   owner: "Owner only",
   organization: "The organization",
   authenticated: "Signed-in users",
   public: "Anyone",
 };
 
-const WAKING = {
+const WAKE_LEVELS = {
   off: "Off",
   people: "People who can start it",
   public: "Anyone who can open an app",
@@ -59,14 +64,14 @@ const readBody = (form: HTMLFormElement): PatchTemplate => {
     description,
     icon,
     deprecation_message,
-    ...Object.fromEntries(DURATION_FIELDS.map(({ name, unit }) => [name, Math.round(Number(values[name]) * unit)])),
+    ...Object.fromEntries(DURATION_FIELDS.map(({ name, unitMs }) => [name, Math.round(Number(values[name]) * unitMs)])),
     autostop_requirement: { days_of_week: readDays(data, "autostop"), weeks: Number(values.weeks) },
     autostart_requirement: { days_of_week: readDays(data, "autostart") },
     trash_days: Number(values.trash_days),
     snapshots_on_stop: Number(values.snapshots_on_stop),
-    wake_on_connect: values.wake_on_connect as keyof typeof WAKING,
+    wake_on_connect: values.wake_on_connect as keyof typeof WAKE_LEVELS,
     default_coding_agent: values.default_coding_agent ?? "",
-    max_port_share_level: values.max_port_share_level as keyof typeof SHARING,
+    max_port_share_level: values.max_port_share_level as keyof typeof SHARING_LEVELS,
     ...Object.fromEntries(SWITCHES.map(({ name }) => [name, values[name] === "on"])),
   };
 };
@@ -79,15 +84,15 @@ const findChanges = (body: PatchTemplate, template: Template): PatchTemplate =>
     ),
   );
 
-type DaysProps = { name: string; label: string; chosen: readonly string[]; hint: string };
+type DaysProps = { name: string; label: string; days: readonly string[]; hint: string };
 
-const Days = ({ name, label, chosen, hint }: DaysProps) => (
+const Days = ({ name, label, days, hint }: DaysProps) => (
   <fieldset class="field">
     <legend>{label}</legend>
     <div class="opts">
       {WEEKDAYS.map((day) => (
         <label key={day}>
-          <input type="checkbox" name={`${name}.${day}`} defaultChecked={chosen.includes(day)} />
+          <input type="checkbox" name={`${name}.${day}`} defaultChecked={days.includes(day)} />
           {day.charAt(0).toUpperCase() + day.slice(1, 3)}
         </label>
       ))}
@@ -99,25 +104,25 @@ const Days = ({ name, label, chosen, hint }: DaysProps) => (
 type SettingsProps = {
   readonly template: Template;
   readonly reload: () => Promise<void>;
-  readonly deleted: () => void;
+  readonly onDeleted: () => void;
 };
 
 /** The form is refilled when the template changes, unless it has unsaved edits: then a conflict is reported when it is saved. */
 export const Settings = ({ template, ...rest }: SettingsProps) => {
-  const isTyped = useRef(false);
-  const shown = useRef(template);
-  if (!isTyped.current) shown.current = template;
+  const hasEdits = useRef(false);
+  const shownTemplate = useRef(template);
+  if (!hasEdits.current) shownTemplate.current = template;
   const reload = async (): Promise<void> => {
-    isTyped.current = false;
+    hasEdits.current = false;
     await rest.reload();
   };
   return (
     <div
       onInput={() => {
-        isTyped.current = true;
+        hasEdits.current = true;
       }}
     >
-      <Form key={shown.current.updated_at} {...rest} template={shown.current} reload={reload} />
+      <SettingsForm key={shownTemplate.current.updated_at} {...rest} template={shownTemplate.current} reload={reload} />
     </div>
   );
 };
@@ -143,11 +148,14 @@ const SnapshotsField = ({ template, error }: { template: Template; error: string
 
 /** The current agent stays among the choices even if it was disabled, so that saving other settings keeps it. */
 const AgentField = ({ template, error }: { template: Template; error: string | undefined }) => {
-  const { default_coding_agent: named } = template;
+  const { default_coding_agent: currentName } = template;
   const agents = useAgents(true);
-  const names = [...(named === "" ? [] : [named]), ...agents.map(({ name }) => name).filter((name) => name !== named)];
+  const names = [
+    ...(currentName === "" ? [] : [currentName]),
+    ...agents.map(({ name }) => name).filter((name) => name !== currentName),
+  ];
   const toLabel = (name: string): string => agents.find((one) => one.name === name)?.display_name ?? name;
-  const standard = useDefaultAgent({ template_id: template.id });
+  const defaultAgent = useDefaultAgent({ template_id: template.id });
   return (
     <div class="field">
       <label for="default-agent">Default agent</label>
@@ -156,46 +164,49 @@ const AgentField = ({ template, error }: { template: Template; error: string | u
           None
         </option>
         {names.map((name) => (
-          <option key={name} value={name} selected={name === named}>
+          <option key={name} value={name} selected={name === currentName}>
             {toLabel(name)}
           </option>
         ))}
       </select>
       <span class={error ? "error" : "hint"} id="default-agent-note">
         {error ||
-          standard?.problem ||
+          defaultAgent?.problem ||
           "New chats and tasks in its workspaces start with this coding agent, unless the person chooses something else."}
       </span>
     </div>
   );
 };
 
-const Form = ({ template, reload, deleted }: SettingsProps) => {
+const SettingsForm = ({ template, reload, onDeleted }: SettingsProps) => {
   const problems = useFormProblems();
   const path = { template: template.id };
   /** The values that the form was filled with, and the latest known values. */
-  const first = useRef(template);
-  const base = useRef(template);
+  const filledWith = useRef(template);
+  const latestKnown = useRef(template);
   /** Throws once if someone else has changed an edited field to another value. Saving again overwrites it. */
   const requireNoConflict = async (body: PatchTemplate): Promise<void> => {
-    const now = await callServer("GET /templates/:template", { path });
+    const current = await callServer("GET /templates/:template", { path });
     const serialize = (value: unknown): string => JSON.stringify(value);
-    const others = (Object.keys(body) as (keyof PatchTemplate & keyof Template)[]).filter(
+    const conflicts = (Object.keys(body) as (keyof PatchTemplate & keyof Template)[]).filter(
       (name) =>
-        serialize(now[name]) !== serialize(base.current[name]) && serialize(now[name]) !== serialize(body[name]),
+        serialize(current[name]) !== serialize(latestKnown.current[name]) &&
+        serialize(current[name]) !== serialize(body[name]),
     );
-    base.current = now;
-    if (others.length === 0) return;
-    const words = others.map((name) => `${name.replaceAll("_", " ")} is now ${serialize(now[name])}`);
-    throw new Error(`Someone else saved this template in the meantime: ${words.join(", ")}. Save again to replace it.`);
+    latestKnown.current = current;
+    if (conflicts.length === 0) return;
+    const descriptions = conflicts.map((name) => `${name.replaceAll("_", " ")} is now ${serialize(current[name])}`);
+    throw new Error(
+      `Someone else saved this template in the meantime: ${descriptions.join(", ")}. Save again to replace it.`,
+    );
   };
   const save = async (form: HTMLFormElement): Promise<void> => {
     problems.clear();
     try {
-      const body = findChanges(readBody(form), first.current);
+      const body = findChanges(readBody(form), filledWith.current);
       if (Object.keys(body).length > 0) {
         await requireNoConflict(body);
-        first.current = base.current = await call("PATCH /templates/:template", { path, body });
+        filledWith.current = latestKnown.current = await call("PATCH /templates/:template", { path, body });
       }
       await reload();
       showToast("Template saved");
@@ -203,22 +214,22 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
       problems.show(error);
     }
   };
-  const remove = (): void =>
+  const confirmDelete = (): void =>
     confirmAction({
       title: `Delete ${template.name}`,
       text: "Its versions are deleted too. You can't delete a template that still has workspaces.",
-      yes: "Delete template",
-      no: "Keep it",
+      confirmLabel: "Delete template",
+      cancelLabel: "Keep it",
       isDanger: true,
-      typed: template.name,
+      confirmText: template.name,
       act: async () => {
         await call("DELETE /templates/:template", { path });
         showToast(`${template.name} deleted`);
-        deleted();
+        onDeleted();
       },
     });
   return (
-    <form ref={problems.ref} class="stack" onSubmit={submits(save)}>
+    <form ref={problems.ref} class="stack" onSubmit={submitWith(save)}>
       <Field
         label="Name"
         name="name"
@@ -241,7 +252,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
         error={problems.fields.description}
       />
       <Field label="Icon" name="icon" defaultValue={template.icon} hint="Image URL" error={problems.fields.icon} />
-      {DURATION_FIELDS.map(({ name, label, unit, hint }) => (
+      {DURATION_FIELDS.map(({ name, label, unitMs, hint }) => (
         <Field
           key={name}
           label={label}
@@ -250,7 +261,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
           min="0"
           step="any"
           required
-          defaultValue={String(template[name] / unit)}
+          defaultValue={String(template[name] / unitMs)}
           hint={hint}
           error={problems.fields[name]}
         />
@@ -258,7 +269,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
       <Days
         name="autostop"
         label="Required stop days"
-        chosen={template.autostop_requirement.days_of_week}
+        days={template.autostop_requirement.days_of_week}
         hint="Running workspaces stop at the start of these days (midnight UTC, or their owner's quiet hours), regardless of their own schedule. None: never."
       />
       <Field
@@ -273,7 +284,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
       <Days
         name="autostart"
         label="Autostart days"
-        chosen={template.autostart_requirement.days_of_week}
+        days={template.autostart_requirement.days_of_week}
         hint="Workspaces don't autostart on other days."
       />
       <Field
@@ -296,7 +307,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
       <div class="field">
         <label for="wake-on-connect">Start stopped workspaces on connect</label>
         <select class="input" id="wake-on-connect" name="wake_on_connect" defaultValue={template.wake_on_connect}>
-          {Object.entries(WAKING).map(([value, label]) => (
+          {Object.entries(WAKE_LEVELS).map(([value, label]) => (
             <option key={value} value={value}>
               {label}
             </option>
@@ -311,7 +322,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
           name="max_port_share_level"
           defaultValue={template.max_port_share_level}
         >
-          {Object.entries(SHARING).map(([value, label]) => (
+          {Object.entries(SHARING_LEVELS).map(([value, label]) => (
             <option key={value} value={value}>
               {label}
             </option>
@@ -341,7 +352,7 @@ const Form = ({ template, reload, deleted }: SettingsProps) => {
         <Button look="primary" type="submit">
           Save template
         </Button>
-        <Button look="ghost danger" onPress={remove}>
+        <Button look="ghost danger" onPress={confirmDelete}>
           Delete…
         </Button>
       </div>

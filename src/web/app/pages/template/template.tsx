@@ -6,12 +6,12 @@ import { useLocation, useRoute } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call, Problem } from "../../data/api.ts";
-import { face } from "../../data/branding.ts";
+import { branding } from "../../data/branding.ts";
 import { loadCode } from "../../data/load-code.ts";
-import { readShown, useResource } from "../../data/resource.ts";
+import { reloadVisible, useResource } from "../../data/resource.ts";
 import { isAdministrator } from "../../data/session.ts";
 import { onTemplateChange } from "../../data/workspaces.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
@@ -32,7 +32,7 @@ const CRUMBS = [{ label: "Templates", href: "/templates" }];
 
 const WIDE_TABS: ReadonlySet<string> = new Set(["insights"]);
 
-const read = async (id: string) => {
+const loadTemplate = async (id: string) => {
   const path = { template: id };
   const checks = { change: { object: { resource_type: "template", resource_id: id }, action: "update" as const } };
   const [template, versions, { change = false }] = await Promise.all([
@@ -40,31 +40,31 @@ const read = async (id: string) => {
     call("GET /templates/:template/versions", { path, query: { include_archived: true } }),
     call("POST /authcheck", { body: { checks } }),
   ]);
-  return { template, versions, mayChange: change };
+  return { template, versions, canChange: change };
 };
 
 export default function TemplatePage() {
   const { params } = useRoute();
   const { route } = useLocation();
   const id = params.template ?? "";
-  const { state, reload } = useResource(`template ${id}`, () => read(id));
+  const { state, reload } = useResource(`template ${id}`, () => loadTemplate(id));
   // Someone else may change it, promote or archive a version, or delete it.
-  useEffect(() => onTemplateChange((changed) => (changed ?? id) === id && readShown()), [id]);
+  useEffect(() => onTemplateChange((changedId) => (changedId ?? id) === id && reloadVisible()), [id]);
   const { data, error } = state.value;
-  const isGone = error instanceof Problem && [400, 404, 410].includes(error.status);
+  const isUnavailable = error instanceof Problem && [400, 404, 410].includes(error.status);
   // The page keeps its content if it cannot be reloaded: it may contain an edit.
-  if (isGone || !data) {
+  if (isUnavailable || !data) {
     return (
       <Frame title="Template" crumbs={CRUMBS}>
         <div class="page">
-          {isGone ? (
+          {isUnavailable ? (
             <Empty icon="layers" title="Template not found" text="It was deleted, or it is not shared with you.">
               <ButtonLink look="primary" href="/templates">
                 All templates
               </ButtonLink>
             </Empty>
           ) : error ? (
-            <Failed what="Can't load the template" error={error} reload={reload} />
+            <Failed title="Can't load the template" error={error} reload={reload} />
           ) : (
             <Skeleton lines={6} />
           )}
@@ -72,20 +72,20 @@ export default function TemplatePage() {
       </Frame>
     );
   }
-  const { template, versions, mayChange } = data;
+  const { template, versions, canChange } = data;
   const tab = params.tab ?? "";
   const active = versions.find(({ id }) => id === template.active_version_id);
   const tabs = [
     ["", "Overview"],
     ["versions", "Versions"],
-    ...(mayChange
+    ...(canChange
       ? [
           ["files", "Files"],
           ["variables", "Variables"],
         ]
       : []),
     ...(isAdministrator.value ? [["insights", "Insights"]] : []),
-    ...(mayChange
+    ...(canChange
       ? [
           ["access", "Access"],
           ["settings", "Settings"],
@@ -111,22 +111,22 @@ export default function TemplatePage() {
         tabs={tabs.map(([name = "", label = ""]) => ({ name, label, href: name ? `${base}/${name}` : base }))}
         open={tab}
       />
-      {tab === "files" && mayChange ? (
+      {tab === "files" && canChange ? (
         <Editor template={template} active={active} reload={reload} />
       ) : (
         <div class={WIDE_TABS.has(tab) ? "page" : "page narrow"}>
           {tab === "" ? (
             <Overview template={template} active={active} />
           ) : tab === "versions" ? (
-            <Versions template={template} versions={versions} mayChange={mayChange} reload={reload} />
-          ) : tab === "variables" && mayChange ? (
+            <Versions template={template} versions={versions} canChange={canChange} reload={reload} />
+          ) : tab === "variables" && canChange ? (
             <Variables template={template} active={active} reload={reload} />
           ) : tab === "insights" && isAdministrator.value ? (
             <TemplateInsights id={template.id} />
-          ) : tab === "access" && mayChange ? (
+          ) : tab === "access" && canChange ? (
             <Access template={template} />
-          ) : tab === "settings" && mayChange ? (
-            <Settings key={template.id} template={template} reload={reload} deleted={() => route("/templates")} />
+          ) : tab === "settings" && canChange ? (
+            <Settings key={template.id} template={template} reload={reload} onDeleted={() => route("/templates")} />
           ) : (
             <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />
           )}
@@ -137,8 +137,8 @@ export default function TemplatePage() {
 }
 
 const Overview = ({ template, active }: { template: Template; active: TemplateVersion | undefined }) => {
-  const usual = template.build_time_stats.start.P50;
-  const badge = `[Open in ${face.value.name}](${location.origin}/new?template=${encodeURIComponent(template.name)})`;
+  const usualStartMs = template.build_time_stats.start.P50;
+  const badge = `[Open in ${branding.value.name}](${location.origin}/new?template=${encodeURIComponent(template.name)})`;
   return (
     <>
       {template.deprecation_message && (
@@ -158,7 +158,7 @@ const Overview = ({ template, active }: { template: Template; active: TemplateVe
         </div>
         <div>
           <dt>Start, median</dt>
-          <dd>{usual === null ? "None yet" : formatDuration(usual)}</dd>
+          <dd>{usualStartMs === null ? "None yet" : formatDuration(usualStartMs)}</dd>
         </div>
         <div>
           <dt>Version</dt>
@@ -179,9 +179,9 @@ const Overview = ({ template, active }: { template: Template; active: TemplateVe
       )}
       <section class="panel" aria-labelledby="badge">
         <header>
-          <h2 id="badge">Open in {face.value.name}</h2>
+          <h2 id="badge">Open in {branding.value.name}</h2>
           <span class="push">
-            <IconButton icon="copy" small label="Copy the link as Markdown" onPress={() => copy(badge)} />
+            <IconButton icon="copy" small label="Copy the link as Markdown" onPress={() => copyText(badge)} />
           </span>
         </header>
         <div class="body stack small">

@@ -13,49 +13,52 @@ import { Parameter } from "../../parts/parameter.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 import { ImportLog } from "./import-log.tsx";
 
-type TrialProps = {
+type ImportDialogProps = {
   readonly template: Template;
   /** The version whose import has started. */
-  readonly begun: TemplateVersion;
-  /** `activated`: the version was promoted. */
-  readonly onClose: (activated: boolean) => void;
+  readonly version: TemplateVersion;
+  readonly onClose: (isPromoted: boolean) => void;
 };
 
-export const Trial = ({ template, begun, onClose }: TrialProps) => {
+export const ImportDialog = ({ template, version, onClose }: ImportDialogProps) => {
   const problem = useSignal("");
-  const imported = useSignal(false);
-  const hasWorked = useSignal(false);
+  const isImported = useSignal(false);
+  const hasDryRunSucceeded = useSignal(false);
   const feed = useMemo(() => new LogFeed(), []);
   useEffect(() => {
-    const path = { templateversion: begun.id };
-    const finish = async (): Promise<void> => {
+    const path = { templateversion: version.id };
+    const checkImport = async (): Promise<void> => {
       const { job } = await call("GET /templateversions/:templateversion", { path });
       if (job.status !== "succeeded") throw new Error(job.error ?? "The import failed.");
-      imported.value = true;
+      isImported.value = true;
     };
     const onImportEnd = (): void => {
-      void finish().catch((error) => {
+      void checkImport().catch((error) => {
         problem.value = formatError(error);
       });
     };
-    feed.follow({ source: "import", path: `/templateversions/${begun.id}/logs`, ended: onImportEnd });
+    feed.follow({ source: "import", path: `/templateversions/${version.id}/logs`, onEnd: onImportEnd });
     return () => feed.end();
   }, []);
   const promote = async (): Promise<void> => {
     const path = { template: template.id };
-    await call("PATCH /templates/:template/versions", { path, body: { id: begun.id } });
-    showToast(`New workspaces use ${begun.name}`);
+    await call("PATCH /templates/:template/versions", { path, body: { id: version.id } });
+    showToast(`New workspaces use ${version.name}`);
     onClose(true);
   };
   return (
     <Dialog
-      title={`Version ${begun.name}`}
+      title={`Version ${version.name}`}
       class="wide"
       onClose={() => onClose(false)}
       footer={
         <>
-          <Button onPress={() => onClose(false)}>{imported.value ? "Later" : "Close"}</Button>
-          <Button look={hasWorked.value ? "primary" : undefined} disabled={!imported.value} onPress={promote}>
+          <Button onPress={() => onClose(false)}>{isImported.value ? "Later" : "Close"}</Button>
+          <Button
+            look={hasDryRunSucceeded.value ? "primary" : undefined}
+            disabled={!isImported.value}
+            onPress={promote}
+          >
             Promote
           </Button>
         </>
@@ -66,8 +69,8 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
           {problem.value}
         </p>
       )}
-      {imported.value ? (
-        <TryValues version_id={begun.id} worked={() => (hasWorked.value = true)} />
+      {isImported.value ? (
+        <TryValues version_id={version.id} onSuccess={() => (hasDryRunSucceeded.value = true)} />
       ) : (
         <ImportLog feed={feed} />
       )}
@@ -75,10 +78,10 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
   );
 };
 
-const TryValues = ({ version_id, worked }: { version_id: string; worked: () => void }) => {
+const TryValues = ({ version_id, onSuccess }: { version_id: string; onSuccess: () => void }) => {
   const values = useSignal<Values>({});
-  const touched = useSignal<ReadonlySet<string>>(new Set());
-  const tried = useSignal(0);
+  const touchedNames = useSignal<ReadonlySet<string>>(new Set());
+  const dryRunCount = useSignal(0);
   const form = useMemo(() => new FormSocket(version_id, {}), []);
   useEffect(() => () => form.end(), []);
   const parameters = form.answer.value?.parameters ?? [];
@@ -89,9 +92,9 @@ const TryValues = ({ version_id, worked }: { version_id: string; worked: () => v
           key={one.name}
           parameter={one}
           value={values.value[one.name] ?? (one.value.valid ? one.value.value : "")}
-          touched={touched.value.has(one.name)}
+          isTouched={touchedNames.value.has(one.name)}
           onValue={(value) => {
-            touched.value = new Set(touched.value).add(one.name);
+            touchedNames.value = new Set(touchedNames.value).add(one.name);
             values.value = { ...values.value, [one.name]: value };
             form.sendValues(values.value);
           }}
@@ -99,10 +102,10 @@ const TryValues = ({ version_id, worked }: { version_id: string; worked: () => v
       ))}
       <div class="line wrap">
         <Button
-          look={tried.value === 0 ? "primary" : undefined}
+          look={dryRunCount.value === 0 ? "primary" : undefined}
           icon="play"
           onPress={() => {
-            tried.value += 1;
+            dryRunCount.value += 1;
           }}
         >
           Dry run
@@ -111,11 +114,11 @@ const TryValues = ({ version_id, worked }: { version_id: string; worked: () => v
           Checks whether a workspace could be created with these values, without creating one.
         </span>
       </div>
-      {tried.value > 0 && (
+      {dryRunCount.value > 0 && (
         <DryRun
-          key={tried.value}
+          key={dryRunCount.value}
           version_id={version_id}
-          worked={worked}
+          onSuccess={onSuccess}
           body={{
             rich_parameter_values: Object.entries(values.value).map(([name, value]) => ({ name, value })),
           }}

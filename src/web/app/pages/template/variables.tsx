@@ -9,11 +9,11 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field, Options } from "../../parts/field.tsx";
-import { submits } from "../../parts/handlers.ts";
+import { submitWith } from "../../parts/handlers.ts";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { Trial } from "./trial.tsx";
-import { OtherActive } from "./version-conflict.tsx";
+import { ImportDialog } from "./trial.tsx";
+import { OtherVersionNotice } from "./version-conflict.tsx";
 
 type VariablesProps = {
   readonly template: Template;
@@ -21,17 +21,17 @@ type VariablesProps = {
   readonly reload: () => Promise<void>;
 };
 
-export const Variables = ({ template, active: newest, reload }: VariablesProps) => {
-  const changed = useSignal<Readonly<Record<string, string>>>({});
+export const Variables = ({ template, active: currentActive, reload }: VariablesProps) => {
+  const changedValues = useSignal<Readonly<Record<string, string>>>({});
   // The user's changes stay based on this version, even if another version is promoted.
-  const baseVersion = useRef(newest);
-  if (Object.keys(changed.value).length === 0) baseVersion.current = newest;
+  const baseVersion = useRef(currentActive);
+  if (Object.keys(changedValues.value).length === 0) baseVersion.current = currentActive;
   const active = baseVersion.current;
-  const { state, reload: readAgain } = useResource(active && `variables ${active.id}`, () =>
+  const { state, reload: reloadVariables } = useResource(active && `variables ${active.id}`, () =>
     call("GET /templateversions/:templateversion/variables", { path: { templateversion: active?.id ?? "" } }),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the variables" error={error} reload={readAgain} />;
+  if (error && !data) return <Failed title="Can't load the variables" error={error} reload={reloadVariables} />;
   if (!data || !active) return <Skeleton lines={4} />;
   if (data.length === 0) {
     return (
@@ -44,8 +44,17 @@ export const Variables = ({ template, active: newest, reload }: VariablesProps) 
   }
   return (
     <>
-      {newest && newest.id !== active.id && <OtherActive template={template} baseVersion={active} active={newest} />}
-      <Form key={active.id} template={template} active={active} variables={data} changed={changed} reload={reload} />
+      {currentActive && currentActive.id !== active.id && (
+        <OtherVersionNotice template={template} baseVersion={active} active={currentActive} />
+      )}
+      <VariablesForm
+        key={active.id}
+        template={template}
+        active={active}
+        variables={data}
+        changedValues={changedValues}
+        reload={reload}
+      />
     </>
   );
 };
@@ -54,45 +63,45 @@ type FormProps = {
   template: Template;
   active: TemplateVersion;
   variables: readonly TemplateVariable[];
-  changed: Signal<Readonly<Record<string, string>>>;
+  changedValues: Signal<Readonly<Record<string, string>>>;
   reload: () => Promise<void>;
 };
 
-const Form = ({ template, active, variables, changed, reload }: FormProps) => {
+const VariablesForm = ({ template, active, variables, changedValues, reload }: FormProps) => {
   const problem = useSignal("");
-  const started = useSignal<TemplateVersion | undefined>(undefined);
+  const importing = useSignal<TemplateVersion | undefined>(undefined);
   const save = async (): Promise<void> => {
     problem.value = "";
     try {
-      started.value = await call("POST /organizations/:organization/templateversions", {
+      importing.value = await call("POST /organizations/:organization/templateversions", {
         path: { organization: template.organization_id },
         body: {
           file_id: active.job.file_id,
           template_id: template.id,
-          message: `Other values: ${Object.keys(changed.value).join(", ")}`,
-          user_variable_values: Object.entries(changed.value).map(([name, value]) => ({ name, value })),
+          message: `Other values: ${Object.keys(changedValues.value).join(", ")}`,
+          user_variable_values: Object.entries(changedValues.value).map(([name, value]) => ({ name, value })),
         },
       });
     } catch (error) {
       problem.value = formatError(error);
     }
   };
-  const close = (isActivated: boolean): void => {
-    started.value = undefined;
-    if (isActivated) changed.value = {};
+  const close = (isPromoted: boolean): void => {
+    importing.value = undefined;
+    if (isPromoted) changedValues.value = {};
     void reload();
   };
   return (
-    <form class="stack" onSubmit={submits(save)}>
+    <form class="stack" onSubmit={submitWith(save)}>
       <p class="mut">Values of the active version {active.name}. Changes are saved as a new version.</p>
       {variables.map((one) => (
         <Variable
           key={one.name}
           variable={one}
-          value={changed.value[one.name]}
+          value={changedValues.value[one.name]}
           onValue={(value) => {
-            const { [one.name]: _, ...others } = changed.value;
-            changed.value = one.sensitive && value === "" ? others : { ...others, [one.name]: value };
+            const { [one.name]: _, ...others } = changedValues.value;
+            changedValues.value = one.sensitive && value === "" ? others : { ...others, [one.name]: value };
           }}
         />
       ))}
@@ -102,11 +111,11 @@ const Form = ({ template, active, variables, changed, reload }: FormProps) => {
         </p>
       )}
       <div>
-        <Button look="primary" disabled={Object.keys(changed.value).length === 0} onPress={save}>
+        <Button look="primary" disabled={Object.keys(changedValues.value).length === 0} onPress={save}>
           Save as new version
         </Button>
       </div>
-      {started.value && <Trial template={template} begun={started.value} onClose={close} />}
+      {importing.value && <ImportDialog template={template} version={importing.value} onClose={close} />}
     </form>
   );
 };
@@ -131,7 +140,7 @@ const Variable = ({ variable, value, onValue }: VariableProps) => {
       />
     );
   }
-  const other = sensitive
+  const note = sensitive
     ? "Secret: never shown. Leave empty to keep the current value."
     : !required && default_value && `Default: ${default_value}.`;
   return (
@@ -143,10 +152,10 @@ const Variable = ({ variable, value, onValue }: VariableProps) => {
       required={required && !sensitive}
       value={value ?? variable.value}
       hint={
-        (description || other) && (
+        (description || note) && (
           <>
-            <Inline text={description} /> {description && other && <br />}
-            {other}
+            <Inline text={description} /> {description && note && <br />}
+            {note}
           </>
         )
       }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 
-type OtherActiveProps = {
+type OtherVersionProps = {
   readonly template: Template;
   /** The version that the user's changes are based on. */
   readonly baseVersion: TemplateVersion;
@@ -11,7 +11,7 @@ type OtherActiveProps = {
   readonly children?: ComponentChildren;
 };
 
-export const OtherActive = ({ template, baseVersion, active, children }: OtherActiveProps) => (
+export const OtherVersionNotice = ({ template, baseVersion, active, children }: OtherVersionProps) => (
   <div class="banner box attn" role="status">
     <span>
       {active.created_by.username}'s {active.name} became the active version while you were editing. Your changes are

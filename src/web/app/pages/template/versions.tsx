@@ -6,18 +6,18 @@ import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";
 import type { StateKind } from "../../data/states.ts";
 import { Button } from "../../parts/button.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";
-import { Import } from "../templates/import.tsx";
+import { ImportDialog } from "../templates/import.tsx";
 import { Compare } from "./compare.tsx";
 
 type VersionsProps = {
   readonly template: Template;
   readonly versions: readonly TemplateVersion[];
-  readonly mayChange: boolean;
+  readonly canChange: boolean;
   readonly reload: () => Promise<void>;
 };
 
@@ -27,45 +27,46 @@ const toKind = ({ job, archived }: TemplateVersion): StateKind => {
   return archived ? "stopped" : "running";
 };
 
-export const Versions = ({ template, versions, mayChange, reload }: VersionsProps) => {
+export const Versions = ({ template, versions, canChange, reload }: VersionsProps) => {
   const isImporting = useSignal(false);
   const { query } = useLocation();
-  const newest = versions.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
-  const base = `/templates/${template.id}/versions`;
+  const newestFirst = versions.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
+  const versionsPath = `/templates/${template.id}/versions`;
   const [from, to] = [query.from, query.to].map((id) => versions.find((one) => one.id === id));
-  if (from && to && mayChange) return <Compare versions={newest} from={from} to={to} base={base} />;
+  if (from && to && canChange)
+    return <Compare versions={newestFirst} from={from} to={to} versionsPath={versionsPath} />;
   const toCompareUrl = (version: TemplateVersion): string => {
     // The preceding version, or the active one.
-    const before = newest[newest.indexOf(version) + 1]?.id ?? template.active_version_id;
-    return `${base}?${new URLSearchParams({ from: before, to: version.id })}`;
+    const previousId = newestFirst[newestFirst.indexOf(version) + 1]?.id ?? template.active_version_id;
+    return `${versionsPath}?${new URLSearchParams({ from: previousId, to: version.id })}`;
   };
   return (
     <section class="stack" aria-labelledby="versions">
       <div class="head">
         <h2 id="versions">Versions</h2>
-        {mayChange && (
+        {canChange && (
           <span class="push">
-            <Button icon="plus" onPress={sets(isImporting, true)}>
+            <Button icon="plus" onPress={setTo(isImporting, true)}>
               New version
             </Button>
           </span>
         )}
       </div>
       <ul class="panel list">
-        {newest.map((version) => (
+        {newestFirst.map((version) => (
           <Version
             key={version.id}
             template={template}
             version={version}
-            mayChange={mayChange}
+            canChange={canChange}
             reload={reload}
-            compared={newest.length > 1 ? toCompareUrl(version) : undefined}
-            withActive={`${base}?${new URLSearchParams({ from: template.active_version_id, to: version.id })}`}
+            compareHref={newestFirst.length > 1 ? toCompareUrl(version) : undefined}
+            compareActiveHref={`${versionsPath}?${new URLSearchParams({ from: template.active_version_id, to: version.id })}`}
           />
         ))}
       </ul>
       {isImporting.value && (
-        <Import
+        <ImportDialog
           template={template}
           onDone={(_, { name }) => {
             isImporting.value = false;
@@ -85,11 +86,11 @@ export const Versions = ({ template, versions, mayChange, reload }: VersionsProp
 type VersionProps = Omit<VersionsProps, "versions"> & {
   readonly version: TemplateVersion;
   /** The address of the diff. */
-  readonly compared: string | undefined;
-  readonly withActive: string;
+  readonly compareHref: string | undefined;
+  readonly compareActiveHref: string;
 };
 
-const Version = ({ template, version, mayChange, reload, compared, withActive }: VersionProps) => {
+const Version = ({ template, version, canChange, reload, compareHref, compareActiveHref }: VersionProps) => {
   const isActive = version.id === template.active_version_id;
   const path = { templateversion: version.id };
   const promote = async (): Promise<void> => {
@@ -97,22 +98,22 @@ const Version = ({ template, version, mayChange, reload, compared, withActive }:
     await reload();
     showToast(`New workspaces use ${version.name}`);
   };
-  const archive = async (): Promise<void> => {
+  const toggleArchived = async (): Promise<void> => {
     if (version.archived) await call("POST /templateversions/:templateversion/unarchive", { path });
     else await call("POST /templateversions/:templateversion/archive", { path });
     await reload();
     showToast(version.archived ? `${version.name} unarchived` : `${version.name} archived`);
   };
-  const items = (): MenuItem[] => [
-    ...(compared ? [{ icon: "file" as const, label: "Compare with previous version", href: compared }] : []),
-    ...(isActive ? [] : [{ icon: "file" as const, label: "Compare with active version", href: withActive }]),
-    ...(isActive ? [] : changes()),
+  const listItems = (): MenuItem[] => [
+    ...(compareHref ? [{ icon: "file" as const, label: "Compare with previous version", href: compareHref }] : []),
+    ...(isActive ? [] : [{ icon: "file" as const, label: "Compare with active version", href: compareActiveHref }]),
+    ...(isActive ? [] : listChangeItems()),
   ];
-  const changes = (): MenuItem[] => [
+  const listChangeItems = (): MenuItem[] => [
     ...(version.job.status === "succeeded" && !version.archived
       ? [{ icon: "up" as const, label: "Promote", act: promote }]
       : []),
-    { icon: "save", label: version.archived ? "Unarchive" : "Archive", act: archive },
+    { icon: "save", label: version.archived ? "Unarchive" : "Archive", act: toggleArchived },
   ];
   return (
     <li class="item">
@@ -122,7 +123,7 @@ const Version = ({ template, version, mayChange, reload, compared, withActive }:
       <span class="line">
         {isActive && <span class="badge accent">Active</span>}
         {version.archived && <span class="badge">Archived</span>}
-        {mayChange && (compared || !isActive) && <Menu label={`More for ${version.name}`} items={items} />}
+        {canChange && (compareHref || !isActive) && <Menu label={`More for ${version.name}`} items={listItems} />}
       </span>
       <span class={version.job.error ? "sub t-bad" : "sub"}>
         {version.job.error ?? (version.message || "No message")}, by {version.created_by.username},{" "}

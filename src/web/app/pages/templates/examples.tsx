@@ -1,4 +1,4 @@
-// The gallery of example templates that come with the server. One press adds a template and opens the form for a workspace.
+// The gallery of the server's example templates. One click adds a template and opens the form for a workspace.
 
 import { useSignal } from "@preact/signals";
 import type { Template } from "#schema/templates/template.ts";
@@ -8,7 +8,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
@@ -17,10 +17,10 @@ import { toNewWorkspaceUrl } from "./names.ts";
 
 type ExamplesProps = {
   readonly templates: readonly Template[];
-  readonly made: (template: Template) => void;
+  readonly onCreated: (template: Template) => void;
 };
 
-export const Examples = ({ templates, made }: ExamplesProps) => {
+export const Examples = ({ templates, onCreated }: ExamplesProps) => {
   const { state } = useResource("template examples", () => call("GET /templates/examples"));
   const examples = state.value.data ?? [];
   if (examples.length === 0) return null;
@@ -40,7 +40,7 @@ export const Examples = ({ templates, made }: ExamplesProps) => {
       )}
       <div class="cards">
         {[...kinds].map(([kind, variants]) => (
-          <Example key={kind} variants={variants} templates={templates} made={made} />
+          <Example key={kind} variants={variants} templates={templates} onCreated={onCreated} />
         ))}
       </div>
     </section>
@@ -48,21 +48,21 @@ export const Examples = ({ templates, made }: ExamplesProps) => {
 };
 
 /** `variants`: the same example for several provisioners, at least one. */
-const Example = ({ variants, templates, made }: ExamplesProps & { variants: readonly TemplateExample[] }) => {
+const Example = ({ variants, templates, onCreated }: ExamplesProps & { variants: readonly TemplateExample[] }) => {
   const problem = useSignal("");
   /** The example, with variables that need a value first. */
-  const requested = useSignal<{ example: TemplateExample; missing: readonly TemplateVariable[] } | undefined>(
+  const valuesRequest = useSignal<{ example: TemplateExample; missing: readonly TemplateVariable[] } | undefined>(
     undefined,
   );
   const [first] = variants as readonly [TemplateExample];
-  const make = async (example: TemplateExample, values: Readonly<Record<string, string>>): Promise<void> => {
+  const createTemplate = async (example: TemplateExample, values: Readonly<Record<string, string>>): Promise<void> => {
     const result = await makeExample(example, values);
-    if ("template" in result) made(result.template);
-    else requested.value = { example, missing: result.missing };
+    if ("template" in result) onCreated(result.template);
+    else valuesRequest.value = { example, missing: result.missing };
   };
-  const press = async (example: TemplateExample): Promise<void> => {
+  const onPress = async (example: TemplateExample): Promise<void> => {
     problem.value = "";
-    await make(example, {}).catch((error) => {
+    await createTemplate(example, {}).catch((error) => {
       problem.value = formatError(error);
     });
   };
@@ -87,16 +87,22 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
       )}
       <span class="line wrap acts">
         {variants.map((one) => (
-          <Use
+          <UseButton
             key={one.id}
             example={one}
-            short={one === first ? undefined : "In Docker"}
+            shortLabel={one === first ? undefined : "In Docker"}
             template={findExisting(one)}
-            onPress={() => press(one)}
+            onPress={() => onPress(one)}
           />
         ))}
       </span>
-      {requested.value && <Values {...requested.value} make={make} close={sets(requested, undefined)} />}
+      {valuesRequest.value && (
+        <ValuesDialog
+          {...valuesRequest.value}
+          createTemplate={createTemplate}
+          close={setTo(valuesRequest, undefined)}
+        />
+      )}
     </div>
   );
 };
@@ -104,13 +110,13 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
 type UseProps = {
   readonly example: TemplateExample;
   /** The button label of a variant other than the first. */
-  readonly short: string | undefined;
+  readonly shortLabel: string | undefined;
   /** The template that was already added under this name. */
   readonly template: Template | undefined;
   readonly onPress: () => Promise<void>;
 };
 
-const Use = ({ example: { name, unavailable }, short, template, onPress }: UseProps) =>
+const UseButton = ({ example: { name, unavailable }, shortLabel, template, onPress }: UseProps) =>
   template ? (
     <ButtonLink small href={toNewWorkspaceUrl(template)} label={`Create workspace from ${name}`}>
       Create workspace
@@ -118,28 +124,28 @@ const Use = ({ example: { name, unavailable }, short, template, onPress }: UsePr
   ) : (
     <Button
       small
-      look={short ? "ghost" : undefined}
+      look={shortLabel ? "ghost" : undefined}
       label={`Use ${name}`}
       disabled={unavailable !== ""}
       onPress={onPress}
     >
-      {short ?? `Use ${name}`}
+      {shortLabel ?? `Use ${name}`}
     </Button>
   );
 
 type ValuesProps = {
   readonly example: TemplateExample;
   readonly missing: readonly TemplateVariable[];
-  readonly make: (example: TemplateExample, values: Readonly<Record<string, string>>) => Promise<void>;
+  readonly createTemplate: (example: TemplateExample, values: Readonly<Record<string, string>>) => Promise<void>;
   readonly close: () => void;
 };
 
-const Values = ({ example, missing, make, close }: ValuesProps) => (
+const ValuesDialog = ({ example, missing, createTemplate, close }: ValuesProps) => (
   <FormDialog
     title={`Values for ${example.name}`}
-    submit="Use template"
+    submitLabel="Use template"
     onClose={close}
-    act={(values) => make(example, values)}
+    act={(values) => createTemplate(example, values)}
   >
     {() =>
       missing.map((one) => (

@@ -8,7 +8,7 @@ import { LogFeed } from "../../data/logs.ts";
 import { organizations } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { submits } from "../../parts/handlers.ts";
+import { submitWith } from "../../parts/handlers.ts";
 import { ImportLog } from "../template/import-log.tsx";
 import { packDropped, packFolder, upload } from "./pack.ts";
 
@@ -16,26 +16,26 @@ type ImportProps = {
   /** The template that gets the version; without it, a new template is created. */
   readonly template?: Template;
   /** An archive that was dropped on the page. */
-  readonly dropped?: Blob;
+  readonly droppedArchive?: Blob;
   readonly onDone: (template: Template, version: TemplateVersion) => void;
   readonly onClose: () => void;
 };
 
-export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
+export const ImportDialog = ({ template, droppedArchive, onDone, onClose }: ImportProps) => {
   const version = useSignal<TemplateVersion | undefined>(undefined);
-  const archive = useSignal<Blob | undefined>(dropped);
+  const archive = useSignal<Blob | undefined>(droppedArchive);
   const problem = useSignal("");
   const feed = useMemo(() => new LogFeed(), []);
   useEffect(() => () => feed.end(), []);
-  const runAction = (work: () => Promise<unknown>): Promise<unknown> => {
+  const runAction = (act: () => Promise<unknown>): Promise<unknown> => {
     problem.value = "";
-    return work().catch((error) => {
+    return act().catch((error) => {
       problem.value = formatError(error);
     });
   };
-  const finish = (name: string, started: TemplateVersion): Promise<unknown> =>
+  const finish = (name: string, importing: TemplateVersion): Promise<unknown> =>
     runAction(async () => {
-      const created = await call("GET /templateversions/:templateversion", { path: { templateversion: started.id } });
+      const created = await call("GET /templateversions/:templateversion", { path: { templateversion: importing.id } });
       if (created.job.status !== "succeeded") throw new Error(created.job.error ?? "The import failed.");
       onDone(
         template ??
@@ -52,13 +52,13 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
       const organization = template?.organization_id ?? organizations.value[0]?.id;
       if (!archive.value || !organization) throw new Error("Choose a folder or an archive.");
       const file_id = await upload(archive.value);
-      const started = await call("POST /organizations/:organization/templateversions", {
+      const importing = await call("POST /organizations/:organization/templateversions", {
         path: { organization },
         body: { file_id, message, ...(template ? { template_id: template.id } : {}) },
       });
-      version.value = started;
-      const path = `/templateversions/${started.id}/logs`;
-      feed.follow({ source: "import", path, ended: () => void finish(name, started) });
+      version.value = importing;
+      const path = `/templateversions/${importing.id}/logs`;
+      feed.follow({ source: "import", path, onEnd: () => void finish(name, importing) });
     });
   return (
     <Dialog
@@ -70,8 +70,8 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
       {version.value ? (
         <ImportLog feed={feed} />
       ) : (
-        <form class="stack" onSubmit={submits(startImport)}>
-          <Drop archive={archive.value} runAction={runAction} take={(blob) => (archive.value = blob)} />
+        <form class="stack" onSubmit={submitWith(startImport)}>
+          <DropField archive={archive.value} runAction={runAction} onArchive={(blob) => (archive.value = blob)} />
           {template ? (
             <div class="field">
               <label for="import-message">Message</label>
@@ -103,20 +103,20 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
 type DropProps = {
   readonly archive: Blob | undefined;
   readonly runAction: (work: () => Promise<unknown>) => Promise<unknown>;
-  readonly take: (archive: Blob | undefined) => void;
+  readonly onArchive: (archive: Blob | undefined) => void;
 };
 
 /** Missing in the type of inputs, but supported by every browser. */
-const WHOLE_FOLDER = { webkitdirectory: true };
+const FOLDER_ATTRIBUTES = { webkitdirectory: true };
 
-const Drop = ({ archive, runAction: tried, take }: DropProps) => (
+const DropField = ({ archive, runAction, onArchive }: DropProps) => (
   <fieldset
     class="field drop"
     onDragOver={(event) => event.preventDefault()}
     onDrop={(event) => {
       event.preventDefault();
       const items = event.dataTransfer?.items;
-      if (items) void tried(async () => take(await packDropped(items)));
+      if (items) void runAction(async () => onArchive(await packDropped(items)));
     }}
   >
     <legend>Folder or archive</legend>
@@ -125,16 +125,16 @@ const Drop = ({ archive, runAction: tried, take }: DropProps) => (
       {archive && `. ${archive.size} bytes chosen`}.
     </p>
     <label>
-      Archive <input type="file" accept=".tar,.zip" onChange={(event) => take(event.currentTarget.files?.[0])} />
+      Archive <input type="file" accept=".tar,.zip" onChange={(event) => onArchive(event.currentTarget.files?.[0])} />
     </label>
     <label>
       Folder{" "}
       <input
         type="file"
-        {...WHOLE_FOLDER}
+        {...FOLDER_ATTRIBUTES}
         onChange={(event) => {
           const files = [...(event.currentTarget.files ?? [])];
-          void tried(async () => take(await packFolder(files)));
+          void runAction(async () => onArchive(await packFolder(files)));
         }}
       />
     </label>

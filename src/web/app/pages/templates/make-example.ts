@@ -4,7 +4,7 @@ import type { TemplateExample, TemplateVariable } from "#schema/templates/templa
 import { call } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { organizations } from "../../data/session.ts";
-import { EDITOR, toNewWorkspaceUrl } from "./names.ts";
+import { EDITOR_TEMPLATE, toNewWorkspaceUrl } from "./names.ts";
 
 /** Resolves when the import has ended, whether it succeeded or not. */
 const waitForImport = (version_id: string): Promise<void> =>
@@ -15,7 +15,7 @@ const waitForImport = (version_id: string): Promise<void> =>
       feed.end();
       resolve();
     };
-    feed.follow({ source: "import", path, ended: finish });
+    feed.follow({ source: "import", path, onEnd: finish });
   });
 
 type Values = Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ type ImportResult = { readonly template: Template } | { readonly missing: readon
 
 /** Adds the template for an editor in the browser, which must be missing, and returns the address of its form for a new workspace. */
 export const addEditor = async (): Promise<string> => {
-  const examples = (await call("GET /templates/examples")).filter(({ kind }) => kind === EDITOR);
+  const examples = (await call("GET /templates/examples")).filter(({ kind }) => kind === EDITOR_TEMPLATE);
   const example = examples.find(({ unavailable }) => unavailable === "");
   if (!example) throw new Error("No template with VS Code can run on this server.");
   const created = await makeExample(example, {});
@@ -40,15 +40,15 @@ export const makeExample = async (
   const path = { organization: organizations.value[0]?.id ?? "" };
   const user_variable_values = Object.entries(values).map(([name, value]) => ({ name, value }));
   const body = { example_id: id, user_variable_values };
-  const started = await call("POST /organizations/:organization/templateversions", { path, body });
-  await waitForImport(started.id);
-  const at = { path: { templateversion: started.id } };
-  const { job } = await call("GET /templateversions/:templateversion", at);
+  const importing = await call("POST /organizations/:organization/templateversions", { path, body });
+  await waitForImport(importing.id);
+  const versionPath = { path: { templateversion: importing.id } };
+  const { job } = await call("GET /templateversions/:templateversion", versionPath);
   if (job.error_code === "REQUIRED_TEMPLATE_VARIABLES") {
-    const variables = await call("GET /templateversions/:templateversion/variables", at);
+    const variables = await call("GET /templateversions/:templateversion/variables", versionPath);
     return { missing: variables.filter(({ required, value }) => required && value === "") };
   }
   if (job.status !== "succeeded") throw new Error(job.error ?? "The import failed.");
-  const template = { name: id, display_name: name, description, icon, template_version_id: started.id };
+  const template = { name: id, display_name: name, description, icon, template_version_id: importing.id };
   return { template: await call("POST /organizations/:organization/templates", { path, body: template }) };
 };

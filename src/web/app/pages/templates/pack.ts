@@ -8,31 +8,31 @@ const loadEntry = async (file: File, path: string): Promise<TarEntry> => ({
 });
 
 /** Git's own data is not part of a template. */
-const isKept = (path: string): boolean => !path.split("/").includes(".git");
+const isIncluded = (path: string): boolean => !path.split("/").includes(".git");
 
 /** Packs the files of a folder input, whose paths begin with the folder's name. */
 export const packFolder = async (files: readonly File[]): Promise<Blob> => {
   const entries = files.map((file) => ({ file, path: file.webkitRelativePath.split("/").slice(1).join("/") }));
-  const included = entries.filter(({ path }) => isKept(path));
+  const included = entries.filter(({ path }) => isIncluded(path));
   return makeTar(await Promise.all(included.map(({ file, path }) => loadEntry(file, path))));
 };
 
 const listChildren = async (folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> => {
   const reader = folder.createReader();
-  const found: FileSystemEntry[] = [];
+  const entries: FileSystemEntry[] = [];
   for (;;) {
     // Returns a batch of entries at a time, and an empty one at the end.
-    const some = await new Promise<FileSystemEntry[]>((done, fail) => reader.readEntries(done, fail));
-    if (some.length === 0) return found;
-    found.push(...some);
+    const batch = await new Promise<FileSystemEntry[]>((done, fail) => reader.readEntries(done, fail));
+    if (batch.length === 0) return entries;
+    entries.push(...batch);
   }
 };
 
-const walk = async (entry: FileSystemEntry, path: string): Promise<TarEntry[]> => {
-  if (!isKept(path)) return [];
+const loadEntries = async (entry: FileSystemEntry, path: string): Promise<TarEntry[]> => {
+  if (!isIncluded(path)) return [];
   if (entry.isDirectory) {
     const children = await listChildren(entry as FileSystemDirectoryEntry);
-    return (await Promise.all(children.map((one) => walk(one, path ? `${path}/${one.name}` : one.name)))).flat();
+    return (await Promise.all(children.map((one) => loadEntries(one, path ? `${path}/${one.name}` : one.name)))).flat();
   }
   const file = await new Promise<File>((done, fail) => (entry as FileSystemFileEntry).file(done, fail));
   return [await loadEntry(file, path)];
@@ -43,7 +43,7 @@ export const packDropped = async (items: DataTransferItemList): Promise<Blob | u
   const [item] = [...items];
   const entry = item?.webkitGetAsEntry();
   const file = item?.getAsFile();
-  if (entry?.isDirectory) return makeTar(await walk(entry, ""));
+  if (entry?.isDirectory) return makeTar(await loadEntries(entry, ""));
   return file ?? undefined;
 };
 

@@ -5,12 +5,12 @@ import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
-import { readShown, useResource } from "../../data/resource.ts";
+import { reloadVisible, useResource } from "../../data/resource.ts";
 import { formatRunsOn, formatUse } from "../../data/runs-on.ts";
 import { onTemplateChange } from "../../data/workspaces.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
@@ -19,47 +19,47 @@ import { showError } from "../../shell/toasts.tsx";
 import { NoTemplates } from "../home/first.tsx";
 import { canManageTemplates } from "./can-manage.ts";
 import { Examples } from "./examples.tsx";
-import { Import } from "./import.tsx";
+import { ImportDialog } from "./import.tsx";
 import { toNewWorkspaceUrl } from "./names.ts";
 import { packDropped } from "./pack.ts";
 
 export default function TemplatesPage() {
   const { route } = useLocation();
   const { state, reload } = useResource("templates", () => call("GET /templates"));
-  useEffect(() => onTemplateChange(() => readShown()), []);
+  useEffect(() => onTemplateChange(() => reloadVisible()), []);
   const isImporting = useSignal(false);
-  const dropped = useSignal<Blob | undefined>(undefined);
-  const drop = async (items: DataTransferItemList): Promise<void> => {
-    dropped.value = await packDropped(items);
-    if (dropped.value) isImporting.value = true;
+  const droppedArchive = useSignal<Blob | undefined>(undefined);
+  const openDropped = async (items: DataTransferItemList): Promise<void> => {
+    droppedArchive.value = await packDropped(items);
+    if (droppedArchive.value) isImporting.value = true;
   };
   useEffect(() => {
     const allowDrop = (event: DragEvent): void => event.preventDefault();
-    const dropIt = (event: DragEvent): void => {
+    const onDrop = (event: DragEvent): void => {
       // The dialog's field handles drops itself.
       if (event.defaultPrevented || !event.dataTransfer) return;
       event.preventDefault();
-      void drop(event.dataTransfer.items).catch(showError);
+      void openDropped(event.dataTransfer.items).catch(showError);
     };
     if (!canManageTemplates.value) return;
     document.addEventListener("dragover", allowDrop);
-    document.addEventListener("drop", dropIt);
+    document.addEventListener("drop", onDrop);
     return () => {
       document.removeEventListener("dragover", allowDrop);
-      document.removeEventListener("drop", dropIt);
+      document.removeEventListener("drop", onDrop);
     };
   }, [canManageTemplates.value]);
   const { data, error } = state.value;
-  const add = canManageTemplates.value && (
-    <Button look="primary" icon="plus" onPress={sets(isImporting, true)}>
+  const importButton = canManageTemplates.value && (
+    <Button look="primary" icon="plus" onPress={setTo(isImporting, true)}>
       Import template
     </Button>
   );
   return (
-    <Frame title="Templates" actions={data && data.length > 0 ? add : undefined}>
+    <Frame title="Templates" actions={data && data.length > 0 ? importButton : undefined}>
       <div class="page">
         {error ? (
-          <Failed what="Can't load the templates" error={error} reload={reload} />
+          <Failed title="Can't load the templates" error={error} reload={reload} />
         ) : !data ? (
           <Skeleton lines={6} />
         ) : data.length === 0 && !canManageTemplates.value ? (
@@ -70,12 +70,12 @@ export default function TemplatesPage() {
             title="No templates yet"
             text="A template describes what a workspace contains: its machine, tools and apps. Start from a starter, or import a folder with a template.yaml."
           >
-            {add}
+            {importButton}
           </Empty>
         ) : (
           <div class="cards">
             {data.map((one) => (
-              <Card key={one.id} template={one} />
+              <TemplateCard key={one.id} template={one} />
             ))}
           </div>
         )}
@@ -85,18 +85,18 @@ export default function TemplatesPage() {
               <a href="/prebuilds">Repository prebuilds</a>{" "}
               <span class="mut">build repository images in advance, so that workspaces start in seconds.</span>
             </p>
-            <Examples templates={data} made={(template) => route(toNewWorkspaceUrl(template))} />
+            <Examples templates={data} onCreated={(template) => route(toNewWorkspaceUrl(template))} />
             <p class="dim small desk">Drop a template folder or archive anywhere on this page.</p>
           </>
         )}
       </div>
       {isImporting.value && (
-        <Import
-          {...(dropped.value ? { dropped: dropped.value } : {})}
+        <ImportDialog
+          {...(droppedArchive.value ? { droppedArchive: droppedArchive.value } : {})}
           onDone={({ id }) => route(`/templates/${id}`)}
           onClose={() => {
             isImporting.value = false;
-            dropped.value = undefined;
+            droppedArchive.value = undefined;
             void reload();
           }}
         />
@@ -105,7 +105,7 @@ export default function TemplatesPage() {
   );
 }
 
-const Card = ({ template }: { template: Template }) => (
+const TemplateCard = ({ template }: { template: Template }) => (
   <a class="pick" href={`/templates/${template.id}`}>
     <span class="art">
       <Picture of={template.icon} otherwise="layers" />

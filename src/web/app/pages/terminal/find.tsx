@@ -7,22 +7,22 @@ import type { TerminalSession } from "../../parts/terminal/terminal-session.ts";
 type FindProps = { readonly session: () => TerminalSession | undefined; readonly onClose: () => void };
 
 export const Find = ({ session, onClose }: FindProps) => {
-  const words = useSignal("");
+  const query = useSignal("");
   const isMissing = useSignal(false);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     input.current?.focus();
     return () => {
-      const open = session();
-      open?.terminal.focus();
-      void open?.search().then((search) => search.clearDecorations());
+      const terminalSession = session();
+      terminalSession?.terminal.focus();
+      void terminalSession?.search().then((search) => search.clearDecorations());
     };
   }, []);
-  const findText = async (way: "next" | "before", isNew = false): Promise<void> => {
+  const findText = async (direction: "next" | "before", isNew = false): Promise<void> => {
     const search = await session()?.search();
     if (!search) return;
-    const { value } = words;
-    const found = way === "next" ? search.findNext(value, { incremental: isNew }) : search.findPrevious(value);
+    const { value } = query;
+    const found = direction === "next" ? search.findNext(value, { incremental: isNew }) : search.findPrevious(value);
     isMissing.value = value !== "" && !found;
   };
   return (
@@ -33,9 +33,9 @@ export const Find = ({ session, onClose }: FindProps) => {
         type="search"
         aria-label="Search terminal"
         placeholder="Search terminal"
-        value={words.value}
+        value={query.value}
         onInput={(event) => {
-          words.value = event.currentTarget.value;
+          query.value = event.currentTarget.value;
           void findText("before", true);
         }}
         onKeyDown={(event) => {

@@ -1,6 +1,11 @@
 // The row of keys below the terminal that a phone's keyboard lacks. Ctrl and Alt apply to the next character.
 import type { Signal } from "@preact/signals";
-import { type Modifier, ROW, ROW_END, type RowKey } from "../../parts/terminal/terminal-keys.ts";
+import {
+  KEYS_AFTER_MODIFIERS,
+  KEYS_BEFORE_MODIFIERS,
+  type Modifier,
+  type RowKey,
+} from "../../parts/terminal/terminal-keys.ts";
 import type { TerminalSession } from "../../parts/terminal/terminal-session.ts";
 
 type KeysRowProps = {
@@ -12,7 +17,7 @@ type KeysRowProps = {
 const keepFocus = (event: Event): void => event.preventDefault();
 
 export const KeysRow = ({ session, modifier }: KeysRowProps) => {
-  const key = ({ label, name, data }: RowKey) => (
+  const renderKey = ({ label, name, data }: RowKey) => (
     <button
       key={label}
       type="button"
@@ -37,10 +42,10 @@ export const KeysRow = ({ session, modifier }: KeysRowProps) => {
   );
   return (
     <div class="keysrow" role="toolbar" aria-label="Keys" tabIndex={0}>
-      {ROW.map(key)}
+      {KEYS_BEFORE_MODIFIERS.map(renderKey)}
       {renderModifier("ctrl", "Ctrl")}
       {renderModifier("alt", "Alt")}
-      {ROW_END.map(key)}
+      {KEYS_AFTER_MODIFIERS.map(renderKey)}
     </div>
   );
 };

@@ -8,7 +8,7 @@ export type Layout = { readonly tabs: readonly Tab[]; readonly tab: number; read
 /** The daemon allows 100 in total. */
 export const MAX_PANES = 24;
 const PREFIX = "slipway.terminals.";
-const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const ID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export const listPanes = ({ columns }: Tab): readonly string[] => columns.flat();
 export const listAllPanes = ({ tabs }: Layout): readonly string[] => tabs.flatMap(listPanes);
@@ -24,11 +24,11 @@ export const addTab = ({ tabs }: Layout, id: string): Layout => ({
 });
 
 /** Adds a terminal next to the current one. */
-export const splitPane = (layout: Layout, way: "right" | "below", id: string): Layout => {
+export const splitPane = (layout: Layout, direction: "right" | "below", id: string): Layout => {
   const columns = (layout.tabs[layout.tab]?.columns ?? []).flatMap((column) => {
-    const at = column.indexOf(layout.pane);
-    if (at < 0) return [column];
-    return way === "right" ? [column, [id]] : [column.toSpliced(at + 1, 0, id)];
+    const index = column.indexOf(layout.pane);
+    if (index < 0) return [column];
+    return direction === "right" ? [column, [id]] : [column.toSpliced(index + 1, 0, id)];
   });
   return { ...layout, tabs: layout.tabs.with(layout.tab, { columns }), pane: id };
 };
@@ -40,16 +40,23 @@ export const closePane = (layout: Layout, id: string): Layout | undefined => {
       columns: columns.map((column) => column.filter((one) => one !== id)).filter(({ length }) => length > 0),
     }))
     .filter(({ columns }) => columns.length > 0);
-  const went = tabs.length < layout.tabs.length && layout.tabs.findIndex((tab) => listPanes(tab).includes(id));
-  const tab = Math.min(went !== false && went < layout.tab ? layout.tab - 1 : layout.tab, tabs.length - 1);
-  const here = tabs[tab];
-  if (!here) return undefined;
-  return { tabs, tab, pane: listPanes(here).includes(layout.pane) ? layout.pane : getFirstPane(here) };
+  const removedIndex = tabs.length < layout.tabs.length && layout.tabs.findIndex((tab) => listPanes(tab).includes(id));
+  const nextTab = Math.min(
+    removedIndex !== false && removedIndex < layout.tab ? layout.tab - 1 : layout.tab,
+    tabs.length - 1,
+  );
+  const currentTab = tabs[nextTab];
+  if (!currentTab) return undefined;
+  return {
+    tabs,
+    tab: nextTab,
+    pane: listPanes(currentTab).includes(layout.pane) ? layout.pane : getFirstPane(currentTab),
+  };
 };
 
 /** Replaces a terminal in its position. */
-export const replacePane = (layout: Layout, before: string, after: string): Layout => {
-  const swap = (id: string): string => (id === before ? after : id);
+export const replacePane = (layout: Layout, oldId: string, newId: string): Layout => {
+  const swap = (id: string): string => (id === oldId ? newId : id);
   return {
     ...layout,
     tabs: layout.tabs.map(({ columns }) => ({ columns: columns.map((column) => column.map(swap)) })),
@@ -63,21 +70,23 @@ export const selectTab = (layout: Layout, tab: number): Layout =>
 export const selectPane = (layout: Layout, pane: string): Layout => ({ ...layout, pane });
 
 /** Parses a stored layout; undefined if it is invalid. */
-export const readLayout = (text: string | null): Layout | undefined => {
+export const parseLayout = (text: string | null): Layout | undefined => {
   try {
     const { tabs, tab } = JSON.parse(text ?? "") as Layout;
-    const clean = tabs.map(({ columns }) => ({ columns: columns.map((column) => column.filter((id) => ID.test(id))) }));
-    const isWhole =
-      clean.length > 0 && clean.every(({ columns }) => columns.length > 0 && columns.every((c) => c.length));
-    if (!isWhole) return undefined;
-    const at = clean[tab] ? tab : 0;
-    return { tabs: clean, tab: at, pane: getFirstPane(clean[at]) };
+    const validTabs = tabs.map(({ columns }) => ({
+      columns: columns.map((column) => column.filter((id) => ID_PATTERN.test(id))),
+    }));
+    const isComplete =
+      validTabs.length > 0 && validTabs.every(({ columns }) => columns.length > 0 && columns.every((c) => c.length));
+    if (!isComplete) return undefined;
+    const validTab = validTabs[tab] ? tab : 0;
+    return { tabs: validTabs, tab: validTab, pane: getFirstPane(validTabs[validTab]) };
   } catch {
     return undefined;
   }
 };
 
-export const loadLayout = (agent: string): Layout | undefined => readLayout(localStorage.getItem(PREFIX + agent));
+export const loadLayout = (agent: string): Layout | undefined => parseLayout(localStorage.getItem(PREFIX + agent));
 
 export const storeLayout = (agent: string, layout: Layout | undefined): void => {
   try {

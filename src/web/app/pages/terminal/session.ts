@@ -14,31 +14,31 @@ export class Terminals {
   readonly agent: string;
   /** Sessions of the rendered terminals, by terminal ID. */
   readonly sessions = new Map<string, TerminalSession>();
-  readonly searches = signal(false);
+  readonly isSearching = signal(false);
   readonly modifier: Signal<Modifier | undefined> = signal(undefined);
   /** Columns and rows of the most recently resized terminal. */
   readonly size = signal("");
   readonly titles = signal<Readonly<Record<string, string>>>({});
   readonly fontSize = signal(Number(localStorage.getItem(FONT_KEY)) || FONT_SIZE);
   /** The initial command of one terminal. */
-  readonly begins: { readonly id: string; readonly command: string } | undefined;
+  readonly initialCommand: { readonly id: string; readonly command: string } | undefined;
   readonly #layout: Signal<layouts.Layout>;
-  readonly #isOver: () => void;
+  readonly #onLastClosed: () => void;
 
-  /** `isOver` is called when the last terminal is closed. */
-  constructor(agent: string, command: string | undefined, isOver: () => void) {
+  /** `onLastClosed` is called when the last terminal is closed. */
+  constructor(agent: string, command: string | undefined, onLastClosed: () => void) {
     this.agent = agent;
-    this.#isOver = isOver;
+    this.#onLastClosed = onLastClosed;
     const storedLayout = layouts.loadLayout(agent);
-    const first =
+    const initialLayout =
       storedLayout && !command
         ? storedLayout
         : storedLayout
           ? layouts.addTab(storedLayout, generateId())
           : layouts.createLayout(generateId());
-    this.begins = command ? { id: first.pane, command } : undefined;
-    this.#layout = signal(first);
-    layouts.storeLayout(agent, first);
+    this.initialCommand = command ? { id: initialLayout.pane, command } : undefined;
+    this.#layout = signal(initialLayout);
+    layouts.storeLayout(agent, initialLayout);
   }
 
   get layout(): ReadonlySignal<layouts.Layout> {
@@ -50,24 +50,27 @@ export class Terminals {
     return this.sessions.get(this.#layout.value.pane);
   }
 
-  add(way: "tab" | "right" | "below"): void {
-    const now = this.#layout.value;
-    if (layouts.listAllPanes(now).length >= layouts.MAX_PANES) {
+  add(position: "tab" | "right" | "below"): void {
+    const layout = this.#layout.value;
+    if (layouts.listAllPanes(layout).length >= layouts.MAX_PANES) {
       showError(new Error(`There are ${layouts.MAX_PANES} terminals already. Close one first.`));
-    } else this.#set(way === "tab" ? layouts.addTab(now, generateId()) : layouts.splitPane(now, way, generateId()));
+    } else
+      this.#setLayout(
+        position === "tab" ? layouts.addTab(layout, generateId()) : layouts.splitPane(layout, position, generateId()),
+      );
   }
 
   close(id: string): void {
-    this.#set(layouts.closePane(this.#layout.value, id));
+    this.#setLayout(layouts.closePane(this.#layout.value, id));
   }
 
   /** Replaces a terminal that has ended with a new one. */
   restart(id: string): void {
-    this.#set(layouts.replacePane(this.#layout.value, id, generateId()));
+    this.#setLayout(layouts.replacePane(this.#layout.value, id, generateId()));
   }
 
-  toTab(at: number): void {
-    this.#set(layouts.selectTab(this.#layout.value, at));
+  selectTab(index: number): void {
+    this.#setLayout(layouts.selectTab(this.#layout.value, index));
   }
 
   /** Called when `pane` receives the focus. */
@@ -76,24 +79,26 @@ export class Terminals {
   }
 
   /** Moves to the next or previous terminal in this tab. */
-  moveBy(by: 1 | -1): void {
+  moveBy(step: 1 | -1): void {
     const { tabs, tab, pane } = this.#layout.value;
     const panes = layouts.listPanes(tabs[tab] ?? { columns: [] });
-    this.#set(layouts.selectPane(this.#layout.value, panes.at((panes.indexOf(pane) + by) % panes.length) ?? pane));
+    this.#setLayout(
+      layouts.selectPane(this.#layout.value, panes.at((panes.indexOf(pane) + step) % panes.length) ?? pane),
+    );
   }
 
-  search(is: boolean): void {
-    this.searches.value = is;
+  setSearching(isSearching: boolean): void {
+    this.isSearching.value = isSearching;
   }
 
-  resize(pixels: number): void {
+  setFontSize(pixels: number): void {
     this.fontSize.value = pixels;
     localStorage.setItem(FONT_KEY, String(pixels));
     for (const session of this.sessions.values()) session.fontSize = pixels;
   }
 
   /** Handles the page's shortcuts. Returns false for a key that was handled. Keys that a shell may need are not intercepted. */
-  readonly key = (event: KeyboardEvent): boolean => {
+  readonly handleKey = (event: KeyboardEvent): boolean => {
     const act = event.type === "keydown" ? this.#findAction(event) : undefined;
     if (!act) return true;
     event.preventDefault();
@@ -104,23 +109,23 @@ export class Terminals {
   #findAction({ altKey, ctrlKey, shiftKey, code }: KeyboardEvent): (() => void) | undefined {
     const number = Number(/^Digit([1-9])$/.exec(code)?.[1] ?? 0);
     if (altKey && !ctrlKey && number > 0)
-      return this.#layout.value.tabs[number - 1] ? () => this.toTab(number - 1) : undefined;
-    if (ctrlKey && shiftKey && code === "KeyF") return () => this.search(true);
+      return this.#layout.value.tabs[number - 1] ? () => this.selectTab(number - 1) : undefined;
+    if (ctrlKey && shiftKey && code === "KeyF") return () => this.setSearching(true);
     if (!altKey || !shiftKey || ctrlKey) return undefined;
-    const acts: Record<string, () => void> = {
+    const actions: Record<string, () => void> = {
       KeyT: () => this.add("tab"),
       KeyR: () => this.add("right"),
       KeyB: () => this.add("below"),
       ArrowRight: () => this.moveBy(1),
       ArrowLeft: () => this.moveBy(-1),
     };
-    return acts[code];
+    return actions[code];
   }
 
-  #set(next: layouts.Layout | undefined): void {
+  #setLayout(next: layouts.Layout | undefined): void {
     layouts.storeLayout(this.agent, next);
     if (!next) {
-      this.#isOver();
+      this.#onLastClosed();
       return;
     }
     this.#layout.value = next;

@@ -48,42 +48,44 @@ const AgentTerminals = ({ agent }: { agent: string }) => {
         isReady.value = true;
       });
   }, []);
-  return isReady.value ? <Open agent={agent} command={command.value} /> : <Skeleton lines={6} />;
+  return isReady.value ? <OpenTerminals agent={agent} command={command.value} /> : <Skeleton lines={6} />;
 };
 
-const Open = ({ agent, command }: { agent: string; command: string | undefined }) => {
+const OpenTerminals = ({ agent, command }: { agent: string; command: string | undefined }) => {
   const { route } = useLocation();
-  const here = useComputed(() =>
+  const workspace = useComputed(() =>
     [...workspaces.value.values()].find((one) => one.agents.some(({ id }) => id === agent)),
   ).value;
   const backLink = useRef("/terminals");
-  backLink.current = here ? `/workspaces/${here.id}` : "/terminals";
-  const open = useRef<Terminals>(undefined);
-  open.current ??= new Terminals(agent, command, () => route(backLink.current));
-  const all = open.current;
-  const name = here?.name ?? "Terminal";
+  backLink.current = workspace ? `/workspaces/${workspace.id}` : "/terminals";
+  const terminalsRef = useRef<Terminals>(undefined);
+  terminalsRef.current ??= new Terminals(agent, command, () => route(backLink.current));
+  const terminals = terminalsRef.current;
+  const name = workspace?.name ?? "Terminal";
   useTitle(`${name} · Terminal`);
-  const { pane } = all.layout.value;
+  const { pane } = terminals.layout.value;
   return (
     <>
       <h1 class="vh">Terminal of {name}</h1>
       <div class="term">
-        <Bar all={all} here={here} />
-        {all.searches.value && <Find key={pane} session={() => all.current} onClose={() => all.search(false)} />}
-        {here && here.status !== "running" ? (
+        <TerminalBar terminals={terminals} workspace={workspace} />
+        {terminals.isSearching.value && (
+          <Find key={pane} session={() => terminals.current} onClose={() => terminals.setSearching(false)} />
+        )}
+        {workspace && workspace.status !== "running" ? (
           <Empty icon="terminal" title={`${name} is not running`} text="Its terminals reopen when it starts.">
-            <Button look="primary" icon="play" onPress={() => actions.start(here)}>
+            <Button look="primary" icon="play" onPress={() => actions.startWorkspace(workspace)}>
               Start
             </Button>
           </Empty>
         ) : (
-          <Tabs all={all} />
+          <TerminalTabs terminals={terminals} />
         )}
         <div>
-          <KeysRow session={() => all.current} modifier={all.modifier} />
+          <KeysRow session={() => terminals.current} modifier={terminals.modifier} />
           <footer class="foot desk">
             <span>Reopens automatically, terminal {pane.slice(0, 4)}</span>
-            <span class="num">{all.size.value}</span>
+            <span class="num">{terminals.size.value}</span>
             <span class="push">
               Drop files to upload them to the terminal's folder. Press Alt+Shift+Up or Down to leave.
             </span>
@@ -94,33 +96,33 @@ const Open = ({ agent, command }: { agent: string; command: string | undefined }
   );
 };
 
-const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined }) => {
-  const { tabs, tab } = all.layout.value;
-  const agent = here?.agents.find(({ id }) => id === all.agent);
+const TerminalBar = ({ terminals, workspace }: { terminals: Terminals; workspace: WorkspaceSummary | undefined }) => {
+  const { tabs, tab } = terminals.layout.value;
+  const agent = workspace?.agents.find(({ id }) => id === terminals.agent);
   const picker = useRef<HTMLInputElement>(null);
-  const menu = (): MenuItem[] => [
-    { icon: "cols", label: "Split right", note: "Alt Shift R", act: () => all.add("right") },
-    { icon: "list", label: "Split below", note: "Alt Shift B", act: () => all.add("below") },
+  const listMenuItems = (): MenuItem[] => [
+    { icon: "cols", label: "Split right", note: "Alt Shift R", act: () => terminals.add("right") },
+    { icon: "list", label: "Split below", note: "Alt Shift B", act: () => terminals.add("below") },
     ...(listPanes(tabs[tab] ?? { columns: [] }).length > 1
-      ? [{ icon: "chev" as const, label: "Next terminal", note: "Alt Shift Right", act: () => all.moveBy(1) }]
+      ? [{ icon: "chev" as const, label: "Next terminal", note: "Alt Shift Right", act: () => terminals.moveBy(1) }]
       : []),
-    { icon: "search", label: "Search", note: "Ctrl Shift F", act: () => all.search(true) },
+    { icon: "search", label: "Search", note: "Ctrl Shift F", act: () => terminals.setSearching(true) },
     { icon: "up", label: "Upload files", act: () => picker.current?.click() },
     "line",
     ...FONT_SIZES.map(
       (pixels): MenuItem => ({
         label: `Font size ${pixels}`,
-        ...(pixels === all.fontSize.value ? { icon: "check" as const } : {}),
-        act: () => all.resize(pixels),
+        ...(pixels === terminals.fontSize.value ? { icon: "check" as const } : {}),
+        act: () => terminals.setFontSize(pixels),
       }),
     ),
   ];
   return (
     <header class="bar">
-      {here ? (
-        <State kind={getWorkspaceState(here)}>
-          <a class="med clip" href={`/workspaces/${here.id}`}>
-            {here.name}
+      {workspace ? (
+        <State kind={getWorkspaceState(workspace)}>
+          <a class="med clip" href={`/workspaces/${workspace.id}`}>
+            {workspace.name}
           </a>
         </State>
       ) : (
@@ -130,29 +132,29 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
       <span class="push line">
         {tabs.length > 1 && (
           <span class="group tabs-of" role="group" aria-label="Tabs">
-            {tabs.map((one, at) => (
+            {tabs.map((one, index) => (
               <Button
                 key={listPanes(one)[0]}
                 small
-                label={`Tab ${at + 1}`}
-                keys={at < 9 ? `Alt ${at + 1}` : undefined}
-                pressed={at === tab}
-                onPress={() => all.toTab(at)}
+                label={`Tab ${index + 1}`}
+                keys={index < 9 ? `Alt ${index + 1}` : undefined}
+                pressed={index === tab}
+                onPress={() => terminals.selectTab(index)}
               >
-                {at + 1} <span class="clip desk">{formatTitle(all, one)}</span>
+                {index + 1} <span class="clip desk">{formatTitle(terminals, one)}</span>
               </Button>
             ))}
           </span>
         )}
-        <IconButton icon="plus" label="New terminal" onPress={() => all.add("tab")} />
-        <IconButton icon="cols" class="desk" label="Split right" onPress={() => all.add("right")} />
+        <IconButton icon="plus" label="New terminal" onPress={() => terminals.add("tab")} />
+        <IconButton icon="cols" class="desk" label="Split right" onPress={() => terminals.add("right")} />
         <IconButton
           icon="search"
           label="Search terminal"
-          pressed={all.searches.value}
-          onPress={() => all.search(!all.searches.value)}
+          pressed={terminals.isSearching.value}
+          onPress={() => terminals.setSearching(!terminals.isSearching.value)}
         />
-        <Menu label="More terminal actions" items={menu} />
+        <Menu label="More terminal actions" items={listMenuItems} />
         <input
           ref={picker}
           type="file"
@@ -160,7 +162,9 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
           hidden
           aria-label="Upload files to the terminal's folder"
           onChange={({ currentTarget }) => {
-            void uploadFiles(all.agent, { terminal: all.layout.value.pane }, [...(currentTarget.files ?? [])]);
+            void uploadFiles(terminals.agent, { terminal: terminals.layout.value.pane }, [
+              ...(currentTarget.files ?? []),
+            ]);
             currentTarget.value = "";
           }}
         />
@@ -172,21 +176,27 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
 const formatTitle = ({ titles }: Terminals, tab: Tab): string => titles.value[listPanes(tab)[0] ?? ""] ?? "";
 
 /** Visited tabs stay mounted, so that returning shows their complete output. */
-const Tabs = ({ all }: { all: Terminals }) => {
-  const { tabs, tab, pane } = all.layout.value;
-  const visited = useRef(new Set<string>());
-  for (const id of listPanes(tabs[tab] ?? { columns: [] })) visited.current.add(id);
-  const numbers = listAllPanes(all.layout.value);
+const TerminalTabs = ({ terminals }: { terminals: Terminals }) => {
+  const { tabs, tab, pane } = terminals.layout.value;
+  const visitedIds = useRef(new Set<string>());
+  for (const id of listPanes(tabs[tab] ?? { columns: [] })) visitedIds.current.add(id);
+  const allPanes = listAllPanes(terminals.layout.value);
   return (
     <>
       {tabs
-        .filter((one) => listPanes(one).some((id) => visited.current.has(id)))
+        .filter((one) => listPanes(one).some((id) => visitedIds.current.has(id)))
         .map((one) => (
           <div key={listPanes(one)[0]} class="columns" hidden={one !== tabs[tab]}>
             {one.columns.map((column) => (
               <div key={column[0]} class="column">
                 {column.map((id) => (
-                  <Pane key={id} all={all} id={id} number={numbers.indexOf(id) + 1} isOn={id === pane} />
+                  <Pane
+                    key={id}
+                    terminals={terminals}
+                    id={id}
+                    number={allPanes.indexOf(id) + 1}
+                    isActive={id === pane}
+                  />
                 ))}
               </div>
             ))}

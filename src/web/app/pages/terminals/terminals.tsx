@@ -12,7 +12,7 @@ import { listAllPanes, loadLayout } from "../terminal/layout.ts";
 const MAX_SHOWN = 100;
 
 /** Describes how many terminals are open in an agent. */
-const openIn = (agent: string): string => {
+const formatOpenCount = (agent: string): string => {
   const layout = loadLayout(agent);
   const count = layout ? listAllPanes(layout).length : 0;
   return count === 0 ? "" : count === 1 ? "1 terminal open" : `${count} terminals open`;
@@ -38,7 +38,10 @@ export default function TerminalsPage() {
                     </State>
                     <Time at={workspace.last_used_at} class="dim small" />
                     <span class="sub clip">
-                      {[agent.status === "connected" ? openIn(agent.id) : agent.status, workspace.template_display_name]
+                      {[
+                        agent.status === "connected" ? formatOpenCount(agent.id) : agent.status,
+                        workspace.template_display_name,
+                      ]
                         .filter(Boolean)
                         .join(" · ")}
                     </span>

@@ -11,7 +11,7 @@ import { Time } from "../../parts/time.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 
-type TrashedItem = Trash["workspaces"][number];
+type TrashedWorkspace = Trash["workspaces"][number];
 
 export default function TrashPage() {
   const { state, reload } = useResource("trash", () => call("GET /workspaces/trash"));
@@ -20,9 +20,9 @@ export default function TrashPage() {
     <Frame title="Trash" crumbs={[{ label: "Workspaces", href: "/workspaces" }]}>
       <div class="page">
         {error && !data ? (
-          <Failed what="Can't load the trash" error={error} reload={reload} />
+          <Failed title="Can't load the trash" error={error} reload={reload} />
         ) : data ? (
-          <List trash={data} reload={reload} />
+          <TrashList trash={data} reload={reload} />
         ) : (
           <Skeleton lines={5} />
         )}
@@ -31,7 +31,7 @@ export default function TrashPage() {
   );
 }
 
-const List = ({ trash, reload }: { trash: Trash; reload: () => Promise<void> }) => {
+const TrashList = ({ trash, reload }: { trash: Trash; reload: () => Promise<void> }) => {
   if (trash.workspaces.length === 0) {
     return (
       <Empty
@@ -45,17 +45,17 @@ const List = ({ trash, reload }: { trash: Trash; reload: () => Promise<void> }) 
       </Empty>
     );
   }
-  const restore = async ({ id, name }: TrashedItem): Promise<void> => {
+  const restore = async ({ id, name }: TrashedWorkspace): Promise<void> => {
     const build = await call("POST /workspaces/:workspace/restore", { path: { workspace: id }, body: {} });
     await reload();
     showToast(build.workspace_name === name ? `${name} restored` : `${name} restored as ${build.workspace_name}`);
   };
-  const remove = ({ id, name }: TrashedItem): void =>
+  const confirmDelete = ({ id, name }: TrashedWorkspace): void =>
     confirmAction({
       title: `Delete ${name} permanently?`,
       text: "Its files and snapshots are permanently deleted.",
-      yes: "Delete permanently",
-      no: "Keep it",
+      confirmLabel: "Delete permanently",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         const body = { transition: "delete", permanent: true } as const;
@@ -81,7 +81,7 @@ const List = ({ trash, reload }: { trash: Trash; reload: () => Promise<void> }) 
               <Button small onPress={() => restore(one)} label={`Restore ${one.name}`}>
                 Restore
               </Button>
-              <Button small onPress={() => remove(one)} label={`Delete ${one.name} permanently`}>
+              <Button small onPress={() => confirmDelete(one)} label={`Delete ${one.name} permanently`}>
                 Delete
               </Button>
             </span>

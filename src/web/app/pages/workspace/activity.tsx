@@ -10,7 +10,7 @@ import { Time } from "../../parts/time.tsx";
 
 type Entry = WorkspaceActivity["entries"][number];
 
-const WORDS: Record<Entry["reason"], readonly [icon: IconName, words: string]> = {
+const REASON_TEXTS: Record<Entry["reason"], readonly [icon: IconName, words: string]> = {
   start: ["play", "Started"],
   activity: ["clock", "Extended by activity"],
   extend: ["clock", "Extended"],
@@ -26,7 +26,7 @@ const WORDS: Record<Entry["reason"], readonly [icon: IconName, words: string]> =
   autodelete: ["trash", "Deleted"],
 };
 
-const NEXT: Record<string, string> = {
+const NEXT_TEXTS: Record<string, string> = {
   stop: "Stops",
   start: "Starts",
   make_dormant: "Becomes dormant",
@@ -64,16 +64,16 @@ export const Activity = ({ workspace }: { workspace: Workspace }) => {
             {data.next && (
               <li>
                 <Icon name="clock" />
-                <span class="med">{NEXT[data.next.what] ?? data.next.what}</span>
+                <span class="med">{NEXT_TEXTS[data.next.what] ?? data.next.what}</span>
                 <Time class="dim small" at={data.next.at} />
                 <p class="small">{data.next.why}</p>
               </li>
             )}
             {data.entries.slice(0, MAX_SHOWN).map((entry) => (
               <li key={`${entry.at} ${entry.reason}`}>
-                <Icon name={WORDS[entry.reason][0]} />
+                <Icon name={REASON_TEXTS[entry.reason][0]} />
                 <span class="med">
-                  {WORDS[entry.reason][1]}
+                  {REASON_TEXTS[entry.reason][1]}
                   {entry.actor.kind === "user" && ` by ${entry.actor.name}`}
                 </span>
                 <Time class="dim small" at={entry.at} />

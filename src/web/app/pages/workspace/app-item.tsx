@@ -1,10 +1,10 @@
 // One app of a workspace: its icon, its status, and its link.
 import type { App } from "#schema/workspaces/app.ts";
 import type { ShareLevel } from "#schema/workspaces/port-share.ts";
-import { type AgentTarget, findOpening } from "../../data/open.ts";
+import { type AgentTarget, chooseOpenAction } from "../../data/open.ts";
 import { Picture } from "../../parts/picture.tsx";
 import { showError } from "../../shell/toasts.tsx";
-import { LEVELS } from "./ports.tsx";
+import { LEVEL_TEXTS } from "./ports.tsx";
 
 const HEALTH_LABELS: Partial<Record<App["health"], string>> = { initializing: "starting", unhealthy: "unhealthy" };
 const WINDOW_FEATURES = "noopener,noreferrer,popup,width=1200,height=800";
@@ -19,9 +19,9 @@ type AppItemProps = {
 
 export const AppItem = ({ target, app, host, heading }: AppItemProps) => {
   const isReachable = target.agent.status === "connected" || app.external;
-  const opening = isReachable ? findOpening(target, app, host) : undefined;
+  const openAction = isReachable ? chooseOpenAction(target, app, host) : undefined;
   const [status] = app.statuses;
-  const inside = (
+  const content = (
     <>
       <span class="line">
         <span class="dim pic">
@@ -33,35 +33,35 @@ export const AppItem = ({ target, app, host, heading }: AppItemProps) => {
         )}
       </span>
       {app.sharing_level !== "owner" && (
-        <span class="badge accent">{LEVELS[app.sharing_level as ShareLevel] ?? app.sharing_level}</span>
+        <span class="badge accent">{LEVEL_TEXTS[app.sharing_level as ShareLevel] ?? app.sharing_level}</span>
       )}
       {status?.message && <span class="sub clip">{status.message}</span>}
     </>
   );
   const openInWindow = (event: MouseEvent): void => {
     // With a modifier key, the user chooses how the browser opens the link.
-    if (opening?.way !== "window" || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (openAction?.way !== "window" || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    window.open(opening.href, "_blank", WINDOW_FEATURES);
+    window.open(openAction.href, "_blank", WINDOW_FEATURES);
   };
   return (
     <>
       {heading && <li class="item dim small">{heading}</li>}
       <li title={app.tooltip || undefined}>
-        {!opening ? (
-          <span class="item dim">{inside}</span>
-        ) : opening.way === "program" ? (
-          <button type="button" class="item" onClick={() => void opening.act().catch(showError)}>
-            {inside}
+        {!openAction ? (
+          <span class="item dim">{content}</span>
+        ) : openAction.way === "program" ? (
+          <button type="button" class="item" onClick={() => void openAction.act().catch(showError)}>
+            {content}
           </button>
         ) : (
           <a
             class="item"
-            href={opening.href}
+            href={openAction.href}
             onClick={openInWindow}
-            {...(opening.way === "here" ? {} : { target: "_blank", rel: "noreferrer" })}
+            {...(openAction.way === "here" ? {} : { target: "_blank", rel: "noreferrer" })}
           >
-            {inside}
+            {content}
           </a>
         )}
       </li>

@@ -7,9 +7,9 @@ import { call } from "../../data/api.ts";
 import { listAgents } from "../../data/one-workspace.ts";
 import { listEditors, showsApp } from "../../data/open.ts";
 import { useResource } from "../../data/resource.ts";
-import { copy } from "../../parts/as-command.tsx";
+import { copyText } from "../../parts/as-command.tsx";
 import { Button } from "../../parts/button.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { AppItem } from "./app-item.tsx";
@@ -22,14 +22,14 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
   const host = hosts.state.value.data?.host ?? "";
   const path = { workspace: workspace.id };
   const shares = useResource(`shares ${workspace.id}`, () => call("GET /workspaces/:workspace/port-share", { path }));
-  const sharing = useSignal(false);
+  const isSharing = useSignal(false);
   if (workspace.latest_build.status !== "running") return null;
   return (
     <section class="panel" aria-labelledby="apps">
       <header>
         <h2 id="apps">Apps and ports</h2>
         <span class="push">
-          <Button look="ghost" small icon="plus" disabled={connected.length === 0} onPress={sets(sharing, true)}>
+          <Button look="ghost" small icon="plus" disabled={connected.length === 0} onPress={setTo(isSharing, true)}>
             Share a port
           </Button>
         </span>
@@ -43,13 +43,13 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
             )}
             {agent.apps
               .filter(({ hidden }) => !hidden)
-              .map((app, at, all) => (
+              .map((app, index, apps) => (
                 <AppItem
                   key={app.id}
                   target={{ workspace, agent }}
                   app={app}
                   host={host}
-                  heading={app.group !== all[at - 1]?.group ? app.group : ""}
+                  heading={app.group !== apps[index - 1]?.group ? app.group : ""}
                 />
               ))}
             {agent.status === "connected" && (
@@ -57,15 +57,20 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
                 target={{ workspace, agent }}
                 host={host}
                 shares={shares.state.value.data?.shares ?? []}
-                changed={shares.reload}
+                onChanged={shares.reload}
               />
             )}
           </Fragment>
         ))}
       </ul>
       {agents.length === 0 && <p class="pad dim">This workspace has no agents.</p>}
-      {sharing.value && (
-        <ShareDialog workspace={workspace} agents={connected} close={sets(sharing, false)} shared={shares.reload} />
+      {isSharing.value && (
+        <ShareDialog
+          workspace={workspace}
+          agents={connected}
+          close={setTo(isSharing, false)}
+          onShared={shares.reload}
+        />
       )}
     </section>
   );
@@ -101,12 +106,12 @@ type AccessLinksProps = {
 /** The terminal, local editors and SSH, if the template shows them. */
 const AccessLinks = ({ workspace, agent, isOneOfSeveral }: AccessLinksProps) => {
   const name = `${workspace.name}${isOneOfSeveral ? `.${agent.name}` : ""}`;
-  const items = (): MenuItem[] => [
+  const listItems = (): MenuItem[] => [
     ...listEditors({ workspace, agent }),
     ...(showsApp(agent, "ssh_helper")
       ? [
           "line" as const,
-          { icon: "copy" as const, label: "Copy the ssh command", act: () => copy(`slipway ssh ${name}`) },
+          { icon: "copy" as const, label: "Copy the ssh command", act: () => copyText(`slipway ssh ${name}`) },
         ]
       : []),
   ];
@@ -123,7 +128,7 @@ const AccessLinks = ({ workspace, agent, isOneOfSeveral }: AccessLinksProps) => 
       ) : (
         <span class="dim clip small">{agent.expanded_directory || agent.name}</span>
       )}
-      <Menu label={`Open ${name} in an editor`} small items={items}>
+      <Menu label={`Open ${name} in an editor`} small items={listItems}>
         Editor <Icon name="down" small />
       </Menu>
     </li>

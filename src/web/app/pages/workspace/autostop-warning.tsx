@@ -11,7 +11,7 @@ import { now } from "../../parts/time.tsx";
 /** Leaves enough time to notice the banner and decide. */
 const WARNING_MS = 15 * 60_000;
 
-export const StopsSoon = ({ row }: { row: WorkspaceSummary }) => {
+export const AutostopWarning = ({ row }: { row: WorkspaceSummary }) => {
   const leftMs = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
   return leftMs === undefined || leftMs > WARNING_MS ? null : <StopBanner row={row} leftMs={leftMs} />;
 };
@@ -20,7 +20,7 @@ const StopBanner = ({ row, leftMs }: { row: WorkspaceSummary; leftMs: number }) 
   const { state } = useResource(`activity ${row.id}`, () =>
     call("GET /workspaces/:workspace/activity", { path: { workspace: row.id } }),
   );
-  const working = state.value.data?.kept_by ?? [];
+  const keptBy = state.value.data?.kept_by ?? [];
   const isLast = row.max_deadline !== undefined && row.max_deadline === row.deadline;
   return (
     <div class="banner attn" role="status">
@@ -29,7 +29,7 @@ const StopBanner = ({ row, leftMs }: { row: WorkspaceSummary; leftMs: number }) 
       </span>
       <span>
         {leftMs <= 0 ? "This workspace is about to stop." : `This workspace stops in ${formatDuration(leftMs)}.`}
-        {working.length > 0 && ` It still works: ${working.join(", ")}.`}
+        {keptBy.length > 0 && ` It still works: ${keptBy.join(", ")}.`}
         {isLast && " Its template requires the stop."}
       </span>
       {!isLast && (

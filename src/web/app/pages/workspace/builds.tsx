@@ -9,7 +9,7 @@ import { useChange, useResource } from "../../data/resource.ts";
 import { getWorkspaceState } from "../../data/states.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { formatDuration } from "../../parts/format-time.ts";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { LogView } from "../../parts/log-view.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -26,12 +26,12 @@ export const Builds = ({ workspace }: { workspace: Workspace }) => {
   const { state, reload } = useResource(`builds ${id}`, () =>
     call("GET /workspaces/:workspace/builds", { path: { workspace: id }, query: { limit: MAX_SHOWN } }),
   );
-  const chosen = useSignal(latest_build.id);
+  const chosenId = useSignal(latest_build.id);
   useChange(`${latest_build.id} ${latest_build.status}`, reload);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the builds" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load the builds" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={5} />;
-  const build = data.find((one) => one.id === chosen.value) ?? data[0];
+  const build = data.find((one) => one.id === chosenId.value) ?? data[0];
   return (
     <div class="split even">
       <div class="scroll" role="region" aria-label="Builds" tabIndex={0}>
@@ -56,7 +56,7 @@ export const Builds = ({ workspace }: { workspace: Workspace }) => {
                       type="button"
                       class="link"
                       aria-pressed={one.id === build?.id}
-                      onClick={sets(chosen, one.id)}
+                      onClick={setTo(chosenId, one.id)}
                     >
                       {VERBS[one.transition]} {one.status === "failed" || one.status === "canceled" ? one.status : ""}
                     </button>

@@ -1,5 +1,5 @@
-// Whether the viewer may restore and delete copies of a workspace's files: people who may enter the workspace and change it. Administrators of an
-// organization or of templates can see a workspace without these permissions.
+// Decides whether the user may restore and delete copies of a workspace's files: this requires permission to enter and to change the
+// workspace. Administrators of an organization or of templates can see a workspace without these permissions.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { isSiteOwner, me } from "../../data/session.ts";

@@ -2,8 +2,8 @@
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Time } from "../../parts/time.tsx";
 
-export const Facts = ({ workspace }: { workspace: Workspace }) => {
-  const shown = workspace.latest_build.resources.filter(({ hide }) => !hide);
+export const WorkspaceDetails = ({ workspace }: { workspace: Workspace }) => {
+  const shownResources = workspace.latest_build.resources.filter(({ hide }) => !hide);
   return (
     <section class="panel" aria-labelledby="facts">
       <header>
@@ -23,7 +23,7 @@ export const Facts = ({ workspace }: { workspace: Workspace }) => {
           <dd>{workspace.latest_build.template_version_name}</dd>
           <dt>Organization</dt>
           <dd>{workspace.organization_name}</dd>
-          {shown.flatMap((resource) => [
+          {shownResources.flatMap((resource) => [
             <dt key={resource.id}>{resource.name}</dt>,
             <dd key={`${resource.id} type`} class="mono clip">
               {resource.type}

@@ -16,14 +16,14 @@ const toContentUrl = (agent: string, path: string, limit?: number): string => {
   return `/api/v2/workspaceagents/${agent}/files/content?${query}`;
 };
 
-type Read = { readonly size: number; readonly text: string | undefined };
+type LoadedFile = { readonly size: number; readonly text: string | undefined };
 
-const read = async (agent: string, path: string): Promise<Read> => {
+const loadFile = async (agent: string, path: string): Promise<LoadedFile> => {
   const response = await fetch(toContentUrl(agent, path, MAX_SHOWN_BYTES));
   if (!response.ok) {
-    const output = (await response.json().catch(() => ({}))) as { message?: string; detail?: string };
+    const answer = (await response.json().catch(() => ({}))) as { message?: string; detail?: string };
     throw new Error(
-      [output.message, output.detail].filter(Boolean).join(" ") || `The server answered ${response.status}.`,
+      [answer.message, answer.detail].filter(Boolean).join(" ") || `The server answered ${response.status}.`,
     );
   }
   const size = Number(response.headers.get("x-file-size"));
@@ -33,10 +33,10 @@ const read = async (agent: string, path: string): Promise<Read> => {
   return { size, text: new TextDecoder().decode(bytes) };
 };
 
-type FileTextProps = { readonly agent: string; readonly path: string; readonly close: string };
+type FileTextProps = { readonly agent: string; readonly path: string; readonly closeHref: string };
 
-export const FileText = ({ agent, path, close }: FileTextProps) => {
-  const { state, reload } = useResource(`file ${agent} ${path}`, () => read(agent, path));
+export const FileText = ({ agent, path, closeHref }: FileTextProps) => {
+  const { state, reload } = useResource(`file ${agent} ${path}`, () => loadFile(agent, path));
   const { data, error } = state.value;
   const name = path.split("/").at(-1) ?? path;
   const language = /\.(\w+)$/.exec(name)?.[1] ?? "";
@@ -49,13 +49,13 @@ export const FileText = ({ agent, path, close }: FileTextProps) => {
           <a class="btn sm" href={toContentUrl(agent, path)} download={name}>
             Download
           </a>
-          <ButtonLink small look="ghost" href={close}>
+          <ButtonLink small look="ghost" href={closeHref}>
             Close
           </ButtonLink>
         </span>
       </header>
       {error !== undefined && data === undefined ? (
-        <Failed what="Can't load the file" error={error} reload={reload} />
+        <Failed title="Can't load the file" error={error} reload={reload} />
       ) : !data ? (
         <Skeleton lines={6} />
       ) : data.text === undefined ? (

@@ -28,8 +28,8 @@ const MAX_EXPANDED = 3;
 const ChatChanges = ({ workspace }: { workspace: string }) => {
   const chat = [...chats.value.values()].find((one) => one.workspace_id === workspace && one.owner_id === me.value?.id);
   useEffect(() => (chat ? followGit(chat.id) : undefined), [chat?.id]);
-  const changed = [...repositories.value.values()].filter(({ unified_diff }) => unified_diff !== "");
-  if (!chat || changed.length === 0) return null;
+  const changedRepositories = [...repositories.value.values()].filter(({ unified_diff }) => unified_diff !== "");
+  if (!chat || changedRepositories.length === 0) return null;
   return (
     <section class="stack" aria-labelledby="changed">
       <div class="head">
@@ -38,14 +38,14 @@ const ChatChanges = ({ workspace }: { workspace: string }) => {
           of <a href={`/chats/${chat.id}`}>{chat.title}</a>
         </span>
       </div>
-      {changed.map(({ repo_root, branch, unified_diff }) => (
+      {changedRepositories.map(({ repo_root, branch, unified_diff }) => (
         <div key={repo_root} class="stack">
           <p class="line mono small clip" title={repo_root}>
             <Icon name="branch" small />
             {branch || "no branch"}
           </p>
-          {parseFiles(unified_diff).map((file, at) => (
-            <DiffFile key={file.path} file={file} isOpen={at < MAX_EXPANDED} />
+          {parseFiles(unified_diff).map((file, index) => (
+            <DiffFile key={file.path} file={file} isOpen={index < MAX_EXPANDED} />
           ))}
         </div>
       ))}
@@ -56,26 +56,26 @@ const ChatChanges = ({ workspace }: { workspace: string }) => {
 type FilesProps = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
 
 export const Files = ({ workspace, agent }: FilesProps) => {
-  const { query, path: here } = useLocation();
+  const { query, path: currentPath } = useLocation();
   const folder = query.folder ?? ".";
   const path = { workspaceagent: agent.id };
   const { state, reload } = useResource(`files ${agent.id} ${folder}`, () =>
     call("GET /workspaceagents/:workspaceagent/files", { path, query: { path: folder } }),
   );
   const { data, error } = state.value;
-  const to = (folder: string, file?: string): string =>
-    `${here}?${new URLSearchParams(file === undefined ? { folder } : { folder, file })}`;
+  const toHref = (folder: string, file?: string): string =>
+    `${currentPath}?${new URLSearchParams(file === undefined ? { folder } : { folder, file })}`;
   return (
     <div class="stack loose">
       <ChatChanges workspace={workspace.id} />
       {error !== undefined && data === undefined ? (
-        <Failed what="Can't load the folder" error={error} reload={reload} />
+        <Failed title="Can't load the folder" error={error} reload={reload} />
       ) : data ? (
-        <Folder agent={agent.id} listing={data} to={to} reload={reload} />
+        <Folder agent={agent.id} listing={data} toHref={toHref} reload={reload} />
       ) : (
         <Skeleton lines={8} />
       )}
-      {query.file && <FileText key={query.file} agent={agent.id} path={query.file} close={to(folder)} />}
+      {query.file && <FileText key={query.file} agent={agent.id} path={query.file} closeHref={toHref(folder)} />}
     </div>
   );
 };
@@ -83,14 +83,14 @@ export const Files = ({ workspace, agent }: FilesProps) => {
 type FolderProps = {
   readonly agent: string;
   readonly listing: DirectoryListing;
-  readonly to: (folder: string, file?: string) => string;
+  readonly toHref: (folder: string, file?: string) => string;
   readonly reload: () => Promise<void>;
 };
 
-const Folder = ({ agent, listing, to, reload }: FolderProps) => {
+const Folder = ({ agent, listing, toHref, reload }: FolderProps) => {
   const { absolute_path, contents, truncated } = listing;
-  const isOver = useSignal(false);
-  const picker = useRef<HTMLInputElement>(null);
+  const isDragOver = useSignal(false);
+  const fileInput = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const reloadIfVisible = (): void => void (document.hidden || reload());
     document.addEventListener("visibilitychange", reloadIfVisible);
@@ -106,20 +106,20 @@ const Folder = ({ agent, listing, to, reload }: FolderProps) => {
       aria-labelledby="folder"
       onDragOver={(event) => {
         event.preventDefault();
-        isOver.value = true;
+        isDragOver.value = true;
       }}
       onDragLeave={() => {
-        isOver.value = false;
+        isDragOver.value = false;
       }}
       onDrop={(event) => {
         event.preventDefault();
-        isOver.value = false;
+        isDragOver.value = false;
         uploadHere(event.dataTransfer?.files);
       }}
     >
       <header>
         <h2 id="folder" class="crumbs mono">
-          <Crumbs path={absolute_path} to={to} />
+          <Crumbs path={absolute_path} toHref={toHref} />
         </h2>
         <span class="push line">
           <input
@@ -128,13 +128,13 @@ const Folder = ({ agent, listing, to, reload }: FolderProps) => {
             multiple
             tabIndex={-1}
             aria-label="Files to upload"
-            ref={picker}
+            ref={fileInput}
             onChange={(event) => {
               uploadHere(event.currentTarget.files);
               event.currentTarget.value = "";
             }}
           />
-          <Button small icon="up" onPress={() => picker.current?.click()}>
+          <Button small icon="up" onPress={() => fileInput.current?.click()}>
             Upload
           </Button>
           <Button small onPress={reload}>
@@ -148,7 +148,7 @@ const Folder = ({ agent, listing, to, reload }: FolderProps) => {
       <ul class="list flush" aria-label="Files">
         {sorted.map(({ name, absolute_path: path, is_dir, size }) => (
           <li key={name}>
-            <a class="item" href={is_dir ? to(path) : to(absolute_path, path)}>
+            <a class="item" href={is_dir ? toHref(path) : toHref(absolute_path, path)}>
               <span class="line">
                 <span class={is_dir ? "t-accent" : "dim"}>
                   <Icon name={is_dir ? "box" : "file"} />
@@ -161,25 +161,25 @@ const Folder = ({ agent, listing, to, reload }: FolderProps) => {
         ))}
       </ul>
       {truncated && <p class="pad mut">This folder has more files. Open a terminal to see all of them.</p>}
-      {isOver.value && <p class="drop-here">Drop to upload into this folder</p>}
+      {isDragOver.value && <p class="drop-here">Drop to upload into this folder</p>}
     </section>
   );
 };
 
 /** The breadcrumbs of a folder, each a link. */
-const Crumbs = ({ path, to }: { path: string; to: FolderProps["to"] }) => {
-  const steps = path.split("/").filter(Boolean);
+const Crumbs = ({ path, toHref }: { path: string; toHref: FolderProps["toHref"] }) => {
+  const names = path.split("/").filter(Boolean);
   return (
     <>
-      <a href={to("/")}>/</a>
-      {steps.map((step, at) => (
-        <span key={`${at} ${step}`}>
-          {at > 0 && <span class="dim">/</span>}
+      <a href={toHref("/")}>/</a>
+      {names.map((name, index) => (
+        <span key={`${index} ${name}`}>
+          {index > 0 && <span class="dim">/</span>}
           <a
-            href={to(`/${steps.slice(0, at + 1).join("/")}`)}
-            aria-current={at === steps.length - 1 ? "true" : undefined}
+            href={toHref(`/${names.slice(0, index + 1).join("/")}`)}
+            aria-current={index === names.length - 1 ? "true" : undefined}
           >
-            {step}
+            {name}
           </a>
         </span>
       ))}
@@ -187,16 +187,16 @@ const Crumbs = ({ path, to }: { path: string; to: FolderProps["to"] }) => {
   );
 };
 
-type NoFilesProps = { readonly title: string; readonly start: (() => unknown) | undefined };
+type NoFilesProps = { readonly title: string; readonly onStart: (() => unknown) | undefined };
 
-export const NoFiles = ({ title, start }: NoFilesProps) => (
+export const NoFiles = ({ title, onStart }: NoFilesProps) => (
   <Empty
     icon="file"
     title={title}
-    text={start ? "Start the workspace to browse its files." : "Its files are shown when its agent is connected."}
+    text={onStart ? "Start the workspace to browse its files." : "Its files are shown when its agent is connected."}
   >
-    {start ? (
-      <Button look="primary" icon="play" onPress={start}>
+    {onStart ? (
+      <Button look="primary" icon="play" onPress={onStart}>
         Start
       </Button>
     ) : (

@@ -14,7 +14,7 @@ import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 import { canReplaceFiles } from "./can-replace-files.ts";
 
-const STATUSES: Record<HomeBackupStatus, string> = {
+const STATUS_LABELS: Record<HomeBackupStatus, string> = {
   creating: "Creating",
   ready: "Ready",
   failed: "Failed",
@@ -24,16 +24,16 @@ const STATUSES: Record<HomeBackupStatus, string> = {
 export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
   const path = { workspace: workspace.id };
   const { state, reload } = useResource(`home backups ${workspace.id}`, async () => {
-    const [listed, mayReplace] = await Promise.all([
+    const [list, canReplace] = await Promise.all([
       call("GET /workspaces/:workspace/home-backups", { path }),
       canReplaceFiles(workspace),
     ]);
-    return { ...listed, mayReplace };
+    return { ...list, mayReplace: canReplace };
   });
   // The workspace's stream reports when a backup has ended, because its snapshot is removed then.
   useEffect(() => void reload(), [workspace]);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the backups" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load the backups" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={3} />;
   // The workspace's users cannot fix this. Owners of the server see it in the administration.
   if (data.unsupported !== "" && data.backups.length === 0) return null;
@@ -42,24 +42,24 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
     await call("POST /workspaces/:workspace/home-backups", { path });
     await reload();
   };
-  const fetch = (one: HomeBackup): void =>
+  const confirmFetch = (one: HomeBackup): void =>
     confirmAction({
       title: "Fetch this backup?",
       text: "Its files become a snapshot of the workspace, which you can restore when it is ready. The workspace can't be started or stopped until then.",
-      yes: "Fetch backup",
-      no: "Cancel",
+      confirmLabel: "Fetch backup",
+      cancelLabel: "Cancel",
       act: async () => {
         await call("POST /workspaces/:workspace/home-backups/:backup/fetch", { path: { ...path, backup: one.id } });
         await reload();
         showToast("Fetching the backup");
       },
     });
-  const remove = (one: HomeBackup): void =>
+  const confirmDelete = (one: HomeBackup): void =>
     confirmAction({
       title: "Delete this backup?",
       text: "You can't recover a deleted backup.",
-      yes: "Delete backup",
-      no: "Keep it",
+      confirmLabel: "Delete backup",
+      cancelLabel: "Keep it",
       act: async () => {
         await call("DELETE /workspaces/:workspace/home-backups/:backup", { path: { ...path, backup: one.id } });
         await reload();
@@ -77,7 +77,7 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
           </span>
         )}
       </div>
-      <p class="dim small">{data.unsupported || describe(data)}</p>
+      <p class="dim small">{data.unsupported || describeBackups(data)}</p>
       {data.backups.length > 0 && (
         <ul class="panel list">
           {data.backups.map((one) => (
@@ -87,7 +87,7 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
               </span>
               {data.mayReplace && (
                 <span class="line">
-                  <Button small disabled={one.status !== "ready" || isBusy} onPress={() => fetch(one)}>
+                  <Button small disabled={one.status !== "ready" || isBusy} onPress={() => confirmFetch(one)}>
                     Fetch
                   </Button>
                   <IconButton
@@ -95,12 +95,12 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
                     small
                     label={`Delete the backup of ${one.created_at}`}
                     disabled={one.status !== "ready" && one.status !== "failed"}
-                    onPress={() => remove(one)}
+                    onPress={() => confirmDelete(one)}
                   />
                 </span>
               )}
               <span class={one.error ? "sub t-bad" : "sub"}>
-                {one.error || STATUSES[one.status]}
+                {one.error || STATUS_LABELS[one.status]}
                 {one.status === "ready" && `, ${formatSize(one.bytes)}, of which ${formatSize(one.added_bytes)} new`}
                 {one.verified_at && (
                   <>
@@ -116,8 +116,9 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
   );
 };
 
-const describe = ({ interval_ms, location, bytes, backups }: HomeBackups): string => {
-  const when = interval_ms === undefined ? "Created only on request" : `Created every ${formatDuration(interval_ms)}`;
-  const stored = backups.length > 0 ? ` Total size: ${formatSize(bytes)}.` : "";
-  return `${when}, encrypted, in ${location}.${stored}`;
+const describeBackups = ({ interval_ms, location, bytes, backups }: HomeBackups): string => {
+  const schedule =
+    interval_ms === undefined ? "Created only on request" : `Created every ${formatDuration(interval_ms)}`;
+  const total = backups.length > 0 ? ` Total size: ${formatSize(bytes)}.` : "";
+  return `${schedule}, encrypted, in ${location}.${total}`;
 };

@@ -7,7 +7,7 @@ import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, callServer } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
 import { useResource } from "../../data/resource.ts";
-import { isPassing } from "../../data/states.ts";
+import { isTransitional } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
 import { ConflictNotice } from "../../parts/edit-conflict-notice.tsx";
@@ -22,29 +22,29 @@ export const Parameters = ({ workspace, row }: { workspace: Workspace; row: Work
   );
   const { data, error } = state.value;
   // The form stays visible while the parameters of another build are loaded.
-  const last = useRef(data);
-  last.current = data ?? last.current;
+  const lastLoaded = useRef(data);
+  lastLoaded.current = data ?? lastLoaded.current;
   const values = useSignal<Values>({});
-  const touched = useSignal<ReadonlySet<string>>(new Set());
-  if (error && !last.current) return <Failed what="Can't load the parameters" error={error} reload={reload} />;
-  if (!last.current) return <Skeleton lines={5} />;
+  const touchedNames = useSignal<ReadonlySet<string>>(new Set());
+  if (error && !lastLoaded.current) return <Failed title="Can't load the parameters" error={error} reload={reload} />;
+  if (!lastLoaded.current) return <Skeleton lines={5} />;
   return (
-    <Form
+    <ParametersForm
       key={row.template_active_version_id}
       workspace={workspace}
       row={row}
-      before={toValues(last.current)}
+      current={toValues(lastLoaded.current)}
       values={values}
-      touched={touched}
+      touchedNames={touchedNames}
     />
   );
 };
 
-const toValues = (all: readonly { readonly name: string; readonly value: string }[]): Values =>
-  Object.fromEntries(all.map(({ name, value }) => [name, value]));
+const toValues = (parameters: readonly { readonly name: string; readonly value: string }[]): Values =>
+  Object.fromEntries(parameters.map(({ name, value }) => [name, value]));
 
 /** Returns the parameters of the newest build. */
-const readNow = async (workspace: Workspace): Promise<Values> => {
+const loadCurrent = async (workspace: Workspace): Promise<Values> => {
   const { latest_build } = await callServer("GET /workspaces/:workspace", { path: { workspace: workspace.id } });
   return toValues(
     await call("GET /workspacebuilds/:workspacebuild/parameters", { path: { workspacebuild: latest_build.id } }),
@@ -59,58 +59,59 @@ type FormProps = {
   readonly workspace: Workspace;
   readonly row: WorkspaceSummary;
   /** The values of the newest build; another build may change them while the user edits. */
-  readonly before: Values;
+  readonly current: Values;
   /** The edited values, which are kept across new builds and template versions. */
   readonly values: Signal<Values>;
-  readonly touched: Signal<ReadonlySet<string>>;
+  readonly touchedNames: Signal<ReadonlySet<string>>;
 };
 
-const Form = ({ workspace, row, before, values, touched }: FormProps) => {
+const ParametersForm = ({ workspace, row, current, values, touchedNames }: FormProps) => {
   // Always uses the active version, as an update would.
-  const form = useMemo(() => new FormSocket(row.template_active_version_id, { ...before, ...values.value }), []);
+  const form = useMemo(() => new FormSocket(row.template_active_version_id, { ...current, ...values.value }), []);
   useEffect(() => () => form.end(), []);
-  const known = useRef(before);
-  const others = useSignal<readonly Change[]>([]);
+  const lastKnown = useRef(current);
+  const conflicts = useSignal<readonly Change[]>([]);
   /** Stores the current values. Returns true if someone else changed an edited value, which is shown first. */
-  const checkConflict = (now: Values): boolean => {
-    const was = known.current;
-    known.current = now;
-    const isMine = (name: string): boolean => touched.value.has(name) && values.value[name] !== now[name];
-    const found = Object.keys(now).filter((name) => now[name] !== was[name] && isMine(name));
-    if (found.length > 0) others.value = found.map((name) => ({ name, from: was[name], to: now[name] ?? "" }));
-    return found.length > 0;
+  const checkConflict = (latest: Values): boolean => {
+    const previous = lastKnown.current;
+    lastKnown.current = latest;
+    const isEdited = (name: string): boolean => touchedNames.value.has(name) && values.value[name] !== latest[name];
+    const conflictingNames = Object.keys(latest).filter((name) => latest[name] !== previous[name] && isEdited(name));
+    if (conflictingNames.length > 0)
+      conflicts.value = conflictingNames.map((name) => ({ name, from: previous[name], to: latest[name] ?? "" }));
+    return conflictingNames.length > 0;
   };
-  const isAs = JSON.stringify(before);
+  const serialized = JSON.stringify(current);
   useEffect(() => {
-    checkConflict(before);
-    form.sendValues({ ...before, ...values.value });
-  }, [isAs]);
+    checkConflict(current);
+    form.sendValues({ ...current, ...values.value });
+  }, [serialized]);
   const parameters = form.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral);
   const getValue = (one: DynamicParameter): string =>
-    values.value[one.name] ?? before[one.name] ?? (one.value.valid ? one.value.value : "");
+    values.value[one.name] ?? current[one.name] ?? (one.value.valid ? one.value.value : "");
   const changes = (parameters ?? [])
-    .map((one): Change => ({ name: one.name, from: before[one.name], to: getValue(one) }))
+    .map((one): Change => ({ name: one.name, from: current[one.name], to: getValue(one) }))
     .filter(({ from, to }) => from !== to);
   if (!parameters) return <Skeleton lines={5} />;
-  const isWrong = parameters.some(({ diagnostics }) => diagnostics.some(({ severity }) => severity === "error"));
-  const set = (name: string, value: string): void => {
-    touched.value = new Set(touched.value).add(name);
+  const hasErrors = parameters.some(({ diagnostics }) => diagnostics.some(({ severity }) => severity === "error"));
+  const setValue = (name: string, value: string): void => {
+    touchedNames.value = new Set(touchedNames.value).add(name);
     values.value = { ...values.value, [name]: value };
-    form.sendValues({ ...before, ...values.value });
+    form.sendValues({ ...current, ...values.value });
   };
   const apply = async (): Promise<void> => {
-    if (checkConflict(await readNow(workspace))) return;
-    others.value = [];
-    await actions.update(
+    if (checkConflict(await loadCurrent(workspace))) return;
+    conflicts.value = [];
+    await actions.updateWorkspace(
       row,
       changes.map(({ name, to }) => ({ name, value: to })),
     );
   };
   const acceptTheirs = (): void => {
-    const theirs = others.value.map(({ name, to }) => [name, to]);
-    values.value = { ...values.value, ...Object.fromEntries(theirs) };
-    others.value = [];
-    form.sendValues({ ...before, ...values.value });
+    const otherValues = conflicts.value.map(({ name, to }) => [name, to]);
+    values.value = { ...values.value, ...Object.fromEntries(otherValues) };
+    conflicts.value = [];
+    form.sendValues({ ...current, ...values.value });
   };
   return (
     <div class="split">
@@ -121,9 +122,9 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
             key={one.name}
             parameter={one}
             value={getValue(one)}
-            touched={touched.value.has(one.name) || before[one.name] === undefined}
-            fixed={one.mutable || before[one.name] === undefined ? undefined : FIXED_HINT}
-            onValue={(value) => set(one.name, value)}
+            isTouched={touchedNames.value.has(one.name) || current[one.name] === undefined}
+            fixedReason={one.mutable || current[one.name] === undefined ? undefined : FIXED_HINT}
+            onValue={(value) => setValue(one.name, value)}
           />
         ))}
       </div>
@@ -132,10 +133,10 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
           <h2>Changes</h2>
         </header>
         <div class="body stack">
-          {others.value.length > 0 && (
+          {conflicts.value.length > 0 && (
             <ConflictNotice
-              words={others.value.map(({ name, to }) => `${name} is now ${to || "empty"}`).join(", ")}
-              take={acceptTheirs}
+              savedValue={conflicts.value.map(({ name, to }) => `${name} is now ${to || "empty"}`).join(", ")}
+              onDiscard={acceptTheirs}
             />
           )}
           {row.outdated && <p class="small">Updates the workspace to the active version of its template.</p>}
@@ -168,7 +169,7 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
         <footer>
           <Button
             look="primary"
-            disabled={isWrong || isPassing(row) || (changes.length === 0 && !row.outdated)}
+            disabled={hasErrors || isTransitional(row) || (changes.length === 0 && !row.outdated)}
             onPress={apply}
           >
             {row.status === "running" ? "Update and restart" : "Update and start"}

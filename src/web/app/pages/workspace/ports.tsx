@@ -12,12 +12,12 @@ import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Options } from "../../parts/field.tsx";
 import { Fold } from "../../parts/fold.tsx";
-import { textInto } from "../../parts/handlers.ts";
+import { writeTextTo } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 
-export const LEVELS: Record<ShareLevel, string> = {
+export const LEVEL_TEXTS: Record<ShareLevel, string> = {
   owner: "you",
   organization: "the organization",
   authenticated: "signed-in users",
@@ -29,11 +29,11 @@ type PortsProps = {
   /** The wildcard hostname of apps, or empty. */
   readonly host: string;
   readonly shares: readonly PortShare[];
-  readonly changed: () => Promise<void>;
+  readonly onChanged: () => Promise<void>;
 };
 
 /** Shows listening ports and shared ports without a listener. Scanned when the page is opened. */
-export const Ports = ({ target, host, shares, changed }: PortsProps) => {
+export const Ports = ({ target, host, shares, onChanged }: PortsProps) => {
   const { workspace, agent } = target;
   const { state, reload } = useResource(`ports ${agent.id}`, () =>
     call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent.id } }),
@@ -43,31 +43,31 @@ export const Ports = ({ target, host, shares, changed }: PortsProps) => {
     document.addEventListener("visibilitychange", reloadIfVisible);
     return () => document.removeEventListener("visibilitychange", reloadIfVisible);
   }, []);
-  const mine = shares.filter((one) => one.agent_name === agent.name);
-  const open = state.value.data?.ports ?? [];
-  const all = [
-    ...open.map(({ port, process_name, is_own = true }) => ({
+  const agentShares = shares.filter((one) => one.agent_name === agent.name);
+  const listeningPorts = state.value.data?.ports ?? [];
+  const ports = [
+    ...listeningPorts.map(({ port, process_name, is_own = true }) => ({
       port,
       name: process_name,
       is_own,
-      share: mine.find((one) => one.port === port),
+      share: agentShares.find((one) => one.port === port),
     })),
-    ...mine
-      .filter(({ port }) => !open.some((one) => one.port === port))
+    ...agentShares
+      .filter(({ port }) => !listeningPorts.some((one) => one.port === port))
       .map((share) => ({ port: share.port, name: "not listening", is_own: true, share })),
   ].sort((a, b) => a.port - b.port);
   // A shared port of the host machine is treated like the workspace's own.
-  const own = all.filter(({ is_own, share }) => is_own || share);
-  const others = all.filter((one) => !own.includes(one));
+  const workspacePorts = ports.filter(({ is_own, share }) => is_own || share);
+  const machinePorts = ports.filter((one) => !workspacePorts.includes(one));
   const setLevel = async (port: number, share_level: ShareLevel, protocol: "http" | "https"): Promise<void> => {
     const path = { workspace: workspace.id };
-    const getLevel = (all: readonly PortShare[]): ShareLevel =>
-      all.find((one) => one.agent_name === agent.name && one.port === port)?.share_level ?? "owner";
-    const is = getLevel((await callServer("GET /workspaces/:workspace/port-share", { path })).shares);
-    if (is !== getLevel(shares) && is !== share_level) {
-      await changed();
+    const getLevel = (shareList: readonly PortShare[]): ShareLevel =>
+      shareList.find((one) => one.agent_name === agent.name && one.port === port)?.share_level ?? "owner";
+    const currentLevel = getLevel((await callServer("GET /workspaces/:workspace/port-share", { path })).shares);
+    if (currentLevel !== getLevel(shares) && currentLevel !== share_level) {
+      await onChanged();
       throw new Error(
-        `Someone else changed this in the meantime: port ${port}, ${LEVELS[is]}. Choose again to replace it.`,
+        `Someone else changed this in the meantime: port ${port}, ${LEVEL_TEXTS[currentLevel]}. Choose again to replace it.`,
       );
     }
     if (share_level === "owner") {
@@ -78,12 +78,12 @@ export const Ports = ({ target, host, shares, changed }: PortsProps) => {
         body: { agent_name: agent.name, port, protocol, share_level },
       });
     }
-    await changed();
+    await onChanged();
     showToast(
-      share_level === "owner" ? `Port ${port} is now private` : `Port ${port} is open to ${LEVELS[share_level]}`,
+      share_level === "owner" ? `Port ${port} is now private` : `Port ${port} is open to ${LEVEL_TEXTS[share_level]}`,
     );
   };
-  const item = (one: (typeof all)[number]): ComponentChildren => (
+  const renderPort = (one: (typeof ports)[number]): ComponentChildren => (
     <PortItem
       key={one.port}
       port={one.port}
@@ -95,17 +95,17 @@ export const Ports = ({ target, host, shares, changed }: PortsProps) => {
   );
   return (
     <>
-      {own.map(item)}
+      {workspacePorts.map(renderPort)}
       <li class="item">
         <span class="dim small">
-          {own.length > 0 ? "" : agent.apps.length > 0 ? "No other listening ports." : "No listening ports."}
+          {workspacePorts.length > 0 ? "" : agent.apps.length > 0 ? "No other listening ports." : "No listening ports."}
         </span>
         <IconButton icon="restart" small label={`Refresh ports of ${agent.name}`} onPress={reload} />
       </li>
-      {others.length > 0 && (
+      {machinePorts.length > 0 && (
         <li>
-          <Fold class="pad" summary={`Other ports on this machine (${others.length})`}>
-            <ul class="list">{others.map(item)}</ul>
+          <Fold class="pad" summary={`Other ports on this machine (${machinePorts.length})`}>
+            <ul class="list">{machinePorts.map(renderPort)}</ul>
           </Fold>
         </li>
       )}
@@ -134,14 +134,14 @@ const PortItem = ({ port, name, level, href, setLevel }: PortItemProps) => (
       label={`Access to port ${port}`}
       small
       items={() =>
-        (Object.keys(LEVELS) as ShareLevel[]).map((one) => ({
-          label: one === "owner" ? "Only you" : LEVELS[one],
+        (Object.keys(LEVEL_TEXTS) as ShareLevel[]).map((one) => ({
+          label: one === "owner" ? "Only you" : LEVEL_TEXTS[one],
           icon: level === one ? ("check" as const) : undefined,
           act: () => setLevel(one),
         }))
       }
     >
-      <span class="badge">{LEVELS[level]}</span>
+      <span class="badge">{LEVEL_TEXTS[level]}</span>
     </Menu>
   </li>
 );
@@ -150,10 +150,10 @@ type ShareProps = {
   workspace: Workspace;
   agents: readonly WorkspaceAgent[];
   close: () => void;
-  shared: () => Promise<void>;
+  onShared: () => Promise<void>;
 };
 
-export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) => {
+export const ShareDialog = ({ workspace, agents, close, onShared }: ShareProps) => {
   const level = useSignal<ShareLevel>("organization");
   const protocol = useSignal<"http" | "https">("http");
   const agent = useSignal(agents[0]?.name ?? "");
@@ -166,7 +166,7 @@ export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) =>
       share_level: level.value,
     };
     await call("POST /workspaces/:workspace/port-share", { path: { workspace: workspace.id }, body });
-    await shared();
+    await onShared();
     close();
     showToast(`Port ${port.value} is shared`);
   };
@@ -183,7 +183,7 @@ export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) =>
         </>
       }
     >
-      <Field label="Port" type="number" min={9} max={65535} required value={port.value} onInput={textInto(port)} />
+      <Field label="Port" type="number" min={9} max={65535} required value={port.value} onInput={writeTextTo(port)} />
       {agents.length > 1 && (
         <Options
           label="Agent"
@@ -206,7 +206,7 @@ export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) =>
         value={level.value}
         choices={(["organization", "authenticated", "public"] as const).map((value) => ({
           value,
-          label: LEVELS[value],
+          label: LEVEL_TEXTS[value],
         }))}
         hint="The template may restrict this further."
         onPick={(value) => (level.value = value as ShareLevel)}

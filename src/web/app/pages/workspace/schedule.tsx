@@ -8,51 +8,51 @@ import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
 import { ConflictNotice } from "../../parts/edit-conflict-notice.tsx";
 import { Field, Switch } from "../../parts/field.tsx";
-import { into, textInto } from "../../parts/handlers.ts";
+import { writeTextTo, writeTo } from "../../parts/handlers.ts";
 import { showToast } from "../../shell/toasts.tsx";
-import { DAYS, readCron, toCron } from "./cron.ts";
+import { DAYS, parseCron, toCron } from "./cron.ts";
 
 const HOUR_MS = 3_600_000;
 
 export const Schedule = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => (
   <div class="split even">
-    <Stop workspace={workspace} row={row} />
-    <Start workspace={workspace} />
+    <AutostopForm workspace={workspace} row={row} />
+    <AutostartForm workspace={workspace} />
   </div>
 );
 
 /** Loads the current state from the server. */
-const readNow = ({ id }: Workspace): Promise<Workspace> =>
+const loadCurrent = ({ id }: Workspace): Promise<Workspace> =>
   callServer("GET /workspaces/:workspace", { path: { workspace: id } });
 
-const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => {
-  const on = useSignal(workspace.ttl_ms !== undefined);
+const AutostopForm = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => {
+  const isOn = useSignal(workspace.ttl_ms !== undefined);
   const hours = useSignal(String((workspace.ttl_ms ?? 8 * HOUR_MS) / HOUR_MS));
-  const typed = on.value ? Number(hours.value) * HOUR_MS : undefined;
+  const typedTtlMs = isOn.value ? Number(hours.value) * HOUR_MS : undefined;
   const conflict = useConflictCheck({
-    now: workspace.ttl_ms,
-    typed,
-    read: async () => (await readNow(workspace)).ttl_ms,
+    current: workspace.ttl_ms,
+    typed: typedTtlMs,
+    read: async () => (await loadCurrent(workspace)).ttl_ms,
     fill: (ttl_ms) => {
-      on.value = ttl_ms !== undefined;
+      isOn.value = ttl_ms !== undefined;
       if (ttl_ms !== undefined) hours.value = String(ttl_ms / HOUR_MS);
     },
   });
   const save = async (): Promise<void> => {
     if (!(await conflict.mayReplace())) return;
-    const ttl_ms = typed ?? null;
+    const ttl_ms = typedTtlMs ?? null;
     await call("PUT /workspaces/:workspace/ttl", { path: { workspace: workspace.id }, body: { ttl_ms } });
-    showToast(on.value ? `Stops ${hours.value} h after each start` : "Autostop turned off");
+    showToast(isOn.value ? `Stops ${hours.value} h after each start` : "Autostop turned off");
   };
-  const other = conflict.other.value;
+  const otherEdit = conflict.other.value;
   return (
     <section class="panel" aria-labelledby="stop">
       <header>
         <h2 id="stop">Stopping</h2>
       </header>
       <div class="body stack loose">
-        <Switch label="Autostop" note="Activity extends the deadline." checked={on.value} onSwitch={into(on)} />
-        {on.value && (
+        <Switch label="Autostop" note="Activity extends the deadline." checked={isOn.value} onSwitch={writeTo(isOn)} />
+        {isOn.value && (
           <Field
             label="Hours after each start"
             type="number"
@@ -61,20 +61,22 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
             step={0.5}
             value={hours.value}
             hint="Applies from the next start."
-            onInput={textInto(hours)}
+            onInput={writeTextTo(hours)}
           />
         )}
-        {other && (
+        {otherEdit && (
           <ConflictNotice
-            words={
-              other.value === undefined ? "autostop is off" : `autostop is ${other.value / HOUR_MS} h after each start`
+            savedValue={
+              otherEdit.value === undefined
+                ? "autostop is off"
+                : `autostop is ${otherEdit.value / HOUR_MS} h after each start`
             }
-            take={conflict.take}
+            onDiscard={conflict.take}
           />
         )}
       </div>
       <footer>
-        <Button look="primary" disabled={on.value && !(Number(hours.value) > 0)} onPress={save}>
+        <Button look="primary" disabled={isOn.value && !(Number(hours.value) > 0)} onPress={save}>
           Save
         </Button>
         {row.status === "running" && row.deadline && (
@@ -87,41 +89,41 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
 
 /** Formats a schedule as this form would write it, so that equivalent schedules compare equal. */
 const normalizeSchedule = (schedule = ""): string => {
-  const known = readCron(schedule);
-  return known ? toCron(known) : schedule;
+  const parsed = parseCron(schedule);
+  return parsed ? toCron(parsed) : schedule;
 };
 
 const formatSchedule = (schedule: string): string => {
-  const known = readCron(schedule);
-  if (!known) return schedule === "" ? "autostart is off" : `autostart follows the schedule ${schedule}`;
-  return `autostart is at ${known.time} on ${known.days.map((day) => DAYS[day]).join(", ")} (${known.zone})`;
+  const parsed = parseCron(schedule);
+  if (!parsed) return schedule === "" ? "autostart is off" : `autostart follows the schedule ${schedule}`;
+  return `autostart is at ${parsed.time} on ${parsed.days.map((day) => DAYS[day]).join(", ")} (${parsed.zone})`;
 };
 
-const Start = ({ workspace }: { workspace: Workspace }) => {
-  const known = readCron(workspace.autostart_schedule);
-  const on = useSignal(workspace.autostart_schedule !== undefined);
-  const time = useSignal(known?.time ?? "09:00");
-  const days = useSignal<readonly number[]>(known?.days ?? [1, 2, 3, 4, 5]);
-  const zone = useSignal(known?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
-  const schedule = on.value ? toCron({ time: time.value, days: days.value, zone: zone.value }) : "";
+const AutostartForm = ({ workspace }: { workspace: Workspace }) => {
+  const initial = parseCron(workspace.autostart_schedule);
+  const isOn = useSignal(workspace.autostart_schedule !== undefined);
+  const time = useSignal(initial?.time ?? "09:00");
+  const days = useSignal<readonly number[]>(initial?.days ?? [1, 2, 3, 4, 5]);
+  const zone = useSignal(initial?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const schedule = isOn.value ? toCron({ time: time.value, days: days.value, zone: zone.value }) : "";
   const conflict = useConflictCheck({
-    now: normalizeSchedule(workspace.autostart_schedule),
+    current: normalizeSchedule(workspace.autostart_schedule),
     typed: schedule,
-    read: async () => normalizeSchedule((await readNow(workspace)).autostart_schedule),
+    read: async () => normalizeSchedule((await loadCurrent(workspace)).autostart_schedule),
     fill: (value) => {
-      const found = readCron(value);
-      on.value = value !== "";
-      if (!found) return;
-      time.value = found.time;
-      days.value = found.days;
-      zone.value = found.zone;
+      const parsed = parseCron(value);
+      isOn.value = value !== "";
+      if (!parsed) return;
+      time.value = parsed.time;
+      days.value = parsed.days;
+      zone.value = parsed.zone;
     },
   });
-  const other = conflict.other.value;
+  const otherEdit = conflict.other.value;
   const save = async (): Promise<void> => {
     if (!(await conflict.mayReplace())) return;
     await call("PUT /workspaces/:workspace/autostart", { path: { workspace: workspace.id }, body: { schedule } });
-    showToast(on.value ? `Starts at ${time.value}` : "Autostart turned off");
+    showToast(isOn.value ? `Starts at ${time.value}` : "Autostart turned off");
   };
   return (
     <section class="panel" aria-labelledby="start">
@@ -132,12 +134,12 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
         <Switch
           label="Autostart"
           note="The workspace is ready when you start work."
-          checked={on.value}
-          onSwitch={into(on)}
+          checked={isOn.value}
+          onSwitch={writeTo(isOn)}
         />
-        {on.value && (
+        {isOn.value && (
           <>
-            <Field label="Time" type="time" value={time.value} onInput={textInto(time)} />
+            <Field label="Time" type="time" value={time.value} onInput={writeTextTo(time)} />
             <fieldset class="field">
               <legend>Days</legend>
               <div class="opts">
@@ -161,14 +163,14 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
               value={zone.value}
               autocomplete="off"
               spellcheck={false}
-              onInput={textInto(zone)}
+              onInput={writeTextTo(zone)}
             />
           </>
         )}
-        {other && <ConflictNotice words={formatSchedule(other.value)} take={conflict.take} />}
+        {otherEdit && <ConflictNotice savedValue={formatSchedule(otherEdit.value)} onDiscard={conflict.take} />}
       </div>
       <footer>
-        <Button look="primary" disabled={on.value && days.value.length === 0} onPress={save}>
+        <Button look="primary" disabled={isOn.value && days.value.length === 0} onPress={save}>
           Save
         </Button>
       </footer>

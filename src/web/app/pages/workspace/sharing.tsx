@@ -6,7 +6,13 @@ import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, callServer, formatError, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import * as actions from "../../data/workspace-actions.ts";
-import { AccessAdd, AccessList, formatGroupName, requireUnchanged, type Subject } from "../../parts/access-list.tsx";
+import {
+  AccessAdd,
+  AccessList,
+  formatGroupName,
+  requireUnchangedRole,
+  type Subject,
+} from "../../parts/access-list.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
@@ -26,34 +32,34 @@ export const Sharing = ({ workspace, row }: { workspace: Workspace; row: Workspa
   const { id } = workspace;
   const build_id = workspace.latest_build.id;
   /** The most recently removed user, and the build whose token they may have copied. */
-  const revoked = useSignal({ name: "", build_id: "" });
+  const lastRevoked = useSignal({ name: "", build_id: "" });
   const path = { workspace: id };
   const { state, reload } = useResource(`acl ${id}`, () => call("GET /workspaces/:workspace/acl", { path }));
   const { data, error } = state.value;
   if (error instanceof Problem && error.status === 403)
     return <Empty icon="user" title="Sharing is disabled" text={formatError(error)} />;
-  if (error && !data) return <Failed what="Can't load sharing" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load sharing" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   const subjects = toSubjects(data);
-  const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
-    const read = async () => toSubjects(await callServer("GET /workspaces/:workspace/acl", { path }));
-    await requireUnchanged({ subject, role, roles: ROLES, shown: subjects, read, reload });
+  const setRole = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
+    const loadSubjects = async () => toSubjects(await callServer("GET /workspaces/:workspace/acl", { path }));
+    await requireUnchangedRole({ subject, role, roles: ROLES, shown: subjects, load: loadSubjects, reload });
     const body = { [subject.kind === "group" ? "group_roles" : "user_roles"]: { [subject.id]: role } };
     await call("PATCH /workspaces/:workspace/acl", { path, body });
-    if (role === "") revoked.value = { name: subject.name, build_id };
+    if (role === "") lastRevoked.value = { name: subject.name, build_id };
     await reload();
     showToast(role === "" ? `No longer shared with ${subject.name}` : `Shared with ${subject.name}`);
   };
   return (
     <>
-      {revoked.value.build_id === build_id && row.status === "running" && (
+      {lastRevoked.value.build_id === build_id && row.status === "running" && (
         <div class="banner box attn" role="status">
           <span>
-            {revoked.value.name} may have copied the token with which this workspace uses the AI gateway. It works until
-            the workspace stops.
+            {lastRevoked.value.name} may have copied the token with which this workspace uses the AI gateway. It works
+            until the workspace stops.
           </span>
           <span class="push">
-            <Button small icon="restart" onPress={() => actions.restart(row)}>
+            <Button small icon="restart" onPress={() => actions.restartWorkspace(row)}>
               Restart
             </Button>
           </span>
@@ -65,16 +71,16 @@ export const Sharing = ({ workspace, row }: { workspace: Workspace; row: Workspa
           empty="Only the owner and administrators can see this workspace. Choose who else can use it."
           subjects={subjects}
           roles={ROLES}
-          set={set}
+          setRole={setRole}
         />
         <AccessAdd
           title="Share with"
           verb="Share"
           note="People with access can read the workspace's AI gateway token. If you revoke access, they are disconnected immediately, but the token works until the workspace stops."
           organization_id={workspace.organization_id}
-          taken={new Set([workspace.owner_id, ...subjects.map((one) => one.id)])}
+          excludedIds={new Set([workspace.owner_id, ...subjects.map((one) => one.id)])}
           roles={ROLES}
-          set={set}
+          setRole={setRole}
         />
       </div>
     </>

@@ -11,13 +11,13 @@ import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { showToast } from "../../shell/toasts.tsx";
 import { canReplaceFiles } from "./can-replace-files.ts";
 
-const METHODS: Record<SnapshotMethod, string> = {
+const METHOD_TEXTS: Record<SnapshotMethod, string> = {
   btrfs: "The workspace is paused for a moment. Unchanged files take no space.",
   reflink: "The workspace is paused while its files are copied. Unchanged files take no space.",
   archive: "The workspace is paused while its files are copied into a compressed archive.",
@@ -25,7 +25,7 @@ const METHODS: Record<SnapshotMethod, string> = {
   module: "The template copies its disks. The workspace keeps running: stop it first for files that are consistent.",
 };
 
-const STATUSES: Record<SnapshotStatus, string> = {
+const STATUS_LABELS: Record<SnapshotStatus, string> = {
   creating: "Creating",
   ready: "Ready",
   failed: "Failed",
@@ -37,45 +37,45 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
   const { id, latest_build } = workspace;
   const path = { workspace: id };
   const { state, reload } = useResource(`snapshots ${id}`, async () => {
-    const [listed, mayReplace] = await Promise.all([
+    const [list, canReplace] = await Promise.all([
       call("GET /workspaces/:workspace/snapshots", { path }),
       canReplaceFiles(workspace),
     ]);
-    return { ...listed, mayReplace };
+    return { ...list, mayReplace: canReplace };
   });
   const isNaming = useSignal(false);
   // The workspace's stream reports every change to a snapshot.
   useEffect(() => void reload(), [workspace]);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the snapshots" error={error} reload={reload} />;
+  if (error && !data) return <Failed title="Can't load the snapshots" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={5} />;
   if (data.unsupported !== "") return <Empty icon="box" title="No snapshots" text={data.unsupported} />;
   const isBusy = data.snapshots.some(({ status }) => status === "creating" || status === "restoring");
-  const create = (
-    <Button look="primary" icon="plus" disabled={isBusy} onPress={sets(isNaming, true)}>
+  const createButton = (
+    <Button look="primary" icon="plus" disabled={isBusy} onPress={setTo(isNaming, true)}>
       Create snapshot
     </Button>
   );
-  const restore = (one: Snapshot): void =>
+  const confirmRestore = (one: Snapshot): void =>
     confirmAction({
       title: `Restore ${formatSnapshotName(one)}?`,
       text: `All files of ${workspace.name} are replaced with those of the snapshot.${
         latest_build.status === "running" ? " The workspace restarts." : ""
       }`,
-      yes: "Restore files",
-      no: "Cancel",
+      confirmLabel: "Restore files",
+      cancelLabel: "Cancel",
       act: async () => {
         await call("POST /workspaces/:workspace/snapshots/:snapshot/restore", { path: { ...path, snapshot: one.id } });
         await reload();
         showToast("Restoring files");
       },
     });
-  const remove = (one: Snapshot): void =>
+  const confirmDelete = (one: Snapshot): void =>
     confirmAction({
       title: `Delete ${formatSnapshotName(one)}?`,
       text: "You can't recover a deleted snapshot.",
-      yes: "Delete snapshot",
-      no: "Keep it",
+      confirmLabel: "Delete snapshot",
+      cancelLabel: "Keep it",
       act: async () => {
         await call("DELETE /workspaces/:workspace/snapshots/:snapshot", { path: { ...path, snapshot: one.id } });
         await reload();
@@ -83,14 +83,14 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
     });
   return (
     <section class="stack" aria-label="Snapshots">
-      {isNaming.value && <NameDialog workspace={workspace} close={sets(isNaming, false)} made={reload} />}
+      {isNaming.value && <NameDialog workspace={workspace} close={setTo(isNaming, false)} onCreated={reload} />}
       {data.snapshots.length === 0 ? (
         <Empty
           icon="box"
           title="No snapshots yet"
-          text={`A snapshot is a copy of all files of the workspace that you can restore later. ${data.method ? METHODS[data.method] : ""}`}
+          text={`A snapshot is a copy of all files of the workspace that you can restore later. ${data.method ? METHOD_TEXTS[data.method] : ""}`}
         >
-          {create}
+          {createButton}
         </Empty>
       ) : (
         <>
@@ -98,9 +98,9 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
             <span class="dim small">
               {data.snapshots.length} of {data.limit}
               {data.method === "module" ? "." : `, ${formatSize(data.bytes)}.`}
-              {data.method ? ` ${METHODS[data.method]}` : ""}
+              {data.method ? ` ${METHOD_TEXTS[data.method]}` : ""}
             </span>
-            <span class="push">{create}</span>
+            <span class="push">{createButton}</span>
           </div>
           <ul class="panel list">
             {data.snapshots.map((one) => (
@@ -108,7 +108,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
                 <span class="med clip">{formatSnapshotName(one)}</span>
                 {data.mayReplace && (
                   <span class="line">
-                    <Button small disabled={one.status !== "ready" || isBusy} onPress={() => restore(one)}>
+                    <Button small disabled={one.status !== "ready" || isBusy} onPress={() => confirmRestore(one)}>
                       Restore
                     </Button>
                     <IconButton
@@ -116,12 +116,12 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
                       small
                       label={`Delete ${formatSnapshotName(one)}`}
                       disabled={(one.status !== "ready" && one.status !== "failed") || one.reason === "backup"}
-                      onPress={() => remove(one)}
+                      onPress={() => confirmDelete(one)}
                     />
                   </span>
                 )}
                 <span class={one.error ? "sub t-bad" : "sub"}>
-                  {one.error || STATUSES[one.status]}
+                  {one.error || STATUS_LABELS[one.status]}
                   {hasSize(one) && `, ${formatSize(one.bytes)}`}, <Time at={one.created_at} />
                 </span>
               </li>
@@ -137,22 +137,22 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
 const hasSize = ({ status, method }: Snapshot): boolean =>
   method !== "module" && (status === "ready" || status === "restoring");
 
-const NAMES: Partial<Record<Snapshot["reason"], string>> = { stop: "Created on stop", backup: "For a backup" };
+const REASON_NAMES: Partial<Record<Snapshot["reason"], string>> = { stop: "Created on stop", backup: "For a backup" };
 
 const formatSnapshotName = ({ name, reason, id }: Snapshot): string =>
-  name || (NAMES[reason] ?? `Snapshot ${id.slice(0, 8)}`);
+  name || (REASON_NAMES[reason] ?? `Snapshot ${id.slice(0, 8)}`);
 
-type NameProps = { readonly workspace: Workspace; readonly close: () => void; readonly made: () => Promise<void> };
+type NameProps = { readonly workspace: Workspace; readonly close: () => void; readonly onCreated: () => Promise<void> };
 
-const NameDialog = ({ workspace, close, made }: NameProps) => (
+const NameDialog = ({ workspace, close, onCreated }: NameProps) => (
   <FormDialog
     title="Create snapshot"
-    submit="Create snapshot"
+    submitLabel="Create snapshot"
     onClose={close}
     act={async ({ name = "" }) => {
       const body = name.trim() === "" ? {} : { name: name.trim() };
       await call("POST /workspaces/:workspace/snapshots", { path: { workspace: workspace.id }, body });
-      await made();
+      await onCreated();
     }}
   >
     {(problems) => <Field label="Name" name="name" maxLength={64} hint="Optional." error={problems.name} />}

@@ -8,19 +8,19 @@ import { formatDuration, formatShortTime } from "../../parts/format-time.ts";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
 
-/** Shows the number large, and its unit and the rest small. A share in parentheses is omitted for lack of space. */
+/** Shows the number in large type, and its unit in small type. A percentage in parentheses is omitted to save space. */
 const Figure = ({ text }: { text: string }) => {
-  const [, number, rest] = text.match(/^([\d.,]+)\s*(.*?)(?: \(\d+ ?%\))?$/s) ?? [];
-  if (number === undefined) return <>{text || "–"}</>;
+  const [, figure, unit] = text.match(/^([\d.,]+)\s*(.*?)(?: \(\d+ ?%\))?$/s) ?? [];
+  if (figure === undefined) return <>{text || "–"}</>;
   return (
     <>
-      {number} {rest && <small>{rest}</small>}
+      {figure} {unit && <small>{unit}</small>}
     </>
   );
 };
 
 /** Used and total amount. */
-const Use = ({
+const Amount = ({
   label,
   used,
   total,
@@ -39,17 +39,17 @@ const Use = ({
   </div>
 );
 
-export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Workspace }) => {
+export const WorkspaceStats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Workspace }) => {
   const kind = getWorkspaceState(row);
-  const why = explainState(row);
-  const measured = listAgents(workspace).flatMap(({ metadata }) => metadata);
+  const explanation = explainState(row);
+  const metadata = listAgents(workspace).flatMap(({ metadata }) => metadata);
   const [agent] = listAgents(workspace);
   const latency = Object.values(agent?.latency ?? {}).find(({ preferred }) => preferred);
   const { home, memory } = (agent?.status === "connected" && agent.resources) || {};
   // A metric of the template takes precedence: it is the workspace's own, while the agent of a workspace that shares its machine reports
   // the machine's.
   const isMeasured = (name: "disk" | "memory"): boolean =>
-    measured.some(({ description: { display_name, key } }) => RegExp(`^${name}\\b`, "i").test(display_name || key));
+    metadata.some(({ description: { display_name, key } }) => RegExp(`^${name}\\b`, "i").test(display_name || key));
   const leftMs = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
   return (
     <dl class="stats">
@@ -60,7 +60,7 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
             {formatStatus(row, kind)}
           </State>
         </dd>
-        {why && <dd class={kind === "failed" ? "why t-bad" : "why"}>{why}</dd>}
+        {explanation && <dd class={kind === "failed" ? "why t-bad" : "why"}>{explanation}</dd>}
       </div>
       {leftMs !== undefined && (
         <div>
@@ -76,7 +76,7 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
           <dd>{formatShortTime(Date.parse(row.next_start_at), now.value)}</dd>
         </div>
       )}
-      {measured.map(({ description, result }) => (
+      {metadata.map(({ description, result }) => (
         <div key={description.key}>
           <dt>{description.display_name || description.key}</dt>
           <dd class={result.error ? "t-bad" : undefined} title={result.error || undefined}>
@@ -85,9 +85,9 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
         </div>
       ))}
       {home && !isMeasured("disk") && (
-        <Use label="Disk" used={home.used_bytes} total={home.total_bytes} isLow={home.level !== "ok"} />
+        <Amount label="Disk" used={home.used_bytes} total={home.total_bytes} isLow={home.level !== "ok"} />
       )}
-      {memory && !isMeasured("memory") && <Use label="Memory" used={memory.used_bytes} total={memory.total_bytes} />}
+      {memory && !isMeasured("memory") && <Amount label="Memory" used={memory.used_bytes} total={memory.total_bytes} />}
       {latency && (
         <div>
           <dt>Latency</dt>

@@ -7,57 +7,57 @@ import { formatDuration } from "../../parts/format-time.ts";
 type Step = {
   readonly group: string;
   readonly name: string;
-  readonly from: number;
-  readonly to: number;
-  readonly look: string;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly className: string;
 };
 
 const GROUPS = ["Build", "Agent"];
 
 /** Converts the timings to steps, with times in milliseconds since 1970. */
 const toSteps = (timings: BuildTimings): Step[] => {
-  const span = ({ started_at, ended_at }: { started_at: string; ended_at: string }) => ({
-    from: Date.parse(started_at),
-    to: Date.parse(ended_at),
+  const toMilliseconds = ({ started_at, ended_at }: { started_at: string; ended_at: string }) => ({
+    startMs: Date.parse(started_at),
+    endMs: Date.parse(ended_at),
   });
   return [
     ...timings.provisioner_timings.map((one) => ({
       group: "Build",
       // One resource has several timings, one for each step.
       name: [one.resource, one.action].filter(Boolean).join(": ") || one.stage,
-      look: "p1",
-      ...span(one),
+      className: "p1",
+      ...toMilliseconds(one),
     })),
     ...timings.agent_connection_timings.map((one) => ({
       group: "Agent",
       name: `${one.workspace_agent_name} connects`,
-      look: "p4",
-      ...span(one),
+      className: "p4",
+      ...toMilliseconds(one),
     })),
     ...timings.agent_script_timings.map((one) => ({
       group: "Agent",
       name: one.display_name,
-      look: one.exit_code === 0 ? "p4" : "p2",
-      ...span(one),
+      className: one.exit_code === 0 ? "p4" : "p2",
+      ...toMilliseconds(one),
     })),
-  ].sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group) || a.from - b.from);
+  ].sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group) || a.startMs - b.startMs);
 };
 
-const MARKS = [0, 0.25, 0.5, 0.75, 1];
+const GRID_POSITIONS = [0, 0.25, 0.5, 0.75, 1];
 
 export const Timings = ({ build }: { build: Build }) => {
   const { state, reload } = useResource(`timings ${build.id}`, () =>
     call("GET /workspacebuilds/:workspacebuild/timings", { path: { workspacebuild: build.id } }),
   );
-  const ready = build.resources.flatMap(({ agents }) => agents).map(({ lifecycle_state }) => lifecycle_state);
-  useChange([build.status, ...ready].join(" "), reload);
+  const agentStates = build.resources.flatMap(({ agents }) => agents).map(({ lifecycle_state }) => lifecycle_state);
+  useChange([build.status, ...agentStates].join(" "), reload);
   const steps = toSteps(
     state.value.data ?? { provisioner_timings: [], agent_script_timings: [], agent_connection_timings: [] },
   );
   if (steps.length === 0) return null;
-  const from = Math.min(...steps.map((one) => one.from));
-  const totalMs = Math.max(1, ...steps.map((one) => one.to - from));
-  const longest = Math.max(...steps.map((one) => one.to - one.from));
+  const buildStartMs = Math.min(...steps.map((one) => one.startMs));
+  const totalMs = Math.max(1, ...steps.map((one) => one.endMs - buildStartMs));
+  const longestMs = Math.max(...steps.map((one) => one.endMs - one.startMs));
   return (
     <section class="panel" aria-labelledby="timings">
       <header>
@@ -66,14 +66,14 @@ export const Timings = ({ build }: { build: Build }) => {
       </header>
       <div class="body">
         <div class="fall">
-          {steps.map((one, at) => (
-            <Row
-              key={`${one.name} ${one.from}`}
+          {steps.map((one, index) => (
+            <StepRow
+              key={`${one.name} ${one.startMs}`}
               step={one}
-              begin={from}
+              buildStartMs={buildStartMs}
               totalMs={totalMs}
-              isLongest={one.to - one.from === longest && steps.length > 1}
-              isFirst={steps[at - 1]?.group !== one.group}
+              isLongest={one.endMs - one.startMs === longestMs && steps.length > 1}
+              isFirst={steps[index - 1]?.group !== one.group}
             />
           ))}
         </div>
@@ -82,10 +82,10 @@ export const Timings = ({ build }: { build: Build }) => {
   );
 };
 
-type RowProps = { step: Step; begin: number; totalMs: number; isFirst: boolean; isLongest: boolean };
+type RowProps = { step: Step; buildStartMs: number; totalMs: number; isFirst: boolean; isLongest: boolean };
 
-const Row = ({ step, begin, totalMs, isFirst, isLongest }: RowProps) => {
-  const took = step.to - step.from;
+const StepRow = ({ step, buildStartMs, totalMs, isFirst, isLongest }: RowProps) => {
+  const durationMs = step.endMs - step.startMs;
   return (
     <>
       {isFirst && <span class="stage">{step.group}</span>}
@@ -96,20 +96,20 @@ const Row = ({ step, begin, totalMs, isFirst, isLongest }: RowProps) => {
         viewBox="0 0 100 28"
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${step.name}: ${formatDuration(took)}, begins at ${formatDuration(step.from - begin)}`}
+        aria-label={`${step.name}: ${formatDuration(durationMs)}, begins at ${formatDuration(step.startMs - buildStartMs)}`}
       >
-        {MARKS.map((mark) => (
-          <path key={mark} class="grid" d={`M${mark * 100} 0v28`} />
+        {GRID_POSITIONS.map((position) => (
+          <path key={position} class="grid" d={`M${position * 100} 0v28`} />
         ))}
         <rect
-          class={step.look}
-          x={((step.from - begin) / totalMs) * 100}
+          class={step.className}
+          x={((step.startMs - buildStartMs) / totalMs) * 100}
           y="8"
-          width={Math.max(0.5, (took / totalMs) * 100)}
+          width={Math.max(0.5, (durationMs / totalMs) * 100)}
           height="12"
         />
       </svg>
-      <span class={isLongest ? "num right small t-attn" : "num right small mut"}>{formatDuration(took)}</span>
+      <span class={isLongest ? "num right small t-attn" : "num right small mut"}>{formatDuration(durationMs)}</span>
     </>
   );
 };

@@ -9,7 +9,7 @@ import { Problem } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { setName } from "../../data/names.ts";
 import { listAgents, toSummary, useWorkspace } from "../../data/one-workspace.ts";
-import { canStart, isPassing } from "../../data/states.ts";
+import { canStart, isTransitional } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces, workspacesLoaded } from "../../data/workspaces.ts";
 import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
@@ -24,12 +24,12 @@ import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { showError } from "../../shell/toasts.tsx";
 import { ForkDialog } from "../workspaces/fork.tsx";
-import { listAppItems, makeMenu } from "../workspaces/row-menu.ts";
+import { listAppItems, listMenuItems } from "../workspaces/row-menu.ts";
 import { Activity } from "./activity.tsx";
 import { Apps } from "./apps.tsx";
-import { StopsSoon } from "./autostop-warning.tsx";
+import { AutostopWarning } from "./autostop-warning.tsx";
 import { Builds } from "./builds.tsx";
-import { Facts } from "./facts.tsx";
+import { WorkspaceDetails } from "./facts.tsx";
 import { Files, NoFiles } from "./files.tsx";
 import { HomeBackupList } from "./home-backups.tsx";
 import { OutOfSpace } from "./out-of-space.tsx";
@@ -37,7 +37,7 @@ import { Parameters } from "./parameters.tsx";
 import { Schedule } from "./schedule.tsx";
 import { Sharing } from "./sharing.tsx";
 import { SnapshotList } from "./snapshots.tsx";
-import { Stats } from "./stats.tsx";
+import { WorkspaceStats } from "./stats.tsx";
 import { Timings } from "./timings.tsx";
 
 // A notice on a workspace's page that the owner's dotfiles could not be installed.
@@ -45,7 +45,7 @@ type Script = WorkspaceAgent["scripts"][number];
 
 const MINUTE_NS = 60e9;
 
-const DotfilesFailed = ({ agents, logs }: { agents: readonly WorkspaceAgent[]; logs: string }) => (
+const DotfilesFailed = ({ agents, logsHref }: { agents: readonly WorkspaceAgent[]; logsHref: string }) => (
   <>
     {agents.flatMap(({ id, scripts }) =>
       scripts
@@ -56,9 +56,9 @@ const DotfilesFailed = ({ agents, logs }: { agents: readonly WorkspaceAgent[]; l
               <Icon name="warn" />
             </span>
             <span>
-              The owner's dotfiles were not installed: {describe(script)}. The workspace started without them.
+              The owner's dotfiles were not installed: {describeFailure(script)}. The workspace started without them.
             </span>
-            <a class="btn sm ghost push" href={logs}>
+            <a class="btn sm ghost push" href={logsHref}>
               Show log
             </a>
           </div>
@@ -67,7 +67,7 @@ const DotfilesFailed = ({ agents, logs }: { agents: readonly WorkspaceAgent[]; l
   </>
 );
 
-const describe = ({ status, exit_code, timeout }: Script): string =>
+const describeFailure = ({ status, exit_code, timeout }: Script): string =>
   status === "timed_out"
     ? `they took longer than ${timeout / MINUTE_NS} minutes`
     : `the script failed with exit code ${exit_code}`;
@@ -93,16 +93,16 @@ export default function WorkspacePage() {
 const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 
 const WorkspaceView = ({ id, tab }: { id: string; tab: string }) => {
-  const { shown, reload } = useWorkspace(id);
-  const { workspace, error } = shown.value;
-  const listed = workspaces.value.get(id);
+  const { state, reload } = useWorkspace(id);
+  const { workspace, error } = state.value;
+  const listedRow = workspaces.value.get(id);
   // The page does not wait for the list, which may be long.
-  const row = listed ?? (workspace && !workspacesLoaded.value ? toSummary(workspace) : undefined);
+  const row = listedRow ?? (workspace && !workspacesLoaded.value ? toSummary(workspace) : undefined);
   if (error instanceof Problem && [400, 403, 404, 410].includes(error.status)) {
     return (
       <Frame title="Workspace" crumbs={CRUMBS}>
         {error.status === 410 ? (
-          <Deleted title="This workspace was deleted" />
+          <DeletedWorkspace title="This workspace was deleted" />
         ) : (
           <Empty icon="box" title="Workspace not found" text="It doesn't exist, or it isn't shared with you.">
             <ButtonLink look="primary" href="/workspaces">
@@ -116,7 +116,7 @@ const WorkspaceView = ({ id, tab }: { id: string; tab: string }) => {
   if (error && !workspace) {
     return (
       <Frame title="Workspace" crumbs={CRUMBS}>
-        <Failed what="Can't load the workspace" error={error} reload={reload} />
+        <Failed title="Can't load the workspace" error={error} reload={reload} />
       </Frame>
     );
   }
@@ -125,7 +125,7 @@ const WorkspaceView = ({ id, tab }: { id: string; tab: string }) => {
       <Frame title={workspace?.name ?? row?.name ?? "Workspace"} crumbs={CRUMBS}>
         <div class="page">
           {workspace && workspace.latest_build.status === "deleted" ? (
-            <Deleted title={`${workspace.name} was deleted`} />
+            <DeletedWorkspace title={`${workspace.name} was deleted`} />
           ) : (
             <Skeleton lines={6} />
           )}
@@ -136,7 +136,7 @@ const WorkspaceView = ({ id, tab }: { id: string; tab: string }) => {
   return <LoadedWorkspace workspace={workspace} row={row} tab={tab} />;
 };
 
-const Deleted = ({ title }: { title: string }) => (
+const DeletedWorkspace = ({ title }: { title: string }) => (
   <Empty icon="box" title={title} text="If its template keeps files, you can restore it from the trash.">
     <ButtonLink look="primary" href="/workspaces">
       All workspaces
@@ -148,40 +148,45 @@ const Deleted = ({ title }: { title: string }) => (
 );
 
 const explainNoAgent = (row: WorkspaceSummary): string =>
-  isPassing(row) || row.status === "stopped" ? `${row.name} is ${row.status}` : "No agent is connected";
+  isTransitional(row) || row.status === "stopped" ? `${row.name} is ${row.status}` : "No agent is connected";
 
 const isConnected = ({ status }: WorkspaceAgent): boolean => status === "connected";
 
 const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceSummary; tab: string }) => {
-  const base = `/workspaces/${row.id}`;
+  const basePath = `/workspaces/${row.id}`;
   const feed = useFeed(workspace);
   const agents = listAgents(workspace);
   const { query } = useLocation();
   const agent = agents.find(({ name }) => name === query.agent) ?? agents.find(isConnected) ?? agents[0];
-  const isUp = agent?.status === "connected";
+  const isAgentConnected = agent?.status === "connected";
   setName(row.id, `${row.owner_name}/${row.name}`);
   useEffect(
-    () => onKeys("s", () => void (row.status === "running" ? actions.stop(row) : canStart(row) && actions.start(row))),
+    () =>
+      onKeys(
+        "s",
+        () =>
+          void (row.status === "running" ? actions.stopWorkspace(row) : canStart(row) && actions.startWorkspace(row)),
+      ),
     [row],
   );
   // Starts the workspace only when the user opens the terminal; one that stops while the page is open stays stopped.
   useEffect(() => {
-    const isLookedAt = document.visibilityState === "visible";
-    if (tab === "terminal" && row.status === "stopped" && isLookedAt) actions.startOnConnect(row).catch(showError);
+    const isPageVisible = document.visibilityState === "visible";
+    if (tab === "terminal" && row.status === "stopped" && isPageVisible) actions.startOnConnect(row).catch(showError);
   }, [tab]);
   const crumbs = [
     ...CRUMBS,
     { label: row.owner_name, href: `/workspaces?q=owner%3A${encodeURIComponent(row.owner_name)}` },
   ];
-  const log = (tall: boolean) => (
-    <div class={tall ? "tall-log" : undefined}>
+  const renderLog = (isTall: boolean) => (
+    <div class={isTall ? "tall-log" : undefined}>
       <LogView
         key={workspace.latest_build.id}
         title="Build and agent log"
         feed={feed}
         sources={["build", ...agents.map(({ name }) => name)]}
         file={`${row.name}-build-${workspace.latest_build.build_number}.log`}
-        empty={isPassing(row) ? "Waiting for output…" : "No output."}
+        empty={isTransitional(row) ? "Waiting for output…" : "No output."}
       />
     </div>
   );
@@ -206,11 +211,11 @@ const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: W
             </ButtonLink>
           )}
           <MainAction row={row} />
-          <Menu label={`More for ${row.name}`} items={() => makeMenu(row)} more={() => listAppItems(row)} />
+          <Menu label={`More for ${row.name}`} items={() => listMenuItems(row)} loadMore={() => listAppItems(row)} />
         </>
       }
     >
-      {row.outdated && !isPassing(row) && (
+      {row.outdated && !isTransitional(row) && (
         <div class="banner">
           <span class="t-busy">
             <Icon name="up" />
@@ -219,33 +224,33 @@ const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: W
             Template <b>{row.template_display_name || row.template_name}</b> has a new version.
           </span>
           <span class="push line">
-            <a class="btn sm ghost" href={`${base}/parameters`}>
+            <a class="btn sm ghost" href={`${basePath}/parameters`}>
               Compare
             </a>
-            <Button small onPress={() => actions.update(row)}>
+            <Button small onPress={() => actions.updateWorkspace(row)}>
               Update
             </Button>
           </span>
         </div>
       )}
-      <StopsSoon row={row} />
+      <AutostopWarning row={row} />
       <OutOfSpace agents={agents} />
-      <DotfilesFailed agents={agents} logs={`${base}/logs`} />
+      <DotfilesFailed agents={agents} logsHref={`${basePath}/logs`} />
       <ForkDialog />
       <div class="page top">
-        <Stats row={row} workspace={workspace} />
+        <WorkspaceStats row={row} workspace={workspace} />
         {row.status === "running" && (
           <div class="line wrap phone">
-            <ButtonLink look="primary" icon="terminal" href={`${base}/terminal`}>
+            <ButtonLink look="primary" icon="terminal" href={`${basePath}/terminal`}>
               Terminal
             </ButtonLink>
             <ButtonLink icon="chat" href={`/chats?workspace=${row.id}`}>
               New chat
             </ButtonLink>
-            <Button icon="stop" onPress={() => actions.stop(row)}>
+            <Button icon="stop" onPress={() => actions.stopWorkspace(row)}>
               Stop
             </Button>
-            <Button icon="restart" onPress={() => actions.restart(row)}>
+            <Button icon="restart" onPress={() => actions.restartWorkspace(row)}>
               Restart
             </Button>
           </div>
@@ -253,23 +258,23 @@ const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: W
       </div>
       <Tabs
         label="Workspace sections"
-        tabs={TABS.map(([name, label]) => ({ name, label, href: name ? `${base}/${name}` : base }))}
+        tabs={TABS.map(([name, label]) => ({ name, label, href: name ? `${basePath}/${name}` : basePath }))}
         open={tab}
       />
       {tab === "terminal" ? (
         <div class="page-high">
           <AgentChoice agents={agents} agent={agent} />
-          {agent && isUp ? (
+          {agent && isAgentConnected ? (
             <TerminalBox
               key={agent.id}
               agent_id={agent.id}
-              reconnect={getLastTerminalId(agent.id)}
+              terminalId={getLastTerminalId(agent.id)}
               label={`Terminal of ${row.name}`}
             />
           ) : (
             <Empty icon="terminal" title={explainNoAgent(row)} text="The terminal opens when the workspace is running.">
               {canStart(row) && (
-                <Button look="primary" icon="play" onPress={() => actions.start(row)}>
+                <Button look="primary" icon="play" onPress={() => actions.startWorkspace(row)}>
                   Start
                 </Button>
               )}
@@ -278,13 +283,16 @@ const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: W
         </div>
       ) : (
         <div class="page">
-          {tab === "logs" && log(true)}
+          {tab === "logs" && renderLog(true)}
           {tab === "files" && <AgentChoice agents={agents} agent={agent} />}
           {tab === "files" &&
-            (agent && isUp ? (
+            (agent && isAgentConnected ? (
               <Files key={agent.id} workspace={workspace} agent={agent} />
             ) : (
-              <NoFiles title={explainNoAgent(row)} start={canStart(row) ? () => actions.start(row) : undefined} />
+              <NoFiles
+                title={explainNoAgent(row)}
+                onStart={canStart(row) ? () => actions.startWorkspace(row) : undefined}
+              />
             ))}
           {tab === "parameters" && <Parameters workspace={workspace} row={row} />}
           {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
@@ -302,13 +310,13 @@ const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: W
           {tab === "" && (
             <div class={row.status === "running" ? "split work" : "split"}>
               <div class="stack loose">
-                {log(false)}
+                {renderLog(false)}
                 <Timings build={workspace.latest_build} />
               </div>
               <div class="stack loose">
                 <Apps workspace={workspace} />
                 <Activity workspace={workspace} />
-                <Facts workspace={workspace} />
+                <WorkspaceDetails workspace={workspace} />
               </div>
             </div>
           )}
@@ -319,9 +327,9 @@ const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: W
 };
 
 const MainAction = ({ row }: { row: WorkspaceSummary }) => {
-  if (isPassing(row)) {
+  if (isTransitional(row)) {
     return (
-      <Button class="desk" onPress={() => actions.cancel(row)}>
+      <Button class="desk" onPress={() => actions.cancelBuild(row)}>
         Cancel build
       </Button>
     );
@@ -329,16 +337,16 @@ const MainAction = ({ row }: { row: WorkspaceSummary }) => {
   return (
     <>
       {canStart(row) && (
-        <Button look="primary" icon="play" keys="S" onPress={() => actions.start(row)}>
+        <Button look="primary" icon="play" keys="S" onPress={() => actions.startWorkspace(row)}>
           Start
         </Button>
       )}
       {row.status === "running" && (
         <span class="group desk">
-          <Button icon="stop" keys="S" onPress={() => actions.stop(row)}>
+          <Button icon="stop" keys="S" onPress={() => actions.stopWorkspace(row)}>
             Stop
           </Button>
-          <Button icon="restart" onPress={() => actions.restart(row)}>
+          <Button icon="restart" onPress={() => actions.restartWorkspace(row)}>
             Restart
           </Button>
         </span>

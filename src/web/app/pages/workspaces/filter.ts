@@ -1,18 +1,18 @@
 // Evaluates the search of the workspace list in the browser, so that results update in the same frame. Uses the language of the API's `q`;
 // terms that only the server can evaluate are sent to it. Pure.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { parse } from "../../parts/query.ts";
+import { parseQuery } from "../../parts/query.ts";
 
 type Viewer = { readonly username: string };
-type Test = (row: WorkspaceSummary, viewer: Viewer) => boolean;
+type RowTest = (row: WorkspaceSummary, viewer: Viewer) => boolean;
 
-const flag =
-  (value: string, read: (row: WorkspaceSummary) => boolean): Test =>
+const testFlag =
+  (value: string, readFlag: (row: WorkspaceSummary) => boolean): RowTest =>
   (row) =>
-    read(row) === /^(1|t|true)$/.test(value);
+    readFlag(row) === /^(1|t|true)$/.test(value);
 
 /** The keys that can be evaluated from a row. */
-const LOCAL: Record<string, (value: string) => Test> = {
+const LOCAL_TESTS: Record<string, (value: string) => RowTest> = {
   owner: (value) => (row, viewer) =>
     row.owner_name.toLowerCase() === (value === "me" ? viewer.username.toLowerCase() : value),
   template: (value) => (row) => row.template_name.toLowerCase() === value,
@@ -20,22 +20,23 @@ const LOCAL: Record<string, (value: string) => Test> = {
   name: (value) => (row) => row.name.toLowerCase().includes(value),
   status: (value) => (row) => row.status === value,
   id: (value) => (row) => value.split(",").includes(row.id),
-  outdated: (value) => flag(value, (row) => row.outdated),
-  dormant: (value) => flag(value, (row) => row.dormant_at !== undefined),
-  healthy: (value) => flag(value, (row) => row.healthy),
-  shared: (value) => flag(value, (row) => row.shared),
+  outdated: (value) => testFlag(value, (row) => row.outdated),
+  dormant: (value) => testFlag(value, (row) => row.dormant_at !== undefined),
+  healthy: (value) => testFlag(value, (row) => row.healthy),
+  shared: (value) => testFlag(value, (row) => row.shared),
   "has-agent": (value) => (row) => row.agents.some(({ status }) => value.split(",").includes(status)),
   last_used_after: (value) => (row) => row.last_used_at.toLowerCase() > value,
   last_used_before: (value) => (row) => row.last_used_at.toLowerCase() < value,
 };
 
 /** The keys that only the server can evaluate. */
-const REMOTE = ["has-ai-task", "has_external_agent", "shared_with_user", "shared_with_group", "param"];
+const REMOTE_KEYS = ["has-ai-task", "has_external_agent", "shared_with_user", "shared_with_group", "param"];
 
-export const KEYS = [...Object.keys(LOCAL), ...REMOTE];
+export const KEYS = [...Object.keys(LOCAL_TESTS), ...REMOTE_KEYS];
 
 /** True if the query must be sent to the server. */
-export const isRemote = (q: string): boolean => parse(q).terms.some(({ key }) => LOCAL[key] === undefined);
+export const needsServer = (q: string): boolean =>
+  parseQuery(q).terms.some(({ key }) => LOCAL_TESTS[key] === undefined);
 
 /** Returns the matching rows in their order. */
 export const filterWorkspaces = (
@@ -43,13 +44,13 @@ export const filterWorkspaces = (
   q: string,
   viewer: Viewer,
 ): readonly WorkspaceSummary[] => {
-  const { terms, words } = parse(q.toLowerCase());
-  const tests = terms.flatMap(({ key, value }) => LOCAL[key]?.(value) ?? []);
+  const { terms, words } = parseQuery(q.toLowerCase());
+  const tests = terms.flatMap(({ key, value }) => LOCAL_TESTS[key]?.(value) ?? []);
   if (tests.length === 0 && words.length === 0) return rows;
-  const wanted = words.map((word) => word.split("/"));
+  const nameWords = words.map((word) => word.split("/"));
   const matchesName = (row: WorkspaceSummary): boolean => {
     const name = row.name.toLowerCase();
-    return wanted.every(([first = "", second]) =>
+    return nameWords.every(([first = "", second]) =>
       second === undefined ? name.includes(first) : name.includes(second) && row.owner_name.toLowerCase() === first,
     );
   };
@@ -58,11 +59,11 @@ export const filterWorkspaces = (
 
 /** Returns the suggested values for a key, from the current rows. */
 export const listValues = (key: string, rows: Iterable<WorkspaceSummary>): string[] => {
-  const fixed: Record<string, string[]> = {
+  const fixedValues: Record<string, string[]> = {
     status: ["running", "stopped", "failed", "starting", "stopping", "pending", "canceled", "deleting"],
     "has-agent": ["connected", "connecting", "disconnected", "timeout"],
   };
-  if (fixed[key]) return fixed[key];
+  if (fixedValues[key]) return fixedValues[key];
   if (["outdated", "dormant", "healthy", "shared", "has-ai-task", "has_external_agent"].includes(key)) {
     return ["true", "false"];
   }
@@ -73,7 +74,7 @@ export const listValues = (key: string, rows: Iterable<WorkspaceSummary>): strin
   };
   const read = readers[key];
   if (!read) return key === "shared_with_user" ? ["me"] : [];
-  const found = new Set<string>(key === "owner" ? ["me"] : []);
-  for (const row of rows) found.add(read(row));
-  return [...found];
+  const values = new Set<string>(key === "owner" ? ["me"] : []);
+  for (const row of rows) values.add(read(row));
+  return [...values];
 };

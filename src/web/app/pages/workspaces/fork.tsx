@@ -7,37 +7,43 @@ import { call } from "../../data/api.ts";
 import { setName } from "../../data/names.ts";
 import { Field, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { into, sets, textInto } from "../../parts/handlers.ts";
+import { setTo, writeTextTo, writeTo } from "../../parts/handlers.ts";
 import { showToast } from "../../shell/toasts.tsx";
 
 type Source = Pick<WorkspaceSummary, "id" | "name" | "owner_name">;
 
-const opened = signal<Source | undefined>(undefined);
+const openSource = signal<Source | undefined>(undefined);
 
 /** Opens the dialog. The page must render ForkDialog. */
 export const openFork = (source: Source): void => {
   setName(source.id, `${source.owner_name}/${source.name}`);
-  opened.value = source;
+  openSource.value = source;
 };
 
 /** Renders nothing until the dialog is opened. */
-export const ForkDialog = () => (opened.value ? <OpenDialog key={opened.value.id} source={opened.value} /> : null);
+export const ForkDialog = () =>
+  openSource.value ? <ForkForm key={openSource.value.id} source={openSource.value} /> : null;
 
-const OpenDialog = ({ source }: { source: Source }) => {
+const ForkForm = ({ source }: { source: Source }) => {
   const { route } = useLocation();
   const count = useSignal("1");
-  const chats = useSignal(true);
-  const start = useSignal(true);
+  const copiesChats = useSignal(true);
+  const startsCopies = useSignal(true);
   const fork = async (): Promise<void> => {
-    const body = { count: Number(count.value), chats: chats.value, start: start.value };
+    const body = { count: Number(count.value), chats: copiesChats.value, start: startsCopies.value };
     const { copies } = await call("POST /workspaces/:workspace/forks", { path: { workspace: source.id }, body });
     const [first, ...more] = copies.map(({ name }) => name);
-    const words = more.length === 0 ? `Creating ${first}` : `Creating ${copies.length} workspaces`;
+    const message = more.length === 0 ? `Creating ${first}` : `Creating ${copies.length} workspaces`;
     // A new workspace has no page until its files are copied.
-    showToast(words, { label: "Show", act: () => route("/workspaces") });
+    showToast(message, { label: "Show", act: () => route("/workspaces") });
   };
   return (
-    <FormDialog title={`Fork ${source.name}`} submit="Fork workspace" onClose={sets(opened, undefined)} act={fork}>
+    <FormDialog
+      title={`Fork ${source.name}`}
+      submitLabel="Fork workspace"
+      onClose={setTo(openSource, undefined)}
+      act={fork}
+    >
       {(problems) => (
         <>
           <p class="mut">
@@ -49,14 +55,14 @@ const OpenDialog = ({ source }: { source: Source }) => {
             name="count"
             type="number"
             value={count.value}
-            onInput={textInto(count)}
+            onInput={writeTextTo(count)}
             min={1}
             max={MAX_COPIES}
             required
             error={problems.count}
           />
-          <Switch label="Copy my chats" checked={chats.value} onSwitch={into(chats)} />
-          <Switch label="Start the new workspaces" checked={start.value} onSwitch={into(start)} />
+          <Switch label="Copy my chats" checked={copiesChats.value} onSwitch={writeTo(copiesChats)} />
+          <Switch label="Start the new workspaces" checked={startsCopies.value} onSwitch={writeTo(startsCopies)} />
         </>
       )}
     </FormDialog>

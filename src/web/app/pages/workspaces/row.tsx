@@ -9,48 +9,48 @@ import { Menu } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { now, Time } from "../../parts/time.tsx";
 import { hasPage } from "../../shell/page-list.ts";
-import { listAppItems, makeMenu } from "./row-menu.ts";
+import { listAppItems, listMenuItems } from "./row-menu.ts";
 
 const DEADLINE_WARNING_MS = 30 * 60_000;
 
 /** Shows when the workspace stops or starts automatically; imminent times are highlighted. */
 export const Schedule = ({ row }: { row: WorkspaceSummary }) => {
-  const at = now.value;
-  if (row.deleting_at) return <span class="t-attn">Deleted {formatShortTime(Date.parse(row.deleting_at), at)}</span>;
+  const nowMs = now.value;
+  if (row.deleting_at) return <span class="t-attn">Deleted {formatShortTime(Date.parse(row.deleting_at), nowMs)}</span>;
   if (row.status === "running" && row.deadline) {
-    const leftMs = Date.parse(row.deadline) - at;
-    const words =
+    const leftMs = Date.parse(row.deadline) - nowMs;
+    const text =
       leftMs < 12 * 3_600_000
         ? `Stops in ${formatDuration(Math.max(0, leftMs))}`
-        : `Stops ${formatShortTime(at + leftMs, at)}`;
-    return <span class={leftMs < DEADLINE_WARNING_MS ? "t-attn" : undefined}>{words}</span>;
+        : `Stops ${formatShortTime(nowMs + leftMs, nowMs)}`;
+    return <span class={leftMs < DEADLINE_WARNING_MS ? "t-attn" : undefined}>{text}</span>;
   }
   if (row.status === "running") return <>Autostop off</>;
-  if (row.next_start_at) return <>Starts {formatShortTime(Date.parse(row.next_start_at), at)}</>;
+  if (row.next_start_at) return <>Starts {formatShortTime(Date.parse(row.next_start_at), nowMs)}</>;
   return null;
 };
 
 type RowProps = {
   readonly row: WorkspaceSummary;
   readonly index: number;
-  readonly selected: boolean;
+  readonly isSelected: boolean;
   readonly showsOwner: boolean;
   /** The list is scrolling: interactive elements, which are half of a row, are omitted. */
-  readonly isPassing: boolean;
-  readonly onSelect: (row: WorkspaceSummary, on: boolean, range: boolean) => void;
+  readonly isScrolling: boolean;
+  readonly onSelect: (row: WorkspaceSummary, isSelected: boolean, isRange: boolean) => void;
 };
 
-export const Row = ({ row, index, selected, showsOwner, isPassing, onSelect }: RowProps) => {
+export const Row = ({ row, index, isSelected, showsOwner, isScrolling, onSelect }: RowProps) => {
   const kind = getWorkspaceState(row);
   const isBad = kind === "failed";
   return (
-    <div role="row" aria-rowindex={index + 2} aria-selected={selected}>
+    <div role="row" aria-rowindex={index + 2} aria-selected={isSelected}>
       <span role="cell">
         <span class="tap">
           <input
             type="checkbox"
             aria-label={`Select ${row.name}`}
-            checked={selected}
+            checked={isSelected}
             onClick={(event) => onSelect(row, event.currentTarget.checked, event.shiftKey)}
           />
         </span>
@@ -89,13 +89,13 @@ export const Row = ({ row, index, selected, showsOwner, isPassing, onSelect }: R
         <Time at={row.last_used_at} />
       </span>
       <span class="cell acts" role="cell">
-        {!isPassing && <Acts key={row.id} row={row} />}
+        {!isScrolling && <RowActions key={row.id} row={row} />}
       </span>
     </div>
   );
 };
 
-const Acts = ({ row }: { row: WorkspaceSummary }) => {
+const RowActions = ({ row }: { row: WorkspaceSummary }) => {
   const [agent] = row.agents;
   return (
     <>
@@ -110,11 +110,13 @@ const Acts = ({ row }: { row: WorkspaceSummary }) => {
         </a>
       )}
       {row.status === "running" ? (
-        <IconButton icon="stop" small label={`Stop ${row.name}`} onPress={() => actions.stop(row)} />
+        <IconButton icon="stop" small label={`Stop ${row.name}`} onPress={() => actions.stopWorkspace(row)} />
       ) : (
-        canStart(row) && <IconButton icon="play" small label={`Start ${row.name}`} onPress={() => actions.start(row)} />
+        canStart(row) && (
+          <IconButton icon="play" small label={`Start ${row.name}`} onPress={() => actions.startWorkspace(row)} />
+        )
       )}
-      <Menu label={`More for ${row.name}`} small items={() => makeMenu(row)} more={() => listAppItems(row)} />
+      <Menu label={`More for ${row.name}`} small items={() => listMenuItems(row)} loadMore={() => listAppItems(row)} />
     </>
   );
 };

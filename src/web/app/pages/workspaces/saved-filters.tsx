@@ -5,7 +5,7 @@ import { workspacesByUse } from "../../data/workspaces.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
-import { sets } from "../../parts/handlers.ts";
+import { setTo } from "../../parts/handlers.ts";
 import { filterWorkspaces } from "./filter.ts";
 
 type Filter = { readonly name: string; readonly q: string };
@@ -19,24 +19,26 @@ const BUILTIN_FILTERS: readonly Filter[] = [
 ];
 
 const STORAGE_KEY = "workspace-filters";
-const read = (): Filter[] => {
+const loadFilters = (): Filter[] => {
   try {
-    const kept = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");
-    return Array.isArray(kept) ? kept.filter((one) => typeof one?.name === "string" && typeof one?.q === "string") : [];
+    const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");
+    return Array.isArray(stored)
+      ? stored.filter((one) => typeof one?.name === "string" && typeof one?.q === "string")
+      : [];
   } catch {
     return [];
   }
 };
-const ownFilters = signal<readonly Filter[]>(read());
+const ownFilters = signal<readonly Filter[]>(loadFilters());
 const storeFilters = (filters: readonly Filter[]): void => {
   ownFilters.value = filters;
   localStorage.setItem(STORAGE_KEY, JSON.stringify(filters));
 };
 
-const naming = signal(false);
+const isNaming = signal(false);
 
 /** The number of matches of each filter, recomputed only when the list or the filters change, not on every keystroke. */
-const counts = computed(() => {
+const matchCounts = computed(() => {
   const viewer = { username: me.value?.username ?? "" };
   return new Map(
     [...BUILTIN_FILTERS, ...ownFilters.value].map(({ q }) => [
@@ -46,48 +48,48 @@ const counts = computed(() => {
   );
 });
 
-export const SavedFilters = ({ q, go }: { q: string; go: (q: string) => void }) => {
-  const all = [...BUILTIN_FILTERS, ...ownFilters.value];
-  const isKnown = all.some((one) => one.q === q);
-  const mine = ownFilters.value.find((one) => one.q === q);
+export const SavedFilters = ({ q, applyQuery }: { q: string; applyQuery: (q: string) => void }) => {
+  const filters = [...BUILTIN_FILTERS, ...ownFilters.value];
+  const isSaved = filters.some((one) => one.q === q);
+  const ownFilter = ownFilters.value.find((one) => one.q === q);
   return (
     <div class="tabs" role="navigation" aria-label="Saved filters">
-      {all.map((filter) => (
+      {filters.map((filter) => (
         <a
           key={`${filter.name} ${filter.q}`}
           href={`/workspaces?${new URLSearchParams({ q: filter.q })}`}
           aria-current={filter.q === q ? "true" : undefined}
         >
           {filter.name}
-          <span class="count">{counts.value.get(filter.q)}</span>
+          <span class="count">{matchCounts.value.get(filter.q)}</span>
         </a>
       ))}
       <span class="push line">
-        {!isKnown && (
-          <Button small look="ghost" icon="save" onPress={sets(naming, true)}>
+        {!isSaved && (
+          <Button small look="ghost" icon="save" onPress={setTo(isNaming, true)}>
             Save filter
           </Button>
         )}
-        {mine && (
+        {ownFilter && (
           <IconButton
             small
             icon="trash"
-            label={`Delete the filter ${mine.name}`}
+            label={`Delete the filter ${ownFilter.name}`}
             onPress={() => {
-              storeFilters(ownFilters.value.filter((one) => one !== mine));
-              go("owner:me");
+              storeFilters(ownFilters.value.filter((one) => one !== ownFilter));
+              applyQuery("owner:me");
             }}
           />
         )}
       </span>
-      {naming.value && <Naming q={q} />}
+      {isNaming.value && <NameDialog q={q} />}
     </div>
   );
 };
 
-const Naming = ({ q }: { q: string }) => {
+const NameDialog = ({ q }: { q: string }) => {
   const close = (): void => {
-    naming.value = false;
+    isNaming.value = false;
   };
   return (
     <Dialog

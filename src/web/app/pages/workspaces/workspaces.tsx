@@ -10,14 +10,14 @@ import { me } from "../../data/session.ts";
 import { workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty } from "../../parts/empty.tsx";
-import { format, parse } from "../../parts/query.ts";
+import { formatQuery, parseQuery } from "../../parts/query.ts";
 import { Search } from "../../parts/search.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { VirtualList } from "../../parts/virtual-list/virtual-list.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { showError } from "../../shell/toasts.tsx";
-import { Bulk } from "./bulk.tsx";
-import { filterWorkspaces, isRemote, KEYS, listValues } from "./filter.ts";
+import { BulkActions } from "./bulk.tsx";
+import { filterWorkspaces, KEYS, listValues, needsServer } from "./filter.ts";
 import { ForkDialog } from "./fork.tsx";
 import { Row } from "./row.tsx";
 import { SavedFilters } from "./saved-filters.tsx";
@@ -30,7 +30,7 @@ narrowQuery.addEventListener("change", () => {
   isNarrow.value = narrowQuery.matches;
 });
 
-type RenderedRow = { readonly key: string; readonly isPassing: boolean; readonly node: VNode };
+type RenderedRow = { readonly key: string; readonly isScrolling: boolean; readonly node: VNode };
 /** Maximum number of results for a search on the server. */
 const MAX_REMOTE_RESULTS = 1_000;
 /** Debounce delay for input. */
@@ -38,56 +38,59 @@ const DEBOUNCE_MS = 200;
 
 export default function WorkspacesPage() {
   const { query, path, route } = useLocation();
-  const { q, go, filter, isTyping } = useSearchText(query.q ?? "owner:me", (next) =>
+  const { q, applyQuery, filterAsTyped, isTyping } = useSearchText(query.q ?? "owner:me", (next) =>
     route(`${path}?${new URLSearchParams({ q: next })}`, true),
   );
-  const { terms, words } = parse(q);
+  const { terms, words } = parseQuery(q);
   // The input may end with spaces that the address omits.
-  const typed = useSignal(words.join(" "));
-  const search = useSignal(q);
-  search.value = q;
-  const remote = useRemote(q);
+  const typedWords = useSignal(words.join(" "));
+  const queryText = useSignal(q);
+  queryText.value = q;
+  const serverIds = useServerIds(q);
   const rows = useComputed(() => {
-    const found = filterWorkspaces(workspacesByUse.value, search.value, { username: me.value?.username ?? "" });
-    const ids = remote.value;
-    return ids === undefined ? found : found.filter(({ id }) => ids.has(id));
+    const matching = filterWorkspaces(workspacesByUse.value, queryText.value, { username: me.value?.username ?? "" });
+    const ids = serverIds.value;
+    return ids === undefined ? matching : matching.filter(({ id }) => ids.has(id));
   });
   const selected = useSignal<ReadonlySet<string>>(new Set());
-  const last = useSignal<string | undefined>(undefined);
+  const lastSelectedId = useSignal<string | undefined>(undefined);
 
-  const select = (row: WorkspaceSummary, on: boolean, range: boolean): void => {
-    const all = rows.value.map(({ id }) => id);
-    const [from, to] = [range && last.value ? all.indexOf(last.value) : -1, all.indexOf(row.id)];
-    const ids = from < 0 ? [row.id] : all.slice(Math.min(from, to), Math.max(from, to) + 1);
+  const select = (row: WorkspaceSummary, isSelected: boolean, isRange: boolean): void => {
+    const allIds = rows.value.map(({ id }) => id);
+    const [start, end] = [
+      isRange && lastSelectedId.value ? allIds.indexOf(lastSelectedId.value) : -1,
+      allIds.indexOf(row.id),
+    ];
+    const ids = start < 0 ? [row.id] : allIds.slice(Math.min(start, end), Math.max(start, end) + 1);
     const next = new Set(selected.value);
-    for (const id of ids) on ? next.add(id) : next.delete(id);
+    for (const id of ids) isSelected ? next.add(id) : next.delete(id);
     selected.value = next;
-    last.value = row.id;
+    lastSelectedId.value = row.id;
   };
   const showsOwner = !terms.some(({ key, value }) => key === "owner" && value === "me");
-  const cells = useMemo(() => new WeakMap<WorkspaceSummary, RenderedRow>(), []);
+  const renderedRows = useMemo(() => new WeakMap<WorkspaceSummary, RenderedRow>(), []);
   /** Reuses the node of an unchanged row, which the renderer then does not compare again during scrolling. */
-  const renderRow = (row: WorkspaceSummary | undefined, index: number, isPassing: boolean): VNode | undefined => {
+  const renderRow = (row: WorkspaceSummary | undefined, index: number, isScrolling: boolean): VNode | undefined => {
     if (!row) return undefined;
     const isSelected = selected.value.has(row.id);
     const key = `${index} ${isSelected} ${showsOwner}`;
-    const known = cells.get(row);
+    const rendered = renderedRows.get(row);
     // A complete row is not replaced by a reduced one.
-    if (known?.key === key && (isPassing || !known.isPassing)) return known.node;
-    const choice = { selected: isSelected, onSelect: select };
-    const node = <Row row={row} index={index} {...choice} showsOwner={showsOwner} isPassing={isPassing} />;
-    cells.set(row, { key, isPassing, node });
+    if (rendered?.key === key && (isScrolling || !rendered.isScrolling)) return rendered.node;
+    const selection = { isSelected, onSelect: select };
+    const node = <Row row={row} index={index} {...selection} showsOwner={showsOwner} isScrolling={isScrolling} />;
+    renderedRows.set(row, { key, isScrolling, node });
     return node;
   };
-  const list = rows.value;
-  const picked = selected.value;
-  const chosen = picked.size === 0 ? [] : list.filter(({ id }) => picked.has(id));
-  const isAll = chosen.length > 0 && chosen.length === list.length;
+  const matchingRows = rows.value;
+  const selectedIds = selected.value;
+  const selectedRows = selectedIds.size === 0 ? [] : matchingRows.filter(({ id }) => selectedIds.has(id));
+  const areAllSelected = selectedRows.length > 0 && selectedRows.length === matchingRows.length;
 
   return (
     <Frame
       title="Workspaces"
-      note={<span class="dim small num">{list.length}</span>}
+      note={<span class="dim small num">{matchingRows.length}</span>}
       actions={
         <>
           <ButtonLink icon="trash" href="/trash">
@@ -100,38 +103,38 @@ export default function WorkspacesPage() {
       }
     >
       <ForkDialog />
-      <SavedFilters q={q} go={go} />
+      <SavedFilters q={q} applyQuery={applyQuery} />
       <div class="filter line wrap">
         <Search
           label="Filter workspaces"
           placeholder="name, status:running, outdated:true…"
           terms={terms}
-          words={typed.value}
+          words={typedWords.value}
           keys={KEYS}
-          valuesOf={(key) => listValues(key, workspacesByUse.value)}
+          listValues={(key) => listValues(key, workspacesByUse.value)}
           onChange={(nextTerms, nextWords) => {
-            typed.value = nextWords;
+            typedWords.value = nextWords;
             // A key without a value is not evaluated yet.
-            const whole = nextWords
+            const completeWords = nextWords
               .split(/\s+/)
               .filter((word) => word !== "" && !/:$/.test(word) && !word.includes(":"));
-            filter(format({ terms: nextTerms, words: whole }));
+            filterAsTyped(formatQuery({ terms: nextTerms, words: completeWords }));
           }}
         />
       </div>
-      {list.length === 0 ? (
+      {matchingRows.length === 0 ? (
         <EmptyList q={q} />
       ) : (
-        <div class="rows" role="table" aria-label="Workspaces" aria-rowcount={list.length + 1}>
+        <div class="rows" role="table" aria-label="Workspaces" aria-rowcount={matchingRows.length + 1}>
           <div class="hd" role="row" aria-rowindex={1}>
             <span role="columnheader">
               <span class="tap">
                 <input
                   type="checkbox"
                   aria-label="Select all"
-                  checked={isAll}
+                  checked={areAllSelected}
                   onClick={() => {
-                    selected.value = isAll ? new Set() : new Set(list.map(({ id }) => id));
+                    selected.value = areAllSelected ? new Set() : new Set(matchingRows.map(({ id }) => id));
                   }}
                 />
               </span>
@@ -155,20 +158,20 @@ export default function WorkspacesPage() {
             // The heights of one kind of row do not apply to the other.
             key={isNarrow.value ? "measured" : "fixed"}
             role="rowgroup"
-            count={list.length}
-            size={ROW_PX}
-            fixed={!isNarrow.value}
-            narrow={isTyping.value}
-            recycled
-            keyOf={(index) => list[index]?.id ?? index}
-            row={(index, isScrolled) => renderRow(list[index], index, isScrolled || isTyping.value)}
+            count={matchingRows.length}
+            rowHeightPx={ROW_PX}
+            hasFixedHeight={!isNarrow.value}
+            rendersVisibleOnly={isTyping.value}
+            recyclesRows
+            getKey={(index) => matchingRows[index]?.id ?? index}
+            renderRow={(index, isScrolled) => renderRow(matchingRows[index], index, isScrolled || isTyping.value)}
           />
         </div>
       )}
-      {chosen.length > 0 && (
-        <Bulk
-          rows={chosen}
-          clear={() => {
+      {selectedRows.length > 0 && (
+        <BulkActions
+          rows={selectedRows}
+          clearSelection={() => {
             selected.value = new Set();
           }}
         />
@@ -178,34 +181,34 @@ export default function WorkspacesPage() {
 }
 
 /**
- * The search text of the list. Input applies immediately (`filter`) and is written to the address after a pause, since that redraws the
- * whole app; `go` writes it immediately. `address` is the text in the address. `isTyping`: rows change with every keystroke, so their
+ * The search text of the list. Input applies immediately (`filterAsTyped`) and is written to the address after a pause, since that redraws the
+ * whole app; `applyQuery` writes it immediately. `address` is the text in the address. `isTyping`: rows change with every keystroke, so their
  * interactive elements can be omitted.
  */
 const useSearchText = (address: string, write: (next: string) => void) => {
-  const typed = useSignal<string | undefined>(undefined);
+  const typedQuery = useSignal<string | undefined>(undefined);
   const isTyping = useSignal(false);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const stop = (): void => {
+  const cancelPending = (): void => {
     clearTimeout(timer.current);
     timer.current = undefined;
     isTyping.value = false;
   };
-  useEffect(() => stop, []);
+  useEffect(() => cancelPending, []);
   useEffect(() => {
-    if (timer.current === undefined) typed.value = undefined;
+    if (timer.current === undefined) typedQuery.value = undefined;
   }, [address]);
   return {
-    q: typed.value ?? address,
+    q: typedQuery.value ?? address,
     isTyping,
-    go(next: string): void {
-      stop();
-      typed.value = undefined;
+    applyQuery(next: string): void {
+      cancelPending();
+      typedQuery.value = undefined;
       write(next);
     },
-    filter(next: string): void {
-      stop();
-      typed.value = next;
+    filterAsTyped(next: string): void {
+      cancelPending();
+      typedQuery.value = next;
       isTyping.value = true;
       timer.current = setTimeout(() => {
         timer.current = undefined;
@@ -217,29 +220,29 @@ const useSearchText = (address: string, write: (next: string) => void) => {
 };
 
 /** Returns the IDs that the server finds for a query; undefined if the rows can answer it. */
-const useRemote = (q: string) => {
-  const found = useSignal<ReadonlySet<string> | undefined>(undefined);
+const useServerIds = (q: string) => {
+  const ids = useSignal<ReadonlySet<string> | undefined>(undefined);
   useEffect(() => {
-    found.value = undefined;
-    if (!isRemote(q)) return;
-    let isOver = false;
+    ids.value = undefined;
+    if (!needsServer(q)) return;
+    let isOutdated = false;
     // The server is asked after a pause in typing.
     const timer = setTimeout(() => {
       call("GET /workspaces", { query: { q, limit: MAX_REMOTE_RESULTS } }).then(
         ({ workspaces }) => {
-          if (!isOver) found.value = new Set(workspaces.map(({ id }) => id));
+          if (!isOutdated) ids.value = new Set(workspaces.map(({ id }) => id));
         },
         (error) => {
-          if (!isOver) showError(error);
+          if (!isOutdated) showError(error);
         },
       );
     }, DEBOUNCE_MS);
     return () => {
-      isOver = true;
+      isOutdated = true;
       clearTimeout(timer);
     };
   }, [q]);
-  return found;
+  return ids;
 };
 
 const EmptyList = ({ q }: { q: string }) => {

@@ -22,16 +22,16 @@ export type FileDiff = {
 /** Returns one entry for each file of a diff in git's format, with or without its `diff --git` lines. */
 export const parseFiles = (diff: string): readonly FileDiff[] => {
   const files: { head: string[]; lines: DiffLine[] }[] = [];
-  let before = 0;
-  let after = 0;
+  let oldNumber = 0;
+  let newNumber = 0;
   // Remaining lines of the hunk: lines within it that look like a file header are content.
   let [oldLeft, newLeft] = [0, 0];
   for (const line of diff.split("\n")) {
     let file = files.at(-1);
     if (oldLeft <= 0 && newLeft <= 0) {
       const isHead = line.startsWith("diff --git ");
-      const isBare = line.startsWith("--- ") && (!file || file.lines.length > 0);
-      if (isHead || isBare) {
+      const isBareHead = line.startsWith("--- ") && (!file || file.lines.length > 0);
+      if (isHead || isBareHead) {
         files.push({ head: [line], lines: [] });
         continue;
       }
@@ -40,18 +40,18 @@ export const parseFiles = (diff: string): readonly FileDiff[] => {
     if (!file) continue;
     const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(line);
     if (hunk && oldLeft <= 0 && newLeft <= 0) {
-      [before, after] = [Number(hunk[1]), Number(hunk[3])];
+      [oldNumber, newNumber] = [Number(hunk[1]), Number(hunk[3])];
       [oldLeft, newLeft] = [Number(hunk[2] ?? 1), Number(hunk[4] ?? 1)];
       file.lines.push({ kind: "hunk", text: line });
     } else if (oldLeft <= 0 && newLeft <= 0) file.head.push(line);
     else if (line.startsWith("+")) {
-      file.lines.push({ kind: "add", after: after++, text: line.slice(1) });
+      file.lines.push({ kind: "add", after: newNumber++, text: line.slice(1) });
       newLeft -= 1;
     } else if (line.startsWith("-")) {
-      file.lines.push({ kind: "del", before: before++, text: line.slice(1) });
+      file.lines.push({ kind: "del", before: oldNumber++, text: line.slice(1) });
       oldLeft -= 1;
     } else if (!line.startsWith("\\")) {
-      file.lines.push({ kind: "same", before: before++, after: after++, text: line.slice(1) });
+      file.lines.push({ kind: "same", before: oldNumber++, after: newNumber++, text: line.slice(1) });
       oldLeft -= 1;
       newLeft -= 1;
     }
@@ -68,11 +68,11 @@ const toFile = (head: readonly string[], lines: readonly DiffLine[]): FileDiff =
   const path =
     stripPrefix(to) ?? stripPrefix(from) ?? findHeader("rename to ") ?? / b\/(.*)$/.exec(head[0] ?? "")?.[1] ?? "";
   const isNew = from === "/dev/null" || findHeader("new file mode ") !== undefined;
-  const isGone = to === "/dev/null" || findHeader("deleted file mode ") !== undefined;
-  const isMoved = findHeader("rename to ") !== undefined;
+  const isDeleted = to === "/dev/null" || findHeader("deleted file mode ") !== undefined;
+  const isRenamed = findHeader("rename to ") !== undefined;
   return {
     path,
-    kind: isNew ? "new" : isGone ? "deleted" : isMoved ? "renamed" : "changed",
+    kind: isNew ? "new" : isDeleted ? "deleted" : isRenamed ? "renamed" : "changed",
     added: lines.filter(({ kind }) => kind === "add").length,
     removed: lines.filter(({ kind }) => kind === "del").length,
     lines: markChanges(lines),
@@ -81,25 +81,25 @@ const toFile = (head: readonly string[], lines: readonly DiffLine[]): FileDiff =
 
 /** If runs of removed and added lines are equally long, pairs the lines and marks the differences within each pair. */
 const markChanges = (lines: readonly DiffLine[]): readonly DiffLine[] => {
-  const out = [...lines];
-  for (let at = 0; at < out.length; ) {
-    const from = at;
-    while (out[at]?.kind === "del") at += 1;
-    const middle = at;
-    while (out[at]?.kind === "add") at += 1;
-    const count = middle - from;
-    if (count > 0 && at - middle === count) {
-      for (let n = 0; n < count; n++) markPair(out, from + n, middle + n);
+  const marked = [...lines];
+  for (let index = 0; index < marked.length; ) {
+    const start = index;
+    while (marked[index]?.kind === "del") index += 1;
+    const middle = index;
+    while (marked[index]?.kind === "add") index += 1;
+    const count = middle - start;
+    if (count > 0 && index - middle === count) {
+      for (let n = 0; n < count; n++) markPair(marked, start + n, middle + n);
     }
-    if (at === from) at += 1;
+    if (index === start) index += 1;
   }
-  return out;
+  return marked;
 };
 
-const markPair = (lines: DiffLine[], from: number, to: number): void => {
-  const [one, other] = [lines[from], lines[to]];
-  if (!one || !other) return;
-  const [a, b] = [one.text, other.text];
+const markPair = (lines: DiffLine[], removedIndex: number, addedIndex: number): void => {
+  const [removed, added] = [lines[removedIndex], lines[addedIndex]];
+  if (!removed || !added) return;
+  const [a, b] = [removed.text, added.text];
   const shortest = Math.min(a.length, b.length);
   let start = 0;
   while (start < shortest && a[start] === b[start]) start += 1;
@@ -107,8 +107,8 @@ const markPair = (lines: DiffLine[], from: number, to: number): void => {
   while (end < shortest - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
   // Lines with almost nothing in common are not versions of each other.
   if ((start + end) * 3 < shortest) return;
-  lines[from] = { ...one, mark: [start, a.length - end] };
-  lines[to] = { ...other, mark: [start, b.length - end] };
+  lines[removedIndex] = { ...removed, mark: [start, a.length - end] };
+  lines[addedIndex] = { ...added, mark: [start, b.length - end] };
 };
 
 /**
@@ -118,6 +118,8 @@ const markPair = (lines: DiffLine[], from: number, to: number): void => {
 export const toShownPieces = ({ text, mark }: DiffLine): readonly [before: string, changed: string, after: string] => {
   const end = text.endsWith("\r") ? text.length - 1 : text.length;
   const [from, to] = mark ?? [end, end];
-  const show = (start: number, stop: number): string => escapeInvisible(text.slice(start, stop));
-  return from === to ? [show(0, end), "", ""] : [show(0, from), show(from, to), show(to, end)];
+  const escapeRange = (start: number, stop: number): string => escapeInvisible(text.slice(start, stop));
+  return from === to
+    ? [escapeRange(0, end), "", ""]
+    : [escapeRange(0, from), escapeRange(from, to), escapeRange(to, end)];
 };

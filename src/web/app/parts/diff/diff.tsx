@@ -10,40 +10,40 @@ type DiffProps = {
   readonly label: string;
   readonly lines: readonly DiffLine[];
   /** Content below a line, such as a comment. */
-  readonly note?: (line: DiffLine) => ComponentChildren;
+  readonly renderNote?: (line: DiffLine) => ComponentChildren;
   readonly onPick?: (line: DiffLine) => void;
 };
 
-export const Diff = ({ label, lines, note, onPick }: DiffProps) => {
-  const shown = useSignal(MAX_SHOWN_LINES);
-  const rest = lines.length - shown.value;
+export const Diff = ({ label, lines, renderNote, onPick }: DiffProps) => {
+  const shownCount = useSignal(MAX_SHOWN_LINES);
+  const hiddenCount = lines.length - shownCount.value;
   return (
     <div class="diff" tabIndex={0} role="region" aria-label={label}>
       <table>
         <tbody>
-          {lines.slice(0, shown.value).map((line, at) => (
-            <Line key={at} line={line} note={note} onPick={onPick} />
+          {lines.slice(0, shownCount.value).map((line, index) => (
+            <Line key={index} line={line} renderNote={renderNote} onPick={onPick} />
           ))}
         </tbody>
       </table>
-      {rest > 0 && (
+      {hiddenCount > 0 && (
         <button
           type="button"
           class="btn sm ghost"
           onClick={() => {
-            shown.value += 10 * MAX_SHOWN_LINES;
+            shownCount.value += 10 * MAX_SHOWN_LINES;
           }}
         >
-          Show {rest} more lines
+          Show {hiddenCount} more lines
         </button>
       )}
     </div>
   );
 };
 
-const Line = ({ line, note, onPick }: { line: DiffLine } & Pick<DiffProps, "note" | "onPick">) => {
+const Line = ({ line, renderNote, onPick }: { line: DiffLine } & Pick<DiffProps, "renderNote" | "onPick">) => {
   const { kind, before, after } = line;
-  const below = note?.(line);
+  const note = renderNote?.(line);
   const number = after ?? before;
   return (
     <>
@@ -67,10 +67,10 @@ const Line = ({ line, note, onPick }: { line: DiffLine } & Pick<DiffProps, "note
           {SIGNS[kind]} <Text line={line} />
         </td>
       </tr>
-      {below && (
+      {renderNote && (
         <tr>
           <td class="note" colSpan={3}>
-            {below}
+            {renderNote}
           </td>
         </tr>
       )}

@@ -4,8 +4,8 @@ type Mark = "strong" | "em" | "s";
 export type Piece =
   | string
   | { readonly kind: "code"; readonly text: string }
-  | { readonly kind: Mark; readonly inside: readonly Piece[] }
-  | { readonly kind: "link"; readonly href: string; readonly inside: readonly Piece[] };
+  | { readonly kind: Mark; readonly content: readonly Piece[] }
+  | { readonly kind: "link"; readonly href: string; readonly content: readonly Piece[] };
 
 /** Longer texts are shown unformatted. */
 const MAX_LENGTH = 4_000;
@@ -16,30 +16,30 @@ const RULES: readonly (readonly [RegExp, (groups: readonly string[]) => Piece])[
   [/`([^`]+)`/y, ([text = ""]) => ({ kind: "code", text: text.trim() })],
   [
     /!?\[([^[\]]+)\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?(?:\s+"[^"]*")?\s*\)/y,
-    ([text = "", href = ""]) => link(href, text),
+    ([text = "", href = ""]) => makeLink(href, text),
   ],
-  [/<(https?:[^\s<>]+)>/y, ([href = ""]) => link(href, href)],
-  [/(?<!\w)(https?:\/\/[^\s<>()]*[^\s<>().,;:!?"'*_~`])/y, ([href = ""]) => link(href, href)],
+  [/<(https?:[^\s<>]+)>/y, ([href = ""]) => makeLink(href, href)],
+  [/(?<!\w)(https?:\/\/[^\s<>()]*[^\s<>().,;:!?"'*_~`])/y, ([href = ""]) => makeLink(href, href)],
   [
     /\*\*\*(?=\S)([^*]*[^\s*])\*\*\*/y,
-    ([text = ""]) => ({ kind: "strong", inside: [{ kind: "em", inside: read(text) }] }),
+    ([text = ""]) => ({ kind: "strong", content: [{ kind: "em", content: parsePieces(text) }] }),
   ],
-  [/\*\*(?=\S)((?:[^*]|\*(?!\*))*[^\s*])\*\*/y, createMark("strong")],
-  [/(?<!\w)__(?=\S)((?:[^_]|_(?!_))*[^\s_])__(?!\w)/y, createMark("strong")],
-  [/~~(?=\S)([^~]*[^\s~])~~/y, createMark("s")],
-  [/(?<!\*)\*(?=[^\s*])((?:\\.|[^*\\]|\*\*[^*]+\*\*)*(?:[^\s*\\]|\\.|\*\*[^*]+\*\*))\*(?!\*)/y, createMark("em")],
-  [/(?<!\w)_(?=[^\s_])([^_]*[^\s_])_(?!\w)/y, createMark("em")],
+  [/\*\*(?=\S)((?:[^*]|\*(?!\*))*[^\s*])\*\*/y, makeMark("strong")],
+  [/(?<!\w)__(?=\S)((?:[^_]|_(?!_))*[^\s_])__(?!\w)/y, makeMark("strong")],
+  [/~~(?=\S)([^~]*[^\s~])~~/y, makeMark("s")],
+  [/(?<!\*)\*(?=[^\s*])((?:\\.|[^*\\]|\*\*[^*]+\*\*)*(?:[^\s*\\]|\\.|\*\*[^*]+\*\*))\*(?!\*)/y, makeMark("em")],
+  [/(?<!\w)_(?=[^\s_])([^_]*[^\s_])_(?!\w)/y, makeMark("em")],
 ];
 
-function createMark(kind: Mark) {
-  return ([text = ""]: readonly string[]): Piece => ({ kind, inside: read(text) });
+function makeMark(kind: Mark) {
+  return ([text = ""]: readonly string[]): Piece => ({ kind, content: parsePieces(text) });
 }
 
 /** Only web and mail addresses become links. */
-const link = (href: string, text: string): Piece =>
-  /^(https?|mailto):/i.test(href) ? { kind: "link", href, inside: text === href ? [text] : read(text) } : text;
+const makeLink = (href: string, text: string): Piece =>
+  /^(https?|mailto):/i.test(href) ? { kind: "link", href, content: text === href ? [text] : parsePieces(text) } : text;
 
-const read = (text: string): readonly Piece[] => {
+const parsePieces = (text: string): readonly Piece[] => {
   const pieces: Piece[] = [];
   let plain = "";
   const add = (piece: Piece): void => {
@@ -50,19 +50,19 @@ const read = (text: string): readonly Piece[] => {
       pieces.push(piece);
     }
   };
-  for (let at = 0; at < text.length; ) {
-    const found = RULES.values()
+  for (let index = 0; index < text.length; ) {
+    const match = RULES.values()
       .map(([rule, make]) => {
-        rule.lastIndex = at;
-        const match = rule.exec(text);
-        return match && { length: match[0].length, piece: make(match.slice(1)) };
+        rule.lastIndex = index;
+        const groups = rule.exec(text);
+        return groups && { length: groups[0].length, piece: make(groups.slice(1)) };
       })
       .find((one) => one !== null);
-    add(found ? found.piece : text.charAt(at));
-    at += found ? found.length : 1;
+    add(match ? match.piece : text.charAt(index));
+    index += match ? match.length : 1;
   }
   if (plain !== "") pieces.push(plain);
   return pieces;
 };
 
-export const readInline = (text: string): readonly Piece[] => (text.length > MAX_LENGTH ? [text] : read(text));
+export const readInline = (text: string): readonly Piece[] => (text.length > MAX_LENGTH ? [text] : parsePieces(text));

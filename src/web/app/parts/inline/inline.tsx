@@ -7,26 +7,26 @@ export const Inline = ({ text, plainLinks = false }: { text: string; plainLinks?
   <>{renderPieces(readInline(text), !plainLinks)}</>
 );
 
-const renderPieces = (pieces: readonly Piece[], mayLink: boolean): ComponentChildren =>
-  pieces.map((piece, at) => renderPiece(piece, at, mayLink));
+const renderPieces = (pieces: readonly Piece[], canLink: boolean): ComponentChildren =>
+  pieces.map((piece, index) => renderPiece(piece, index, canLink));
 
-const renderPiece = (piece: Piece, key: number, mayLink: boolean): ComponentChildren => {
+const renderPiece = (piece: Piece, key: number, canLink: boolean): ComponentChildren => {
   if (typeof piece === "string") return renderParagraphs(piece);
   if (piece.kind === "code") return <code key={key}>{piece.text}</code>;
   if (piece.kind === "link") {
-    if (!mayLink) return renderPieces(piece.inside, false);
+    if (!canLink) return renderPieces(piece.content, false);
     return (
       <a key={key} href={piece.href} target="_blank" rel="noreferrer noopener">
-        {renderPieces(piece.inside, false)}
+        {renderPieces(piece.content, false)}
       </a>
     );
   }
   const { kind: Tag } = piece;
-  return <Tag key={key}>{renderPieces(piece.inside, mayLink)}</Tag>;
+  return <Tag key={key}>{renderPieces(piece.content, canLink)}</Tag>;
 };
 
 /** Paragraphs are separated by an empty line. */
 const renderParagraphs = (text: string): ComponentChildren =>
   text
     .split(/\n\s*\n/)
-    .flatMap((part, at) => (at === 0 ? [part] : [<br key={`b${at}`} />, <br key={`c${at}`} />, part]));
+    .flatMap((part, index) => (index === 0 ? [part] : [<br key={`b${index}`} />, <br key={`c${index}`} />, part]));

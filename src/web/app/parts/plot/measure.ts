@@ -5,7 +5,7 @@ export type Measure = {
   /** Possible distances between marks, in ascending order. */
   readonly steps: readonly number[];
   /** Formats an axis mark when marks are `step` apart, so that neighboring labels differ. Defaults to `format`. */
-  readonly mark?: (value: number, step: number) => string;
+  readonly formatTick?: (value: number, step: number) => string;
   /** The minimum extent of the axis. */
-  readonly least: number;
+  readonly minExtent: number;
 };

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { loadCode } from "../../data/load-code.ts";
 import type { Measure } from "./measure.ts";
-import type { Drawing, PlotLine } from "./plot-drawing.ts";
+import type { PlotDrawing, PlotLine } from "./plot-drawing.ts";
 
 type PlotProps = {
   readonly title: string;
@@ -20,46 +20,51 @@ type PlotProps = {
 
 export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps) => {
   const box = useRef<HTMLDivElement>(null);
-  const drawing = useRef<Drawing | undefined>(undefined);
+  const drawing = useRef<PlotDrawing | undefined>(undefined);
   /** The day under the pointer; otherwise the last day. */
-  const at = useSignal(days.length - 1);
+  const selectedDay = useSignal(days.length - 1);
   const previousCount = useRef(days.length);
   useEffect(() => {
-    let isOver = false;
+    let isUnmounted = false;
     // If the number of days is unchanged, the selected day stays.
-    if (days.length !== previousCount.current) at.value = days.length - 1;
+    if (days.length !== previousCount.current) selectedDay.value = days.length - 1;
     previousCount.current = days.length;
-    void loadCode(() => import("./plot-drawing.ts")).then(({ Drawing }) => {
-      if (isOver || !box.current) return;
-      drawing.current = new Drawing(box.current, { days, lines, measure, pointed: (day) => (at.value = day) });
-      if (at.peek() < days.length - 1) drawing.current.point(at.peek());
+    void loadCode(() => import("./plot-drawing.ts")).then(({ PlotDrawing }) => {
+      if (isUnmounted || !box.current) return;
+      drawing.current = new PlotDrawing(box.current, {
+        days,
+        lines,
+        measure,
+        onPoint: (day) => (selectedDay.value = day),
+      });
+      if (selectedDay.peek() < days.length - 1) drawing.current.selectDay(selectedDay.peek());
     });
     return () => {
-      isOver = true;
+      isUnmounted = true;
       drawing.current?.end();
       drawing.current = undefined;
     };
   }, [days, lines]);
-  const shown = Math.min(at.value, days.length - 1);
+  const shownDay = Math.min(selectedDay.value, days.length - 1);
   const formatValue = ({ values }: PlotLine): string => {
-    const value = values[shown];
+    const value = values[shownDay];
     return value === null || value === undefined ? "none" : measure.format(value);
   };
-  const description = `${longDays[shown] ?? ""}: ${lines.map((line) => `${line.label} ${formatValue(line)}`).join(", ")}`;
-  const step = (event: KeyboardEvent): void => {
+  const description = `${longDays[shownDay] ?? ""}: ${lines.map((line) => `${line.label} ${formatValue(line)}`).join(", ")}`;
+  const onKeyDown = (event: KeyboardEvent): void => {
     const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, Home: -days.length, End: days.length };
-    const by = steps[event.key];
-    if (by === undefined) return;
+    const step = steps[event.key];
+    if (step === undefined) return;
     event.preventDefault();
-    at.value = Math.max(0, Math.min(days.length - 1, shown + by));
-    drawing.current?.point(at.value);
+    selectedDay.value = Math.max(0, Math.min(days.length - 1, shownDay + step));
+    drawing.current?.selectDay(selectedDay.value);
   };
   return (
     <section class="panel" aria-label={title}>
       <header>
         <h2>{title}</h2>
         <span class="push small dim num">
-          {longDays[shown]}
+          {longDays[shownDay]}
           {unit && `, ${unit}`}
         </span>
       </header>
@@ -72,9 +77,9 @@ export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps)
           aria-label={`${title}, by day`}
           aria-valuemin={0}
           aria-valuemax={days.length - 1}
-          aria-valuenow={shown}
+          aria-valuenow={shownDay}
           aria-valuetext={description}
-          onKeyDown={step}
+          onKeyDown={onKeyDown}
         />
         <ul class="legend">
           {lines.map((line, index) => (

@@ -4,14 +4,14 @@
 const PIECE_LENGTH = 16 * 1024;
 
 /** Returns the pieces of the text. No piece splits a character. */
-export const splitPieces = (text: string): string[] => {
+export const splitInput = (text: string): string[] => {
   const pieces: string[] = [];
-  for (let from = 0; from < text.length; ) {
-    let to = Math.min(from + PIECE_LENGTH, text.length);
-    const last = text.charCodeAt(to - 1);
-    if (to < text.length && last >= 0xd800 && last <= 0xdbff) to -= 1;
-    pieces.push(text.slice(from, to));
-    from = to;
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + PIECE_LENGTH, text.length);
+    const lastCode = text.charCodeAt(end - 1);
+    if (end < text.length && lastCode >= 0xd800 && lastCode <= 0xdbff) end -= 1;
+    pieces.push(text.slice(start, end));
+    start = end;
   }
   return pieces;
 };

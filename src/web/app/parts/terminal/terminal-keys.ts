@@ -3,7 +3,7 @@
 export type Modifier = "ctrl" | "alt";
 
 /** Applies a modifier: Ctrl and a letter give a control character, Alt adds an escape before it. */
-export const withModifier = (data: string, modifier: Modifier | undefined): string => {
+export const applyModifier = (data: string, modifier: Modifier | undefined): string => {
   if (modifier === "alt") return `\x1b${data}`;
   if (modifier !== "ctrl" || data.length !== 1) return data;
   if (data === " ") return "\0";
@@ -14,21 +14,21 @@ export const withModifier = (data: string, modifier: Modifier | undefined): stri
 
 export type RowKey = { readonly label: string; readonly name: string; readonly data: string };
 
-const arrow = (label: string, name: string, letter: string): RowKey => ({ label, name, data: `\x1b[${letter}` });
+const makeArrow = (label: string, name: string, letter: string): RowKey => ({ label, name, data: `\x1b[${letter}` });
 
 /** Shown before the modifier keys. */
-export const ROW: readonly RowKey[] = [
+export const KEYS_BEFORE_MODIFIERS: readonly RowKey[] = [
   { label: "Esc", name: "Escape", data: "\x1b" },
   { label: "Tab", name: "Tab", data: "\t" },
 ];
 
 /** Shown after the modifier keys. */
-export const ROW_END: readonly RowKey[] = [
+export const KEYS_AFTER_MODIFIERS: readonly RowKey[] = [
   ...["|", "/", "-", "~"].map((label) => ({ label, name: label, data: label })),
-  arrow("\u2191", "Up", "A"),
-  arrow("\u2193", "Down", "B"),
-  arrow("\u2190", "Left", "D"),
-  arrow("\u2192", "Right", "C"),
+  makeArrow("\u2191", "Up", "A"),
+  makeArrow("\u2193", "Down", "B"),
+  makeArrow("\u2190", "Left", "D"),
+  makeArrow("\u2192", "Right", "C"),
 ];
 
 /** Sends arrow keys in application mode to programs that requested it. */

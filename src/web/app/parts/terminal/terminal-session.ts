@@ -11,46 +11,46 @@ import { loadCode } from "../../data/load-code.ts";
 import { type TerminalFont, terminalFont } from "../../data/looks.ts";
 import { showError } from "../../shell/toasts.tsx";
 import { adoptSheet } from "../adopt-sheet.ts";
-import { copy } from "../as-command.tsx";
-import { splitPieces } from "./split-input.ts";
-import { type Modifier, toCursorKeys, withModifier } from "./terminal-keys.ts";
-import { styleLettersByObject, withAdoptedStyles } from "./terminal-styles.ts";
+import { copyText } from "../as-command.tsx";
+import { splitInput } from "./split-input.ts";
+import { applyModifier, type Modifier, toCursorKeys } from "./terminal-keys.ts";
+import { styleSpansByObject, withAdoptedStyles } from "./terminal-styles.ts";
 
 declare const SLIPWAY_FONTS: Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-const loaded = new Map<string, Promise<unknown>>();
+const fontLoads = new Map<string, Promise<unknown>>();
 
-const load = (font: string): Promise<unknown> =>
+const addFontFaces = (font: string): Promise<unknown> =>
   Promise.all(
     Object.entries(SLIPWAY_FONTS[font] ?? {}).map(async ([weight, address]) => {
       document.fonts.add(await new FontFace(font, `url(${address})`, { weight }).load());
     }),
   );
 
-/** Loads the font and returns its family; `usual` if none was chosen. Throws if it cannot be loaded. */
-const loadFont = async (font: TerminalFont, usual: string): Promise<string> => {
-  if (font === "") return usual;
-  let known = loaded.get(font);
-  if (!known) {
-    known = load(font).catch((error) => {
-      loaded.delete(font);
+/** Loads the font and returns its family; `defaultFamily` if none was chosen. Throws if it cannot be loaded. */
+const loadFont = async (font: TerminalFont, defaultFamily: string): Promise<string> => {
+  if (font === "") return defaultFamily;
+  let fontLoad = fontLoads.get(font);
+  if (!fontLoad) {
+    fontLoad = addFontFaces(font).catch((error) => {
+      fontLoads.delete(font);
       throw error;
     });
-    loaded.set(font, known);
+    fontLoads.set(font, fontLoad);
   }
-  await known;
-  return `${font}, ${usual}`;
+  await fontLoad;
+  return `${font}, ${defaultFamily}`;
 };
 
 export type TerminalState = "connecting" | "open" | "cut" | "ended";
 
-type Options = {
+type SessionOptions = {
   readonly box: HTMLElement;
   readonly agent_id: string;
   /** ID of the terminal (a UUID). The same ID attaches to the running terminal. */
-  readonly reconnect: string;
+  readonly terminalId: string;
   readonly command?: string;
-  readonly onState: (state: TerminalState, why: string) => void;
+  readonly onState: (state: TerminalState, reason: string) => void;
   readonly onTitle?: (title: string) => void;
   readonly onModifier?: (modifier: Modifier | undefined) => void;
   readonly onSize?: (columns: number, rows: number) => void;
@@ -66,13 +66,13 @@ const BASE_DELAY_MS = 300;
 const MIN_CONTRAST = 4.5;
 const MAX_DELAY_MS = 10_000;
 /** Backpressure: input waits while the socket has more unsent bytes than this, and is checked again after this delay. */
-const LINE_BYTES = 64 * 1024;
-const LINE_MS = 10;
+const MAX_UNSENT_BYTES = 64 * 1024;
+const UNSENT_CHECK_MS = 10;
 const CONNECT_TIMEOUT_MS = 15_000;
 /** Gives the margin around the text the terminal's background; the package would make it black. */
 const BACKGROUND_RULE = ".xterm .xterm-viewport { background-color: var(--bg-inset); }";
 /** The close codes for a terminal that no longer exists. */
-const ENDED = [1000, 1008];
+const ENDED_CODES = [1000, 1008];
 
 const readProperty = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -88,7 +88,7 @@ const resolveColor = (box: HTMLElement, name: string): string => {
 
 const readTheme = (box: HTMLElement) => {
   const readColor = (name: string): string => resolveColor(box, name);
-  const colours = {
+  const colors = {
     red: readColor("--ansi-red"),
     green: readColor("--ansi-green"),
     yellow: readColor("--ansi-yellow"),
@@ -97,7 +97,7 @@ const readTheme = (box: HTMLElement) => {
     cyan: readColor("--ansi-cyan"),
   };
   const bright = Object.fromEntries(
-    Object.entries(colours).map(([name, shade]) => [`bright${name.charAt(0).toUpperCase()}${name.slice(1)}`, shade]),
+    Object.entries(colors).map(([name, shade]) => [`bright${name.charAt(0).toUpperCase()}${name.slice(1)}`, shade]),
   );
   return {
     background: readColor("--bg-inset"),
@@ -109,35 +109,35 @@ const readTheme = (box: HTMLElement) => {
     brightBlack: readColor("--text-3"),
     white: readColor("--text-2"),
     brightWhite: readColor("--text"),
-    ...colours,
+    ...colors,
     ...bright,
   };
 };
 
 export class TerminalSession {
   readonly terminal: Terminal;
-  readonly #options: Options;
+  readonly #options: SessionOptions;
   readonly #fit = new FitAddon();
-  readonly #resized: ResizeObserver;
-  readonly #dark = matchMedia("(prefers-color-scheme: dark)");
-  readonly #themed: MutationObserver;
-  readonly #lettered: () => void;
-  readonly #leaveLine: () => void;
+  readonly #sizeObserver: ResizeObserver;
+  readonly #darkMode = matchMedia("(prefers-color-scheme: dark)");
+  readonly #themeObserver: MutationObserver;
+  readonly #stopFontEffect: () => void;
+  readonly #stopDeadListener: () => void;
   #socket: WebSocket | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #tries = 0;
-  #over = false;
+  #attempts = 0;
+  #hasEnded = false;
   #modifier: Modifier | undefined;
   /** Input that waits to be sent. */
-  readonly #typed: string[] = [];
-  #typing: ReturnType<typeof setTimeout> | undefined;
+  readonly #pendingInput: string[] = [];
+  #inputTimer: ReturnType<typeof setTimeout> | undefined;
   #search: Promise<SearchAddon> | undefined;
 
-  constructor(options: Options) {
+  constructor(options: SessionOptions) {
     this.#options = options;
     const { box, onTitle, onFocus, onKey } = options;
     adoptSheet(`${rules as unknown as string} ${BACKGROUND_RULE}`);
-    styleLettersByObject();
+    styleSpansByObject();
     this.terminal = withAdoptedStyles(() => {
       const terminal = new Terminal({
         fontFamily: readProperty("--font-mono"),
@@ -157,9 +157,9 @@ export class TerminalSession {
       return terminal;
     });
     void this.#draw();
-    this.#lettered = effect(() => void this.#applyFont(terminalFont.value).catch(showError));
+    this.#stopFontEffect = effect(() => void this.#applyFont(terminalFont.value).catch(showError));
     this.terminal.onData((data) => {
-      this.#send({ data: withModifier(data, this.#modifier) });
+      this.#send({ data: applyModifier(data, this.#modifier) });
       this.modify(undefined);
     });
     this.terminal.onResize(({ cols, rows }) => {
@@ -169,25 +169,25 @@ export class TerminalSession {
     if (onTitle) this.terminal.onTitleChange(onTitle);
     if (onFocus) this.terminal.textarea?.addEventListener("focus", onFocus);
     this.terminal.attachCustomKeyEventHandler((event) => this.#handleCopy(event) && (onKey?.(event) ?? true));
-    this.#resized = new ResizeObserver(() => this.#fit.fit());
-    this.#resized.observe(box);
+    this.#sizeObserver = new ResizeObserver(() => this.#fit.fit());
+    this.#sizeObserver.observe(box);
     const applyTheme = (): void => {
       this.terminal.options.theme = readTheme(box);
     };
-    this.#dark.onchange = applyTheme;
-    this.#themed = new MutationObserver(applyTheme);
-    this.#themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    this.#darkMode.onchange = applyTheme;
+    this.#themeObserver = new MutationObserver(applyTheme);
+    this.#themeObserver.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     this.#fit.fit();
     addEventListener("online", this.#now);
     document.addEventListener("visibilitychange", this.#now);
-    this.#leaveLine = onDeadConnection(() => this.#reconnect());
+    this.#stopDeadListener = onDeadConnection(() => this.#reconnect());
     this.#open();
   }
 
   /** Types text as if from the keyboard; used by the key row on phones. */
   type(data: string): void {
-    const asked = toCursorKeys(data, this.terminal.modes.applicationCursorKeysMode);
-    this.#send({ data: withModifier(asked, this.#modifier) });
+    const input = toCursorKeys(data, this.terminal.modes.applicationCursorKeysMode);
+    this.#send({ data: applyModifier(input, this.#modifier) });
     this.modify(undefined);
     this.terminal.focus();
   }
@@ -226,21 +226,21 @@ export class TerminalSession {
     const selected = this.terminal.getSelection();
     if (selected === "" && !event.shiftKey) return true;
     event.preventDefault();
-    if (selected !== "") void copy(selected).then(() => this.terminal.clearSelection());
+    if (selected !== "") void copyText(selected).then(() => this.terminal.clearSelection());
     return false;
   }
 
   end(): void {
-    this.#over = true;
+    this.#hasEnded = true;
     clearTimeout(this.#timer);
-    clearTimeout(this.#typing);
+    clearTimeout(this.#inputTimer);
     removeEventListener("online", this.#now);
     document.removeEventListener("visibilitychange", this.#now);
-    this.#dark.onchange = null;
-    this.#themed.disconnect();
-    this.#lettered();
-    this.#resized.disconnect();
-    this.#leaveLine();
+    this.#darkMode.onchange = null;
+    this.#themeObserver.disconnect();
+    this.#stopFontEffect();
+    this.#sizeObserver.disconnect();
+    this.#stopDeadListener();
     if (this.#socket) this.#socket.onclose = null;
     this.#socket?.close();
     this.terminal.dispose();
@@ -249,7 +249,7 @@ export class TerminalSession {
   /** Applies the user's font. */
   async #applyFont(font: TerminalFont): Promise<void> {
     const family = await loadFont(font, readProperty("--font-mono"));
-    if (this.#over || font !== terminalFont.value) return;
+    if (this.#hasEnded || font !== terminalFont.value) return;
     this.terminal.options.fontFamily = family;
     this.#fit.fit();
   }
@@ -259,7 +259,7 @@ export class TerminalSession {
     if (!document.createElement("canvas").getContext("webgl2")) return;
     try {
       const { WebglAddon } = await loadCode(() => import("@xterm/addon-webgl"));
-      if (this.#over) return;
+      if (this.#hasEnded) return;
       const addon = new WebglAddon();
       addon.onContextLoss(() => addon.dispose());
       withAdoptedStyles(() => this.terminal.loadAddon(addon));
@@ -272,53 +272,53 @@ export class TerminalSession {
     const { data, ...size } = input;
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
     if (data === undefined) this.#socket.send(JSON.stringify(size));
-    else this.#type(data);
+    else this.#queueInput(data);
   }
 
   /** Sends input in order, and large pastes in pieces: the next piece is sent when the socket has sent the previous ones. */
-  #type(data: string): void {
-    this.#typed.push(...splitPieces(data));
-    if (this.#typing === undefined) this.#typeNext(this.#socket);
+  #queueInput(data: string): void {
+    this.#pendingInput.push(...splitInput(data));
+    if (this.#inputTimer === undefined) this.#sendQueued(this.#socket);
   }
 
-  #typeNext(socket: WebSocket | undefined): void {
-    this.#typing = undefined;
+  #sendQueued(socket: WebSocket | undefined): void {
+    this.#inputTimer = undefined;
     if (socket?.readyState !== WebSocket.OPEN) {
       // Input that waited for the old connection is not sent on the new one.
-      this.#typed.length = 0;
+      this.#pendingInput.length = 0;
       return;
     }
-    while (this.#typed.length > 0 && socket.bufferedAmount < LINE_BYTES) {
-      socket.send(JSON.stringify({ data: this.#typed.shift() }));
+    while (this.#pendingInput.length > 0 && socket.bufferedAmount < MAX_UNSENT_BYTES) {
+      socket.send(JSON.stringify({ data: this.#pendingInput.shift() }));
     }
-    if (this.#typed.length > 0) this.#typing = setTimeout(() => this.#typeNext(socket), LINE_MS);
+    if (this.#pendingInput.length > 0) this.#inputTimer = setTimeout(() => this.#sendQueued(socket), UNSENT_CHECK_MS);
   }
 
   #open(): void {
-    const { agent_id, reconnect, command, onState } = this.#options;
+    const { agent_id, terminalId, command, onState } = this.#options;
     const { cols, rows } = this.terminal;
-    const query = new URLSearchParams({ reconnect, width: String(cols), height: String(rows) });
+    const query = new URLSearchParams({ reconnect: terminalId, width: String(cols), height: String(rows) });
     if (command) query.set("command", command);
     const url = new URL(`/api/v2/workspaceagents/${agent_id}/pty?${query}`, location.href);
     url.protocol = url.protocol.replace("http", "ws");
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
-    if (this.#tries === 0) onState("connecting", "");
+    if (this.#attempts === 0) onState("connecting", "");
     this.#timer = setTimeout(() => this.#reconnect(), CONNECT_TIMEOUT_MS);
     socket.onopen = () => {
       clearTimeout(this.#timer);
       // The server replays the end of the terminal's output, which would appear twice.
-      if (this.#tries > 0) this.terminal.reset();
-      this.#tries = 0;
+      if (this.#attempts > 0) this.terminal.reset();
+      this.#attempts = 0;
       onState("open", "");
       this.#send({ width: this.terminal.cols, height: this.terminal.rows });
     };
     socket.onmessage = ({ data }) => this.terminal.write(typeof data === "string" ? data : new Uint8Array(data));
     socket.onclose = ({ code, reason }) => {
       this.#socket = undefined;
-      if (this.#over) return;
-      if (ENDED.includes(code)) onState("ended", reason);
+      if (this.#hasEnded) return;
+      if (ENDED_CODES.includes(code)) onState("ended", reason);
       else this.#scheduleReconnect(reason);
     };
   }
@@ -326,7 +326,7 @@ export class TerminalSession {
   /** Abandons a connection that was not closed. */
   #reconnect(): void {
     const socket = this.#socket;
-    if (!socket || this.#over) return;
+    if (!socket || this.#hasEnded) return;
     socket.onclose = null;
     socket.onmessage = null;
     socket.onopen = null;
@@ -337,14 +337,14 @@ export class TerminalSession {
 
   #scheduleReconnect(reason: string): void {
     clearTimeout(this.#timer);
-    const longest = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** this.#tries);
-    this.#tries += 1;
+    const maxDelayMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** this.#attempts);
+    this.#attempts += 1;
     this.#options.onState("cut", reason);
-    this.#timer = setTimeout(() => this.#open(), longest / 2 + (Math.random() * longest) / 2);
+    this.#timer = setTimeout(() => this.#open(), maxDelayMs / 2 + (Math.random() * maxDelayMs) / 2);
   }
 
   readonly #now = (): void => {
-    if (this.#socket || this.#over || document.hidden) return;
+    if (this.#socket || this.#hasEnded || document.hidden) return;
     clearTimeout(this.#timer);
     this.#open();
   };

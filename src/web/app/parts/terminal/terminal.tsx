@@ -1,4 +1,4 @@
-// A terminal component. The same `reconnect` ID attaches to the same terminal, even after the page was closed.
+// A terminal component. The same terminal ID attaches to the same terminal, even after the page was closed.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -11,7 +11,7 @@ import type { TerminalSession, TerminalState } from "./terminal-session.ts";
 
 type TerminalProps = {
   readonly agent_id: string;
-  readonly reconnect: string;
+  readonly terminalId: string;
   readonly command?: string;
   readonly label: string;
   readonly onTitle?: (title: string) => void;
@@ -24,9 +24,9 @@ type TerminalProps = {
   readonly onModifier?: (modifier: Modifier | undefined) => void;
   readonly fontSize?: number;
   /** The surrounding page explains which key leaves the terminal. */
-  readonly isToldToLeave?: boolean;
+  readonly hasLeaveHint?: boolean;
   /** Actions shown when the terminal has ended. */
-  readonly ended?: ComponentChildren;
+  readonly endedActions?: ComponentChildren;
 };
 
 /** Returns a UUID. Works without HTTPS, where browsers lack crypto.randomUUID. */
@@ -41,16 +41,16 @@ export const generateId = (): string => {
 /** Returns the ID of the terminal that this browser last opened in the agent, or a new one. */
 export const getLastTerminalId = (agent_id: string): string => {
   const key = `terminal ${agent_id}`;
-  const known = sessionStorage.getItem(key) ?? generateId();
-  sessionStorage.setItem(key, known);
-  return known;
+  const id = sessionStorage.getItem(key) ?? generateId();
+  sessionStorage.setItem(key, id);
+  return id;
 };
 
 /** `gone`: there is nothing to connect to. */
 type ShownState = TerminalState | "gone";
 
 /** A separate request, because a refused WebSocket does not report why. */
-const isAgentGone = async (agent_id: string): Promise<boolean> => {
+const isAgentUnavailable = async (agent_id: string): Promise<boolean> => {
   const path = { workspaceagent: agent_id };
   const error: unknown = await call("GET /workspaceagents/:workspaceagent", { path }).catch((error) => error);
   return error instanceof Problem && [400, 403, 404, 410].includes(error.status);
@@ -58,19 +58,21 @@ const isAgentGone = async (agent_id: string): Promise<boolean> => {
 
 /** Tab and Escape go to the program. Alt-Shift-Up and Alt-Shift-Down move the focus to the elements before and after the terminal. */
 const moveFocus = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HTMLElement): boolean => {
-  const isUp = key === "ArrowUp";
-  if (type !== "keydown" || !altKey || !shiftKey || ctrlKey || !(isUp || key === "ArrowDown")) return false;
-  const side = isUp ? Node.DOCUMENT_POSITION_PRECEDING : Node.DOCUMENT_POSITION_FOLLOWING;
-  const stops = [...document.querySelectorAll<HTMLElement>("a[href], button:enabled, input:enabled, select, textarea")];
-  const candidates = stops.filter((one) => box.compareDocumentPosition(one) === side && one.checkVisibility());
-  (isUp ? candidates.at(-1) : (candidates[0] ?? document.getElementById("main")))?.focus();
+  const movesUp = key === "ArrowUp";
+  if (type !== "keydown" || !altKey || !shiftKey || ctrlKey || !(movesUp || key === "ArrowDown")) return false;
+  const side = movesUp ? Node.DOCUMENT_POSITION_PRECEDING : Node.DOCUMENT_POSITION_FOLLOWING;
+  const focusable = [
+    ...document.querySelectorAll<HTMLElement>("a[href], button:enabled, input:enabled, select, textarea"),
+  ];
+  const candidates = focusable.filter((one) => box.compareDocumentPosition(one) === side && one.checkVisibility());
+  (movesUp ? candidates.at(-1) : (candidates[0] ?? document.getElementById("main")))?.focus();
   return true;
 };
 
 /** Shown because Tab does not move the focus out of the terminal. */
 const LEAVE_HINT = "Press Alt+Shift+Up or Down to leave the terminal.";
 
-const WORDS: Partial<Record<ShownState, string>> = {
+const STATE_TEXTS: Partial<Record<ShownState, string>> = {
   connecting: "Connecting",
   cut: "Connection lost. Reconnecting… Your programs keep running.",
   ended: "The terminal has closed.",
@@ -78,22 +80,22 @@ const WORDS: Partial<Record<ShownState, string>> = {
 };
 
 export const TerminalBox = (props: TerminalProps) => {
-  const { agent_id, reconnect, command, label, onSession, onState, fontSize, ended } = props;
-  const { isToldToLeave, onTitle, onSize, onFocus, onKey, onModifier } = props;
+  const { agent_id, terminalId, command, label, onSession, onState, fontSize, endedActions } = props;
+  const { hasLeaveHint, onTitle, onSize, onFocus, onKey, onModifier } = props;
   const box = useRef<HTMLDivElement>(null);
   const state = useSignal<ShownState>("connecting");
-  const why = useSignal("");
+  const reason = useSignal("");
   useEffect(() => {
     let session: TerminalSession | undefined;
-    let isOver = false;
-    const open = async (): Promise<void> => {
+    let hasEnded = false;
+    const openSession = async (): Promise<void> => {
       const { TerminalSession } = await loadCode(() => import("./terminal-session.ts"));
       const element = box.current;
-      if (isOver || !element) return;
+      if (hasEnded || !element) return;
       session = new TerminalSession({
         box: element,
         agent_id,
-        reconnect,
+        terminalId,
         command,
         fontSize,
         onTitle,
@@ -101,11 +103,12 @@ export const TerminalBox = (props: TerminalProps) => {
         onFocus,
         onKey: (event) => !moveFocus(event, element) && (onKey?.(event) ?? true),
         onModifier,
-        onState: (next, reason) => {
+        onState: (next, nextReason) => {
           // The latest attempt has failed as well.
-          if (next === "cut" && state.value !== "open") void isAgentGone(agent_id).then((is) => is && end());
+          if (next === "cut" && state.value !== "open")
+            void isAgentUnavailable(agent_id).then((isUnavailable) => isUnavailable && endSession());
           state.value = next;
-          why.value = reason;
+          reason.value = nextReason;
           onState?.(next);
         },
       });
@@ -113,32 +116,32 @@ export const TerminalBox = (props: TerminalProps) => {
       session.terminal.focus();
       onSession?.(session);
     };
-    const end = (): void => {
-      if (isOver) return;
+    const endSession = (): void => {
+      if (hasEnded) return;
       state.value = "gone";
-      why.value = "";
-      isOver = true;
+      reason.value = "";
+      hasEnded = true;
       onSession?.(undefined);
       session?.end();
     };
-    open().catch(showError);
+    openSession().catch(showError);
     return () => {
-      if (isOver) return;
-      isOver = true;
+      if (hasEnded) return;
+      hasEnded = true;
       if (session) onSession?.(undefined);
       session?.end();
     };
-  }, [agent_id, reconnect, command]);
-  const words = WORDS[state.value];
+  }, [agent_id, terminalId, command]);
+  const text = STATE_TEXTS[state.value];
   return (
     <div class="terminal" role="region" aria-label={label}>
-      {!isToldToLeave && <p class="leaving desk">{LEAVE_HINT}</p>}
+      {!hasLeaveHint && <p class="leaving desk">{LEAVE_HINT}</p>}
       <div ref={box} class="screen" />
-      {words && (
+      {text && (
         <p class={state.value === "cut" ? "notice t-attn" : "notice"} role="status">
           {state.value === "cut" && <Icon name="warn" />}
-          {words} {why.value}
-          {state.value === "ended" && ended}
+          {text} {reason.value}
+          {state.value === "ended" && endedActions}
           {state.value === "gone" && <a href="/terminals">All terminals</a>}
         </p>
       )}

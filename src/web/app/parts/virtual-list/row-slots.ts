@@ -12,18 +12,18 @@ export type RowSlots = {
 };
 
 export const createRowSlots = (): RowSlots => {
-  let taken = new Map<Key, number>();
+  let slots = new Map<Key, number>();
   let next = 0;
   return {
     assign(keys, reuse) {
-      const kept = new Set(keys);
-      const free = reuse ? [...taken].filter(([key]) => !kept.has(key)).map(([, slot]) => slot) : [];
+      const currentKeys = new Set(keys);
+      const freeSlots = reuse ? [...slots].filter(([key]) => !currentKeys.has(key)).map(([, slot]) => slot) : [];
       // Reversed, so that the lowest numbers are taken first.
-      free.sort((a, b) => b - a);
-      const now = new Map<Key, number>();
-      for (const key of keys) now.set(key, taken.get(key) ?? free.pop() ?? next++);
-      taken = now;
-      return keys.map((key) => now.get(key) as number);
+      freeSlots.sort((a, b) => b - a);
+      const nextSlots = new Map<Key, number>();
+      for (const key of keys) nextSlots.set(key, slots.get(key) ?? freeSlots.pop() ?? next++);
+      slots = nextSlots;
+      return keys.map((key) => nextSlots.get(key) as number);
     },
   };
 };

@@ -17,80 +17,80 @@ import { createRowSlots } from "./row-slots.ts";
 type VirtualListProps = {
   readonly count: number;
   /** Estimated height of a row in pixels, before it is measured. */
-  readonly size: number;
+  readonly rowHeightPx: number;
   /** All rows have the same height and are not measured. */
-  readonly fixed?: boolean;
+  readonly hasFixedHeight?: boolean;
   /** The scrolling element; defaults to the window. */
   readonly scroller?: RefObject<HTMLElement | null>;
-  readonly keyOf?: (index: number) => string | number;
+  readonly getKey?: (index: number) => string | number;
   /** `isPassing`: the list is scrolling, so the row may disappear in the next frame. It is rendered again when scrolling stops. */
-  readonly row: (index: number, isPassing: boolean) => ComponentChildren;
+  readonly renderRow: (index: number, isPassing: boolean) => ComponentChildren;
   readonly class?: string;
   /** Row to scroll into view, such as a search result. */
-  readonly shown?: number;
+  readonly shownIndex?: number;
   /** Starts at the end, which is rendered immediately with an estimated screen height. */
-  readonly fromEnd?: boolean;
-  /** The whole content can change in one step, as with a filter, so only visible rows are rendered. */
-  readonly narrow?: boolean;
+  readonly startsAtEnd?: boolean;
+  /** Renders no rows beyond the edges, because the whole content can change in one step, as with a filter. */
+  readonly rendersVisibleOnly?: boolean;
   /**
    * New rows reuse the elements of removed ones. Only for rows of one height without internal state; stateful parts need a key within the
    * row.
    */
-  readonly recycled?: boolean;
+  readonly recyclesRows?: boolean;
   /** ARIA role of the box around the rows. */
   readonly role?: "rowgroup" | "presentation";
 };
 
 /** Number of extra rows rendered beyond the edges. */
 const OVERSCAN = 12;
-const NARROW = 2;
+const VISIBLE_ONLY_OVERSCAN = 2;
 
 /** True if the focus or a text selection is inside: these rows keep their elements. */
-const isHeld = (box: HTMLElement | null): boolean => {
+const hasFocusOrSelection = (box: HTMLElement | null): boolean => {
   const selection = getSelection();
-  const words = selection?.isCollapsed === false ? selection.anchorNode : null;
-  return box !== null && [document.activeElement, words].some((one) => one !== null && box.contains(one));
+  const selectedNode = selection?.isCollapsed === false ? selection.anchorNode : null;
+  return box !== null && [document.activeElement, selectedNode].some((one) => one !== null && box.contains(one));
 };
 
 export const VirtualList = ({
   count,
-  size,
-  fixed,
+  rowHeightPx,
+  hasFixedHeight,
   scroller,
-  keyOf,
-  row,
+  getKey,
+  renderRow,
   class: name,
-  shown,
-  fromEnd,
-  narrow,
-  recycled,
+  shownIndex,
+  startsAtEnd,
+  rendersVisibleOnly,
+  recyclesRows,
   role,
 }: VirtualListProps) => {
   const box = useRef<HTMLDivElement>(null);
-  const drawn = useSignal(0);
-  const list = useMemo(() => new Virtualizer<never, HTMLElement>({} as never), []);
+  const redrawCount = useSignal(0);
+  const virtualizer = useMemo(() => new Virtualizer<never, HTMLElement>({} as never), []);
   // A stable function: a new one would remeasure every row on each scroll event.
-  const measure = useRef((element: HTMLElement | null) => list.measureElement(element as never)).current;
+  const measure = useRef((element: HTMLElement | null) => virtualizer.measureElement(element as never)).current;
   const options = {
     count,
-    estimateSize: () => size,
-    overscan: narrow ? NARROW : OVERSCAN,
+    estimateSize: () => rowHeightPx,
+    overscan: rendersVisibleOnly ? VISIBLE_ONLY_OVERSCAN : OVERSCAN,
     scrollMargin: scroller ? 0 : (box.current?.offsetTop ?? 0),
     onChange: () => {
-      drawn.value += 1;
+      redrawCount.value += 1;
     },
     // The library calls this for every row, which is unnecessary if all have the same height.
-    ...(keyOf && !fixed ? { getItemKey: keyOf } : {}),
+    ...(getKey && !hasFixedHeight ? { getItemKey: getKey } : {}),
   };
-  const way = scroller
+  const scrollOptions = scroller
     ? {
         getScrollElement: () => scroller.current,
         observeElementRect,
         observeElementOffset,
         scrollToFn: elementScroll,
-        ...(fromEnd
+        ...(startsAtEnd
           ? {
-              initialOffset: () => Math.max(0, count * size - innerHeight / 2),
+              initialOffset: () => Math.max(0, count * rowHeightPx - innerHeight / 2),
               initialRect: { width: innerWidth, height: innerHeight / 2 },
             }
           : {}),
@@ -103,40 +103,41 @@ export const VirtualList = ({
         initialOffset: () => window.scrollY,
         initialRect: { width: innerWidth, height: innerHeight },
       };
-  list.setOptions({ ...options, ...way } as never);
-  useLayoutEffect(() => (list as unknown as { _didMount(): () => void })._didMount(), []);
-  useLayoutEffect(() => (list as unknown as { _willUpdate(): void })._willUpdate());
+  virtualizer.setOptions({ ...options, ...scrollOptions } as never);
+  useLayoutEffect(() => (virtualizer as unknown as { _didMount(): () => void })._didMount(), []);
+  useLayoutEffect(() => (virtualizer as unknown as { _willUpdate(): void })._willUpdate());
   useLayoutEffect(() => {
-    if (shown !== undefined && shown >= 0) list.scrollToIndex(shown, { align: "center" });
-  }, [shown]);
+    if (shownIndex !== undefined && shownIndex >= 0) virtualizer.scrollToIndex(shownIndex, { align: "center" });
+  }, [shownIndex]);
   // Subscribes, so that a change of the window redraws.
-  void drawn.value;
-  const items = list.getVirtualItems();
+  void redrawCount.value;
+  const items = virtualizer.getVirtualItems();
   const slots = useMemo(createRowSlots, []);
-  const keys = items.map((item) => (fixed && keyOf ? keyOf(item.index) : item.key)) as (string | number)[];
-  const mayReuse = recycled && fixed;
-  const slotOf = mayReuse ? slots.assign(keys, !isHeld(box.current)) : keys;
-  const drawnRows = items.map((item, at) => ({ item, key: slotOf[at] as string | number }));
-  // While rows change, they keep their document position. At rest, they are sorted for the keyboard and screen readers.
-  if (mayReuse && (list.isScrolling || narrow)) drawnRows.sort((a, b) => Number(a.key) - Number(b.key));
+  const keys = items.map((item) => (hasFixedHeight && getKey ? getKey(item.index) : item.key)) as (string | number)[];
+  const canReuse = recyclesRows && hasFixedHeight;
+  const rowKeys = canReuse ? slots.assign(keys, !hasFocusOrSelection(box.current)) : keys;
+  const renderedRows = items.map((item, index) => ({ item, key: rowKeys[index] as string | number }));
+  // While the list scrolls, rows keep their position in the document. Afterwards, they are sorted for the keyboard and screen readers.
+  if (canReuse && (virtualizer.isScrolling || rendersVisibleOnly))
+    renderedRows.sort((a, b) => Number(a.key) - Number(b.key));
   const margin = scroller ? 0 : (box.current?.offsetTop ?? 0);
   return (
     <div
       ref={box}
-      class={["virtual", (list.isScrolling || narrow) && "passing", name].filter(Boolean).join(" ")}
+      class={["virtual", (virtualizer.isScrolling || rendersVisibleOnly) && "passing", name].filter(Boolean).join(" ")}
       role={role}
-      style={{ blockSize: `${list.getTotalSize()}px` }}
+      style={{ blockSize: `${virtualizer.getTotalSize()}px` }}
     >
-      {drawnRows.map(({ item, key }) => (
+      {renderedRows.map(({ item, key }) => (
         <div
           key={key}
-          class={mayReuse ? "virtual-row recycled" : "virtual-row"}
+          class={canReuse ? "virtual-row recycled" : "virtual-row"}
           role={role === "rowgroup" ? "presentation" : undefined}
-          data-index={mayReuse ? undefined : item.index}
-          ref={fixed ? undefined : measure}
+          data-index={canReuse ? undefined : item.index}
+          ref={hasFixedHeight ? undefined : measure}
           style={{ transform: `translateY(${item.start - margin}px)` }}
         >
-          {row(item.index, list.isScrolling)}
+          {renderRow(item.index, virtualizer.isScrolling)}
         </div>
       ))}
     </div>

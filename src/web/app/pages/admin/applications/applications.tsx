@@ -7,7 +7,7 @@ import { useResource } from "../../../data/resource.ts";
 import { Button } from "../../../parts/button.tsx";
 import { confirmAction } from "../../../parts/dialog.tsx";
 import { Empty, Failed } from "../../../parts/empty.tsx";
-import { into, sets } from "../../../parts/handlers.ts";
+import { setTo, writeTo } from "../../../parts/handlers.ts";
 import { Menu } from "../../../parts/menu.tsx";
 import { Picture } from "../../../parts/picture.tsx";
 import { Skeleton } from "../../../parts/skeleton.tsx";
@@ -25,14 +25,14 @@ export const Applications = () => {
   const open = useSignal<Open | undefined>(undefined);
   const created = useSignal<CreatedApp | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the applications" error={error} reload={reload} />;
+  if (error) return <Failed title="Can't load the applications" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const remove = (app: OAuth2App): void =>
     confirmAction({
       title: `Delete ${app.name}`,
       text: "All grants are revoked, and the application's open connections are closed.",
-      yes: "Delete application",
-      no: "Keep it",
+      confirmLabel: "Delete application",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /oauth2-provider/apps/:oauth2_app", { path: { oauth2_app: app.id } });
@@ -55,7 +55,7 @@ export const Applications = () => {
     open.value = undefined;
   };
   const add = (
-    <Button look="primary" icon="plus" onPress={sets(open, { form: undefined })}>
+    <Button look="primary" icon="plus" onPress={setTo(open, { form: undefined })}>
       Add application
     </Button>
   );
@@ -77,7 +77,7 @@ export const Applications = () => {
       ) : (
         <ul class="panel list">
           {data.map((app) => (
-            <Row key={app.id} app={app} open={into(open)} remove={remove} />
+            <Row key={app.id} app={app} open={writeTo(open)} remove={remove} />
           ))}
         </ul>
       )}

@@ -15,7 +15,7 @@ export const ApplicationForm = ({ app, onSaved, onClose }: FormProps) => (
   <FormDialog
     title={app ? `Edit ${app.name}` : "Add application"}
     thing={app?.name}
-    submit={app ? "Save application" : "Add application"}
+    submitLabel={app ? "Save application" : "Add application"}
     onClose={onClose}
     act={async ({ name = "", callback_url = "", icon = "" }) => {
       const body = { name, callback_url, icon };

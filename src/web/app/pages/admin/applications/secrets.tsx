@@ -45,8 +45,8 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
     confirmAction({
       title: `Delete the secret ending in ${end}`,
       text: "Requests that use this secret are rejected immediately. Existing grants are kept.",
-      yes: "Delete secret",
-      no: "Keep it",
+      confirmLabel: "Delete secret",
+      cancelLabel: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /oauth2-provider/apps/:oauth2_app/secrets/:oauth2_secret", {
@@ -71,7 +71,7 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
       }
     >
       {created.value !== "" && <NewSecret app={app} text={created.value} />}
-      {error && <Failed what="Can't load the secrets" error={error} reload={reload} />}
+      {error && <Failed title="Can't load the secrets" error={error} reload={reload} />}
       {!data && !error && <Skeleton lines={2} />}
       {data?.length === 0 && <p class="mut">This application has no client secret (public client).</p>}
       {data !== undefined && data.length > 0 && (

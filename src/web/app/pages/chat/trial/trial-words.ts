@@ -37,11 +37,11 @@ export const formatTrialTitle = ({ status, ways, kept_way }: Pick<Trial, "status
 };
 
 /** True while a way is still running or waiting. */
-export const isUnderWay = ({ status }: Pick<TrialWay, "status">): boolean =>
+export const isUnfinished = ({ status }: Pick<TrialWay, "status">): boolean =>
   status === "waiting" || status === "working" || status === "needs_you" || status === "checking";
 
 /** Describes the result of the check. */
-export const checkWords = ({ exit_code, timed_out }: NonNullable<TrialWay["check"]>): string =>
+export const formatCheck = ({ exit_code, timed_out }: NonNullable<TrialWay["check"]>): string =>
   timed_out ? "Check timed out" : exit_code === null ? "Check stopped" : `Check exited with ${exit_code}`;
 
 /** Milliseconds from the prompt to the end of the last turn, or to now; undefined before the prompt. */

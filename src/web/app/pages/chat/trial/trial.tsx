@@ -12,14 +12,14 @@ import { parseFiles } from "../../../parts/diff/diff-lines.ts";
 import { Failed } from "../../../parts/empty.tsx";
 import { Fold } from "../../../parts/fold.tsx";
 import { formatDuration } from "../../../parts/format-time.ts";
-import { sets } from "../../../parts/handlers.ts";
+import { setTo } from "../../../parts/handlers.ts";
 import { Icon } from "../../../parts/icon.tsx";
 import { Skeleton } from "../../../parts/skeleton.tsx";
 import { State } from "../../../parts/state.tsx";
 import { now } from "../../../parts/time.tsx";
 import { useAgents, useModels } from "../choices.tsx";
 import type { LiveChat } from "../live-chat.ts";
-import { checkWords, formatTrialTitle, getWayDuration, getWayState, isUnderWay } from "./trial-words.ts";
+import { formatCheck, formatTrialTitle, getWayDuration, getWayState, isUnfinished } from "./trial-words.ts";
 
 /** Number of files that are expanded by default. */
 const MAX_EXPANDED = 4;
@@ -30,23 +30,23 @@ export const NewestTrial = ({ chat }: { chat: LiveChat }) => {
   const { state, reload } = useResource(`trials ${id}`, () => call("GET /chats/:chat/trials", { path: { chat: id } }));
   useChange(String(trialChanges.value.get(id) ?? 0), reload);
   const trial = state.value.data?.trials[0];
-  return trial ? <Panel key={trial.id} trial={trial} /> : null;
+  return trial ? <TrialPanel key={trial.id} trial={trial} /> : null;
 };
 
 const toPath = ({ chat_id, id }: Trial) => ({ chat: chat_id, trial: id });
 
-const Panel = ({ trial }: { trial: Trial }) => {
+const TrialPanel = ({ trial }: { trial: Trial }) => {
   const { status, ways, error, check_command } = trial;
-  const isOver = status === "kept" || status === "discarded";
+  const hasEnded = status === "kept" || status === "discarded";
   const keptWay = ways.find(({ number }) => number === trial.kept_way);
-  const mayDecide = status === "running" || status === "ready";
+  const canDecide = status === "running" || status === "ready";
   return (
     <section class="panel trial" aria-label="Ways">
       <header>
         <Icon name="branch" />
         <h3>{formatTrialTitle(trial)}</h3>
         <span class="push line">
-          {ways.some(isUnderWay) && mayDecide && (
+          {ways.some(isUnfinished) && canDecide && (
             <Button
               small
               look="ghost"
@@ -55,7 +55,7 @@ const Panel = ({ trial }: { trial: Trial }) => {
               Stop all
             </Button>
           )}
-          {mayDecide && (
+          {canDecide && (
             <Button small look="ghost" onPress={() => confirmDiscard(trial)}>
               Discard all
             </Button>
@@ -67,7 +67,7 @@ const Panel = ({ trial }: { trial: Trial }) => {
           The way was not kept: {error}
         </p>
       )}
-      {isOver ? (
+      {hasEnded ? (
         <div class="line pad wrap">
           {status === "kept" && keptWay ? (
             <>
@@ -89,7 +89,7 @@ const Panel = ({ trial }: { trial: Trial }) => {
           )}
           <ul class="ways">
             {ways.map((way) => (
-              <Way key={way.number} trial={trial} way={way} mayDecide={mayDecide} />
+              <Way key={way.number} trial={trial} way={way} canDecide={canDecide} />
             ))}
           </ul>
         </>
@@ -100,25 +100,25 @@ const Panel = ({ trial }: { trial: Trial }) => {
 
 type WayProps = { readonly trial: Trial; readonly way: TrialWay };
 
-const Way = ({ trial, way, mayDecide }: WayProps & { mayDecide: boolean }) => {
+const Way = ({ trial, way, canDecide }: WayProps & { canDecide: boolean }) => {
   const { number, changes, check, error, changes_error, chat_id, started_at } = way;
-  const showsDiff = useSignal(false);
-  const [kind, words] = getWayState(way);
-  const name = useEngine(way);
-  const time = getWayDuration(way, now.value);
-  const mayKeep = mayDecide && !isUnderWay(way) && started_at !== undefined;
+  const isDiffOpen = useSignal(false);
+  const [kind, label] = getWayState(way);
+  const engineName = useEngine(way);
+  const durationMs = getWayDuration(way, now.value);
+  const canKeep = canDecide && !isUnfinished(way) && started_at !== undefined;
   return (
     <li aria-label={`Way ${number}`}>
       <div class="line wrap">
         <span class="med">Way {number}</span>
         <span class="push" role="status">
           <State kind={way.deleted ? "done" : kind} tint>
-            {way.deleted ? "Deleted" : words}
+            {way.deleted ? "Deleted" : label}
           </State>
         </span>
       </div>
       {trial.ways.some(({ prompt }) => prompt !== way.prompt) && <p class="small mut clamp">{way.prompt}</p>}
-      {name && <p class="small dim clip">{name}</p>}
+      {engineName && <p class="small dim clip">{engineName}</p>}
       <p class="line wrap small num">
         {changes && (
           <span>
@@ -126,13 +126,13 @@ const Way = ({ trial, way, mayDecide }: WayProps & { mayDecide: boolean }) => {
             <span class="minus">−{changes.removed}</span>
           </span>
         )}
-        {time !== undefined && <span class="dim">{formatDuration(time)}</span>}
+        {durationMs !== undefined && <span class="dim">{formatDuration(durationMs)}</span>}
         {way.cost_micros > 0 && <span class="dim">{formatDollars(way.cost_micros)}</span>}
       </p>
       {error !== "" && <p class="small t-bad wrap-any">{error}</p>}
       {changes_error !== "" && <p class="small mut wrap-any">Changes unknown: {changes_error}</p>}
       {check && (
-        <Fold summary={checkWords(check)}>
+        <Fold summary={formatCheck(check)}>
           <pre class="cmd" tabIndex={0} role="region" aria-label={`Check output of way ${number}`}>
             {check.output || "No output"}
           </pre>
@@ -145,17 +145,17 @@ const Way = ({ trial, way, mayDecide }: WayProps & { mayDecide: boolean }) => {
           </ButtonLink>
         )}
         {changes && changes.files > 0 && (
-          <Button small look="ghost" label={`Show diff of way ${number}`} onPress={sets(showsDiff, true)}>
+          <Button small look="ghost" label={`Show diff of way ${number}`} onPress={setTo(isDiffOpen, true)}>
             Show diff
           </Button>
         )}
-        {mayKeep && (
+        {canKeep && (
           <Button small label={`Keep way ${number}`} onPress={() => confirmKeep(trial, way)}>
             Keep
           </Button>
         )}
       </div>
-      {showsDiff.value && <DiffDialog trial={trial} way={way} close={sets(showsDiff, false)} />}
+      {isDiffOpen.value && <DiffDialog trial={trial} way={way} close={setTo(isDiffOpen, false)} />}
     </li>
   );
 };
@@ -180,8 +180,8 @@ const confirmKeep = (trial: Trial, { number }: TrialWay): void =>
   confirmAction({
     title: `Keep way ${number}?`,
     text: `The files of way ${number} replace all files of ${getWorkspaceName(trial)}, which restarts if it is running. A snapshot of the current files is created first. The chat of way ${number} continues in ${getWorkspaceName(trial)}. The forks are moved to the trash, and the other chats are archived.`,
-    yes: `Keep way ${number}`,
-    no: "Cancel",
+    confirmLabel: `Keep way ${number}`,
+    cancelLabel: "Cancel",
     act: () => call("POST /chats/:chat/trials/:trial/keep", { path: toPath(trial), body: { way: number } }),
   });
 
@@ -189,8 +189,8 @@ const confirmDiscard = (trial: Trial): void =>
   confirmAction({
     title: "Discard all ways?",
     text: `All forks are moved to the trash, and their chats are archived. ${getWorkspaceName(trial)} is unchanged.`,
-    yes: "Discard all",
-    no: "Cancel",
+    confirmLabel: "Discard all",
+    cancelLabel: "Cancel",
     isDanger: true,
     act: () => call("POST /chats/:chat/trials/:trial/discard", { path: toPath(trial) }),
   });
@@ -204,14 +204,14 @@ const DiffDialog = ({ trial, way, close }: WayProps & { close: () => void }) => 
   return (
     <Dialog title={`Changes of way ${way.number}`} class="wide" onClose={close}>
       {error !== undefined && !data ? (
-        <Failed what="Can't load the changes" error={error} reload={reload} />
+        <Failed title="Can't load the changes" error={error} reload={reload} />
       ) : data ? (
         <div class="stack">
           {data.folders.map(({ root, unified_diff }) => (
             <div key={root} class="stack">
               <p class="mono small mut wrap-any">{root}</p>
-              {parseFiles(unified_diff).map((file, at) => (
-                <DiffFile key={file.path} file={file} isOpen={at < MAX_EXPANDED} />
+              {parseFiles(unified_diff).map((file, index) => (
+                <DiffFile key={file.path} file={file} isOpen={index < MAX_EXPANDED} />
               ))}
             </div>
           ))}
