@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { findImportCycles, findImportProblem, findImports, findPlace, resolveImport } from "./support/layers.ts";
+import { findImportCycles, findImportProblem, findImports, findLayer, resolveImport } from "./support/layers.ts";
 import { countLines, findLengthProblem, findSourceProblems } from "./support/source-rules.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -75,7 +75,7 @@ describe("the rules detect violations", () => {
   test.each(forbidden)("[RP-1] %s may not import %s", (file, specifier) => {
     const problem = findImportProblem(file, specifier);
     expect(problem).toContain(file);
-    if (findPlace(file)) expect(problem).toContain(specifier);
+    if (findLayer(file)) expect(problem).toContain(specifier);
   });
 
   // biome-ignore format: a table of cases

@@ -1,5 +1,5 @@
-// Chats over the public API: a server whose model says what the test says, and followers that assemble events as a client has to and
-// complain about any violated guarantee.
+// Chats over the public API: a server with a scripted model, and followers that assemble events like a real client and throw when a
+// guarantee is violated.
 import type { Chat, ChatMessage, CreatedMessage, MessagePage, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
@@ -52,10 +52,10 @@ export const loadHistory = async (client: Client, id: string): Promise<string[]>
 export const formatMessage = ({ role, content }: ChatMessage): string =>
   `${role}: ${content.map(({ type, text }) => text ?? type).join("")}`;
 
-type Source = Pick<ClientSocket, "json" | "close" | "closed" | "send"> & Disposable;
+type EventConnection = Pick<ClientSocket, "json" | "close" | "closed" | "send"> & Disposable;
 
 /** Reads server-sent events as they arrive, so that a slow test never delays the server. */
-class EventSource implements Source {
+class EventSource implements EventConnection {
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly close: () => void;
   readonly #frames: unknown[] = [];
@@ -110,11 +110,11 @@ export class Follower implements Disposable {
   status = "";
   /** Text of the unfinished message. */
   preview = "";
-  readonly #socket: Source;
+  readonly #socket: EventConnection;
   #buffer = "";
   #seq = 0;
 
-  private constructor(socket: Source) {
+  private constructor(socket: EventConnection) {
     this.#socket = socket;
   }
 
@@ -125,10 +125,10 @@ export class Follower implements Disposable {
 
   /** Follows by server-sent events. */
   static async openEventStream(client: Client, id: string, after = 0): Promise<Follower> {
-    const cut = new AbortController();
-    const options = { headers: { accept: "text/event-stream" }, signal: cut.signal };
+    const abort = new AbortController();
+    const options = { headers: { accept: "text/event-stream" }, signal: abort.signal };
     const response = await client.fetch("GET", `/api/v2/chats/${id}/stream?after_id=${after}`, undefined, options);
-    return new Follower(new EventSource(response, () => cut.abort()));
+    return new Follower(new EventSource(response, () => abort.abort()));
   }
 
   get history(): string[] {
@@ -152,8 +152,8 @@ export class Follower implements Disposable {
   }
 
   /** Reads frames until the condition holds. */
-  async until(fits: (follower: this) => boolean): Promise<this> {
-    while (!fits(this)) {
+  async until(isReached: (follower: this) => boolean): Promise<this> {
+    while (!isReached(this)) {
       const frame = await this.#socket.json<ChatEvent[]>();
       if (!Array.isArray(frame) || frame.length > 256) throw new Error("a frame must be at most 256 events");
       for (const event of frame) this.#apply(event);
@@ -192,7 +192,7 @@ export class Follower implements Disposable {
     else if (buffer !== this.#buffer) throw new Error(`part of ${buffer} without a preview_reset`);
     this.#buffer = buffer;
     this.#seq += 1;
-    if (seq !== this.#seq) throw new Error(`part ${seq} where ${this.#seq} was due`);
+    if (seq !== this.#seq) throw new Error(`received part ${seq} instead of ${this.#seq}`);
     this.preview += part.text ?? "";
   }
 }

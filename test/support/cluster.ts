@@ -9,7 +9,7 @@ import { until } from "./until.ts";
 
 export const LEASE_MS = 3000;
 const KEY = "5".repeat(64);
-/** Values of `cluster_reads` and `cluster_active` on all nodes; the defaults if omitted. */
+/** Values of `cluster_reads` and `cluster_active` for all nodes. Omitted values are the defaults. */
 const readNodeSettings = (): Record<string, string> => {
   const { SLIPWAY_TEST_CLUSTER_READS: reads, SLIPWAY_TEST_CLUSTER_ACTIVE: active } = process.env;
   return { ...(reads ? { SLIPWAY_CLUSTER_READS: reads } : {}), ...(active ? { SLIPWAY_CLUSTER_ACTIVE: active } : {}) };
@@ -21,7 +21,7 @@ export type NodeProcess = {
   readonly id: string;
   readonly url: URL;
   readonly pid: number;
-  /** Returns everything printed and logged so far. */
+  /** Returns everything that the node has printed so far. */
   output(): string;
   signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT" | "SIGTERM"): void;
   readonly exited: Promise<number>;
@@ -85,9 +85,9 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
       stdout: "pipe",
       stderr: "pipe",
     });
-    let logged = "";
+    let log = "";
     const readOutput = async (output: ReadableStream<Uint8Array>): Promise<void> => {
-      for await (const text of output.pipeThrough(new TextDecoderStream() as never)) logged += text;
+      for await (const text of output.pipeThrough(new TextDecoderStream() as never)) log += text;
     };
     const reading = Promise.all([readOutput(child.stdout), readOutput(child.stderr)]);
     let wasSignaled = false;
@@ -96,23 +96,23 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
       url: new URL(`${env.SLIPWAY_TLS_CERT_FILE ? "https" : "http"}://${id}/`),
       pid: child.pid,
       exited: child.exited,
-      output: () => logged,
+      output: () => log,
       signal: (name) => {
         wasSignaled = true;
         child.kill(name);
       },
     };
     nodes.set(n, node);
-    let ended = false;
-    // Its last output still has to be read after it has ended.
+    let hasEnded = false;
+    // The end of the output arrives after the exit.
     void Promise.all([child.exited, reading]).then(() => {
-      ended = true;
-      // Explains connections that it has reset: on a busy machine, a node may lose its lease.
-      if (waits.test(logged) && !wasSignaled)
-        process.stderr.write(`node ${n} (${id}) exited unexpectedly with ${child.exitCode}: ${logged.slice(-1_000)}\n`);
+      hasEnded = true;
+      // Explains connections that the exit has reset: on a busy machine, a node may lose its lease.
+      if (waits.test(log) && !wasSignaled)
+        process.stderr.write(`node ${n} (${id}) exited unexpectedly with ${child.exitCode}: ${log.slice(-1_000)}\n`);
     });
-    await until(() => waits.test(logged) || ended, { what: `node ${n} to say ${waits}` });
-    if (!waits.test(logged)) throw new Error(`node ${n} ended (${child.signalCode ?? child.exitCode}): ${logged}`);
+    await until(() => waits.test(log) || hasEnded, { what: `node ${n} to say ${waits}` });
+    if (!waits.test(log)) throw new Error(`node ${n} hasEnded (${child.signalCode ?? child.exitCode}): ${log}`);
     return node;
   };
   const active = async (): Promise<NodeProcess> => {
@@ -120,9 +120,9 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
       const signal = AbortSignal.timeout(2000);
       const answer = await fetch(new URL("/readyz", node.url), { signal }).catch(() => undefined);
       if (!answer?.ok) continue;
-      const { node: what, message } = (await answer.json()) as { node?: string; message: string };
+      const { node: role, message } = (await answer.json()) as { node?: string; message: string };
       // An earlier build reports this only in the message.
-      if (what === "active" || message === "Ready.") return node;
+      if (role === "active" || message === "Ready.") return node;
     }
     throw new Error("no node is active");
   };

@@ -19,7 +19,7 @@ export const findMarkedBlocks = (markdown: string, mark: string): string[] =>
     ([, block = ""]) => block,
   );
 
-/** Returns how often the mark occurs, whatever is below it. */
+/** Returns how often the mark occurs, with or without a block below it. */
 export const countMarks = (markdown: string, mark: string): number => markdown.split(`<!-- ${mark} -->`).length - 1;
 
 /** Returns the first block of a language. */

@@ -5,7 +5,7 @@ import { join, normalize } from "node:path";
 
 export const serveEditors = (folder: string): Disposable & { readonly url: string } => {
   const wheels = readdirSync(join(folder, "python"));
-  const toName = (file: string): string => (file.split("-")[0] ?? "").replaceAll(/[-_.]+/g, "-").toLowerCase();
+  const toPackageName = (file: string): string => (file.split("-")[0] ?? "").replaceAll(/[-_.]+/g, "-").toLowerCase();
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -14,7 +14,7 @@ export const serveEditors = (folder: string): Disposable & { readonly url: strin
       const [, name] = /^\/simple\/([^/]+)\/?$/.exec(path) ?? [];
       if (name !== undefined) {
         const links = wheels
-          .filter((file) => toName(file) === name)
+          .filter((file) => toPackageName(file) === name)
           .map((file) => `<a href="/python/${file}">${file}</a>`);
         return links.length === 0
           ? new Response("", { status: 404 })

@@ -1,15 +1,15 @@
-// Fake APIs of git hosts: a real HTTP server that answers like GitHub or GitLab, with ETags, records requests, and can reject them.
+// A fake API of a git host: a real HTTP server that answers like GitHub or GitLab, with ETags. It records requests and can reject them.
 import { createHash } from "node:crypto";
 
 type Answer = { readonly json?: unknown; readonly text?: string; readonly headers?: Record<string, string> };
 
 export class FakeGitApi implements Disposable {
-  /** Responses by path with query. A key of the request's `Accept` header, a space and the path takes precedence. */
+  /** Responses by path and query. A key with the request's `Accept` header, a space and the path takes precedence. */
   readonly answers = new Map<string, Answer>();
   /** `200 /path` of every request. */
   readonly requests: string[] = [];
   readonly tokens = new Set<string>();
-  /** If set, answers every request. */
+  /** If set, answers all requests. */
   refuse: (() => Response) | undefined;
   readonly #server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.#answer(request) });
 

@@ -1,4 +1,4 @@
-// A fixture shared by all tests of a file: opened while the file loads, disposed after its last test.
+// A fixture shared by all tests of a file: it is opened while the file loads, and disposed after its last test.
 import { afterAll } from "bun:test";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer, type TestServerOptions } from "./server.ts";

@@ -1,18 +1,18 @@
-// Stories that access the server's internals: they wait for its events, move its clock or read its tables. They run with a server in this
-// process. Against the compiled binary they are not registered, because they would only test the source again.
+// Stories that access the server's internals: they wait for its events, advance its clock or read its tables. They need the server in this
+// process. Against the compiled binary they are skipped, because they would only test the source again.
 import { describe, test } from "bun:test";
 import { testSingleServer } from "./one-server.ts";
 
-const binary = process.env.SLIPWAY_TEST_BINARY !== undefined;
+const isBinary = process.env.SLIPWAY_TEST_BINARY !== undefined;
 
 type SkippedTest = ((...args: never[]) => void) & { each(rows: unknown): (...args: never[]) => void };
 const skipped: SkippedTest = Object.assign(() => {}, { each: () => () => {} });
 
 /** `test`, if the server runs in this process. */
-export const testInside = (binary ? skipped : test) as typeof test;
+export const testInside = (isBinary ? skipped : test) as typeof test;
 
 /** Like testInside(), for a story that needs all state to be in one server process. */
-export const testInsideSingle = (binary ? skipped : testSingleServer("memory")) as typeof test;
+export const testInsideSingle = (isBinary ? skipped : testSingleServer("memory")) as typeof test;
 
 /** `describe`, if the server runs in this process. */
-export const describeInside = (binary ? skipped : describe) as typeof describe;
+export const describeInside = (isBinary ? skipped : describe) as typeof describe;

@@ -3,7 +3,7 @@
 import { dirname, extname, join } from "node:path/posix";
 
 // Imports point down. A folder may import itself, the folders listed here, and everything those may import.
-const PLACES: Readonly<Record<string, readonly string[]>> = {
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
   "src/main.ts": ["src/cli"],
   "src/cli": ["src/server.ts", "src/daemon", "src/client.ts"],
   "src/server.ts": ["src/context", "src/api", "src/web"],
@@ -44,7 +44,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/telemetry": ["src/base"],
   "src/schema": ["src/base"],
   "src/base": [],
-  // The other side of the protocol, and standalone parts.
+  // The daemon, which is the other side of the protocol, and standalone parts.
   "src/daemon": ["src/client.ts", "src/mcp", "src/tailnet"],
   // The app uses schema types and pure code of the base; src/web/browser contains what it shares with the plain pages.
   "src/web": ["src/client.ts"],
@@ -57,7 +57,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Product-independent folders that could be extracted, with what other folders may import from them. They import only each other, in the
- * order of PLACES, and LIBRARY_BASE.
+ * order of LAYERS, and LIBRARY_BASE.
  */
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   "src/wire": ["src/wire/index.ts", "src/wire/gen/"],
@@ -70,30 +70,30 @@ const LIBRARY_BASE = ["clock", "errors", "ids", "json/cost", "json/read", "log",
 );
 
 // Packages that only some folders may import, so that each can be replaced by changing one folder.
-const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
+const PACKAGES: readonly { name: RegExp; allowed: readonly string[] }[] = [
   // Bun has no file lock other than SQLite's.
-  { name: /^bun:sqlite$/, places: ["db", "src/base/lock-file.ts"] },
-  { name: /^drizzle-/, places: ["db"] },
-  { name: /^(elysia|@elysiajs\/.*)$/, places: ["src/api", "src/server.ts"] },
-  { name: /^@zxcvbn-ts\//, places: ["src/domain"] },
-  { name: /^p-queue$/, places: ["actors", "db"] },
-  { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },
-  { name: /^jose$/, places: ["src/identity", "src/hooks"] },
-  { name: /^(pkijs|asn1js)$/, places: ["src/identity"] },
-  { name: /^(@simplewebauthn\/.*|openid-client|uqr)$/, places: ["src/authentication"] },
-  { name: /^nodemailer$/, places: ["src/notify"] },
-  { name: /^unbash$/, places: ["src/tools"] },
-  { name: /^@modelcontextprotocol\//, places: ["src/mcp"] },
-  { name: /^@agentclientprotocol\//, places: ["src/acp"] },
-  { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
-  { name: /^@noble\//, places: ["src/tailnet"] },
-  { name: /^(preact|preact-iso|@preact\/.*|@tanstack\/.*)($|\/)/, places: ["src/web"] },
-  // The daemon stores a terminal's screen with the library that displays it.
-  { name: /^@xterm\/(headless|addon-serialize)\//, places: ["src/daemon"] },
-  { name: /^@xterm\/(?!headless\/|addon-serialize\/)/, places: ["src/web"] },
-  { name: /^@opentelemetry\//, places: ["src/telemetry"] },
-  { name: /^ssh2$/, places: ["src/daemon", "src/cli"] },
-  { name: /^(croner|nanoid|@logtape\/.*|prom-client)$/, places: ["src/base"] },
+  { name: /^bun:sqlite$/, allowed: ["db", "src/base/lock-file.ts"] },
+  { name: /^drizzle-/, allowed: ["db"] },
+  { name: /^(elysia|@elysiajs\/.*)$/, allowed: ["src/api", "src/server.ts"] },
+  { name: /^@zxcvbn-ts\//, allowed: ["src/domain"] },
+  { name: /^p-queue$/, allowed: ["actors", "db"] },
+  { name: /^(ai|@ai-sdk\/.*)$/, allowed: ["src/llm"] },
+  { name: /^jose$/, allowed: ["src/identity", "src/hooks"] },
+  { name: /^(pkijs|asn1js)$/, allowed: ["src/identity"] },
+  { name: /^(@simplewebauthn\/.*|openid-client|uqr)$/, allowed: ["src/authentication"] },
+  { name: /^nodemailer$/, allowed: ["src/notify"] },
+  { name: /^unbash$/, allowed: ["src/tools"] },
+  { name: /^@modelcontextprotocol\//, allowed: ["src/mcp"] },
+  { name: /^@agentclientprotocol\//, allowed: ["src/acp"] },
+  { name: /^@bufbuild\//, allowed: ["src/wire", "src/tailnet"] },
+  { name: /^@noble\//, allowed: ["src/tailnet"] },
+  { name: /^(preact|preact-iso|@preact\/.*|@tanstack\/.*)($|\/)/, allowed: ["src/web"] },
+  // The daemon stores a terminal's screen with the library that displays it in browsers.
+  { name: /^@xterm\/(headless|addon-serialize)\//, allowed: ["src/daemon"] },
+  { name: /^@xterm\/(?!headless\/|addon-serialize\/)/, allowed: ["src/web"] },
+  { name: /^@opentelemetry\//, allowed: ["src/telemetry"] },
+  { name: /^ssh2$/, allowed: ["src/daemon", "src/cli"] },
+  { name: /^(croner|nanoid|@logtape\/.*|prom-client)$/, allowed: ["src/base"] },
 ];
 
 const ALIASES: Readonly<Record<string, string>> = {
@@ -106,26 +106,26 @@ const ALIASES: Readonly<Record<string, string>> = {
   "#test/": "test/",
 };
 
-/** Returns every module that a file imports, including types: values by Bun's scanner, the rest by text search. */
+/** Returns every module that a file imports, including types: values by Bun's scanner, types by text search. */
 export const findImports = (source: string, loader: "ts" | "tsx" = "ts"): string[] => {
   const scanned = new Bun.Transpiler({ loader }).scanImports(source).map((one) => one.path);
-  const written = [...source.matchAll(/^\s*(?:import|export)\b[^;'"]*?\bfrom\s*"([^"]+)"/gm)].map(
+  const declared = [...source.matchAll(/^\s*(?:import|export)\b[^;'"]*?\bfrom\s*"([^"]+)"/gm)].map(
     ([, path = ""]) => path,
   );
-  const named = [...source.matchAll(/\bimport\("([^"]+)"\)/g)].map(([, path = ""]) => path);
-  return [...new Set([...scanned, ...written, ...named])];
+  const dynamic = [...source.matchAll(/\bimport\("([^"]+)"\)/g)].map(([, path = ""]) => path);
+  return [...new Set([...scanned, ...declared, ...dynamic])];
 };
 
 /** Returns what is wrong with `file` importing `specifier`; undefined if allowed (rule RP-1). */
 export const findImportProblem = (file: string, specifier: string): string | undefined => {
-  const from = findPlace(file);
+  const from = findLayer(file);
   if (from === undefined) return `${file} is in no layer: add it to test/support/layers.ts`;
   const alias = Object.keys(ALIASES).find((one) => specifier.startsWith(one));
   if (alias === undefined && !specifier.startsWith(".")) return findPackageProblem(file, from, specifier);
   const target = resolveImport(file, specifier) ?? "";
   if (target === "package.json") return undefined;
   if (extname(target) === "") return `${file} imports ${specifier} without its extension`;
-  const to = findPlace(target);
+  const to = findLayer(target);
   if (target.startsWith("test/")) return `${file} imports ${specifier}: the product must not import tests`;
   if (to === undefined) return `${file} imports ${specifier}, which is in no layer`;
   if (to === from) return undefined;
@@ -135,7 +135,7 @@ export const findImportProblem = (file: string, specifier: string): string | und
     return `${file} imports ${specifier}: other folders import ${api[0]}`;
   if (LIBRARIES[from] && !LIBRARIES[to] && !LIBRARY_BASE.includes(target))
     return `${file} imports ${specifier}: ${from} must not depend on the product`;
-  return alias === undefined && sharesNoFolder(file, target)
+  return alias === undefined && isOutsideFolder(file, target)
     ? `${file} imports ${specifier}: between folders use an alias`
     : undefined;
 };
@@ -173,24 +173,24 @@ export const findImportCycles = (imports: ReadonlyMap<string, readonly string[]>
   return cycles;
 };
 
-/** Returns the longest entry of PLACES that contains the file. */
-export function findPlace(file: string): string | undefined {
-  return Object.keys(PLACES)
+/** Returns the longest entry of LAYERS that contains the file. */
+export function findLayer(file: string): string | undefined {
+  return Object.keys(LAYERS)
     .filter((folder) => file === folder || file.startsWith(`${folder}/`))
     .sort((a, b) => b.length - a.length)[0];
 }
 
 function findPackageProblem(file: string, from: string, specifier: string): string | undefined {
   const rule = PACKAGES.find(({ name }) => name.test(specifier));
-  if (!rule || rule.places.some((folder) => folder === from || folder === file)) return undefined;
-  return `${file} imports ${specifier}: only ${rule.places.join(", ")} may`;
+  if (!rule || rule.allowed.some((folder) => folder === from || folder === file)) return undefined;
+  return `${file} imports ${specifier}: only ${rule.allowed.join(", ")} may`;
 }
 
-// src/main.ts and src/cli/help.ts: `./cli/help.ts` is in a folder next to the file.
-const sharesNoFolder = (file: string, target: string): boolean => !target.startsWith(`${dirname(file)}/`);
+// True if the alias is needed: from src/main.ts, `./cli/help.ts` is below the file's own folder, so it needs none.
+const isOutsideFolder = (file: string, target: string): boolean => !target.startsWith(`${dirname(file)}/`);
 
 function listReachable(layer: string, seen = new Set<string>()): Set<string> {
-  for (const next of PLACES[layer] ?? []) {
+  for (const next of LAYERS[layer] ?? []) {
     if (seen.has(next)) continue;
     seen.add(next);
     listReachable(next, seen);

@@ -1,16 +1,16 @@
 // A clock that a test advances by hand. Timers fire in order while it moves, each at its own time.
 import type { Clock, Timer } from "#base/clock.ts";
 
-type Entry = { at: number; run: () => void; every?: number };
+type ScheduledTimer = { at: number; run: () => void; every?: number };
 
 export class ManualClock implements Clock {
   readonly #started: number;
   /**
-   * Milliseconds since the start. Counted separately: a double that holds a time since 1970 is too coarse for the fractions in timer
-   * delays: a timer set for such a fraction would never fire.
+   * Milliseconds since the start. They are counted separately, because a double that holds a time since 1970 is too coarse for the
+   * fractions of a millisecond in timer delays: such a timer would never fire.
    */
   #elapsed = 0;
-  readonly #timers = new Set<Entry>();
+  readonly #timers = new Set<ScheduledTimer>();
   readonly #waiting: (() => void)[] = [];
 
   constructor(start = Date.UTC(2030, 0, 1)) {
@@ -47,11 +47,11 @@ export class ManualClock implements Clock {
     this.#elapsed = end;
   }
 
-  /** Returns the timer that is due first, up to `end`; the oldest of equals. Called millions of times in tests that simulate days. */
-  #findDue(end: number): Entry | undefined {
-    let first: Entry | undefined;
-    for (const one of this.#timers) if (one.at <= end && (!first || one.at < first.at)) first = one;
-    return first;
+  /** Returns the first timer due, up to `end`; of equal timers the oldest. Called millions of times in tests that simulate days. */
+  #findDue(end: number): ScheduledTimer | undefined {
+    let next: ScheduledTimer | undefined;
+    for (const timer of this.#timers) if (timer.at <= end && (!next || timer.at < next.at)) next = timer;
+    return next;
   }
 
   /** Jumps ahead in one step, as after a suspend: overdue timers fire once. */
@@ -64,14 +64,14 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** Resolves once a timer is set that is due in exactly `ms`. */
+  /** Resolves once a timer exists that is due in exactly `ms`. */
   async timerIn(ms: number): Promise<void> {
     while (![...this.#timers].some(({ at }) => at === this.#elapsed + ms)) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
 
-  #add(entry: Entry): Timer {
+  #add(entry: ScheduledTimer): Timer {
     this.#timers.add(entry);
     for (const wake of this.#waiting.splice(0)) wake();
     return { cancel: () => this.#timers.delete(entry) };

@@ -1,5 +1,5 @@
-// Tests that need a program which is not on every machine. They run where it is found and are skipped elsewhere, with the reason in their
-// title, which test/run.ts prints. `.ci/run` installs or starts all such programs, so that nothing is skipped there.
+// The programs that only some tests need and only some machines have. A test runs where its program is found and is skipped elsewhere, with
+// the reason in its title, which test/run.ts prints. `.ci/run` installs or starts all such programs, so nothing is skipped there.
 import { test } from "bun:test";
 import { hasEnded, isPrepared } from "./run/preparing.ts";
 
@@ -11,7 +11,7 @@ export interface Need {
   readonly reason: string;
   /** The program's path; empty if missing. */
   readonly file: string;
-  /** Returns true if `found` has to wait for a script of `.ci`. */
+  /** Returns true while a script of `.ci` still has to determine `found`. */
   readonly isPending?: () => boolean;
 }
 
@@ -20,7 +20,7 @@ const requireProgram = (debian: string, ...names: string[]): Need => {
   return { found: file !== "", reason: `needs the program ${names[0]}`, file, debian };
 };
 
-/** A program for compose files: Docker's plugin (then `file` is `docker`), or the older standalone program. */
+/** Finds a program for compose files: Docker's plugin (then `file` is `docker`), or the older standalone program. */
 const requireCompose = (): Need => {
   const docker = requireProgram("docker.io", "docker");
   const { exitCode } = docker.found ? Bun.spawnSync([docker.file, "compose", "version"]) : { exitCode: 1 };
@@ -28,7 +28,7 @@ const requireCompose = (): Need => {
   return exitCode === 0 ? { ...docker, reason } : { ...requireProgram("docker-compose", "docker-compose"), reason };
 };
 
-/** What the script `.ci/NAME` has prepared: a folder, a program or an address. `file` is the variable's value. */
+/** Finds what the script `.ci/NAME` has prepared: a folder, a program or an address. `file` is the variable's value. */
 const requirePrepared = (name: string, variable: string): Need => {
   const file = process.env[variable] ?? "";
   return { found: file !== "", reason: `needs what .ci/${name} prepares, in ${variable}`, file };
@@ -62,7 +62,7 @@ export const compiled: Need = {
 /** Everything that a test may require of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
   chromium: requireProgram("chromium", "chromium", "chromium-browser", "google-chrome"),
-  /** The same engine without windowing: a third less work per story. */
+  /** The engine of chromium without its window: a third less work per story. */
   headless: requireProgram("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
   git: requireProgram("git", "git"),
   gitLfs: requireProgram("git-lfs", "git-lfs"),
@@ -91,7 +91,7 @@ export const needs = {
   x11vnc: requireProgram("x11vnc", "x11vnc"),
   xterm: requireProgram("xterm", "xterm"),
   screen: requireProgram("screen", "screen"),
-  /** To start programs as another user. */
+  /** Lets a test start programs as another user. */
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
   registry: requireProgram("docker-registry", "docker-registry"),
   docker: requirePrepared("docker-engine", "SLIPWAY_TEST_DOCKER_HOST"),
@@ -104,19 +104,19 @@ export const needs = {
   versitygw: requirePreparedLater("versitygw", "SLIPWAY_TEST_VERSITYGW"),
 } as const;
 
-/** Registers a test that runs only if all its needs are met. `timeout` is for one that takes longer than the default limit. */
+/** Registers a test that runs only if all its needs are met. `timeout`: for a test that takes longer than the default limit. */
 export const testNeeding = (
-  wanted: readonly Need[],
+  needed: readonly Need[],
   title: string,
   run: () => Promise<void>,
   timeout?: number,
 ): void => {
-  const missing = wanted.filter((need) => !need.found).map((need) => need.reason);
+  const missing = needed.filter((need) => !need.found).map((need) => need.reason);
   if (missing.length === 0) test(title, run, timeout);
   else test.skip(`${title} (skipped: ${missing.join(", ")})`, run);
 };
 
-/** Returns what this machine lacks, as lines for the start of a run: what is skipped, and how to install it. */
+/** Returns what this machine lacks, as lines for the start of a run: which tests are skipped, and how to install the programs. */
 export const listMissingNeeds = (): string[] => {
   const missing = Object.values(needs as Record<string, Need>).filter((need) => !need.isPending?.() && !need.found);
   if (missing.length === 0) return [];
@@ -125,6 +125,6 @@ export const listMissingNeeds = (): string[] => {
     "Some tests are skipped here:",
     ...new Set(missing.map(({ reason }) => `  ${reason}`)),
     ...(packages.length > 0 ? [`Install the programs with: apt-get install ${packages.join(" ")}`] : []),
-    "`.ci/run` installs and starts all of it, as root on Debian.",
+    "`.ci/run` installs and starts all of them, as root on Debian.",
   ];
 };

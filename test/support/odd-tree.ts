@@ -1,4 +1,4 @@
-// A folder with the peculiarities of real homes: symbolic and hard links, modes, sparse files, odd names; and a description of it for
+// A folder with the peculiarities of real homes: symbolic and hard links, modes, sparse files and odd names. Also describes a folder for
 // comparisons.
 import {
   chmodSync,
@@ -47,17 +47,21 @@ export const makeOddTree = (root: string, bulk = 3 * 1024 * 1024): void => {
 };
 
 /** Returns one line per entry: kind, mode, time, link target, and a file's checksum. */
-export const describeTree = (root: string, below = ""): string[] =>
-  readdirSync(join(root, below))
+export const describeTree = (root: string, folder = ""): string[] =>
+  readdirSync(join(root, folder))
     .sort()
     .flatMap((name) => {
-      const path = join(below, name);
-      const full = join(root, path);
-      const stat = lstatSync(full);
+      const path = join(folder, name);
+      const absolutePath = join(root, path);
+      const stat = lstatSync(absolutePath);
       const mode = (stat.mode & 0o7777).toString(8);
       const line = (...more: (string | number)[]): string =>
         JSON.stringify([path, mode, Math.floor(stat.mtimeMs / 1000), ...more]);
-      if (stat.isSymbolicLink()) return JSON.stringify([path, "->", readlinkSync(full)]);
+      if (stat.isSymbolicLink()) return JSON.stringify([path, "->", readlinkSync(absolutePath)]);
       if (stat.isDirectory()) return [line("folder"), ...describeTree(root, path)];
-      return line(stat.size, stat.nlink, new Bun.CryptoHasher("sha256").update(readFileSync(full)).digest("hex"));
+      return line(
+        stat.size,
+        stat.nlink,
+        new Bun.CryptoHasher("sha256").update(readFileSync(absolutePath)).digest("hex"),
+      );
     });

@@ -1,5 +1,5 @@
-// Stories that apply only to a single server, or to one on SQLite files. If the test's server consists of several active nodes, or uses
-// PostgreSQL, they are skipped with the reason in their title.
+// Stories that apply only to a server of one process, or only to a server on SQLite files. If the test's server consists of several active
+// nodes, or uses PostgreSQL, they are skipped with the reason in their title.
 import { test } from "bun:test";
 import { usesActiveNodes } from "./cluster/active-nodes.ts";
 import type { Need } from "./needs.ts";
@@ -18,24 +18,25 @@ const REASONS = {
 
 export type SingleServerReason = keyof typeof REASONS;
 
-/** A need for use with others (needs.ts). */
-export const requireSingleServer = (why: SingleServerReason): Need => ({
-  found: !isSkipped(why),
-  reason: REASONS[why],
+/** Returns the reason as a need, for testNeeding() (needs.ts). */
+export const requireSingleServer = (reason: SingleServerReason): Need => ({
+  found: !isSkipped(reason),
+  reason: REASONS[reason],
   file: "",
 });
 
 /** Does not apply to servers on PostgreSQL, regardless of the number of nodes. */
 const SQLITE_REASONS: readonly SingleServerReason[] = ["sqlite", "localOfProcess"];
 
-const isSkipped = (why: SingleServerReason): boolean => (SQLITE_REASONS.includes(why) ? usesPostgres : usesActiveNodes);
+const isSkipped = (reason: SingleServerReason): boolean =>
+  SQLITE_REASONS.includes(reason) ? usesPostgres : usesActiveNodes;
 
 type TestBody = (...args: never[]) => unknown;
 
 /** `test`, if the server is a single one: `testSingleServer("local")("[WK-1] ...", ...)`. */
-export const testSingleServer = (why: SingleServerReason): typeof test => {
-  if (!isSkipped(why)) return test;
-  const toSkippedTitle = (title: string): string => `${title} (skipped: ${REASONS[why]})`;
+export const testSingleServer = (reason: SingleServerReason): typeof test => {
+  if (!isSkipped(reason)) return test;
+  const toSkippedTitle = (title: string): string => `${title} (skipped: ${REASONS[reason]})`;
   const skip = (title: string, run: TestBody): void => test.skip(toSkippedTitle(title), run as () => void);
   const skipEach = (rows: readonly unknown[]) => (title: string, run: TestBody) =>
     test.skip.each(rows as unknown[])(toSkippedTitle(title), run as never);

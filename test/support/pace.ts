@@ -1,10 +1,10 @@
-// Scales timeouts, which were chosen on one reference machine, for slower ones: test/run.ts measures the machine once and passes the result
-// to the test processes. Without it, as in a plain `bun test`, the factor is 1.
+// Scales timeouts for slow machines: they were chosen on one reference machine. test/run.ts measures the machine once and passes the factor
+// to the test processes. Without that, as in a plain `bun test`, the factor is 1.
 import { availableParallelism } from "node:os";
 
 /** The variable that passes the factor from test/run.ts to the tests. */
 export const PACE_VARIABLE = "SLIPWAY_TEST_PACE";
-/** The time limit of a test or hook, before it is scaled: longer than the patience of `until`, whose error says what did not happen. */
+/** The time limit of a test or hook before scaling. It is longer than the patience of `until`, whose error says what did not happen. */
 export const TEST_TIMEOUT_MS = 120_000;
 /** Longer timeouts would hide hangs. */
 const MAX_PACE = 6;
@@ -17,20 +17,20 @@ const paceFactor = Math.min(MAX_PACE, Math.max(1, Number(process.env[PACE_VARIAB
 export const scaleTimeout = (ms: number): number => Math.ceil(ms * paceFactor);
 
 /**
- * Measures how many times longer than the reference machine this one needs for a fixed piece of work; at least 1. Uses all cores in
- * parallel, so that a CPU quota is included.
+ * Measures how much longer than the reference machine this machine needs for a fixed amount of work; at least 1. Uses all cores in parallel,
+ * so that a CPU quota is included.
  */
 export const measurePace = async (): Promise<number> => {
   const workers = Array.from(
     { length: Math.min(2, availableParallelism()) },
     () => new Worker(new URL("./pace-worker.ts", import.meta.url)),
   );
-  const done = workers.map(
+  const durations = workers.map(
     (worker) => new Promise<number>((resolve) => (worker.onmessage = ({ data }) => resolve(data))),
   );
   for (const worker of workers) worker.postMessage("measure");
-  const times = await Promise.all(done);
+  const times = await Promise.all(durations);
   for (const worker of workers) worker.terminate();
-  const oneCore = availableParallelism() === 1 ? 2 : 1;
-  return Math.min(MAX_PACE, Math.max(1, (Math.max(...times) * oneCore) / REFERENCE_MS));
+  const coreFactor = availableParallelism() === 1 ? 2 : 1;
+  return Math.min(MAX_PACE, Math.max(1, (Math.max(...times) * coreFactor) / REFERENCE_MS));
 };

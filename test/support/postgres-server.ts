@@ -1,5 +1,5 @@
-// The store of a test's server on PostgreSQL, with SLIPWAY_TEST_DATABASE=postgres: a database per data directory, copied from one that a
-// first start has filled, as test/support/prepared.ts does for SQLite.
+// The store of a test's server on PostgreSQL, with SLIPWAY_TEST_DATABASE=postgres: one database per data directory, copied from a database
+// that a first start has filled, as test/support/prepared.ts does for SQLite.
 import { SQL } from "bun";
 import type { Config } from "#base/config.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
@@ -30,7 +30,7 @@ const prepare = async (config: Config, password: string): Promise<CreatedDatabas
   return created;
 };
 
-/** Opens the database of this data directory and creates it if necessary; `isUsual`: with what a first start with `config` creates. */
+/** Opens the database of this data directory, and creates it if necessary. `isUsual`: with the data of a first start with `config`. */
 export const openServersStore = async (
   directory: string,
   { config, password, isUsual }: { config: Config; password: string; isUsual: boolean },
@@ -61,7 +61,7 @@ export const ensureDatabase = async (directory: string): Promise<string> => {
   return database.url;
 };
 
-/** Saves the database of this data directory; the result restores it. No server may use it at either time. */
+/** Saves the database of this data directory. The returned function restores it. The server must be stopped both times. */
 export const saveServerDatabase = (directory: string): Promise<() => Promise<void>> => {
   const database = databases.get(directory);
   if (!database) throw new Error(`${directory} has no database`);

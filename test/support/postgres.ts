@@ -6,14 +6,14 @@ import { needs } from "./needs.ts";
 export type TestDatabase = {
   readonly name: string;
   readonly url: string;
-  /** Ends all connections to it, as if its node's process had ended. */
+  /** Ends all connections to the database, as if its node's process had ended. */
   cutConnections(): Promise<void>;
   remove(): Promise<void>;
 };
 
 /** A database created by this process. */
 export type CreatedDatabase = TestDatabase & {
-  /** Saves its content; the result restores it. No client may be connected at either time. */
+  /** Saves the content. The returned function restores it. No client may be connected either time. */
   save(): Promise<() => Promise<void>>;
 };
 
@@ -26,7 +26,7 @@ const toDatabaseUrl = (name: string): string => {
   return url.href;
 };
 
-/** The template database of this process: copying it is faster than migrating a new one. */
+/** Creates the template database of this process: copying it is faster than migrating each database. */
 const makeTemplate = async (): Promise<string> => {
   const name = `slipway_${process.pid}_template`;
   const admin = new SQL(needs.postgres.file, { max: 1 });
@@ -39,7 +39,8 @@ const makeTemplate = async (): Promise<string> => {
 };
 
 /**
- * Drops databases left by test processes that have ended: they cannot wait for it at their end, and the server's folder may be in memory.
+ * Drops databases of test processes that have ended: a process cannot wait for that when it exits, and the server's folder may be in
+ * memory.
  */
 const dropEndedDatabases = async (admin: SQL): Promise<void> => {
   const found: { datname: string }[] = await admin.unsafe(
@@ -59,7 +60,7 @@ const isRunning = (pid: number): boolean => {
   }
 };
 
-/** Creates a database of this version, or a copy of the named one. With `empty`, it has no tables. */
+/** Creates a database of this version, or a copy of the database `like`. With `empty`, it has no tables. */
 export const createDatabase = async ({
   empty = false,
   like,
@@ -79,11 +80,11 @@ export const createDatabase = async ({
       await admin.unsafe("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [name]);
     },
     save: async () => {
-      const kept = `${name}_kept`;
-      await admin.unsafe(`create database ${kept} template ${name}`);
+      const copy = `${name}_kept`;
+      await admin.unsafe(`create database ${copy} template ${name}`);
       return async () => {
         await admin.unsafe(`drop database ${name}`);
-        await admin.unsafe(`alter database ${kept} rename to ${name}`);
+        await admin.unsafe(`alter database ${copy} rename to ${name}`);
       };
     },
     remove: async () => {

@@ -1,4 +1,4 @@
-// A data directory as left by a first start, created once per process and copied for each server: migrations and password hashing at full
+// A data directory as a first start leaves it, created once per process and copied for each server. Migrations and password hashing at full
 // cost are most of a test server's startup time, and need not be repeated.
 import { Database } from "bun:sqlite";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
@@ -14,13 +14,13 @@ export const CHEAP_HASH = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } 
 let preparation: Promise<string> | undefined;
 let migrated: string | undefined;
 
-/** Fills the empty folder with what a first start would create; `configOf` returns its settings. */
+/** Fills the empty folder with what a first start would create. `toConfig` returns its settings. */
 export const fillPrepared = async (
   folder: string,
-  configOf: (folder: string) => Config,
+  toConfig: (folder: string) => Config,
   password: string,
 ): Promise<void> => {
-  preparation ??= prepare(configOf, password);
+  preparation ??= prepare(toConfig, password);
   cpSync(await preparation, folder, { recursive: true });
 };
 
@@ -46,9 +46,9 @@ const createProcessFolder = (prefix: string): string => {
   return folder;
 };
 
-const prepare = async (configOf: (folder: string) => Config, password: string): Promise<string> => {
+const prepare = async (toConfig: (folder: string) => Config, password: string): Promise<string> => {
   const folder = createProcessFolder("slipway-prepared-");
-  const context = await openContext({ config: configOf(folder) });
+  const context = await openContext({ config: toConfig(folder) });
   await context[Symbol.asyncDispose]();
   const hash = await Bun.password.hash(password, CHEAP_HASH);
   using db = new Database(join(folder, "slipway.db"));

@@ -1,11 +1,11 @@
-// The program as a separate process, for tests that start, kill or replace one: compiled if test/run.ts has built it in parallel
-// (SLIPWAY_TEST_PROGRAM) or if the compiled binary is under test (SLIPWAY_TEST_BINARY), else from source. Compiled, it starts with a third
-// of the CPU time, so the runner builds it first.
+// The program as a separate process, for tests that start, kill or replace it. It is compiled if test/run.ts has built it in parallel
+// (SLIPWAY_TEST_PROGRAM) or if the compiled binary is under test (SLIPWAY_TEST_BINARY); otherwise it runs from source. The compiled program
+// starts with a third of the CPU time, so the runner builds it first.
 import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
-/** Returns the compiled program for test processes; undefined to run from source. */
+/** Returns the compiled program for test processes; undefined if they run from source. */
 export const findCompiledProgram = (): string | undefined =>
   process.env.SLIPWAY_TEST_BINARY || process.env.SLIPWAY_TEST_PROGRAM || undefined;
 

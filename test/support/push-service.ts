@@ -1,5 +1,5 @@
-// A fake push service of a browser vendor: a server that knows a browser's keys, verifies senders (VAPID, RFC 8292) and decrypts
-// messages (aes128gcm, RFC 8188 and 8291) as the browser would.
+// A fake push service of a browser vendor: a server that knows a browser's keys, verifies senders (VAPID, RFC 8292) and decrypts messages
+// (aes128gcm, RFC 8188 and 8291) as the browser would.
 import { createDecipheriv, createECDH, createPublicKey, type ECDH, hkdfSync, randomBytes, verify } from "node:crypto";
 import { makeCertificate } from "#test/cli/certificate.ts";
 
@@ -45,7 +45,7 @@ export class PushService implements Disposable {
     return new PushService(await makeCertificate(folder, "push"));
   }
 
-  /** Starts one without https, for subscriptions that are stored directly. */
+  /** Starts a service without https, for subscriptions that are stored directly. */
   static startPlain(): PushService {
     return new PushService();
   }
@@ -88,16 +88,16 @@ export class PushService implements Disposable {
   #decrypt(body: Buffer): string {
     const salt = body.subarray(0, 16);
     const length = body[20] ?? 0;
-    const theirs = body.subarray(21, 21 + length);
-    const sealed = body.subarray(21 + length);
-    const info = Buffer.concat([Buffer.from("WebPush: info\0"), this.#browser.getPublicKey(), theirs]);
-    const secret = deriveKey(this.#browser.computeSecret(theirs), this.#auth, info, 32);
+    const senderKey = body.subarray(21, 21 + length);
+    const ciphertext = body.subarray(21 + length);
+    const info = Buffer.concat([Buffer.from("WebPush: info\0"), this.#browser.getPublicKey(), senderKey]);
+    const secret = deriveKey(this.#browser.computeSecret(senderKey), this.#auth, info, 32);
     const key = deriveKey(secret, salt, "Content-Encoding: aes128gcm\0", 16);
     const nonce = deriveKey(secret, salt, "Content-Encoding: nonce\0", 12);
     const cipher = createDecipheriv("aes-128-gcm", key, nonce);
-    cipher.setAuthTag(sealed.subarray(-16));
-    const plain = Buffer.concat([cipher.update(sealed.subarray(0, -16)), cipher.final()]);
-    if (plain.at(-1) !== 2) throw new Error("not the last record");
-    return plain.subarray(0, -1).toString();
+    cipher.setAuthTag(ciphertext.subarray(-16));
+    const plaintext = Buffer.concat([cipher.update(ciphertext.subarray(0, -16)), cipher.final()]);
+    if (plaintext.at(-1) !== 2) throw new Error("not the last record");
+    return plaintext.subarray(0, -1).toString();
   }
 }

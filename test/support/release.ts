@@ -1,4 +1,4 @@
-// A test release: created by the same code as a real one, with small scripts as programs.
+// A test release: created by the code that creates real ones, with small scripts as programs.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -17,12 +17,12 @@ export const STAND_IN_PROGRAM = [
   "",
 ].join("\n");
 
-/** Evaluated when a test file loads, because nfpm may still be in preparation. */
+/** Is evaluated when a test file loads, because nfpm may still be in preparation. */
 const PATH = needs.nfpm.found ? `${dirname(needs.nfpm.file)}:${process.env.PATH}` : (process.env.PATH ?? "");
 
-/** Creates a release in a new folder; `program` is the text of each system's program. */
+/** Creates a release in a new folder. `program`: the text of the program for all systems. */
 export const createTestRelease = async (options: Partial<ReleaseOptions> & { program?: string } = {}) => {
-  const { program = STAND_IN_PROGRAM, ...given } = options;
+  const { program = STAND_IN_PROGRAM, ...overrides } = options;
   const folder = mkdtempSync(join(tmpdir(), "slipway-release-"));
   const file = join(folder, "program");
   writeFileSync(file, program, { mode: 0o755 });
@@ -39,7 +39,7 @@ export const createTestRelease = async (options: Partial<ReleaseOptions> & { pro
         programs: { "linux-amd64": file, "linux-arm64": file, "darwin-amd64": file, "darwin-arm64": file },
         printLine: (line: string) => void lines.push(line),
       },
-      given,
+      overrides,
     ),
   );
   return { folder, out, lines, isComplete, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };

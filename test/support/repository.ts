@@ -18,7 +18,7 @@ export type TestRepository = {
   write(path: string, content: string | Uint8Array): void;
 };
 
-/** Creates a repository in this folder: branch `main`, one commit with `a.txt` unless `empty`. */
+/** Creates a repository in this folder, with the branch `main` and, unless `empty`, one commit with `a.txt`. */
 export const makeRepository = (folder: string, { empty = false } = {}): TestRepository => {
   mkdirSync(folder, { recursive: true });
   const root = realpathSync(folder);

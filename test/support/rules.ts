@@ -1,4 +1,4 @@
-// Reads the rules of behavior: every RULES.md in test/ with its table rows. Used by the tests that compare them with tests and documents.
+// Reads the rules of behavior: the tables of every RULES.md in test/. Used by the tests that compare the rules with tests and documents.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

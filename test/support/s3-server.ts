@@ -1,4 +1,4 @@
-// A real S3 server (versitygw) on its own folder, with one bucket.
+// A real S3 server (versitygw) on a temp folder, with one bucket.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { needs } from "./needs.ts";
@@ -40,7 +40,7 @@ export const startS3Server = async (): Promise<S3Server> => {
         () => true,
         () => false,
       ),
-    { what: "the S3 server answers" },
+    { what: "the S3 server to answer" },
   );
   return {
     folder,

@@ -1,5 +1,5 @@
-// A large deployment written directly to a store: 10,000 workspaces of 200 owners and 200 templates, in every status. Used by list tests,
-// by the benchmark, and by hand: `bun test/support/seed-many.ts <data dir>` on the data of a stopped server.
+// A large deployment written directly to a store: 10,000 workspaces of 200 owners and 200 templates, in every status. Used by list tests
+// and the benchmark, and by hand on the data of a stopped server: `bun test/support/seed-many.ts <data dir>`.
 import { systemClock } from "#base/clock.ts";
 import { sha256, uuid } from "#base/ids.ts";
 import { insertAgent } from "#db/agents/agents.ts";
@@ -31,8 +31,8 @@ export type SeededMany = {
 
 export type Size = { readonly workspaces?: number; readonly templates?: number; readonly owners?: number };
 
-/** Workspaces per commit. */
-const STEP = 200;
+/** Rows of owners or workspaces per commit. */
+const BATCH_SIZE = 200;
 
 const MANIFEST = JSON.stringify({ provisioner: "echo", resources: [{ name: "main", agents: [{ name: "main" }] }] });
 
@@ -42,16 +42,16 @@ const toBuildState = (i: number): "running" | "stopped" | "failed" | "pending" =
 
 /** Fills the store of a server that has its first organization. */
 export const seedMany = async (store: Store, now: number, size: Size = {}): Promise<SeededMany> => {
-  const { workspaces: count = 10_000, templates: kinds = 200, owners: people = 200 } = size;
+  const { workspaces: workspaceCount = 10_000, templates: templateCount = 200, owners: ownerCount = 200 } = size;
   const organization = await store.get(findDefaultOrganization());
   if (!organization) throw new Error("the server has not been started before");
   const organization_id = organization.id;
-  const times = { created_at: now, updated_at: now };
-  const owners = Array.from({ length: people }, uuid);
-  for (let at = 0; at < people; at += STEP) {
+  const timestamps = { created_at: now, updated_at: now };
+  const owners = Array.from({ length: ownerCount }, uuid);
+  for (let start = 0; start < ownerCount; start += BATCH_SIZE) {
     await store.commit(
-      owners.slice(at, at + STEP).flatMap((id, i): Statement[] => {
-        const username = `owner-${at + i}`;
+      owners.slice(start, start + BATCH_SIZE).flatMap((id, i): Statement[] => {
+        const username = `owner-${start + i}`;
         const account = {
           id,
           username,
@@ -60,8 +60,8 @@ export const seedMany = async (store: Store, now: number, size: Size = {}): Prom
           login_type: "none",
         };
         return [
-          insertUser({ ...account, roles: [], ...times }),
-          insertMember({ organization_id, user_id: id, roles: [], ...times }),
+          insertUser({ ...account, roles: [], ...timestamps }),
+          insertMember({ organization_id, user_id: id, roles: [], ...timestamps }),
         ];
       }),
     );
@@ -70,20 +70,20 @@ export const seedMany = async (store: Store, now: number, size: Size = {}): Prom
   const created_by = PREBUILDS_USER_ID;
   const file = { id: file_id, hash: sha256(file_id), mimetype: "application/x-tar", size: 1, created_by };
   await store.commit([insertFile({ ...file, created_at: now })]);
-  const versions = Array.from({ length: kinds }, uuid);
-  const templates = Array.from({ length: kinds }, uuid);
-  const import_keys = await store.reserve("jobs", kinds);
+  const versions = Array.from({ length: templateCount }, uuid);
+  const templates = Array.from({ length: templateCount }, uuid);
+  const import_keys = await store.reserve("jobs", templateCount);
   await store.commit(
     templates.flatMap((id, i): Statement[] => {
       const version_id = versions[i] as string;
-      const common = { organization_id, created_by, ...times };
+      const common = { organization_id, created_by, ...timestamps };
       const job = { id: uuid(), key: import_keys + i, organization_id, initiator_id: created_by, file_id };
       const type = "template_version_import";
       const input = { template_version_id: version_id };
-      const done = { started_at: now, completed_at: now };
+      const jobTimes = { started_at: now, completed_at: now };
       const name = `kind-${i}`;
       return [
-        insertJob({ ...job, type, provisioner: "echo", input, ...done, ...times }),
+        insertJob({ ...job, type, provisioner: "echo", input, ...jobTimes, ...timestamps }),
         insertTemplate({ ...common, id, name, provisioner: "echo", active_version_id: version_id }),
         insertTemplateVersion({
           ...common,
@@ -97,49 +97,49 @@ export const seedMany = async (store: Store, now: number, size: Size = {}): Prom
       ];
     }),
   );
-  const ids = Array.from({ length: count }, uuid);
-  for (let at = 0; at < count; at += STEP) {
-    const part = ids.slice(at, at + STEP);
+  const ids = Array.from({ length: workspaceCount }, uuid);
+  for (let start = 0; start < workspaceCount; start += BATCH_SIZE) {
+    const batch = ids.slice(start, start + BATCH_SIZE);
     const keys = {
-      job: await store.reserve("jobs", part.length),
-      agent: await store.reserve("agents", part.length),
+      job: await store.reserve("jobs", batch.length),
+      agent: await store.reserve("agents", batch.length),
     };
-    const rows = part.flatMap((id, i): Statement[] => {
-      const n = at + i;
-      const [owner_id, t] = [owners[n % people] as string, n % kinds];
+    const rows = batch.flatMap((id, i): Statement[] => {
+      const n = start + i;
+      const [owner_id, templateIndex] = [owners[n % ownerCount] as string, n % templateCount];
       const [build_id, job_id, resource_id] = [uuid(), uuid(), uuid()];
-      const kind = toBuildState(n);
-      const transition = kind === "stopped" ? "stop" : "start";
-      const started = kind === "pending" ? {} : { started_at: now, completed_at: now };
-      const failed = kind === "failed" ? { error: "no room" } : {};
+      const state = toBuildState(n);
+      const transition = state === "stopped" ? "stop" : "start";
+      const jobTimes = state === "pending" ? {} : { started_at: now, completed_at: now };
+      const jobError = state === "failed" ? { error: "no room" } : {};
       const name = `ws-${String(n).padStart(5, "0")}`;
       const job = { id: job_id, key: keys.job + i, organization_id, initiator_id: owner_id, file_id };
       const build = { id: build_id, workspace_id: id, build_number: 1, job_id, initiator_id: owner_id };
-      const version = { template_version_id: versions[t] as string };
+      const version = { template_version_id: versions[templateIndex] as string };
       return [
         insertWorkspace({
           id,
           owner_id,
           organization_id,
-          template_id: templates[t] as string,
+          template_id: templates[templateIndex] as string,
           name,
           latest_build_id: build_id,
-          status: kind,
+          status: state,
           last_used_at: now - n * 1_000,
-          ...times,
+          ...timestamps,
         }),
         insertJob({
           ...job,
           type: "workspace_build",
           provisioner: "echo",
           input: { workspace_build_id: build_id },
-          ...started,
-          ...failed,
-          ...times,
+          ...jobTimes,
+          ...jobError,
+          ...timestamps,
         }),
-        insertBuild({ ...build, ...version, transition, reason: "initiator", ...times }),
+        insertBuild({ ...build, ...version, transition, reason: "initiator", ...timestamps }),
         insertBuildParameters([{ build_id, name: "size", value: n % 2 === 0 ? "big" : "small" }]),
-        ...(kind === "running"
+        ...(state === "running"
           ? [
               insertResource({
                 id: resource_id,
@@ -159,7 +159,7 @@ export const seedMany = async (store: Store, now: number, size: Size = {}): Prom
                 architecture: "amd64",
                 operating_system: "linux",
                 token_hash: sha256(id),
-                ...times,
+                ...timestamps,
               }),
             ]
           : []),

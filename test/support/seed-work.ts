@@ -1,4 +1,4 @@
-// Finished builds and model calls with arbitrary times, written directly to the store. For a server in this process.
+// Finished builds and model calls with arbitrary times, written directly to the store. Needs a server in this process.
 import { uuid } from "#base/ids.ts";
 import { insertInto } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -15,7 +15,7 @@ export type EndedBuild = {
   readonly workspace_id: string;
   readonly organization_id: string;
   readonly build_number: number;
-  /** When it ended, and its duration in milliseconds. */
+  /** When the build ended, and its duration in milliseconds. */
   readonly at: number;
   readonly took: number;
   readonly how: "worked" | "failed" | "canceled";
@@ -63,7 +63,7 @@ export type Spend = typeof model_spend.$inferInsert;
 export const seedSpend = (store: Store, rows: readonly Spend[]): Promise<unknown> =>
   store.commit(rows.map((row) => insertSpent(row)));
 
-/** Returns reproducible numbers smaller than `below` for a seed. */
+/** Returns a function that returns reproducible numbers smaller than `below`. */
 export const createDrawer = (seed: number) => {
   let state = seed >>> 0 || 1;
   return (below: number): number => {

@@ -48,18 +48,18 @@ export type SeededAgent = {
 
 /** Returns the context of a test server in this process. */
 export const getContext = (server: TestServer) => {
-  if (!server.context) throw new Error("this test needs a server in its own process");
+  if (!server.context) throw new Error("this test needs a server in the test's process");
   return server.context;
 };
 
 /** Returns the context of the active node that owns this ID's shard. */
 export const getOwnerContext = (server: TestServer, id: string) => {
   const found = server.contexts.find(({ shards }) => shards.has(toShard(id)));
-  if (!found) throw new Error("no node in this process has the part");
+  if (!found) throw new Error("no node in this process has the shard");
   return found;
 };
 
-/** Creates a user with a session, a member of the organization (a new one by default). */
+/** Creates a user with a session as a member of the organization; by default in a new organization. */
 export const seedUser = async (
   server: TestServer,
   options: { username?: string; roles?: string[]; organization_id?: string } = {},
@@ -220,7 +220,7 @@ export const seedAgent = async (server: TestServer, options: SeedOptions = {}): 
   };
 };
 
-/** Does what a newer build does to an agent: invalidates its token and publishes that. */
+/** Does to an agent what a newer build does: invalidates its token, and publishes that. */
 export const supersedeAgent = async (server: TestServer, seeded: SeededAgent): Promise<void> => {
   const { store, topics } = getContext(server);
   await store.commit([updateWorkspace(seeded.workspace_id, { latest_build_id: uuid() })]);

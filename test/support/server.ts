@@ -26,8 +26,8 @@ export type TestServer = AsyncDisposable & {
   readonly url: URL;
   readonly directory: string;
   /**
-   * Undefined when the compiled binary is under test, and once it is disposed. Of several nodes that work the first one's, with what each has for itself put
-   * together.
+   * Undefined when the compiled binary is under test, and after disposal. With several active nodes, it is the first node's context, with the
+   * members of all nodes combined.
    */
   readonly context: Context | undefined;
   /** The context of each active node. */
@@ -60,15 +60,15 @@ export const tempDirectory = (): { path: string } & Disposable => {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 };
 
-const environment = (directory: string, options: TestServerOptions): Record<string, string> => ({
+const toEnvironment = (directory: string, options: TestServerOptions): Record<string, string> => ({
   SLIPWAY_DATA_DIR: directory,
   SLIPWAY_ADDRESS: "127.0.0.1:0",
   SLIPWAY_ADMIN_EMAIL: ADMIN.email,
   SLIPWAY_ADMIN_USERNAME: ADMIN.username,
   SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
-  // The machine may have an engine; only tests that request one use it.
+  // The machine may have an engine; only tests that ask for it use it.
   SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
-  // Tests count the calls to models.
+  // Tests count the calls to models, so no titles are requested.
   SLIPWAY_CHAT_TITLES: "false",
   ...options.env,
 });
@@ -80,7 +80,7 @@ export const testConfig = (directory: string, options: TestServerOptions = {}): 
 const loadTestConfig = (directory: string, options: TestServerOptions): LoadedConfig =>
   loadConfig({
     argv: [],
-    env: environment(directory, options),
+    env: toEnvironment(directory, options),
     readFile: () => {
       throw new Error("no settings file in tests");
     },
@@ -88,18 +88,18 @@ const loadTestConfig = (directory: string, options: TestServerOptions): LoadedCo
 
 /** Starts a server with the first user ADMIN. */
 export const startTestServer = async (options: TestServerOptions = {}): Promise<TestServer> => {
-  const own = options.directory === undefined ? tempDirectory() : undefined;
-  const directory = options.directory ?? (own as { path: string }).path;
-  const binary = process.env.SLIPWAY_TEST_BINARY;
+  const temp = options.directory === undefined ? tempDirectory() : undefined;
+  const directory = options.directory ?? (temp as { path: string }).path;
+  const binaryPath = process.env.SLIPWAY_TEST_BINARY;
   if (!usesPostgres) {
     if (isUsual(options)) await fillPrepared(directory, testConfig, ADMIN.password);
-    else if (own) fillMigrated(directory);
+    else if (temp) fillMigrated(directory);
   }
   const { url, ...started } =
-    binary && !options.clock && !options.models && !options.callMemory
-      ? await startBinary(binary, directory, options)
+    binaryPath && !options.clock && !options.models && !options.callMemory
+      ? await startBinary(binaryPath, directory, options)
       : await startInProcess(directory, options);
-  // The files of a run share a process, which keeps what each has at its top level: a server there must not keep all that it was made of.
+  // All files of a run share a process, and a server at the top level of a file stays reachable: it must release what it consisted of.
   let running: Running | undefined = started;
   return {
     url,
@@ -114,15 +114,15 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
       const ending = running;
       running = undefined;
       await ending?.stop();
-      if (own) await removeServersDatabase(directory);
-      own?.[Symbol.dispose]();
+      if (temp) await removeServersDatabase(directory);
+      temp?.[Symbol.dispose]();
     },
   };
 };
 
 type Running = Pick<TestServer, "context" | "contexts"> & { stop(): Promise<void> };
 
-/** Returns true if the server's first start creates the same data as any other. */
+/** Returns true if the server's first start creates the same data as the first start of any other. */
 const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
   clock === undefined && directory === undefined && !Object.keys(env).some((name) => name.startsWith("SLIPWAY_ADMIN_"));
 
@@ -160,8 +160,8 @@ const startInProcess = async (directory: string, options: TestServerOptions) => 
       await spares?.[Symbol.asyncDispose]();
       await server.stop("the test is over");
       await context[Symbol.asyncDispose]();
-      const [lost] = takeNonJsonValues();
-      if (lost) throw new Error(`a message to an actor, or its reply, is no JSON: ${lost}`);
+      const [nonJson] = takeNonJsonValues();
+      if (nonJson) throw new Error(`a message to an actor, or its reply, is not JSON: ${nonJson}`);
       const [first] = context.requests.mismatches.kept;
       if (first && !options.allowMismatches)
         throw new Error(
@@ -181,17 +181,17 @@ const startThree = async (directory: string, options: TestServerOptions) => {
   const program = findCompiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
   const hashCost = options.dearPasswords ? undefined : CHEAP_HASH;
-  const more = { sources, clock, models, environment, copyMessages: copyAsJson, daemon, hashCost };
+  const shared = { sources, clock, models, environment, copyMessages: copyAsJson, daemon, hashCost };
   const database = await serversDatabase(directory, setup);
-  const { url, contexts, stop } = await startActiveNodes(database, (access) => loadNodeConfig(access).config, more);
+  const { url, contexts, stop } = await startActiveNodes(database, (access) => loadNodeConfig(access).config, shared);
   return {
     url,
     context: combineNodes(contexts as [Context, ...Context[]]),
     contexts,
     async stop() {
       await stop();
-      const [lost] = takeNonJsonValues();
-      if (lost) throw new Error(`a message to an actor, or its reply, is no JSON: ${lost}`);
+      const [nonJson] = takeNonJsonValues();
+      if (nonJson) throw new Error(`a message to an actor, or its reply, is not JSON: ${nonJson}`);
       const first = contexts.flatMap(({ requests }) => requests.mismatches.kept)[0];
       if (first && !options.allowMismatches)
         throw new Error(`responses did not match their schemas: ${JSON.stringify(first)}`);
@@ -201,7 +201,7 @@ const startThree = async (directory: string, options: TestServerOptions) => {
 
 const startBinary = async (binary: string, directory: string, options: TestServerOptions) => {
   const child = Bun.spawn([binary, "serve"], {
-    env: { PATH: process.env.PATH ?? "", HOME: directory, ...environment(directory, options) },
+    env: { PATH: process.env.PATH ?? "", HOME: directory, ...toEnvironment(directory, options) },
     stdout: "pipe",
     stderr: "ignore",
   });

@@ -1,16 +1,16 @@
-// An SMTP server on a real socket that stores messages: greeting, sign-in, envelope, data. It can reject them.
+// An SMTP server on a real socket that stores messages: greeting, sign-in, envelope, data. It can reject messages.
 import type { Socket } from "bun";
 
 export type Letter = { readonly from: string; readonly to: string[]; readonly text: string; readonly user: string };
 
-type State = { user: string; from: string; to: string[]; data: string | undefined; rest: string };
+type Session = { user: string; from: string; to: string[]; data: string | undefined; unterminated: string };
 
 export const startSmtpServer = () => {
   const letters: Letter[] = [];
   const requests = { refuse: 0 };
-  const answer = (socket: Socket<State>, line: string): void => {
+  const answer = (socket: Socket<Session>, line: string): void => {
     const state = socket.data;
-    const say = (text: string): unknown => socket.write(`${text}\r\n`);
+    const reply = (text: string): unknown => socket.write(`${text}\r\n`);
     if (state.data !== undefined) {
       if (line !== ".") {
         state.data += `${line.startsWith("..") ? line.slice(1) : line}\n`;
@@ -18,53 +18,53 @@ export const startSmtpServer = () => {
       }
       letters.push({ from: state.from, to: state.to, text: state.data, user: state.user });
       Object.assign(state, { data: undefined, to: [] });
-      say("250 taken");
+      reply("250 taken");
       return;
     }
-    const [verb = "", ...words] = line.split(" ");
+    const [verb = "", ...args] = line.split(" ");
     switch (verb.toUpperCase()) {
       case "EHLO":
         socket.write("250-here\r\n250 AUTH PLAIN\r\n");
         return;
       case "AUTH":
-        state.user = Buffer.from(words[1] ?? "", "base64")
+        state.user = Buffer.from(args[1] ?? "", "base64")
           .toString()
           .split("\0")
           .slice(1)
           .join(":");
-        say("235 welcome");
+        reply("235 welcome");
         return;
       case "MAIL":
         if (requests.refuse > 0) {
           requests.refuse -= 1;
-          say("451 try again later");
+          reply("451 try again later");
           return;
         }
         state.from = line;
-        say("250 ok");
+        reply("250 ok");
         return;
       case "RCPT":
         state.to.push(line.slice("RCPT TO:".length));
-        say("250 ok");
+        reply("250 ok");
         return;
       case "DATA":
         state.data = "";
-        say("354 go on");
+        reply("354 go on");
         return;
       case "QUIT":
-        say("221 bye");
+        reply("221 bye");
         socket.end();
         return;
       default:
-        say("250 ok");
+        reply("250 ok");
     }
   };
-  const server = Bun.listen<State>({
+  const server = Bun.listen<Session>({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
       open(socket) {
-        socket.data = { user: "", from: "", to: [], data: undefined, rest: "" };
+        socket.data = { user: "", from: "", to: [], data: undefined, unterminated: "" };
         socket.write("220 here\r\n");
       },
       data(socket, bytes) {

@@ -1,16 +1,16 @@
-// Patterns that source may contain only in certain places, and its maximum length: pure functions for test/architecture.test.ts.
+// Patterns that source may contain only in certain files, and the maximum length of a file: pure functions for test/architecture.test.ts.
 
 interface SourceRule {
   /** The reason, and what to use instead. */
-  says: string;
+  reason: string;
   pattern: RegExp;
   /** Files and folders where it is allowed. */
-  places: readonly string[];
-  /** The only folder where it is forbidden. */
-  within?: string;
+  allowedIn: readonly string[];
+  /** If set, the pattern is forbidden only in this folder. */
+  onlyIn?: string;
 }
 
-// Workers get no clock passed in, and pages run in a browser.
+// Workers are not passed a clock, and pages run in a browser.
 const WORKERS_AND_PAGES = [
   "db/engine/checkpoint.worker.ts",
   "db/engine/reader.worker.ts",
@@ -20,60 +20,60 @@ const WORKERS_AND_PAGES = [
 
 const RULES: readonly SourceRule[] = [
   {
-    says: "time comes from Clock (src/base/clock.ts)",
+    reason: "time comes from Clock (src/base/clock.ts)",
     pattern: /\b(Date\.now\(|new Date\(\)|performance\.now\(|Bun\.nanoseconds\()/,
-    places: ["src/base/clock.ts", ...WORKERS_AND_PAGES],
+    allowedIn: ["src/base/clock.ts", ...WORKERS_AND_PAGES],
   },
   {
-    says: "timers come from Clock (src/base/clock.ts)",
+    reason: "timers come from Clock (src/base/clock.ts)",
     pattern: /(?<![.\w]|typeof )(setTimeout|setInterval)\(|\b(Bun\.sleep(Sync)?|AbortSignal\.timeout)\(/,
-    places: ["src/base/clock.ts", ...WORKERS_AND_PAGES],
+    allowedIn: ["src/base/clock.ts", ...WORKERS_AND_PAGES],
   },
   {
-    says: "ids and randomness come from src/base/",
+    reason: "IDs and randomness come from src/base/",
     pattern: /\b(Math\.random|crypto\.randomUUID|getRandomValues|randomBytes|randomUUIDv7)\b/,
-    places: ["src/base/", "src/web/"],
+    allowedIn: ["src/base/", "src/web/"],
   },
   {
-    says: "the environment is read in src/main.ts and handed in",
+    reason: "the environment is read in src/main.ts and passed as an argument",
     pattern: /\b(process|Bun|import\.meta)\.env\b/,
-    places: ["src/main.ts", "src/build.ts", "src/release/release.ts", "src/web/build.ts"],
+    allowedIn: ["src/main.ts", "src/build.ts", "src/release/release.ts", "src/web/build.ts"],
   },
   {
-    says: "only src/main.ts ends the process and listens to signals (and what makes a release)",
+    reason: "only src/main.ts and src/release/release.ts end the process and handle signals",
     pattern: /\bprocess\.(exit|exitCode|on|once|abort)\b/,
-    places: ["src/main.ts", "src/release/release.ts"],
+    allowedIn: ["src/main.ts", "src/release/release.ts"],
   },
   {
-    says: "a worker lies next to its caller: inside the binary all code counts as lying in one folder",
+    reason: "a worker must be in its caller's folder: in the binary, all code is in one folder",
     pattern: /new Worker\(\s*new URL\("(?!\.\/[^/"]+")/,
-    places: [],
+    allowedIn: [],
   },
   {
-    says: "bytes are copied by `new Uint8Array(bytes)`: `from` takes them one after the other, 250 times as slowly",
+    reason: "copy bytes with `new Uint8Array(bytes)`: `from` iterates over them and is 250 times slower",
     pattern: /\bUint8Array\.from\((?![[{])[^,]*\)/,
-    places: [],
+    allowedIn: [],
   },
   {
-    says: "the log is log(area) of src/base/log.ts",
+    reason: "logging uses log(area) of src/base/log.ts",
     pattern: /(?<![.\w])console\./,
-    places: [],
+    allowedIn: [],
   },
   {
-    says: "there are no interactive transactions: submit a batch to the store",
+    reason: "there are no interactive transactions: submit a batch to the store",
     pattern: /\.transaction\(/,
-    places: ["db/"],
+    allowedIn: ["db/"],
   },
   {
-    says: "a handler writes nothing: it asks a use case of src/domain",
+    reason: "a handler does not write: it calls a use case of src/domain",
     pattern: /\.commit\(/,
-    places: [],
-    within: "src/api/",
+    allowedIn: [],
+    onlyIn: "src/api/",
   },
 ];
 
-/** Generated code, and data tables that are not read as code. */
-const MAY_BE_LONG = ["src/schema/routes.ts", "src/wire/gen/", "test/api/edge/matrix-table.ts"];
+/** Generated code, and tables of data that nobody reads as code. */
+const EXEMPT_FROM_LENGTH = ["src/schema/routes.ts", "src/wire/gen/", "test/api/edge/matrix-table.ts"];
 
 /** A longer file gets a warning; its reviewer decides whether it still has a single purpose. */
 export const MAX_LINES = 600;
@@ -81,23 +81,23 @@ export const MAX_LINES = 600;
 /** Returns every rule that the source breaks, with its line (rule RP-3). */
 export const findSourceProblems = (file: string, source: string): string[] => {
   const lines = removeComments(source).split("\n");
-  const applies = ({ within = "", places }: SourceRule): boolean =>
-    file.startsWith(within) && !places.some((place) => file === place || file.startsWith(place));
+  const applies = ({ onlyIn = "", allowedIn }: SourceRule): boolean =>
+    file.startsWith(onlyIn) && !allowedIn.some((place) => file === place || file.startsWith(place));
   return RULES.filter(applies).flatMap((rule) =>
-    lines.flatMap((line, index) => (rule.pattern.test(line) ? [`${file}:${index + 1}: ${rule.says}`] : [])),
+    lines.flatMap((line, index) => (rule.pattern.test(line) ? [`${file}:${index + 1}: ${rule.reason}`] : [])),
   );
 };
 
 /** Returns a warning about a file that is too long (rule RP-2). */
 export const findLengthProblem = (file: string, source: string): string | undefined => {
   const lines = countLines(source);
-  const free = MAY_BE_LONG.some((place) => file.startsWith(place));
-  return lines > MAX_LINES && !free ? `${file} has ${lines} lines, more than ${MAX_LINES}` : undefined;
+  const isExempt = EXEMPT_FROM_LENGTH.some((place) => file.startsWith(place));
+  return lines > MAX_LINES && !isExempt ? `${file} has ${lines} lines, more than ${MAX_LINES}` : undefined;
 };
 
 export const countLines = (source: string): number => source.split("\n").length - (source.endsWith("\n") ? 1 : 0);
 
-// Keeps the line numbers. A `//` after a colon is part of a URL.
+// Line numbers stay the same. A `//` after a colon is part of a URL.
 function removeComments(source: string): string {
   return source
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "))

@@ -1,4 +1,4 @@
-// The stored data of a test server, read from outside: the files of its data directory, and its SQLite or PostgreSQL database.
+// The stored data of a test server, read from outside: its data directory, and its SQLite or PostgreSQL database.
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -17,27 +17,27 @@ export type StoredData = AsyncDisposable & {
   version(): Promise<string>;
 };
 
-/** Tables that active nodes update regardless of requests: leases, heartbeats, and what has changed since. */
+/** Tables that active nodes update without requests: leases, heartbeats, and numbers of recent changes. */
 const NODE_TABLES = ["fences", "lease", "leases", "nodes", "parts", "versions", "workspace_versions"];
 
-/** Returns true if only requests change a table, so that it stays unchanged without any. */
+/** Returns true if only requests change a table, so that it stays the same between requests. */
 export const isWrittenByRequests = (table: string): boolean => !(usesActiveNodes && NODE_TABLES.includes(table));
 
 /** Opens the database of a data directory, whether or not its server is running. */
 export const openStoredData = async (directory: string): Promise<StoredData> =>
   usesPostgres ? openPostgres(await ensureDatabase(directory)) : openSqlite(join(directory, "slipway.db"));
 
-/** Saves the stored data of a data directory; the result restores it. The server must have been stopped properly at both times. */
+/** Saves the stored data of a data directory. The returned function restores it. The server must be stopped properly both times. */
 export const saveStoredData = async (directory: string): Promise<() => Promise<void>> => {
   if (usesPostgres) return await saveServerDatabase(directory);
   const file = join(directory, "slipway.db");
   await using stored = await openStoredData(directory);
-  // A stop may leave the last commits in the log, which a copy of the file alone would miss.
+  // A stop may leave the last commits in the write-ahead log, which a copy of the file alone would miss.
   await stored.run("pragma wal_checkpoint(truncate)");
-  const before = readFileSync(file);
+  const saved = readFileSync(file);
   return async () => {
     for (const name of ["-wal", "-shm"]) rmSync(file + name, { force: true });
-    await Bun.write(file, before);
+    await Bun.write(file, saved);
   };
 };
 
@@ -80,7 +80,7 @@ const openPostgres = (url: string): StoredData => {
     objects: async <T>(text: string) => {
       const found = (await sql.unsafe(text)) as object[];
       return found.map(
-        (one) => Object.fromEntries(Object.entries(one).map(([name, value]) => [name, toPlainValue(value)])) as T,
+        (row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toPlainValue(value)])) as T,
       );
     },
     run: async (text) => void (await sql.unsafe(text)),

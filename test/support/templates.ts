@@ -11,7 +11,7 @@ export const ECHO = "provisioner: echo\nresources:\n  - name: main\n    agents:\
 export const createTar = async (files: Files): Promise<Uint8Array<ArrayBuffer>> =>
   new Uint8Array(await new Bun.Archive(files).bytes());
 
-/** Returns a text that no other test uploads, so that its file is new. */
+/** Returns a comment that no other upload contains, so that its file is new. */
 export const uniqueText = (): string => `# ${crypto.randomUUID()}\n`;
 
 export const sendFile = (
@@ -23,7 +23,7 @@ export const sendFile = (
 /** Uploads the files and returns the file's ID. */
 export const uploadFiles = async (client: Client, files: Files): Promise<string> => {
   const response = await sendFile(client, await createTar(files));
-  if (!response.ok) throw new Error(`the upload was refused: ${response.status} ${await response.text()}`);
+  if (!response.ok) throw new Error(`the upload was rejected: ${response.status} ${await response.text()}`);
   return ((await response.json()) as { hash: string }).hash;
 };
 

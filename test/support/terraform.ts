@@ -1,5 +1,5 @@
-// A server that runs Terraform offline: this machine's program with the provider of `.ci/terraform-tools`. The agents that it creates are
-// this program, downloaded from the server as on any machine.
+// A server that runs Terraform offline: this machine's program with the provider of `.ci/terraform-tools`. The agents of its workspaces are
+// the program under test, downloaded from the server as on any machine.
 import {
   chmodSync,
   existsSync,
@@ -24,7 +24,7 @@ import { openWorld, type World } from "./workspaces.ts";
 
 const ACCOUNTS = ["github", "gitlab"].map((id) => ({ id, type: id, client_id: "client", client_secret: "hush" }));
 
-/** Creates a single-file program that runs this one: the server serves it below /bin. */
+/** Creates a single-file program that runs the program under test. The server serves it below /bin. */
 const writeAgentProgram = (folder: string): string => {
   const file = join(folder, "slipway-agent");
   writeFileSync(
@@ -37,10 +37,10 @@ const writeAgentProgram = (folder: string): string => {
   return file;
 };
 
-/** Returns settings and variables of such a server. `folder` belongs to the test. */
+/** Returns the settings and environment of such a server. `folder` belongs to the test. */
 export const toTerraformOptions = (folder: string, options: TestServerOptions = {}): TestServerOptions => {
   mkdirSync(folder, { recursive: true });
-  // Low-priority builds would take ten times as long next to other tests.
+  // Builds with low priority would take ten times as long next to other tests.
   const environment = { PATH: process.env.PATH ?? "", HOME: folder, TMPDIR: folder, SLIPWAY_TEST_EVEN: "1" };
   return {
     ...options,
@@ -59,7 +59,7 @@ export type TerraformWorld = World & { readonly folder: string };
 
 /** Starts a server with its first user signed in; its folders are removed when it is disposed. */
 export const openTerraformWorld = async (options: TestServerOptions = {}): Promise<TerraformWorld> => {
-  // Short, because the provider creates a socket in it.
+  // The path is short, because the provider creates a socket in the folder.
   const folder = mkdtempSync(join(tmpdir(), "slipway-tf-"));
   noteFolder(folder);
   const world = await openWorld(toTerraformOptions(folder, options));
@@ -82,7 +82,7 @@ export const readTemplateFiles = (
 ): Record<string, string> => {
   let main = readFileSync(join(TEMPLATES, name, "main.tf"), "utf8");
   for (const [from, to] of Object.entries(replace)) {
-    if (!main.includes(from)) throw new Error(`the template ${name} does not hold ${from}`);
+    if (!main.includes(from)) throw new Error(`the template ${name} does not contain ${from}`);
     main = main.replaceAll(from, to);
   }
   return { "main.tf": main };

@@ -1,4 +1,4 @@
-// External workers for tests: the real program as a second process, or a bare socket that speaks their protocol.
+// External workers for tests: the real program as a second process, or a bare socket that speaks the protocol of workers.
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { NewProvisionerKey } from "#schema/templates/provisioner.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
@@ -18,17 +18,17 @@ export const makeKey = async (admin: Client, tags: Tags = {}): Promise<NewProvis
 
 export type WorkerProcess = AsyncDisposable & {
   readonly name: string;
-  /** Resolves each time the server has accepted it, counted from 1. */
+  /** Resolves once the server has accepted the worker `times` times. */
   connected(times?: number): Promise<void>;
   signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT" | "SIGTERM"): void;
   readonly exited: Promise<number>;
-  /** Returns its standard error output so far. */
+  /** Returns the worker's error output so far. */
   errors(): string;
-  /** Resolves once it has written more there. */
+  /** Resolves once the worker has written more error output. */
   wrote(): Promise<void>;
 };
 
-/** Starts `slipway provisioner` as a process; ended when disposed. */
+/** Starts `slipway provisioner` as a process, which is killed when disposed. */
 export const startWorker = (options: {
   url: URL;
   key: string;
@@ -56,11 +56,11 @@ export const startWorker = (options: {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const lines = new Lines(child.stdout);
-  const errors = new Lines(child.stderr);
+  const output = new OutputReader(child.stdout);
+  const errors = new OutputReader(child.stderr);
   return {
     name: options.name,
-    connected: (times = 1) => lines.until((text) => text.split("is connected to").length > times),
+    connected: (times = 1) => output.until((text) => text.split("is connected to").length > times),
     signal: (name) => child.kill(name),
     exited: child.exited,
     errors: () => errors.text,
@@ -72,7 +72,7 @@ export const startWorker = (options: {
   };
 };
 
-class Lines {
+class OutputReader {
   text = "";
   #ended = false;
   readonly #waiting = new Set<() => void>();
@@ -81,8 +81,8 @@ class Lines {
     void this.#read(output);
   }
 
-  async until(holds: (text: string) => boolean): Promise<void> {
-    while (!holds(this.text)) {
+  async until(isReached: (text: string) => boolean): Promise<void> {
+    while (!isReached(this.text)) {
       if (this.#ended) throw new Error(`the process ended first: ${this.text}`);
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
@@ -109,7 +109,7 @@ class Lines {
   }
 }
 
-/** Opens a socket that has signed in as a worker; its first message is the welcome. */
+/** Opens a socket that has signed in as a worker, and reads the server's welcome. */
 export const openWorker = async (
   url: URL,
   key: string,

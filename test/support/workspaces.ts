@@ -1,4 +1,4 @@
-// Templates and workspaces for tests, created the short way: a template version is written to the store as an import would do, and
+// Templates and workspaces for tests, created the short way: a template version is written to the store as an import would do it, and
 // everything else goes through the public client.
 import { sha256, uuid } from "#base/ids.ts";
 import { insertFile } from "#db/templates/files.ts";
@@ -17,7 +17,7 @@ import { makeTemplate } from "./templates.ts";
 
 export type SeededTemplate = { template_id: string; version_id: string; organization_id: string };
 
-/** Template columns that a test may set; columns that no request can set need a server in this process. */
+/** Template columns that a test may set. Columns that no request can set need a server in this process. */
 export type SeedColumns = Partial<Parameters<typeof insertTemplate>[0] & { template_id: string }>;
 
 /** The smallest template: one resource with one agent, and nothing that runs. */
@@ -88,7 +88,7 @@ export const seedTemplate = async (
   return { template_id, version_id, organization_id };
 };
 
-/** Creates it over HTTP, for a server in another process. */
+/** Creates the template over HTTP, for a server in another process. */
 const uploadTemplate = async (
   server: TestServer,
   manifest: Manifest,
@@ -114,7 +114,7 @@ export const openWorld = async (options: TestServerOptions = {}): Promise<World>
 export const createWorkspace = (client: Client, template_id: string, name = "dev", more: object = {}) =>
   client.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id, ...more });
 
-/** Watches a workspace until `when` holds and returns it. */
+/** Watches a workspace until `when` holds, and returns it. */
 export const awaitWorkspace = async (
   client: Client,
   id: string,
@@ -122,10 +122,10 @@ export const awaitWorkspace = async (
 ): Promise<Workspace> => {
   using socket = await client.socket(`/api/v2/workspaces/${id}/watch-ws`).catch(() => undefined);
   if (!socket) {
-    // A deleted workspace cannot be watched: it may have been deleted in between.
-    const gone = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
-    if (when(gone)) return gone;
-    throw new Error(`cannot watch the workspace: its status is ${gone.latest_build.status}`);
+    // A deleted workspace cannot be watched, and this one may have been deleted in the meantime.
+    const deleted = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+    if (when(deleted)) return deleted;
+    throw new Error(`cannot watch the workspace: its status is ${deleted.latest_build.status}`);
   }
   for (;;) {
     const message = await socket.json<{ type: string; data: Workspace }>();

@@ -28,8 +28,8 @@ type Options = {
 };
 
 /**
- * `env`: the daemon's environment; `server`: server settings; `chats`: maximum number of concurrent turns. The agents' own model names map
- * to the provider of their dialect, `default` to the compatible one.
+ * `env`: the daemon's environment; `server`: server settings; `chats`: maximum number of concurrent turns. The name `default` leads to
+ * the compatible provider; the agents' own model names lead to the provider of their dialect.
  */
 export const openAgentGateway = async ({ env = {}, server: settings = {}, chats = 5 }: Options = {}) => {
   const slots = { SLIPWAY_CHAT_SLOTS: String(chats) };

@@ -71,13 +71,13 @@ export const listPendingCalls = async (client: Client, id: string): Promise<Part
 
 /** Returns the process IDs of a chat's agents, including those in containers of this machine. */
 export const findAgentProcesses = (id: string): number[] => {
-  const listed = Bun.spawnSync([
+  const output = Bun.spawnSync([
     "sh",
     "-c",
     "grep -lzs 'HOME=.*/homes/'$0'$' /proc/[0-9]*/environ || true",
     id,
   ]).stdout.toString();
-  return listed.split("\n").flatMap((line) => line.match(/\d+/)?.map(Number) ?? []);
+  return output.split("\n").flatMap((line) => line.match(/\d+/)?.map(Number) ?? []);
 };
 export const killAgents = (id: string): void => {
   for (const pid of findAgentProcesses(id)) {
@@ -104,8 +104,8 @@ export const makeChatSteps = ({ owner }: Pick<AgentWorld, "owner">) => ({
       const calls = await listPendingCalls(owner, id);
       return calls.length > 0 && calls;
     });
-    const one = Object.assign({ tool_call_id: call?.tool_call_id, decision }, more);
-    await owner.post<unknown>(`/api/v2/chats/${id}/permissions`, { answers: [one] });
+    const permissionAnswer = Object.assign({ tool_call_id: call?.tool_call_id, decision }, more);
+    await owner.post<unknown>(`/api/v2/chats/${id}/permissions`, { answers: [permissionAnswer] });
   },
 });
 

@@ -1,25 +1,25 @@
-// A coding agent for tests that speaks the Agent Client Protocol on its standard input and output. The prompt's words select what it does.
-// Sessions are stored in its home, so that a killed agent can load them.
-// - say TEXT: says it; think TEXT: thinks it; ramble N: says a million characters N times
-// - edit PATH TEXT: asks, then writes a file; run COMMAND: asks, then runs it
-// - free COMMAND: runs it without asking; write PATH: writes through its client
+// A coding agent for tests that speaks the Agent Client Protocol on its standard input and output. Each line of the prompt is a command.
+// It stores sessions in its home, so that a restarted agent can load them.
+// - say TEXT: says TEXT; think TEXT: thinks TEXT; ramble N: says a million characters, N times
+// - edit PATH TEXT: asks for permission, then writes a file; run COMMAND: asks for permission, then runs COMMAND
+// - free COMMAND: runs COMMAND without asking; write PATH: writes a file through its client
 // - wait TEXT: waits until it is canceled, then says a last message; die: exits
 // - fail TEXT: rejects the prompt; plan: sends a plan
 // - stubborn: continues when it is canceled
-// - linger TEXT: waits until it is canceled, says a last message, and exits once its home contains a file "end"
-// - leave MODE: says that it is now in this mode
+// - linger TEXT: waits until it is canceled, says TEXT, and exits once its home contains a file "end"
+// - leave MODE: reports that its mode is now MODE
 // - through PATH TEXT: like edit, but writes the file through its client
-// - put PATH: writes to the path unchanged, through its client
+// - put PATH: like write, but does not make the path absolute
 // - same A; B: asks for both commands under one ID, one after the other; together A; B: at the same time; apart A; B: under two IDs,
 //   without an update about the first in between
-// - foreign TEXT: says it, and asks to run it, in a session that is not the chat's
-// - huge MIB: says this much in one message
+// - foreign TEXT: says TEXT and asks to run it, in another session than the chat's
+// - huge MIB: says MIB mebibytes in one message
 // - tools: lists the tools of its MCP servers
-// - use NAME JSON: calls a tool of its MCP server; asked NAME JSON: asks first
-// - term COMMAND: has its client run it and shows the terminal; termask COMMAND: asks first
+// - use NAME JSON: calls a tool of its MCP server; asked NAME JSON: asks for permission first
+// - term COMMAND: has its client run COMMAND and shows the terminal; termask COMMAND: asks for permission first
 // - termwait COMMAND: like term, and waits until it is canceled
 // - home PATH: says the content of a file in its home
-// - call [TOKENS]: asks a model of the gateway, with this token limit, and says its answer; if a budget rejects the call, retries until it
+// - call [TOKENS]: calls a model of the gateway with this token limit, and says its answer. If a budget rejects the call, waits until it
 //   is canceled
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -123,9 +123,9 @@ class Turn {
     count += 1;
     const toolCallId = `terminal-call-${process.pid}-${count}`;
     const env = command.startsWith("printenv") ? [{ name: "GIVEN", value: "a b" }] : [];
-    const requested = { sessionId, command, env, cwd: this.#cwd, outputByteLimit: 16 };
+    const terminalRequest = { sessionId, command, env, cwd: this.#cwd, outputByteLimit: 16 };
     const created = await this.#client
-      .request<CreateTerminalResponse>("terminal/create", requested)
+      .request<CreateTerminalResponse>("terminal/create", terminalRequest)
       .catch(() => undefined);
     if (!created) return this.sendText("agent_message_chunk", "no terminal ");
     const { terminalId } = created;
@@ -271,7 +271,7 @@ agent({ name: "test-agent" })
     record(sessionId, {});
     writeFileSync(
       join(HOME, "mcp-servers.json"),
-      JSON.stringify(servers.map((one) => Object.assign({}, one, { headers: [] }))),
+      JSON.stringify(servers.map((server) => Object.assign({}, server, { headers: [] }))),
     );
     log("new");
     return {
@@ -312,10 +312,10 @@ agent({ name: "test-agent" })
         log(`resource ${uri} ${mimeType} ${Buffer.from(blob, "base64").toString()}`);
       }
     }
-    const isStopped = Promise.withResolvers<void>();
-    const turn = new Turn(client, sessionId, folders.get(sessionId) ?? ".", isStopped.promise);
+    const stopped = Promise.withResolvers<void>();
+    const turn = new Turn(client, sessionId, folders.get(sessionId) ?? ".", stopped.promise);
     record(sessionId, { sessionUpdate: "user_message_chunk", content: { type: "text", text } });
-    cancelled.set(sessionId, isStopped.resolve);
+    cancelled.set(sessionId, stopped.resolve);
     for (const line of (text.split("</conversation>").at(-1) ?? "").split("\n")) {
       const [verb = "", first = "", ...rest] = line.trim().split(" ");
       const tail = [first, ...rest].join(" ");
@@ -368,8 +368,8 @@ agent({ name: "test-agent" })
         });
       }
       if (verb === "termask") {
-        const requested = { title: tail, kind: "execute" as const, rawInput: { command: tail } };
-        await turn.call(requested, true, async () => "approved");
+        const call = { title: tail, kind: "execute" as const, rawInput: { command: tail } };
+        await turn.call(call, true, async () => "approved");
       }
       if (verb.startsWith("term")) await turn.terminal(tail, verb === "termwait");
       if (verb === "home") await turn.sendText("agent_message_chunk", readFileSync(join(HOME, first), "utf8"));

@@ -1,5 +1,5 @@
-// The scenario that every genuine coding agent goes through, in any workspace: it edits a repository once a person has approved it, is
-// interrupted during an answer, is killed and continues the conversation, and its work is undone.
+// The scenario that every genuine coding agent goes through, in any workspace: it edits a repository after a person's approval, is
+// interrupted during an answer, and continues the conversation after it was killed. At the end, its work is undone.
 import { expect } from "bun:test";
 import type { Chat, ChatMessage, EditedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
@@ -20,7 +20,7 @@ export type StoryWorld = {
   readonly status: () => Promise<string>;
 };
 
-/** Cold agents start slowly on a loaded machine. */
+/** Agents start slowly on a loaded machine. */
 const SLOW_START = { patience: 240_000 };
 
 export class AgentStory {
@@ -41,14 +41,14 @@ export class AgentStory {
     const { owner, organization_id, workspace_id, repository } = world;
     const file = `${repository}/proof-${name}.txt`;
     const permissions = { default: "ask_changes", rules: [] };
-    const requested = {
+    const request = {
       organization_id,
       workspace_id,
       coding_agent: name,
       permissions,
       content: toTextContent(`Write ${file}`),
     };
-    const { id } = await owner.post<Chat>("/api/v2/chats", Object.assign(requested, more));
+    const { id } = await owner.post<Chat>("/api/v2/chats", Object.assign(request, more));
     return new AgentStory(world, name, { id, file });
   }
 
@@ -89,18 +89,18 @@ export class AgentStory {
     expect(findAgentProcesses(this.id).length).toBeGreaterThan(0);
     killAgents(this.id);
     await until(() => findAgentProcesses(this.id).length === 0);
-    // Not every agent cancels the model call; then the call ends with its process.
+    // Not every agent cancels the model call. If it does not, the call ends with its process.
     await until(() => !upstream.held.includes(this.#name));
-    const before = (await this.messages()).length;
-    const started = upstream.bodies.length;
+    const messageCount = (await this.messages()).length;
+    const callCount = upstream.bodies.length;
     await sendMessage({ owner }, this.id, "Answer me.");
-    await until(async () => (await this.messages()).length >= before + 2, SLOW_START);
+    await until(async () => (await this.messages()).length >= messageCount + 2, SLOW_START);
     await this.#awaitStatus("waiting");
     expect(await this.#readLastText()).toContain(FINAL_TEXT);
-    const requested = upstream.bodies.slice(started).filter((body) => body.includes("Answer me"));
-    expect(requested.at(-1)).toContain(`Write ${this.file}`);
+    const bodies = upstream.bodies.slice(callCount).filter((body) => body.includes("Answer me"));
+    expect(bodies.at(-1)).toContain(`Write ${this.file}`);
     // Replayed messages are already stored.
-    expect(await this.messages()).toHaveLength(before + 2);
+    expect(await this.messages()).toHaveLength(messageCount + 2);
   }
 
   /** The first message is edited, and the files are restored to their earlier state. */

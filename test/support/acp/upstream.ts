@@ -1,9 +1,9 @@
 // A model provider for genuine coding agents: Anthropic Messages, OpenAI Responses and chat completions, and Gemini. The last of these
-// lines in the conversation selects what a model does; for anything else it says a fixed sentence.
-// - `Write /PATH/proof-NAME.txt`: writes the file with the agent's tool for that, and says the sentence when it sees the result
-// - `Hold on, NAME.`: begins to answer, and says nothing more until the agent disconnects
+// lines in the conversation selects what the model does. Without such a line, it says a fixed sentence.
+// - `Write /PATH/proof-NAME.txt`: writes the file with a tool of the agent, and says the sentence when it sees the result
+// - `Hold on, NAME.`: begins an answer, and then pauses until the agent disconnects
 export const FINAL_TEXT = "The file is written, as you asked.";
-/** The model's text before it pauses. */
+/** The text that the model says before it pauses. */
 export const PARTIAL_TEXT = "I am looking into it.";
 
 type Json = Record<string, unknown>;
@@ -52,28 +52,28 @@ export class AgentUpstream implements AsyncDisposable {
     if (pathname.includes("countTokens")) return Response.json({ totalTokens: 10 });
     const input = JSON.stringify(body.messages ?? body.input ?? body.contents ?? []);
     const prompt = [...input.matchAll(PROMPTS)].at(-1);
-    const rest = input.slice(prompt?.index ?? 0);
+    const afterPrompt = input.slice(prompt?.index ?? 0);
     const names = listToolNames(body);
-    const isDone = RESULTS.some((mark) => rest.includes(mark));
-    // Side calls, such as those for titles, offer no tools.
+    const isDone = RESULTS.some((mark) => afterPrompt.includes(mark));
+    // Requests without tools are not turns, but titles and similar.
     const holder = names.length > 0 ? prompt?.groups?.holder : undefined;
-    const act: Action = {
+    const action: Action = {
       use: isDone ? undefined : chooseCall(prompt?.groups?.path, names),
       text: holder === undefined ? FINAL_TEXT : PARTIAL_TEXT,
       id: `call_${this.calls.length}`,
     };
     if (pathname.endsWith("/messages") && body.stream !== true) return Response.json(anthropicMessage(body));
-    const answer = createStream(pathname, body, act);
+    const answer = createStream(pathname, body, action);
     if (answer instanceof Response) return answer;
     if (answer) return holder === undefined ? toEventResponse(answer.events) : this.#hold(request, holder, answer);
     return Response.json({ error: { message: "not found" } }, { status: 404 });
   }
 
   /** Sends the answer up to the model's first text. */
-  #hold({ signal }: Request, holder: string, { events: all, heldAfter }: Answer): Response {
+  #hold({ signal }: Request, holder: string, { events, heldAfter }: Answer): Response {
     this.held.push(holder);
     signal.addEventListener("abort", () => this.held.splice(this.held.indexOf(holder), 1));
-    const started = new TextEncoder().encode(formatEvents(all.slice(0, heldAfter)));
+    const started = new TextEncoder().encode(formatEvents(events.slice(0, heldAfter)));
     return new Response(new ReadableStream({ start: (controller) => controller.enqueue(started) }), {
       headers: STREAM,
     });
@@ -104,29 +104,29 @@ const chooseCall = (path: string | undefined, names: readonly string[]): Use | u
 
 const toList = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 
-/** Returns the names in any dialect. */
+/** Returns the names of the offered tools, in any dialect. */
 const listToolNames = ({ tools }: Json): string[] =>
   toList(tools).flatMap(({ name, function: built, functionDeclarations }) => [
     ...[name, (built as Json | undefined)?.name].filter((one) => typeof one === "string"),
     ...toList(functionDeclarations).map((one) => String(one.name)),
   ]);
 
-const createStream = (pathname: string, body: Json, act: Action): Answer | Response | undefined => {
-  if (pathname.endsWith("/messages")) return streamAnthropic(body, act);
-  if (pathname.endsWith("/responses")) return streamResponses(body, act);
-  if (pathname.endsWith("/chat/completions")) return streamCompletions(body, act);
-  return pathname.includes("enerateContent") ? streamGemini(body, act, pathname.includes("stream")) : undefined;
+const createStream = (pathname: string, body: Json, action: Action): Answer | Response | undefined => {
+  if (pathname.endsWith("/messages")) return streamAnthropic(body, action);
+  if (pathname.endsWith("/responses")) return streamResponses(body, action);
+  if (pathname.endsWith("/chat/completions")) return streamCompletions(body, action);
+  return pathname.includes("enerateContent") ? streamGemini(body, action, pathname.includes("stream")) : undefined;
 };
 
 const STREAM = { "content-type": "text/event-stream" };
-const formatEvents = (all: readonly Event[]): string =>
-  all
+const formatEvents = (events: readonly Event[]): string =>
+  events
     .map(
       ({ event, data }) =>
         `${event ? `event: ${event}\n` : ""}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
     )
     .join("");
-const toEventResponse = (all: readonly Event[]): Response => new Response(formatEvents(all), { headers: STREAM });
+const toEventResponse = (events: readonly Event[]): Response => new Response(formatEvents(events), { headers: STREAM });
 
 const anthropicMessage = ({ model }: Json): Json => ({
   id: "msg_1",

@@ -17,18 +17,18 @@ import { startProxy } from "./nodes.ts";
 /** True if tests' servers consist of several active nodes. */
 export const usesActiveNodes = process.env.SLIPWAY_TEST_NODES === "active";
 
-/** Longer than a busy test blocks the process of all nodes: a node with an expired lease ends its streams. */
+/** Longer than a busy test can block the process: a node whose lease has expired ends its streams. */
 const LEASE_MS = 20_000;
 
-/** `configOf`: returns a node's settings for the proxy's address. */
+/** `toConfig`: returns a node's settings for the proxy's address. */
 export const startActiveNodes = async (
   database: string,
-  configOf: (access: URL) => Config,
+  toConfig: (access: URL) => Config,
   options: Omit<ContextOptions, "config">,
 ) => {
   const proxy = startProxy();
   const { clock } = options;
-  const settings = configOf(proxy.url);
+  const settings = toConfig(proxy.url);
   const join = async (i: number) => {
     const config = createNodeConfig(settings, { database, i });
     const membership = await joinNode(config, clock ?? systemClock);
@@ -36,14 +36,14 @@ export const startActiveNodes = async (
   };
   const serve = (context: Context) => startServer(context, { checkAnswers: true });
   const first = await join(0);
-  // The first node creates the key that the others compare theirs with.
+  // The first node creates the encryption key that the others check theirs against.
   const firstContext = await first.open();
   const others = await Promise.all([1, 2].map(join));
-  const shared = distributeShards(database, [first, ...others]);
+  const distributed = distributeShards(database, [first, ...others]);
   const otherContexts = await Promise.all(others.map(({ open }) => open()));
   const otherServers = await Promise.all(otherContexts.map(serve));
-  // After this, a node would only be asked to hand over its shards.
-  await shared;
+  // From here on, moving a shard would need a handover.
+  await distributed;
   const contexts = [firstContext, ...otherContexts];
   const servers = [await serve(firstContext), ...otherServers];
   proxy.targets.push(...servers.map(({ url }) => Number(url.port)));
@@ -52,23 +52,23 @@ export const startActiveNodes = async (
     contexts,
     async stop() {
       proxy.stop();
-      // In parallel, because each shutdown takes a while; services that other nodes may still call stay until all have ended their work.
+      // In parallel, because each shutdown takes a while. Services that other nodes may still call remain until all servers have stopped.
       await Promise.all(servers.map((server) => server.stop("the test is over")));
       await Promise.all(contexts.map((context) => context[Symbol.asyncDispose]()));
     },
   };
 };
 
-const createNodeConfig = (shared: Config, { database, i }: { database: string; i: number }): Config => {
+const createNodeConfig = (base: Config, { database, i }: { database: string; i: number }): Config => {
   const address = { host: "127.0.0.1", port: findFreePort() };
   return {
-    ...shared,
+    ...base,
     address,
     node_address: address,
     database_url: database,
     cluster_active: "every",
     cluster_lease: LEASE_MS,
-    data_dir: `${shared.data_dir}/node-${i}`,
+    data_dir: `${base.data_dir}/node-${i}`,
     encryption_key: "5".repeat(64),
   };
 };
@@ -77,13 +77,13 @@ const joinNode = (config: Config, clock: Clock): Promise<Membership> => {
   const fatal = (error: Error): void => {
     throw error;
   };
-  const openReads = (as: Parameters<NonNullable<Parameters<typeof joinActive>[0]["openReads"]>>[0]) =>
-    serveReads(as, { config, clock, checkAnswers: true });
+  const openReads = (options: Parameters<NonNullable<Parameters<typeof joinActive>[0]["openReads"]>>[0]) =>
+    serveReads(options, { config, clock, checkAnswers: true });
   // No clients remain at the end, so no requests have to be forwarded.
   return joinActive({ config: { ...config, shutdown_timeout: 0 }, clock: systemClock, fatal, openReads });
 };
 
-/** Gives each node its share immediately: otherwise a shard that has just moved would be inactive for the length of a lease. */
+/** Gives each node its share immediately. Otherwise, a shard that has just moved would be inactive for the length of a lease. */
 const distributeShards = async (database: string, members: readonly { membership: Membership }[]): Promise<void> => {
   await using sql = new SQL(database, { max: 1 });
   const ids = members.map(({ membership }) => membership.node.id);
@@ -94,7 +94,7 @@ const distributeShards = async (database: string, members: readonly { membership
   );
   for (const [i, { membership }] of members.entries())
     await until(() => countShards(membership) === Math.ceil((SHARD_COUNT - i) / members.length), {
-      what: "each its share",
+      what: "each node to have its share",
     });
 };
 

@@ -1,18 +1,19 @@
-// Combines the contexts of several active nodes: tests wait for events inside the server or count what it holds, whichever node has it.
+// Combines the contexts of several active nodes, so that a test can wait for events inside the server or count what it holds, no matter
+// which node is concerned.
 import { EVENTS_FOR_ACTIVE_NODES, type Events } from "#actors/runtime/events.ts";
 import { isMoved } from "#db/engine/store.ts";
 import type { Context } from "#src/context/context.ts";
 
 /**
- * How a member is combined: "each" calls all nodes and waits, "sum" adds up, "any" is true if any node's is, "owner" tries nodes until one
- * has the shard. All other members are the first node's.
+ * How a member is combined: "each" calls all nodes and waits, "sum" adds the numbers, "any" is true if it is true on any node, "owner"
+ * tries the nodes until one has the shard. All other members are those of the first node.
  */
 type CombineMode = "each" | "sum" | "any" | "owner";
 
 type Member = (...args: unknown[]) => unknown;
 
 const ACTORS: Readonly<Record<string, CombineMode>> = { size: "sum" };
-const CHORE: Readonly<Record<string, CombineMode>> = { sweep: "each", whenIdle: "each" };
+const SERVICES: Readonly<Record<string, CombineMode>> = { sweep: "each", whenIdle: "each" };
 
 const SHARED: Partial<Record<keyof Context, Readonly<Record<string, CombineMode>>>> = {
   agents: ACTORS,
@@ -31,39 +32,39 @@ const SHARED: Partial<Record<keyof Context, Readonly<Record<string, CombineMode>
   titles: { whenIdle: "each" },
   refused: { flush: "each" },
   connections: { flush: "each" },
-  services: CHORE,
+  services: SERVICES,
 };
 
-/** Returns the first context with the node-specific members combined. */
+/** Returns the first context with combined members for what each node has of its own. */
 export const combineNodes = (contexts: readonly [Context, ...Context[]]): Context => {
   const [first] = contexts;
   const overrides = new Map<PropertyKey, unknown>([["topics", combineTopics(contexts)]]);
-  for (const [name, how] of Object.entries(SHARED))
-    overrides.set(name, combineMembers(contexts.map((one) => one[name as keyof Context]) as object[], how));
+  for (const [name, modes] of Object.entries(SHARED))
+    overrides.set(name, combineMembers(contexts.map((one) => one[name as keyof Context]) as object[], modes));
   return overrideMembers(first, (name) => overrides.get(name));
 };
 
-const combineMembers = (all: readonly object[], how: Readonly<Record<string, CombineMode>>): object => {
+const combineMembers = (all: readonly object[], modes: Readonly<Record<string, CombineMode>>): object => {
   const [first] = all as [object];
   return overrideMembers(first, (name) => {
-    const kind = how[String(name)];
-    if (kind === undefined) return undefined;
+    const mode = modes[String(name)];
+    if (mode === undefined) return undefined;
     const members = () => all.map((one) => Reflect.get(one, name, one) as unknown);
-    if (kind === "sum") return (members() as number[]).reduce((a, b) => a + b);
-    if (kind === "owner") return (...args: unknown[]) => askOwner(all, name, args);
+    if (mode === "sum") return (members() as number[]).reduce((a, b) => a + b);
+    if (mode === "owner") return (...args: unknown[]) => callOwner(all, name, args);
     const callAll = (args: unknown[]) => all.map((one, i) => (members()[i] as Member).apply(one, args));
-    if (kind === "any") return (...args: unknown[]) => callAll(args).some(Boolean);
+    if (mode === "any") return (...args: unknown[]) => callAll(args).some(Boolean);
     return (...args: unknown[]) => Promise.all(callAll(args));
   });
 };
 
-const askOwner = async ([first, ...rest]: readonly object[], name: PropertyKey, args: unknown[]): Promise<unknown> => {
+const callOwner = async ([first, ...rest]: readonly object[], name: PropertyKey, args: unknown[]): Promise<unknown> => {
   const one = first as object;
   try {
     return await (Reflect.get(one, name, one) as Member).apply(one, args);
   } catch (error) {
     if (!isMoved(error) || rest.length === 0) throw error;
-    return await askOwner(rest, name, args);
+    return await callOwner(rest, name, args);
   }
 };
 
@@ -85,10 +86,10 @@ const combineTopics = (contexts: readonly [Context, ...Context[]]): Context["top
 };
 
 /** Returns the object with some members replaced. */
-const overrideMembers = <T extends object>(object: T, other: (name: PropertyKey) => unknown): T =>
+const overrideMembers = <T extends object>(object: T, getOverride: (name: PropertyKey) => unknown): T =>
   new Proxy(object, {
     get(target, name) {
-      const override = other(name);
+      const override = getOverride(name);
       if (override !== undefined) return override;
       const value = Reflect.get(target, name, target) as unknown;
       return typeof value === "function" ? (value as Member).bind(target) : value;

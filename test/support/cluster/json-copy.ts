@@ -3,10 +3,10 @@
 /** Values that were not plain JSON, in order. */
 const nonJsonValues: string[] = [];
 
-/** Returns the values since the last call that were not plain JSON. */
+/** Returns and removes the recorded values that were not plain JSON. */
 export const takeNonJsonValues = (): readonly string[] => nonJsonValues.splice(0);
 
-/** Returns the value after a round trip through JSON. Records what would be lost, and then the test fails when its server stops. */
+/** Returns the value after a round trip through JSON. Records what would be lost: the test then fails when its server stops. */
 export const copyAsJson = <T>(value: T): T => {
   if (value === undefined) return value;
   const problems = findProblems(value, "");
@@ -23,8 +23,8 @@ export const findProblems = (value: unknown, path: string): string[] => {
   if (typeof value === "number") return Number.isFinite(value) ? [] : [`${path}: ${value}`];
   if (Array.isArray(value)) return value.flatMap((one, index) => findProblems(one, `${path}[${index}]`));
   if (typeof value !== "object") return [`${path}: ${typeof value}`];
-  const shape = Object.getPrototypeOf(value);
-  if (shape !== Object.prototype && shape !== null) return [`${path}: ${value.constructor?.name}`];
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return [`${path}: ${value.constructor?.name}`];
   if ("toJSON" in value) return [`${path}: toJSON`];
   return Object.entries(value).flatMap(([name, one]) =>
     one === undefined ? [] : findProblems(one, `${path}.${name}`),

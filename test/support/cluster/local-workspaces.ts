@@ -1,5 +1,5 @@
-// Local workspaces for stories that need real daemons: the server's own or, if the server consists of nodes, which have none, those of a
-// separate worker.
+// Local workspaces for stories that need real daemons. They are the server's own, except if the server consists of several nodes, which
+// run none: then they are those of a separate worker.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";

@@ -8,7 +8,7 @@ const ip = (...args: string[]): void => {
 
 export type NetworkLocation = {
   readonly address: string;
-  /** The command prefix to run a program there. */
+  /** The command prefix that runs a program at this location. */
   readonly through: readonly string[];
 };
 
@@ -25,21 +25,21 @@ export type Networks = Disposable & {
 
 export const makeNetworks = (): Networks => {
   if (!needs.root.found) throw new Error("network namespaces need root");
-  // Two parallel runs need different numbers.
+  // Parallel runs need different numbers.
   const net = 1 + (process.pid % 250);
-  // In a namespace of its own, where the machine's firewall rules do not apply.
+  // The bridge has a separate namespace, where the machine's firewall rules do not apply.
   const hub = `sln${process.pid}-hub`;
-  const own = `slv${process.pid}`;
+  const veth = `slv${process.pid}`;
   const names: string[] = [];
   const cuts: string[][] = [];
   ip("netns", "add", hub);
   ip("-n", hub, "link", "add", "bridge", "type", "bridge");
   ip("-n", hub, "link", "set", "bridge", "up");
-  ip("link", "add", own, "type", "veth", "peer", "name", "own", "netns", hub);
+  ip("link", "add", veth, "type", "veth", "peer", "name", "own", "netns", hub);
   ip("-n", hub, "link", "set", "own", "master", "bridge");
   ip("-n", hub, "link", "set", "own", "up");
-  ip("addr", "add", `10.213.${net}.1/24`, "dev", own);
-  ip("link", "set", own, "up");
+  ip("addr", "add", `10.213.${net}.1/24`, "dev", veth);
+  ip("link", "set", veth, "up");
   return {
     here: { address: `10.213.${net}.1`, through: [] },
     add() {
@@ -68,7 +68,7 @@ export const makeNetworks = (): Networks => {
       for (const one of cuts.splice(0)) ip(...one);
     },
     [Symbol.dispose]() {
-      ip("link", "del", own);
+      ip("link", "del", veth);
       for (const name of [...names, hub]) ip("netns", "del", name);
     },
   };

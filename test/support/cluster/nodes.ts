@@ -1,5 +1,5 @@
 // With SLIPWAY_TEST_NODES=3 and SLIPWAY_TEST_DATABASE=postgres, a test's server is three nodes behind a round-robin proxy: the active one,
-// and two spares that answer reads (`cluster_reads`) and forward the rest.
+// and two spares that answer reads (`cluster_reads`) and forward all other requests.
 import type { Socket } from "bun";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -23,8 +23,8 @@ type ProxySide = {
   readonly other: Promise<Socket<ProxySide>>;
   /** Serializes writes to the other side. */
   waiting: Promise<unknown>;
-  /** Resumes after backpressure, or when the socket has closed. */
-  free?(): void;
+  /** Resumes after backpressure, or when the socket is closed. */
+  resume?(): void;
 };
 
 /** Starts a proxy that forwards each connection to the next target. */
@@ -51,7 +51,7 @@ export const startProxy = () => {
   return { url: new URL(`http://127.0.0.1:${listener.port}/`), targets, stop: () => listener.stop(true) };
 };
 
-/** A side is not read while the other side does not accept data. */
+/** Reading from one side pauses while the other side does not accept data. */
 const PIPE = {
   data(socket: Socket<ProxySide>, bytes: Buffer): void {
     const side = socket.data;
@@ -81,7 +81,7 @@ const PIPE = {
 
 type Nodes = { readonly config: Config; readonly clock: Clock | undefined; readonly database: string };
 
-/** Starts the two spares and returns the proxy's targets, including the active node. */
+/** Starts the two spares, and adds their forwarders and another one to the proxy's targets. */
 export const startSpares = (
   context: Context,
   active: URL,
@@ -89,12 +89,12 @@ export const startSpares = (
   { config, clock = systemClock, database }: Nodes,
 ): AsyncDisposable => {
   const token = deriveNodeToken(context.encryption);
-  const spares = [true, true, false].map((answers) => {
+  const spares = [true, true, false].map((answersReads) => {
     const primary = new Primary(database);
     const listener = new Listener({ primary, clock });
     const store = new ReadStore(primary, passToActiveNode, listener);
     const { encryption } = context;
-    const ctx = answers ? openReads({ config, clock, store, encryption }) : undefined;
+    const ctx = answersReads ? openReads({ config, clock, store, encryption }) : undefined;
     const reads =
       ctx &&
       startReads(ctx, { takeNamed: takerOfNames(token), ask: () => store.refreshVersions(), checkAnswers: true });

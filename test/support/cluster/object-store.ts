@@ -1,5 +1,5 @@
-// An object store that implements the part of S3 that is needed, over a real socket, and validates requests: recomputes each signature and
-// compares checksums. Simulates faults on request.
+// An object store over a real socket that implements the needed part of S3. It validates requests: it recomputes each signature and
+// compares checksums. It simulates faults on request.
 import { createHash, createHmac } from "node:crypto";
 
 export const BUCKET = "uploads";
@@ -7,7 +7,7 @@ export const REGION = "eu-test-1";
 export const ACCESS_KEY = "AKIATESTTESTTEST";
 export const SECRET_KEY = "wJalrXUtnFEMI/K7MDENG+a/secret+of/tests";
 
-/** Answers a request instead of the store; undefined passes it on. `bytes`: the body. */
+/** Answers a request instead of the store; undefined leaves it to the store. `bytes`: the body. */
 type Fault = (
   request: Request,
   bytes: Uint8Array,
@@ -37,9 +37,9 @@ const findSignatureProblem = (request: Request): string | undefined => {
   const canonical = [request.method, url.pathname, query, host, "host", "UNSIGNED-PAYLOAD"].join("\n");
   const scope = [day, region, service, end].join("/");
   const hashed = createHash("sha256").update(canonical).digest("hex");
-  const text = ["AWS4-HMAC-SHA256", date, scope, hashed].join("\n");
+  const stringToSign = ["AWS4-HMAC-SHA256", date, scope, hashed].join("\n");
   const signer = hmac(hmac(hmac(hmac(`AWS4${SECRET_KEY}`, day ?? ""), REGION), "s3"), "aws4_request");
-  return hmac(signer, text).toString("hex") === url.searchParams.get("X-Amz-Signature")
+  return hmac(signer, stringToSign).toString("hex") === url.searchParams.get("X-Amz-Signature")
     ? undefined
     : "SignatureDoesNotMatch";
 };
@@ -87,9 +87,9 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
     /** Methods and names of all requests. */
     requestLog,
     url: server.url.origin,
-    /** Injects this fault from now on; undefined stops. */
-    inject: (one: Fault | undefined): void => {
-      fault = one;
+    /** Injects this fault into all further requests; undefined ends it. */
+    inject: (newFault: Fault | undefined): void => {
+      fault = newFault;
     },
     refused: toErrorResponse,
     settings: {
@@ -99,7 +99,7 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
       SLIPWAY_S3_ACCESS_KEY: ACCESS_KEY,
       SLIPWAY_S3_SECRET_KEY: SECRET_KEY,
     },
-    /** The options of the store for `Bucket`. */
+    /** The options of `Bucket` for this store. */
     location: {
       endpoint: server.url.origin,
       region: REGION,

@@ -16,10 +16,10 @@ const SETTINGS = {
   wal_receiver_timeout: "2s",
 };
 
-/** Returns the programs that `.ci/postgres` would use: the newest installed version. */
+/** Returns the folder of the programs that `.ci/postgres` would use: the newest installed version. */
 const findPrograms = (): string => {
-  const named = process.env.POSTGRES_BIN;
-  if (named) return named;
+  const configured = process.env.POSTGRES_BIN;
+  if (configured) return configured;
   const [newest] = readdirSync(PROGRAMS_FOLDER).sort((a, b) => Number(b) - Number(a));
   return join(PROGRAMS_FOLDER, newest ?? "", "bin");
 };
@@ -62,7 +62,7 @@ export class PostgresServer {
     this.#through = through;
   }
 
-  /** Returns the URL of one of its databases. */
+  /** Returns the URL of one of the server's databases. */
   url(database = "postgres"): string {
     return `postgres://postgres@${this.host}:${this.port}/${database}`;
   }
@@ -71,7 +71,7 @@ export class PostgresServer {
     const settings = Object.entries({ ...SETTINGS, port: String(this.port), unix_socket_directories: this.data });
     const options = settings.map(([name, value]) => `-c ${name}='${value}'`).join(" ");
     const log = join(this.data, "server.log");
-    // Remaining processes of a killed server prevent a restart for a moment.
+    // The last processes of a killed server prevent a restart for a moment.
     const args = ["--pgdata", this.data, "--log", log, "--wait", "--options", options, "start"];
     let lastError: unknown;
     const isUp = (): Promise<boolean> =>
@@ -98,7 +98,7 @@ export class PostgresServer {
     }
   }
 
-  /** Stops or continues all its processes. */
+  /** Pauses or resumes all processes of the server. */
   signal(name: "SIGSTOP" | "SIGCONT"): void {
     for (const pid of this.#pids()) process.kill(pid, name);
   }
@@ -143,13 +143,13 @@ export type PostgresPair = AsyncDisposable & {
 };
 
 /**
- * Creates the standby as a copy of the primary's files. Neither is running yet, so the files are consistent and pg_basebackup, which npm's
- * programs lack, is not needed.
+ * Creates the standby as a copy of the primary's files. Neither is running yet, so the files are consistent and pg_basebackup, which the
+ * programs from npm lack, is not needed.
  */
 const copyToStandby = async (primary: PostgresServer, standby: PostgresServer): Promise<void> => {
   await runToEnd(["cp", "--archive", primary.data, standby.data]);
-  const from = `host=${primary.host} port=${primary.port} user=postgres application_name=standby`;
-  appendFileSync(join(standby.data, "postgresql.auto.conf"), `primary_conninfo = '${from}'\n`);
+  const primaryInfo = `host=${primary.host} port=${primary.port} user=postgres application_name=standby`;
+  appendFileSync(join(standby.data, "postgresql.auto.conf"), `primary_conninfo = '${primaryInfo}'\n`);
   writeFileSync(join(standby.data, "standby.signal"), "");
 };
 

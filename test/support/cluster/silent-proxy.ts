@@ -1,12 +1,12 @@
-// A database proxy whose connections can go silent: they stay open, but nothing arrives any more, as with a failed machine.
+// A database proxy whose connections can go silent: they stay open but carry nothing more, as if the other machine had failed.
 import type { Socket } from "bun";
 
 type ProxySide = { readonly other: Promise<Socket<ProxySide>>; isSilent(): boolean; waiting: Promise<unknown> };
 
 export const startSilentProxy = (target: URL) => {
-  let silenced = 0;
-  let opened = 0;
-  // The amounts are small, so the socket always accepts them.
+  let silencedCount = 0;
+  let openedCount = 0;
+  // The amounts are small, so the socket always accepts them without backpressure.
   const pipe = {
     data({ data: side }: Socket<ProxySide>, bytes: Buffer): void {
       const copy = Buffer.from(bytes);
@@ -22,10 +22,10 @@ export const startSilentProxy = (target: URL) => {
     port: 0,
     socket: {
       open(client) {
-        const number = ++opened;
+        const connectionNumber = ++openedCount;
         const createSide = (other: Promise<Socket<ProxySide>>): ProxySide => ({
           other,
-          isSilent: () => number <= silenced,
+          isSilent: () => connectionNumber <= silencedCount,
           waiting: Promise.resolve(),
         });
         const data = createSide(Promise.resolve(client));
@@ -39,9 +39,9 @@ export const startSilentProxy = (target: URL) => {
   url.host = `127.0.0.1:${listener.port}`;
   return {
     url: url.href,
-    /** Silences the currently open connections; later ones work. */
+    /** Silences all connections that are open. Later connections work. */
     silence: () => {
-      silenced = opened;
+      silencedCount = openedCount;
     },
     [Symbol.dispose]: () => void listener.stop(true),
   };

@@ -1,4 +1,4 @@
-// A server that does not listen on loopback, with a real Docker Engine started by `.ci/docker-engine`: shared by container tests.
+// A server that listens on all interfaces, with a real Docker Engine started by `.ci/docker-engine`: shared by container tests.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -30,9 +30,9 @@ export const openDockerWorld = async (env: Record<string, string> = {}) => {
   const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
   const engine = new Engine(needs.docker.file, systemClock);
   await engine.connect();
-  const listObjects = async (what: "containers/json" | "volumes" | "networks", id: string): Promise<unknown[]> => {
+  const listObjects = async (kind: "containers/json" | "volumes" | "networks", id: string): Promise<unknown[]> => {
     const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
-    const found = await engine.json<unknown[] | { Volumes?: unknown[] | null }>("list", "GET", `/${what}`, { query });
+    const found = await engine.json<unknown[] | { Volumes?: unknown[] | null }>("list", "GET", `/${kind}`, { query });
     return Array.isArray(found) ? found : (found?.Volumes ?? []);
   };
   return {
@@ -64,7 +64,7 @@ export const getDockerTemplate = async (client: Client): Promise<Template> => {
 export const findAgent = ({ latest_build }: Workspace) =>
   latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
 
-/** Returns the workspace once its daemon is connected and its scripts have run; fails with the build's error. */
+/** Returns the workspace once its daemon is connected and its scripts have run. Throws the build's error. */
 export const awaitAgent = async (client: Client, id: string): Promise<{ agent_id: string; workspace: Workspace }> => {
   const workspace = await awaitWorkspace(client, id, (one) => {
     if (one.latest_build.status === "failed") throw new Error(one.latest_build.job.error);
@@ -75,12 +75,12 @@ export const awaitAgent = async (client: Client, id: string): Promise<{ agent_id
 
 /** Runs a shell line in a terminal of the workspace and returns its output. */
 export const runInTerminal = async (owner: Client, agent_id: string, command: string): Promise<string> => {
-  const path = (rest: string): string => `/api/v2/workspaceagents/${agent_id}/${rest}`;
+  const path = (action: string): string => `/api/v2/workspaceagents/${agent_id}/${action}`;
   using terminal = await TestTerminal.open({ owner, path }, { command: `${command}; echo " end-$((40 + 2))"` });
   return (await terminal.until(/ end-42/)).replace(/ end-42[\s\S]*$/, "").trim();
 };
 
-/** Deletes a workspace and asserts that nothing of it is left in the engine. */
+/** Deletes a workspace and asserts that none of its resources are left in the engine. */
 export const deleteCompletely = async ({ admin, left }: DockerWorld, id: string): Promise<void> => {
   await createBuild(admin, id, "delete", { permanent: true });
   const { latest_build } = await awaitWorkspace(admin, id, (one) =>

@@ -1,10 +1,10 @@
 // A proxy between a server and a Docker Engine that disconnects the engine at a given call: before the engine receives it, in the middle of
-// its files, or after it is done but before the response.
+// a file transfer, or after the engine has handled it but before the response.
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /**
- * `before`: the engine never receives the call. `copying`: part of its files were transferred. `after`: the engine has done it, and the
- * response is lost.
+ * `before`: the engine never receives the call. `copying`: part of the files were transferred. `after`: the engine has handled the call,
+ * and the response is lost.
  */
 export type Moment = "before" | "copying" | "after";
 
@@ -12,25 +12,25 @@ export type Outage = {
   /** `METHOD /path`, without the version. */
   readonly call: RegExp;
   readonly moment: Moment;
-  /** At the n-th matching call; the first by default. */
+  /** Which of the matching calls; by default the first. */
   readonly nth?: number;
-  /** An action on the engine at that moment; by default it only becomes unreachable. */
+  /** Is called at that moment, for example to kill the engine; by default, the engine only becomes unreachable. */
   readonly act?: () => void;
 };
 
 type ArmedOutage = Outage & { readonly happened: () => void };
 
-/** After this many bytes, a test's files are partly transferred. */
+/** After this many bytes, the files of a test are partly transferred. */
 const PARTIAL_BYTES = 256 * 1024;
 
 export class EngineProxy implements Disposable {
   readonly host: string;
   readonly #server: Server;
-  readonly #open = new Set<Socket>();
+  readonly #sockets = new Set<Socket>();
   #cut: ArmedOutage | undefined;
   #isDown = false;
-  /** Number of matching calls so far. */
-  #seen = 0;
+  /** Number of matching calls since `cut`. */
+  #matchCount = 0;
 
   /** Listens on `socket` and forwards to `engine`; both are paths. */
   constructor(socket: string, engine: string) {
@@ -38,10 +38,10 @@ export class EngineProxy implements Disposable {
     this.#server = createServer((client) => this.#serve(client, engine)).listen(socket);
   }
 
-  /** Disconnects the engine at this call, once; resolves when that has happened. It stays unreachable until `reconnect`. */
-  cut(cut: Outage): Promise<void> {
+  /** Disconnects the engine at this call, once; resolves afterwards. The engine stays unreachable until `reconnect`. */
+  cut(outage: Outage): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#cut = Object.assign({ happened: resolve }, cut);
+    this.#cut = Object.assign({ happened: resolve }, outage);
     this.#seen = 0;
     return promise;
   }
@@ -70,13 +70,14 @@ export class EngineProxy implements Disposable {
     }
     client.on("close", () => engine.destroy());
     engine.on("close", () => client.destroy());
-    // Calls are sequential: the bytes after a call's head belong to it until the next one.
+    // Calls are sequential: all bytes up to the next head belong to the same call.
     let call = "";
     let bytes = 0;
     const triggerAt = (moment: Moment): boolean => {
-      const cut = this.#cut;
-      if (!cut || cut.moment !== moment || !cut.call.test(call) || this.#seen < (cut.nth ?? 1)) return false;
-      this.#disconnect(cut);
+      const outage = this.#cut;
+      if (!outage || outage.moment !== moment || !outage.call.test(call) || this.#seen < (outage.nth ?? 1))
+        return false;
+      this.#disconnect(outage);
       return true;
     };
     const countBytes = (chunk: Buffer): boolean => {

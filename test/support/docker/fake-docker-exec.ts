@@ -1,6 +1,6 @@
-// The part of the fake Docker Engine for hijacked connections: terminal programs, run on this machine as if it were the container. A socket
-// in front of the engine forwards everything else unchanged. Programs that are not on this machine do not exist in the container either:
-// the agent's program, which a compiled daemon copies into containers, is accepted but does not run.
+// The part of the fake Docker Engine for hijacked connections. Terminal programs run on this machine, which stands for the container. A
+// socket in front of the engine forwards all other connections unchanged. A program that is missing on this machine is missing in the
+// container, too. The agent's program, which a compiled daemon copies into containers, is accepted but does not run.
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export type FakeExec = {
@@ -15,7 +15,7 @@ export type FakeExec = {
 /** The engine's exit code for a missing program. */
 const EXIT_NOT_FOUND = 127;
 
-/** Runs it without a terminal until it ends. */
+/** Runs a program without a terminal until it exits. */
 export const runDetached = async (exec: FakeExec): Promise<void> => {
   const { body } = exec;
   exec.exit_code = hasProgram(exec)
@@ -31,7 +31,7 @@ const toEnvironment = ({ Env = [] }: FakeExec["body"]): Record<string, string> =
   ...Object.fromEntries(Env.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)])),
 });
 
-/** Listens on `outer`; serves connections to be hijacked, and forwards all others to `inner`. */
+/** Listens on `outer`; serves connections that will be hijacked, and forwards all others to `inner`. */
 export const listenInFront = (outer: string, inner: string, execs: ReadonlyMap<string, FakeExec>): Server => {
   const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on("error", () => {});
@@ -81,13 +81,13 @@ const attach = (client: Socket, exec: FakeExec): void => {
   client.on("close", () => child.terminal?.close());
   void child.exited.then(async (code) => {
     exec.exit_code = code;
-    // Reads its remaining output before the connection ends.
+    // Reads the rest of the output before the connection ends.
     await new Promise((resolve) => setImmediate(resolve));
     client.end();
   });
 };
 
-/** Without a terminal: its input, and both outputs in frames. */
+/** Runs the program without a terminal: forwards its input, and sends both outputs in frames. */
 const attachPiped = (client: Socket, exec: FakeExec): void => {
   const child = Bun.spawn(exec.body.Cmd, {
     env: toEnvironment(exec.body),
@@ -109,11 +109,11 @@ const attachPiped = (client: Socket, exec: FakeExec): void => {
   });
 };
 
-/** Returns a frame of a program without a terminal: stream number and length. */
+/** Returns a frame of an output without a terminal: the stream's number, the length and the bytes. */
 const frame = (stream: 1 | 2, bytes: Buffer): Buffer => {
   const head = Buffer.from([stream, 0, 0, 0, 0, 0, 0, 0]);
   head.writeUInt32BE(bytes.byteLength, 4);
   return Buffer.concat([head, bytes]);
 };
 
-const toErrorFrame = (words: string): Buffer => frame(2, Buffer.from(words));
+const toErrorFrame = (message: string): Buffer => frame(2, Buffer.from(message));

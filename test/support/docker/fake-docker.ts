@@ -1,5 +1,5 @@
-// A fake Docker Engine: a real HTTP server on a Unix socket that implements the part of the Engine API that is used, keeps images,
-// containers and volumes in memory, and can fail, delay, or run a container's program on request.
+// A fake Docker Engine: a real HTTP server on a Unix socket that implements the needed part of the Engine API, keeps images, containers
+// and volumes in memory, and can fail, delay, or run a container's program on request.
 import { existsSync } from "node:fs";
 import type { Server } from "node:net";
 import { join } from "node:path";
@@ -29,15 +29,15 @@ export class FakeDocker implements AsyncDisposable {
   readonly containers = new Map<string, FakeContainer>();
   readonly volumes = new Map<string, Record<string, string>>();
   readonly networks = new Map<string, { Labels?: Record<string, string>; Options?: Record<string, string> }>();
-  /** The files of all containers, by path: Go's mode, the size, and where a link leads. */
+  /** The files of all containers, by path: Go's file mode, the size, and the target of a link. */
   readonly files = new Map<string, { mode: number; size: number; linkTarget: string }>();
   /** The architecture of pulled images. */
   architecture = "amd64";
   /** `METHOD /path` of every call, without the version. */
   readonly calls: string[] = [];
-  /** The tokens for registries that pulls had. */
+  /** The registry tokens that pulls sent. */
   readonly registryTokens: string[] = [];
-  /** If it returns an answer for `METHOD /path`, that status and message replace the engine's. */
+  /** If it returns an answer for `METHOD /path`, that answer replaces the engine's. */
   refuse: (call: string) => Answer | undefined = () => undefined;
   /** Awaited before a call is answered. */
   hold: (call: string) => Promise<void> | undefined = () => undefined;
@@ -83,22 +83,22 @@ export class FakeDocker implements AsyncDisposable {
   }
 
   /** Resolves once a call with this prefix has arrived. */
-  async awaitCall(beginning: string): Promise<void> {
-    while (!this.calls.some((call) => call.startsWith(beginning))) {
+  async awaitCall(prefix: string): Promise<void> {
+    while (!this.calls.some((call) => call.startsWith(prefix))) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
-  readonly #waiting: (() => void)[] = [];
+  readonly #callWaiters: (() => void)[] = [];
 
   async #answer(request: Request): Promise<Response> {
     const url = new URL(request.url);
     const path = url.pathname.replace(/^\/v\d+\.\d+\//, "/");
     const call = `${request.method} ${path}`;
     this.calls.push(call);
-    for (const waiting of this.#waiting.splice(0)) waiting();
+    for (const notify of this.#waiting.splice(0)) notify();
     await this.hold(call);
-    const refused = this.refuse(call);
-    if (refused) return toErrorResponse(refused.status, refused.message);
+    const replacement = this.refuse(call);
+    if (replacement) return toErrorResponse(replacement.status, replacement.message);
     if (path === "/_ping") return new Response("OK", { headers: { "Api-Version": "1.47" } });
     // A real engine also accepts unversioned paths, but our client must use the negotiated version.
     if (path === url.pathname) return toErrorResponse(400, "the version is missing");
@@ -182,7 +182,8 @@ export class FakeDocker implements AsyncDisposable {
       this.execs.set(exec.id, exec);
       return Response.json({ Id: exec.id }, { status: 201 });
     }
-    if (action === "archive" && request.method === "HEAD") return toFileAnswer(this.files.get(query.get("path") ?? ""));
+    if (action === "archive" && request.method === "HEAD")
+      return toFileResponse(this.files.get(query.get("path") ?? ""));
     if (action === "archive") return upload(container, request);
     if (action === "start" || action === "stop") {
       const running = action === "start";
@@ -259,7 +260,7 @@ const upload = async (container: FakeContainer, request: Request): Promise<Respo
   return new Response(null, { status: 200 });
 };
 
-const toFileAnswer = (file: object | undefined): Response =>
+const toFileResponse = (file: object | undefined): Response =>
   file
     ? new Response(null, { headers: { "X-Docker-Container-Path-Stat": btoa(JSON.stringify(file)) } })
     : toErrorResponse(404, "no such file");
@@ -270,8 +271,8 @@ const toErrorResponse = (status: number, message: string): Response => Response.
 
 const matchesFilter = (labels: Record<string, string> = {}, query: URLSearchParams): boolean => {
   const { label = [] } = JSON.parse(query.get("filters") ?? "{}") as { label?: string[] };
-  return label.every((one) => {
-    const at = one.indexOf("=");
-    return labels[one.slice(0, at)] === one.slice(at + 1);
+  return label.every((filter) => {
+    const equalsIndex = filter.indexOf("=");
+    return labels[filter.slice(0, equalsIndex)] === filter.slice(equalsIndex + 1);
   });
 };

@@ -1,5 +1,5 @@
-// Engine fixtures for repository tests: the test image with this machine's git, under any name, and the address at which containers reach
-// this machine.
+// Engine fixtures for repository tests: the test image with this machine's git, tagged with any names, and the address at which containers
+// reach this machine.
 import { createTarEnd, createTarEntry, joinStreams } from "#base/program-tar.ts";
 import type { Engine } from "#src/provisioners/docker/engine.ts";
 import { IMAGE } from "./docker-world.ts";
@@ -15,17 +15,17 @@ libraries=$(ldd $core/git $core/git-remote-http $(command -v ssh || true) | grep
 tar -chPf - $programs $libraries 2>/dev/null || true
 `;
 
-/** Settings that let a server open repositories at addresses of this machine. */
+/** Settings that allow a server to open repositories at addresses of this machine. */
 export const ALLOW_PRIVATE_NETWORKS = {
   SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,10.0.0.0/8",
 };
 
 export const makeGitImage = async (engine: Engine): Promise<void> => {
   const files = new Uint8Array(Bun.spawnSync(["sh", "-c", GIT_FILES]).stdout);
-  const text = (words: string): Uint8Array => new TextEncoder().encode(words);
+  const encodeText = (text: string): Uint8Array => new TextEncoder().encode(text);
   const dockerfile = `FROM ${IMAGE}\nUSER root\nADD git.tar /\nUSER dev\n`;
   const tar = joinStreams([
-    createTarEntry("Dockerfile", text(dockerfile)),
+    createTarEntry("Dockerfile", encodeText(dockerfile)),
     createTarEntry("git.tar", files),
     createTarEnd(),
   ]);
@@ -53,7 +53,7 @@ export const tagGitImage = async (engine: Engine, names: readonly string[]): Pro
 /** Returns the address at which containers reach this machine: the gateway of the engine's default network. */
 export const findGateway = async (engine: Engine): Promise<string> => {
   type Network = { IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] } };
-  const bridge = await engine.json<Network>("look", "GET", "/networks/bridge");
+  const bridge = await engine.json<Network>("find gateway", "GET", "/networks/bridge");
   const [config] = bridge?.IPAM?.Config ?? [];
   return config?.Gateway ?? config?.Subnet?.replace(/\.0\/\d+$/, ".1") ?? "";
 };

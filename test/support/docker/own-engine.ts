@@ -1,4 +1,4 @@
-// A test's own Docker Engine, which it may kill: started by `.ci/docker-engine` with the test images.
+// A Docker Engine for one test, which may kill it. `.ci/docker-engine` starts it with the test images.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { until } from "../until.ts";
 const SCRIPT = fileURLToPath(new URL("../../../.ci/docker-engine", import.meta.url));
 
 export class OwnEngine implements AsyncDisposable {
-  readonly #place = tempDirectory();
+  readonly #temp = tempDirectory();
   readonly #options: readonly string[];
   readonly folder = join(this.#place.path, "engine");
   readonly socket = join(this.folder, "docker.sock");
@@ -19,21 +19,21 @@ export class OwnEngine implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** `options` of the engine, such as --live-restore. */
+  /** `options`: the engine's, such as --live-restore. */
   static async start(...options: string[]): Promise<OwnEngine> {
     const engine = new OwnEngine(options);
     await engine.start();
     return engine;
   }
 
-  /** Starts it, for the first time or after a kill. */
+  /** Starts the engine, for the first time or after a kill. */
   async start(): Promise<void> {
     rmSync(this.#pid, { force: true });
-    // The killed engine's containerd may still appear to be running until the system has reaped it.
+    // The containerd of the killed engine may still appear to be running until the system has reaped it.
     const file = join(this.folder, "exec", "containerd", "containerd.pid");
-    const former = existsSync(file) ? readFileSync(file, "utf8") : "none";
-    await until(() => !existsSync(`/proc/${former}`), { what: "the former engine has ended" });
-    // In its own network namespace: an engine creates and removes bridges and firewall rules, which would conflict with another engine on
+    const formerPid = existsSync(file) ? readFileSync(file, "utf8") : "none";
+    await until(() => !existsSync(`/proc/${formerPid}`), { what: "the former engine to end" });
+    // The engine gets a network namespace: it creates and removes bridges and firewall rules, which would conflict with another engine on
     // the machine.
     const child = Bun.spawn(["unshare", "--net", SCRIPT, "start", this.folder, ...this.#options], {
       stdout: "ignore",
@@ -43,7 +43,7 @@ export class OwnEngine implements AsyncDisposable {
       throw new Error(`the engine does not start: ${await new Response(child.stderr).text()}`);
   }
 
-  /** Kills it like `kill -9`; its children keep running. */
+  /** Kills the engine like `kill -9`; its children keep running. */
   kill(): void {
     process.kill(Number(readFileSync(this.#pid, "utf8")), "SIGKILL");
   }
@@ -54,6 +54,6 @@ export class OwnEngine implements AsyncDisposable {
   }
 }
 
-/** True if this machine can start one. */
+/** True if this machine can start a separate engine. */
 export const canOwnEngine =
   needs.root.found && Bun.which("dockerd", { PATH: `${process.env.PATH ?? ""}:/usr/sbin` }) !== null;

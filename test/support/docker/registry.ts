@@ -25,7 +25,7 @@ export class GenuineRegistry implements AsyncDisposable {
     const registry = new GenuineRegistry(port, folder);
     mkdirSync(join(folder.path, "data"));
     const hash = await Bun.password.hash(REGISTRY_LOGIN.password, { algorithm: "bcrypt", cost: 4 });
-    // Apache uses another letter for the same format.
+    // htpasswd names the same format "2y".
     writeFileSync(join(folder.path, "htpasswd"), `${REGISTRY_LOGIN.user}:${hash.replace(/^\$2b\$/, "$2y$")}\n`);
     const config = {
       version: 0.1,
@@ -39,7 +39,7 @@ export class GenuineRegistry implements AsyncDisposable {
     return registry;
   }
 
-  /** Restarts it with its data. */
+  /** Starts the registry, or restarts it with the same data. */
   async run(): Promise<void> {
     const config = join(this.#folder.path, "config.yml");
     const command = [needs.registry.file, "serve", config];

@@ -1,5 +1,5 @@
-// A model that works on a small git repository: clones it, reads, edits, runs the tests, sees them fail, repairs the code and commits. It
-// derives its next step only from the history, so a server may repeat calls. Used by chat stories.
+// A model that works on a small git repository: it clones the repository, reads, edits, runs the failing test, repairs the code and
+// commits. It derives its next step only from the history, so a server may repeat calls. Used by chat stories.
 import type { OutputItem } from "./model-frames.ts";
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
@@ -7,10 +7,13 @@ type Call = readonly [name: string, args: Record<string, unknown>];
 type ChatMessage = { readonly role: string; readonly content?: unknown; readonly tool_calls?: unknown[] };
 
 const DATES = "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z GIT_COMMITTER_DATE=2026-01-02T03:04:05Z";
-const ME = "-c user.name=Slip -c user.email=slip@example.com -c commit.gpgsign=false";
+const IDENTITY = "-c user.name=Slip -c user.email=slip@example.com -c commit.gpgsign=false";
 
-/** Returns its steps in the folder `name`: the calls, and what the results must contain. */
-const buildSteps = (origin: string, name: string): readonly { calls: readonly Call[]; sees: readonly string[] }[] => {
+/** Returns the model's steps in the folder `name`: the calls, and texts that their results must contain. */
+const buildSteps = (
+  origin: string,
+  name: string,
+): readonly { calls: readonly Call[]; expected: readonly string[] }[] => {
   const runCommand = (command: string): Call => ["execute", { command, workdir: name, timeout: "5m" }];
   const edit = (from: string, to: string): Call => [
     "edit_files",
@@ -19,20 +22,23 @@ const buildSteps = (origin: string, name: string): readonly { calls: readonly Ca
   return [
     {
       calls: [["execute", { command: `git clone -q ${origin} ${name} && echo cloned`, timeout: "5m" }]],
-      sees: ["cloned"],
+      expected: ["cloned"],
     },
     {
       calls: [
         ["read_file", { path: `${name}/sum.sh` }],
         ["read_file", { path: `${name}/test.sh` }],
       ],
-      sees: ["$1 - $2", "sum.sh 2 3"],
+      expected: ["$1 - $2", "sum.sh 2 3"],
     },
-    { calls: [edit("-", "*")], sees: ["+echo $(($1 * $2))"] },
-    { calls: [runCommand("sh test.sh")], sees: ['"exit_code":1'] },
-    { calls: [edit("*", "+")], sees: ["+echo $(($1 + $2))"] },
-    { calls: [runCommand("sh test.sh")], sees: ['"exit_code":0'] },
-    { calls: [runCommand(`${DATES} git ${ME} commit -qam 'Add instead' && echo committed`)], sees: ["committed"] },
+    { calls: [edit("-", "*")], expected: ["+echo $(($1 * $2))"] },
+    { calls: [runCommand("sh test.sh")], expected: ['"exit_code":1'] },
+    { calls: [edit("*", "+")], expected: ["+echo $(($1 + $2))"] },
+    { calls: [runCommand("sh test.sh")], expected: ['"exit_code":0'] },
+    {
+      calls: [runCommand(`${DATES} git ${IDENTITY} commit -qam 'Add instead' && echo committed`)],
+      expected: ["committed"],
+    },
   ];
 };
 
@@ -48,13 +54,13 @@ exit 1
 export const makeOrigin = async (path: string): Promise<void> => {
   await Bun.write(`${path}/sum.sh`, "echo $(($1 - $2))\n");
   await Bun.write(`${path}/test.sh`, TEST);
-  const git = `git ${ME}`;
+  const git = `git ${IDENTITY}`;
   const script = `git init -q -b main && git add . && ${DATES} ${git} commit -qm 'Begin'`;
   const created = Bun.spawn(["sh", "-c", script], { cwd: path, stdout: "ignore", stderr: "pipe" });
   if ((await created.exited) !== 0) throw new Error(await new Response(created.stderr).text());
 };
 
-/** For "Fix <name>" it does the work in the folder of that name; for "Wait" it runs `sleep 600`. */
+/** For the prompt "Fix NAME", the model does the work in the folder NAME. For "Wait" it runs `sleep 600`. */
 export class CodingModel implements AsyncDisposable {
   readonly server: ModelServer;
   readonly problems: string[] = [];
@@ -78,28 +84,29 @@ export class CodingModel implements AsyncDisposable {
 
   async #answer({ body }: ModelCall): Promise<OutputItem[]> {
     const history = (body.messages ?? []) as ChatMessage[];
-    const requested = history.findLastIndex(({ role }) => role === "user");
-    const words = JSON.stringify(history[requested]?.content ?? "");
-    const since = history.slice(requested + 1);
-    const step = since.filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
+    const promptIndex = history.findLastIndex(({ role }) => role === "user");
+    const prompt = JSON.stringify(history[promptIndex]?.content ?? "");
+    const answers = history.slice(promptIndex + 1);
+    const step = answers.filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     await this.onStep(step);
-    if (words.includes("Wait")) return saying(0, [["execute", { command: "echo $$; exec sleep 600", timeout: "1h" }]]);
-    const name = /Fix ([\w-]+)/.exec(words)?.[1] ?? "nothing";
+    if (prompt.includes("Wait"))
+      return sayAndCall(0, [["execute", { command: "echo $$; exec sleep 600", timeout: "1h" }]]);
+    const name = /Fix ([\w-]+)/.exec(prompt)?.[1] ?? "nothing";
     const steps = buildSteps(this.#origin, name);
-    this.#check(`${name}, step ${step}`, steps[step - 1]?.sees ?? [], since);
+    this.#check(`${name}, step ${step}`, steps[step - 1]?.expected ?? [], answers);
     const next = steps[step];
-    return next ? saying(step, next.calls) : [{ text: "It adds " }, { text: "now." }, { finish: "stop" }];
+    return next ? sayAndCall(step, next.calls) : [{ text: "It adds " }, { text: "now." }, { finish: "stop" }];
   }
 
-  #check(where: string, sees: readonly string[], since: readonly ChatMessage[]): void {
-    const last = since.findLastIndex(({ role }) => role === "assistant");
-    const answers = since.slice(last + 1).map(({ content }) => String(content));
-    if (answers.length === sees.length && sees.every((words, index) => answers[index]?.includes(words))) return;
-    this.problems.push(`${where}: ${JSON.stringify(answers)} instead of ${JSON.stringify(sees)}`);
+  #check(step: string, expected: readonly string[], history: readonly ChatMessage[]): void {
+    const last = history.findLastIndex(({ role }) => role === "assistant");
+    const results = history.slice(last + 1).map(({ content }) => String(content));
+    if (results.length === expected.length && expected.every((text, index) => results[index]?.includes(text))) return;
+    this.problems.push(`${step}: ${JSON.stringify(results)} instead of ${JSON.stringify(expected)}`);
   }
 }
 
-const saying = (step: number, calls: readonly Call[]): OutputItem[] => [
+const sayAndCall = (step: number, calls: readonly Call[]): OutputItem[] => [
   { text: `Step ${step}. ` },
   ...calls.map(([name, args], index) => ({ call: { id: `s${step}c${index}`, name, args: JSON.stringify(args) } })),
   { finish: "tool_calls" },

@@ -8,7 +8,7 @@ import { type ModelWorld, openModelWorld } from "./model-world.ts";
 
 export const GATEWAY_SETTINGS = "/api/v2/ai/settings";
 
-/** Replaces all gateway settings: enabled, with defaults except for the given settings. */
+/** Enables the gateway with default settings, except for those in `more`. Replaces all earlier settings. */
 export const putGatewaySettings = async (owner: Client, more: Partial<GatewaySettings> = {}): Promise<void> => {
   const settings: GatewaySettings = { enabled: true, in_workspaces: true, names: [], default_names: {} };
   await owner.put(GATEWAY_SETTINGS, Object.assign(settings, more));

@@ -1,8 +1,8 @@
 // Servers of OpenAI's chat-completions protocol as publicly documented: how each streams thoughts, calls and token counts, and how it
-// reports errors; receiver-rules.ts has what each rejects. vLLM (docs.vllm.ai), Ollama (docs.ollama.com), llama.cpp (tools/server),
-// DeepSeek (api-docs.deepseek.com), Mistral (docs.mistral.ai), Moonshot (platform.moonshot.ai), Qwen (help.aliyun.com), z.ai (docs.z.ai),
-// xAI (docs.x.ai), Groq (console.groq.com), LM Studio (lmstudio.ai/docs), TGI (huggingface.co/docs). Pure; used by model-frames.ts and
-// model-server.ts.
+// reports errors. The requests that each rejects are in receiver-rules.ts. vLLM (docs.vllm.ai), Ollama (docs.ollama.com), llama.cpp
+// (tools/server), DeepSeek (api-docs.deepseek.com), Mistral (docs.mistral.ai), Moonshot (platform.moonshot.ai), Qwen (help.aliyun.com),
+// z.ai (docs.z.ai), xAI (docs.x.ai), Groq (console.groq.com), LM Studio (lmstudio.ai/docs), TGI (huggingface.co/docs). Pure; used by
+// model-frames.ts and model-server.ts.
 import type { OutputItem } from "./model-frames.ts";
 
 // biome-ignore format: a list
@@ -38,7 +38,7 @@ const chunk = (dialect: Dialect, delta: unknown, finish_reason: string | null = 
 
 /** Returns the frame of one item as this server streams it. `index` counts the items. */
 export const dialectFrame = (dialect: Dialect, outputItem: OutputItem, index: number): string => {
-  if ("search" in outputItem) throw new Error("chat completions search nothing");
+  if ("search" in outputItem) throw new Error("chat completions have no web search");
   if ("text" in outputItem) return toTextFrame(dialect, outputItem.text);
   if ("reasoning" in outputItem) return toReasoningFrame(dialect, outputItem.reasoning);
   if ("call" in outputItem) return toCallFrames(dialect, outputItem.call, index);
@@ -74,25 +74,25 @@ const toReasoningFrame = (dialect: Dialect, thought: string): string => {
   }
 };
 
-const WHOLE_CALLS: ReadonlySet<Dialect> = new Set(["ollama", "mistral", "xai", "groq"] as const);
+const UNSPLIT_CALLS: ReadonlySet<Dialect> = new Set(["ollama", "mistral", "xai", "groq"] as const);
 
 const toCallFrames = (
   dialect: Dialect,
   { id, name, args }: { id: string; name: string; args: string },
   index: number,
 ): string => {
-  const at = { index, id, type: "function" };
+  const base = { index, id, type: "function" };
   // Some servers send a call in one piece.
-  if (WHOLE_CALLS.has(dialect)) {
+  if (UNSPLIT_CALLS.has(dialect)) {
     return chunk(dialect, {
       role: "assistant",
       content: "",
-      tool_calls: [{ ...at, function: { name, arguments: args } }],
+      tool_calls: [{ ...base, function: { name, arguments: args } }],
     });
   }
   const half = Math.ceil(args.length / 2);
   const toArgumentFrame = (text: string) => chunk(dialect, { tool_calls: [{ index, function: { arguments: text } }] });
-  const first = { ...at, function: { name, arguments: "" } };
+  const first = { ...base, function: { name, arguments: "" } };
   return (
     chunk(dialect, { tool_calls: [first] }) + toArgumentFrame(args.slice(0, half)) + toArgumentFrame(args.slice(half))
   );
@@ -100,34 +100,34 @@ const toCallFrames = (
 
 const toEndFrames = (dialect: Dialect, { finish, usage }: Extract<OutputItem, { finish: unknown }>): string => {
   const { input = 7, output = 5, cached = 0, thought = 0 } = usage ?? {};
-  const counted = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+  const counts = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
   const end = chunk(dialect, dialect === "deepseek" ? { content: "", reasoning_content: null } : {}, finish);
   const details = { prompt_tokens_details: { cached_tokens: cached } };
-  const known: Partial<Record<Dialect, Record<string, unknown>>> = {
-    vllm: { choices: [], usage: { ...counted, ...details } },
+  const byDialect: Partial<Record<Dialect, Record<string, unknown>>> = {
+    vllm: { choices: [], usage: { ...counts, ...details } },
     // Ollama does not report cached prompt tokens.
-    ollama: { choices: [], usage: counted },
-    llamacpp: { choices: [], usage: { ...counted, ...details }, timings: { cache_n: cached, predicted_n: output } },
+    ollama: { choices: [], usage: counts },
+    llamacpp: { choices: [], usage: { ...counts, ...details }, timings: { cache_n: cached, predicted_n: output } },
     deepseek: {
       choices: [],
       usage: {
-        ...counted,
+        ...counts,
         prompt_cache_hit_tokens: cached,
         prompt_cache_miss_tokens: input - cached,
         completion_tokens_details: { reasoning_tokens: thought },
       },
     },
     // Moonshot and LM Studio send counts in the last chunk of the answer.
-    kimi: { choices: [], usage: { ...counted, cached_tokens: cached } },
-    lmstudio: { choices: [], usage: counted },
-    tgi: { choices: [], usage: counted },
-    mistral: { choices: [], usage: counted },
+    kimi: { choices: [], usage: { ...counts, cached_tokens: cached } },
+    lmstudio: { choices: [], usage: counts },
+    tgi: { choices: [], usage: counts },
+    mistral: { choices: [], usage: counts },
   };
-  const last = known[dialect] ?? { choices: [], usage: { ...counted, ...details } };
+  const last = byDialect[dialect] ?? { choices: [], usage: { ...counts, ...details } };
   return `${end}${data({ ...toHead(dialect), ...last })}data: [DONE]\n\n`;
 };
 
-/** Returns how the server reports an error in the middle of a stream. */
+/** Returns what the server sends for an error in the middle of a stream. */
 export const toStreamError = (dialect: Dialect): string =>
   ({
     vllm: data({

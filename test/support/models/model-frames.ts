@@ -21,7 +21,7 @@ export type OutputItem =
   /** A web search by the provider that finds one page. */
   | { search: { id: string; query: string; url: string; title: string } }
   | { finish: "stop" | "tool_calls" | "length" | "content_filter"; usage?: OutputUsage };
-/** `input` counts the whole prompt, `cached` the cached part of it, `thought` the thinking part of the output. */
+/** `input` counts the whole prompt, `cached` its cached part, `thought` the thinking part of the output. */
 export type OutputUsage = { input: number; output: number; cached?: number; thought?: number };
 
 const ENDS = {
@@ -83,7 +83,7 @@ const openAiFrame = (outputItem: OutputItem, index: number): string => {
     const { id, name, args } = outputItem.call;
     return openAiChunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] });
   }
-  if ("search" in outputItem) throw new Error("chat completions search nothing");
+  if ("search" in outputItem) throw new Error("chat completions have no web search");
   const { input = 7, output = 5, cached, thought } = outputItem.usage ?? {};
   const usage = {
     prompt_tokens: input,
@@ -95,8 +95,8 @@ const openAiFrame = (outputItem: OutputItem, index: number): string => {
   return `${openAiChunk({}, ENDS.openai[outputItem.finish], usage)}data: [DONE]\n\n`;
 };
 
-/** Returns all events of one output item: added, its deltas, and done. */
-const item = (
+/** Returns all events of one output item: `added`, its deltas in `between`, and `done`. */
+const toItemEvents = (
   index: number,
   started: Record<string, unknown>,
   between: string,
@@ -110,7 +110,7 @@ const responsesFrame = (outputItem: OutputItem, index: number): string => {
   const at = { item_id: `item_${index}`, output_index: index };
   const id = at.item_id;
   if ("text" in outputItem) {
-    return item(
+    return toItemEvents(
       index,
       { type: "message", id },
       sse({ type: "response.output_text.delta", ...at, delta: outputItem.text }),
@@ -118,17 +118,17 @@ const responsesFrame = (outputItem: OutputItem, index: number): string => {
   }
   if ("reasoning" in outputItem) {
     const part = { ...at, summary_index: 0 };
-    const words =
+    const deltas =
       sse({ type: "response.reasoning_summary_part.added", ...part }) +
       sse({ type: "response.reasoning_summary_text.delta", ...part, delta: outputItem.reasoning }) +
       sse({ type: "response.reasoning_summary_part.done", ...part });
     const started = { type: "reasoning", id, encrypted_content: null };
-    return item(index, started, words, { ...started, encrypted_content: "sealed-thoughts" });
+    return toItemEvents(index, started, deltas, { ...started, encrypted_content: "sealed-thoughts" });
   }
   if ("call" in outputItem) {
     const call = { type: "function_call", id, call_id: outputItem.call.id, name: outputItem.call.name };
-    const words = sse({ type: "response.function_call_arguments.delta", ...at, delta: outputItem.call.args });
-    return item(index, { ...call, arguments: "" }, words, {
+    const deltas = sse({ type: "response.function_call_arguments.delta", ...at, delta: outputItem.call.args });
+    return toItemEvents(index, { ...call, arguments: "" }, deltas, {
       ...call,
       arguments: outputItem.call.args,
       status: "completed",
@@ -138,7 +138,7 @@ const responsesFrame = (outputItem: OutputItem, index: number): string => {
     const { search } = outputItem;
     const started = { type: "web_search_call", id: search.id, status: "in_progress" };
     const action = { type: "search", query: search.query, sources: [{ type: "url", url: search.url }] };
-    return item(index, started, "", { ...started, status: "completed", action });
+    return toItemEvents(index, started, "", { ...started, status: "completed", action });
   }
   const { input: input_tokens = 7, output: output_tokens = 5, cached = 0, thought = 0 } = outputItem.usage ?? {};
   const reason = ENDS.responses[outputItem.finish];

@@ -1,10 +1,10 @@
 // A model provider on a real socket: streams OpenAI's chat-completions protocol, Anthropic's messages and Google's generateContent. A call
-// waits until the test answers it, byte by byte if needed.
+// waits until the test answers it; the test can even send single bytes.
 import { createServer, type Socket } from "node:net";
 import { findProtocol, frame, type OutputItem, type Protocol, toOpening } from "./model-frames.ts";
 import { findRefusal, type Refusal } from "./receiver-rules.ts";
 
-/** One request, from the provider's side. */
+/** One request to the provider, and its answer. */
 export class ModelCall {
   readonly protocol: Protocol;
   readonly path: string;
@@ -13,13 +13,13 @@ export class ModelCall {
   readonly received_at = performance.now();
   /** The request body. */
   readonly body: Record<string, unknown>;
-  /** Why the server has rejected it; undefined if it has not. */
+  /** The reason for which the server has rejected the call; undefined if it has not. */
   refusal: Refusal | undefined;
   /** Resolves when either side has closed the connection. */
   readonly gone: Promise<void>;
   readonly #socket: Socket;
-  #begun = false;
-  #closes = false;
+  #hasHead = false;
+  #isLast = false;
   #blocks = 0;
 
   constructor(socket: Socket, gone: Promise<void>, head: string, body: string) {
@@ -37,8 +37,12 @@ export class ModelCall {
   /** Sends a complete response. */
   answer(status: number, body: unknown = {}, headers: Record<string, string> = {}): void {
     const text = typeof body === "string" ? body : JSON.stringify(body);
-    const all = { "content-type": "application/json", "content-length": String(Buffer.byteLength(text)), ...headers };
-    this.#socket.write(`${formatHead(status, all)}${text}`);
+    const allHeaders = {
+      "content-type": "application/json",
+      "content-length": String(Buffer.byteLength(text)),
+      ...headers,
+    };
+    this.#socket.write(`${formatHead(status, allHeaders)}${text}`);
   }
 
   /** Sends raw bytes of the stream. */
@@ -53,7 +57,7 @@ export class ModelCall {
     return this;
   }
 
-  /** Ends the stream properly, whatever was sent. */
+  /** Ends the stream properly, no matter what was sent. */
   end(): void {
     this.#begin();
     this.#socket.write("0\r\n\r\n");
@@ -66,7 +70,7 @@ export class ModelCall {
     this.#socket.end();
   }
 
-  /** Breaks the connection, before or during the answer. */
+  /** Resets the connection, before or during the answer. */
   tear(): void {
     this.#socket.resetAndDestroy();
   }
@@ -91,16 +95,16 @@ const GREETING_PROMPT = "Say hello in one short sentence.";
 export class ModelServer implements AsyncDisposable {
   /** All calls so far. */
   readonly calls: ModelCall[] = [];
-  /** Requests that the server has rejected. */
+  /** Calls that the server has rejected. */
   readonly refused: ModelCall[] = [];
-  /** A new default model is asked to say hello first, which is answered automatically; a test that answers this itself turns it off. */
+  /** Answers the greeting that a server asks of a new default model. A test that answers it itself sets this to false. */
   isPolite = true;
   /** Number of connections so far, with or without requests. */
   connections = 0;
   readonly #server = createServer((socket) => this.#serve(socket));
   readonly #sockets = new Set<Socket>();
-  #taken = 0;
-  #isOver = false;
+  #takenCount = 0;
+  #isClosed = false;
   #wake: (() => void) | undefined;
 
   static async start(): Promise<ModelServer> {
@@ -144,7 +148,7 @@ export class ModelServer implements AsyncDisposable {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Rejects on its own what the real server would reject. */
+  /** Rejects the call if the real server would; otherwise queues it for the test. */
   #receive(call: ModelCall): void {
     const refusal = findRefusal(call.protocol, call.body, call.path);
     if (refusal) {
@@ -154,7 +158,7 @@ export class ModelServer implements AsyncDisposable {
       return;
     }
     if (this.isPolite && JSON.stringify(call.body).includes(GREETING_PROMPT)) {
-      // This connection is ours, and tests do not count it.
+      // The server's own check of a new model; tests do not count its connection.
       this.connections -= 1;
       call.greet();
       return;
@@ -181,37 +185,37 @@ export class ModelServer implements AsyncDisposable {
         const end = text.indexOf("\r\n\r\n");
         if (end < 0) return;
         const head = text.slice(0, end);
-        const read = isChunked(head) ? readChunkedBody(text, end + 4) : readSizedBody(text, head, end + 4);
-        if (read === undefined) return;
-        text = text.slice(read.next);
-        this.#receive(new ModelCall(socket, gone, head, Buffer.from(read.body, "latin1").toString("utf8")));
+        const parsed = isChunked(head) ? readChunkedBody(text, end + 4) : readSizedBody(text, head, end + 4);
+        if (parsed === undefined) return;
+        text = text.slice(parsed.next);
+        this.#receive(new ModelCall(socket, gone, head, Buffer.from(parsed.body, "latin1").toString("utf8")));
       }
     });
   }
 }
 
-/** A body and the start of the next request; undefined while bytes are missing. */
-type Read = { readonly body: string; readonly next: number } | undefined;
+/** A body and the index of the next request; undefined while bytes are missing. */
+type ParsedBody = { readonly body: string; readonly next: number } | undefined;
 
 const isChunked = (head: string): boolean => /\r\ntransfer-encoding:[^\r]*\bchunked\b/i.test(head);
 
-const readSizedBody = (text: string, head: string, from: number): Read => {
+const readSizedBody = (text: string, head: string, from: number): ParsedBody => {
   const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
   const next = from + length;
   return text.length < next ? undefined : { body: text.slice(from, next), next };
 };
 
 /** Reads chunks with size prefixes up to an empty one; skips trailers. */
-const readChunkedBody = (text: string, from: number): Read => {
+const readChunkedBody = (text: string, from: number): ParsedBody => {
   let body = "";
   for (let at = from; ; ) {
     const line = text.indexOf("\r\n", at);
     if (line < 0) return undefined;
     const size = Number.parseInt(text.slice(at, line), 16);
-    if (!Number.isSafeInteger(size)) throw new Error(`no size of a chunk: ${text.slice(at, line)}`);
+    if (!Number.isSafeInteger(size)) throw new Error(`invalid chunk size: ${text.slice(at, line)}`);
     const begin = line + 2;
     if (size === 0) {
-      // The line of the last size ends here, so no trailers means an empty line.
+      // Without trailers, the line of the last size is followed by an empty line.
       const last = text.indexOf("\r\n\r\n", line);
       return last < 0 ? undefined : { body, next: last + 4 };
     }

@@ -1,5 +1,5 @@
 // Unusual histories: from any provider, interrupted anywhere, with the IDs, names, arguments and schemas that real servers produce. For
-// property tests of the requests created from them.
+// property tests of the requests that are built from them.
 import fc from "fast-check";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { PromptMessage, ProviderMetadata, ToolDefinition } from "#src/llm/model.ts";
@@ -20,29 +20,29 @@ const NAMES = [
 const TEXTS = ["hello", "please run the tests", "", " ", "\n\n", "a\u2028b", "  done  "] as const;
 
 const text = fc.constantFrom(...TEXTS).map((one): MessagePart => ({ type: "text", text: one }));
-const signed = fc.constantFrom<ProviderMetadata | undefined>(
+const metadata = fc.constantFrom<ProviderMetadata | undefined>(
   { anthropic: { signature: "signed" } },
   { openai: { itemId: "rs_1", reasoningEncryptedContent: "sealed" } },
   { google: { thoughtSignature: "signed" } },
   undefined,
 );
 const reasoning = fc
-  .tuple(fc.constantFrom("hm", ""), signed)
+  .tuple(fc.constantFrom("hm", ""), metadata)
   .map(([words, provider_metadata]): MessagePart => ({ type: "reasoning", text: words, provider_metadata }));
 const args = fc.constantFrom<unknown>({}, { command: "ls" }, [], ["a"], "text", null, 5, {
   $filter: "x",
   "@type": "y",
 });
-const call = fc.tuple(fc.constantFrom(...IDS), fc.constantFrom(...NAMES), args, signed).map(
-  ([tool_call_id, tool_name, given, provider_metadata]): MessagePart => ({
+const call = fc.tuple(fc.constantFrom(...IDS), fc.constantFrom(...NAMES), args, metadata).map(
+  ([tool_call_id, tool_name, callArgs, provider_metadata]): MessagePart => ({
     type: "tool-call",
     tool_call_id,
     tool_name,
-    args: given,
+    args: callArgs,
     provider_metadata,
   }),
 );
-const executed = fc
+const providerCall = fc
   .tuple(fc.constantFrom("srvtoolu_01", "ws_01"), fc.constantFrom("anthropic", "openai", "google"))
   .chain(([tool_call_id, provider]) => {
     const call = { tool_call_id, tool_name: "web_search", provider_executed: true };
@@ -58,13 +58,13 @@ const answer = fc.array(
     { weight: 3, arbitrary: text.map((one) => [one]) },
     { weight: 2, arbitrary: reasoning.map((one) => [one]) },
     { weight: 4, arbitrary: call.map((one) => [one]) },
-    { weight: 1, arbitrary: executed },
+    { weight: 1, arbitrary: providerCall },
   ),
   { maxLength: 5 },
 );
 
-/** The result of a call: answered, lost, answered twice, or answered by text only. */
-const fates = fc.array(fc.constantFrom("answered", "answered", "answered", "lost", "twice"), {
+/** What happens to the results of calls: answered, lost or answered twice. */
+const outcomesOfCalls = fc.array(fc.constantFrom("answered", "answered", "answered", "lost", "twice"), {
   minLength: 6,
   maxLength: 6,
 });
@@ -78,13 +78,13 @@ const messageGroup = fc.oneof(
   {
     weight: 5,
     arbitrary: fc
-      .tuple(answer, fates, results, fc.boolean())
-      .map(([parts, ends, result, isTogether]): PromptMessage[] => {
+      .tuple(answer, outcomesOfCalls, results, fc.boolean())
+      .map(([parts, outcomes, result, isTogether]): PromptMessage[] => {
         const content = parts.flat();
         const calls = content.filter(({ type, provider_executed }) => type === "tool-call" && !provider_executed);
-        const answers = calls.flatMap(({ tool_call_id, tool_name }, at): MessagePart[] => {
-          const one: MessagePart = { type: "tool-result", tool_call_id, tool_name, result, is_error: at % 2 === 1 };
-          return ends[at] === "lost" ? [] : ends[at] === "twice" ? [one, one] : [one];
+        const answers = calls.flatMap(({ tool_call_id, tool_name }, index): MessagePart[] => {
+          const one: MessagePart = { type: "tool-result", tool_call_id, tool_name, result, is_error: index % 2 === 1 };
+          return outcomes[index] === "lost" ? [] : outcomes[index] === "twice" ? [one, one] : [one];
         });
         const rows = isTogether ? [answers] : answers.map((one) => [one]);
         return [{ role: "assistant", content }, ...rows.map((row): PromptMessage => ({ role: "tool", content: row }))];
@@ -100,7 +100,7 @@ const messageGroup = fc.oneof(
   },
 );
 
-/** Truncated anywhere at both ends. */
+/** Histories that are truncated anywhere at both ends. */
 export const histories: fc.Arbitrary<readonly PromptMessage[]> = fc
   .tuple(
     fc.array(messageGroup, { minLength: 1, maxLength: 8 }),
@@ -108,8 +108,8 @@ export const histories: fc.Arbitrary<readonly PromptMessage[]> = fc
     fc.nat({ max: 3 }),
     fc.nat({ max: 2 }),
   )
-  .map(([all, system, skipped, cut]) => {
-    const messages = all.flat();
+  .map(([groups, system, skipped, cut]) => {
+    const messages = groups.flat();
     const kept = messages.slice(Math.min(skipped, messages.length - 1), Math.max(1, messages.length - cut));
     return [{ role: "system", content: [{ type: "text", text: system }] }, ...kept];
   });
@@ -166,7 +166,7 @@ const schema = fc.oneof(
   ),
 );
 
-/** None, some, or more than any server accepts. */
+/** No tools, some, or more than any server accepts. */
 export const toolSets: fc.Arbitrary<readonly ToolDefinition[]> = fc
   .tuple(fc.array(fc.tuple(fc.constantFrom(...NAMES), schema), { maxLength: 6 }), fc.constantFrom(0, 0, 0, 0, 150))
   .map(([some, more]) => [

@@ -1,6 +1,6 @@
-// The requests that model servers reject. Each rule names its source: the provider's documentation, the file with its checks or, if neither
-// exists, a public thread that quotes the server's error. The model server rejects requests by these rules, and a property test checks
-// random histories against them. Pure.
+// The requests that model servers reject. Each rule names its source: the provider's documentation, the file with the provider's checks
+// or, if neither exists, a public thread that quotes the server's error. The model server rejects requests by these rules, and a property
+// test checks random histories against them. Pure.
 import {
   arraysHaveItems,
   type Check,
@@ -19,13 +19,13 @@ import {
   requiredIsKnown,
   rootHasNoCombinators,
   rootIsObject,
-  typeStandsInBranches,
+  typeIsInBranches,
 } from "./tool-rules.ts";
 
 export type Refusal = { readonly status: number; readonly body: unknown };
 
-/** For rules that no public documentation or source of the provider states. */
-const THREAD = "said by the server's own words in a thread alone: ";
+/** Marks rules that no documentation or source of the provider states. */
+const THREAD = "only in an error message that a thread quotes: ";
 
 type Rule = { readonly source: string; readonly status?: number; readonly check: Check };
 
@@ -49,9 +49,9 @@ const callsAreAnswered: Check = (body) => {
   return findFirstProblem(messages, (message, at) => {
     const calls = list<{ id: string }>(message.tool_calls).map(({ id }) => id);
     if (message.role === "tool") {
-      let requested = at - 1;
-      while (messages[requested]?.role === "tool") requested -= 1;
-      const ids = list<{ id: string }>(messages[requested]?.tool_calls).map(({ id }) => id);
+      let callIndex = at - 1;
+      while (messages[callIndex]?.role === "tool") callIndex -= 1;
+      const ids = list<{ id: string }>(messages[callIndex]?.tool_calls).map(({ id }) => id);
       return ids.includes(message.tool_call_id ?? "")
         ? undefined
         : "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
@@ -65,10 +65,10 @@ const callsAreAnswered: Check = (body) => {
 };
 
 const chatIds =
-  (pattern: RegExp, words: (id: string) => string): Check =>
+  (pattern: RegExp, message: (id: string) => string): Check =>
   (body) =>
     findFirstProblem(listMessages(body), ({ tool_calls }) =>
-      findFirstProblem(list<{ id: string }>(tool_calls), ({ id }) => (pattern.test(id) ? undefined : words(id))),
+      findFirstProblem(list<{ id: string }>(tool_calls), ({ id }) => (pattern.test(id) ? undefined : message(id))),
     );
 const chatIdsAreUnique: Check = (body) => {
   const ids = listMessages(body).flatMap(({ tool_calls }) => list<{ id: string }>(tool_calls).map(({ id }) => id));
@@ -81,7 +81,7 @@ const argumentsAreObjects: Check = (body) =>
     ),
   );
 const rejectBlank =
-  (words: (role: string, at: number) => string): Check =>
+  (message: (role: string, at: number) => string): Check =>
   (body) =>
     findFirstProblem(listMessages(body), ({ role, content, tool_calls }, at) => {
       const texts = Array.isArray(content)
@@ -92,7 +92,7 @@ const rejectBlank =
         role === "assistant" &&
         tool_calls !== undefined &&
         (content === null || content === undefined || content === "");
-      return isBlank && !mayBeEmpty ? words(role, at) : undefined;
+      return isBlank && !mayBeEmpty ? message(role, at) : undefined;
     });
 
 /** As in chat templates of open models: one system message first, then user and model alternate. */
@@ -409,7 +409,7 @@ const rejectImages: Check = (body) =>
       : undefined,
   );
 
-/** The server's own validation. */
+/** The validation of Mistral's own server. */
 const MISTRAL = "github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py";
 
 /** Rules by server name. */
@@ -453,7 +453,7 @@ export const RECEIVERS = {
       check: chatIds(/^functions\.[\w-]+:\d+$/, () => "tool_call_id must have the form functions.name:index"),
     },
     { source: "platform.moonshot.ai/docs/api/chat", check: rejectBlank(formatEmptyError) },
-    { source: "platform.moonshot.ai/docs: tools, MFJS", check: typeStandsInBranches },
+    { source: "platform.moonshot.ai/docs: tools, MFJS", check: typeIsInBranches },
     ...chat.filter(({ source }) => !source.includes("autogen")),
   ],
   qwen: [
@@ -533,5 +533,5 @@ export const findRefusal = (name: ReceiverName, body: Json, path = ""): Refusal 
   return undefined;
 };
 
-/** Two calls with the same ID cannot be distinguished. */
+/** Results of two calls with the same ID could not be matched. */
 const UNIQUE: Rule = { source: "every API matches results by id", check: chatIdsAreUnique };

@@ -8,7 +8,7 @@ export const SCRIPTED: ModelInfo = {
   display_name: "Scripted model",
 };
 
-/** One call, from the model's side. */
+/** One call, as the model sees it. */
 export class ScriptedCall {
   readonly request: ModelRequest;
   readonly #events: (ModelEvent | Error)[] = [];
@@ -74,13 +74,13 @@ export class ScriptedCall {
 }
 
 export class ScriptedModels implements LanguageModels {
-  /** True if titles and summaries are also requested. */
+  /** Returns true if titles and summaries are also requested. */
   readonly #hasSide: boolean;
   /** All calls so far. */
   readonly calls: ScriptedCall[] = [];
-  /** The cost of its calls; unknown if absent. */
+  /** The price of the model; undefined if unknown. */
   cost: ModelCost | undefined;
-  #taken = 0;
+  #takenCount = 0;
   #wake: (() => void) | undefined;
 
   constructor(hasSide = false) {

@@ -1,4 +1,4 @@
-// Sorts a scripted model's calls by purpose: side calls arrive in any order relative to the turn.
+// Sorts a scripted model's calls by purpose, because side calls arrive in any order relative to the turn.
 import type { ScriptedCall, ScriptedModels } from "./scripted-models.ts";
 
 const KINDS = {
@@ -9,9 +9,9 @@ const KINDS = {
 export type CallKind = keyof typeof KINDS | "turn";
 
 const classifyCall = ({ request }: ScriptedCall): CallKind => {
-  const requested = request.messages[0]?.content[0]?.text ?? "";
+  const instruction = request.messages[0]?.content[0]?.text ?? "";
   const kinds = Object.entries(KINDS) as [keyof typeof KINDS, string][];
-  return kinds.find(([, words]) => requested.includes(words))?.[0] ?? "turn";
+  return kinds.find(([, phrase]) => instruction.includes(phrase))?.[0] ?? "turn";
 };
 
 /** Returns a function that waits for the next call of a kind; other calls stay queued. */
@@ -19,8 +19,8 @@ export const createCallWaiter = (models: Pick<ScriptedModels, "next">) => {
   const held: ScriptedCall[] = [];
   return async (kind: CallKind): Promise<ScriptedCall> => {
     for (;;) {
-      const at = held.findIndex((call) => classifyCall(call) === kind);
-      const [found] = at < 0 ? [] : held.splice(at, 1);
+      const index = held.findIndex((call) => classifyCall(call) === kind);
+      const [found] = index < 0 ? [] : held.splice(index, 1);
       if (found) return found;
       held.push(await models.next());
     }

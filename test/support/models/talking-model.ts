@@ -1,12 +1,12 @@
 // A model for browser stories; the last message selects what it does. "Fix" edits a file and runs a command, "Count to n" says numbers one
-// by one, "Count on" does so until it is interrupted, "Ask me" asks a question, "Plan it" writes a plan and shows it, "Be busy" is rejected
-// twice and then answered, "Send two" starts two sub-agents, "Paint it" opens a red window on the desktop that records what is typed into
-// it. Everything else is answered immediately. Speaks OpenAI's protocol on a real socket.
+// by one, "Count on" does so until it is interrupted, "Ask me" asks a question, "Plan it" writes and proposes a plan, "Be busy" is rejected
+// twice before it is answered, "Send two" starts two sub-agents, "Paint it" opens a red window on the desktop that records typed text. All
+// other messages get a fixed answer. Speaks OpenAI's protocol on a real socket.
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
 type ChatMessage = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
 
-/** Delay between two numbers, so that a person can follow. */
+/** Delay between two numbers, so that a person can follow them. */
 const PACE_MS = 25;
 const EDIT = { old_text: "$1 - $2", new_text: "$1 + $2" };
 const COMMAND = 'echo "looking"; sh sum.sh 2 3';
@@ -14,7 +14,7 @@ const COMMAND = 'echo "looking"; sh sum.sh 2 3';
 export const BROKEN_SCRIPT = "echo $(($1 - $2))\n";
 
 const PAINT = `xterm -geometry 200x60+0+0 -bg '#ff0000' -e 'read said; echo "$said" > typed' > /dev/null 2>&1 &`;
-const REFUSED = 2;
+const MAX_REFUSALS = 2;
 const HELPERS = ["Reads the tests", "Reads the code"];
 const PLAN = "# Sort the shelf\n\n1. Take all of it down\n2. Put it back by **colour**\n";
 
@@ -45,7 +45,7 @@ echo $(($1 + $2))
 
 Not HTML: <img src=x onerror="document.title='broken'"> and [a link](javascript:alert(1)).`;
 
-/** Returns the last message: consecutive messages arrive as one, each as a part or paragraph of it. */
+/** Returns the last message. Consecutive messages arrive as one message, with a part or paragraph for each. */
 const findLastText = (content: unknown): string => {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [{ text: content }];
   const texts = parts.flatMap((part) => (part as { text?: unknown }).text ?? []);
@@ -58,8 +58,8 @@ const findLastText = (content: unknown): string => {
 
 export class TalkingModel implements AsyncDisposable {
   readonly server: ModelServer;
-  #refused = 0;
-  #calls = 0;
+  #refusalCount = 0;
+  #callCount = 0;
 
   private constructor(server: ModelServer) {
     this.server = server;
@@ -76,20 +76,20 @@ export class TalkingModel implements AsyncDisposable {
 
   async #answer(call: ModelCall): Promise<void> {
     const history = (call.body.messages ?? []) as ChatMessage[];
-    const asked = history.findLastIndex(({ role }) => role === "user");
-    const words = findLastText(history[asked]?.content);
-    const step = history.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
-    const count = words.includes("Count on") ? Infinity : Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
+    const promptIndex = history.findLastIndex(({ role }) => role === "user");
+    const prompt = findLastText(history[promptIndex]?.content);
+    const step = history.slice(promptIndex + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
+    const count = prompt.includes("Count on") ? Infinity : Number(/Count to (\d+)/.exec(prompt)?.[1] ?? 0);
     // A summary request has no tools, and quotes earlier messages.
     if (!Array.isArray(call.body.tools)) this.#end(call.say({ text: "I will remember that." }));
-    else if (words.includes("Fix")) this.#fix(call, step);
-    else if (words.includes("Ask me") && step === 0) this.#tool(call, "ask_user_question", { questions: [QUESTION] });
-    else if (words.includes("Paint it") && step === 0) this.#tool(call, "execute", { command: PAINT });
-    else if (words.includes("Plan it")) this.#plan(call, step, JSON.stringify(history[0]?.content ?? ""));
-    else if (words.includes("Be busy") && this.#refused < REFUSED) {
+    else if (prompt.includes("Fix")) this.#fix(call, step);
+    else if (prompt.includes("Ask me") && step === 0) this.#tool(call, "ask_user_question", { questions: [QUESTION] });
+    else if (prompt.includes("Paint it") && step === 0) this.#tool(call, "execute", { command: PAINT });
+    else if (prompt.includes("Plan it")) this.#plan(call, step, JSON.stringify(history[0]?.content ?? ""));
+    else if (prompt.includes("Be busy") && this.#refused < MAX_REFUSALS) {
       this.#refused += 1;
       call.answer(503, { error: { message: "Too many concurrent requests." } });
-    } else if (words.includes("Send two") && step < HELPERS.length) {
+    } else if (prompt.includes("Send two") && step < HELPERS.length) {
       this.#tool(call, "spawn_agent", { type: "explore", title: HELPERS[step], prompt: "Count to 40" });
     } else if (count > 0) await this.#count(call, count);
     else this.#end(call.say({ text: "I will remember that." }));
@@ -109,7 +109,7 @@ export class TalkingModel implements AsyncDisposable {
     } else this.#end(call.say({ text: DONE }));
   }
 
-  /** Writes to the file that was asked for. */
+  /** Writes the plan to the file that the prompt names. */
   #plan(call: ModelCall, step: number, history: string): void {
     const path = /[^\s"'`]+\.md/.exec(history)?.[0] ?? "plan.md";
     if (step === 0) this.#tool(call, "write_file", { path, content: PLAN });
@@ -118,15 +118,15 @@ export class TalkingModel implements AsyncDisposable {
   }
 
   async #count(call: ModelCall, to: number): Promise<void> {
-    let gone = false;
+    let isGone = false;
     void call.gone.then(() => {
-      gone = true;
+      isGone = true;
     });
-    for (let n = 1; n <= to && !gone; n++) {
+    for (let n = 1; n <= to && !isGone; n++) {
       call.say({ text: `${n} ` });
       await Bun.sleep(PACE_MS);
     }
-    if (!gone) this.#end(call);
+    if (!isGone) this.#end(call);
   }
 
   #tool(call: ModelCall, name: string, args: unknown): void {

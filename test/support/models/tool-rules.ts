@@ -2,7 +2,7 @@
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Returns what is wrong with a request body; undefined if nothing. `place`: the path or the model's name. */
+/** Returns what is wrong with a request body; undefined if nothing is. `path`: the path of the request, or the model's name. */
 export type Check = (body: Json, path: string) => string | undefined;
 
 export const list = <T = Json>(value: unknown): readonly T[] => (Array.isArray(value) ? value : []);
@@ -90,8 +90,8 @@ export const refsResolve: Check = checkSchemas(({ $ref }) =>
 );
 export const keysMatch = (pattern: RegExp): Check =>
   checkSchemas(({ properties }) => {
-    const odd = Object.keys(isObject(properties) ? properties : {}).find((name) => !pattern.test(name));
-    return odd === undefined ? undefined : `Property keys should match pattern '${pattern.source}'`;
+    const invalidName = Object.keys(isObject(properties) ? properties : {}).find((name) => !pattern.test(name));
+    return invalidName === undefined ? undefined : `Property keys should match pattern '${pattern.source}'`;
   });
 export const namesMatch = (pattern: RegExp): Check =>
   tools(({ name }, at) =>
@@ -104,12 +104,12 @@ export const namesAreUnique: Check = (body) => {
   return new Set(names).size === names.length ? undefined : "tools: Tool names must be unique.";
 };
 export const limitTools =
-  (most: number): Check =>
+  (max: number): Check =>
   (body) =>
-    listTools(body).length > most
-      ? `Invalid 'tools': array too long. Expected an array with maximum length ${most}, but got an array with length ${listTools(body).length} instead.`
+    listTools(body).length > max
+      ? `Invalid 'tools': array too long. Expected an array with maximum length ${max}, but got an array with length ${listTools(body).length} instead.`
       : undefined;
-export const typeStandsInBranches = checkSchemas(({ anyOf, type, properties, items }) =>
+export const typeIsInBranches = checkSchemas(({ anyOf, type, properties, items }) =>
   anyOf !== undefined && type !== undefined && properties === undefined && items === undefined
     ? "when using anyOf, type should be defined in anyOf items instead of the parent schema"
     : undefined,

@@ -1,5 +1,5 @@
-// A model that, for "Write WORD", writes that word to the file `answer`, and otherwise says hello. It derives its next step only from the
-// history, so a server may repeat calls.
+// A model that, for the prompt "Write WORD", writes WORD to the file `answer`, and otherwise says hello. It derives its next step only
+// from the history, so a server may repeat calls.
 import type { Client } from "#src/client.ts";
 import { ModelServer } from "./model-server.ts";
 import { MODEL_KEY } from "./model-world.ts";
@@ -11,9 +11,9 @@ export const startWritingModel = async (): Promise<ModelServer> => {
   const server = await ModelServer.start();
   void server.answerAll((call) => {
     const history = (call.body.messages ?? []) as PromptMessage[];
-    const requested = history.findLastIndex(({ role }) => role === "user");
-    const word = /Write ([\w-]+)/.exec(JSON.stringify(history[requested]?.content ?? ""))?.[1];
-    const hasWritten = history.slice(requested + 1).some(({ tool_calls }) => (tool_calls ?? []).length > 0);
+    const promptIndex = history.findLastIndex(({ role }) => role === "user");
+    const word = /Write ([\w-]+)/.exec(JSON.stringify(history[promptIndex]?.content ?? ""))?.[1];
+    const hasWritten = history.slice(promptIndex + 1).some(({ tool_calls }) => (tool_calls ?? []).length > 0);
     if (word === undefined || hasWritten) {
       const text = word === undefined ? "Hello." : `The answer is ${word}.`;
       call.say({ text }, { finish: "stop", usage: { input: 1_000, output: 20 } }).end();
@@ -25,7 +25,7 @@ export const startWritingModel = async (): Promise<ModelServer> => {
   return server;
 };
 
-/** Makes it a server's default model, with a price. */
+/** Makes the model a server's default model, with a price. */
 export const addWritingModel = async (admin: Client, server: ModelServer): Promise<void> => {
   const provider = await admin.post<{ id: string }>("/api/v2/chats/providers", {
     provider: "openai-compat",

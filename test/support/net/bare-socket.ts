@@ -1,7 +1,7 @@
-// A WebSocket client on bare TCP that reads only on request, to simulate a hung browser, a suspended laptop, or a slow line.
+// A WebSocket client on bare TCP that reads only on request. Simulates a hung browser, a suspended laptop, or a slow connection.
 import net from "node:net";
 
-const WINDOW = 64 * 1024;
+const READ_BUFFER_BYTES = 64 * 1024;
 
 export type Frame = { readonly opcode: number; readonly payload: Buffer };
 export type CloseFrame = { readonly code: number; readonly reason: string };
@@ -14,9 +14,13 @@ export class BareSocket implements AsyncDisposable {
     this.#socket = socket;
   }
 
-  /** Connects, and stops reading once the server has accepted and this many bytes of frames have arrived. */
+  /** Connects, and stops reading once the server has accepted the connection and `bytes` bytes of frames have arrived. */
   static async open(url: URL, path: string, token: string, bytes = 0): Promise<BareSocket> {
-    const socket = net.connect({ port: Number(url.port), host: url.hostname, readableHighWaterMark: WINDOW } as never);
+    const socket = net.connect({
+      port: Number(url.port),
+      host: url.hostname,
+      readableHighWaterMark: READ_BUFFER_BYTES,
+    } as never);
     const bare = new BareSocket(socket);
     socket.write(
       `GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nService-Session-Token: ${token}\r\nUpgrade: websocket\r\n` +
@@ -46,7 +50,7 @@ export class BareSocket implements AsyncDisposable {
     this.#socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | payload.byteLength, 0, 0, 0, 0]), payload]));
   }
 
-  /** Yields the server's frames, read in small steps; a server neither masks nor fragments frames. */
+  /** Yields the server's frames, read in small steps. Servers neither mask nor fragment frames. */
   async *frames(): AsyncGenerator<Frame> {
     for (;;) {
       const head = await this.#readBytes(2);
@@ -63,11 +67,11 @@ export class BareSocket implements AsyncDisposable {
   async #readBytes(length: number): Promise<Buffer | undefined> {
     while (this.#bytes.byteLength < length) {
       const chunk = await new Promise<Buffer | undefined>((resolve) => {
-        const done = (found?: Buffer): void => {
+        const done = (received?: Buffer): void => {
           this.#socket.off("data", done);
           this.#socket.off("close", onClose);
           this.#socket.pause();
-          resolve(found);
+          resolve(received);
         };
         const onClose = (): void => done();
         this.#socket.once("data", done);
@@ -77,9 +81,9 @@ export class BareSocket implements AsyncDisposable {
       if (!chunk) return undefined;
       this.#bytes = Buffer.concat([this.#bytes, chunk]);
     }
-    const taken = this.#bytes.subarray(0, length);
+    const bytes = this.#bytes.subarray(0, length);
     this.#bytes = this.#bytes.subarray(length);
-    return taken;
+    return bytes;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,8 +1,8 @@
-// A proxy in front of a server that fails as a test says: it loses responses, answers with error statuses, and cuts streams.
+// A proxy in front of a server that fails as the test says: it loses responses, answers with error statuses, and cuts streams.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 
 /**
- * The fate of a request. `passes`: the response arrives. `lost`: the server handles the request, but its response is lost. `hangs`: no
+ * What happens to a request. `passes`: the response arrives. `lost`: the server handles the request, but its response is lost. `hangs`: no
  * response. A status: the proxy answers with it and `Retry-After: 0`, or 3600 for `429 for an hour`.
  */
 export type ProxyOutcome = "passes" | "lost" | "hangs" | 429 | 502 | 503 | "429 for an hour";
@@ -11,7 +11,7 @@ export const startCuttingProxy = async (target: URL) => {
   const fates: ProxyOutcome[] = [];
   const open = new Set<ServerResponse>();
   const seen: string[] = [];
-  const pass = (incoming: IncomingMessage, response: ServerResponse): void => {
+  const handleRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
     const fate = fates.shift();
     seen.push(`${incoming.method} ${incoming.url}${fate === undefined || fate === "passes" ? "" : ` ${fate}`}`);
     if (typeof fate === "number" || fate === "429 for an hour") {
@@ -41,16 +41,16 @@ export const startCuttingProxy = async (target: URL) => {
     });
     incoming.pipe(outgoing);
   };
-  const server = createServer(pass);
+  const server = createServer(handleRequest);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
   return {
     url: `http://127.0.0.1:${port}`,
-    /** For the next requests, in order; later ones pass. */
+    /** The outcomes of the next requests, in order; later requests pass. */
     fates,
-    /** All requests with their fate. */
+    /** All requests with their outcomes. */
     seen,
-    /** Breaks every open connection. */
+    /** Breaks all open connections. */
     cut(): void {
       for (const response of open) response.socket?.destroy();
     },

@@ -1,4 +1,4 @@
-// Reads server-sent events strictly: an event line, at most one data line, an empty line; anything else is an error.
+// Reads server-sent events strictly: an event line, at most one data line, an empty line. Anything else is an error.
 
 export type ReadEvent<T = unknown> = { event: string; data?: T };
 

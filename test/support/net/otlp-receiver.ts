@@ -42,7 +42,7 @@ export class OtlpReceiver implements AsyncDisposable {
   readonly headers: Headers[] = [];
   /** Raw request bodies. */
   readonly texts: string[] = [];
-  /** If set, answers every request, and no spans are stored. */
+  /** If set, answers all requests, and no spans are stored. */
   answer: (() => Response | Promise<Response>) | undefined;
   readonly #server = Bun.serve({
     port: 0,
@@ -87,7 +87,7 @@ export class OtlpReceiver implements AsyncDisposable {
 const toSpan = (span: WireSpan): ReceivedSpan => {
   const parent_id = span.parentSpanId || undefined;
   const times = [span.startTimeUnixNano, span.endTimeUnixNano];
-  if (times.some((time) => !/^\d{19}$/.test(time))) throw new Error(`times are nanoseconds as text: ${times}`);
+  if (times.some((time) => !/^\d{19}$/.test(time))) throw new Error(`times must be nanoseconds as text: ${times}`);
   if (!/^[\da-f]{32}$/.test(span.traceId)) throw new Error(`invalid trace ID: ${span.traceId}`);
   for (const id of [span.spanId, parent_id ?? span.spanId])
     if (!/^[\da-f]{16}$/.test(id)) throw new Error(`invalid span ID: ${id}`);
@@ -111,9 +111,9 @@ const toRecord = (pairs: readonly KeyValue[]): Record<string, unknown> =>
   Object.fromEntries(pairs.map(({ key, value }) => [key, toValue(value)]));
 
 const toValue = (value: AnyValue): unknown => {
-  const [[kind = "", plain] = []] = Object.entries(value);
+  const [[kind = "", content] = []] = Object.entries(value);
   if (kind === "arrayValue") return value.arrayValue?.values.map(toValue);
-  if (kind === "intValue") return Number(plain);
-  if (["stringValue", "boolValue", "doubleValue"].includes(kind)) return plain;
+  if (kind === "intValue") return Number(content);
+  if (["stringValue", "boolValue", "doubleValue"].includes(kind)) return content;
   throw new Error(`unknown OTLP value: ${JSON.stringify(value)}`);
 };

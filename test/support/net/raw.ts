@@ -1,7 +1,7 @@
 // Raw bytes on a TCP connection, for requests that no well-behaved client would send.
 import { connect, type Socket } from "node:net";
 
-/** An open connection; `received` is everything received so far. */
+/** An open connection. `received` is the text received so far. */
 export class RawConnection implements Disposable {
   readonly socket: Socket;
   readonly closed: Promise<void>;
@@ -31,7 +31,7 @@ export class RawConnection implements Disposable {
     this.socket.write(data);
   }
 
-  /** Resolves when the text received so far satisfies the condition, or the connection has closed. */
+  /** Resolves when the text received so far satisfies the condition, or the connection is closed. */
   async until(done: (received: string) => boolean): Promise<string> {
     while (!done(this.#received) && !this.socket.closed) await new Promise<void>((wake) => this.#waiting.push(wake));
     return this.#received;
@@ -42,16 +42,16 @@ export class RawConnection implements Disposable {
   }
 }
 
-/** Sends one raw request and returns status and body of the first response. */
+/** Sends one raw request and returns the status and body of the first response. */
 export const rawRequest = async (url: URL, text: string): Promise<{ status: number; body: string }> => {
   using connection = new RawConnection(url);
   connection.send(text);
-  const received = await connection.until(isWhole);
+  const received = await connection.until(isComplete);
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(received)?.[1] ?? 0);
   return { status, body: received.slice(received.indexOf("\r\n\r\n") + 4) };
 };
 
-const isWhole = (received: string): boolean => {
+const isComplete = (received: string): boolean => {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) return false;
   const length = /content-length: (\d+)/i.exec(received.slice(0, end))?.[1];

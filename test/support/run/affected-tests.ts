@@ -1,28 +1,28 @@
-// Finds the test files that a change can affect: tests that import a changed file, directly or not, start it as a program, or name it. Used
-// by `npm test -- --changed`.
+// Finds the test files that a change can affect: tests that import a changed file, directly or not, start it as a program, or name it. For
+// `npm test -- --changed`.
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import { findImports, resolveImport } from "../layers.ts";
 
-/** Files that affect every test: if they change, nothing can be left out. */
+/** Files that affect every test: if one of them changes, all tests run. */
 const FOUNDATIONS =
   /^(package\.json|bun\.lock|tsconfig\.json|bunfig\.toml|test\/support\/(server|needs|default-timeout)\.ts)$/;
 /** Tests that read the source tree rather than their imports. */
 const ALWAYS = /^test\/(house\/|[\w-]+\.test\.ts$)/;
 
-const git = (root: string, ...words: string[]): string[] => {
-  const { stdout, success, stderr } = Bun.spawnSync(["git", ...words], { cwd: root });
-  if (!success) throw new Error(`git ${words.join(" ")}: ${stderr.toString().trim()}`);
+const git = (root: string, ...args: string[]): string[] => {
+  const { stdout, success, stderr } = Bun.spawnSync(["git", ...args], { cwd: root });
+  if (!success) throw new Error(`git ${args.join(" ")}: ${stderr.toString().trim()}`);
   return stdout
     .toString()
     .split("\0")
     .filter((path) => path !== "");
 };
 
-/** Returns the files that differ from where this branch left `base`, including uncommitted and new ones. Throws if git fails. */
+/** Returns the files that this branch has changed since it left `base`, including uncommitted and new files. Throws if git fails. */
 export const listChangedFiles = (root: string, base: string): string[] => {
-  const from = git(root, "merge-base", "HEAD", base)[0]?.trim() ?? base;
-  const changed = git(root, "diff", "--name-only", "-z", from);
+  const forkPoint = git(root, "merge-base", "HEAD", base)[0]?.trim() ?? base;
+  const changed = git(root, "diff", "--name-only", "-z", forkPoint);
   return [...new Set([...changed, ...git(root, "ls-files", "--others", "--exclude-standard", "-z")])].sort();
 };
 
@@ -36,7 +36,7 @@ const findDependencies = (root: string, file: string, text: string): string[] =>
   return [...imported, ...named].filter((path): path is string => path !== undefined && existsSync(join(root, path)));
 };
 
-/** Returns the test files among `files` that `changed` can affect; `files` are the paths of all sources below `root`. */
+/** Returns the test files among `files` that a change of `changed` can affect. `files`: the paths of all sources below `root`. */
 export const findAffectedTests = (root: string, files: readonly string[], changed: readonly string[]): string[] => {
   const tests = files.filter((file) => file.endsWith(".test.ts"));
   if (changed.some((file) => FOUNDATIONS.test(file))) return tests;

@@ -2,12 +2,12 @@
 import type { CpuInfo } from "node:os";
 import { listSlowestFiles, type TestCase } from "./junit.ts";
 
-/** Seconds of a step: by the clock, and CPU time of all processes that were waited for. */
+/** Seconds of a step: wall-clock time, and CPU time of all processes that were waited for. */
 export type Cost = { readonly seconds: number; readonly processor: number };
 
-/** Adds up costs, for a step that is retried. */
-export const measureCost = (child: Pick<Bun.Subprocess, "resourceUsage">, started: number): Cost => ({
-  seconds: (performance.now() - started) / 1000,
+/** Returns the cost of a child process since `startedAt`. */
+export const measureCost = (child: Pick<Bun.Subprocess, "resourceUsage">, startedAt: number): Cost => ({
+  seconds: (performance.now() - startedAt) / 1000,
   processor: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6,
 });
 
@@ -33,7 +33,7 @@ export const formatBusyShare = (
   before: readonly Pick<CpuInfo, "times">[],
   after: readonly Pick<CpuInfo, "times">[],
 ): string => {
-  const [from, to] = [sumTimes(before), sumTimes(after)];
-  const share = 1 - (to.idle - from.idle) / Math.max(1, to.all - from.all);
+  const [start, end] = [sumTimes(before), sumTimes(after)];
+  const share = 1 - (end.idle - start.idle) / Math.max(1, end.all - start.all);
   return `        processors: ${Math.round(100 * share)} % busy`;
 };

@@ -13,12 +13,12 @@ const REASON_CHARACTERS = 1_000;
 
 /** Returns every test of the report, in order. */
 export const readJunit = (xml: string): TestCase[] =>
-  [...xml.matchAll(/<testcase ([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g)].map(([, attributes = "", inside = ""]) => ({
+  [...xml.matchAll(/<testcase ([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g)].map(([, attributes = "", body = ""]) => ({
     file: parseAttribute(attributes, "file"),
     title: parseAttribute(attributes, "name"),
-    outcome: /<(failure|error)\b/.test(inside) ? "failed" : /<skipped\b/.test(inside) ? "skipped" : "passed",
+    outcome: /<(failure|error)\b/.test(body) ? "failed" : /<skipped\b/.test(body) ? "skipped" : "passed",
     seconds: Number(parseAttribute(attributes, "time")) || 0,
-    ...parseFailureReason(inside),
+    ...parseFailureReason(body),
   }));
 
 /** Returns the slowest files with the sum of their tests' seconds. */
@@ -31,10 +31,11 @@ export const listSlowestFiles = (cases: readonly TestCase[], count: number): [fi
 export const NO_REASON = "no reason given";
 
 /** Returns the reason that testNeeding() or testSingleServer() put into the title. */
-export const findSkipReason = (one: TestCase): string => /\(skipped: (.*)\)$/.exec(one.title)?.[1] ?? NO_REASON;
+export const findSkipReason = (testCase: TestCase): string =>
+  /\(skipped: (.*)\)$/.exec(testCase.title)?.[1] ?? NO_REASON;
 
-function parseFailureReason(inside: string): Pick<TestCase, "reason"> {
-  const [, attributes = ""] = /<(?:failure|error) ([^>]*)>/.exec(inside) ?? [];
+function parseFailureReason(body: string): Pick<TestCase, "reason"> {
+  const [, attributes = ""] = /<(?:failure|error) ([^>]*)>/.exec(body) ?? [];
   const message = parseAttribute(attributes, "message").replaceAll(/\s+/g, " ").trim();
   return message === "" ? {} : { reason: message.slice(0, REASON_CHARACTERS) };
 }

@@ -1,5 +1,5 @@
-// Records which test created which folder, so that a process that outlives its test can be attributed to it: daemons of local workspaces
-// start with an empty environment, and only their home shows where they come from. Written only during runs of test/run.ts.
+// Records which test created which folder, so that a process that outlives its test can be attributed to the test. Daemons of local
+// workspaces start with an empty environment, and only their home shows where they come from. Written only during runs of test/run.ts.
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
 /** The variable with the run's file. */
@@ -25,7 +25,7 @@ export const readNotedFolders = (file: string): NotedFolder[] =>
         .map((line) => JSON.parse(line) as NotedFolder)
     : [];
 
-/** Returns the test that contains a location: its file and the last title above it; the location itself if there is no title. */
+/** Returns the test at a location: the location and the last title above it. Returns the location alone if there is no title. */
 export const describeLocation = (location: string): string => {
   const [, file = "", line = "0"] = /^(.*):(\d+)$/.exec(location) ?? [];
   if (!existsSync(file)) return location;

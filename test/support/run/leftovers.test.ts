@@ -12,30 +12,30 @@ testOnLinux(
   "[RP-30] a process with its own environment is found by its home, and attributed to the test that created the folder",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-left-"));
-    const before = process.env[RUN_LEDGER];
+    const earlierLedger = process.env[RUN_LEDGER];
     const ledger = join(folder, "ledger");
     const home = join(folder, "home");
     mkdirSync(home);
     process.env[RUN_LEDGER] = ledger;
     noteFolder(home);
-    if (before === undefined) delete process.env[RUN_LEDGER];
-    else process.env[RUN_LEDGER] = before;
+    if (earlierLedger === undefined) delete process.env[RUN_LEDGER];
+    else process.env[RUN_LEDGER] = earlierLedger;
     const byHome = Bun.spawn(["/bin/sleep", "1000"], { cwd: "/", env: { HOME: join(home, "deep") } });
     const byFolder = Bun.spawn(["/bin/sleep", "1001"], { cwd: home, env: {} });
     const marked = Bun.spawn(["/bin/sleep", "1002"], { cwd: "/", env: { [RUN_MARK]: "mine" } });
-    const outsider = Bun.spawn(["/bin/sleep", "1003"], { cwd: "/", env: { HOME: `${home}er`, [RUN_MARK]: "theirs" } });
+    const unrelated = Bun.spawn(["/bin/sleep", "1003"], { cwd: "/", env: { HOME: `${home}er`, [RUN_MARK]: "theirs" } });
     const noted = readNotedFolders(ledger);
     const found = findLeftovers("mine", noted);
     expect(found.map(({ pid }) => pid).sort()).toEqual([byHome.pid, byFolder.pid, marked.pid].sort());
-    const [named] = found.filter(({ pid }) => pid === byHome.pid);
-    expect(describeLocation(named?.place ?? "")).toMatch(
+    const [byHomeLeftover] = found.filter(({ pid }) => pid === byHome.pid);
+    expect(describeLocation(byHomeLeftover?.place ?? "")).toMatch(
       /leftovers\.test\.ts:\d+ \[RP-30\] a process with its own environment/,
     );
     endLeftovers(found);
     await Promise.all([byHome.exited, byFolder.exited, marked.exited]);
     expect(findLeftovers("mine", noted)).toEqual([]);
-    outsider.kill();
-    await outsider.exited;
+    unrelated.kill();
+    await unrelated.exited;
     rmSync(folder, { recursive: true });
   },
 );

@@ -1,15 +1,15 @@
-// Finds processes that a test run has left behind (Linux only): those with the run's mark in their environment, or with their home or
-// working directory in a test's folder. The latter are attributed to that test.
+// Finds processes that a test run has left behind (Linux only): processes with the run's mark in their environment, and processes with
+// their home or working directory in a test's folder, which are attributed to that test.
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { NotedFolder } from "./ledger.ts";
 
-/** The variable that marks a run. Without the prefix SLIPWAY_, because the product rejects unknown settings. */
+/** The variable that marks a run. It has no prefix SLIPWAY_, because the product rejects unknown settings. */
 export const RUN_MARK = "TEST_RUN_MARK";
 
 export interface Leftover {
   pid: number;
   command: string;
-  /** Where its folder was created; empty if unknown. */
+  /** The location of the test that created the folder; empty if unknown. */
   place: string;
 }
 
@@ -21,18 +21,18 @@ export const findLeftovers = (mark: string, folders: readonly NotedFolder[] = []
     try {
       const environment = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
       const home = environment.find((one) => one.startsWith("HOME="))?.slice("HOME=".length) ?? "";
-      const at = [home, readlinkSync(`/proc/${pid}/cwd`)].map((path) => `${path}/`);
-      const noted = folders.find(({ folder }) => at.some((path) => path.startsWith(`${folder}/`)));
+      const paths = [home, readlinkSync(`/proc/${pid}/cwd`)].map((path) => `${path}/`);
+      const noted = folders.find(({ folder }) => paths.some((path) => path.startsWith(`${folder}/`)));
       if (!noted && !environment.includes(`${RUN_MARK}=${mark}`)) return [];
       const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
       return [{ pid: Number(pid), command, place: noted?.place ?? "" }];
     } catch {
-      return []; // it ended while we looked, or it is not ours
+      return []; // The process has ended, or belongs to another user.
     }
   });
 };
 
-/** Kills them. */
+/** Kills the processes. */
 export const endLeftovers = (found: readonly Leftover[]): void => {
   for (const { pid } of found) {
     try {

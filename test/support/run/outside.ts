@@ -1,25 +1,27 @@
-// Finds the test files that can run against a server in another process: used by test/run.ts before testing the compiled binary.
+// Finds the test files that can run against a server in another process, for test/run.ts before it tests the compiled binary.
 
 /**
  * Returns the test files in `folder` that can run against another process: they use only `seedUser` of `seed.ts`, also indirectly, and
- * contain tests that inside.ts does not skip there.
+ * contain tests that inside.ts does not skip.
  */
 export const listOutsideFiles = async (root: string, folder: string): Promise<string[]> => {
   const files = [...new Bun.Glob(`${folder}/**/*.ts`).scanSync(root)].sort();
   const texts = new Map(
     await Promise.all(files.map(async (file) => [file, await Bun.file(`${root}/${file}`).text()] as const)),
   );
-  const reachesOutside = (file: string): boolean => {
+  const needsServerInProcess = (file: string): boolean => {
     const text = texts.get(file) ?? "";
     if (/import \{[^}]*\b(getContext|seedAgent|supersedeAgent)\b[^}]*\}/.test(text)) return true;
     const neighbors = [...text.matchAll(/from "(\.\.?\/[^"]+)"/g)].map(
       ([, path]) => new URL(path as string, `file:///${file}`),
     );
-    return neighbors.some(({ pathname }) => reachesOutside(pathname.slice(1)));
+    return neighbors.some(({ pathname }) => needsServerInProcess(pathname.slice(1)));
   };
-  return files.filter((file) => file.endsWith(".test.ts") && !reachesOutside(file) && !isInside(texts.get(file) ?? ""));
+  return files.filter(
+    (file) => file.endsWith(".test.ts") && !needsServerInProcess(file) && !isInside(texts.get(file) ?? ""),
+  );
 };
 
-/** Returns true if all tests of a file come from inside.ts, which registers none against another process. */
+/** Returns true if all tests of a file come from inside.ts, which skips them if the server is another process. */
 const isInside = (text: string): boolean =>
   /\b(test|describe)Inside/.test(text) && !/^(test|testNeeding|testSingleServer|describe)\b/m.test(text);

@@ -22,7 +22,7 @@ const createCase = (file: string, title: string, outcome: TestCase["outcome"], s
   seconds,
 });
 
-test("[RP-14] a file that fails and passes on the rerun is flaky, with its counts and the seed; any other has failed", () => {
+test("[RP-14] a test that fails and then passes on the rerun makes its file flaky, with counts and the seed; other failures remain", () => {
   const first = [
     createCase("a.test.ts", "x (seed 1)", "failed"),
     createCase("a.test.ts", "y", "passed"),
@@ -112,7 +112,7 @@ test("[RP-43] Bun reports no test of a file that fails to load, and reports skip
 
 test("[RP-44] a file that needs a program still being built waits for it, and is skipped if the build failed", async () => {
   using temp = tempDirectory();
-  const asks = `const { listMissingNeeds, needs } = await import("${import.meta.dir}/../needs.ts");
+  const script = `const { listMissingNeeds, needs } = await import("${import.meta.dir}/../needs.ts");
     const isMissed = (variable) => listMissingNeeds().join().includes(variable);
     console.log(isMissed("SLIPWAY_TEST_NFPM"));
     console.log(needs.nfpm.found, needs.agents.found, isMissed("SLIPWAY_TEST_AGENTS"));`;
@@ -122,21 +122,21 @@ test("[RP-44] a file that needs a program still being built waits for it, and is
     SLIPWAY_TEST_NFPM: "/nfpm",
     SLIPWAY_TEST_AGENTS: "/agents",
   };
-  const waiting = Bun.spawn([process.execPath, "-e", asks], { env, stdout: "pipe" });
-  const lines = waiting.stdout.pipeThrough(new TextDecoderStream() as never).getReader();
+  const child = Bun.spawn([process.execPath, "-e", script], { env, stdout: "pipe" });
+  const lines = child.stdout.pipeThrough(new TextDecoderStream() as never).getReader();
   expect((await lines.read()).value).toBe("false\n" as never);
   writeFileSync(join(temp.path, "nfpm"), "ready: here");
   writeFileSync(join(temp.path, "agents"), "skip: no registry");
   expect((await lines.read()).value).toBe("true false true\n" as never);
-  await waiting.exited;
+  await child.exited;
   expect(isPrepared(temp.path, "counterpart", 0)).toBe(false);
 });
 
 test("[RP-15] a change selects the tests that import, start or name the changed file, and no others", () => {
   using temp = tempDirectory();
-  const git = (...words: string[]): void => {
-    const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
-    expect(Bun.spawnSync(["git", ...who, ...words], { cwd: temp.path }).exitCode).toBe(0);
+  const git = (...args: string[]): void => {
+    const author = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    expect(Bun.spawnSync(["git", ...author, ...args], { cwd: temp.path }).exitCode).toBe(0);
   };
   const writeSource = (file: string, text: string): void => {
     mkdirSync(dirname(join(temp.path, file)), { recursive: true });
@@ -208,9 +208,9 @@ test("[RP-40] the sample for the binary names existing tests that can run there,
 });
 
 test("[RP-13] `until` polls until the condition holds, throws the condition's error, and names what it waited for on timeout", async () => {
-  let looks = 0;
-  expect(await until(() => ++looks >= 3 && "there")).toBe("there");
-  expect(looks).toBe(3);
+  let polls = 0;
+  expect(await until(() => ++polls >= 3 && "found")).toBe("found");
+  expect(polls).toBe(3);
   const throwBroken = (): boolean => {
     throw new Error("broken");
   };

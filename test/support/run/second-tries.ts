@@ -1,4 +1,4 @@
-// Finds flaky failures: tests that failed in the run and passed when their file ran again alone. Pure; used by test/run.ts.
+// Finds flaky failures: tests that failed in the run and passed when their file ran again separately. Pure; used by test/run.ts.
 import type { TestCase } from "./junit.ts";
 import { NOT_LOADED_TITLE } from "./unreported.ts";
 
@@ -12,7 +12,7 @@ export type RetryVerdict = {
   readonly unsteady: readonly UnsteadyFile[];
 };
 
-/** With more flaky files than this, about one in 60, the run fails: they have a cause, and hide real problems. */
+/** The run fails with more flaky files than this, about one in 60: so many have a cause, and hide real problems. */
 export const MAX_UNSTEADY = 12;
 
 /** Returns the files with a failed test. */
@@ -23,28 +23,30 @@ export const listFailedFiles = (cases: readonly TestCase[]): string[] => [
 // Titles may contain a seed that differs in each run.
 const toStableName = ({ file, title }: TestCase): string => `${file} ${title.replaceAll(/seed \d+/g, "seed")}`;
 
-/** Failures that hide tests of their file: it did not load, a hook failed (Bun's title), or its process ended (Bun's title). */
-const HIDING: readonly string[] = [NOT_LOADED_TITLE, "(unnamed)", "(worker crashed)"];
+/** Titles of failures that hide other tests of their file: it did not load, a hook failed or its process ended (both are Bun's titles). */
+const HIDING_TITLES: readonly string[] = [NOT_LOADED_TITLE, "(unnamed)", "(worker crashed)"];
 
-/** Returns the first run's cases, replaced by the second run's for each file whose tests the first one does not know. */
+/** Returns the first run's cases. If a failure has hidden tests of a file, the file's cases are those of the second run. */
 const mergeCases = (first: readonly TestCase[], second: readonly TestCase[]): TestCase[] => {
-  const again = new Set(second.map(({ file }) => file));
+  const rerunFiles = new Set(second.map(({ file }) => file));
   const hidden = new Set(
     first
-      .filter(({ file, title, outcome }) => outcome === "failed" && HIDING.includes(title) && again.has(file))
+      .filter(
+        ({ file, title, outcome }) => outcome === "failed" && HIDING_TITLES.includes(title) && rerunFiles.has(file),
+      )
       .map(({ file }) => file),
   );
   return [...first.filter(({ file }) => !hidden.has(file)), ...second.filter(({ file }) => hidden.has(file))];
 };
 
-/** Combines both runs: a test that failed first and then passed has passed, and its file is reported as flaky. */
+/** Combines both runs. A test that failed first and then passed counts as passed, and its file is reported as flaky. */
 export const judgeRetries = (first: readonly TestCase[], second: readonly TestCase[]): RetryVerdict => {
-  const passedOnRetry = (one: TestCase): boolean => {
-    const tries = second.filter((again) => toStableName(again) === toStableName(one));
-    return one.outcome === "failed" && tries.length > 0 && tries.every(({ outcome }) => outcome === "passed");
+  const passedOnRetry = (testCase: TestCase): boolean => {
+    const tries = second.filter((retry) => toStableName(retry) === toStableName(testCase));
+    return testCase.outcome === "failed" && tries.length > 0 && tries.every(({ outcome }) => outcome === "passed");
   };
   const cases = mergeCases(first, second).map(
-    (one): TestCase => (passedOnRetry(one) ? { ...one, outcome: "passed" } : one),
+    (testCase): TestCase => (passedOnRetry(testCase) ? { ...testCase, outcome: "passed" } : testCase),
   );
   const stillFailed = new Set(listFailedFiles(cases));
   const unsteady = listFailedFiles(first)
@@ -52,9 +54,9 @@ export const judgeRetries = (first: readonly TestCase[], second: readonly TestCa
     .map((file) => ({
       file,
       failures: first
-        .filter((one) => one.file === file && one.outcome === "failed")
+        .filter((testCase) => testCase.file === file && testCase.outcome === "failed")
         .map(({ title, reason }) => ({ title, reason })),
-      tests: cases.filter((one) => one.file === file).length,
+      tests: cases.filter((testCase) => testCase.file === file).length,
     }));
   return { cases, unsteady };
 };

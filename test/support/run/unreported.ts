@@ -2,7 +2,7 @@
 // the file had registered tests before. Pure; used by test/run.ts.
 import type { TestCase } from "./junit.ts";
 
-/** The title of the case for a file without any. */
+/** The title of the failed case for a file without any case. */
 export const NOT_LOADED_TITLE = "(no test was reported: the file failed to load, or registers no test)";
 
 /** The arguments of `bun test`: paths of files or folders (none means every file), and ignored files. */
@@ -15,13 +15,13 @@ export type Selection = { readonly paths: readonly string[]; readonly ignored: r
 export const listExpectedFiles = (all: readonly string[], { paths, ignored }: Selection): string[] => {
   const kept = all.filter((file) => !ignored.includes(file));
   if (paths.length === 0) return kept;
-  const plain = paths.map((path) => path.replace(/^\.\//, ""));
+  const normalized = paths.map((path) => path.replace(/^\.\//, ""));
   const isIn = (file: string, path: string): boolean => file === path || file.startsWith(`${path}/`);
-  const moved = plain.filter((path) => !all.some((file) => isIn(file, path)));
-  return [...kept.filter((file) => plain.some((path) => isIn(file, path))), ...moved];
+  const moved = normalized.filter((path) => !all.some((file) => isIn(file, path)));
+  return [...kept.filter((file) => normalized.some((path) => isIn(file, path))), ...moved];
 };
 
-/** Returns the cases of a report, with a failed one for each expected file that has none. */
+/** Returns the cases of a report, with a failed case for each expected file that has none. */
 export const withUnreported = (cases: readonly TestCase[], expected: readonly string[]): TestCase[] => {
   const reported = new Set(cases.map(({ file }) => file));
   const missing = expected.filter((file) => !reported.has(file));
