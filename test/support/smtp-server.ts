@@ -68,8 +68,8 @@ export const startSmtpServer = () => {
         socket.write("220 here\r\n");
       },
       data(socket, bytes) {
-        const lines = (socket.data.rest + bytes.toString()).split("\r\n");
-        socket.data.rest = lines.pop() ?? "";
+        const lines = (socket.data.unterminated + bytes.toString()).split("\r\n");
+        socket.data.unterminated = lines.pop() ?? "";
         for (const line of lines) answer(socket, line);
       },
     },

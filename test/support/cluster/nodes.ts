@@ -63,17 +63,17 @@ const PIPE = {
         if (offset === copy.length) break;
         socket.pause();
         await new Promise<void>((resolve) => {
-          other.data.free = resolve;
+          other.data.resume = resolve;
         });
       }
       socket.resume();
     });
   },
   drain({ data: side }: Socket<ProxySide>): void {
-    side.free?.();
+    side.resume?.();
   },
   close({ data: side }: Socket<ProxySide>): void {
-    side.free?.();
+    side.resume?.();
     side.waiting = side.waiting.then(async () => void (await side.other).end());
   },
   error(): void {},

@@ -42,7 +42,7 @@ export class EngineProxy implements Disposable {
   cut(outage: Outage): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#cut = Object.assign({ happened: resolve }, outage);
-    this.#seen = 0;
+    this.#matchCount = 0;
     return promise;
   }
 
@@ -53,7 +53,7 @@ export class EngineProxy implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const socket of this.#open) socket.destroy();
+    for (const socket of this.#sockets) socket.destroy();
     this.#server.close();
   }
 
@@ -64,9 +64,9 @@ export class EngineProxy implements Disposable {
     }
     const engine = connect(path);
     for (const socket of [client, engine]) {
-      this.#open.add(socket);
+      this.#sockets.add(socket);
       socket.on("error", () => {});
-      socket.on("close", () => this.#open.delete(socket));
+      socket.on("close", () => this.#sockets.delete(socket));
     }
     client.on("close", () => engine.destroy());
     engine.on("close", () => client.destroy());
@@ -75,7 +75,7 @@ export class EngineProxy implements Disposable {
     let bytes = 0;
     const triggerAt = (moment: Moment): boolean => {
       const outage = this.#cut;
-      if (!outage || outage.moment !== moment || !outage.call.test(call) || this.#seen < (outage.nth ?? 1))
+      if (!outage || outage.moment !== moment || !outage.call.test(call) || this.#matchCount < (outage.nth ?? 1))
         return false;
       this.#disconnect(outage);
       return true;
@@ -90,7 +90,7 @@ export class EngineProxy implements Disposable {
       if (method !== undefined) {
         call = `${method} ${target}`;
         bytes = 0;
-        if (this.#cut?.call.test(call)) this.#seen += 1;
+        if (this.#cut?.call.test(call)) this.#matchCount += 1;
         if (triggerAt("before")) return;
       }
       if (!countBytes(chunk)) pass(chunk, client, engine);
@@ -104,7 +104,7 @@ export class EngineProxy implements Disposable {
     this.#cut = undefined;
     this.#isDown = true;
     act?.();
-    for (const socket of this.#open) socket.destroy();
+    for (const socket of this.#sockets) socket.destroy();
     happened();
   }
 }

@@ -85,7 +85,7 @@ export class FakeDocker implements AsyncDisposable {
   /** Resolves once a call with this prefix has arrived. */
   async awaitCall(prefix: string): Promise<void> {
     while (!this.calls.some((call) => call.startsWith(prefix))) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      await new Promise<void>((resolve) => this.#callWaiters.push(resolve));
     }
   }
   readonly #callWaiters: (() => void)[] = [];
@@ -95,7 +95,7 @@ export class FakeDocker implements AsyncDisposable {
     const path = url.pathname.replace(/^\/v\d+\.\d+\//, "/");
     const call = `${request.method} ${path}`;
     this.calls.push(call);
-    for (const notify of this.#waiting.splice(0)) notify();
+    for (const notify of this.#callWaiters.splice(0)) notify();
     await this.hold(call);
     const replacement = this.refuse(call);
     if (replacement) return toErrorResponse(replacement.status, replacement.message);

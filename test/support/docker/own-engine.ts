@@ -11,7 +11,7 @@ const SCRIPT = fileURLToPath(new URL("../../../.ci/docker-engine", import.meta.u
 export class OwnEngine implements AsyncDisposable {
   readonly #temp = tempDirectory();
   readonly #options: readonly string[];
-  readonly folder = join(this.#place.path, "engine");
+  readonly folder = join(this.#temp.path, "engine");
   readonly socket = join(this.folder, "docker.sock");
   readonly #pid = join(this.folder, "engine.pid");
 
@@ -50,7 +50,7 @@ export class OwnEngine implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Bun.spawn([SCRIPT, "stop", this.folder]).exited;
-    this.#place[Symbol.dispose]();
+    this.#temp[Symbol.dispose]();
   }
 }
 

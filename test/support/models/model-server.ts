@@ -65,7 +65,7 @@ export class ModelCall {
 
   /** Says hello and ends the answer. */
   greet(): void {
-    this.#closes = true;
+    this.#isLast = true;
     this.say({ text: "Hello." }, { finish: "stop" }).end();
     this.#socket.end();
   }
@@ -76,9 +76,9 @@ export class ModelCall {
   }
 
   #begin(): void {
-    if (this.#begun) return;
-    this.#begun = true;
-    const last = this.#closes ? { connection: "close" } : undefined;
+    if (this.#hasHead) return;
+    this.#hasHead = true;
+    const last = this.#isLast ? { connection: "close" } : undefined;
     const head = { "content-type": "text/event-stream", "transfer-encoding": "chunked" };
     this.#socket.write(formatHead(200, Object.assign(head, last)));
     this.sendRaw(toOpening(this.protocol));
@@ -125,25 +125,25 @@ export class ModelServer implements AsyncDisposable {
 
   /** Returns the next call that the test has not taken yet. */
   async next(): Promise<ModelCall> {
-    while (this.#taken >= this.calls.length) {
+    while (this.#takenCount >= this.calls.length) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    return this.calls[this.#taken++] as ModelCall;
+    return this.calls[this.#takenCount++] as ModelCall;
   }
 
   /** Passes every call to `answer`, in order, until the server is closed. */
   async answerAll(answer: (call: ModelCall) => void): Promise<void> {
     for (;;) {
       const call = await this.next();
-      if (this.#isOver) return;
+      if (this.#isClosed) return;
       answer(call);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
+    this.#isClosed = true;
     for (const socket of this.#sockets) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }

@@ -108,11 +108,11 @@ export class ScriptedModels implements LanguageModels {
 
   /** Returns the next call that the test has not taken yet. */
   async next(): Promise<ScriptedCall> {
-    while (this.#taken >= this.calls.length) {
+    while (this.#takenCount >= this.calls.length) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    return this.calls[this.#taken++] as ScriptedCall;
+    return this.calls[this.#takenCount++] as ScriptedCall;
   }
 }

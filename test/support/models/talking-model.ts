@@ -86,8 +86,8 @@ export class TalkingModel implements AsyncDisposable {
     else if (prompt.includes("Ask me") && step === 0) this.#tool(call, "ask_user_question", { questions: [QUESTION] });
     else if (prompt.includes("Paint it") && step === 0) this.#tool(call, "execute", { command: PAINT });
     else if (prompt.includes("Plan it")) this.#plan(call, step, JSON.stringify(history[0]?.content ?? ""));
-    else if (prompt.includes("Be busy") && this.#refused < MAX_REFUSALS) {
-      this.#refused += 1;
+    else if (prompt.includes("Be busy") && this.#refusalCount < MAX_REFUSALS) {
+      this.#refusalCount += 1;
       call.answer(503, { error: { message: "Too many concurrent requests." } });
     } else if (prompt.includes("Send two") && step < HELPERS.length) {
       this.#tool(call, "spawn_agent", { type: "explore", title: HELPERS[step], prompt: "Count to 40" });
@@ -130,9 +130,12 @@ export class TalkingModel implements AsyncDisposable {
   }
 
   #tool(call: ModelCall, name: string, args: unknown): void {
-    this.#calls += 1;
+    this.#callCount += 1;
     call
-      .say({ call: { id: `call-${name}-${this.#calls}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" })
+      .say(
+        { call: { id: `call-${name}-${this.#callCount}`, name, args: JSON.stringify(args) } },
+        { finish: "tool_calls" },
+      )
       .end();
   }
 
