@@ -1,16 +1,16 @@
-// A process that makes changes forever, each with its audit log entry, and prints which were acknowledged. Killed by audit.test.ts.
+// A process that makes changes forever, each with its audit log entry, and prints which were acknowledged. audit.test.ts kills it.
 
 import { openLocalStore } from "#db/engine/local.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
 import { upsertSetting } from "#db/settings.ts";
 
 const store = openLocalStore({ directory: process.argv[2] ?? "", cacheMb: 4, now: 0, fatal: () => {} });
-const begin = Number(process.argv[3]);
+const round = Number(process.argv[3]);
 
-/** Several in parallel, so that one flush contains many of them. */
+/** Makes changes one after the other. Several run in parallel, so that one flush contains many of them. */
 const change = async (lane: number): Promise<void> => {
   for (let n = 0; ; n++) {
-    const key = `probe/${begin}/${lane}/${n}`;
+    const key = `probe/${round}/${lane}/${n}`;
     const entry = { now: n, action: "write", resource_type: "audit_settings", target: key } as const;
     await store.commit([upsertSetting({ key, value: "1" }), insertAudit(entry)]);
     process.stdout.write(`${key}\n`);

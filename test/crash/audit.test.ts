@@ -1,4 +1,5 @@
-// A change and its audit log entry are atomic: whenever the process is killed, both exist or neither, and acknowledged changes exist.
+// A change and its audit log entry are atomic: whenever the process is killed, both exist or neither exists, and acknowledged changes
+// exist.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
@@ -6,32 +7,35 @@ import { testInside } from "#test/support/inside.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const ROUNDS = 3;
-const ENOUGH = 400;
+const MIN_CHANGES = 400;
 
-testInside("[AU-1] killed repeatedly: as many entries as changes, and no acknowledged one is missing", async () => {
-  using temp = tempDirectory();
-  const answered: string[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const child = Bun.spawn(["bun", join(import.meta.dir, "audit-child.ts"), temp.path, String(round)], {
-      stdout: "pipe",
-      stderr: "inherit",
-    });
-    let text = "";
-    for await (const chunk of child.stdout.pipeThrough(
-      new TextDecoderStream() as never,
-    ) as unknown as AsyncIterable<string>) {
-      text += chunk;
-      if (text.length > ENOUGH * 12) child.kill("SIGKILL");
+testInside(
+  "[AU-1] after repeated kills, there are as many entries as changes, and no acknowledged change is missing",
+  async () => {
+    using temp = tempDirectory();
+    const acknowledged: string[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const child = Bun.spawn(["bun", join(import.meta.dir, "audit-child.ts"), temp.path, String(round)], {
+        stdout: "pipe",
+        stderr: "inherit",
+      });
+      let text = "";
+      for await (const chunk of child.stdout.pipeThrough(
+        new TextDecoderStream() as never,
+      ) as unknown as AsyncIterable<string>) {
+        text += chunk;
+        if (text.length > MIN_CHANGES * 12) child.kill("SIGKILL");
+      }
+      await child.exited;
+      acknowledged.push(...text.slice(0, text.lastIndexOf("\n")).split("\n"));
     }
-    await child.exited;
-    answered.push(...text.slice(0, text.lastIndexOf("\n")).split("\n"));
-  }
-  using eyes = new Database(join(temp.path, "slipway.db"));
-  const queryTexts = (sql: string) => eyes.query(sql).values().flat() as string[];
-  const changes = queryTexts("select key from settings where key like 'probe/%' order by 1");
-  const entries = queryTexts("select resource_target from audit_logs order by 1");
-  expect(entries).toEqual(changes);
-  const kept = new Set(changes);
-  expect(answered.filter((key) => !kept.has(key))).toEqual([]);
-  expect(answered.length).toBeGreaterThan(ROUNDS * 100);
-});
+    using database = new Database(join(temp.path, "slipway.db"));
+    const queryTexts = (sql: string) => database.query(sql).values().flat() as string[];
+    const changes = queryTexts("select key from settings where key like 'probe/%' order by 1");
+    const entries = queryTexts("select resource_target from audit_logs order by 1");
+    expect(entries).toEqual(changes);
+    const stored = new Set(changes);
+    expect(acknowledged.filter((key) => !stored.has(key))).toEqual([]);
+    expect(acknowledged.length).toBeGreaterThan(ROUNDS * 100);
+  },
+);

@@ -1,5 +1,5 @@
-// The machine's wall clock jumps: set by hand, by a time server, or after a suspend. Durations are measured with the monotonic clock, which
-// never jumps.
+// The machine's wall clock jumps: because someone or a time server sets it, or after a suspend. Durations are measured with the monotonic
+// clock, which never jumps.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
@@ -9,11 +9,11 @@ import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
-testInside("[CR-21] the clock jumps two days ahead and a week back, and everything continues", async () => {
-  let jumped = 0;
-  const clock = { ...systemClock, now: () => systemClock.now() + jumped };
+testInside("[CR-21] when the clock jumps two days ahead and a week back, everything continues", async () => {
+  let offsetMs = 0;
+  const clock = { ...systemClock, now: () => systemClock.now() + offsetMs };
   await using server = await startTestServer({ clock });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const agents = [{ name: "dev", token: crypto.randomUUID() }];
@@ -31,31 +31,31 @@ testInside("[CR-21] the clock jumps two days ahead and a week back, and everythi
   await sendLog("before");
   await follow(1);
 
-  jumped = 2 * DAY;
+  offsetMs = 2 * DAY_MS;
   await sendLog("two days on");
   await follow(2);
-  // A session lasts a day: by this clock it has expired, and a new one is valid.
+  // A session lasts one day. By the new time, the first session has expired, and a new one is valid.
   expect((await admin.fetch("GET", "/api/v2/users/me")).status).toBe(401);
   const later = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 
-  jumped = -7 * DAY;
+  offsetMs = -7 * DAY_MS;
   const stopping = await createBuild(later, id, "stop");
   expect(stopping.transition).toBe("stop");
   await awaitBuild(later, id);
   const started = await createBuild(later, id, "start");
-  const again = (await awaitBuild(later, id)).latest_build;
-  expect([again.id, again.job.status, again.build_number]).toEqual([started.id, "succeeded", 3]);
+  const restarted = (await awaitBuild(later, id)).latest_build;
+  expect([restarted.id, restarted.job.status, restarted.build_number]).toEqual([started.id, "succeeded", 3]);
   expect((await admin.fetch("GET", "/api/v2/users/me")).status).toBe(200);
-  const agentAgain = again.resources[0]?.agents[0]?.id as string;
+  const secondAgentId = restarted.resources[0]?.agents[0]?.id as string;
   await sendLog("a week back");
 
-  jumped = 0;
+  offsetMs = 0;
   await sendLog("now");
-  const read = (of: string) => later.get<AgentLog[]>(`/api/v2/workspaceagents/${of}/logs`);
-  const lines = [...(await read(agent_id)), ...(await read(agentAgain))];
+  const read = (agentId: string) => later.get<AgentLog[]>(`/api/v2/workspaceagents/${agentId}/logs`);
+  const lines = [...(await read(agent_id)), ...(await read(secondAgentId))];
   expect(lines.map(({ output }) => output)).toEqual(["before", "two days on", "a week back", "now"]);
-  expect(lines.map(({ id: number }) => number)).toEqual(lines.map(({ id: number }) => number).sort((a, b) => a - b));
-  // Builds are ordered by number, whatever their times.
+  expect(lines.map(({ id: lineId }) => lineId)).toEqual(lines.map(({ id: lineId }) => lineId).sort((a, b) => a - b));
+  // Builds are ordered by number, whatever their times are.
   const builds = await later.get<{ build_number: number }[]>(`/api/v2/workspaces/${id}/builds`);
   expect(builds.map(({ build_number }) => build_number)).toEqual([3, 2, 1]);
   expect(getContext(server).requests.size).toBe(0);

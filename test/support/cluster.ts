@@ -112,7 +112,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
         process.stderr.write(`node ${n} (${id}) exited unexpectedly with ${child.exitCode}: ${log.slice(-1_000)}\n`);
     });
     await until(() => waits.test(log) || hasEnded, { what: `node ${n} to say ${waits}` });
-    if (!waits.test(log)) throw new Error(`node ${n} hasEnded (${child.signalCode ?? child.exitCode}): ${log}`);
+    if (!waits.test(log)) throw new Error(`node ${n} ended (${child.signalCode ?? child.exitCode}): ${log}`);
     return node;
   };
   const active = async (): Promise<NodeProcess> => {

@@ -30,12 +30,12 @@ const prepare = async (place: ServerPlace, upstream: AgentUpstream) => {
   return await seedAgent(server);
 };
 
-test("[BU-4] [CA-13] chats paused by a budget still ask after server and daemon were killed, and continue the same turn after a raise", async () => {
+test("[BU-4] [CA-13] chats paused by a budget stay paused after server and daemon are killed, and continue the same turn after a raise", async () => {
   await using upstream = new AgentUpstream();
   await using place = await ServerPlace.make();
   const seeded = await prepare(place, upstream);
-  // Configuring the model has tried it.
-  const tried = upstream.calls.length;
+  // The server has tried the model when it was configured.
+  const callsBefore = upstream.calls.length;
   const home = join(place.scratch, "home");
   await using stack = new AsyncDisposableStack();
   const start = async () => {
@@ -72,16 +72,16 @@ test("[BU-4] [CA-13] chats paused by a budget still ask after server and daemon 
   await until(
     async () => (await owner.get<Agent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).status === "connected",
   );
-  const led = await startAgentChat(world, "call\ncall\nsay never", { permissions: null });
+  const agentChat = await startAgentChat(world, "call\ncall\nsay never", { permissions: null });
   const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
-  const waitForStatus = (id: string, wanted: string) =>
-    until(async () => (await getChat(id)).status === wanted, { what: `${wanted} of ${id}`, patience: 60_000 });
-  await waitForStatus(led.id, "requires_action");
-  const own = await createChat(world, "hello");
-  await waitForStatus(own.id, "requires_action");
-  const getPauses = () => Promise.all([led, own].map(async ({ id }) => (await getChat(id)).budget_pause));
-  const before = await getPauses();
-  expect(before.map((pause) => pause?.budget_id)).toEqual([budget.id, budget.id]);
+  const waitForStatus = (id: string, expected: string) =>
+    until(async () => (await getChat(id)).status === expected, { what: `${expected} of ${id}`, patience: 60_000 });
+  await waitForStatus(agentChat.id, "requires_action");
+  const loopChat = await createChat(world, "hello");
+  await waitForStatus(loopChat.id, "requires_action");
+  const getPauses = () => Promise.all([agentChat, loopChat].map(async ({ id }) => (await getChat(id)).budget_pause));
+  const pauses = await getPauses();
+  expect(pauses.map((pause) => pause?.budget_id)).toEqual([budget.id, budget.id]);
 
   const killAll = async (): Promise<void> => {
     place.newest.kill("SIGKILL");
@@ -90,27 +90,27 @@ test("[BU-4] [CA-13] chats paused by a budget still ask after server and daemon 
   };
   await killAll();
   daemon = await start();
-  expect(await getPauses()).toEqual(before);
-  expect((await getChat(led.id)).status).toBe("requires_action");
-  expect(upstream.calls).toHaveLength(tried + 1);
+  expect(await getPauses()).toEqual(pauses);
+  expect((await getChat(agentChat.id)).status).toBe("requires_action");
+  expect(upstream.calls).toHaveLength(callsBefore + 1);
 
-  // Killed again once the raise is acknowledged, before the chats can end their turns.
+  // The server is killed right after it has acknowledged the raise, before the chats can end their turns.
   await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000_000 });
   await killAll();
   daemon = await start();
-  await waitForStatus(own.id, "waiting");
-  await waitForStatus(led.id, "waiting");
-  expect(await loadHistory(owner, own.id)).toEqual(["user: hello", `assistant: ${FINAL_TEXT}`]);
+  await waitForStatus(loopChat.id, "waiting");
+  await waitForStatus(agentChat.id, "waiting");
+  expect(await loadHistory(owner, loopChat.id)).toEqual(["user: hello", `assistant: ${FINAL_TEXT}`]);
   expect(
-    readAgentLog(world, led.id)
+    readAgentLog(world, agentChat.id)
       .filter((line) => line.startsWith("prompt"))
       .at(-1),
   ).toContain("continue where you left off");
-  for (const { id } of [led, own]) expect((await getChat(id)).last_error).toBeUndefined();
+  for (const { id } of [agentChat, loopChat]) expect((await getChat(id)).last_error).toBeUndefined();
 
-  const [left] = await admin.get<Budget[]>("/api/v2/ai/budgets");
+  const [budgetNow] = await admin.get<Budget[]>("/api/v2/ai/budgets");
   const { total, rows } = await admin.get<AiUsage>("/api/v2/ai/usage?by=kind");
-  expect(left).toMatchObject({ reserved: 0, spent: total.total_cost_micros });
+  expect(budgetNow).toMatchObject({ reserved: 0, spent: total.total_cost_micros });
   expect(rows.find(({ key }) => key === "gateway")?.total_cost_micros).toBe(CALL_MICROS);
   await place.stop();
 });

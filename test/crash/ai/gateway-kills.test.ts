@@ -13,12 +13,12 @@ import { readStoredTexts } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "../server.ts";
 
-/** Number of kills during calls; the documentation's figures come from 30. */
+/** Number of kills during calls. The figures in the documentation come from 30 kills. */
 const KILLS = Number(Bun.env.SLIPWAY_TEST_GATEWAY_KILLS ?? 3);
 /** Maximum reservation of a call, in millionths of a dollar. */
 const MAX_RESERVED = 10_100;
 
-test("[GW-3] [GW-5] [GW-6] [GW-11] the ledger keeps reported and reserved usage, each once, when the server is killed during calls", async () => {
+test("[GW-3] [GW-5] [GW-6] [GW-11] when the server is killed during calls, the ledger keeps reported and reserved usage once per call", async () => {
   await using upstream = await ModelServer.start();
   await using place = await ServerPlace.make();
   await place.start();
@@ -38,36 +38,36 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] the ledger keeps reported and reserved usage,
         messages: [{ role: "user", content: "hello" }],
       }),
     });
-  const whole = callModel(7);
+  const completeCall = callModel(7);
   const first = await upstream.next();
   const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
   first.sendRaw(event({ type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } }));
   first.sendRaw(event({ type: "message_delta", usage: { output_tokens: 7 } })).end();
-  expect(await (await whole).text()).toContain("message_delta");
-  const torn = callModel(9);
+  expect(await (await completeCall).text()).toContain("message_delta");
+  const tornCall = callModel(9);
   const broken = (await upstream.next()).sendRaw(event({ type: "message_start", message: {} }));
-  const reader = (await torn).body?.getReader();
+  const reader = (await tornCall).body?.getReader();
   await reader?.read();
   broken.tear();
-  const readOn = async (): Promise<string> => {
+  const readToEnd = async (): Promise<string> => {
     while (!(await reader?.read())?.done);
-    return "whole";
+    return "complete";
   };
-  expect(await readOn().catch(() => "cut")).toBe("cut");
-  // One line of the log, and nothing from the runtime.
+  expect(await readToEnd().catch(() => "cut")).toBe("cut");
+  // The log has one line, and the runtime prints nothing.
   const logged = await until(() => place.newest.errors.includes("was interrupted") && place.newest.errors);
   expect(logged.trim().split("\n")).toHaveLength(1);
   const open = [callModel(100), callModel(200)];
   for (const _ of open) (await upstream.next()).sendRaw(event({ type: "message_start", message: {} }));
-  for (const one of open) expect((await one).status).toBe(200);
-  // Other users cannot read the provider's key, neither during calls nor after a crash.
-  const process = ["environ", "cmdline"].map((name) =>
+  for (const call of open) expect((await call).status).toBe(200);
+  // Other users of the machine cannot read the provider's key, neither during calls nor after a crash.
+  const processFiles = ["environ", "cmdline"].map((name) =>
     readFileSync(`/proc/${place.newest.child.pid}/${name}`, "latin1"),
   );
   place.newest.kill("SIGKILL");
   const { errors } = await place.newest.ended;
   expect(
-    [...process, errors, ...(await readStoredTexts(place.directory))].some((text) => text.includes(MODEL_KEY)),
+    [...processFiles, errors, ...(await readStoredTexts(place.directory))].some((text) => text.includes(MODEL_KEY)),
   ).toBe(false);
   for (let start = 0; start < 2; start++) {
     await place.start();
@@ -75,14 +75,14 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] the ledger keeps reported and reserved usage,
     expect(calls.map(({ outcome }) => outcome).sort()).toEqual(["failed", "lost", "lost", "ok"]);
     expect(calls.find(({ outcome }) => outcome === "ok")).toMatchObject({ output_tokens: 7, cost_micros: 73 });
     const lost = calls.filter(({ outcome }) => outcome === "lost").map(({ cost_micros }) => cost_micros ?? 0);
-    // The maximum answers cost 1,000 and 2,000, the prompts a little.
+    // The longest possible answers cost 1,000 and 2,000, the prompts a little.
     expect(lost.map((micros) => Math.floor(micros / 1_000)).sort()).toEqual([1, 2]);
     await place.stop();
   }
 });
 
 test(
-  "[BU-2] [BU-5] killed repeatedly with many open calls, a budget is exceeded by at most one reservation and nothing stays reserved",
+  "[BU-2] [BU-5] after repeated kills with many open calls, a budget is exceeded by at most one reservation and nothing stays reserved",
   async () => {
     await using upstream = await ModelServer.start();
     await using place = await ServerPlace.make();
@@ -94,11 +94,11 @@ test(
     let amount = 2 * MAX_RESERVED;
     const budget = { scope: "everyone", period: "month", unit: "usd", amount } as const;
     await owner.put("/api/v2/ai/budgets", budget);
-    // Each call uses a unique number of tokens that is below its reservation.
-    let requested = 0;
+    // Each call uses a different number of tokens, which is below its reservation.
+    let callCount = 0;
     const reported = new Map<number, "sent" | "received">();
     const callModel = async (): Promise<number> => {
-      const tokens = ++requested;
+      const tokens = ++callCount;
       const body = { model: "test-model", stream: true, max_tokens: 1_000, seed: tokens, messages: [] };
       try {
         const response = await fetch(`http://127.0.0.1:${place.port}/api/v2/ai/openai/v1/chat/completions`, {
@@ -115,7 +115,7 @@ test(
     void upstream.answerAll((call) => {
       const tokens = Number(call.body.seed);
       call.sendRaw(`data: ${JSON.stringify({ choices: [], usage: { completion_tokens: tokens } })}\n\n`);
-      // Some callers receive the end; other calls are open when the server is killed.
+      // A third of the calls stay open until the server is killed.
       if (tokens % 3 === 0) return;
       reported.set(tokens, "sent");
       call.sendRaw("data: [DONE]\n\n").end();
@@ -129,14 +129,14 @@ test(
       await Promise.all(calls);
       await place.start();
       const client = await place.client.signIn(ADMIN.email, ADMIN.password);
-      const [found] = await client.get<Budget[]>("/api/v2/ai/budgets");
+      const [spentBudget] = await client.get<Budget[]>("/api/v2/ai/budgets");
       const { total } = await client.get<AiUsage>("/api/v2/ai/usage?by=user");
-      expect(found?.reserved).toBe(0);
-      expect(found?.spent).toBe(total.total_cost_micros);
+      expect(spentBudget?.reserved).toBe(0);
+      expect(spentBudget?.spent).toBe(total.total_cost_micros);
       await expectExactLedger(client, reported);
-      expect(found?.spent ?? 0).toBeLessThan(amount + MAX_RESERVED);
-      // The next round starts with two calls' worth left.
-      amount = (found?.spent ?? 0) + 2 * MAX_RESERVED;
+      expect(spentBudget?.spent ?? 0).toBeLessThan(amount + MAX_RESERVED);
+      // Two maximum reservations are left for the next round.
+      amount = (spentBudget?.spent ?? 0) + 2 * MAX_RESERVED;
       await client.put("/api/v2/ai/budgets", Object.assign(budget, { amount }));
     }
     await owner.put("/api/v2/ai/budgets", Object.assign(budget, { amount: 1 }));
@@ -147,7 +147,8 @@ test(
 );
 
 /**
- * Checks that the ledger has each completely received call once, and that each call marked as complete was reported by the provider.
+ * Checks that the ledger has each completely received call once, and that the provider has reported each call that the ledger has as
+ * complete.
  */
 const expectExactLedger = async (client: Client, reported: ReadonlyMap<number, "sent" | "received">): Promise<void> => {
   const counted: number[] = [];
@@ -159,6 +160,6 @@ const expectExactLedger = async (client: Client, reported: ReadonlyMap<number, "
   } while (query !== "");
   expect(new Set(counted).size).toBe(counted.length);
   expect(counted.filter((tokens) => !reported.has(tokens))).toEqual([]);
-  const received = [...reported].filter(([, how]) => how === "received").map(([tokens]) => tokens);
+  const received = [...reported].filter(([, state]) => state === "received").map(([tokens]) => tokens);
   expect(received.filter((tokens) => !counted.includes(tokens))).toEqual([]);
 };

@@ -1,5 +1,5 @@
-// Workspaces without user actions: their server stops, starts, makes dormant and deletes them automatically. The allowed actions are known
-// in advance, so any missing, duplicate or unexpected one is detected. Used by server-builds.ts.
+// Workspaces without user actions: the server stops, starts, makes dormant and deletes them automatically. The allowed actions are known in
+// advance, so that a missing, duplicate or unexpected action is detected. Used by server-builds.ts.
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openStoredData } from "#test/support/stored.ts";
@@ -7,7 +7,7 @@ import { call, read, retryUntilAnswered } from "../oracle/calls.ts";
 import { makeTemplate, type World, waitForBuild } from "../server-world.ts";
 
 const HOUR_MS = 3_600_000;
-/** A build that was running in too many servers that died. */
+/** The error of a build that ran in too many servers that died. */
 const GAVE_UP = /^The (?:server stopped|job was interrupted) \d+ times\b/;
 
 /** Returns the builds of a workspace, oldest first. */
@@ -17,18 +17,18 @@ export const listBuilds = async ({ admin }: World, id: string): Promise<Build[]>
 const formatBuild = ({ transition, reason, job }: Build): string => `${transition} (${reason}, ${job.status})`;
 const formatBuilds = (builds: readonly Build[]): string => builds.map(formatBuild).join(", ");
 
-/** Returns true if it ended as expected: successfully, or given up after two servers died with it. */
+/** Returns true if the build ended as expected: it succeeded, or was given up after two servers died with it. */
 const hasEndedProperly = ({ job }: Build): boolean =>
   job.status === "succeeded" || (job.status === "failed" && GAVE_UP.test(job.error ?? ""));
 
-/** The latest build of a workspace, and when the next one is due. */
+/** The latest build of a workspace, and when the next stop or start is due. */
 type LatestBuild = { build: string; transition: string; wakes: number | null; ends: number | null };
 
 /** Workspaces with a deadline and a daily start, which the test moves closer while no server is running. */
 export class Fleet {
   readonly #world: World;
   readonly #ids: readonly string[];
-  /** Latest builds whose end was moved closer: exactly one build must follow each. */
+  /** Latest builds whose end was moved closer: exactly one build must follow each of them. */
   readonly #moved = new Set<string>();
 
   private constructor(world: World, ids: readonly string[]) {
@@ -38,7 +38,7 @@ export class Fleet {
 
   static async make(world: World, count: number): Promise<Fleet> {
     const template_id = await makeTemplate(world, "fleet", { provisioner: "echo", resources: [{ name: "one" }] });
-    // Its regular start is far away, so that only what the test schedules happens.
+    // The regular start is far away, so that only scheduled actions of the test happen.
     const hour = new Date(Date.now() + 12 * HOUR_MS).getUTCHours();
     const ids: string[] = [];
     for (let i = 0; i < count; i++) {
@@ -55,7 +55,7 @@ export class Fleet {
     return this.#moved.size;
   }
 
-  /** Makes the next stop or start of each due within `ms` from now. No server may run on this directory. */
+  /** Makes the next stop or start of each workspace due within `ms` from now. No server may run on this directory. */
   async expediteNext(directory: string, random: () => number, ms: number): Promise<void> {
     await using stored = await openStoredData(directory);
     for (const id of this.#ids) {
@@ -76,7 +76,7 @@ export class Fleet {
     }
   }
 
-  /** Returns a text that changes whenever anything happens to them. */
+  /** Returns a text that changes whenever anything happens to the workspaces. */
   async pulse(): Promise<string> {
     const { workspaces } = await read<{ workspaces: Workspace[] }>(
       this.#world.admin,
@@ -85,7 +85,7 @@ export class Fleet {
     return workspaces.map(({ id, latest_build }) => `${id} ${latest_build.id} ${latest_build.status}`).join();
   }
 
-  /** Restarts given-up builds by hand, because nothing does so automatically. */
+  /** Restarts builds that were given up, because nothing restarts them automatically. */
   async restartFailed(): Promise<void> {
     const { admin } = this.#world;
     for (const id of this.#ids) {
@@ -95,7 +95,7 @@ export class Fleet {
     }
   }
 
-  /** Returns true if everything that was moved closer has happened. */
+  /** Returns true if every action that was moved closer has happened. */
   async isDone(): Promise<boolean> {
     for (const id of this.#ids) {
       const { latest_build } = await read<Workspace>(this.#world.admin, `/api/v2/workspaces/${id}`);
@@ -105,21 +105,22 @@ export class Fleet {
     return true;
   }
 
-  /** Returns problems: each must start and stop alternately, only at its times, and once each time. */
+  /** Returns problems: each workspace must stop and start alternately, only when due, and once each time. */
   async check(): Promise<string[]> {
     const problems: string[] = [];
     for (const id of this.#ids) {
       const builds = await listBuilds(this.#world, id);
       const report = (what: string): void => void problems.push(`${id}: ${what}: ${formatBuilds(builds)}`);
-      if (builds.some(({ build_number }, i) => build_number !== i + 1)) report("numbers with gaps");
+      if (builds.some(({ build_number }, i) => build_number !== i + 1)) report("build numbers have gaps");
       for (const [i, build] of builds.entries()) {
-        const before = builds[i - 1];
+        const previous = builds[i - 1];
         if (build.job.completed_at === undefined && i < builds.length - 1) report("an old build is active");
         if (build.job.completed_at !== undefined && !hasEndedProperly(build)) report("a build ended badly");
-        if (!before || build.reason === "initiator") continue;
-        if (build.transition === before.transition) report("a scheduled build came twice");
-        if (!this.#moved.has(before.id)) report("a scheduled build that was not due");
-        if (build.reason !== (build.transition === "stop" ? "autostop" : "autostart")) report("a wrong reason");
+        if (!previous || build.reason === "initiator") continue;
+        if (build.transition === previous.transition) report("a scheduled build happened twice");
+        if (!this.#moved.has(previous.id)) report("a build started before it was due");
+        if (build.reason !== (build.transition === "stop" ? "autostop" : "autostart"))
+          report("a build has the wrong reason");
       }
     }
     return problems;
@@ -133,11 +134,11 @@ const COURSES = {
 } as const;
 type Course = keyof typeof COURSES;
 
-/** Workspaces that are created and left alone: a failed start is stopped soon, an unused one becomes dormant and is deleted. */
+/** Workspaces that are created and left alone: a failed start is stopped soon; an unused workspace becomes dormant and is deleted. */
 export class UnattendedWorkspaces {
   readonly #world: World;
   readonly #templates: Readonly<Record<Course, string>>;
-  readonly #made: { readonly id: string; readonly course: Course }[] = [];
+  readonly #created: { readonly id: string; readonly course: Course }[] = [];
 
   private constructor(world: World, templates: Readonly<Record<Course, string>>) {
     this.#world = world;
@@ -150,48 +151,48 @@ export class UnattendedWorkspaces {
     const fails = await makeTemplate(world, "fails", { provisioner: "echo", resources, echo: { error: "as meant" } });
     const sleeps = await makeTemplate(world, "sleeps", { provisioner: "echo", resources });
     await admin.patch(`/api/v2/templates/${fails}`, { failure_ttl_ms: 400 });
-    const times = { time_til_dormant_ms: 600, time_til_dormant_autodelete_ms: 400 };
-    await admin.patch(`/api/v2/templates/${sleeps}`, times);
+    const settings = { time_til_dormant_ms: 600, time_til_dormant_autodelete_ms: 400 };
+    await admin.patch(`/api/v2/templates/${sleeps}`, settings);
     return new UnattendedWorkspaces(world, { fails, sleeps });
   }
 
   get count(): number {
-    return this.#made.length;
+    return this.#created.length;
   }
 
-  /** Creates one of each, exactly once even if the server dies in the meantime. */
+  /** Creates one workspace of each course, exactly once even if the server dies in the meantime. */
   async add(name: string): Promise<void> {
     const { admin } = this.#world;
     for (const course of Object.keys(COURSES) as Course[]) {
       const body = { name: `${course}-${name}`, template_id: this.#templates[course] };
       const created = await retryUntilAnswered<Workspace>(async () => {
         const result = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", body);
-        // 409: an earlier attempt with a lost response has created it.
+        // 409: an earlier attempt has created it, and its response was lost.
         if (result.fate !== "refused" || result.status !== 409) return result;
         return await call<Workspace>(admin, "GET", `/api/v2/users/me/workspace/${body.name}?include_deleted=true`);
       });
-      this.#made.push({ id: created.id, course });
+      this.#created.push({ id: created.id, course });
     }
   }
 
-  /** Returns problems; `all`: also checks that each has reached its end. */
+  /** Returns problems. With `all`, also checks that each workspace has reached its end. */
   async check(all = false): Promise<string[]> {
     const problems: string[] = [];
-    for (const { id, course } of all ? this.#made : this.#made.slice(-10)) {
+    for (const { id, course } of all ? this.#created : this.#created.slice(-10)) {
       const builds = await this.#builds(id);
-      const seen = builds.map(({ transition, reason }) => `${transition} ${reason}`);
-      const wanted = COURSES[course].slice(0, all ? undefined : seen.length);
-      if (seen.join() !== wanted.join()) problems.push(`${course} ${id}: ${formatBuilds(builds)}`);
-      const later = builds.slice(course === "fails" ? 1 : 0);
-      const bad = later.filter((build) => build.job.completed_at !== undefined && !hasEndedProperly(build));
-      if (bad.length > 0) problems.push(`${course} ${id}: a build ended badly: ${formatBuilds(builds)}`);
+      const actual = builds.map(({ transition, reason }) => `${transition} ${reason}`);
+      const expected = COURSES[course].slice(0, all ? undefined : actual.length);
+      if (actual.join() !== expected.join()) problems.push(`${course} ${id}: ${formatBuilds(builds)}`);
+      const automatic = builds.slice(course === "fails" ? 1 : 0);
+      const failed = automatic.filter((build) => build.job.completed_at !== undefined && !hasEndedProperly(build));
+      if (failed.length > 0) problems.push(`${course} ${id}: a build ended badly: ${formatBuilds(builds)}`);
     }
     return problems;
   }
 
-  /** Returns true if each has completed its course. */
+  /** Returns true if each workspace has completed its course. */
   async isDone(): Promise<boolean> {
-    for (const { id, course } of this.#made) {
+    for (const { id, course } of this.#created) {
       const builds = await this.#builds(id);
       if (builds.length < COURSES[course].length || builds.at(-1)?.job.completed_at === undefined) return false;
     }

@@ -19,9 +19,9 @@ import { PrebuildClaimer } from "./server-prebuilds.ts";
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "5" };
 const FLEET = 6;
 const PREBUILD_COUNT = 4;
-/** How far ahead scheduled actions are moved, so that they fall due while the next server runs; its scheduler ticks once a second. */
+/** How far ahead scheduled actions are moved, so that they fall due while the next server runs. Its scheduler ticks once a second. */
 const SCHEDULE_AHEAD_MS = 1_600;
-/** How long a person keeps a claimed workspace, so that others can be prebuilt. */
+/** How long a person keeps a claimed workspace, so that other prebuilds can be created. */
 const CLAIM_HOLD_MS = 250;
 /** A timer whose actor was unreachable is retried after half a minute. */
 const WAIT_TIMEOUT_MS = 90_000;
@@ -49,7 +49,7 @@ const buildClaimRequest = async (world: World): Promise<object> => {
   return { template_id, template_version_preset_id: presets[0]?.id };
 };
 
-/** Returns problems with the workspaces claimed by these people; `holders` has all earlier claims and receives these. */
+/** Returns problems with the workspaces that these people claimed. `holders` has all earlier claims, and receives these. */
 const findClaimProblems = async (
   world: World,
   claimers: readonly PrebuildClaimer[],
@@ -57,8 +57,9 @@ const findClaimProblems = async (
 ): Promise<string[]> => {
   const problems = claimers.flatMap((claimer) => claimer.problems);
   for (const [name, id] of claimers.flatMap((claimer) => [...claimer.given])) {
-    const other = holders.get(id);
-    if (other !== undefined && other !== name) problems.push(`${id} was given as ${name} and as ${other}`);
+    const otherName = holders.get(id);
+    if (otherName !== undefined && otherName !== name)
+      problems.push(`${id} was claimed as ${name} and as ${otherName}`);
     holders.set(id, name);
     const found = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
     if (found.name !== name || found.owner_name !== "admin")
@@ -68,8 +69,8 @@ const findClaimProblems = async (
 };
 
 /**
- * Returns true if no prebuilt workspace is being built: all are ready, or one failed because its server was killed, and the retry waits
- * (rule PB-4).
+ * Returns true if no prebuilt workspace is being built: all are ready, or one has failed because its server was killed, and waits for its
+ * retry (rule PB-4).
  */
 const arePrebuildsSettled = async ({ admin }: World): Promise<boolean> => {
   const { workspaces } = await read<{ workspaces: Workspace[] }>(admin, "/api/v2/workspaces?q=owner:prebuilds");
@@ -81,14 +82,14 @@ const arePrebuildsSettled = async ({ admin }: World): Promise<boolean> => {
   );
 };
 
-/** Returns what an idle server must not leave behind: open jobs, and long overdue timers. */
+/** Returns what an idle server must not have: open jobs, and timers that are long overdue. */
 const findLeftovers = async (directory: string): Promise<string[]> => {
   await using stored = await openStoredData(directory);
   const jobs = await stored.rows("select id, input from jobs where completed_at is null");
   const timers = await stored.rows(`select id from timers where due < ${Date.now() - 10_000}`);
   return [
-    ...jobs.map((job) => `a job is left open: ${JSON.stringify(job)}`),
-    ...timers.map((timer) => `a timer is left: ${timer}`),
+    ...jobs.map((job) => `a job is still open: ${JSON.stringify(job)}`),
+    ...timers.map((timer) => `a timer is overdue: ${timer}`),
   ];
 };
 
@@ -99,7 +100,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   let server = await place.start({ env: ENV });
   const world = await signInAdmin(place);
   const [fleet, unattended] = [await Fleet.make(world, FLEET), await UnattendedWorkspaces.make(world)];
-  const offer = await buildClaimRequest(world);
+  const claimRequest = await buildClaimRequest(world);
   const builders = await makeBuilders(world, random);
   const holders = new Map<string, string>();
   let killsNearBuild = 0;
@@ -107,17 +108,19 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   try {
     for (let round = 1; round <= rounds; round++) {
       const claimers = [new PrebuildClaimer(), new PrebuildClaimer()];
-      const taking = claimers.map((one, i) => one.run(world, `r${round}t${i}`, offer, () => {}, CLAIM_HOLD_MS));
+      const claiming = claimers.map((claimer, i) =>
+        claimer.run(world, `r${round}t${i}`, claimRequest, () => {}, CLAIM_HOLD_MS),
+      );
       const adding = unattended.add(`${round}`);
       if (await waitForKill(fleet, random)) killsNearBuild += 1;
       server.kill("SIGKILL");
       await server.ended;
-      for (const one of claimers) one.stop();
+      for (const claimer of claimers) claimer.stop();
       assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
-      // In some rounds, the next server must recover the dead one's log, without changes by the test.
+      // In some rounds, the test changes nothing, so that the next server must recover the dead server's log.
       if (round % 3 > 0) await fleet.expediteNext(place.directory, random, SCHEDULE_AHEAD_MS);
       server = await place.start({ env: ENV });
-      await Promise.all([...taking, adding]);
+      await Promise.all([...claiming, adding]);
       const problems = [
         await fleet.check(),
         await unattended.check(),
@@ -126,7 +129,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
       for (const one of builders) problems.push(await one.check());
       assertNoProblems(seed, `kill ${round}`, problems.flat());
       await fleet.restartFailed();
-      log(`kill ${round}: ${fleet.scheduled} scheduled, ${unattended.count} left alone, ${holders.size} taken`);
+      log(`kill ${round}: ${fleet.scheduled} scheduled, ${unattended.count} unattended, ${holders.size} claimed`);
     }
   } finally {
     for (const one of builders) one.stop();
@@ -134,17 +137,17 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   await Promise.all(people);
   const waits = {
     "the fleet": () => fleet.isDone(),
-    "the rest": () => unattended.isDone(),
-    kept: () => arePrebuildsSettled(world),
+    "the unattended workspaces": () => unattended.isDone(),
+    "the prebuilds": () => arePrebuildsSettled(world),
   };
   for (const [what, isDone] of Object.entries(waits)) {
     await until(isDone, { patience: WAIT_TIMEOUT_MS }).catch(async (error: unknown) => {
-      const left = [
+      const leftProblems = [
         ...(await fleet.check()),
         ...(await unattended.check(true)),
         ...(await findLeftovers(place.directory)),
       ];
-      throw new Error(`seed ${seed}, the end: ${what} does not settle (${left.join("; ")})`, { cause: error });
+      throw new Error(`seed ${seed}, the end: ${what} did not settle (${leftProblems.join("; ")})`, { cause: error });
     });
   }
   const problems = [await fleet.check(), await unattended.check(true)];
@@ -156,7 +159,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
       found = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
       return found.latest_build.job.completed_at !== undefined;
     });
-    if (found?.name !== name) problems.push([`${id} was given as ${name} and is ${found?.name}`]);
+    if (found?.name !== name) problems.push([`${id} was claimed as ${name} and is now ${found?.name}`]);
     if (found?.latest_build.build_number === 2) claimed += 1;
   }
   await place.stop();
@@ -168,11 +171,11 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   const built = builders.reduce((sum, { counts }) => sum + counts.builds, 0);
   return (
     `${rounds} kills (${killsNearBuild} within 20 ms of a scheduled build), ${built} builds by people, ${fleet.scheduled} scheduled, ` +
-    `${unattended.count} workspaces left alone, ${holders.size} taken (${claimed} kept ready before), none lost or duplicated`
+    `${unattended.count} unattended workspaces, ${holders.size} claims (${claimed} of prebuilds), none lost or duplicated`
   );
 };
 
-/** Waits for the moment of the kill: just after the next scheduled build starts, or a random one. Returns true in the first case. */
+/** Waits until the kill: just after the next scheduled build starts (returns true), or at a random moment (returns false). */
 const waitForKill = async (fleet: Fleet, random: () => number): Promise<boolean> => {
   const end = performance.now() + 100 + random() * (SCHEDULE_AHEAD_MS + 800);
   if (random() < 0.4) {

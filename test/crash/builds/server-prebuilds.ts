@@ -1,5 +1,5 @@
-// The server is killed at random moments while people claim prebuilt workspaces: none is claimed twice, no acknowledged claim is lost,
-// and afterwards the required number of prebuilds is ready again (rule PB-14).
+// The server is killed at random moments while people claim prebuilt workspaces: no prebuild is claimed twice, no acknowledged claim is
+// lost, and afterwards the required number of prebuilds is ready again (rule PB-14).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -11,12 +11,12 @@ import { assertNoProblems } from "../server-crash.ts";
 import { makeTemplate, signInAdmin, type World } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
-const WANTED = 3;
+const PREBUILD_COUNT = 3;
 const PEOPLE = 4;
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "4" };
 const MANIFEST: Manifest = {
   provisioner: "echo",
-  presets: [{ name: "Ready", parameters: {}, prebuilds: WANTED }],
+  presets: [{ name: "Ready", parameters: {}, prebuilds: PREBUILD_COUNT }],
   resources: [{ name: "main" }],
 };
 
@@ -26,21 +26,21 @@ const listOwned = async ({ admin }: World, owner: string): Promise<Workspace[]> 
 
 /** A person who claims one workspace after the other, under unique names, and records the result of each request. */
 export class PrebuildClaimer {
-  /** Name -> the returned workspace. */
+  /** Returned workspace IDs by requested name. */
   readonly given = new Map<string, string>();
   readonly asked = new Set<string>();
   readonly problems: string[] = [];
   #stopped = false;
 
-  async run({ admin }: World, who: string, body: object, answered: () => void, pause = PAUSE_MS): Promise<void> {
+  async run({ admin }: World, person: string, body: object, onAnswer: () => void, pause = PAUSE_MS): Promise<void> {
     for (let n = 0; !this.#stopped; n++) {
-      const name = `${who}-${n}`;
+      const name = `${person}-${n}`;
       this.asked.add(name);
       const result = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", { ...body, name });
       if (result.fate === "acknowledged") this.given.set(name, result.answer.id);
       else if (result.fate === "refused")
         this.problems.push(`${name}: refused with ${result.status} ${result.message}`);
-      answered();
+      onAnswer();
       await Bun.sleep(pause);
     }
   }
@@ -50,13 +50,13 @@ export class PrebuildClaimer {
   }
 }
 
-/** Returns problems with the ownership of workspaces. A list may miss concurrent changes, so missing ones are loaded by ID. */
-const findProblems = async (world: World, takers: readonly PrebuildClaimer[]): Promise<string[]> => {
-  const problems = takers.flatMap((taker) => taker.problems);
-  const mine = await listOwned(world, "me");
-  const byName = new Map(mine.map((one) => [one.name, one]));
+/** Returns problems with the owners of workspaces. A list may miss concurrent changes, so missing workspaces are loaded by ID. */
+const findProblems = async (world: World, claimers: readonly PrebuildClaimer[]): Promise<string[]> => {
+  const problems = claimers.flatMap((claimer) => claimer.problems);
+  const claimed = await listOwned(world, "me");
+  const byName = new Map(claimed.map((one) => [one.name, one]));
   const holders = new Map<string, string>();
-  for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
+  for (const [name, id] of claimers.flatMap((claimer) => [...claimer.given])) {
     if (holders.has(id)) problems.push(`${id} was returned for both ${name} and ${holders.get(id)}`);
     holders.set(id, name);
     const listed = byName.get(name);
@@ -64,8 +64,8 @@ const findProblems = async (world: World, takers: readonly PrebuildClaimer[]): P
     if (found?.id !== id || found.name !== name)
       problems.push(`${name} was returned as ${id} but is now ${found?.id ?? "missing"}`);
   }
-  const requested = new Set(takers.flatMap((taker) => [...taker.asked]));
-  for (const { name } of mine) if (!requested.has(name)) problems.push(`${name} exists but was never requested`);
+  const requested = new Set(claimers.flatMap((claimer) => [...claimer.asked]));
+  for (const { name } of claimed) if (!requested.has(name)) problems.push(`${name} exists but was never requested`);
   return problems;
 };
 
@@ -84,33 +84,33 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
   const body = { template_id, template_version_preset_id: presets[0]?.id };
   const isReady = ({ latest_build }: Workspace): boolean => latest_build.status === "running";
   const areAllReady = async (): Promise<boolean> => {
-    const kept = await listOwned(world, "prebuilds");
-    return kept.length === WANTED && kept.every(isReady);
+    const prebuilds = await listOwned(world, "prebuilds");
+    return prebuilds.length === PREBUILD_COUNT && prebuilds.every(isReady);
   };
-  const takers: PrebuildClaimer[] = [];
+  const claimers: PrebuildClaimer[] = [];
   for (let round = 1; round <= rounds; round++) {
     await until(areAllReady);
     let answers = 0;
     const group = Array.from({ length: PEOPLE }, () => new PrebuildClaimer());
-    takers.push(...group);
-    const running = group.map((one, i) => one.run(world, `r${round}p${i}`, body, () => (answers += 1)));
+    claimers.push(...group);
+    const running = group.map((claimer, i) => claimer.run(world, `r${round}p${i}`, body, () => (answers += 1)));
     // Kills the server at a random point during or between the first claims.
     const killAfter = Math.floor(random() * 8);
     await until(async () => answers >= killAfter);
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");
     await server.ended;
-    for (const one of group) one.stop();
+    for (const claimer of group) claimer.stop();
     await Promise.all(running);
     assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
     server = await place.start({ env: ENV });
-    assertNoProblems(seed, `kill ${round}`, await findProblems(world, takers));
+    assertNoProblems(seed, `kill ${round}`, await findProblems(world, claimers));
     log(`kill ${round}: ${answers} answers`);
   }
   await until(areAllReady);
   await until(async () => (await listOwned(world, "me")).every(isReady));
   const mine = await listOwned(world, "me");
-  assertNoProblems(seed, "the end", await findProblems(world, takers));
+  assertNoProblems(seed, "the end", await findProblems(world, claimers));
   await place.stop();
   assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
   const claimed = mine.filter(({ latest_build }) => latest_build.build_number === 2).length;

@@ -18,7 +18,7 @@ testNeeding(
 
 testNeeding(
   [needs.terraform],
-  `[TF-20] [TF-11] [TF-37] killed in four phases of builds, a worker continues from what it left behind (seed ${SEED})`,
+  `[TF-20] [TF-11] [TF-37] killed in four phases of builds, a worker continues from the resources that it had created (seed ${SEED})`,
   async () => {
     expect(await killWorker(ONE_ROUND)).toContain("all continued");
   },

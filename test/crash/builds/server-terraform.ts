@@ -1,7 +1,7 @@
 // A server, or its worker, is killed or stopped in each phase of a Terraform build, of an import and of a dry run. A phase is a failpoint
-// in the code, a file that the template's own command creates before it waits, or a running command. Each build continues; the created
-// resources match the state; no process or file is left behind, and no line, response or file contains a secret (rules TF-10, TF-11, TF-20,
-// TF-37).
+// in the code, a file that the template's command creates before it waits, or a running command. Each build continues, the created
+// resources match the state, and no process or file is left behind. No log line, response or file contains a secret (rules TF-10, TF-11,
+// TF-20, TF-37).
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BUILD_FAILPOINTS } from "#base/failpoint.ts";
@@ -35,51 +35,54 @@ const BRIEF = { ...PATIENCE, isBrief: true };
 
 type Operation = "start" | "stop" | "delete" | "import" | "dry run";
 
-/** One piece of work, and when its victim is killed, by exactly one of `at`, `runs`, `made` and `writes`. */
+/** One operation, and when its victim is killed, by exactly one of `at`, `runs`, `made` and `writes`. */
 type Phase = {
   readonly name: string;
-  readonly wish: Operation;
+  readonly operation: Operation;
   /** The victim kills itself at this failpoint. */
   readonly at?: (typeof BUILD_FAILPOINTS)[number];
-  /** When one of these Terraform commands is running. */
+  /** The victim is killed while one of these Terraform commands runs. */
   readonly runs?: readonly string[];
-  /** When a command of the template has created this file; it waits until the other one is removed. */
+  /** The victim is killed when a command of the template has created the first file. The command waits until the second file is removed. */
   readonly made?: readonly [made: string, waits: string];
-  /** When Terraform has just written its state, in the middle of the apply. */
+  /** The victim is killed when Terraform has just written its state, in the middle of the apply. */
   readonly writes?: true;
   /** Terraform is killed together with its server or worker, as when a whole service is killed. */
   readonly withTerraform?: true;
 };
 
-/** Phases of one workspace, in this order. */
-const BEGINNING: readonly Phase[] = [
-  { name: "claimed", wish: "start", at: "build_claimed" },
-  { name: "folder prepared", wish: "start", at: "build_prepared" },
-  { name: "init", wish: "start", runs: ["init"] },
-  { name: "plan", wish: "start", runs: ["plan"] },
-  { name: "apply begun", wish: "start", made: ["first.begun", "first.wait"] },
-  { name: "resource half made", wish: "start", made: ["second.begun", "second.wait"] },
-  { name: "the same with Terraform", wish: "start", made: ["second.begun", "second.wait"], withTerraform: true },
-  { name: "state written", wish: "start", writes: true },
+/** The first phases of one workspace, in this order. */
+const FIRST_PHASES: readonly Phase[] = [
+  { name: "claimed", operation: "start", at: "build_claimed" },
+  { name: "folder prepared", operation: "start", at: "build_prepared" },
+  { name: "init", operation: "start", runs: ["init"] },
+  { name: "plan", operation: "start", runs: ["plan"] },
+  { name: "apply begun", operation: "start", made: ["first.begun", "first.wait"] },
+  { name: "resource half made", operation: "start", made: ["second.begun", "second.wait"] },
+  { name: "the same with Terraform", operation: "start", made: ["second.begun", "second.wait"], withTerraform: true },
+  { name: "state written", operation: "start", writes: true },
 ];
-const ENDING: readonly Phase[] = [
-  { name: "after the apply", wish: "start", runs: ["graph", "show"] },
-  { name: "state pushed", wish: "start", at: "build_pushed" },
-  { name: "done reported", wish: "start", at: "build_done" },
-  { name: "before forget", wish: "start", at: "build_forget" },
-  { name: "import", wish: "import", runs: ["plan"] },
-  { name: "dry run", wish: "dry run", runs: ["plan"] },
-  { name: "stop", wish: "stop", made: ["second.ending", "second.hold"] },
-  { name: "delete", wish: "delete", made: ["first.ending", "first.hold"] },
+const LAST_PHASES: readonly Phase[] = [
+  { name: "after the apply", operation: "start", runs: ["graph", "show"] },
+  { name: "state pushed", operation: "start", at: "build_pushed" },
+  { name: "done reported", operation: "start", at: "build_done" },
+  { name: "before forget", operation: "start", at: "build_forget" },
+  { name: "import", operation: "import", runs: ["plan"] },
+  { name: "dry run", operation: "dry run", runs: ["plan"] },
+  { name: "stop", operation: "stop", made: ["second.ending", "second.hold"] },
+  { name: "delete", operation: "delete", made: ["first.ending", "first.hold"] },
 ];
-/** The short selection for CI. A start, a stop and a delete are each interrupted once; where the two victims differ, both are tested. */
+/**
+ * The short selection for CI. A start, a stop and a delete are each interrupted once. Phases that differ for server and worker run for
+ * both.
+ */
 const CI_PHASES = {
   server: ["init", "resource half made", "state pushed", "before forget", "delete"],
   worker: ["resource half made", "state pushed", "before forget", "stop"],
 };
 
-/** Each start recreates both parts, so that every apply has something to create and to remove. */
-const toTemplate = (places: PhaseFolders): string => `terraform {
+/** Each start recreates both resources, so that every apply has something to create and to remove. */
+const toTemplate = (folders: PhaseFolders): string => `terraform {
   required_providers {
     coder = { source = "coder/coder" }
   }
@@ -90,8 +93,8 @@ resource "coder_agent" "main" {
   os   = "linux"
   arch = "amd64"
 }
-${toResource(places, "first", "")}
-${toResource(places, "second", "count = data.coder_workspace.me.start_count\n  depends_on = [terraform_data.first]")}
+${toResource(folders, "first", "")}
+${toResource(folders, "second", "count = data.coder_workspace.me.start_count\n  depends_on = [terraform_data.first]")}
 `;
 
 type PhaseFolders = { readonly parts: string; readonly gates: string };
@@ -117,13 +120,11 @@ const toResource = (
   }
 }`;
 
-/** Returns the words and process of the command that runs in this folder. */
-const readRunningCommand = (
-  folder: string,
-): { readonly words: readonly string[]; readonly pid: number } | undefined => {
+/** Returns the arguments and the process ID of the command that runs in this folder. */
+const readRunningCommand = (folder: string): { readonly args: readonly string[]; readonly pid: number } | undefined => {
   try {
     const { pid } = JSON.parse(readFileSync(join(folder, "running.json"), "utf8")) as { pid: number };
-    return { pid, words: readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(1, -1) };
+    return { pid, args: readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(1, -1) };
   } catch {
     return undefined;
   }
@@ -142,17 +143,17 @@ type Story = {
   readonly template: { readonly id: string; readonly active_version_id: string };
   readonly places: PhaseFolders;
   readonly victim: Victim;
-  /** Everything that server and worker have logged. */
+  /** Everything that the server and the worker have logged. */
   readonly logged: () => string;
-  /** Folders of server and worker. */
+  /** The folders of the server and the worker. */
   readonly folders: readonly string[];
   readonly random: () => number;
 };
 
-/** Resolves once the victim is dead, in the middle of the phase. */
+/** Resolves once the victim has died in the middle of the phase. */
 const awaitDeath = async ({ at, runs, made, writes, withTerraform }: Phase, { victim, places, random }: Story) => {
   if (at) return victim.died();
-  const state = (): number =>
+  const stateTime = (): number =>
     Math.max(
       0,
       ...listNames(join(victim.root, "builds")).map(
@@ -161,13 +162,13 @@ const awaitDeath = async ({ at, runs, made, writes, withTerraform }: Phase, { vi
       ),
     );
   const findRunning = (names: readonly string[]) =>
-    listCommands(victim.root).find(({ words }) => names.includes(words[0] ?? ""));
+    listCommands(victim.root).find(({ args }) => names.includes(args[0] ?? ""));
   if (runs) await until(() => findRunning(runs), BRIEF);
   if (made) await until(() => existsSync(join(places.gates, made[0])), PATIENCE);
   if (writes) {
     await until(() => findRunning(["apply"]), BRIEF);
-    const before = state();
-    await until(() => state() !== before, BRIEF);
+    const stateTimeBefore = stateTime();
+    await until(() => stateTime() !== stateTimeBefore, BRIEF);
   }
   if (made || writes) await Bun.sleep(random() * 60);
   const running = listCommands(victim.root);
@@ -177,30 +178,30 @@ const awaitDeath = async ({ at, runs, made, writes, withTerraform }: Phase, { vi
 
 const ENDED = ["succeeded", "failed", "canceled"];
 
-/** Starts the phase's work; returns its result and output once it has ended. */
-const startWork = async ({ wish }: Phase, { client, template, places }: Story, id: string) => {
+/** Starts the phase's operation. Returns the path of its logs, and a function that resolves with its job once the job has ended. */
+const startWork = async ({ operation }: Phase, { client, template, places }: Story, id: string) => {
   type Job = { readonly status: string; readonly error?: string };
-  const wait = <T extends object>(path: string, jobOf: (one: T) => Job): Promise<Job> =>
+  const awaitJob = <T extends object>(path: string, jobOf: (one: T) => Job): Promise<Job> =>
     until(async () => {
       // The server may be restarting.
-      const seen = (await client.get(path as string).catch(() => undefined)) as T | undefined;
-      const job = seen && jobOf(seen);
+      const found = (await client.get(path as string).catch(() => undefined)) as T | undefined;
+      const job = found && jobOf(found);
       return job && ENDED.includes(job.status) ? job : undefined;
     }, PATIENCE);
-  if (wish === "import") {
+  if (operation === "import") {
     const body = { file_id: await uploadFiles(client, { "main.tf": toTemplate(places) }) };
     const version = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", body);
     const path = `/api/v2/templateversions/${version.id}`;
-    return { logs: `${path}/logs`, ended: () => wait(path, (one: TemplateVersion) => one.job) };
+    return { logs: `${path}/logs`, ended: () => awaitJob(path, (one: TemplateVersion) => one.job) };
   }
-  if (wish === "dry run") {
+  if (operation === "dry run") {
     const path = `/api/v2/templateversions/${template.active_version_id}/dry-run`;
     const run = await client.post<{ id: string }>(path, {});
-    return { logs: `${path}/${run.id}/logs`, ended: () => wait(`${path}/${run.id}`, (one: Job) => one) };
+    return { logs: `${path}/${run.id}/logs`, ended: () => awaitJob(`${path}/${run.id}`, (one: Job) => one) };
   }
-  const build = await createBuild(client, id, wish);
+  const build = await createBuild(client, id, operation);
   const path = `/api/v2/workspacebuilds/${build.id}`;
-  return { logs: `${path}/logs`, ended: () => wait(path, (one: Workspace["latest_build"]) => one.job) };
+  return { logs: `${path}/logs`, ended: () => awaitJob(path, (one: Workspace["latest_build"]) => one.job) };
 };
 
 const listParts = (state: string): string[] =>
@@ -235,35 +236,35 @@ const readText = (file: string): string => {
 const findProblems = async (phase: Phase, story: Story, id: string, logs: string, secrets: Set<string>) => {
   const { client, places, victim, logged, folders } = story;
   const problems: string[] = [];
-  const gone = until(() => ["builds", "imports"].every((kind) => listNames(join(victim.root, kind)).length === 0), {
+  const emptied = until(() => ["builds", "imports"].every((kind) => listNames(join(victim.root, kind)).length === 0), {
     patience: 15_000,
   });
-  await gone.catch(() =>
-    problems.push(`a folder is left: ${["builds", "imports"].map((kind) => listNames(join(victim.root, kind)))}`),
+  await emptied.catch(() =>
+    problems.push(`a folder still exists: ${["builds", "imports"].map((kind) => listNames(join(victim.root, kind)))}`),
   );
   const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
   const state = await (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
   for (const secret of listSecrets(state)) secrets.add(secret);
-  const due = phase.wish === "delete" ? "" : phase.wish === "stop" ? "first" : "first,second";
-  const [there, known] = [listNames(places.parts).join(), listParts(state).join()];
-  if (there !== known || there !== due)
-    problems.push(`resources: ${there} exist, ${known} are in the state, ${due} are expected`);
+  const expected = phase.operation === "delete" ? "" : phase.operation === "stop" ? "first" : "first,second";
+  const [existing, inState] = [listNames(places.parts).join(), listParts(state).join()];
+  if (existing !== inState || existing !== expected)
+    problems.push(`resources: ${existing} exist, ${inState} are in the state, ${expected} are expected`);
   const texts: Record<string, string> = {
-    "the log of the work": await (await client.fetch("GET", logs)).text(),
-    "an answer": JSON.stringify(latest_build),
-    "the log of server or worker": logged(),
+    "the log of the operation": await (await client.fetch("GET", logs)).text(),
+    "a response": JSON.stringify(latest_build),
+    "the log of the server or the worker": logged(),
   };
   for (const file of folders.flatMap(listFiles)) texts[file] = readText(file);
-  for (const [place, text] of Object.entries(texts)) {
-    if ([...secrets].some((secret) => text.includes(secret))) problems.push(`a secret is in ${place}`);
+  for (const [source, text] of Object.entries(texts)) {
+    if ([...secrets].some((secret) => text.includes(secret))) problems.push(`a secret is in ${source}`);
   }
-  const left = [...findProcesses(victim.root), ...findProcesses(places.gates)];
-  if (left.length > 0) problems.push(`${left.length} processes are still running`);
-  return problems.map((words) => `${phase.name}: ${words}`);
+  const running = [...findProcesses(victim.root), ...findProcesses(places.gates)];
+  if (running.length > 0) problems.push(`${running.length} processes are still running`);
+  return problems.map((problem) => `${phase.name}: ${problem}`);
 };
 
-/** One workspace with one kill in each phase. */
-const round = async (story: Story, phases: readonly Phase[], name: string, log: CheckOptions["log"]) => {
+/** Creates a workspace and kills the victim once in each phase. */
+const runPhases = async (story: Story, phases: readonly Phase[], name: string, log: CheckOptions["log"]) => {
   const { client, template, places, victim } = story;
   const problems: string[] = [];
   const secrets = new Set<string>();
@@ -274,7 +275,7 @@ const round = async (story: Story, phases: readonly Phase[], name: string, log: 
   }, PATIENCE);
   if (first.status !== "succeeded") return [`the first build: ${first.error}`];
   for (const phase of phases) {
-    const from = performance.now();
+    const startedAt = performance.now();
     for (const file of listNames(places.gates)) rmSync(join(places.gates, file));
     if (phase.made) writeFileSync(join(places.gates, phase.made[1]), "");
     if (phase.at) await victim.arm(phase.at);
@@ -286,7 +287,7 @@ const round = async (story: Story, phases: readonly Phase[], name: string, log: 
     if (job.status !== "succeeded") problems.push(`${phase.name}: ${job.status}, ${job.error}`);
     problems.push(...(await findProblems(phase, story, id, work.logs, secrets)));
     await victim.afterWork?.();
-    log(`${name}, ${phase.name}: ${job.status} after ${Math.round(performance.now() - from)} ms`);
+    log(`${name}, ${phase.name}: ${job.status} after ${Math.round(performance.now() - startedAt)} ms`);
   }
   return problems;
 };
@@ -314,7 +315,7 @@ const createVictim = async (who: VictimKind, stage: Stage) => {
   return who === "worker" ? worker : { ...worker, kill, revive };
 };
 
-/** Kills or stops it `rounds` times in each of these phases. Returns a one-line summary. */
+/** Returns a check that kills or stops the victim `rounds` times in each of these phases, and returns a one-line summary. */
 const makeKillCheck =
   (who: VictimKind, phases: readonly Phase[]) =>
   async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
@@ -322,8 +323,8 @@ const makeKillCheck =
     const places = { parts: join(place.scratch, "parts"), gates: join(place.scratch, "gates") };
     for (const folder of Object.values(places)) mkdirSync(folder);
     const more: Record<string, string> = who.endsWith("worker") ? { SLIPWAY_TERRAFORM_WORKERS: "true" } : {};
-    const created = toTerraformOptions(join(place.scratch, "tools")).env ?? {};
-    const env = { ...(created as Record<string, string>), ...ENV, ...more };
+    const terraformEnv = toTerraformOptions(join(place.scratch, "tools")).env ?? {};
+    const env = { ...(terraformEnv as Record<string, string>), ...ENV, ...more };
     await place.start({ env });
     const client = await place.client.signIn(ADMIN.email, ADMIN.password);
     await using victim = await createVictim(who, { place, env, client });
@@ -338,7 +339,7 @@ const makeKillCheck =
       folders: [place.directory, ...victim.directories],
     };
     for (let n = 1; n <= rounds; n++) {
-      assertNoProblems(seed, `round ${n}`, await round(story, phases, `round-${n}`, log));
+      assertNoProblems(seed, `round ${n}`, await runPhases(story, phases, `round-${n}`, log));
     }
     await place.stop();
     if (victim.directories.length === 0)
@@ -347,35 +348,35 @@ const makeKillCheck =
         "the end",
         findProcesses(place.scratch).length === 0 ? [] : ["a process is still running"],
       );
-    const what = who === "server" || who === "worker" ? `kills of the ${who}` : `times the ${who}`;
-    return `${rounds} ${what} in each of ${phases.map(({ name }) => name).join(", ")}: all continued, the resources match the states, no process or file is left, no secret in a log, a response or a file`;
+    const action = who === "server" || who === "worker" ? `kills of the ${who}` : `times the ${who}`;
+    return `${rounds} ${action} in each of ${phases.map(({ name }) => name).join(", ")}: all continued, the resources match the states, no process or file is left, no secret in a log, a response or a file`;
   };
 
 const listCiPhases = (who: "server" | "worker"): readonly Phase[] =>
-  [...BEGINNING, ...ENDING].filter(({ name }) => CI_PHASES[who].includes(name));
+  [...FIRST_PHASES, ...LAST_PHASES].filter(({ name }) => CI_PHASES[who].includes(name));
 export const killServer = makeKillCheck("server", listCiPhases("server"));
 export const killWorker = makeKillCheck("worker", listCiPhases("worker"));
 
-/** Without phases that need a kill at a failpoint: a stopped process stops anywhere. */
+/** Returns the phases that do not need a kill at a failpoint: a paused process can be in any part of its code. */
 const listStopPhases = (phases: readonly Phase[]): Phase[] =>
   phases.filter(({ at, withTerraform }) => !at && !withTerraform);
 
-/** In the middle of an apply that creates resources, and of one that removes them. */
+/** Returns true in the middle of an apply that creates resources, or of one that removes them. */
 const isApply = ({ name }: Phase): boolean => name === "resource half made" || name === "stop";
 
 export const checks: readonly Check[] = needs.terraform.found
   ? [
       ...(["server", "worker"] as const).flatMap((who) => [
-        { name: `terraform: ${who} killed, beginning`, run: makeKillCheck(who, BEGINNING) },
-        { name: `terraform: ${who} killed, ending`, run: makeKillCheck(who, ENDING) },
+        { name: `terraform: ${who} killed, first phases`, run: makeKillCheck(who, FIRST_PHASES) },
+        { name: `terraform: ${who} killed, last phases`, run: makeKillCheck(who, LAST_PHASES) },
       ]),
       ...(["stopped server", "stopped server of a worker", "stopped worker"] as const).map((who) => ({
         name: `terraform: ${who}`,
-        run: makeKillCheck(who, listStopPhases([...BEGINNING, ...ENDING])),
+        run: makeKillCheck(who, listStopPhases([...FIRST_PHASES, ...LAST_PHASES])),
       })),
       ...PAUSED.map((who) => ({
         name: `terraform: ${who}`,
-        run: makeKillCheck(who, [...BEGINNING, ...ENDING].filter(isApply)),
+        run: makeKillCheck(who, [...FIRST_PHASES, ...LAST_PHASES].filter(isApply)),
       })),
     ]
   : [];

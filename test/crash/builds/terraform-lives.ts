@@ -41,7 +41,7 @@ const runRounds = async (options: CheckOptions): Promise<string> => {
       kills[victim] += await runWithKills(victim, { ...options, seed: options.seed + round });
     }
   }
-  return `${TEMPLATES.length} templates passed ${options.rounds * 3} times each, with ${kills.server} kills of the server and ${kills.worker} of the worker: terminal and chat worked, no state lost, nothing left running, no secret in a log, an answer or a file`;
+  return `${TEMPLATES.length} templates passed ${options.rounds * 3} times each, with ${kills.server} kills of the server and ${kills.worker} of the worker: terminal and chat worked, no state lost, no process left running, no secret in a log, a response or a file`;
 };
 
 export const checks: readonly Check[] = needs.terraform.found

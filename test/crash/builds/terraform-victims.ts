@@ -9,12 +9,12 @@ import type { ServerPlace } from "../server.ts";
 
 /** A process that a test kills or pauses, and later restarts or resumes. */
 export type Victim = AsyncDisposable & {
-  /** Restarts it with a failpoint, at which it will die. */
+  /** Restarts the victim with a failpoint, at which it will die. */
   readonly arm: (point: string) => Promise<void>;
   readonly died: () => Promise<void>;
   readonly kill: () => Promise<void>;
   readonly revive: () => Promise<void>;
-  /** The root of its run folders. */
+  /** The folder that contains the victim's run folders. */
   readonly root: string;
   /** Folders of workers. */
   readonly directories: readonly string[];
@@ -48,12 +48,12 @@ export const makeServerVictim = ({ place, env }: Stage): Victim => ({
 });
 
 /** A paused process cannot die at a failpoint. */
-const rejectDeath = (): Promise<never> => Promise.reject(new Error("it does not die"));
+const rejectDeath = (): Promise<never> => Promise.reject(new Error("this victim does not die at a failpoint"));
 
 /** Milliseconds after which a worker gives up on an unresponsive server. */
 const WORKER_PATIENCE_MS = 22_000;
 
-/** A server paused for longer than its workers' timeout. */
+/** A server that is paused for longer than its workers' timeout. */
 export const makeUnresponsiveServer = ({ place }: Stage): Victim => ({
   ...NO_WORKER,
   root: join(place.directory, "terraform"),
@@ -73,7 +73,7 @@ const ENV = {
   SLIPWAY_WORKER_LOG_LEVEL: "debug",
 };
 
-/** A worker of this name with its own key and folder. */
+/** Creates a worker of this name with a separate key and folder. */
 const createWorker = async ({ place, client }: Stage, name: string) => {
   const { key } = await makeKey(client);
   const directory = join(place.scratch, name);
@@ -114,7 +114,7 @@ export const makeWorkerVictim = async (stage: Stage): Promise<Victim> => {
   };
 };
 
-const GIVE_UP_WAIT = { patience: 60_000, what: "the server gives up on the worker" };
+const GIVE_UP_WAIT = { patience: 60_000, what: "the server to give up on the worker" };
 
 /** A worker that is paused until the server has given up on it, and resumed while another worker with the same tags is connected. */
 export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {
@@ -124,7 +124,7 @@ export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {
   await worker.connected();
   let other: WorkerProcess | undefined;
   let logged = "";
-  let times = 1;
+  let connectionCount = 1;
   const countLost = (): number => stage.place.newest.errors.split("has not been heard of").length;
   return {
     directories: [directory, another.directory],
@@ -133,16 +133,16 @@ export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {
     arm: rejectDeath,
     died: rejectDeath,
     kill: async () => {
-      const before = countLost();
+      const lostBefore = countLost();
       worker.signal("SIGSTOP");
       other = another.start();
       await other.connected();
-      await until(() => countLost() > before, GIVE_UP_WAIT);
+      await until(() => countLost() > lostBefore, GIVE_UP_WAIT);
     },
     revive: async () => {
       worker.signal("SIGCONT");
-      times += 1;
-      await worker.connected(times);
+      connectionCount += 1;
+      await worker.connected(connectionCount);
     },
     afterWork: async () => {
       logged += other?.errors() ?? "";
@@ -156,7 +156,7 @@ export const makeUnresponsiveWorker = async (stage: Stage): Promise<Victim> => {
   };
 };
 
-/** Milliseconds of successive pauses: shorter than, similar to and longer than the others' timeout. */
+/** Lengths of successive pauses: shorter than, similar to and longer than the timeout of the other side. */
 const PAUSES_MS = [2_000, 6_000, 20_000];
 
 type Pausable = Pick<Victim, "root" | "directories" | "logged"> & {
@@ -164,16 +164,16 @@ type Pausable = Pick<Victim, "root" | "directories" | "logged"> & {
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 };
 
-/** Pauses the process while it works; it then continues with the same peer. */
+/** Pauses the process during its operation. It then continues with the same peer. */
 const makePaused = ({ signal, ...rest }: Pausable): Victim => {
-  let times = 0;
+  let pauseCount = 0;
   return {
     ...rest,
     arm: rejectDeath,
     died: rejectDeath,
     kill: async () => {
       signal("SIGSTOP");
-      await Bun.sleep(PAUSES_MS[times++ % PAUSES_MS.length] ?? 0);
+      await Bun.sleep(PAUSES_MS[pauseCount++ % PAUSES_MS.length] ?? 0);
     },
     revive: async () => signal("SIGCONT"),
   };

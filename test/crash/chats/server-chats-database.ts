@@ -1,11 +1,11 @@
-// The expected rows of a chat after a kill: compares the database with the writers' records, and with the state after the previous kill.
-// Used by server-chats.ts.
+// Checks the rows of a chat after a kill: compares the database with the writers' records, and with the state after the previous kill. Used
+// by server-chats.ts.
 import { openStoredData, type StoredData } from "#test/support/stored.ts";
 import { withStored } from "../oracle/database.ts";
 import { MESSAGE } from "./server-chats-model.ts";
 import type { ChatBook, SentMessage } from "./server-chats-people.ts";
 
-type ChatLine = {
+type ChatRow = {
   key: number;
   id: string;
   status: string;
@@ -18,18 +18,18 @@ type ChatLine = {
   retry_version: number;
   generation_attempt: number;
 };
-type Line = { id: number; revision: number; deleted: number; role: string; content: string };
-type QueueLine = { id: number; position: number; content: string };
+type MessageRow = { id: number; revision: number; deleted: number; role: string; content: string };
+type QueueRow = { id: number; position: number; content: string };
 
 /** A chat as stored. */
-export type StoredChat = { readonly chat: ChatLine; readonly messages: Line[]; readonly queue: QueueLine[] };
+export type StoredChat = { readonly chat: ChatRow; readonly messages: MessageRow[]; readonly queue: QueueRow[] };
 
 const readOne = async (stored: StoredData, id: string): Promise<StoredChat | undefined> => {
-  const [chat] = await stored.objects<ChatLine>(`select * from chats where id = '${id}'`);
+  const [chat] = await stored.objects<ChatRow>(`select * from chats where id = '${id}'`);
   if (!chat) return undefined;
-  const messages = await stored.objects<Line>(`select * from messages where chat = ${chat.key} order by id`);
+  const messages = await stored.objects<MessageRow>(`select * from messages where chat = ${chat.key} order by id`);
   const queue = `select * from queued_messages where chat = ${chat.key} order by position`;
-  return { chat, messages, queue: await stored.objects<QueueLine>(queue) };
+  return { chat, messages, queue: await stored.objects<QueueRow>(queue) };
 };
 
 /** Returns these chats. No server may be writing. */
@@ -43,10 +43,10 @@ export const loadStoredChats = (directory: string, ids: readonly string[]): Prom
     return found;
   });
 
-export type PendingChat = Pick<ChatLine, "id" | "status" | "history_version" | "generation_attempt">;
+export type PendingChat = Pick<ChatRow, "id" | "status" | "history_version" | "generation_attempt">;
 
-/** Returns true if a chat's pending work has continued: a new attempt, a changed history, or the end of its interruption. */
-const hasGoneOn = (
+/** Returns true if a chat's pending work has continued: it has a new attempt, a changed history, or its interruption has ended. */
+const hasContinued = (
   { status, history_version, generation_attempt }: PendingChat,
   now: PendingChat | undefined,
 ): boolean => {
@@ -55,12 +55,12 @@ const hasGoneOn = (
   return now.status !== status;
 };
 
-/** Returns the chats whose work has not continued. Queries the database next to a running server. */
-export const findStalled = async (directory: string, owed: readonly PendingChat[]): Promise<PendingChat[]> => {
+/** Returns the chats whose work has not continued. Reads the database next to a running server. */
+export const findStalled = async (directory: string, pending: readonly PendingChat[]): Promise<PendingChat[]> => {
   await using stored = await openStoredData(directory);
   const rows = await stored.objects<PendingChat>("select id, status, history_version, generation_attempt from chats");
   const now = new Map(rows.map((row) => [row.id, row]));
-  return owed.filter((one) => !hasGoneOn(one, now.get(one.id)));
+  return pending.filter((one) => !hasContinued(one, now.get(one.id)));
 };
 
 /** Makes the deadline of a chat that awaits results due within `ms` from now. No server may run on this directory. */
@@ -78,27 +78,33 @@ export const findChatProblems = (
   before: StoredChat | undefined,
 ): string[] => {
   if (!now) return [`chat ${book.id} was lost`];
-  const problems = [...rowProblems(now), ...(before ? changeProblems(before, now) : []), ...bookProblems(book, now)];
+  const problems = [
+    ...findRowProblems(now),
+    ...(before ? findChangeProblems(before, now) : []),
+    ...findBookProblems(book, now),
+  ];
   return problems.map((problem) => `chat ${book.id} (${now.chat.status}): ${problem}`);
 };
 
-const rowProblems = ({ chat, messages, queue }: StoredChat): string[] => {
+const findRowProblems = ({ chat, messages, queue }: StoredChat): string[] => {
   const failures: string[] = [];
   const versions = [chat.history_version, chat.queue_version, chat.retry_version, ...messages.map((m) => m.revision)];
   if (versions.some((version) => version > chat.snapshot_version))
     failures.push("a version is ahead of the snapshot's");
-  if (new Set(queue.map(({ position }) => position)).size < queue.length) failures.push("two messages at one position");
-  if (queue.length > 20) failures.push(`${queue.length} messages wait`);
+  if (new Set(queue.map(({ position }) => position)).size < queue.length)
+    failures.push("two messages have the same position");
+  if (queue.length > 20) failures.push(`${queue.length} messages are queued`);
   const calls = JSON.parse(chat.pending_calls) as unknown[];
   const awaits = chat.status === "requires_action";
-  if (awaits !== (chat.requires_action_deadline !== null)) failures.push("the deadline does not fit the status");
-  if (awaits && calls.length === 0) failures.push("results are awaited and there are no calls");
-  if (chat.archived && chat.status !== "waiting" && chat.status !== "error") failures.push("archived and active");
+  if (awaits !== (chat.requires_action_deadline !== null)) failures.push("the deadline does not match the status");
+  if (awaits && calls.length === 0) failures.push("results are awaited, but there are no calls");
+  if (chat.archived && chat.status !== "waiting" && chat.status !== "error")
+    failures.push("the chat is archived and active");
   return failures;
 };
 
-/** Versions only grow, and messages are immutable except for the deletion mark. */
-const changeProblems = (before: StoredChat, now: StoredChat): string[] => {
+/** Returns problems between two states: versions only grow, and messages are immutable except for the deletion mark. */
+const findChangeProblems = (before: StoredChat, now: StoredChat): string[] => {
   const failures: string[] = [];
   for (const name of ["snapshot_version", "history_version", "queue_version", "retry_version"] as const) {
     if (now.chat[name] < before.chat[name])
@@ -107,49 +113,49 @@ const changeProblems = (before: StoredChat, now: StoredChat): string[] => {
   const byId = new Map(now.messages.map((one) => [one.id, one]));
   for (const { id, content, deleted } of before.messages) {
     const found = byId.get(id);
-    if (found?.content !== content) failures.push(`message ${id} is no longer what it was`);
-    else if (deleted && !found.deleted) failures.push(`message ${id} came back`);
+    if (found?.content !== content) failures.push(`message ${id} has changed`);
+    else if (deleted && !found.deleted) failures.push(`message ${id} is no longer deleted`);
   }
   return failures;
 };
 
-const findMessage = (content: string): string => content.match(MESSAGE)?.[0] ?? "";
+const extractMessage = (content: string): string => content.match(MESSAGE)?.[0] ?? "";
 
-const bookProblems = (book: ChatBook, { messages, queue }: StoredChat): string[] => {
+const findBookProblems = (book: ChatBook, { messages, queue }: StoredChat): string[] => {
   const failures: string[] = [];
   const users = messages.filter(({ role }) => role === "user");
-  const rows = [...users, ...queue].map(({ id, content }) => ({ id, text: findMessage(content) }));
-  const count = Map.groupBy(rows, ({ text }) => text);
+  const rows = [...users, ...queue].map(({ id, content }) => ({ id, text: extractMessage(content) }));
+  const byText = Map.groupBy(rows, ({ text }) => text);
   for (const message of book.sent) {
-    const found = count.get(message.text) ?? [];
-    const problem = fateProblem(book, message, found.length);
+    const found = byText.get(message.text) ?? [];
+    const problem = findFateProblem(book, message, found.length);
     if (problem) failures.push(`${JSON.stringify(message)} ${problem}`);
     if (message.id !== undefined && found[0] && found[0].id !== message.id) {
-      failures.push(`${message.text} was answered with the number ${message.id} and has ${found[0].id}`);
+      failures.push(`${message.text} was acknowledged with the ID ${message.id} and has the ID ${found[0].id}`);
     }
   }
-  if (book.isOrderly) failures.push(...orderProblems(book, rows));
+  if (book.isOrderly) failures.push(...findOrderProblems(book, rows));
   return failures;
 };
 
-const fateProblem = (book: ChatBook, message: SentMessage, times: number): string | undefined => {
-  if (times > 1) return `is there ${times} times`;
-  if (message.fate === "refused" && times > 0) return "is there all the same";
+const findFateProblem = (book: ChatBook, message: SentMessage, count: number): string | undefined => {
+  if (count > 1) return `exists ${count} times`;
+  if (message.fate === "refused" && count > 0) return "was refused, but exists";
   if (message.fate !== "acknowledged") return undefined;
   const isDeleted = message.queued !== undefined && book.deleted.get(message.queued) === true;
-  if (isDeleted && times > 0) return "was deleted from the queue and is there";
-  return times === 0 && !book.canBeMissing(message) ? "is not there" : undefined;
+  if (isDeleted && count > 0) return "was deleted from the queue, but exists";
+  return count === 0 && !book.canBeMissing(message) ? "is missing" : undefined;
 };
 
-/** The messages of each person are in the order in which they were sent. */
-const orderProblems = (book: ChatBook, rows: readonly { text: string }[]): string[] => {
+/** Returns problems with the order: each person's messages must be in the order in which they were sent. */
+const findOrderProblems = (book: ChatBook, rows: readonly { text: string }[]): string[] => {
   const order = new Map(rows.map(({ text }, index) => [text, index]));
   const last = new Map<string, number>();
   return book.sent.flatMap(({ by, text }) => {
-    const at = order.get(text);
-    if (at === undefined) return [];
-    const isLate = at < (last.get(by) ?? -1);
-    last.set(by, at);
-    return isLate ? [`${text} stands before an earlier message of the same person`] : [];
+    const position = order.get(text);
+    if (position === undefined) return [];
+    const isLate = position < (last.get(by) ?? -1);
+    last.set(by, position);
+    return isLate ? [`${text} is before an earlier message of the same person`] : [];
   });
 };

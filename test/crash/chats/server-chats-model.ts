@@ -1,5 +1,5 @@
-// A model provider on a real socket for chats whose server dies, with random behavior: it answers, thinks, calls tools, breaks off,
-// rejects, or hangs after a few words. It checks that no history contains a user message twice. Used by server-chats.ts.
+// A model provider on a real socket, with random behavior, for chats whose server dies: it answers, thinks, calls tools, breaks off,
+// rejects calls, or hangs after a few words. It checks that no history contains a user message twice. Used by server-chats.ts.
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 
 /** Every message starts with a unique text in this form. */
@@ -8,9 +8,9 @@ export const MESSAGE = /<\w+-\d+>/g;
 export class UnreliableProvider implements AsyncDisposable {
   readonly server: ModelServer;
   readonly problems: string[] = [];
-  /** Answered calls by behavior. */
+  /** Number of answered calls by behavior. */
   readonly answered = new Map<string, number>();
-  /** From now on, every call succeeds. */
+  /** If set, every call succeeds. */
   isCalm = false;
   readonly #random: () => number;
   readonly #hanging = new Set<ModelCall>();
@@ -43,7 +43,7 @@ export class UnreliableProvider implements AsyncDisposable {
     return Math.floor(this.#random() * n);
   }
 
-  #pickFault(): string {
+  #pickBehavior(): string {
     const dice = this.isCalm ? 99 : this.#randomBelow(100);
     if (dice < 3) return "overloaded";
     if (dice < 5) return "unauthorized";
@@ -57,21 +57,21 @@ export class UnreliableProvider implements AsyncDisposable {
   }
 
   async #answer(call: ModelCall): Promise<void> {
-    const mood = this.#pickFault();
-    this.answered.set(mood, (this.answered.get(mood) ?? 0) + 1);
-    if (mood === "overloaded") return call.answer(503, { error: { message: "overloaded" } });
-    if (mood === "unauthorized") return call.answer(401, { error: { message: "who are you?" } });
-    if (mood === "refusing") return call.say({ finish: "content_filter" }).end();
-    const words = this.isCalm ? 1 : this.#randomBelow(12);
-    for (let word = 0; word < words; word++) {
+    const behavior = this.#pickBehavior();
+    this.answered.set(behavior, (this.answered.get(behavior) ?? 0) + 1);
+    if (behavior === "overloaded") return call.answer(503, { error: { message: "overloaded" } });
+    if (behavior === "unauthorized") return call.answer(401, { error: { message: "who are you?" } });
+    if (behavior === "refusing") return call.say({ finish: "content_filter" }).end();
+    const wordCount = this.isCalm ? 1 : this.#randomBelow(12);
+    for (let word = 0; word < wordCount; word++) {
       call.say(this.#randomBelow(6) === 0 ? { reasoning: `hm ${word} ` } : { text: `w${word} ` });
       if (this.#randomBelow(3) === 0) await Bun.sleep(this.#randomBelow(12));
     }
-    if (mood === "torn") return call.tear();
-    if (mood === "unfinished") return call.end();
-    if (mood === "hanging" && !this.isCalm) return void this.#hanging.add(call);
-    if (mood === "asking" || mood === "confused") {
-      const name = mood === "asking" ? "ask" : "unknown";
+    if (behavior === "torn") return call.tear();
+    if (behavior === "unfinished") return call.end();
+    if (behavior === "hanging" && !this.isCalm) return void this.#hanging.add(call);
+    if (behavior === "asking" || behavior === "confused") {
+      const name = behavior === "asking" ? "ask" : "unknown";
       for (let n = this.#randomBelow(2); n >= 0; n--) {
         call.say({ call: { id: crypto.randomUUID(), name, args: '{"what":"?"}' } });
       }
@@ -84,7 +84,7 @@ export class UnreliableProvider implements AsyncDisposable {
     const messages = (body.messages ?? []) as { role: string; content: unknown }[];
     const users = messages.filter(({ role }) => role === "user");
     const prompts = users.flatMap(({ content }) => JSON.stringify(content).match(MESSAGE) ?? []);
-    const twice = prompts.find((text, index) => prompts.indexOf(text) !== index);
-    if (twice !== undefined) this.problems.push(`the model was given ${twice} twice`);
+    const duplicate = prompts.find((text, index) => prompts.indexOf(text) !== index);
+    if (duplicate !== undefined) this.problems.push(`the model received ${duplicate} twice`);
   }
 }

@@ -1,5 +1,5 @@
 // People who write to one chat while its server dies, and a record of each message's result: acknowledged, refused or unknown. In an
-// orderly chat nothing is edited, promoted or deleted, so every message must be there in order.
+// orderly chat, nothing is edited, promoted or deleted, so every message must exist in order.
 import type { ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
 import { call, type Fate, PAUSE_MS } from "../oracle/calls.ts";
@@ -10,7 +10,7 @@ export type SentMessage = {
   readonly by: string;
   readonly began: number;
   fate: Fate<unknown>["fate"] | "open";
-  /** Its returned ID in the history or in the queue. */
+  /** The ID that was returned for the message, in the history or in the queue. */
   id?: number;
   queued?: number;
 };
@@ -22,7 +22,7 @@ export class ChatBook {
   readonly sent: SentMessage[] = [];
   /** Queue IDs that a person tried to delete, and whether that was acknowledged. */
   readonly deleted = new Map<number, boolean>();
-  /** Edits in progress, and the end of the last one that may have emptied the queue. */
+  /** Number of edits in progress, and the end of the last edit that may have emptied the queue. */
   editing = 0;
   edited = 0;
   commands = 0;
@@ -36,7 +36,7 @@ export class ChatBook {
     return `/api/v2/chats/${this.id}`;
   }
 
-  /** Returns true if a queued message may have been removed with the queue. */
+  /** Returns true if the message was queued and may have been removed with the queue. */
   canBeMissing({ queued, began }: SentMessage): boolean {
     return queued !== undefined && (this.editing > 0 || this.edited >= began || this.deleted.has(queued));
   }
@@ -88,16 +88,16 @@ export class ChatPerson {
     return dice < 22 ? this.#edit() : this.#touchQueue(dice < 24);
   }
 
-  /** 4xx is always possible, because someone else may have been first. While the server lives, a server error is not. */
-  async #call<T>(method: string, rest: string, body?: unknown, headers?: Record<string, string>): Promise<Fate<T>> {
+  /** Any 4xx is possible, because someone else may have been first. While the server lives, a server error is a problem. */
+  async #call<T>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Fate<T>> {
     const options = { problems: this.problems, ...(headers ? { headers } : {}) };
-    const fate = await call<T>(this.#client, method, this.#book.path + rest, body, options);
+    const fate = await call<T>(this.#client, method, this.#book.path + path, body, options);
     const status = fate.fate === "unknown" ? fate.status : undefined;
-    if (status !== undefined && status !== 503) this.problems.push(`${method} ${rest}: ${status}`);
+    if (status !== undefined && status !== 503) this.problems.push(`${method} ${path}: ${status}`);
     return fate;
   }
 
-  #note(): SentMessage {
+  #recordMessage(): SentMessage {
     const text = `<${this.#name}-${this.#count++}>`;
     const entry: SentMessage = { text, by: this.#name, began: performance.now(), fate: "open" };
     this.#book.sent.push(entry);
@@ -105,7 +105,7 @@ export class ChatPerson {
   }
 
   async #send(): Promise<void> {
-    const entry = this.#note();
+    const entry = this.#recordMessage();
     const busy_behavior = this.#randomBelow(5) === 0 ? "interrupt" : "queue";
     const body = { content: [{ type: "text", text: entry.text }], busy_behavior };
     const key = this.#randomBelow(2) === 0 ? { "Idempotency-Key": entry.text } : undefined;
@@ -141,7 +141,7 @@ export class ChatPerson {
     const users = ((await this.#page())?.messages ?? []).filter(({ role }) => role === "user").slice(0, 6);
     const target = users[this.#randomBelow(users.length)];
     if (!target) return;
-    const entry = this.#note();
+    const entry = this.#recordMessage();
     this.#book.editing += 1;
     const body = { content: [{ type: "text", text: entry.text }] };
     const fate = await this.#call<{ message: ChatMessage }>("PATCH", `/messages/${target.id}`, body);
@@ -151,12 +151,12 @@ export class ChatPerson {
     if (fate.fate !== "refused") this.#book.edited = performance.now();
   }
 
-  async #touchQueue(isDelete: boolean): Promise<void> {
+  async #touchQueue(isDeletion: boolean): Promise<void> {
     const queue = (await this.#page())?.queued_messages ?? [];
     const id = queue[this.#randomBelow(queue.length)]?.id;
     if (id === undefined) return;
-    if (!isDelete) return void (await this.#call("POST", `/queue/${id}/promote`));
-    // Recorded before the response, because the server may die during it.
+    if (!isDeletion) return void (await this.#call("POST", `/queue/${id}/promote`));
+    // Recorded before the request, because the server may die during it.
     const { deleted } = this.#book;
     if (!deleted.has(id)) deleted.set(id, false);
     const fate = await this.#call("DELETE", `/queue/${id}`);

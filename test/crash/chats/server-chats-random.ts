@@ -1,5 +1,5 @@
-// Ten thousand random chat commands, each commit compared with the table, and twenty clients that race for one queue (RELIABILITY check
-// 10). A round is a command.
+// Ten thousand random chat commands, where each commit is compared with the table, and twenty clients that race for one queue (RELIABILITY
+// check 10). Each round is one command.
 import { randomChats } from "#test/api/chats/random/random-run.ts";
 import type { Check } from "../store/store-crash.ts";
 

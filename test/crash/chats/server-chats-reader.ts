@@ -1,5 +1,5 @@
 // A follower of one chat that is disconnected with its server and reconnects: with its cursor, or from the beginning if messages may have
-// left the history in the meantime. It reports any violated guarantee, and ends with the database's state.
+// left the history in the meantime. It reports violated guarantees, and ends with the state of the database.
 import type { ChatMessage, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
@@ -8,16 +8,16 @@ import { PAUSE_MS } from "../oracle/calls.ts";
 
 type Part = Extract<ChatEvent, { type: "message_part" }>["message_part"];
 
-/** The IDs received by all followers of a chat: an ID never has two meanings, whichever server has sent it. */
+/** The events received by all followers of a chat, by ID: an ID never has two meanings, no matter which server has sent it. */
 export class ChatLedger {
   readonly problems: string[] = [];
-  readonly #meant = new Map<string, string>();
+  readonly #meanings = new Map<string, string>();
 
-  requireSame(number: string, what: unknown): void {
-    const now = JSON.stringify(what);
-    const before = this.#meant.get(number);
-    if (before === undefined) this.#meant.set(number, now);
-    else if (before !== now) this.problems.push(`${number} was ${before.slice(0, 200)} and is ${now.slice(0, 200)}`);
+  requireSame(id: string, value: unknown): void {
+    const now = JSON.stringify(value);
+    const earlier = this.#meanings.get(id);
+    if (earlier === undefined) this.#meanings.set(id, now);
+    else if (earlier !== now) this.problems.push(`${id} was ${earlier.slice(0, 200)} and is ${now.slice(0, 200)}`);
   }
 }
 
@@ -25,7 +25,7 @@ export type ReaderOptions = {
   readonly client: Client;
   readonly chat: string;
   readonly ledger: ChatLedger;
-  /** With its cursor, else from the beginning. */
+  /** True if it reconnects with its cursor; false if it starts from the beginning. */
   readonly resumes: boolean;
   readonly over: "websocket" | "events";
 };
@@ -38,7 +38,7 @@ export class ChatReader {
   readonly options: ReaderOptions;
   #buffer: [number, number] | undefined;
   #seq = 0;
-  /** IDs received on this connection, and IDs that it must skip. */
+  /** The message IDs received on this connection, and the last ID that it must skip. */
   #fresh = new Set<number>();
   #after = 0;
   #cut: (() => void) | undefined;
@@ -93,10 +93,10 @@ export class ChatReader {
   }
 
   async #followEvents(): Promise<void> {
-    const cut = new AbortController();
-    this.#cut = () => cut.abort();
+    const abort = new AbortController();
+    this.#cut = () => abort.abort();
     const headers = { accept: "text/event-stream" };
-    const response = await this.options.client.fetch("GET", this.#path, undefined, { headers, signal: cut.signal });
+    const response = await this.options.client.fetch("GET", this.#path, undefined, { headers, signal: abort.signal });
     this.connections += 1;
     for await (const { data } of readEvents<ChatEvent[]>(response)) if (data) this.#handleEvents(data);
   }
@@ -105,8 +105,8 @@ export class ChatReader {
     for (const event of events) this.#apply(event);
   }
 
-  #report(what: string): void {
-    this.options.ledger.problems.push(`a follower by ${this.options.over}: ${what}`);
+  #report(problem: string): void {
+    this.options.ledger.problems.push(`a follower by ${this.options.over}: ${problem}`);
   }
 
   #apply(event: ChatEvent): void {
@@ -135,8 +135,9 @@ export class ChatReader {
   }
 
   #applyMessage(message: ChatMessage): void {
-    if (this.#fresh.has(message.id)) this.#report(`message ${message.id} came twice`);
-    if (message.id <= this.#after) this.#report(`message ${message.id} came, though ${this.#after} is known`);
+    if (this.#fresh.has(message.id)) this.#report(`message ${message.id} was sent twice`);
+    if (message.id <= this.#after)
+      this.#report(`message ${message.id} was sent, though it is not after ${this.#after}`);
     this.#fresh.add(message.id);
     this.options.ledger.requireSame(`message ${message.id}`, message);
     this.messages.set(message.id, message);
@@ -144,11 +145,12 @@ export class ChatReader {
 
   #applyPart({ history_version, generation_attempt, seq, part }: Part): void {
     const [history, attempt] = this.#buffer ?? [history_version, generation_attempt];
-    if (history !== history_version || attempt !== generation_attempt) this.#report("a part without a preview_reset");
+    if (history !== history_version || attempt !== generation_attempt)
+      this.#report("a part has no preview_reset before it");
     if (!this.#buffer) this.#seq = 0;
     this.#buffer = [history_version, generation_attempt];
     this.#seq += 1;
-    if (seq !== this.#seq) this.#report(`part ${seq} where ${this.#seq} was due`);
+    if (seq !== this.#seq) this.#report(`part ${seq} instead of ${this.#seq}`);
     this.options.ledger.requireSame(`part ${history_version}/${generation_attempt}/${seq}`, part);
   }
 }

@@ -6,7 +6,7 @@ import { serverChats } from "./server-chats.ts";
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
 test(
-  `[CH-35] killed twice while chats stream, a server loses no acknowledged message, uses no number twice and continues all chats (seed ${SEED})`,
+  `[CH-35] killed twice while chats stream, a server loses no acknowledged message, uses no ID twice and continues all chats (seed ${SEED})`,
   async () => {
     expect(await serverChats({ rounds: 2, seed: SEED, log: () => {} })).toContain("none lost or duplicated");
   },

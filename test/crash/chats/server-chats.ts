@@ -1,6 +1,6 @@
-// The server is killed at random moments while people write to chats, models behave in every way and followers come and go: acknowledged
-// messages exist once and in order, no ID is used twice, pending work continues, and every follower ends with the database's state (rules
-// CH-16, CH-35 and CH-37; RELIABILITY checks 1 and 19).
+// The server is killed at random moments while people write to chats, models behave in every way and followers connect and disconnect.
+// Acknowledged messages exist once and in order, no ID is used twice, pending work continues, and every follower ends with the database's
+// state (rules CH-16, CH-35 and CH-37; RELIABILITY checks 1 and 19).
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
@@ -72,7 +72,7 @@ class Group {
     return group;
   }
 
-  /** Returns problems in what a just killed server has stored. */
+  /** Returns problems in what the killed server has stored. */
   async checkStored(directory: string): Promise<string[]> {
     const before = this.#stored;
     this.#stored = await loadStoredChats(
@@ -86,42 +86,42 @@ class Group {
     ];
   }
 
-  /** Returns the work that the next server has to continue; moves some deadlines closer. */
-  async owed(directory: string, random: () => number): Promise<PendingChat[]> {
-    const owed: PendingChat[] = [];
+  /** Returns the chats whose work the next server has to continue. Moves some deadlines closer. */
+  async listPending(directory: string, random: () => number): Promise<PendingChat[]> {
+    const pending: PendingChat[] = [];
     for (const { chat } of this.#stored.values()) {
       if (chat.archived) continue;
       if (chat.status === "requires_action" && random() >= 0.3) {
         await expediteDeadline(directory, chat.id, Math.floor(random() * 300));
-        owed.push(chat);
-      } else if (chat.status === "running" || chat.status === "interrupting") owed.push(chat);
+        pending.push(chat);
+      } else if (chat.status === "running" || chat.status === "interrupting") pending.push(chat);
     }
-    return owed;
+    return pending;
   }
 
   /** Stops all writes and waits until everything is idle and every follower has the database's state. */
   async settle(): Promise<string[]> {
-    for (const one of this.people) one.stop();
+    for (const person of this.people) person.stop();
     await Promise.all(this.#working);
     for (const book of this.books) await until(() => this.#driveToIdle(book), { patience: 120_000 });
     const problems: string[] = [];
     for (const { id } of this.books) {
-      const truth = await this.#describeStored(id);
+      const expected = await this.#describeStored(id);
       for (const reader of this.readers.filter(({ options }) => options.chat === id)) {
         const describeReader = () => JSON.stringify([reader.status, reader.queue, reader.history]);
-        await until(async () => describeReader() === truth).catch(() => {
+        await until(async () => describeReader() === expected).catch(() => {
           problems.push(
-            `a follower of ${id} by ${reader.options.over} ends with ${describeReader()} instead of ${truth}`,
+            `a follower of ${id} by ${reader.options.over} ends with ${describeReader()} instead of ${expected}`,
           );
         });
       }
     }
-    for (const one of this.readers) one.stop();
+    for (const reader of this.readers) reader.stop();
     await Promise.all(this.#reading);
     return problems;
   }
 
-  /** Answers, unarchives and sends whatever the chat needs to finish; returns true when it has. */
+  /** Answers calls, and unarchives the chat, so that it can finish. Returns true when it is idle. */
   async #driveToIdle(book: ChatBook): Promise<boolean> {
     const { admin } = this.#world;
     const { status, archived } = await read<Chat>(admin, book.path);
@@ -160,7 +160,7 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
   const world = await signInAdmin(place);
   await addModel(world, provider.server.url);
   const groups: Group[] = [];
-  const moved = { running: 0, interrupting: 0, requires_action: 0 } as Record<string, number>;
+  const continued = { running: 0, interrupting: 0, requires_action: 0 } as Record<string, number>;
   for (let round = 1; round <= rounds; round++) {
     let group = groups.at(-1);
     if (!group || round % ROUNDS_PER_GROUP === 1) {
@@ -168,28 +168,28 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
       group = await Group.make(world, `g${groups.length}`, random);
       groups.push(group);
     }
-    const started = group.answers;
-    const patience = 20 + Math.floor(random() * (rounds < ROUNDS_PER_GROUP ? 60 : 200));
-    const now = group;
-    await until(async () => now.answers - started >= patience, { patience: 60_000 });
+    const answersBefore = group.answers;
+    const answerCount = 20 + Math.floor(random() * (rounds < ROUNDS_PER_GROUP ? 60 : 200));
+    const current = group;
+    await until(async () => current.answers - answersBefore >= answerCount, { answerCount: 60_000 });
     for (const reader of group.readers) if (random() < 0.2) reader.drop();
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");
     await server.ended;
     assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
     assertNoProblems(seed, `kill ${round}`, [...(await group.checkStored(place.directory)), ...provider.problems]);
-    const owed = await group.owed(place.directory, random);
+    const pending = await group.listPending(place.directory, random);
     server = await place.start();
-    await until(async () => (await findStalled(place.directory, owed)).length === 0).catch(async () => {
-      const late = await findStalled(place.directory, owed);
+    await until(async () => (await findStalled(place.directory, pending)).length === 0).catch(async () => {
+      const stalled = await findStalled(place.directory, pending);
       assertNoProblems(
         seed,
         `kill ${round}`,
-        late.map((one) => `${one.id} is still ${one.status}`),
+        stalled.map((one) => `${one.id} is still ${one.status}`),
       );
     });
-    for (const { status } of owed) moved[status] = (moved[status] ?? 0) + 1;
-    log(`kill ${round}: ${group.answers} answers, ${owed.length} chats went on`);
+    for (const { status } of pending) continued[status] = (continued[status] ?? 0) + 1;
+    log(`kill ${round}: ${group.answers} answers, ${pending.length} chats continued`);
     if (round % ROUNDS_PER_GROUP !== 0 && round < rounds) continue;
     provider.calm();
     assertNoProblems(seed, `the end of group ${groups.length}`, await group.settle());
@@ -206,8 +206,8 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
   const commands = sum(groups.map(({ answers }) => answers));
   const connections = sum(groups.flatMap(({ readers }) => readers.map((one) => one.connections)));
   return (
-    `${rounds} kills, ${commands} commands, ${acknowledged} acknowledged messages, none lost or duplicated; ${moved.running} running, ` +
-    `${moved.interrupting} interrupting and ${moved.requires_action} awaiting chats went on; ${connections} connections of followers`
+    `${rounds} kills, ${commands} commands, ${acknowledged} acknowledged messages, none lost or duplicated; ${continued.running} running, ` +
+    `${continued.interrupting} interrupting and ${continued.requires_action} awaiting chats continued; ${connections} connections of followers`
   );
 };
 

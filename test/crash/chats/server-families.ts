@@ -1,5 +1,6 @@
-// The server is killed while a chat with sub-chats is changed repeatedly: its rules, its title, archived and unarchived, in one request. At
-// any time, the sub-chats on disk have the rules of their root and are archived with it, and no acknowledged change is lost (rule SB-1).
+// The server is killed while a chat with sub-chats is changed repeatedly: each request changes its rules and its title, and archives or
+// unarchives it. At any time, the stored sub-chats have the rules of their root and are archived with it, and no acknowledged change is
+// lost (rule SB-1).
 import type { Chat } from "#schema/chats/chat.ts";
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -11,12 +12,12 @@ import { signInAdmin } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 const CHILDREN = 3;
-const OPENING = "START the family";
+const ROOT_PROMPT = "START the family";
 
 /** A model that starts the root's sub-chats at its first call, and otherwise does nothing. */
 const answer = (call: ModelCall): void => {
   const messages = call.body.messages as { role: string; content: unknown }[];
-  const isRoot = JSON.stringify(messages).includes(OPENING);
+  const isRoot = JSON.stringify(messages).includes(ROOT_PROMPT);
   if (!isRoot || messages.some(({ role }) => role === "tool")) {
     call.say({ text: "done" }, { finish: "stop" }).end();
     return;
@@ -35,16 +36,16 @@ const expectedState = (n: number) => ({
   permissions: { default: "allow", rules: [{ tool: "execute", command: `tool-${n}`, action: "deny" }] },
 });
 
-/** Returns the number of the change that a chat shows. */
-const rulesIn = ({ permissions }: Chat): number => Number(permissions?.rules[0]?.command?.slice(5) ?? 0);
+/** Returns the number of the change that a chat's rules are from. */
+const readChangeNumber = ({ permissions }: Chat): number => Number(permissions?.rules[0]?.command?.slice(5) ?? 0);
 
 /** Kills the server `rounds` times around a commit. Returns a one-line summary. */
 export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
   await using upstream = await ModelServer.start();
-  let isOver = false;
+  let isFinished = false;
   void (async () => {
-    while (!isOver) answer(await upstream.next());
+    while (!isFinished) answer(await upstream.next());
   })();
   await using place = await ServerPlace.make();
   const env = { SLIPWAY_CHAT_TITLES: "false" };
@@ -53,7 +54,7 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
   const provider = { provider: "openai-compat", display_name: "Calls", base_url: `${upstream.url}/v1`, api_key: "key" };
   const { id: provider_id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
   await admin.post("/api/v2/chats/model-configs", { provider_id, model: "calls", is_default: true });
-  const content = [{ type: "text", text: OPENING }];
+  const content = [{ type: "text", text: ROOT_PROMPT }];
   const { id } = await admin.post<Chat>("/api/v2/chats", { organization_id, content });
   const path = `/api/v2/chats/${id}`;
   await until(
@@ -73,14 +74,14 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
   for (let round = 1; round <= rounds; round++) {
     await place.stop();
     const point = random() < 0.7 ? "after_commit" : "before_commit";
-    // After what the server itself writes before it listens.
+    // The first commits belong to the server's start.
     const server = await place.start({
       env: { ...env, SLIPWAY_FAILPOINT: `${point}:${5 + Math.floor(random() * 12)}` },
     });
-    // A later request may be the one that dies: the last one sent is stored completely or not at all.
+    // Any of the next requests may be the one that dies. The last request is stored completely or not at all.
     for (;;) {
-      const sent = await admin.fetch("PATCH", path, expectedState(change + 1)).catch(() => undefined);
-      if (sent?.status !== 204) break;
+      const response = await admin.fetch("PATCH", path, expectedState(change + 1)).catch(() => undefined);
+      if (response?.status !== 204) break;
       change += 1;
       acknowledged += 1;
     }
@@ -89,25 +90,27 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
     assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
     await place.start({ env });
     const root = await admin.get<Chat>(path);
-    const now = rulesIn(root);
+    const found = readChangeNumber(root);
     const problems: string[] = [];
-    if (now !== change && now !== change + 1) problems.push(`change ${change} was acknowledged, there is ${now}`);
-    const shape = ({ permissions, archived }: Pick<Chat, "permissions" | "archived">) =>
+    if (found !== change && found !== change + 1)
+      problems.push(`change ${change} was acknowledged, but ${found} is stored`);
+    const describe = ({ permissions, archived }: Pick<Chat, "permissions" | "archived">) =>
       JSON.stringify({ permissions, archived });
-    if (now > 0 && (root.title !== expectedState(now).title || root.archived !== expectedState(now).archived)) {
-      problems.push(`the root has the rules of change ${now}, is "${root.title}" and archived: ${root.archived}`);
+    if (found > 0 && (root.title !== expectedState(found).title || root.archived !== expectedState(found).archived)) {
+      problems.push(`the root has the rules of change ${found}, is "${root.title}" and archived: ${root.archived}`);
     }
     const children = root.children ?? [];
-    if (children.length !== CHILDREN) problems.push(`${children.length} sub-chats are left`);
+    if (children.length !== CHILDREN) problems.push(`${children.length} sub-chats exist`);
     for (const child of children) {
-      if (shape(child) !== shape(root)) problems.push(`a sub-chat has ${shape(child)}, its root ${shape(root)}`);
+      if (describe(child) !== describe(root))
+        problems.push(`a sub-chat has ${describe(child)}, its root ${describe(root)}`);
     }
     assertNoProblems(seed, `kill ${round} at ${point}`, problems);
-    change = now;
+    change = found;
     log(`kill ${round} at ${point}: ${change} changes`);
   }
   await place.stop();
-  isOver = true;
+  isFinished = true;
   return `${rounds} kills, ${acknowledged} acknowledged changes, every sub-chat with the rules of its root`;
 };
 

@@ -1,6 +1,6 @@
-// The server is killed at random moments while a hook's consumer changes every prompt and every call of its chats: no message is without
-// its hook and no effect without its message, a stored call runs with its stored input and is never sent to the hook again, and all pending
-// work continues (rule HK-16).
+// The server is killed at random moments while a hook's consumer changes every prompt and every call of its chats: no message is stored
+// without its hook, and no effect without its message. A stored call runs with its stored input and is never sent to the hook again, and
+// all pending work continues (rule HK-16).
 import type { Chat } from "#schema/chats/chat.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { Consumer, type Rule } from "#test/hooks/world.ts";
@@ -17,20 +17,20 @@ import { loadStoredChats, type StoredChat } from "./server-chats-database.ts";
 const CHATS = 3;
 
 /** A model that calls one tool per message and then says that it is done. Its calls have unique IDs. */
-const answerAll = async (upstream: ModelServer, isOver: () => boolean): Promise<void> => {
+const answerAll = async (upstream: ModelServer, isFinished: () => boolean): Promise<void> => {
   for (let number = 1; ; number++) {
     const call = await upstream.next();
-    if (isOver()) return;
+    if (isFinished()) return;
     answer(call, number);
   }
 };
 
 const answer = (call: ModelCall, number: number): void => {
   const messages = call.body.messages as { role: string; content: unknown }[];
-  const requested = messages.findLastIndex(
+  const promptIndex = messages.findLastIndex(
     ({ role, content }) => role === "user" && JSON.stringify(content).includes("SAID "),
   );
-  const isAnswered = messages.slice(requested).some(({ role }) => role === "tool");
+  const isAnswered = messages.slice(promptIndex).some(({ role }) => role === "tool");
   if (isAnswered) call.say({ text: "done" }, { finish: "stop" }).end();
   else {
     const id = `call-${number}`;
@@ -45,7 +45,7 @@ class Writer {
   readonly sent: SentPrompt[] = [];
   readonly #world: World;
   readonly #name: string;
-  #isOver = false;
+  #isStopped = false;
 
   constructor(world: World, name: string) {
     this.#world = world;
@@ -53,26 +53,26 @@ class Writer {
   }
 
   async run(id: string): Promise<void> {
-    for (let n = 0; !this.#isOver; n++) {
-      const one: SentPrompt = { text: `SAID ${this.#name}.${n}.`, isAcknowledged: false };
-      this.sent.push(one);
-      const content = [{ type: "text", text: one.text }];
-      const answered = await this.#world.admin
+    for (let n = 0; !this.#isStopped; n++) {
+      const prompt: SentPrompt = { text: `SAID ${this.#name}.${n}.`, isAcknowledged: false };
+      this.sent.push(prompt);
+      const content = [{ type: "text", text: prompt.text }];
+      const response = await this.#world.admin
         .fetch("POST", `/api/v2/chats/${id}/messages`, { content })
         .catch(() => undefined);
-      one.isAcknowledged = answered?.status === 200;
-      // The queue is full, or the server is down.
-      if (!one.isAcknowledged) await Bun.sleep(30);
-      await answered?.text().catch(() => "");
+      prompt.isAcknowledged = response?.status === 200;
+      // The queue is full, or the server is down: try again a little later.
+      if (!prompt.isAcknowledged) await Bun.sleep(30);
+      await response?.text().catch(() => "");
     }
   }
 
   stop(): void {
-    this.#isOver = true;
+    this.#isStopped = true;
   }
 }
 
-/** The consumer's rules, each with a short delay, so that kills happen around it. */
+/** The consumer's rules, each with a short delay, so that kills happen during the dispatch. */
 const RULES: readonly Rule[] = [
   {
     event: "user_prompt_submit",
@@ -102,7 +102,7 @@ const listCallIds = (rows: readonly Row[]): string[] =>
 const findProblems = (
   stored: StoredChat,
   sent: readonly SentPrompt[],
-  requested: ReadonlyMap<string, number>,
+  requestCounts: ReadonlyMap<string, number>,
 ): string[] => {
   const failures: string[] = [];
   const rows = toRows(stored);
@@ -116,7 +116,7 @@ const findProblems = (
   }
   for (const { text, isAcknowledged } of sent) {
     const count = prompts.filter(({ parts }) => parts[0]?.text === text).length;
-    if (count > 1 || (isAcknowledged && count === 0)) failures.push(`${text} is there ${count} times`);
+    if (count > 1 || (isAcknowledged && count === 0)) failures.push(`${text} exists ${count} times`);
   }
   for (const part of rows.flatMap(({ parts }) => parts)) {
     if (part.type !== "tool-call") continue;
@@ -125,17 +125,18 @@ const findProblems = (
     }
   }
   for (const id of listCallIds(rows)) {
-    if (requested.get(id) !== 1)
-      failures.push(`the hook was asked ${requested.get(id) ?? 0} times about the stored call ${id}`);
+    if (requestCounts.get(id) !== 1)
+      failures.push(`the hook was asked ${requestCounts.get(id) ?? 0} times about the stored call ${id}`);
   }
   const contexts = rows.filter(({ parts }) => parts.some(({ text }) => text === "CTX-PRE")).length;
-  if (contexts !== listCallIds(rows).length) failures.push(`${contexts} contexts of ${listCallIds(rows).length} calls`);
+  if (contexts !== listCallIds(rows).length)
+    failures.push(`${contexts} contexts for ${listCallIds(rows).length} calls`);
   const results = rows.filter(({ role }) => role === "tool").length;
   const notes = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-POST")).length;
-  if (notes !== results) failures.push(`${notes} notices of ${results} results`);
+  if (notes !== results) failures.push(`${notes} notices for ${results} results`);
   const ends = rows.filter(({ parts }) => parts.some(({ type, text }) => type === "text" && text === "done")).length;
   const stops = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-STOP")).length;
-  if (ends !== stops) failures.push(`${stops} notices of ${ends} ends`);
+  if (ends !== stops) failures.push(`${stops} notices for ${ends} answers`);
   return failures;
 };
 
@@ -145,8 +146,8 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
   await using consumer = await Consumer.start();
   await consumer.rule(...RULES);
   await using upstream = await ModelServer.start();
-  let isOver = false;
-  void answerAll(upstream, () => isOver);
+  let isFinished = false;
+  void answerAll(upstream, () => isFinished);
   await using place = await ServerPlace.make();
   const env = consumer.env({ SLIPWAY_CHAT_TITLES: "false" });
   let server = await place.start({ env });
@@ -163,28 +164,30 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
   const writers = ids.map((_, n) => new Writer(world, `c${n}`));
   const writing = ids.map((id, n) => writers[n]?.run(id));
   const checkChats = async (what: string): Promise<void> => {
-    const requested = new Map<string, number>();
+    const requestCounts = new Map<string, number>();
     for (const { request } of await consumer.listReceived("pre_tool_use")) {
       const id = String(request.data.tool_use_id);
-      requested.set(id, (requested.get(id) ?? 0) + 1);
+      requestCounts.set(id, (requestCounts.get(id) ?? 0) + 1);
     }
     const stored = await loadStoredChats(place.directory, ids);
     assertNoProblems(seed, what, await findDatabaseProblems(place.directory));
     const problems = ids.flatMap((id, n) => {
-      const one = stored.get(id);
-      return one ? findProblems(one, writers[n]?.sent ?? [], requested) : [`chat ${id} was lost`];
+      const chat = stored.get(id);
+      return chat ? findProblems(chat, writers[n]?.sent ?? [], requestCounts) : [`chat ${id} was lost`];
     });
     assertNoProblems(seed, what, problems);
   };
   for (let round = 1; round <= rounds; round++) {
-    const started = (await consumer.listReceived()).length;
-    const patience = 5 + Math.floor(random() * 40);
-    await until(async () => (await consumer.listReceived()).length - started >= patience, { patience: 60_000 });
+    const receivedBefore = (await consumer.listReceived()).length;
+    const requestCount = 5 + Math.floor(random() * 40);
+    await until(async () => (await consumer.listReceived()).length - receivedBefore >= requestCount, {
+      requestCount: 60_000,
+    });
     await Bun.sleep(random() * 40);
     server.kill("SIGKILL");
     await server.ended;
     await checkChats(`kill ${round}`);
-    log(`kill ${round}: right`);
+    log(`kill ${round}: consistent`);
     server = await place.start({ env });
   }
   for (const writer of writers) writer.stop();
@@ -199,17 +202,17 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
       { patience: 120_000 },
     );
   }
-  const seen = await consumer.listReceived();
+  const received = await consumer.listReceived();
   assertNoProblems(
     seed,
     "the end",
-    seen.flatMap(({ problems }) => problems),
+    received.flatMap(({ problems }) => problems),
   );
   await place.stop();
   await checkChats("the end");
-  isOver = true;
+  isFinished = true;
   const acknowledged = writers.flatMap(({ sent }) => sent).filter(({ isAcknowledged }) => isAcknowledged).length;
-  return `${rounds} kills around ${seen.length} dispatches, ${acknowledged} acknowledged messages, every history consistent`;
+  return `${rounds} kills around ${received.length} dispatches, ${acknowledged} acknowledged messages, every history consistent`;
 };
 
 export const checks: readonly Check[] = [{ name: "server: hooks", run: serverHooks }];

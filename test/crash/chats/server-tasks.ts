@@ -1,5 +1,5 @@
-// The server is killed at random moments between the response to a new task and its chat: every acknowledged task gets its chat, with its
-// prompt, once (rules TK-1 and TK-2).
+// The server is killed at random moments between the response to a new task and the creation of the task's chat: every acknowledged task
+// gets its chat, with its prompt, once (rules TK-1 and TK-2).
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Task, Tasks } from "#schema/tasks/task.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -49,24 +49,24 @@ export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<
     assertNoProblems(seed, `round ${round}`, await findDatabaseProblems(place.directory));
     await place.start({ env: ENV });
   }
-  // A task is active as soon as the delivery of its prompt begins, which creates its chat.
+  // A task becomes active when the delivery of its prompt begins, which creates its chat.
   await until(
     async () => (await listTasks(world)).every(({ status, chat_id }) => status === "active" && hasId(chat_id)),
     {
-      what: "all tasks have their prompt",
+      what: "all tasks to have their prompt",
       patience: 120_000,
     },
   );
-  assertNoProblems(seed, "the end", await problems(world, prompts));
+  assertNoProblems(seed, "the end", await findProblems(world, prompts));
   await place.stop();
-  return `${rounds} times killed, ${prompts.size} tasks, none without its prompt and none with two`;
+  return `killed ${rounds} times, ${prompts.size} tasks, none without its prompt and none with two`;
 };
 
 const hasId = (chat_id: unknown): boolean => (chat_id as { valid: boolean } | null)?.valid === true;
 
 const listTasks = async ({ admin }: World): Promise<Task[]> => (await read<Tasks>(admin, "/api/v2/tasks")).tasks;
 
-const problems = async (world: World, prompts: ReadonlyMap<string, string>): Promise<string[]> => {
+const findProblems = async (world: World, prompts: ReadonlyMap<string, string>): Promise<string[]> => {
   const { admin } = world;
   const tasks = await listTasks(world);
   const chats = await read<Chat[]>(admin, "/api/v2/chats?limit=200");

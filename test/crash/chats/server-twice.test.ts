@@ -1,4 +1,4 @@
-// A turn that takes its server down must not take down every server that is started after it.
+// A turn that kills its server must not also kill every server that is started afterwards.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { ModelServer } from "#test/support/models/model-server.ts";
@@ -7,7 +7,7 @@ import { read } from "../oracle/calls.ts";
 import { ServerPlace } from "../server.ts";
 import { signInAdmin } from "../server-world.ts";
 
-test("[CH-52] a turn during which the server was killed twice is not continued a third time, and another message retries; stops do not count", async () => {
+test("[CH-52] a turn during which the server was killed twice is not tried a third time, and another message retries it; proper stops do not count", async () => {
   await using place = await ServerPlace.make();
   await using model = await ModelServer.start();
   const start = () => place.start({ env: { SLIPWAY_CHAT_TITLES: "false" } });
@@ -37,7 +37,7 @@ test("[CH-52] a turn during which the server was killed twice is not continued a
   const { last_error } = await read<Chat>(admin, path);
   expect(last_error?.message).toStartWith("The server stopped twice while it worked on this message");
   expect(last_error?.retryable).toBe(true);
-  // Nor does a third start try it again.
+  // A third start does not try the turn again either.
   await crash();
   expect((await read<Chat>(admin, path)).status).toBe("error");
   await admin.post(`${path}/messages`, { content });

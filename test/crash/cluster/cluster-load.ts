@@ -1,4 +1,4 @@
-// Clients that write through all nodes continuously, record the responses, and check whether any node shows acknowledged writes.
+// Clients that write through all nodes continuously, record the responses, and check that every node shows acknowledged writes.
 import { Client } from "#src/client.ts";
 import type { NodeProcess } from "#test/support/cluster.ts";
 import type { Outcome, Write } from "./cluster-oracle.ts";
@@ -13,12 +13,12 @@ export class ClusterLoad {
   /** Responses that no fault explains. */
   readonly problems: string[] = [];
   acknowledged = 0;
-  /** When the last write was acknowledged, and the longest gap since watching started. */
+  /** When the last write was acknowledged, and the longest gap since `watch` was called. */
   #acknowledged_at = performance.now();
   #pause_ms = 0;
   readonly #node: () => NodeProcess | undefined;
   readonly #token: string;
-  #goes = true;
+  #isRunning = true;
   #clients: Promise<unknown> = Promise.resolve();
 
   /** `node`: returns the node for the next request. */
@@ -32,7 +32,7 @@ export class ClusterLoad {
   }
 
   async stop(): Promise<void> {
-    this.#goes = false;
+    this.#isRunning = false;
     await this.#clients;
   }
 
@@ -51,7 +51,7 @@ export class ClusterLoad {
   }
 
   async #runClient(client: number): Promise<void> {
-    for (let i = 0; this.#goes; i++) {
+    for (let i = 0; this.#isRunning; i++) {
       const node = this.#node();
       if (!node) continue;
       const name = `w-${client}-${i}`;
@@ -75,13 +75,13 @@ export class ClusterLoad {
     const status = await this.#fetchStatus(node, "POST", TOKENS, { token_name });
     if (status === undefined) return "unknown";
     if (status < 300) return "done";
-    // 500 means that it may have been stored; 503 that it was not.
+    // After a 500, the write may be stored. After a 503, it is not stored.
     if (status === 500 || status === 502 || status === 504) return "unknown";
-    if (status !== 503) this.problems.push(`${token_name} was answered ${status} by ${node.id}`);
+    if (status !== 503) this.problems.push(`${token_name} received ${status} from ${node.id}`);
     return "refused";
   }
 
-  /** Any node shows it, from its own data or from the active node, or reports that it cannot. */
+  /** Checks that a node shows the write, from its own data or from the active node, or reports that it cannot. */
   async #checkVisible(name: string): Promise<void> {
     const node = this.#node();
     const status = node && (await this.#fetchStatus(node, "GET", `${TOKENS}/${name}`));

@@ -1,4 +1,4 @@
-// Workspaces of one person with autostart, one each minute: each starts exactly once, whichever node has its shard then.
+// Workspaces of one person with autostart, one each minute: each starts exactly once, no matter which node has its shard at that time.
 import type { Client } from "#src/client.ts";
 import { until } from "#test/support/until.ts";
 import { call, read, retryUntilAnswered } from "../oracle/calls.ts";
@@ -16,7 +16,7 @@ export class AutostartCheck {
   readonly #ids: readonly string[];
   #first_at = 0;
   /** Number of started workspaces. */
-  begun = 0;
+  startCount = 0;
 
   private constructor(owner: Client, ids: readonly string[]) {
     this.#owner = owner;
@@ -35,7 +35,7 @@ export class AutostartCheck {
     return new AutostartCheck(owner, ids);
   }
 
-  /** Schedules the first one for the next minute, and each other one a minute later. */
+  /** Schedules the first workspace for the next minute, and each following one a minute later. */
   async begin(): Promise<void> {
     this.#first_at = Math.ceil((Date.now() + AHEAD_MS) / MINUTE_MS) * MINUTE_MS;
     for (const [n, id] of this.#ids.entries()) {
@@ -45,7 +45,7 @@ export class AutostartCheck {
     }
   }
 
-  /** Returns problems with workspaces that are due. Waits for the first one. */
+  /** Returns problems with the workspaces that are due. Waits until the first is due. */
   async check(): Promise<string[]> {
     const problems: string[] = [];
     for (const [n, id] of this.#ids.entries()) {
@@ -55,7 +55,7 @@ export class AutostartCheck {
         () => {},
       );
       const count = await this.#countStarts(id);
-      this.begun += count;
+      this.startCount += count;
       if (count !== 1) problems.push(`a workspace with one scheduled start was started ${count} times`);
     }
     return problems;

@@ -12,11 +12,11 @@ export type TortureResult = {
   /** The longest time without an acknowledged write after each fault. */
   readonly pauses: readonly Pause[];
   readonly problems: readonly string[];
-  /** The totals of people in several shards in the meantime. */
+  /** Counts of the people's work in several shards. */
   readonly parts?: ShardsCounts;
 };
 
-const findLongest = (pauses: readonly Pause[]): Pause =>
+const findLongestPause = (pauses: readonly Pause[]): Pause =>
   pauses.reduce((longest, one) => (one.ms > longest.ms ? one : longest), { fault: "none", ms: 0 });
 
 const addCounts = (a: ShardsCounts | undefined, b: ShardsCounts | undefined): ShardsCounts | undefined =>
@@ -31,12 +31,12 @@ const addCounts = (a: ShardsCounts | undefined, b: ShardsCounts | undefined): Sh
 
 const formatCounts = (parts: ShardsCounts | undefined): string =>
   parts
-    ? `, ${parts.lines} lines, ${parts.builds} builds, ${parts.starts} starts by the clock and ${parts.connections} connections of followers`
+    ? `, ${parts.lines} lines, ${parts.builds} builds, ${parts.starts} scheduled starts and ${parts.connections} connections of followers`
     : "";
 
 export type TortureRun = (faults: readonly string[], seed: number) => Promise<TortureResult>;
 
-/** Runs rounds of the faults, each in random order if `isShuffled`; returns a one-line summary. */
+/** Runs rounds of the faults, each in random order if `isShuffled`. Returns a one-line summary. */
 export const tortureRounds = async (
   { rounds, seed, log }: CheckOptions,
   { faults, isShuffled = true, run }: { faults: readonly string[]; isShuffled?: boolean; run: TortureRun },
@@ -57,11 +57,11 @@ export const tortureRounds = async (
     refused += result.refused;
     parts = addCounts(parts, result.parts);
     pauses.push(...result.pauses);
-    const longest = findLongest(result.pauses);
+    const longest = findLongestPause(result.pauses);
     log(
       `round ${round}: ${result.acknowledged} acknowledged, longest pause ${Math.round(longest.ms)} ms after ${longest.fault}${formatCounts(result.parts)}`,
     );
   }
-  const longest = findLongest(pauses);
-  return `${acknowledged} writes acknowledged${formatCounts(parts)}, none lost; ${refused} refused, none there; ${unknown} unknown, none twice; no node has written after the next; longest pause ${(longest.ms / 1000).toFixed(1)} s (${longest.fault}) with a lease of ${LEASE_MS / 1000} s`;
+  const longest = findLongestPause(pauses);
+  return `${acknowledged} writes acknowledged${formatCounts(parts)}, none lost; ${refused} refused, none stored; ${unknown} unknown, none stored twice; no node has written after the next one; longest pause ${(longest.ms / 1000).toFixed(1)} s (${longest.fault}) with a lease of ${LEASE_MS / 1000} s`;
 };

@@ -1,5 +1,5 @@
-// Nodes of a cluster under load that are killed, stopped and disconnected. Clients write through all nodes and record the responses;
-// cluster-oracle.ts judges.
+// Nodes of a cluster under load that are killed, stopped and disconnected. Clients write through all nodes and record the responses, and
+// cluster-oracle.ts checks the result.
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
 import {
@@ -25,25 +25,25 @@ export const FAULTS = ["kill", "stop", "cut", "hand-over", "kill-spare"] as cons
 export type Fault = (typeof FAULTS)[number];
 
 const NODE_NUMBERS = [1, 2, 3] as const;
-/** High enough for a whole run. */
+/** Raises the limit for log lines, so that a whole run fits. */
 const ENOUGH_LINES = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
 /**
- * Approximate number of faults per minute, so that something scheduled falls due during faults. A run of one or two faults does not wait
- * for that.
+ * Approximate number of faults per minute, so that scheduled starts fall due during faults. A run of one or two faults does not wait for
+ * scheduled starts.
  */
 const FAULTS_PER_MINUTE = 6;
 const toMinutes = (faults: readonly unknown[]): number =>
   faults.length < 3 ? 0 : 1 + Math.floor(faults.length / FAULTS_PER_MINUTE);
-/** If every node is active, the maximum wait before the next fault: shards are moving then, or inactive. */
-const BETWEEN_MS = 2000;
+/** If every node is active, the maximum wait before the next fault, so that faults also happen while shards move or are inactive. */
+const MAX_GAP_MS = 2000;
 /**
- * How long nothing may be acknowledged after a fault: a node takes over when the lease has ended and is ready about a second later; the
- * rest allows for a busy machine.
+ * How long no write may be acknowledged after a fault: a node takes over when the lease has ended, and is ready about a second later. The
+ * other four seconds allow for a busy machine.
  */
 const PAUSE_MS = LEASE_MS + 1000 + 4000;
-/** If packets are dropped, each client detects it by a timeout, in the worst case twice. */
+/** Faults that drop packets: each client detects them by a timeout, in the worst case twice. */
 const SILENT = /^(node|spare|client)-(node|client)/;
-const longestPause = (fault: string): number =>
+const getMaxPauseMs = (fault: string): number =>
   SILENT.test(fault) ? Math.max(2 * CLIENT_MS + 1000, PAUSE_MS) : PAUSE_MS;
 
 const hasEnded = (node: NodeProcess): Promise<boolean> =>
@@ -68,14 +68,14 @@ export type FaultContext = {
   acknowledged(): number;
 };
 
-/** The additional parts of a run: faults that do not concern processes, and the database with the final state. */
+/** What a run may add: faults that are more than a signal, and the database with the final state. */
 export type TortureSetup<F extends string> = {
   readonly cluster: TestCluster;
-  /** Performs a fault that is more than a signal to one node; returns what ends it once writes continue. */
+  /** Performs a fault that is more than a signal to one node. Returns what ends the fault once writes continue. */
   fault?(name: F, seen: FaultContext): Promise<{ end?(): void | Promise<void> } | undefined>;
   /** Returns the URL of the database with the final state. */
   truth?(): Promise<string>;
-  /** Returns how node `n` is started the `time`-th time. */
+  /** Returns how node `n` is started for the `time`-th time, from 0. */
   start?(n: number, time: number): NonNullable<Parameters<TestCluster["start"]>[1]>;
 };
 
@@ -105,7 +105,7 @@ const noteWriters = async (url: string): Promise<void> => {
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe(`
     create table written (n bigserial primary key, name text not null, writer text not null);
-    create function note_writer() returns trigger language plpgsql as $$ begin
+    create function note_writer() returns trigger language plpgsql as $$ startNode
       insert into written (name, writer) select new.token_name, pid || ' ' || backend_start
         from pg_stat_get_activity(pg_backend_pid());
       return new;
@@ -114,8 +114,9 @@ const noteWriters = async (url: string): Promise<void> => {
 };
 
 /**
- * Returns the rows in the order of writing. A connection belongs to one node, and once another node has written it never writes again: the
- * number of earlier connections stands for the epoch.
+ * Returns the rows in the order of writing. A connection belongs to one node, and does not write again once another node has written: so
+ * the
+ * number of earlier connections serves as the epoch.
  */
 const rowsByWriter = async (url: string): Promise<Row[]> => {
   await using sql = new SQL(url, { max: 1 });
@@ -127,28 +128,28 @@ const rowsByWriter = async (url: string): Promise<Row[]> => {
   return found.map(({ name, writer }) => ({ name, epoch: writers.indexOf(writer) }));
 };
 
-/** Each fault once, in this order, under load. */
+/** Runs each fault once, in this order, under load. */
 export const tortureCluster = async (faults: readonly Fault[], seed: number): Promise<TortureResult> => {
   await using cluster = await startCluster();
-  // Awaited here, because the nodes must live until it is over.
+  // Awaited here, because the nodes must live until the run is over.
   return await torture({ cluster }, faults, seed);
 };
 
 export const torture = async <F extends string>(
-  { cluster, fault: more, truth = async () => cluster.database.url, start = () => ({}) }: TortureSetup<F>,
+  { cluster, fault: extraFault, truth = async () => cluster.database.url, start = () => ({}) }: TortureSetup<F>,
   faults: readonly (F | Fault)[],
   seed: number,
 ): Promise<TortureResult> => {
   const random = randomFrom(seed);
   const nodes = new Map<number, Awaited<ReturnType<typeof cluster.start>>>();
   const starts = new Map<number, number>();
-  const begin = async (n: number): Promise<void> => {
+  const startNode = async (n: number): Promise<void> => {
     const time = starts.get(n) ?? 0;
     starts.set(n, time + 1);
     const options = start(n, time);
     nodes.set(n, await cluster.start(n, { ...options, env: { ...ENOUGH_LINES, ...options.env } }));
   };
-  for (const n of NODE_NUMBERS) await begin(n);
+  for (const n of NODE_NUMBERS) await startNode(n);
   const first = nodes.get(1);
   if (!first) throw new Error("no node");
   const { token } = await new Client(first.url).signIn(ADMIN.email, ADMIN.password);
@@ -167,11 +168,11 @@ export const torture = async <F extends string>(
   shards?.start();
   const logs = (): string => [...nodes.values()].map((node) => `${node.id}:\n${node.output().slice(-3000)}`).join("\n");
   const waitForProgress = async (after: string): Promise<number> => {
-    const seen = load.acknowledged;
+    const acknowledgedBefore = load.acknowledged;
     load.watch();
     shards?.watch();
-    const isOn = (): boolean => load.acknowledged >= seen + 10;
-    await until(isOn, { what: `writes to continue after ${after}` }).catch((error) => {
+    const hasProgress = (): boolean => load.acknowledged >= acknowledgedBefore + 10;
+    await until(hasProgress, { what: `writes to continue after ${after}` }).catch((error) => {
       throw new Error(`${(error as Error).message}; the nodes logged\n${logs()}`);
     });
     return load.pause_ms;
@@ -183,43 +184,50 @@ export const torture = async <F extends string>(
     const active =
       (shards && pickNode()) ??
       (await until(() => cluster.active().catch(() => undefined), { what: "an active node" }));
-    const number = [...nodes].find(([, { id }]) => id === active.id)?.[0] ?? 1;
-    const spare = NODE_NUMBERS.find((n) => n !== number) ?? 2;
-    const ended = findEndedNode(fault, number, spare);
-    if (ended) nodes.get(ended.node)?.signal(ended.by);
+    const activeNumber = [...nodes].find(([, { id }]) => id === active.id)?.[0] ?? 1;
+    const spare = NODE_NUMBERS.find((n) => n !== activeNumber) ?? 2;
+    const endedNode = findEndedNode(fault, activeNumber, spare);
+    if (endedNode) nodes.get(endedNode.node)?.signal(endedNode.by);
     if (fault === "cut") await cluster.database.cutConnections();
-    const stands = STOP_MS[fault];
-    if (stands !== undefined) {
+    const pauseMs = STOP_MS[fault];
+    if (pauseMs !== undefined) {
       active.signal("SIGSTOP");
-      await Bun.sleep(stands);
+      await Bun.sleep(pauseMs);
       active.signal("SIGCONT");
     }
-    const other = await more?.(fault as F, { active: number, spare, nodes, acknowledged: () => load.acknowledged });
+    const ongoingFault = await extraFault?.(fault as F, {
+      active: number,
+      spare,
+      nodes,
+      acknowledged: () => load.acknowledged,
+    });
     const first_ms = await waitForProgress(fault);
     if (shards)
-      await until(() => shards.isTaken, { what: `lines of every part to be taken after ${fault}` }).catch((error) =>
+      await until(() => shards.isTaken, { what: `lines of every shard to be accepted after ${fault}` }).catch((error) =>
         problems.push(`${(error as Error).message}: ${logs()}`),
       );
     const ms = Math.max(first_ms, shards?.max_wait_ms ?? 0);
     pauses.push({ fault, ms });
-    if (ms > longestPause(fault))
+    if (ms > getMaxPauseMs(fault))
       problems.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${logs()}`);
-    await other?.end?.();
-    if (ended) await nodes.get(ended.node)?.exited;
-    // A node that was replaced ends on its own, as soon as it learns that.
+    await ongoingFault?.end?.();
+    if (endedNode) await nodes.get(endedNode.node)?.exited;
+    // A node that was replaced ends on its own, as soon as it learns about its replacement.
     else
-      await until(async () => (await isSettled(active)) === true, { what: "the node to serve, to stand by or to end" });
+      await until(async () => (await isSettled(active)) === true, {
+        what: "the node to serve, to be on standby or to end",
+      });
     for (const [n, node] of nodes) {
-      if (await hasEnded(node)) await begin(n);
+      if (await hasEnded(node)) await startNode(n);
     }
-    if (shards) await Bun.sleep(random() * BETWEEN_MS);
+    if (shards) await Bun.sleep(random() * MAX_GAP_MS);
   }
   await load.stop();
   await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
-  // From the database itself: lists over HTTP end after a thousand.
+  // Read from the database, because lists over HTTP end after a thousand rows.
   const rows = await rowsByWriter(await truth());
-  // Shards return to earlier owners: then the order of first writes says nothing, only the owner at that moment does.
-  const judged = shards ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
+  // Shards can return to an earlier owner. Then the order of first writes says nothing; only the owner at the time of a write does.
+  const rowsToCheck = shards ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
   if (shards) problems.push(...(await shards.finish()), ...checkShardEvents(await loadShardEvents(await truth())));
   return {
     ...(shards ? { parts: shards.counts } : {}),
@@ -227,7 +235,7 @@ export const torture = async <F extends string>(
     unknown: load.count("unknown"),
     refused: load.count("refused"),
     pauses,
-    problems: [...checkWrites(load.writes, judged), ...load.problems, ...problems],
+    problems: [...checkWrites(load.writes, rowsToCheck), ...load.problems, ...problems],
   };
 };
 
@@ -236,10 +244,10 @@ const serverCluster = async (options: CheckOptions): Promise<string> => {
   return `${options.rounds * FAULTS.length} faults on three nodes, ${await tortureRounds(options, { faults: FAULTS, run })}`;
 };
 
-/** Kills of each node per cluster: creating one, and checking everything in the end, takes longer than a kill. */
+/** Kills of each node per cluster: creating a cluster, and checking everything at the end, takes longer than a kill. */
 const KILLS_EACH = 10;
 
-/** Kills each of three nodes one after the other, whatever its role. */
+/** Kills each of three nodes one after the other, no matter which role it has. */
 const checkEachKilled = async ({ rounds, ...options }: CheckOptions): Promise<string> => {
   const run: TortureRun = async (faults, seed) => {
     await using cluster = await startCluster();

@@ -1,5 +1,5 @@
-// Three nodes and two databases, each in its own network namespace, with connections that are cut in one or both directions; nodes that are
-// paused for longer and shorter than their lease; finally, the primary is killed and its standby promoted.
+// Three nodes and two databases, each in its own network namespace. Connections are cut in one or both directions, nodes are paused for
+// longer and shorter than their lease, and finally the primary is killed and its standby promoted.
 import { findPrimary } from "#db/pg/find-primary.ts";
 import { splitHosts } from "#db/pg/hosts.ts";
 import { makeNetworks } from "#test/support/cluster/networks.ts";
@@ -15,10 +15,12 @@ export const NETWORK_FAULTS = [
   ...["node-database", "database-node", "node-database-both", "node-node", "spare-node", "node-node-both"],
   ...["node-client", "client-node", "standby", "stop-2", "stop-6", "stop-20"],
 ] as const;
-/** Once, and last: the pair has no standby afterwards. The old primary returns next to the new one, and the nodes have to choose. */
-const LAST = ["primary", "primary-back", "kill"] as const;
-/** Milliseconds for which nothing may be acknowledged without a standby. */
-const WITHOUT_MS = 2000;
+/**
+ * The last faults of a run, because the pair has no standby afterwards. The old primary returns next to the new one, and the nodes choose.
+ */
+const LAST_FAULTS = ["primary", "primary-back", "kill"] as const;
+/** How long to check that nothing is acknowledged without a standby. */
+const WITHOUT_STANDBY_MS = 2000;
 
 /** Waits until the nodes miss the standby, and throws if a write is acknowledged in the meantime. */
 const waitWithoutStandby = async ({ nodes, active, acknowledged }: FaultContext): Promise<void> => {
@@ -27,25 +29,28 @@ const waitWithoutStandby = async ({ nodes, active, acknowledged }: FaultContext)
     const answer = await fetch(url, { signal: AbortSignal.timeout(2000) }).catch(() => undefined);
     return (await answer?.json()) as { standby?: string } | undefined;
   };
-  await until(async () => (await readyz())?.standby === "missing", { what: "the standby to be missed" });
-  const before = acknowledged();
-  await Bun.sleep(WITHOUT_MS);
-  if (acknowledged() > before) throw new Error(`${acknowledged() - before} writes were acknowledged without a standby`);
+  await until(async () => (await readyz())?.standby === "missing", {
+    what: "the node to report that the standby is missing",
+  });
+  const acknowledgedBefore = acknowledged();
+  await Bun.sleep(WITHOUT_STANDBY_MS);
+  if (acknowledged() > acknowledgedBefore)
+    throw new Error(`${acknowledged() - acknowledgedBefore} writes were acknowledged without a standby`);
 };
 
-/** These faults in this order, followed by the loss of the primary. */
+/** Runs these faults in this order, followed by the loss of the primary. */
 export const tortureNetworks = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   using networks = makeNetworks();
   const [first, second] = [networks.add(), networks.add()];
   const locations = new Map([1, 2, 3].map((n) => [n, networks.add()]));
-  const getPlace = (n: number) => {
+  const getLocation = (n: number) => {
     const location = locations.get(n);
-    if (!location) throw new Error(`no place for node ${n}`);
+    if (!location) throw new Error(`no location for node ${n}`);
     return location;
   };
   await using pair = await startPair({ places: [first, second] });
   await using cluster = await startCluster({
-    place: getPlace,
+    place: getLocation,
     hosts: [...locations.values()].map(({ address }) => address),
     database: { name: "postgres", url: pair.url, cutConnections: async () => {}, remove: async () => {} },
   });
@@ -57,12 +62,12 @@ export const tortureNetworks = async (faults: readonly string[], seed: number): 
       async fault(name, seen) {
         const { active, spare } = seen;
         const both = name.endsWith("-both");
-        if (name.startsWith("node-database")) networks.cut(getPlace(active), first, { both });
-        else if (name === "database-node") networks.cut(first, getPlace(active));
-        else if (name.startsWith("node-node")) networks.cut(getPlace(active), getPlace(spare), { both });
-        else if (name === "spare-node") networks.cut(getPlace(spare), getPlace(active));
-        else if (name === "node-client") networks.cut(getPlace(active), networks.here);
-        else if (name === "client-node") networks.cut(networks.here, getPlace(active));
+        if (name.startsWith("node-database")) networks.cut(getLocation(active), first, { both });
+        else if (name === "database-node") networks.cut(first, getLocation(active));
+        else if (name.startsWith("node-node")) networks.cut(getLocation(active), getLocation(spare), { both });
+        else if (name === "spare-node") networks.cut(getLocation(spare), getLocation(active));
+        else if (name === "node-client") networks.cut(getLocation(active), networks.here);
+        else if (name === "client-node") networks.cut(networks.here, getLocation(active));
         else if (name === "standby") {
           networks.cut(first, second, { both: true });
           await waitWithoutStandby(seen).finally(end);
@@ -74,15 +79,15 @@ export const tortureNetworks = async (faults: readonly string[], seed: number): 
         return { end };
       },
     },
-    [...faults, ...LAST],
+    [...faults, ...LAST_FAULTS],
     seed,
   );
 };
 
 const serverNetworks = async (options: CheckOptions): Promise<string> => {
   const summary = await tortureRounds(options, { faults: NETWORK_FAULTS, run: tortureNetworks });
-  const count = options.rounds * (NETWORK_FAULTS.length + LAST.length);
-  return `${count} faults (ways cut, nodes stopped, standby away, ${options.rounds} primaries killed and back), ${summary}`;
+  const count = options.rounds * (NETWORK_FAULTS.length + LAST_FAULTS.length);
+  return `${count} faults (connections cut, nodes paused, standby disconnected, ${options.rounds} primaries killed and restarted), ${summary}`;
 };
 
 export const checks: readonly Check[] =

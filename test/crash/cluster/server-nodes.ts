@@ -12,8 +12,8 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { type TortureResult, tortureRounds } from "./rounds.ts";
 import { FAULTS, torture } from "./server-cluster.ts";
 
-/** Milliseconds for which a node is paused between its guard and its COMMIT; the database ends the transaction after 2 s. */
-const STANDS_MS: Readonly<Record<string, number>> = {
+/** How long a node is paused between its guard and its COMMIT. The database ends the transaction after 2 s. */
+const PAUSES_MS: Readonly<Record<string, number>> = {
   "in-commit-2": 2000,
   "in-commit-6": 6000,
   "in-commit-20": 20_000,
@@ -22,8 +22,8 @@ const STANDS_MS: Readonly<Record<string, number>> = {
 /** Returns the nodes that have paused themselves. */
 const listStopped = (nodes: ReadonlyMap<number, NodeProcess>): number[] =>
   [...nodes].flatMap(([n, { pid }]) => (readProcessState(pid) === "T" ? [n] : []));
-/** Poll interval for nodes that pause themselves while another one is paused. */
-const LOOK_MS = 100;
+/** Poll interval for nodes that pause themselves. */
+const POLL_MS = 100;
 
 const readProcessState = (pid: number): string => {
   try {
@@ -33,20 +33,20 @@ const readProcessState = (pid: number): string => {
   }
 };
 
-/** Each node pauses itself once, at a commit that depends on the seed, and continues later. */
+/** Each node pauses itself once, at a commit that depends on the seed, and is resumed later. */
 export const tortureCommits = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   const random = randomFrom(seed);
   await using cluster = await startCluster();
   const nodes = new Map<number, NodeProcess>();
-  let isWanted = false;
-  let standing: number | undefined;
-  // One of the nodes that pause themselves stays paused as the fault; the others are resumed immediately.
-  const others = setInterval(() => {
+  let isNextFault = false;
+  let pausedNode: number | undefined;
+  // One of the nodes that pause themselves stays paused as the fault. The others are resumed immediately.
+  const resuming = setInterval(() => {
     for (const n of listStopped(nodes)) {
-      if (isWanted) [standing, isWanted] = [n, false];
-      else if (n !== standing) nodes.get(n)?.signal("SIGCONT");
+      if (isNextFault) [pausedNode, isNextFault] = [n, false];
+      else if (n !== pausedNode) nodes.get(n)?.signal("SIGCONT");
     }
-  }, LOOK_MS);
+  }, POLL_MS);
   const start: typeof cluster.start = async (n, options) => {
     const node = await cluster.start(n, options);
     nodes.set(n, node);
@@ -58,32 +58,32 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
         cluster: { ...cluster, start },
         start: () => ({ env: { SLIPWAY_FAILPOINT: `after_guard:${20 + Math.floor(random() * 100)}` } }),
         async fault(name) {
-          const stands = STANDS_MS[name];
-          if (stands === undefined) return undefined;
-          isWanted = true;
-          await until(() => standing !== undefined, { what: "a node to stop itself in a commit", patience: 60_000 });
-          await Bun.sleep(stands);
-          standing = undefined;
+          const pauseMs = PAUSES_MS[name];
+          if (pauseMs === undefined) return undefined;
+          isNextFault = true;
+          await until(() => pausedNode !== undefined, { what: "a node to stop itself in a commit", patience: 60_000 });
+          await Bun.sleep(pauseMs);
+          pausedNode = undefined;
           return undefined;
         },
       },
-      // A node that has paused once is restarted, so that it can do so again.
+      // A node that has paused itself is restarted, so that it can pause itself again.
       ["kill-1", "kill-2", "kill-3", ...faults.flatMap((fault) => [fault, "kill-1", "kill-2", "kill-3"])],
       seed,
     );
   } finally {
-    clearInterval(others);
+    clearInterval(resuming);
   }
 };
 
 const HOUR_MS = 3_600_000;
 
-/** The usual faults on three nodes, one of which is an hour late and one an hour early. */
+/** Runs the usual faults on three nodes. The clock of one of them is an hour fast, that of another an hour slow. */
 const tortureClocks = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   using temp = tempDirectory();
-  const library = join(temp.path, "clock.so");
-  const source = join(import.meta.dir, "../faults/clock.c");
-  const { exitCode, stderr } = Bun.spawnSync([needs.cc.file, "-O2", "-shared", "-fPIC", "-o", library, source]);
+  const libraryPath = join(temp.path, "clock.so");
+  const sourcePath = join(import.meta.dir, "../faults/clock.c");
+  const { exitCode, stderr } = Bun.spawnSync([needs.cc.file, "-O2", "-shared", "-fPIC", "-o", libraryPath, sourcePath]);
   if (exitCode !== 0) throw new Error(stderr.toString());
   const offsets = new Map([
     [2, HOUR_MS],
@@ -93,9 +93,9 @@ const tortureClocks = async (faults: readonly string[], seed: number): Promise<T
   return await torture<string>(
     {
       cluster,
-      start: (n) => ({ env: { LD_PRELOAD: library, CLOCK_OFFSET: `${(offsets.get(n) ?? 0) / 1000}` } }),
+      start: (n) => ({ env: { LD_PRELOAD: libraryPath, CLOCK_OFFSET: `${(offsets.get(n) ?? 0) / 1000}` } }),
       async fault(name, { nodes }) {
-        if (name !== "look") return undefined;
+        if (name !== "check") return undefined;
         const corrected = [...nodes.values()].filter((node) => node.output().includes("the database's, which is used"));
         if (corrected.length !== offsets.size)
           throw new Error(`${corrected.length} nodes found that their clock is wrong`);
@@ -103,18 +103,18 @@ const tortureClocks = async (faults: readonly string[], seed: number): Promise<T
         const [{ spread }] = await sql.unsafe(
           "select (max(created_at) - min(created_at))::float8 as spread from api_keys where token_name like 'w-%'",
         );
-        if (spread > HOUR_MS / 2) throw new Error(`what the nodes wrote is ${spread} ms apart`);
+        if (spread > HOUR_MS / 2) throw new Error(`the times that the nodes wrote are ${spread} ms apart`);
         return undefined;
       },
     },
-    [...faults, "hand-over", "hand-over", "hand-over", "look"],
+    [...faults, "hand-over", "hand-over", "hand-over", "check"],
     seed,
   );
 };
 
 const PREVIOUS = process.env.SLIPWAY_TEST_PREVIOUS_PROGRAM ?? "";
 
-/** Three nodes of the earlier program, on its tables, which are replaced by this one, one after the other, under load. */
+/** Starts three nodes of the earlier program, on its tables, and replaces them by this program, one after the other, under load. */
 const tortureUpgrade = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   await using cluster = await startCluster({ database: await createDatabase({ empty: true }) });
   return await torture<string>(
@@ -122,24 +122,25 @@ const tortureUpgrade = async (faults: readonly string[], seed: number): Promise<
       cluster,
       start: (_, time) => ({ program: time === 0 ? [PREVIOUS] : undefined }),
       async fault(name, { nodes }) {
-        if (name !== "look") return undefined;
+        if (name !== "check") return undefined;
         await using sql = new SQL(cluster.database.url, { max: 1 });
         const ids = [...nodes.values()].map(({ id }) => id);
         const rows = (await sql.unsafe("select id, version from nodes")) as { id: string; version: string }[];
         const versions = new Set(rows.filter(({ id }) => ids.includes(id)).map(({ version }) => version));
-        if (versions.size !== 1) throw new Error(`after the upgrade there are nodes of ${[...versions].join(", ")}`);
+        if (versions.size !== 1)
+          throw new Error(`after the upgrade, the nodes have the versions ${[...versions].join(", ")}`);
         return undefined;
       },
     },
-    [...faults, "look", "kill"],
+    [...faults, "check", "kill"],
     seed,
   );
 };
 
 const checkCommits = async (options: CheckOptions): Promise<string> => {
-  const faults = Object.keys(STANDS_MS);
+  const faults = Object.keys(PAUSES_MS);
   const summary = await tortureRounds(options, { faults, run: tortureCommits });
-  return `${options.rounds * faults.length} nodes stood still between guard and COMMIT, for 2, 6 and 20 s, and ${options.rounds * (faults.length + 1) * 3} were killed, ${summary}`;
+  return `${options.rounds * faults.length} nodes were paused between guard and COMMIT, for 2, 6 and 20 s, and ${options.rounds * (faults.length + 1) * 3} were killed, ${summary}`;
 };
 
 const checkClocks = async (options: CheckOptions): Promise<string> => {

@@ -1,9 +1,9 @@
-// A test table filled by triggers, if every node is active: who has written to which shard, and what happened to which job.
+// A test table that triggers fill if every node is active: who has written to which shard, and what happened to which job.
 import { SQL } from "bun";
 import type { ShardEvent } from "./shards-oracle.ts";
 
 const WRITER = "(select pid || ' ' || backend_start from pg_stat_get_activity(pg_backend_pid()))";
-/** Tables, and the shard of a new row of each. Rows without a shard of their own belong to their request's, shard 0. */
+/** Tables, and how to find the shard of a new row. Rows without a shard belong to the shard of the request, which is 0. */
 const SHARDS_OF: Readonly<Record<string, string>> = {
   api_keys: "0",
   chats: "new.part",
@@ -13,7 +13,7 @@ const SHARDS_OF: Readonly<Record<string, string>> = {
   agent_logs: "(select w.part from workspaces w join agents a on a.workspace_id = w.id where a.key = new.agent)",
 };
 
-/** Starts to record hand-overs and writes in the table `moved`; `tables`: the recorded tables, and the shard of a new row of each. */
+/** Starts to record handovers and writes in the table `moved`. `tables`: the tables to record, and the shard of a new row of each. */
 export const recordShardWriters = async (url: string, tables = SHARDS_OF): Promise<void> => {
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe(`

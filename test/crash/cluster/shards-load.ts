@@ -1,4 +1,4 @@
-// People in several shards who use all nodes: their agents write lines, which are followed, their builds come and go, and some of their
+// People in several shards who use all nodes: their agents write lines, which are followed, they build workspaces, and some of their
 // workspaces have autostart. Each request goes to any node.
 import { Client, type ClientSocket } from "#src/client.ts";
 import type { NodeProcess } from "#test/support/cluster.ts";
@@ -11,18 +11,18 @@ import { CLIENT_MS } from "./cluster-load.ts";
 import { AutostartCheck } from "./dues.ts";
 
 const PEOPLE = 6;
-/** Followers of each agent's lines, each at any node. */
+/** Followers of each agent's lines. Each can be connected to any node. */
 const FOLLOWERS = 4;
 const GAP_MS = 20;
-/** Before the first fault, clients need not detect a silent node. */
-const SET_UP_MS = 60_000;
+/** The clients' timeout before the first fault, when they need not detect silent nodes. */
+const SETUP_TIMEOUT_MS = 60_000;
 /** Maximum number of attempts to reach another node at random. */
 const MAX_TRIES = 20;
 
 /** The clients' timeout for a response. */
 type Patience = { ms: number };
 
-/** A client whose every request goes to a random node, but not twice in a row to one that did not respond. */
+/** A client that sends every request to a random node, but not twice in a row to a node that did not respond. */
 class RandomNodeClient extends Client {
   readonly #node: () => NodeProcess | undefined;
   readonly #patience: Patience;
@@ -41,16 +41,16 @@ class RandomNodeClient extends Client {
   /** If packets are dropped, only the client's timeout detects it. */
   override async fetch(...[method, path, body, options = {}]: Parameters<Client["fetch"]>): Promise<Response> {
     const node = this.#nextNode();
-    const late = AbortSignal.timeout(this.#patience.ms);
-    const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
+    const timeout = AbortSignal.timeout(this.#patience.ms);
+    const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
     this.#silent = node;
     const answer = await this.#clientFor(node).fetch(method, path, body, { ...options, signal });
     this.#silent = undefined;
     return answer;
   }
 
-  override socket(...requested: Parameters<Client["socket"]>): Promise<ClientSocket> {
-    return this.#clientFor(this.#nextNode()).socket(...requested);
+  override socket(...args: Parameters<Client["socket"]>): Promise<ClientSocket> {
+    return this.#clientFor(this.#nextNode()).socket(...args);
   }
 
   #nextNode(): NodeProcess | undefined {
@@ -65,18 +65,18 @@ class RandomNodeClient extends Client {
   }
 }
 
-/** Acknowledged lines, connections of their followers, builds, and autostarts. */
+/** Numbers of acknowledged lines, connections of their followers, builds, and autostarts. */
 export type ShardsCounts = Readonly<Record<"lines" | "connections" | "builds" | "starts", number>>;
 
 export class ShardsLoad {
   readonly #writers: LogWriter[] = [];
   readonly #readers: (readonly LogReader[])[] = [];
   readonly #builders: BuildLoad[] = [];
-  readonly #dues: AutostartCheck[] = [];
+  readonly #autostarts: AutostartCheck[] = [];
   readonly #admin: Client;
-  /** When each agent's lines were last accepted, and the longest wait since watching started. */
-  readonly #taken_at: number[] = [];
-  readonly #taken: number[] = [];
+  /** When each agent's lines were last accepted, how often, and the longest wait since `watch` was called. */
+  readonly #accepted_at: number[] = [];
+  readonly #acceptedCounts: number[] = [];
   #max_wait_ms = 0;
   #writing: Promise<unknown>[] = [];
   #working: Promise<unknown>[] = [];
@@ -88,12 +88,12 @@ export class ShardsLoad {
     this.#patience = patience;
   }
 
-  /** `token`: the first user's; `minutes`: how long workspaces use autostart. */
+  /** `token`: the first user's; `minutes`: how many workspaces per person have autostart, one each minute. */
   static async make(
     node: () => NodeProcess | undefined,
     { token, random, minutes }: { token: string; random: () => number; minutes: number },
   ): Promise<ShardsLoad> {
-    const patience = { ms: SET_UP_MS };
+    const patience = { ms: SETUP_TIMEOUT_MS };
     const admin = new RandomNodeClient(node, patience, token);
     const load = new ShardsLoad(admin, patience);
     const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
@@ -102,7 +102,7 @@ export class ShardsLoad {
     const fails = await makeTemplate(world, "fails", MANIFESTS.fails);
     const templates = { succeeds, fails, hangs: succeeds, local: succeeds };
     for (let n = 0; n < PEOPLE; n++) {
-      const owner = await person(world, n);
+      const owner = await createPerson(world, n);
       const agents = await makeAgents(world, `lines-${n}`, 1, owner);
       const [writer] = await makeWriters(agents, random, () => load.#recordAccepted(n));
       if (!writer) throw new Error("no agent was made");
@@ -111,9 +111,9 @@ export class ShardsLoad {
       load.#builders.push(
         new BuildLoad({ name: `b${n}`, admin: owner, templates, kinds: ["succeeds", "fails"], random }),
       );
-      load.#dues.push(await AutostartCheck.make(owner, succeeds, minutes));
+      load.#autostarts.push(await AutostartCheck.make(owner, succeeds, minutes));
     }
-    for (const one of load.#dues) await one.begin();
+    for (const one of load.#autostarts) await one.begin();
     return load;
   }
 
@@ -128,37 +128,38 @@ export class ShardsLoad {
   watch(): void {
     this.#max_wait_ms = 0;
     for (const n of this.#writers.keys()) {
-      this.#taken_at[n] = performance.now();
-      this.#taken[n] = 0;
+      this.#accepted_at[n] = performance.now();
+      this.#acceptedCounts[n] = 0;
     }
   }
 
-  /** The longest wait since then. */
+  /** The longest wait since `watch` was called. */
   get max_wait_ms(): number {
     return this.#max_wait_ms;
   }
 
   #recordAccepted(n: number): void {
     const now = performance.now();
-    this.#max_wait_ms = Math.max(this.#max_wait_ms, now - (this.#taken_at[n] ?? now));
-    this.#taken_at[n] = now;
-    this.#taken[n] = (this.#taken[n] ?? 0) + 1;
+    this.#max_wait_ms = Math.max(this.#max_wait_ms, now - (this.#accepted_at[n] ?? now));
+    this.#accepted_at[n] = now;
+    this.#acceptedCounts[n] = (this.#acceptedCounts[n] ?? 0) + 1;
   }
 
   /** The totals. */
   get counts(): ShardsCounts {
-    const sum = <T>(all: readonly T[], read: (one: T) => number): number => all.reduce((so, one) => so + read(one), 0);
+    const sum = <T>(all: readonly T[], read: (one: T) => number): number =>
+      all.reduce((total, one) => total + read(one), 0);
     return {
       lines: sum(this.#writers, ({ acknowledged }) => acknowledged),
       connections: sum(this.#readers.flat(), ({ connections }) => connections),
       builds: sum(this.#builders, ({ counts }) => counts.builds),
-      starts: sum(this.#dues, ({ begun }) => begun),
+      starts: sum(this.#autostarts, ({ startCount }) => startCount),
     };
   }
 
-  /** Returns whether lines of each agent were accepted since then: twice, as the first may have been sent before. */
+  /** Returns true if lines of each agent were accepted twice since `watch` was called. The first may have been sent before. */
   get isTaken(): boolean {
-    return this.#taken.every((times) => times >= 2);
+    return this.#acceptedCounts.every((times) => times >= 2);
   }
 
   /** Waits until everything is idle and returns the problems. */
@@ -179,13 +180,13 @@ export class ShardsLoad {
     }
     await Promise.all(this.#working);
     for (const one of this.#builders) problems.push(...(await one.check(true)));
-    for (const one of this.#dues) problems.push(...(await one.check()));
+    for (const one of this.#autostarts) problems.push(...(await one.check()));
     return problems;
   }
 }
 
-/** A user in a separate shard, with a client that calls any node. */
-const person = async ({ admin, organization_id }: World, n: number): Promise<Client> => {
+/** Creates a user in a separate shard. Returns a client that calls any node. */
+const createPerson = async ({ admin, organization_id }: World, n: number): Promise<Client> => {
   const [username, password] = [`person-${n}`, `of person ${n}, ${crypto.randomUUID()}`];
   const email = `${username}@example.com`;
   const account = { email, username, password, login_type: "password", organization_ids: [organization_id] };

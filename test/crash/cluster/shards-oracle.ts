@@ -1,9 +1,9 @@
-// Checks, for clusters in which every node is active, that only a shard's owner writes to it and that the runs of a job never overlap. The
-// events come from a test table (shard-events.ts), in the order of writing. Pure.
+// Checks, for clusters in which every node is active, that only a shard's owner writes to the shard and that the runs of a job never
+// overlap. The events come from a test table (shard-events.ts), in the order of writing. Pure.
 /**
  * `given`: the shard now belongs to `node`, a node's name with its epoch. `wrote`: a row of the shard was written. `began`, `logged` and
- * `ended`: a job, named by `what`, started, logged a line or ended. `writer` is a database connection, which belongs to one node for its
- * whole life.
+ * `ended`: the job `what` started, logged a line or ended. `writer` is a database connection, which belongs to one node for its whole
+ * life.
  */
 export type ShardEvent =
   | { readonly kind: "given"; readonly part: number; readonly node: string }
@@ -50,7 +50,7 @@ export const checkShardEvents = (events: readonly ShardEvent[]): string[] => {
   return problems;
 };
 
-/** Returns what is wrong with a job's event, as text to precede a node's name. */
+/** Returns what is wrong with a job's event, as text that a node's name follows. */
 const checkJobEvent = (
   runs: Map<string, JobRun>,
   { kind, what, line = "" }: Exclude<ShardEvent, { readonly kind: "given" }>,
