@@ -1,5 +1,5 @@
-// A server is killed while it forks a workspace, at each failpoint: the next one creates all copies, each once, with all files, and nothing
-// is left over.
+// A server is killed while it forks a workspace, at each failpoint: the next server creates each copy once, with all files, and nothing is
+// left over.
 import { expect } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { signInAdmin } from "./server-world.ts";
 const test = testSingleServer("localOfProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
-/** Without chats, which have no model here and are tested elsewhere. Includes only the snapshot failpoints that a copy reaches. */
+/** Failpoints of chats are left out, because there is no model here. Only those snapshot failpoints are included that a copy reaches. */
 const POINTS = [...FORK_FAILPOINTS.filter((point) => point !== "fork_chats"), "home_replaced"] as const;
 
 test("[FO-6] killed at each failpoint, a server completes all copies of a fork, each once, and leaves nothing behind", async () => {
@@ -28,14 +28,14 @@ test("[FO-6] killed at each failpoint, a server completes all copies of a fork, 
   await awaitBuild(admin, id);
   const root = join(place.directory, "workspaces");
   const path = `/api/v2/workspaces/${id}`;
-  const known = new Set([id]);
+  const workspaceIds = new Set([id]);
   for (const point of POINTS) {
     await place.stop();
     const server = await place.start({ env: { SLIPWAY_FAILPOINT: point } });
     writeFileSync(join(root, id, "home", "kept"), point);
-    // The server may be dead before it responds.
+    // The server may die before it responds.
     await admin
-      .post<Fork>(`${path}/forks`, { names: ["a", "b"].map((name) => `${name}-${known.size}`) })
+      .post<Fork>(`${path}/forks`, { names: ["a", "b"].map((name) => `${name}-${workspaceIds.size}`) })
       .catch(() => {});
     expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
     await place.start();
@@ -47,12 +47,12 @@ test("[FO-6] killed at each failpoint, a server completes all copies of a fork, 
     for (const { workspace_id } of fork.copies) {
       expect(readFileSync(join(root, workspace_id, "home", "kept"), "utf8")).toBe(point);
       expect(readdirSync(join(root, workspace_id)).filter((name) => /draft|replaced/.test(name))).toEqual([]);
-      known.add(workspace_id);
+      workspaceIds.add(workspace_id);
     }
     await until(async () => (await admin.get<Snapshots>(`${path}/snapshots`)).snapshots.length === 0);
     expect({ point, left: readdirSync(join(root, id, "snapshots")) }).toEqual({ point, left: [] });
-    expect(new Set(readdirSync(root))).toEqual(known);
-    expect((await admin.get<Workspaces>("/api/v2/workspaces")).count).toBe(known.size);
+    expect(new Set(readdirSync(root))).toEqual(workspaceIds);
+    expect((await admin.get<Workspaces>("/api/v2/workspaces")).count).toBe(workspaceIds.size);
   }
   await place.stop();
 });

@@ -1,5 +1,5 @@
-// A server is killed while it creates, removes and fetches home backups, at each failpoint: the next one completes what was started, every
-// listed backup is complete, and nothing is left over.
+// A server is killed while it creates, removes and fetches home backups, at each failpoint: the next server completes what was started,
+// every listed backup is complete, and nothing is left over.
 import { expect } from "bun:test";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,12 +32,12 @@ test("[HB-9] killed at each failpoint, a server completes its home backup work, 
   await awaitBuild(admin, id);
   const home = join(place.directory, "workspaces", id, "home");
   makeOddTree(home, 1_000_000);
-  const at = `/api/v2/workspaces/${id}/home-backups`;
+  const backupsPath = `/api/v2/workspaces/${id}/home-backups`;
   const listSnapshots = async () => (await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots;
   const awaitBackups = (): Promise<HomeBackup[]> =>
     until(
       async () => {
-        const { backups } = await admin.get<HomeBackups>(at);
+        const { backups } = await admin.get<HomeBackups>(backupsPath);
         const isQuiet = (await listSnapshots()).every(
           ({ status, reason }) => status === "ready" && reason !== "backup",
         );
@@ -45,37 +45,37 @@ test("[HB-9] killed at each failpoint, a server completes its home backup work, 
       },
       { what: "one backup", patience: 40_000 },
     );
-  await admin.post(at, {});
+  await admin.post(backupsPath, {});
   await awaitBackups();
   for (const point of HOME_BACKUP_FAILPOINTS) {
     await place.stop();
     server = await place.start({ env: { ...settings, SLIPWAY_FAILPOINT: point } });
     writeFileSync(join(home, "kept"), point);
-    const [newest] = (await admin.get<HomeBackups>(at)).backups;
-    const path = point === "home_backup_fetched" ? (`${at}/${newest?.id}/fetch` as const) : at;
+    const [newest] = (await admin.get<HomeBackups>(backupsPath)).backups;
+    const path = point === "home_backup_fetched" ? (`${backupsPath}/${newest?.id}/fetch` as const) : backupsPath;
     await admin.post(path, {}).catch(() => {});
     expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
     await place.start({ env: settings });
-    // The earlier one of the same day is removed for it.
-    const all = await awaitBackups();
-    expect({ point, isNew: all[0]?.id !== newest?.id }).toEqual({ point, isNew: point !== "home_backup_fetched" });
+    // The new backup replaces the earlier one of the same day.
+    const backups = await awaitBackups();
+    expect({ point, isNew: backups[0]?.id !== newest?.id }).toEqual({ point, isNew: point !== "home_backup_fetched" });
     const names = readdirSync(depot.path, { recursive: true, encoding: "utf8" });
     expect({ point, listed: readdirSync(join(depot.path, id, "backups")).sort() }).toEqual({
       point,
-      listed: all.map((one) => one.id).sort(),
+      listed: backups.map((one) => one.id).sort(),
     });
     expect({ point, left: names.filter((name) => name.includes("part")) }).toEqual({ point, left: [] });
     expect(readdirSync(join(place.directory, "workspaces", id)).filter((name) => name.includes("draft"))).toEqual([]);
   }
-  // The files fetched across a kill equal the backed-up ones.
+  // The files that were fetched across a kill equal the files in the backup.
   const [fetched] = await listSnapshots();
-  const wanted = describeTree(home);
-  expect(wanted.length).toBeGreaterThan(10);
+  const treeBefore = describeTree(home);
+  expect(treeBefore.length).toBeGreaterThan(10);
   rmSync(join(home, "project"), { recursive: true });
   await admin.post<Build>(`/api/v2/workspaces/${id}/snapshots/${fetched?.id}/restore`, {});
   await awaitBuild(admin, id);
-  // Written after the backup was made.
-  const isOther = (line: string): boolean => !line.startsWith('["kept"');
-  expect(describeTree(home).filter(isOther)).toEqual(wanted.filter(isOther));
+  // This file was written after the backup was made.
+  const isInBackup = (line: string): boolean => !line.startsWith('["kept"');
+  expect(describeTree(home).filter(isInBackup)).toEqual(treeBefore.filter(isInBackup));
   await place.stop();
 });

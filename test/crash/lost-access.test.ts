@@ -1,4 +1,5 @@
-// Someone loses access to a workspace, and the server ends before it has renewed the tokens of its agents: the next server renews them.
+// Someone loses access to a workspace, and the server dies before it has renewed the tokens of the workspace's agents: the next server
+// does.
 import { expect } from "bun:test";
 import { ACCESS_FAILPOINTS } from "#base/failpoint.ts";
 import type { Client } from "#src/client.ts";
@@ -16,7 +17,7 @@ const test = testSingleServer("localOfProcess");
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 const PASSWORD = "a-long-password-of-bob-1";
 
-/** A server with a running workspace of its owner that is shared with the group of `bob`. */
+/** Opens a server with a running workspace that its owner has shared with the group of `bob`. */
 const openStory = async () => {
   const place = await ServerPlace.make();
   await place.start();
@@ -35,7 +36,7 @@ const openStory = async () => {
   const { latest_build } = await awaitBuild(admin, id);
   await admin.patch(`/api/v2/workspaces/${id}/acl`, { group_roles: { [group]: "use" } });
   const agent_id = latest_build.resources[0]?.agents[0]?.id ?? "";
-  const path = (rest: string) => `/api/v2/workspaceagents/${agent_id}/${rest}`;
+  const path = (action: string) => `/api/v2/workspaceagents/${agent_id}/${action}`;
   const readToken = async (person: Client): Promise<string> => {
     using terminal = await TestTerminal.open(
       { owner: person, path },
@@ -43,23 +44,23 @@ const openStory = async () => {
     );
     return /<([0-9a-f-]{36})>/.exec(await terminal.until(/<[0-9a-f-]{36}>/))?.[1] ?? "";
   };
-  const statusWith = async (token: string): Promise<number> =>
+  const fetchStatus = async (token: string): Promise<number> =>
     (await place.client.withToken(token).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey")).status;
   const isConnected = async (): Promise<boolean> =>
     (await admin.get<{ status: string }>(path("").slice(0, -1))).status === "connected";
   await until(isConnected);
-  const copy = await readToken(await place.client.signIn("bob@example.com", PASSWORD));
-  expect(await statusWith(copy)).toBe(200);
+  const copiedToken = await readToken(await place.client.signIn("bob@example.com", PASSWORD));
+  expect(await fetchStatus(copiedToken)).toBe(200);
   return {
     place,
     admin,
     group,
     bob,
-    /** Resolves when bob's copy has ended and the daemon has another token. */
+    /** Resolves when bob's copy of the token is invalid and the daemon has another token. */
     awaitRenewal: async (): Promise<void> => {
-      await until(async () => (await statusWith(copy)) === 401);
+      await until(async () => (await fetchStatus(copiedToken)) === 401);
       await until(isConnected);
-      await until(async () => (await statusWith(await readToken(admin))) === 200);
+      await until(async () => (await fetchStatus(await readToken(admin))) === 200);
     },
     [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
   };
@@ -73,7 +74,7 @@ test(
     for (const point of ACCESS_FAILPOINTS) {
       await place.stop();
       const server = await place.start({ env: { SLIPWAY_FAILPOINT: point } });
-      // The server may be killed before it answers.
+      // The server may die before it answers.
       await admin.patch(`/api/v2/groups/${group}`, { remove_users: [bob] }).catch(() => {});
       expect((await server.ended).signal).toBe("SIGKILL");
       await place.start();

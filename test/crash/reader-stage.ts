@@ -1,11 +1,11 @@
-// Setups for readers that stop reading: the server they call, and the processes whose memory is measured. One server here; behind a spare
-// of a cluster in cluster/server-readers.ts.
+// Setups for readers that stop reading: the server that they call, and the processes whose memory is measured. This file has one server;
+// cluster/server-readers.ts has a spare of a cluster.
 import { residentMiB } from "#test/bench/machine.ts";
 import { ServerPlace } from "./server.ts";
 import { signInAdmin, type World } from "./server-world.ts";
 
 export type Stage = AsyncDisposable & {
-  /** Its clients call the same server as the readers that stop. */
+  /** Its clients call the same server as the readers that stop reading. */
   readonly world: World;
   readonly processes: readonly { readonly name: string; readonly pid: number }[];
   /** Stops all servers properly. */
@@ -13,13 +13,14 @@ export type Stage = AsyncDisposable & {
 };
 
 /**
- * Maximum memory growth in MiB, regardless of the number of readers and the data sent: what the runtime has not freed yet. During twenty
- * downloads of 2 GiB in a row on a busy machine, it went up to 90 and back to 10 again and again.
+ * Maximum memory growth in MiB, regardless of the number of readers and the amount of data: memory that the runtime has not freed yet.
+ * During
+ * twenty downloads of 2 GiB in a row on a busy machine, it repeatedly rose to 90 and fell to 10.
  */
-const BOUND = 128;
+const MAX_GROWTH_MIB = 128;
 const SAMPLE_INTERVAL_MS = 20;
 
-/** One server on its own data directory. */
+/** Starts one server on a new data directory. */
 export const startOneServer = async (): Promise<Stage> => {
   const place = await ServerPlace.make();
   const server = await place.start();
@@ -31,7 +32,7 @@ export const startOneServer = async (): Promise<Stage> => {
   };
 };
 
-/** Describes each process's maximum memory growth in MiB while `work` ran, and which ones exceeded the limit. */
+/** Describes the maximum memory growth of each process in MiB while `work` ran, and the processes that exceeded the limit. */
 export const measureGrowth = async (
   { processes }: Stage,
   work: () => Promise<unknown>,
@@ -49,6 +50,8 @@ export const measureGrowth = async (
   samplePeaks();
   return {
     summary: measured.map(({ name, peak }) => `${name} +${peak.toFixed(0)} MiB`).join(", "),
-    problems: measured.flatMap(({ name, peak }) => (peak > BOUND ? [`${name} grew by ${peak.toFixed(0)} MiB`] : [])),
+    problems: measured.flatMap(({ name, peak }) =>
+      peak > MAX_GROWTH_MIB ? [`${name} grew by ${peak.toFixed(0)} MiB`] : [],
+    ),
   };
 };

@@ -20,7 +20,7 @@ test(`[CR-4] killed at each failpoint, a server restarts immediately and has los
 });
 
 testSingleServer("localOfProcess")(
-  "[CR-3] a daemon that a killed server started without a record is ended before the next one starts",
+  "[CR-3] a daemon that a killed server started without a record ends before the next one starts",
   async () => {
     await using place = await ServerPlace.make();
     await place.start();
@@ -32,7 +32,7 @@ testSingleServer("localOfProcess")(
     const [first] = listDaemons();
     place.newest.kill("SIGKILL");
     await place.newest.ended;
-    // As if it had been killed immediately after the spawn.
+    // The same state as after a kill directly after the spawn.
     rmSync(join(place.directory, "workspaces", id, "daemon.json"));
     {
       await using stored = await openStoredData(place.directory);
@@ -73,27 +73,27 @@ test("[CR-6] the oracle detects lost, duplicated, changed, reordered and truncat
   const writers = await makeWriters(await makeAgents(world, "oracle", 1), () => 0.5);
   for (let i = 0; i < 5; i++) await writers[0]?.sendOnce();
   await place.stop();
-  /** Returns what the oracles report about a database after this change, which is then reverted. */
+  /** Returns what the oracles report about a database after this change. Then reverts the change. */
   const findProblemsAfter = async (
     sql: string,
-    look = () => new LineOracle().check(world.admin, writers),
+    check = () => new LineOracle().check(world.admin, writers),
   ): Promise<string> => {
-    const putBack = await saveStoredData(place.directory);
+    const revert = await saveStoredData(place.directory);
     {
       await using stored = await openStoredData(place.directory);
       await stored.run(sql);
     }
-    const inside = await findDatabaseProblems(place.directory);
+    const databaseProblems = await findDatabaseProblems(place.directory);
     await place.start();
-    const outside = await look();
+    const apiProblems = await check();
     await place.stop();
-    await putBack();
-    return [...inside, ...outside].join("\n");
+    await revert();
+    return [...databaseProblems, ...apiProblems].join("\n");
   };
   const last = "(select max(id) from agent_logs)";
   expect(await findProblemsAfter("update settings set value = value")).toBe("");
   expect(await findProblemsAfter(`delete from agent_logs where id = ${last}`)).toMatch(
-    /bytes of the stored lines.*LOST.*in part/s,
+    /bytes of the stored lines.*LOST.*incomplete/s,
   );
   expect(await findProblemsAfter(`delete from agent_logs where id = ${last} - 3`)).toContain("sent was");
   expect(await findProblemsAfter(`update agent_logs set output = 'other' where id = ${last}`)).toContain("sent was");
@@ -106,6 +106,6 @@ test("[CR-6] the oracle detects lost, duplicated, changed, reordered and truncat
     ),
   ).toContain("sent was");
   expect(await findProblemsAfter("update workspace_builds set build_number = 7")).toContain("build numbers with gaps");
-  // The server repeats these builds, with their own agents: only the database is checked.
+  // The server repeats these builds, with new agents, so only the database is checked.
   expect(await findProblemsAfter("update jobs set completed_at = null", async () => [])).toBe("");
 });

@@ -1,5 +1,5 @@
 // The server is killed at random moments while agents write, people build and daemons count, and restarted on the same data (RELIABILITY
-// checks 1 and 19, and the first of the issue's "done when").
+// checks 1 and 19).
 import { usesPostgres } from "#test/support/postgres-server.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "./oracle/build-load.ts";
@@ -12,12 +12,12 @@ import { CountingDaemons } from "./server-daemons.ts";
 import { makeAgents, makeTemplate, makeWriters, signInAdmin, type World, withTimeout } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** A cluster has no local workspaces (rule CL-9), and so no daemons of its own. */
+/** A cluster has no local workspaces (rule CL-9), and so no daemons. */
 const DAEMONS = usesPostgres ? 0 : 2;
 
-export type LoadOptions = { agents: number; builders: number; daemons: number; gap?: number };
+export type LoadOptions = { agents: number; builders: number; daemons: number; gapMs?: number };
 
-/** A server under all kinds of load, and the oracles that check it. Ends everything when disposed. */
+/** A server under all kinds of load, and the oracles that check it. All of it ends when disposed. */
 export class Torture implements AsyncDisposable {
   /** Settings of all servers under load. */
   static readonly env = { SLIPWAY_PROVISIONER_SLOTS: "6" };
@@ -29,31 +29,31 @@ export class Torture implements AsyncDisposable {
   readonly daemons: CountingDaemons | undefined;
   readonly oracle = new LineOracle();
   readonly random: () => number;
-  readonly #gap: number;
+  readonly #gapMs: number;
   #running: Promise<void>[] = [];
   /** Acknowledged calls so far. */
   acknowledged = 0;
   #waiting: { count: number; resolve(): void } | undefined;
 
-  private constructor(parts: Pick<Torture, "place" | "world" | "random" | "daemons">, gap: number) {
+  private constructor(parts: Pick<Torture, "place" | "world" | "random" | "daemons">, gapMs: number) {
     this.place = parts.place;
     this.world = parts.world;
     this.random = parts.random;
     this.daemons = parts.daemons;
-    this.#gap = gap;
+    this.#gapMs = gapMs;
     this.writers = [];
     this.readers = [];
     this.builders = [];
   }
 
-  /** Starts a server on a new directory and fills it; the load starts with `begin`. */
+  /** Starts a server on a new directory and creates the load's workspaces. The load starts with `begin`. */
   static async make(seed: number, load: LoadOptions): Promise<Torture> {
     const place = await ServerPlace.make();
     try {
       await place.start({ env: Torture.env });
       const world = await signInAdmin(place);
       const daemons = load.daemons > 0 ? await CountingDaemons.start(place, world, load.daemons) : undefined;
-      const created = new Torture({ place, world, random: randomFrom(seed), daemons }, load.gap ?? 5);
+      const created = new Torture({ place, world, random: randomFrom(seed), daemons }, load.gapMs ?? 5);
       await created.#fill(load);
       return created;
     } catch (error) {
@@ -74,7 +74,7 @@ export class Torture implements AsyncDisposable {
       templates[kind] = await makeTemplate(world, `load-${kind}`, MANIFESTS[kind]);
     }
     for (let i = 0; i < load.builders; i++) {
-      // With daemons, one of the people also creates workspaces with real daemons.
+      // With daemons, the first person creates workspaces with real daemons.
       const kinds: Kind[] = load.daemons > 0 && i === 0 ? ["local"] : ["succeeds", "succeeds", "hangs", "fails"];
       const options = { name: `b${i}`, admin: world.admin, templates, kinds, random, acknowledged };
       (this.builders as BuildLoad[]).push(new BuildLoad(options));
@@ -83,7 +83,7 @@ export class Torture implements AsyncDisposable {
 
   begin(): void {
     this.#running = [
-      ...this.writers.map((one) => one.run(this.#gap)),
+      ...this.writers.map((one) => one.run(this.#gapMs)),
       ...this.readers.map((one) => one.run()),
       ...this.builders.map((one) => one.run()),
     ];
@@ -104,7 +104,7 @@ export class Torture implements AsyncDisposable {
     this.#waiting = undefined;
   }
 
-  /** Writers' calls that were answered with 5xx. */
+  /** Number of writers' calls that were answered with 5xx. */
   get failures(): number {
     return this.writers.reduce((sum, { failures }) => sum + failures, 0);
   }
@@ -151,7 +151,7 @@ export class Torture implements AsyncDisposable {
   }
 }
 
-/** Throws with the seed, to reproduce the failure. */
+/** Throws if there are problems. The error contains the seed, to reproduce the failure. */
 export const assertNoProblems = (seed: number, what: string, problems: readonly string[]): void => {
   if (problems.length > 0) throw new Error(`seed ${seed}, ${what}: ${problems.slice(0, 5).join("; ")}`);
 };
@@ -164,7 +164,7 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
   torture.begin();
   for (let round = 1; round <= rounds; round++) {
     await torture.progress(1 + Math.floor(random() * 120));
-    // Kills between acknowledgments too, not only directly after one.
+    // Some kills happen between acknowledgments, not directly after one.
     await Bun.sleep(random() * 15);
     server.kill("SIGKILL");
     await server.ended;
@@ -184,10 +184,10 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
   );
   await place.stop();
   assertNoProblems(seed, "the end", [...(await findDatabaseProblems(place.directory)), ...place.findSlowStarts()]);
-  return summary(torture, rounds);
+  return summarize(torture, rounds);
 };
 
-const summary = ({ oracle, builders, daemons, readers, acknowledged, place }: Torture, rounds: number): string => {
+const summarize = ({ oracle, builders, daemons, readers, acknowledged, place }: Torture, rounds: number): string => {
   const builds = builders.reduce((sum, { counts }) => sum + counts.builds, 0);
   const drops = readers.reduce((sum, { connections }) => sum + connections, 0);
   const slowest = Math.max(...place.starts.slice(1), 0).toFixed(0);

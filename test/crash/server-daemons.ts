@@ -1,5 +1,5 @@
-// Workspaces of the provisioner `local`, with the real daemon, whose script counts until it is stopped: however often the server dies,
-// every number must be stored once and in order.
+// Workspaces of the provisioner `local`, with the real daemon, whose script counts until it is stopped: no matter how often the server
+// dies, every number must be stored once and in order.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
@@ -31,7 +31,7 @@ export class CountingDaemons {
     this.#workspaces = workspaces;
   }
 
-  /** Starts this many and waits until each has printed its first number. */
+  /** Starts `count` workspaces, and waits until each has printed its first number. */
   static async start(place: ServerPlace, world: World, count: number): Promise<CountingDaemons> {
     const agents = [{ name: "main", scripts: [{ display_name: "Counter", run_on_start: true, script: SCRIPT }] }];
     const template = await makeTemplate(world, "counter", {
@@ -54,10 +54,11 @@ export class CountingDaemons {
       const outputs = (await this.#listCounterLines(one)).map(({ output }) => output);
       this.lines += outputs.length;
       const last = outputs.length - 1;
-      const at = outputs.findIndex((output, i) => output !== (i === last ? `counted ${i}` : `count ${i}`));
-      if (at >= 0) problems.push(`${one.name}: line ${at} of the daemon's script is "${outputs[at]}"`);
-      const lost = outputs.find((output) => output.startsWith("[slipway:"));
-      if (lost) problems.push(`${one.name}: ${lost}`);
+      const wrongIndex = outputs.findIndex((output, i) => output !== (i === last ? `counted ${i}` : `count ${i}`));
+      if (wrongIndex >= 0)
+        problems.push(`${one.name}: line ${wrongIndex} of the daemon's script is "${outputs[wrongIndex]}"`);
+      const lossNotice = outputs.find((output) => output.startsWith("[slipway:"));
+      if (lossNotice) problems.push(`${one.name}: ${lossNotice}`);
     }
     return problems;
   }

@@ -1,5 +1,5 @@
-// The server kills itself at each failpoint in its code, under load, and is restarted without it (RELIABILITY check 2). The names come from
-// the source, so that none remains untested.
+// The server kills itself at each failpoint in its code, under load, and is restarted without the failpoint (RELIABILITY check 2). The
+// names come from the source, so that no failpoint remains untested.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { FAILPOINTS, type Failpoint } from "#base/failpoint.ts";
@@ -10,14 +10,14 @@ import { assertNoProblems, Torture } from "./server-crash.ts";
 import { signInAdmin, templateTar } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** On PostgreSQL, checkpoints do not exist, and uploads are rows. */
+/** On PostgreSQL, there are no checkpoints, and uploads are rows. */
 export const TESTED_FAILPOINTS = FAILPOINTS.filter(
   (name) => !usesPostgres || !["in_checkpoint", "in_upload"].includes(name),
 );
 
 /** Kills a server at every failpoint `rounds` times. Returns a one-line summary. */
 export const checkServerFailpoints = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  const loaded = TESTED_FAILPOINTS.filter((name) => name !== "in_migration" && name !== "in_upload");
+  const underLoad = TESTED_FAILPOINTS.filter((name) => name !== "in_migration" && name !== "in_upload");
   await checkMigrationFailpoint();
   log("in_migration: the next start completes it");
   if (TESTED_FAILPOINTS.includes("in_upload")) {
@@ -28,7 +28,7 @@ export const checkServerFailpoints = async ({ rounds, seed, log }: CheckOptions)
   await torture.place.stop();
   torture.begin();
   for (let round = 1; round <= rounds; round++) {
-    for (const name of loaded) {
+    for (const name of underLoad) {
       const point = `${name}:${1 + Math.floor(torture.random() * 60)}`;
       await checkFailpoint(torture, seed, point);
       log(
@@ -46,16 +46,16 @@ export const checkServerFailpoints = async ({ rounds, seed, log }: CheckOptions)
 const checkFailpoint = async (torture: Torture, seed: number, point: string): Promise<void> => {
   const { place } = torture;
   const server = await place.start({ env: { ...Torture.env, SLIPWAY_FAILPOINT: point } }).catch(() => place.newest);
-  const late = setTimeout(() => server.kill("SIGTERM"), 20_000);
+  const timeout = setTimeout(() => server.kill("SIGTERM"), 20_000);
   const { signal, code, errors } = await server.ended;
-  clearTimeout(late);
+  clearTimeout(timeout);
   if (signal !== "SIGKILL") throw new Error(`seed ${seed}: ${point} was not reached: ${signal || code} ${errors}`);
   assertNoProblems(seed, point, await findDatabaseProblems(place.directory));
-  const again = await torture.restart();
+  const restarted = await torture.restart();
   await torture.progress(5);
   assertNoProblems(seed, point, await torture.findProblems());
-  again.kill("SIGKILL");
-  await again.ended;
+  restarted.kill("SIGKILL");
+  await restarted.ended;
 };
 
 /** Checks that a server that dies in the first migration of an empty directory completes it at the next start. */
@@ -79,14 +79,14 @@ const checkUploadFailpoint = async (): Promise<void> => {
   const bytes = await templateTar({ provisioner: "echo", resources: [{ name: "one" }] });
   const headers = { "content-type": "application/x-tar" };
   const send = () => admin.fetch("POST", "/api/v2/files", bytes, { headers });
-  const answer = await send().catch(() => undefined);
+  const response = await send().catch(() => undefined);
   const { signal } = await server.ended;
-  if (signal !== "SIGKILL" || answer) throw new Error(`in_upload was not reached: ${signal} ${answer?.status}`);
+  if (signal !== "SIGKILL" || response) throw new Error(`in_upload was not reached: ${signal} ${response?.status}`);
   const incoming = join(place.directory, "files", "incoming");
   if (readdirSync(incoming).length !== 1) throw new Error("the interrupted upload left no file");
   await place.start();
   const problems: string[] = [];
-  if (readdirSync(incoming).length > 0) problems.push("the rest of the interrupted upload remains after a restart");
+  if (readdirSync(incoming).length > 0) problems.push("the interrupted upload's file remains after a restart");
   const hash = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   if (existsSync(join(place.directory, "files", hash.slice(0, 2), hash)))
     problems.push("the interrupted upload is stored");

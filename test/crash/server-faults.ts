@@ -7,11 +7,11 @@ import { compileFaults, faultSkipReason } from "./store/store-faults.ts";
 export type ServerFault = {
   /** In the format of test/crash/faults/fault.c. */
   fault: string;
-  /** Whether the process must end, or must continue as if nothing had happened. */
+  /** True if the process must end; false if it must continue as if nothing had happened. */
   ends: boolean;
 };
 
-/** The faults that are always tested; the number is when the fault starts. */
+/** The faults that are always tested. The number says at which call the fault starts. */
 const FAULTS: readonly ((n: number) => ServerFault)[] = [
   (n) => ({ fault: `fsync:${n}:EIO`, ends: true }),
   (n) => ({ fault: `fsync:${n}:EIO:1`, ends: true }),
@@ -21,8 +21,8 @@ const FAULTS: readonly ((n: number) => ServerFault)[] = [
   (n) => ({ fault: `write:${n}:SHORT:20`, ends: false }),
 ];
 
-/** How long the process may live after its first failed flush. */
-const STOP_MS = 1000;
+/** How long the process may run after its first failed flush. */
+const MAX_STOP_MS = 1000;
 
 /** Breaks the disk in every way `rounds` times. Returns a one-line summary. */
 export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
@@ -32,13 +32,13 @@ export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise
   torture.begin();
   let slowest = 0;
   for (let round = 1; round <= rounds; round++) {
-    for (const make of FAULTS) {
-      const one = make(30 + Math.floor(torture.random() * 60));
-      const result = await withFault(torture, library, one);
-      assertNoProblems(seed, one.fault, result.problems);
+    for (const createFault of FAULTS) {
+      const fault = createFault(30 + Math.floor(torture.random() * 60));
+      const result = await withFault(torture, library, fault);
+      assertNoProblems(seed, fault.fault, result.problems);
       slowest = Math.max(slowest, result.stopMs);
       log(
-        `${one.fault}: ${one.ends ? `ended after ${result.stopMs.toFixed(0)} ms` : `${result.failures} calls failed`}`,
+        `${fault.fault}: ${one.ends ? `ended after ${result.stopMs.toFixed(0)} ms` : `${result.failures} calls failed`}`,
       );
     }
   }
@@ -47,7 +47,7 @@ export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise
   return `${rounds} times ${FAULTS.length} faults, ${torture.acknowledged} acknowledged calls, none lost; stopped within ${slowest.toFixed(0)} ms`;
 };
 
-/** Runs one server on a failing disk, then one on a good one; leaves none running. */
+/** Runs one server on a failing disk, then one on a good disk. Leaves no server running. */
 const withFault = async (
   torture: Torture,
   library: string,
@@ -58,21 +58,21 @@ const withFault = async (
   const env = { ...Torture.env, LD_PRELOAD: library, FAULT: fault, FAULT_FILES: "slipway.db" };
   const problems: string[] = [];
   let stopMs = 0;
-  // A fault before the server listens may make it refuse to start, with a message.
-  const listens = await place.start({ env }).then(
+  // A fault before the server listens may make it fail to start, with a message.
+  const isListening = await place.start({ env }).then(
     () => true,
     () => false,
   );
   const server = place.newest;
-  const listening = performance.now();
-  if (ends || !listens) {
+  const listeningSince = performance.now();
+  if (ends || !isListening) {
     const { code, signal, errors } = await server.ended;
-    const failed = writers.map(({ failedAt }) => failedAt).filter((at) => at > listening);
-    stopMs = failed.length > 0 ? performance.now() - Math.min(...failed) : 0;
+    const failureTimes = writers.map(({ failedAt }) => failedAt).filter((at) => at > listeningSince);
+    stopMs = failureTimes.length > 0 ? performance.now() - Math.min(...failureTimes) : 0;
     if (signal || code === 0) problems.push(`the process ended with ${signal || code}`);
     if (!/can no longer be written|disk I\/O error|disk is full/.test(errors))
-      problems.push(`it did not say why: ${errors.slice(-600)}`);
-    if (stopMs > STOP_MS) problems.push(`it lived on for ${stopMs.toFixed(0)} ms`);
+      problems.push(`the process did not give a reason: ${errors.slice(-600)}`);
+    if (stopMs > MAX_STOP_MS) problems.push(`the process kept running for ${stopMs.toFixed(0)} ms`);
   } else {
     for (let reads = 0; reads < 20; reads++) {
       const response = await world.admin.fetch("GET", "/api/v2/workspaces?limit=1");
@@ -85,11 +85,11 @@ const withFault = async (
   }
   const failures = torture.failures - failuresBefore;
   problems.push(...(await findDatabaseProblems(place.directory)));
-  const again = await torture.restart();
+  const restarted = await torture.restart();
   await torture.progress(20);
   problems.push(...(await torture.findProblems()));
-  again.kill("SIGKILL");
-  await again.ended;
+  restarted.kill("SIGKILL");
+  await restarted.ended;
   return { problems, stopMs, failures };
 };
 

@@ -1,5 +1,5 @@
-// Acknowledged changes are on disk: the kernel saw write, flush, response, in this order, for every changing route, alone and in groups
-// (RELIABILITY check 4).
+// Acknowledged changes are on disk: the kernel saw write, flush and response, in this order, for every changing route, for single calls and
+// for groups of calls (RELIABILITY check 4).
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -17,13 +17,13 @@ import { powerSkipReason } from "./store/store-power.ts";
 
 const MUTATING = /^(POST|PUT|PATCH|DELETE) /;
 
-/** A request between the two parts, to find the boundary in the trace. */
+/** A request that separates the two parts in the trace. */
 const BORDER = "/border";
 
 /** Routes that may succeed without writing anything. */
-const WRITES_NOTHING = new Set(["POST /api/v2/users/validate-password"]);
+const MAY_WRITE_NOTHING = new Set(["POST /api/v2/users/validate-password"]);
 
-/** Changes one object of each kind through the API. */
+/** Changes at least one object of each kind through the API. */
 const changeEverything = async (world: World): Promise<void> => {
   const { admin, organization_id } = world;
   const ada = await admin.post<{ id: string }>("/api/v2/users", {
@@ -90,12 +90,12 @@ const changeOrganization = async (admin: Client, user: string): Promise<void> =>
   await admin.delete(`/api/v2/organizations/${id}`);
 };
 
-/** Returns the problems of these responses. */
-const findProblems = (answers: readonly TracedResponse[], alone: boolean): string[] =>
+/** Returns problems with these responses. `isAlone`: each request had its own flush. */
+const findProblems = (answers: readonly TracedResponse[], isAlone: boolean): string[] =>
   answers.flatMap(({ request, status, writes, flushes, fileFlushes, unflushed }) => {
     if (!MUTATING.test(request) || status >= 300) return [];
     if (unflushed > 0) return [`${request} was answered ${status} with ${unflushed} writes that were not flushed`];
-    if (!alone || WRITES_NOTHING.has(request)) return [];
+    if (!isAlone || MAY_WRITE_NOTHING.has(request)) return [];
     if (writes === 0 || flushes === 0)
       return [`${request} was answered ${status} after ${writes} writes, ${flushes} flushes`];
     const isUpload = request === "POST /api/v2/files";
@@ -111,26 +111,26 @@ export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<
   await changeEverything(world);
   const documented = await place.client.get<{ paths: Record<string, object> }>("/swagger/json");
   const agents = await makeAgents(world, "group", 6);
-  let left = rounds * 100;
+  let remaining = rounds * 100;
   await place.client.fetch("GET", BORDER);
   const writers = await makeWriters(agents, randomFrom(seed), () => {
-    left -= 1;
-    if (left <= 0) for (const one of writers) one.stop();
+    remaining -= 1;
+    if (remaining <= 0) for (const one of writers) one.stop();
   });
   await Promise.all(writers.map((one) => one.run()));
   await place.stop();
-  // strace keeps writing slightly longer than the server lives.
+  // strace still writes for a moment after the server has ended.
   await until(async () => /^\d+ +\+\+\+ exited with 0 \+\+\+\n$/m.test(readFileSync(file, "utf8").slice(-100)));
   const answers = parseResponses(readFileSync(file, "utf8"));
-  const border = answers.findIndex(({ request }) => request === `GET ${BORDER}`);
-  const [alone, together] = [answers.slice(0, border), answers.slice(border + 1)];
-  const enough = border > 0 && together.length >= rounds * 100;
-  assertNoProblems(seed, "the trace", enough ? [] : [`only ${answers.length} answers were seen`]);
-  assertNoProblems(seed, "one call after the other", findProblems(alone, true));
-  assertNoProblems(seed, "many writers", findProblems(together, false));
-  const routes = new Set(alone.filter(({ request }) => MUTATING.test(request)).map(({ request }) => toRoute(request)));
+  const borderIndex = answers.findIndex(({ request }) => request === `GET ${BORDER}`);
+  const [single, grouped] = [answers.slice(0, borderIndex), answers.slice(borderIndex + 1)];
+  const isComplete = borderIndex > 0 && grouped.length >= rounds * 100;
+  assertNoProblems(seed, "the trace", isComplete ? [] : [`only ${answers.length} responses were traced`]);
+  assertNoProblems(seed, "one call after the other", findProblems(single, true));
+  assertNoProblems(seed, "many writers", findProblems(grouped, false));
+  const routes = new Set(single.filter(({ request }) => MUTATING.test(request)).map(({ request }) => toRoute(request)));
   for (const missing of listUntried(documented.paths, routes)) log(`not tried: ${missing}`);
-  return `${routes.size} routes alone and ${together.length} answers to writers together: each after its flush`;
+  return `${routes.size} routes with single calls and ${grouped.length} responses to concurrent writers: each after its flush`;
 };
 
 const toRoute = (request: string): string =>

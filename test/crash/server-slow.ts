@@ -1,5 +1,5 @@
-// Readers that stop reading: the server's memory stays bounded, each gets a close reason, and other clients are not affected (RELIABILITY
-// checks 15 and 16).
+// Readers that stop reading: the server's memory stays bounded, each reader gets a close reason, and other clients are not affected
+// (RELIABILITY checks 15 and 16).
 import { connect, type Socket } from "node:net";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
@@ -14,20 +14,20 @@ import { type EchoAgent, makeAgents, withTimeout } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
-/** Bytes that the kernel buffers for a loopback connection before the server has to, plus the server's own limits. */
-const FULL = 12 * 1024 * 1024;
+/** More bytes than the kernel buffers for a loopback connection, plus the server's own limits. */
+const FULL_BYTES = 12 * 1024 * 1024;
 const LINE = "z".repeat(4000);
 
 /** Writes this many bytes in batches of 64 KiB. */
-const pour = async (agent: EchoAgent, bytes: number): Promise<void> => {
+const writeBytes = async (agent: EchoAgent, bytes: number): Promise<void> => {
   const logs = Array.from({ length: 16 }, () => ({ output: LINE }));
   for (let sent = 0; sent < bytes; sent += 16 * LINE.length) await agent.client.patch(PATH, { logs });
 };
 
-/** `rounds` followers of an agent stop reading; a healthy one next to them receives every line. */
+/** `rounds` followers of an agent stop reading. A healthy follower next to them receives every line. */
 export const checkStalledFollowers = async (
   { rounds, seed, log }: CheckOptions,
-  { open = startOneServer, bytes = 2 * FULL }: { open?: () => Promise<Stage>; bytes?: number } = {},
+  { open = startOneServer, bytes = 2 * FULL_BYTES }: { open?: () => Promise<Stage>; bytes?: number } = {},
 ): Promise<string> => {
   await using stage = await open();
   const { world } = stage;
@@ -35,26 +35,26 @@ export const checkStalledFollowers = async (
   const [agent] = await makeAgents(world, "stalled", 1);
   if (!agent) throw new Error("no agent was made");
   const path = `/api/v2/workspaceagents/${agent.agent_id}/logs?follow=true&no_compression`;
-  // Warm-up, so that first-use allocations are not counted.
-  await pour(agent, FULL);
+  // A warm-up, so that allocations of the first use are not counted.
+  await writeBytes(agent, FULL_BYTES);
   const after = (await listStoredLines(world.admin, agent.agent_id)).at(-1)?.id ?? 0;
   const healthy = new LogReader(world.admin, agent.agent_id);
   const following = healthy.run();
   const token = world.admin.token ?? "";
   const stalled: BareSocket[] = [];
   for (let i = 0; i < rounds; i++) stalled.push(await openStalled(url, `${path}&after=${after}`, token));
-  const growth = await measureGrowth(stage, () => pour(agent, bytes));
+  const growth = await measureGrowth(stage, () => writeBytes(agent, bytes));
   const stored = await listStoredLines(world.admin, agent.agent_id);
   await healthy.waitForLines(stored.length);
   const problems = [...findDifferences(healthy.lines, stored), ...growth.problems];
   const expected = stored.filter(({ id }) => id > after);
-  for (const one of stalled) {
-    const { logs, close } = await withTimeout("a stalled reader to be closed", readLogs(one));
+  for (const socket of stalled) {
+    const { logs, close } = await withTimeout("a stalled reader to be closed", readLogs(socket));
     if (close?.code !== 1013) problems.push(`a stalled reader was closed with ${close?.code} ${close?.reason}`);
     problems.push(...findDifferences(logs, expected.slice(0, logs.length)));
-    const rest = await followUntil(world.admin, agent.agent_id, logs.at(-1)?.id ?? after, stored.at(-1)?.id ?? 0);
-    problems.push(...findDifferences([...logs, ...rest], expected));
-    await one[Symbol.asyncDispose]();
+    const followed = await followUntil(world.admin, agent.agent_id, logs.at(-1)?.id ?? after, stored.at(-1)?.id ?? 0);
+    problems.push(...findDifferences([...logs, ...followed], expected));
+    await socket[Symbol.asyncDispose]();
   }
   healthy.stop();
   await following;
@@ -73,10 +73,10 @@ const followUntil = async (reader: Client, agent_id: string, after: number, last
   return logs;
 };
 
-/** `rounds` readers of a workspace's events stop reading; one that reads receives the last change. */
+/** `rounds` readers of a workspace's events stop reading. A healthy reader receives the last change. */
 export const checkStalledEvents = async (
   { rounds, seed, log }: CheckOptions,
-  { open = startOneServer, most = FULL }: { open?: () => Promise<Stage>; most?: number } = {},
+  { open = startOneServer, eventBytes = FULL_BYTES }: { open?: () => Promise<Stage>; eventBytes?: number } = {},
 ): Promise<string> => {
   await using stage = await open();
   const { world } = stage;
@@ -86,12 +86,12 @@ export const checkStalledEvents = async (
   const path = `/api/v2/workspaces/${agents[0]?.workspace_id}/watch`;
   const request = `GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nService-Session-Token: ${world.admin.token}\r\n\r\n`;
   const response = await world.admin.fetch("GET", path);
-  let last = "";
+  let tail = "";
   let bytes = 0;
   const reading = (async () => {
     for await (const chunk of response.body ?? []) {
       bytes += chunk.length;
-      last = (last + new TextDecoder().decode(chunk)).slice(-FULL);
+      tail = (tail + new TextDecoder().decode(chunk)).slice(-FULL_BYTES);
     }
   })().catch(() => {});
   const change = async (name: string): Promise<void> => {
@@ -99,20 +99,20 @@ export const checkStalledEvents = async (
       agents.map(({ client }) => client.post("/api/v2/workspaceagents/me/log-source", makeSource(name))),
     );
   };
-  // Warm-up, so that the cost of changes and of one reader is not counted.
-  while (bytes < FULL / 2) await change("first");
+  // A warm-up, so that the cost of the changes and of one reader is not counted.
+  while (bytes < FULL_BYTES / 2) await change("first");
   const stalled: Socket[] = [];
   for (let i = 0; i < rounds; i++) stalled.push(await openStalledReader(url, request));
-  const enough = bytes + most;
+  const endBytes = bytes + eventBytes;
   const growth = await measureGrowth(stage, async () => {
-    while (bytes < enough) await change("more");
+    while (bytes < endBytes) await change("more");
     await change("the last one");
-    await until(async () => last.slice(last.lastIndexOf("event: data")).split("the last one").length > agents.length);
+    await until(async () => tail.slice(tail.lastIndexOf("event: data")).split("the last one").length > agents.length);
   });
   const problems = [...growth.problems];
   for (const socket of stalled) if (!(await endsAfterReading(socket))) problems.push("a stalled stream was not ended");
   if ((await readFirstEvent(world.admin, path)).split("the last one").length <= agents.length)
-    problems.push("who came back was not shown the last change");
+    problems.push("a returning reader was not shown the last change");
   assertNoProblems(seed, "stalled events", problems);
   log(`${rounds} stalled readers of events: ${growth.summary}`);
   await stage.stop();
@@ -120,14 +120,14 @@ export const checkStalledEvents = async (
   return `${rounds} stalled streams ended, ${growth.summary}, a healthy one saw the last of ${mib(bytes)} MiB of events`;
 };
 
-/** Returns the state shown to a new or returning reader. */
+/** Returns the state that a new or returning reader receives. */
 const readFirstEvent = async (reader: Client, path: string): Promise<string> => {
   const response = await reader.fetch("GET", path);
   let text = "";
   for await (const chunk of response.body ?? []) {
     text += new TextDecoder().decode(chunk);
-    const at = text.indexOf("event: data");
-    if (at >= 0 && text.includes("\n\n", at)) break;
+    const start = text.indexOf("event: data");
+    if (start >= 0 && text.includes("\n\n", start)) break;
   }
   return text;
 };
@@ -149,12 +149,12 @@ const openStalledReader = async (url: URL, request: string): Promise<Socket> => 
   return socket;
 };
 
-/** Reads the rest; returns true if the server ends the connection within five seconds. */
+/** Reads what is left. Returns true if the server ends the connection within five seconds. */
 const endsAfterReading = async (socket: Socket): Promise<boolean> => {
   const ended = await new Promise<boolean>((resolve) => {
-    const late = setTimeout(() => resolve(false), 5000);
+    const timeout = setTimeout(() => resolve(false), 5000);
     socket.on("close", () => {
-      clearTimeout(late);
+      clearTimeout(timeout);
       resolve(true);
     });
     socket.on("data", () => {});

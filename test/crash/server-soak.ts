@@ -6,18 +6,19 @@ import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const MIB = 2 ** 20;
 const SAMPLE_MS = 5_000;
-/** Time between two batches of a writer: a third of the possible load. */
+/** The gap between two batches of a writer, for a third of the possible load. */
 const GAP_MS = 40;
 const MAX_WAL_BYTES = 65 * MIB;
 
-/** The checked metrics, and the allowed increase of the median from the second third to the last, which has `pace` times as many calls. */
-const FIGURES: readonly { name: string; more(before: number, pace: number): number }[] = [
-  { name: "process_resident_memory_bytes", more: (before) => 24 * MIB + before * 0.1 },
-  { name: "process_open_fds", more: () => 12 },
-  // Builds keep creating workspaces, and each leaves memory after a minute of silence: their number follows the calls.
-  { name: "slipway_actors_live", more: (before, pace) => 20 + before * (pace * 1.5 - 1) },
-  { name: "slipway_mailbox_waiting", more: () => 20 },
-  { name: "slipway_sockets_open", more: () => 4 },
+/** The checked metrics, and the allowed increase of the median from the second third to the last third, in which `pace` times as many calls
+ * happened. */
+const FIGURES: readonly { name: string; maxIncrease(before: number, pace: number): number }[] = [
+  { name: "process_resident_memory_bytes", maxIncrease: (before) => 24 * MIB + before * 0.1 },
+  { name: "process_open_fds", maxIncrease: () => 12 },
+  // Builds keep creating workspaces, and each leaves memory after a minute without use, so their number follows the number of calls.
+  { name: "slipway_actors_live", maxIncrease: (before, pace) => 20 + before * (pace * 1.5 - 1) },
+  { name: "slipway_mailbox_waiting", maxIncrease: () => 20 },
+  { name: "slipway_sockets_open", maxIncrease: () => 4 },
 ];
 const WAL = "slipway_wal_bytes";
 
@@ -37,7 +38,7 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 4, builders: 2, daemons: 0, gap: GAP_MS });
   await torture.place.stop();
   const address = `127.0.0.1:${await findFreePort()}`;
-  // A cache that fills within a minute, so that its growth does not look like a leak.
+  // The cache fills within a minute, so that its growth does not look like a leak.
   await torture.restart({ env: { SLIPWAY_METRICS_ADDRESS: address, SLIPWAY_DATABASE_CACHE_MB: "8" } });
   torture.begin();
   const samples: Map<string, number>[] = [];
@@ -61,14 +62,14 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const pace = Math.max(1, (last - second) / Math.max(1, second - first));
   const problems: string[] = [];
   const measurements: string[] = [];
-  for (const { name, more } of FIGURES) {
+  for (const { name, maxIncrease } of FIGURES) {
     const getMedian = (part: Map<string, number>[]): number =>
       median(part.map((sample) => sample.get(name) ?? Number.NaN));
     const [before, after] = [getMedian(samples.slice(third, 2 * third)), getMedian(samples.slice(2 * third))];
     const formatValue = (value: number): string =>
       name.endsWith("_bytes") ? `${(value / MIB).toFixed(0)} MiB` : `${value}`;
     measurements.push(`${name} ${formatValue(before)} and ${formatValue(after)}`);
-    if (!(after <= before + more(before, pace)))
+    if (!(after <= before + maxIncrease(before, pace)))
       problems.push(`${name} went from ${formatValue(before)} to ${formatValue(after)}`);
   }
   const wal = Math.max(...samples.map((sample) => sample.get(WAL) ?? 0));

@@ -12,9 +12,9 @@ import { makeTemplate, makeWorkspace, signInAdmin } from "./server-world.ts";
 
 const test = testSingleServer("localOfProcess");
 
-test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server ends the workspace, and loses none of their output", async () => {
+test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server stops the workspace and loses none of their output", async () => {
   await using place = await ServerPlace.make();
-  const first = await place.start();
+  const server = await place.start();
   const world = await signInAdmin(place);
   const { admin } = world;
   const script = 'echo begun; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; echo ended; exit 5';
@@ -35,8 +35,8 @@ test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server ends th
   await until(
     async () => (await listLines()).includes("begun") && (await loadAgent()).lifecycle_state === "shutting_down",
   );
-  first.kill("SIGKILL");
-  await first.ended;
+  server.kill("SIGKILL");
+  await server.ended;
   await place.start();
   writeFileSync(join(place.directory, "workspaces", id, "home", "go"), "");
   await until(async () => (await read<Workspace>(admin, `/api/v2/workspaces/${id}`)).latest_build.status === "stopped");

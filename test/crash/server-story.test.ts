@@ -9,7 +9,7 @@ const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
 testNeeding(
   [needs.git, requireSingleServer("localOfProcess")],
-  `[EE-2] killed while a chat codes, a server continues the chat: the same repository and history, no command run twice (seed ${SEED})`,
+  `[EE-2] killed while a chat codes, a server continues the chat: same repository and history, and no command runs twice (seed ${SEED})`,
   async () => {
     expect(await serverStory({ rounds: 1, seed: SEED, log: () => {} })).toContain("the same repository");
   },

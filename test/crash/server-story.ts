@@ -1,5 +1,6 @@
 // A chat works on a git repository in a real local workspace (test/support/models/coding-model.ts) while its server is killed at random
-// points: the repository always ends the same, no command runs twice, and the history equals that of an undisturbed run (rule EE-2).
+// points: the repository always ends in the same state, no command runs twice, and the history equals that of a run without kills (rule
+// EE-2).
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
@@ -14,13 +15,13 @@ import { assertNoProblems } from "./server-crash.ts";
 import { makeWorkspace, signInAdmin, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** Tests count the calls to models. */
+/** Tests count the calls to models, so no titles are requested. */
 export const STORY_ENV = { SLIPWAY_CHAT_TITLES: "false" };
 const STEPS = 8;
 
 /**
- * A server whose chats use the model at the URL that `begin` returns, with a running local workspace called story. `prepare` runs as an
- * administrator before there is a workspace.
+ * Opens a server whose chats use the model at the URL that `begin` returns, with a running local workspace called story. `prepare` runs as
+ * an administrator before the workspace is created.
  */
 export const openPlace = async (
   begin: (place: ServerPlace, stack: AsyncDisposableStack) => Promise<string>,
@@ -37,17 +38,17 @@ export const openPlace = async (
   const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
   await admin.post("/api/v2/chats/model-configs", { provider_id: id, model: "coder", is_default: true });
   await prepare(world);
-  const workspace = await makeWorkspace(admin, "story", await localTemplate(world));
+  const workspace = await makeWorkspace(admin, "story", await findLocalTemplate(world));
   await until(async () => {
     const { latest_build } = await read<typeof workspace>(admin, `/api/v2/workspaces/${workspace.id}`);
     return latest_build.resources[0]?.agents[0]?.status === "connected";
   });
   const home = join(place.directory, "workspaces", workspace.id, "home");
-  const kept = stack.move();
-  return { place, world, workspace_id: workspace.id, home, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  const resources = stack.move();
+  return { place, world, workspace_id: workspace.id, home, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 };
 
-/** Opens a place with the coding model; no message was sent yet. */
+/** Opens a server with the coding model. No message has been sent yet. */
 export const openStory = async () => {
   let model: CodingModel | undefined;
   const opened = await openPlace(async (place, stack) => {
@@ -59,8 +60,8 @@ export const openStory = async () => {
   return { ...opened, model: model as CodingModel };
 };
 
-/** Returns the built-in template, which a fresh install has once it is imported. */
-const localTemplate = async ({ admin }: World): Promise<string> => {
+/** Returns the built-in template, which a new installation has after its import. */
+const findLocalTemplate = async ({ admin }: World): Promise<string> => {
   let id: string | undefined;
   await until(async () => {
     id = (await read<Template[]>(admin, "/api/v2/templates")).find(({ name }) => name === "local")?.id;
@@ -76,21 +77,25 @@ export const beginChat = ({ world, workspace_id }: Story, text: string): Promise
   return admin.post("/api/v2/chats", { organization_id, workspace_id, content: [{ type: "text", text }] });
 };
 
-/** Returns problems with the folder after the work. `head` is set by the first call, and must be equal in all others. */
-export const findRepositoryProblems = async (home: string, name: string, head: { is?: string }): Promise<string[]> => {
+/** Returns problems with the folder after the work. The first call sets `head`; all others must have the same result. */
+export const findRepositoryProblems = async (
+  home: string,
+  name: string,
+  head: { output?: string },
+): Promise<string[]> => {
   const script = "git rev-parse HEAD && git status --porcelain && git fsck --strict && git show HEAD:sum.sh";
-  const shown = Bun.spawn(["sh", "-c", script], { cwd: join(home, name), stdout: "pipe", stderr: "pipe" });
-  const output = `${await new Response(shown.stdout).text()}${(await shown.exited) === 0 ? "" : await new Response(shown.stderr).text()}`;
-  head.is ??= output;
+  const child = Bun.spawn(["sh", "-c", script], { cwd: join(home, name), stdout: "pipe", stderr: "pipe" });
+  const output = `${await new Response(child.stdout).text()}${(await child.exited) === 0 ? "" : await new Response(child.stderr).text()}`;
+  head.output ??= output;
   const runs = existsSync(join(home, `runs-${name}`)) ? readFileSync(join(home, `runs-${name}`), "utf8") : "";
   return [
     ...(/^[0-9a-f]{40}\necho \$\(\(\$1 \+ \$2\)\)\n$/.test(output) ? [] : [`${name} ends with ${output}`]),
-    ...(output === head.is ? [] : [`${name} ends with ${output} and not with ${head.is}`]),
+    ...(output === head.output ? [] : [`${name} ends with ${output} and not with ${head.output}`]),
     ...(runs === "run\nrun\n" ? [] : [`the tests of ${name} ran as ${JSON.stringify(runs)}`]),
   ];
 };
 
-/** Summarizes the chat without anything that depends on time. */
+/** Describes the messages without anything that depends on time. */
 export const outlineMessages = (messages: readonly ChatMessage[]): string =>
   messages
     .toSorted((a, b) => a.id - b.id)
@@ -113,45 +118,45 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
   const random = randomFrom(seed);
   await using story = await openStory();
   const { place, model, world, home } = story;
-  const head: { is?: string } = {};
+  const head: { output?: string } = {};
   const steps = new Map<number, number>();
   let outline = "";
   for (let round = 0; round <= rounds; round++) {
     const name = `work-${round}`;
     const killed = Promise.withResolvers<void>();
-    // The first round is undisturbed.
-    const fatal = round === 0 ? -1 : Math.floor(random() * STEPS);
-    const delay = random() * (random() < 0.5 ? 15 : 200);
+    // The first round is not interrupted.
+    const fatalStep = round === 0 ? -1 : Math.floor(random() * STEPS);
+    const delayMs = random() * (random() < 0.5 ? 15 : 200);
     model.onStep = (step) => {
-      if (step !== fatal) return;
+      if (step !== fatalStep) return;
       model.onStep = () => {};
       setTimeout(() => {
         place.newest.kill("SIGKILL");
         killed.resolve();
-      }, delay);
+      }, delayMs);
     };
     const { id } = await beginChat(story, `Fix ${name}`);
-    if (fatal >= 0) {
+    if (fatalStep >= 0) {
       await killed.promise;
       await place.newest.ended;
       assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
       await place.start({ env: STORY_ENV });
-      steps.set(fatal, (steps.get(fatal) ?? 0) + 1);
+      steps.set(fatalStep, (steps.get(fatalStep) ?? 0) + 1);
     }
     await until(() => isIdle(world, id), { patience: 120_000 });
-    const now = outlineMessages(await listMessages(world, id)).replace(name, "work");
-    if (round === 0) outline = now;
-    log(`kill ${round}: ${delay.toFixed(0)} ms into step ${fatal}`);
-    assertNoProblems(seed, `kill ${round} (${delay.toFixed(0)} ms into step ${fatal})`, [
+    const actualOutline = outlineMessages(await listMessages(world, id)).replace(name, "work");
+    if (round === 0) outline = actualOutline;
+    log(`kill ${round}: ${delayMs.toFixed(0)} ms into step ${fatalStep}`);
+    assertNoProblems(seed, `kill ${round} (${delayMs.toFixed(0)} ms into step ${fatalStep})`, [
       ...model.problems,
       ...(await findRepositoryProblems(home, name, head)),
-      ...(now === outline ? [] : [`the history is ${now} and not ${outline}`]),
+      ...(actualOutline === outline ? [] : [`the history is ${actualOutline} and not ${outline}`]),
     ]);
   }
   await place.stop();
   assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
-  const spread = [...steps].sort(([a], [b]) => a - b).map(([step, count]) => `${count} in step ${step}`);
-  return `${rounds} kills (${spread.join(", ")}): the same repository and the same history every time, no command run twice`;
+  const killsByStep = [...steps].sort(([a], [b]) => a - b).map(([step, count]) => `${count} in step ${step}`);
+  return `${rounds} kills (${killsByStep.join(", ")}): the same repository and the same history every time, no command run twice`;
 };
 
 export const checks: readonly Check[] = [{ name: "server: a chat that codes", run: serverStory }];

@@ -1,5 +1,5 @@
-// Followers that come and go: resuming by cursor without gaps, in connection storms without leaks, and up to an agent's last byte
-// (RELIABILITY checks 18, 19 and 25).
+// Followers that connect and disconnect: they resume by cursor without gaps, leave no leaks after connection storms, and see an agent's
+// last byte (RELIABILITY checks 18, 19 and 25).
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
@@ -12,7 +12,7 @@ import { assertNoProblems } from "./server-crash.ts";
 import { makeAgents, makeWriters, signInAdmin } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
-/** Eight followers are disconnected `rounds` hundred times in total while lines arrive, and have received everything once in the end. */
+/** Eight followers are disconnected `rounds` hundred times in total while lines arrive. In the end, each has received every line once. */
 export const checkDroppedFollowers = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   await place.start();
@@ -20,7 +20,7 @@ export const checkDroppedFollowers = async ({ rounds, seed, log }: CheckOptions)
   const random = randomFrom(seed);
   const writers = await makeWriters(await makeAgents(world, "dropped", 2), random);
   const readers = Array.from({ length: 8 }, (_, i) => {
-    return { of: i % 2, reader: new LogReader(world.admin, writers[i % 2]?.options.agent_id ?? "") };
+    return { writerIndex: i % 2, reader: new LogReader(world.admin, writers[i % 2]?.options.agent_id ?? "") };
   });
   const writing = writers.map((one) => one.run(1));
   const reading = readers.map(({ reader }) => reader.run());
@@ -36,9 +36,9 @@ export const checkDroppedFollowers = async ({ rounds, seed, log }: CheckOptions)
     const stored = await listStoredLines(world.admin, writer.options.agent_id);
     lines += stored.length;
     if (stored.length !== writer.acknowledged)
-      problems.push(`${stored.length} of ${writer.acknowledged} lines are there`);
-    for (const { of, reader } of readers) {
-      if (of !== i) continue;
+      problems.push(`${stored.length} of ${writer.acknowledged} lines are stored`);
+    for (const { writerIndex, reader } of readers) {
+      if (writerIndex !== i) continue;
       await reader.waitForLines(stored.length);
       problems.push(...findDifferences(reader.lines, stored));
     }
@@ -51,11 +51,11 @@ export const checkDroppedFollowers = async ({ rounds, seed, log }: CheckOptions)
   return `${connections} connections of 8 followers, each saw all of ${lines} lines once and in order`;
 };
 
-/** Allowed memory change between two idle moments. */
+/** Allowed memory change between two moments without load. */
 const MEMORY_NOISE = 60 * 1024 * 1024;
 
 /**
- * Two hundred followers connect and disconnect each second for `rounds` seconds; then the server has as many file descriptors as before.
+ * Two hundred followers connect and disconnect each second for `rounds` seconds. Then the server has as many file descriptors as before.
  */
 export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
@@ -82,62 +82,62 @@ export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Prom
   writer.stop();
   await writing;
   await until(async () => server.descriptors() <= before.descriptors + 4).catch(() => {});
-  const [descriptors, grown] = [server.descriptors(), server.rss() - before.rss];
+  const [descriptors, grownBytes] = [server.descriptors(), server.rss() - before.rss];
   const problems: string[] = [];
   if (descriptors > before.descriptors + 4) problems.push(`${before.descriptors} descriptors became ${descriptors}`);
-  if (grown > MEMORY_NOISE) problems.push(`memory grew by ${(grown / 1024 / 1024).toFixed(0)} MiB`);
+  if (grownBytes > MEMORY_NOISE) problems.push(`memory grew by ${(grownBytes / 1024 / 1024).toFixed(0)} MiB`);
   assertNoProblems(seed, "the storm", problems);
   log(`${rounds * 200} visits, ${before.descriptors} descriptors before and ${descriptors} after`);
-  return `${rounds * 200} followers came and went, descriptors ${before.descriptors} and ${descriptors}, memory ${(grown / 1024 / 1024).toFixed(0)} MiB more`;
+  return `${rounds * 200} followers connected and disconnected, descriptors ${before.descriptors} and ${descriptors}, memory ${(grownBytes / 1024 / 1024).toFixed(0)} MiB more`;
 };
 
-const CAP = 100_000;
-const BATCHES = "/api/v2/workspaceagents/me/logs";
+const CAP_BYTES = 100_000;
+const LOGS_PATH = "/api/v2/workspaceagents/me/logs";
 
-/** `rounds` agents are filled to their limit by many concurrent batches, next to one that is not. */
+/** `rounds` agents are filled to their limit by many concurrent batches, next to one agent that stays below it. */
 export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
-  await place.start({ env: { SLIPWAY_AGENT_LOG_LIMIT: String(CAP) } });
+  await place.start({ env: { SLIPWAY_AGENT_LOG_LIMIT: String(CAP_BYTES) } });
   const world = await signInAdmin(place);
   const random = randomFrom(seed);
   const agents = await makeAgents(world, "capped", rounds + 1);
-  const [calm, ...full] = agents;
-  if (!calm) throw new Error("no agent was made");
+  const [calmAgent, ...fullAgents] = agents;
+  if (!calmAgent) throw new Error("no agent was made");
   const problems: string[] = [];
   const send = (agent: (typeof agents)[number], output: string) =>
-    call(agent.client, "PATCH", BATCHES, { logs: [{ output }] }, { problems });
+    call(agent.client, "PATCH", LOGS_PATH, { logs: [{ output }] }, { problems });
   let calmLines = 0;
-  let busy = true;
+  let isRunning = true;
   const calmWrites = (async () => {
-    for (; busy && calmLines < 500; calmLines++) {
-      const result = await send(calm, `calm ${calmLines}`);
+    for (; isRunning && calmLines < 500; calmLines++) {
+      const result = await send(calmAgent, `calm ${calmLines}`);
       if (result.fate !== "acknowledged")
         problems.push(`an agent below its cap was answered ${JSON.stringify(result)}`);
     }
   })();
-  for (const agent of full) {
+  for (const agent of fullAgents) {
     const outputs = Array.from({ length: 100 }, (_, i) => `${i} `.padEnd(100 + Math.floor(random() * 2500), "é"));
     const results = await Promise.all(outputs.map(async (output) => ({ output, result: await send(agent, output) })));
     const stored = await listStoredLines(world.admin, agent.agent_id);
     const bytes = stored.reduce((sum, { output }) => sum + Buffer.byteLength(output), 0);
-    if (bytes > CAP) problems.push(`${bytes} bytes are stored, the cap is ${CAP}`);
+    if (bytes > CAP_BYTES) problems.push(`${bytes} bytes are stored, the cap is ${CAP_BYTES}`);
     if (results.some(({ result: one }) => one.fate === "refused" && one.status !== 413))
-      problems.push("refused, but not with 413");
+      problems.push("a batch was rejected with another status than 413");
     const acknowledged = results.filter(({ result: one }) => one.fate === "acknowledged").map(({ output }) => output);
     if (acknowledged.sort().join() !== joinOutputs(stored))
-      problems.push("what is stored is not what was acknowledged");
-    if ((await send(agent, "")).fate !== "refused") problems.push("a full agent took one more line");
+      problems.push("the stored lines are not the acknowledged lines");
+    if ((await send(agent, "")).fate !== "refused") problems.push("a full agent accepted one more line");
     const shown = await world.admin.get<{ logs_overflowed: boolean }>(`/api/v2/workspaceagents/${agent.agent_id}`);
-    if (!shown.logs_overflowed) problems.push("a full agent does not say so");
-    log(`${acknowledged.length} of 100 batches stored, ${bytes} of ${CAP} bytes`);
+    if (!shown.logs_overflowed) problems.push("a full agent is not reported as full");
+    log(`${acknowledged.length} of 100 batches stored, ${bytes} of ${CAP_BYTES} bytes`);
   }
-  busy = false;
+  isRunning = false;
   await calmWrites;
-  if ((await listStoredLines(world.admin, calm.agent_id)).length !== calmLines)
+  if ((await listStoredLines(world.admin, calmAgent.agent_id)).length !== calmLines)
     problems.push("an agent below its cap lost lines");
   await place.stop();
   assertNoProblems(seed, "the cap", [...problems, ...(await findDatabaseProblems(place.directory))]);
-  return `${full.length} agents filled by 100 concurrent batches, never above the cap; ${calmLines} lines of another one stored`;
+  return `${fullAgents.length} agents filled by 100 concurrent batches, never above the cap; ${calmLines} lines of another agent stored`;
 };
 
 const joinOutputs = (logs: readonly AgentLog[]): string =>

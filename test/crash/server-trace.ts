@@ -1,25 +1,25 @@
-// Parses strace's output of a server: incoming requests, outgoing responses, and what was written and flushed in between.
+// Parses strace's output of a server: incoming requests, outgoing responses, and the writes and flushes in between.
 
-/** Returns a strace command whose output this file can parse. The server stays the direct child (-D), so that signals reach it. */
+/** Returns a strace command whose output this file can parse. The server remains the direct child (-D), so that signals reach it. */
 export const traceCommand = (file: string): string[] => {
   const calls = "recvfrom,sendto,sendmsg,write,writev,pwrite64,ftruncate,fsync,fdatasync";
   return ["strace", "-D", "-f", "-yy", "-s", "256", "-e", `trace=${calls}`, "-o", file];
 };
 
-/** One response, and what the server did between the request and it. */
+/** One response, and what the server did between the request and the response. */
 export type TracedResponse = {
   request: string;
   status: number;
-  /** Writes to the database's log, and flushes of it. */
+  /** Number of writes to the database's write-ahead log, and of its flushes. */
   writes: number;
   flushes: number;
   /** Flushes of uploaded files and their folders. */
   fileFlushes: number;
-  /** Writes to the database's log that were not flushed when the response was sent. */
+  /** Number of writes to that log that were not flushed when the response was sent. */
   unflushed: number;
 };
 
-/** Marks the first half of a call that another thread's call interrupted; a later `resumed` line has the second half. */
+/** Marks the first half of a call that another thread's call interrupted. A later `resumed` line has the second half. */
 const UNFINISHED = " <unfinished ...>";
 const REQUEST = /^recvfrom\(\d+<TCP.*?\]>, "((?:GET|POST|PUT|PATCH|DELETE) [^ ]+) HTTP/;
 const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
@@ -28,33 +28,33 @@ const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
 export const parseResponses = (trace: string): TracedResponse[] => {
   const answers: TracedResponse[] = [];
   const started = new Map<string, string>();
-  let current = emptyResponse("");
+  let current = createEmptyResponse("");
   let unflushed = 0;
   for (const line of trace.split("\n")) {
-    const [, pid = "", rest = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
+    const [, pid = "", call = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
     // An interrupted call has two lines. A write counts from its start, a flush from its end.
-    const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
-    const begin = resumed ? (started.get(pid) ?? "") : rest;
-    if (!resumed && rest.endsWith(UNFINISHED)) started.set(pid, rest.slice(0, -UNFINISHED.length));
-    const isDone = resumed !== null || !rest.endsWith(UNFINISHED);
-    const request = isDone && REQUEST.exec(resumed ? begin + (resumed[1] ?? "") : rest)?.[1];
-    if (request) current = emptyResponse(request);
-    if (!resumed && /^pwrite64\(\d+<[^>]*slipway\.db-wal>/.test(rest)) {
+    const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(call);
+    const callStart = resumed ? (started.get(pid) ?? "") : call;
+    if (!resumed && call.endsWith(UNFINISHED)) started.set(pid, call.slice(0, -UNFINISHED.length));
+    const isDone = resumed !== null || !call.endsWith(UNFINISHED);
+    const request = isDone && REQUEST.exec(resumed ? callStart + (resumed[1] ?? "") : call)?.[1];
+    if (request) current = createEmptyResponse(request);
+    if (!resumed && /^pwrite64\(\d+<[^>]*slipway\.db-wal>/.test(call)) {
       current.writes += 1;
       unflushed += 1;
     }
-    if (isDone && /^f(data)?sync\(\d+<[^>]*slipway\.db-wal>/.test(begin) && / = 0$/.test(rest)) {
+    if (isDone && /^f(data)?sync\(\d+<[^>]*slipway\.db-wal>/.test(callStart) && / = 0$/.test(call)) {
       current.flushes += 1;
       unflushed = 0;
     }
-    if (isDone && /^f(data)?sync\(\d+<[^>]*\/files/.test(begin)) current.fileFlushes += 1;
-    const status = !resumed && ANSWER.exec(rest)?.[1];
+    if (isDone && /^f(data)?sync\(\d+<[^>]*\/files/.test(callStart)) current.fileFlushes += 1;
+    const status = !resumed && ANSWER.exec(call)?.[1];
     if (status) answers.push({ ...current, status: Number(status), unflushed });
   }
   return answers;
 };
 
-const emptyResponse = (request: string): TracedResponse => ({
+const createEmptyResponse = (request: string): TracedResponse => ({
   request,
   status: 0,
   writes: 0,

@@ -1,5 +1,5 @@
-// How server tests fill a new server, through its API only: templates of the provisioner `echo` (which starts nothing; agents and their
-// tokens are in the manifest) and workspaces created from them.
+// Fills a new server of a test through its API: templates of the provisioner `echo`, which starts nothing (agents and their tokens are in
+// the manifest), and workspaces created from them.
 
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -58,15 +58,15 @@ export const makeTemplate = async (
   return template.id;
 };
 
-/** Returns the result, or throws an error that says what did not happen, so that a hanging test shows where. */
-export const withTimeout = async <T>(what: string, promise: Promise<T>, patience = 40_000): Promise<T> => {
+/** Returns the promise's result, or throws an error that says what did not happen, so that a test that hangs shows where. */
+export const withTimeout = async <T>(what: string, promise: Promise<T>, timeoutMs = 40_000): Promise<T> => {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = scaleTimeout(patience);
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: not within ${limit} ms`)), limit);
+  const limitMs = scaleTimeout(timeoutMs);
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: did not happen within ${limitMs} ms`)), limitMs);
   });
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([promise, timeout]);
   } finally {
     clearTimeout(timer);
   }
@@ -92,7 +92,7 @@ export const makeWorkspace = async (admin: Client, name: string, template_id: st
 
 export type EchoAgent = { agent_id: string; workspace_id: string; client: Client };
 
-/** Creates agents of one new workspace, each with its token; no daemon runs, so that a test can act as the agent. */
+/** Creates agents of one new workspace, each with its token. No daemon runs, so a test can act as the agent. */
 export const makeAgents = async (
   world: World,
   name: string,

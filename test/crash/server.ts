@@ -1,4 +1,4 @@
-// A real `serve` process with its own data directory and port, for tests that kill, stop and restart it. All remaining processes are killed
+// A real `serve` process with a data directory and a port, for tests that kill, stop and restart it. All processes that are left are killed
 // at the end.
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -10,10 +10,10 @@ import { fillPrepared } from "#test/support/prepared.ts";
 import { toProgramCommand } from "#test/support/program.ts";
 import { ADMIN, readAnnouncedUrl, testConfig } from "#test/support/server.ts";
 
-/** The number of starts from which the median is meaningful. */
+/** The minimum number of starts for a meaningful median. */
 const ENOUGH_STARTS = 5;
 
-/** The command without its verb. */
+/** Returns the command that starts the program, without arguments. */
 export const command = toProgramCommand;
 
 export type StartOptions = {
@@ -66,7 +66,7 @@ export class ServeProcess {
     });
   }
 
-  /** Its standard error so far. */
+  /** The process's standard error output so far. */
   get errors(): string {
     return this.#errors;
   }
@@ -77,7 +77,7 @@ export class ServeProcess {
 
   /** Returns the resident memory in bytes; 0 if unknown. */
   rss(): number {
-    return Number(/^VmRSS:\s+(\d+) kB/m.exec(this.#proc("status"))?.[1] ?? 0) * 1024;
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(this.#readProcFile("status"))?.[1] ?? 0) * 1024;
   }
 
   /** Returns the number of open file descriptors; 0 if unknown. */
@@ -86,7 +86,7 @@ export class ServeProcess {
     return existsSync(path) ? readdirSync(path).length : 0;
   }
 
-  #proc(name: string): string {
+  #readProcFile(name: string): string {
     const path = `/proc/${this.child.pid}/${name}`;
     return existsSync(path) ? readFileSync(path, "utf8") : "";
   }
@@ -97,7 +97,7 @@ export class ServeProcess {
   }
 }
 
-/** Places not yet disposed: however the tests end, no server or daemon outlives them. */
+/** The places that are not disposed yet: however the tests end, no server or daemon outlives them. */
 const open = new Set<ServerPlace>();
 process.on("exit", () => {
   for (const place of open) place.killAll();
@@ -105,15 +105,15 @@ process.on("exit", () => {
 
 /** A data directory and a port on which servers run one after the other; with SLIPWAY_TEST_DATABASE=postgres, also a database. */
 export class ServerPlace implements AsyncDisposable {
-  readonly #place = temporaryDirectory();
+  readonly #temp = temporaryDirectory();
   readonly #processes: ServeProcess[] = [];
-  readonly directory = join(this.#place.path, "data");
-  readonly scratch = this.#place.path;
+  readonly directory = join(this.#temp.path, "data");
+  readonly scratch = this.#temp.path;
   /** The setting with the database URL, if there is one. */
   database: Readonly<Record<string, string>> = {};
   readonly port: number;
   readonly client: Client;
-  /** Milliseconds from spawn to announcement, for every start so far. */
+  /** Milliseconds from spawn to the line that announces the URL, for every start so far. */
   readonly starts: number[] = [];
 
   private constructor(port: number) {
@@ -122,7 +122,7 @@ export class ServerPlace implements AsyncDisposable {
     this.client = new Client(`http://127.0.0.1:${port}`);
   }
 
-  /** Creates its directory as after a first start with the user ADMIN; with `isNew`, the test does the first start. */
+  /** Creates the directory as after a first start with the user ADMIN. With `isNew`, the test runs the first start. */
   static async make({ isNew = false } = {}): Promise<ServerPlace> {
     const place = new ServerPlace(await findFreePort());
     if (usesPostgres) place.database = { SLIPWAY_DATABASE_URL: await ensureDatabase(place.directory) };
@@ -140,7 +140,7 @@ export class ServerPlace implements AsyncDisposable {
     return last;
   }
 
-  /** The standard error of all its processes so far. */
+  /** The standard error output of all processes so far. */
   get errors(): string {
     return this.#processes.map(({ errors }) => errors).join("");
   }
@@ -152,9 +152,9 @@ export class ServerPlace implements AsyncDisposable {
     return created;
   }
 
-  /** Starts a server and waits until it listens. Throws with its standard error if it ends first. */
+  /** Starts a server and waits until it listens. Throws with its error output if it ends before. */
   async start(options: StartOptions = {}): Promise<ServeProcess> {
-    const began = performance.now();
+    const startedAt = performance.now();
     const created = this.spawn(options);
     try {
       await readAnnouncedUrl(created.child.stdout);
@@ -162,7 +162,7 @@ export class ServerPlace implements AsyncDisposable {
       const { code, signal, errors } = await created.ended;
       throw new Error(`the server ended with ${signal || code} before it listened: ${errors}`, { cause: error });
     }
-    this.starts.push(performance.now() - began);
+    this.starts.push(performance.now() - startedAt);
     return created;
   }
 
@@ -174,7 +174,7 @@ export class ServerPlace implements AsyncDisposable {
   }
 
   /**
-   * Returns the processes with a home in one of this place's workspaces, or of a worker in it; none if the system does not report homes.
+   * Returns the processes with their home in a workspace of this place or of a worker in it; none if the system does not report homes.
    */
   processes(): number[] {
     const homes = ["workspaces", "worker/workspaces"].map((folder) => `\0HOME=${join(this.directory, folder)}/`);
@@ -184,18 +184,21 @@ export class ServerPlace implements AsyncDisposable {
   }
 
   /**
-   * Returns problems with the speed of the starts: usually less than a second, or this machine's minimum. Does not judge two or three
-   * starts, which depend too much on other load.
+   * Returns problems with the speed of the starts: they should take less than a second, or three times the first start. Does not judge two
+   * or
+   * three starts, which depend too much on other load.
    */
   findSlowStarts(): string[] {
     const [first = 0, ...later] = this.starts;
     if (later.length < ENOUGH_STARTS) return [];
-    const limit = Math.max(1000, first * 3);
-    const usual = later.sort((a, b) => a - b)[later.length >> 1] ?? 0;
-    return usual > limit ? [`a restart takes ${Math.round(usual)} ms, allowed are ${Math.round(limit)}`] : [];
+    const limitMs = Math.max(1000, first * 3);
+    const medianMs = later.sort((a, b) => a - b)[later.length >> 1] ?? 0;
+    return medianMs > limitMs
+      ? [`a restart takes ${Math.round(medianMs)} ms, more than the allowed ${Math.round(limitMs)} ms`]
+      : [];
   }
 
-  /** Kills the rest: servers, and processes of local workspaces. */
+  /** Kills all processes that are left: servers, and processes of local workspaces. */
   killAll(): void {
     for (const one of this.#processes) one.kill("SIGKILL");
     for (const pid of this.processes()) endProcess(pid);
@@ -204,11 +207,11 @@ export class ServerPlace implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.killAll();
     await Promise.all(this.#processes.map(({ ended }) => ended));
-    // Workspaces of servers that were still starting one.
+    // Servers may have started processes of workspaces while they were killed.
     this.killAll();
     open.delete(this);
     await removeServersDatabase(this.directory);
-    this.#place[Symbol.dispose]();
+    this.#temp[Symbol.dispose]();
   }
 }
 

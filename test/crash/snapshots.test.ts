@@ -1,4 +1,4 @@
-// A server is killed while it creates, restores and deletes snapshots, at each failpoint: the next one completes what was started, the
+// A server is killed while it creates, restores and deletes snapshots, at each failpoint: the next server completes what was started, the
 // workspace's files are complete, none of its processes stays paused, and nothing is left over.
 import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { signInAdmin } from "./server-world.ts";
 
 const test = testSingleServer("localOfProcess");
 
-/** It counts, which shows whether it is paused. */
+/** A workspace that counts, which shows whether it is paused. */
 const TEMPLATE = `
 provisioner: local
 resources:
@@ -36,17 +36,17 @@ const awaitSnapshots = async (client: Client, id: string): Promise<Snapshot[]> =
     return all.every(({ status }) => status === "ready") && all;
   });
 
-const act = async (client: Client, id: string, point: Failpoint): Promise<void> => {
+const triggerFailpoint = async (client: Client, id: string, point: Failpoint): Promise<void> => {
   const [snapshot] = await list(client, id);
   const path = `${snapshotsPath(id)}/${snapshot?.id}`;
-  // The server may be dead before it responds.
-  const ask =
+  // The server may die before it responds.
+  const request =
     point === "home_replaced"
       ? client.post(`${path}/restore`, {})
       : point === "snapshot_discarded"
         ? client.delete(path)
         : client.post(snapshotsPath(id), { name: point });
-  await ask.catch(() => {});
+  await request.catch(() => {});
 };
 
 test("[SN-9] killed at each failpoint, a server completes its snapshot work, and leaves nothing behind", async () => {
@@ -65,9 +65,9 @@ test("[SN-9] killed at each failpoint, a server completes its snapshot work, and
   for (const point of SNAPSHOT_FAILPOINTS) {
     await place.stop();
     server = await place.start({ env: { SLIPWAY_FAILPOINT: point } });
-    const had = (await list(admin, id)).length;
+    const countBefore = (await list(admin, id)).length;
     writeFileSync(kept, point);
-    await act(admin, id, point);
+    await triggerFailpoint(admin, id, point);
     expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
     await place.start();
     if (point === "home_replaced") {
@@ -78,16 +78,16 @@ test("[SN-9] killed at each failpoint, a server completes its snapshot work, and
       );
     }
     const all = await awaitSnapshots(admin, id);
-    const more = { home_replaced: 0, snapshot_discarded: -1 }[point as string] ?? 1;
-    expect({ point, count: all.length }).toEqual({ point, count: had + more });
-    // The newest snapshot is restored, with its content.
+    const change = { home_replaced: 0, snapshot_discarded: -1 }[point as string] ?? 1;
+    expect({ point, count: all.length }).toEqual({ point, count: countBefore + change });
+    // A restore brings back the content of the newest snapshot.
     if (point !== "home_replaced") expect(readFileSync(kept, "utf8")).toBe(point);
     else expect(readFileSync(kept, "utf8")).toBe("snapshot_made");
     const names = readdirSync(folder);
     expect({ point, left: names.filter((name) => /draft|replaced/.test(name)) }).toEqual({ point, left: [] });
     expect(readdirSync(join(folder, "snapshots")).sort()).toEqual(all.map((one) => one.id).sort());
-    const seen = readFileSync(count, "utf8");
-    await until(() => ![seen, ""].includes(readFileSync(count, "utf8")), {
+    const count1 = readFileSync(count, "utf8");
+    await until(() => ![count1, ""].includes(readFileSync(count, "utf8")), {
       what: `the workspace to continue after ${point}`,
     });
   }

@@ -1,8 +1,8 @@
-// The table of test/results/torture.md: the last result of each check, keeping those of earlier runs.
+// The table of test/results/torture.md: the last result of each check, including those of earlier runs.
 
 export type Result = {
   name: string;
-  /** The numbers among the forty checks. */
+  /** The numbers of the check in the list of forty checks. */
   numbers: string;
   rounds: number;
   seed: number;
@@ -18,13 +18,13 @@ const END = "<!-- end of results -->";
 
 /** Returns one line of the table. */
 export const formatRow = ({ name, numbers, rounds, seed, outcome, summary, seconds, date }: Result): string => {
-  const words = summary.replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 300);
-  return `| ${numbers} | ${name} | ${rounds} | ${seed} | ${outcome}: ${words} | ${seconds.toFixed(0)} | ${date} |`;
+  const text = summary.replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 300);
+  return `| ${numbers} | ${name} | ${rounds} | ${seed} | ${outcome}: ${text} | ${seconds.toFixed(0)} | ${date} |`;
 };
 
 const parseName = (line: string): string => line.split(" | ")[1]?.trim() ?? "";
 
-/** Returns the page with these results in place of older ones of the same checks. Throws if the markers are missing. */
+/** Returns the page with these results instead of older results of the same checks. Throws if the markers are missing. */
 export const replaceRows = (
   page: string,
   order: readonly string[],

@@ -1,4 +1,4 @@
-// `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the last
+// `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and stores the last
 // result of each check in test/results/torture.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network]
 // [--reads] [--active every]; exits with 1 if a check failed. With SLIPWAY_TEST_DATABASE=postgres, the checks that apply to both databases
 // run on the PostgreSQL of SLIPWAY_TEST_POSTGRES, in separate rows.
@@ -46,7 +46,7 @@ import { checks as storePower } from "./store/store-power.ts";
 import { formatRow, type Result, replaceRows } from "./torture-report.ts";
 import { checks as workspaceModel } from "./workspace-model.ts";
 
-/** The order of the checks, their numbers among the forty, and their rounds by default and with --full. */
+/** The order of the checks, their numbers in the list of forty, and their numbers of rounds by default and with --full. */
 const PLAN: readonly { name: string; numbers: string; rounds: number; full: number }[] = [
   { name: "store: kill -9", numbers: "1, 2, 12", rounds: 50, full: 200 },
   { name: "store: power loss", numbers: "3, 4", rounds: 300, full: 1000 },
@@ -111,7 +111,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "API fuzz: lives of things", numbers: "38", rounds: 1_000, full: 10_000 },
 ];
 
-/** Checks that apply to any database. The others are about the files of a data directory, or only about the HTTP edge. */
+/** Checks that apply to both databases. The others are about the files of a data directory, or only about the HTTP server. */
 const ON_ANY_DATABASE = [
   "server: kill -9",
   "server: claims of prebuilds",
@@ -124,9 +124,9 @@ const ON_ANY_DATABASE = [
   "server: failpoints",
 ];
 const toPostgresName = (name: string): string => `${name}, on PostgreSQL`;
-const isOfCluster = (name: string): boolean => name.startsWith("cluster:");
-const withReads = (name: string): string => `${name}, reads on every node`;
-const withEvery = (name: string): string => `${name}, every node active`;
+const isClusterCheck = (name: string): boolean => name.startsWith("cluster:");
+const toReadsName = (name: string): string => `${name}, reads on every node`;
+const toActiveName = (name: string): string => `${name}, every node active`;
 
 /** A check's result, if any, is a one-line summary. */
 type NamedCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
@@ -164,7 +164,7 @@ const printLine = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
-// A normal exit also ends the servers.
+// Ends the process with `exit`, so that the servers are killed.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
 
 const { values } = parseArgs({
@@ -173,9 +173,9 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     seed: { type: "string" },
     full: { type: "boolean", default: false },
-    /** Runs cluster checks, in separate rows, on nodes that all answer reads (`cluster_reads = every`). */
+    /** Runs the cluster checks, in separate rows, on nodes that all answer reads (`cluster_reads = every`). */
     reads: { type: "boolean", default: false },
-    /** Likewise on nodes that are all active (`cluster_active = every`); `one` is the default. */
+    /** With `every`, runs them on nodes that are all active (`cluster_active = every`). */
     active: { type: "string", default: "one" },
     /** Like `--only cluster:`, in addition to another `--only`. */
     cluster: { type: "boolean", default: false },
@@ -188,9 +188,9 @@ const isEvery = values.active === "every";
 if (isEvery) process.env.SLIPWAY_TEST_CLUSTER_ACTIVE = "every";
 const isWanted = (name: string): boolean =>
   name.includes(values.only ?? "") &&
-  (!values.cluster || isOfCluster(name)) &&
+  (!values.cluster || isClusterCheck(name)) &&
   (!values.network || name.startsWith("network:")) &&
-  (!(values.reads || isEvery) || isOfCluster(name)) &&
+  (!(values.reads || isEvery) || isClusterCheck(name)) &&
   (!usesPostgres || ON_ANY_DATABASE.includes(name));
 const wanted = PLAN.filter(({ name }) => isWanted(name));
 if (wanted.length === 0)
@@ -203,43 +203,43 @@ if (unplanned.length > 0)
 const runCheck = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise<Result> => {
   const rounds = Number(values.rounds ?? (values.full ? counts.full : counts.rounds));
   const seed = Number(values.seed ?? Date.now() % 1_000_000);
-  const began = performance.now();
-  const done = (outcome: Result["outcome"], summary: string): Result => {
-    const seconds = (performance.now() - began) / 1000;
+  const startedAt = performance.now();
+  const createResult = (outcome: Result["outcome"], summary: string): Result => {
+    const seconds = (performance.now() - startedAt) / 1000;
     const date = new Date().toISOString().slice(0, 10);
-    const shown = isEvery
-      ? withEvery(name)
+    const rowName = isEvery
+      ? toActiveName(name)
       : values.reads
-        ? withReads(name)
+        ? toReadsName(name)
         : usesPostgres
           ? toPostgresName(name)
           : name;
-    return { name: shown, numbers, rounds, seed, outcome, summary, seconds, date };
+    return { name: rowName, numbers, rounds, seed, outcome, summary, seconds, date };
   };
   const check = CHECKS.find((one) => one.name === name);
-  if (!check) return done("skipped", "a required program is missing on this machine");
+  if (!check) return createResult("skipped", "a required program is missing on this machine");
   printLine(`\n== ${name} (${rounds} rounds, seed ${seed})`);
   try {
     const summary = await check.run({ rounds, seed, log: (line) => printLine(`   ${line}`) });
-    const isServers = ["server: ", "terraform: ", "network: "].some((kind) => name.startsWith(kind));
-    const subject = Bun.env.SLIPWAY_TEST_BINARY && isServers ? "the compiled program, " : "";
-    return done("passed", subject + (typeof summary === "string" ? summary : "nothing wrong"));
+    const startsServer = ["server: ", "terraform: ", "network: "].some((kind) => name.startsWith(kind));
+    const subject = Bun.env.SLIPWAY_TEST_BINARY && startsServer ? "the compiled program, " : "";
+    return createResult("passed", subject + (typeof summary === "string" ? summary : "nothing wrong"));
   } catch (error) {
-    return done("FAILED", error instanceof Error ? error.message : String(error));
+    return createResult("FAILED", error instanceof Error ? error.message : String(error));
   }
 };
 
 const results: Result[] = [];
-for (const one of wanted) {
-  const result = await runCheck(one);
+for (const planned of wanted) {
+  const result = await runCheck(planned);
   results.push(result);
   printLine(`${result.outcome} in ${result.seconds.toFixed(0)} s: ${result.summary}`);
-  // After each check, so that an interrupted run keeps its results.
+  // Written after each check, so that an interrupted run keeps its results.
   writeFileSync(
     RESULTS,
     replaceRows(
       readFileSync(RESULTS, "utf8"),
-      PLAN.flatMap(({ name }) => [name, toPostgresName(name), withReads(name), withEvery(name)]),
+      PLAN.flatMap(({ name }) => [name, toPostgresName(name), toReadsName(name), toActiveName(name)]),
       results,
       describeMachine(),
     ),

@@ -1,5 +1,5 @@
-// A server is killed during a trial with several ways, at each failpoint, one after the other: the next one continues, delivers each prompt
-// once, runs each check once, keeps what was to be kept, and leaves nothing over.
+// A server is killed during a trial with several ways, at each failpoint, one after the other: the next server continues, delivers each
+// prompt once, runs each check once, keeps the chosen way, and leaves nothing behind.
 import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,10 +23,10 @@ const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: m
 const ENV = { SLIPWAY_CHAT_TITLES: "false" };
 /** Failpoints before a way is kept, in order. */
 const EARLY_FAILPOINTS = TRIAL_FAILPOINTS.slice(0, 4);
-const KEEPING = TRIAL_FAILPOINTS.slice(4);
+const KEEP_FAILPOINTS = TRIAL_FAILPOINTS.slice(4);
 
 test(
-  "[TY-8] killed at each failpoint, a server sends each way its prompt and runs its check once, keeps one complete, and leaves nothing behind",
+  "[TY-8] killed at each failpoint, a server sends each way its prompt and runs its check once, keeps one way completely, and leaves nothing behind",
   async () => {
     await using models = await startWritingModel();
     await using place = await ServerPlace.make();
@@ -35,7 +35,7 @@ test(
     await addWritingModel(admin, models);
     const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
     await awaitBuild(admin, id);
-    const home = (one: string): string => join(place.directory, "workspaces", one, "home");
+    const home = (workspaceId: string): string => join(place.directory, "workspaces", workspaceId, "home");
     writeFileSync(join(home(id), "answer"), "none\n");
     const content = [{ type: "text", text: "hello" }];
     const chat = await admin.post<Chat>("/api/v2/chats", { organization_id, workspace_id: id, content });
@@ -43,17 +43,17 @@ test(
     const path = `/api/v2/chats/${chat.id}/trials`;
     const getNewest = async (): Promise<Trial | undefined> => (await admin.get<Trials>(path)).trials[0];
 
-    /** Kills it at each of these failpoints, once per start; `act` leads there. */
+    /** Kills the server at each of these failpoints, once per start. `act` leads to the first. */
     const killAt = async (points: readonly string[], act: () => Promise<unknown>): Promise<void> => {
-      for (const [at, point] of points.entries()) {
-        if (at === 0) {
+      for (const [index, point] of points.entries()) {
+        if (index === 0) {
           await place.stop();
           server = await place.start({ env: { ...ENV, SLIPWAY_FAILPOINT: point } });
-          // The server may be dead before it responds.
+          // The server may die before it responds.
           await act().catch(() => {});
         }
         expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
-        const next = points[at + 1];
+        const next = points[index + 1];
         server = await place.start({ env: next === undefined ? ENV : { ...ENV, SLIPWAY_FAILPOINT: next } });
       }
     };
@@ -76,7 +76,7 @@ test(
       expect(readFileSync(join(home(workspace_id), "runs"), "utf8")).toBe("run\n");
     }
 
-    await killAt(KEEPING, () => admin.post(`${path}/${ready.id}/keep`, { way: 2 }));
+    await killAt(KEEP_FAILPOINTS, () => admin.post(`${path}/${ready.id}/keep`, { way: 2 }));
     const kept = await until(async () => {
       const trial = await getNewest();
       return trial?.status === "kept" && trial;
@@ -86,8 +86,10 @@ test(
     const { snapshots } = await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`);
     expect(snapshots.map(({ name, status }) => `${name}: ${status}`)).toEqual(["Before keeping way 2: ready"]);
     expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map((one) => one.id)).toEqual([id]);
-    const [other, own] = await Promise.all(kept.ways.map(({ chat_id }) => admin.get<Chat>(`/api/v2/chats/${chat_id}`)));
-    expect([other?.archived, own?.archived, own?.workspace_id]).toEqual([true, false, id]);
+    const [discardedChat, keptChat] = await Promise.all(
+      kept.ways.map(({ chat_id }) => admin.get<Chat>(`/api/v2/chats/${chat_id}`)),
+    );
+    expect([discardedChat?.archived, keptChat?.archived, keptChat?.workspace_id]).toEqual([true, false, id]);
     // One build has restored the files, and nothing incomplete is left.
     const builds = await admin.get<{ transition: string }[]>(`/api/v2/workspaces/${id}/builds`);
     expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start"]);

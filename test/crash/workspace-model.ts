@@ -9,8 +9,8 @@ import type { Check, CheckOptions } from "./store/store-crash.ts";
 const STEPS = 80;
 
 const playRuns = async (runs: number, seed: number, open: PlayOptions["open"]): Promise<string> => {
-  const seen = await play({ seed, runs, steps: STEPS, open });
-  const builds = Object.entries(seen).map(([reason, count]) => `${count} by ${reason}`);
+  const counts = await play({ seed, runs, steps: STEPS, open });
+  const builds = Object.entries(counts).map(([reason, count]) => `${count} by ${reason}`);
   return `${runs} runs of at most ${STEPS} steps, builds: ${builds.join(", ")}; all match the model`;
 };
 

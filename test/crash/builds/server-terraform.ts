@@ -367,8 +367,8 @@ const isApply = ({ name }: Phase): boolean => name === "resource half made" || n
 export const checks: readonly Check[] = needs.terraform.found
   ? [
       ...(["server", "worker"] as const).flatMap((who) => [
-        { name: `terraform: ${who} killed, first phases`, run: makeKillCheck(who, FIRST_PHASES) },
-        { name: `terraform: ${who} killed, last phases`, run: makeKillCheck(who, LAST_PHASES) },
+        { name: `terraform: ${who} killed, beginning`, run: makeKillCheck(who, FIRST_PHASES) },
+        { name: `terraform: ${who} killed, ending`, run: makeKillCheck(who, LAST_PHASES) },
       ]),
       ...(["stopped server", "stopped server of a worker", "stopped worker"] as const).map((who) => ({
         name: `terraform: ${who}`,

@@ -82,7 +82,7 @@ export const checkStalledReaders = async (
   const followers = await checkStalledFollowers(options, { open: startBehindSpare, bytes });
   const streams = await checkStalledEvents(options, {
     open: startBehindSpare,
-    most: Math.max(bytes / 4, MIN_EVENT_BYTES),
+    eventBytes: Math.max(bytes / 4, MIN_EVENT_BYTES),
   });
   return `behind a spare: ${followers}; ${streams}; ${await checkStalledDownload(options, { bytes, pause_ms })}`;
 };

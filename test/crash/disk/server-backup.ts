@@ -1,5 +1,5 @@
 // Backups are made while agents write and people build, and restored into other folders: each contains a committed state, with everything
-// acknowledged before it started (RELIABILITY check 13).
+// that was acknowledged before the backup started (RELIABILITY check 13).
 import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 type RunResult = { code: number; printed: string; errors: string };
 
-/** Runs a verb of the program to its end. */
+/** Runs a command of the program and waits for its end. */
 export const runVerb = async (argv: readonly string[], env: Record<string, string> = {}): Promise<RunResult> => {
   const child = Bun.spawn([...command(), ...argv], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [printed, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
@@ -25,61 +25,67 @@ const runOk = async (argv: readonly string[]): Promise<string> => {
   return printed;
 };
 
-/** Number of backups per server: reading all lines of a server that ran for longer would take longer than the backups do. */
+/** Number of backups per server: reading all lines of a server that ran for longer would take longer than the backups. */
 const BACKUPS_PER_SERVER = 8;
 
-/** Backs up `rounds` times under load and restores each time. Returns a one-line summary. */
+/** Backs up `rounds` times under load, and restores each backup. Returns a one-line summary. */
 const serverBackup = async (options: CheckOptions): Promise<string> => {
-  let most = 0;
+  let maxDuringBackup = 0;
   let lines = 0;
   for (let first = 1; first <= options.rounds; first += BACKUPS_PER_SERVER) {
     const last = Math.min(options.rounds, first + BACKUPS_PER_SERVER - 1);
-    const life = await backUpOneServer(options, first, last);
-    most = Math.max(most, life.most);
-    lines += life.lines;
+    const result = await backUpOneServer(options, first, last);
+    maxDuringBackup = Math.max(maxDuringBackup, result.maxDuringBackup);
+    lines += result.lines;
   }
-  return `${options.rounds} backups, up to ${most} calls acknowledged during one, ${lines} lines; each restored to a state that was committed`;
+  return `${options.rounds} backups, up to ${maxDuringBackup} calls acknowledged during one, ${lines} lines; each restored to a committed state`;
 };
 
-/** Rounds `first` to `last` with one server. Returns the most calls that it acknowledged during one backup, and the number of all lines. */
+/**
+ * Runs the rounds `first` to `last` with one server. Returns the most calls acknowledged during one backup, and the number of all lines.
+ */
 const backUpOneServer = async (
   { seed, log }: CheckOptions,
   first: number,
   last: number,
-): Promise<{ most: number; lines: number }> => {
+): Promise<{ maxDuringBackup: number; lines: number }> => {
   await using torture = await Torture.make(seed + first, { agents: 3, builders: 1, daemons: 0 });
   const { place, writers } = torture;
-  let most = 0;
+  let maxDuringBackup = 0;
   torture.begin();
   for (let round = first; round <= last; round++) {
     await torture.progress(1 + Math.floor(torture.random() * 200));
-    const least = writers.map(({ acknowledged }) => acknowledged);
-    const before = torture.acknowledged;
-    // Slow ones overlap with many commits and checkpoints, fast ones start at odd moments.
+    const acknowledgedBefore = writers.map(({ acknowledged }) => acknowledged);
+    const totalBefore = torture.acknowledged;
+    // Slow backups overlap with many commits and checkpoints; fast ones start at random moments.
     const rate = round % 2 === 0 ? 0 : 4;
     const target = join(place.scratch, round % 2 === 0 ? `backup-${round}.tar` : "backups");
     const argv = ["backup", target, "--json", "--data-dir", place.directory, "--backup-rate-mb", `${rate}`];
     const { path } = JSON.parse(await runOk(argv)) as { path: string };
-    const during = torture.acknowledged - before;
+    const duringBackup = torture.acknowledged - totalBefore;
     const restored = join(place.scratch, `restored-${round}`);
     await runOk(["restore", path, "--data-dir", restored]);
-    const lines = writers.map((writer, i) => checkPrefix(restored, writer, least[i] ?? 0));
-    most = Math.max(most, during);
+    const lines = writers.map((writer, i) => checkWriterLines(restored, writer, acknowledgedBefore[i] ?? 0));
+    maxDuringBackup = Math.max(maxDuringBackup, duringBackup);
     log(
-      `backup ${round}: ${during} calls acknowledged during it, ${lines.map(({ count }) => count).join("+")} lines in it`,
+      `backup ${round}: ${duringBackup} calls acknowledged during it, ${lines.map(({ count }) => count).join("+")} lines in it`,
     );
     const problems = lines.flatMap((one) => one.problems);
     assertNoProblems(seed, `backup ${round}`, [...(await findDatabaseProblems(restored)), ...problems]);
     if (round === last) await checkServing(place, restored);
-    for (const done of [path, restored]) rmSync(done, { recursive: true, force: true });
+    for (const path of [path, restored]) rmSync(path, { recursive: true, force: true });
   }
-  // The load was not affected.
+  // The backups did not affect the load.
   assertNoProblems(seed, "the end", await torture.finish());
-  return { most, lines: torture.oracle.lines };
+  return { maxDuringBackup, lines: torture.oracle.lines };
 };
 
-/** Checks a writer's lines in a restored folder: a prefix, at the end of a batch, with at least what was acknowledged by then. */
-const checkPrefix = (directory: string, writer: LogWriter, least: number): { count: number; problems: string[] } => {
+/** Checks a writer's lines in a restored folder: they must be a prefix, end at the end of a batch, and contain all acknowledged lines. */
+const checkWriterLines = (
+  directory: string,
+  writer: LogWriter,
+  minCount: number,
+): { count: number; problems: string[] } => {
   using db = new Database(join(directory, "slipway.db"), { readonly: true });
   const rows = db
     .query("select l.output from agent_logs l join agents a on a.key = l.agent where a.id = ? order by l.id")
@@ -87,14 +93,14 @@ const checkPrefix = (directory: string, writer: LogWriter, least: number): { cou
   const { name } = writer.options;
   const problems: string[] = [];
   if (rows.some(([output], i) => writer.sent[i]?.output !== output))
-    problems.push(`${name}: a line is not what was sent`);
-  if (rows.length < least)
-    problems.push(`${name}: LOST, ${least} lines were acknowledged before, ${rows.length} are there`);
-  if (!writer.borders.has(rows.length)) problems.push(`${name}: a batch is there in part`);
+    problems.push(`${name}: a line differs from the sent one`);
+  if (rows.length < minCount)
+    problems.push(`${name}: LOST, ${minCount} lines were acknowledged before, ${rows.length} exist`);
+  if (!writer.borders.has(rows.length)) problems.push(`${name}: a batch is incomplete`);
   return { count: rows.length, problems };
 };
 
-/** Checks that a server on the restored folder has the same people and workspaces. */
+/** Checks that a server on the restored folder starts and becomes ready. */
 const checkServing = async (place: ServerPlace, directory: string): Promise<void> => {
   const server = place.spawn({ env: { SLIPWAY_DATA_DIR: directory, SLIPWAY_ADDRESS: "127.0.0.1:0" } });
   const url = await readAnnouncedUrl(server.child.stdout);

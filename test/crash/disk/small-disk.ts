@@ -1,16 +1,16 @@
-// A disk of a few mebibytes for one data directory: a tmpfs in its own mount namespace, which ends with its process. Needs a Linux that
-// lets this user create namespaces; elsewhere `smallDiskSkipReason` says so.
+// A disk of a few mebibytes for one data directory: a tmpfs in a separate mount namespace, which ends with its process. Needs a Linux that
+// lets this user create namespaces; elsewhere `smallDiskSkipReason` gives the reason.
 import { closeSync, cpSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 /** Command prefix for a mount namespace. */
 export const ENTER = ["unshare", "--user", "--map-root-user", "--mount"];
 
-/** Returns why there can be no such disk here; empty if there can. */
+/** Returns why such a disk is impossible here; an empty string if it is possible. */
 export const smallDiskSkipReason = (): string => {
   if (Bun.which("unshare") === null || Bun.which("nsenter") === null) return "needs the programs unshare and nsenter";
   const { exitCode } = Bun.spawnSync([...ENTER, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], { stderr: "ignore" });
-  return exitCode === 0 ? "" : "needs the right to mount in a namespace of its own";
+  return exitCode === 0 ? "" : "needs the right to mount in a new namespace";
 };
 
 export class SmallDisk implements AsyncDisposable {
@@ -39,8 +39,8 @@ export class SmallDisk implements AsyncDisposable {
   }
 
   /**
-   * Returns the path of a file of the data directory for this process, which has other mounts. Not for SQLite, which would resolve the
-   * link.
+   * Returns the path of a file of the data directory for this process, which has other mounts. SQLite cannot use it, because it would
+   * resolve the link.
    */
   path(name: string): string {
     return join(`/proc/${this.#holder.pid}/root${this.#directory}`, name);
@@ -64,18 +64,18 @@ export class SmallDisk implements AsyncDisposable {
     rmSync(this.path("filler"), { force: true });
   }
 
-  /** Another program locks the database; the result unlocks it. */
+  /** Locks the database from another program. Returns a function that unlocks it. */
   async hold(): Promise<() => Promise<void>> {
     const script = `
       const db = new (require("bun:sqlite").Database)(process.argv.at(-1));
       db.run("pragma busy_timeout=10000");
       db.run("begin immediate");
-      process.stdout.write("held");
+      process.stdout.write("locked");
       process.stdin.once("data", () => { db.run("rollback"); process.exit(0); });`;
     const argv = [...this.through, process.execPath, "-e", script, join(this.#directory, "slipway.db")];
     const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
     const { value } = await child.stdout.getReader().read();
-    if (value === undefined) throw new Error("the database was not held");
+    if (value === undefined) throw new Error("the database was not locked");
     return async () => {
       child.stdin.write("go");
       child.stdin.end();

@@ -11,8 +11,8 @@ import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { SmallDisk, smallDiskSkipReason } from "./small-disk.ts";
 
-const PAGE = 4096;
-const NEXT = "Then restore a backup with `slipway restore`, or copy what can be read with `slipway salvage`.";
+const PAGE_BYTES = 4096;
+const NEXT_STEP = "Then restore a backup with `slipway restore`, or copy what can be read with `slipway salvage`.";
 
 /** Overwrites the first pages of this table and its indexes, or the first page of the whole file. */
 const damage = (file: string, table: string | undefined): void => {
@@ -22,7 +22,7 @@ const damage = (file: string, table: string | undefined): void => {
   db.close();
   const fd = openSync(file, "r+");
   for (const page of table === undefined ? [1] : roots.map(([root]) => Number(root)))
-    writeSync(fd, Buffer.alloc(PAGE, 0xaa), 0, PAGE, (page - 1) * PAGE);
+    writeSync(fd, Buffer.alloc(PAGE_BYTES, 0xaa), 0, PAGE_BYTES, (page - 1) * PAGE_BYTES);
   closeSync(fd);
 };
 
@@ -34,41 +34,38 @@ const signIn = async (url: URL): Promise<Client> => {
   return new Client(url, session_token);
 };
 
-testSingleServer("sqlite")(
-  "[OP-21] a damaged table is named by readyz, log and doctor, with the next step",
-  async () => {
-    using directory = tempDirectory();
-    const data = `${directory.path}/data`;
-    const seeded = await startTestServer({ directory: data });
-    await seeded[Symbol.asyncDispose]();
-    damage(`${data}/slipway.db`, "user_skills");
-    await using serve = await startServe(directory.path);
-    const client = await signIn(serve.url);
-    for (let i = 0; i < 20; i++) {
-      const refused = await client.fetch("GET", "/api/experimental/users/me/skills");
-      expect(refused.status).toBe(503);
-      expect(await refused.json()).toEqual({
-        message: "The server's database is damaged. Its administrator must restore a backup.",
-      });
-    }
-    const problem = await until(async () => {
-      const { status, message } = await fetchReadiness(serve.url);
-      return status === 503 && message.includes("user_skills") && message;
+testSingleServer("sqlite")("[OP-21] readyz, log and doctor name a damaged table and the next step", async () => {
+  using directory = tempDirectory();
+  const data = `${directory.path}/data`;
+  const seeded = await startTestServer({ directory: data });
+  await seeded[Symbol.asyncDispose]();
+  damage(`${data}/slipway.db`, "user_skills");
+  await using serve = await startServe(directory.path);
+  const client = await signIn(serve.url);
+  for (let i = 0; i < 20; i++) {
+    const response = await client.fetch("GET", "/api/experimental/users/me/skills");
+    expect(response.status).toBe(503);
+    expect(await response.json()).toEqual({
+      message: "The server's database is damaged. Its administrator must restore a backup.",
     });
-    expect(problem).toMatch(/^The database has been damaged since \d{4}-.* \(user_skills\)\. Stop the server\./);
-    expect(problem).toContain(NEXT);
-    const doctor = await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
-    expect(doctor.code).toBe(1);
-    expect(doctor.printed).toMatch(/WRONG +database +damaged in user_skills: .*slipway salvage/);
-    serve.child.kill("SIGTERM");
-    await serve.child.exited;
-    const lines = (await serve.errors).split("\n").filter((line) => line.includes("damaged"));
-    expect(lines.map((line) => JSON.parse(line).message)).toEqual([
-      expect.stringContaining(NEXT),
-      expect.stringMatching(/^the database is damaged in user_skills: /),
-    ]);
-  },
-);
+  }
+  const message = await until(async () => {
+    const { status, message } = await fetchReadiness(serve.url);
+    return status === 503 && message.includes("user_skills") && message;
+  });
+  expect(message).toMatch(/^The database has been damaged since \d{4}-.* \(user_skills\)\. Stop the server\./);
+  expect(message).toContain(NEXT_STEP);
+  const doctor = await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
+  expect(doctor.code).toBe(1);
+  expect(doctor.printed).toMatch(/WRONG +database +damaged in user_skills: .*slipway salvage/);
+  serve.child.kill("SIGTERM");
+  await serve.child.exited;
+  const lines = (await serve.errors).split("\n").filter((line) => line.includes("damaged"));
+  expect(lines.map((line) => JSON.parse(line).message)).toEqual([
+    expect.stringContaining(NEXT_STEP),
+    expect.stringMatching(/^the database is damaged in user_skills: /),
+  ]);
+});
 
 testSingleServer("sqlite")("[OP-21] a start on a file that is not a database names the next step", async () => {
   using directory = tempDirectory();
@@ -79,7 +76,7 @@ testSingleServer("sqlite")("[OP-21] a start on a file that is not a database nam
   const { code, errors } = await runVerb(["serve", "--data-dir", data, "--address", "127.0.0.1:0"]);
   expect(code).toBe(1);
   expect(errors).toContain("the database cannot be used: file is not a database");
-  expect(errors).toContain(NEXT);
+  expect(errors).toContain(NEXT_STEP);
 });
 
 const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };
@@ -95,11 +92,11 @@ testNeeding(
     const client = await signIn(serve.url);
     expect(await fetchReadiness(serve.url)).toEqual({ status: 200, message: "Ready." });
     const rename = async (): Promise<number> => {
-      const named = { name: `Ada ${Math.random()} `.padEnd(100, "x") };
-      return (await client.fetch("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, ...named })).status;
+      const profile = { name: `Ada ${Math.random()} `.padEnd(100, "x") };
+      return (await client.fetch("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, ...profile })).status;
     };
     small.fill();
-    await until(async () => (await rename()) === 507, { what: "a refused write" });
+    await until(async () => (await rename()) === 507, { what: "a rejected write" });
     for (let i = 0; i < 100; i++) expect([200, 507]).toContain(await rename());
     await until(async () => (await rename()) === 507);
     expect(await fetchReadiness(serve.url)).toEqual({
@@ -107,7 +104,9 @@ testNeeding(
       message: expect.stringMatching(/^The disk has been full since .*: nothing is saved\. Free space on it\.$/),
     });
     small.free();
-    await until(async () => (await fetchReadiness(serve.url)).status === 200, { what: "readyz without another write" });
+    await until(async () => (await fetchReadiness(serve.url)).status === 200, {
+      what: "readyz to recover without another write",
+    });
     expect(await rename()).toBe(200);
     serve.child.kill("SIGTERM");
     await serve.child.exited;

@@ -1,5 +1,5 @@
-// The daemon of a workspace is killed during operations on its files, as a process of this machine and in a container: the operation ends
-// as usual, and the daemon returns.
+// The daemon of a workspace is killed during operations on the workspace's files, both as a process of this machine and in a container: the
+// operation ends as usual, and the daemon is replaced.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -20,13 +20,13 @@ import { ServerPlace } from "../server.ts";
 import { signInAdmin } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
-/** Where workspaces run, and how to find their daemon. */
+/** A provisioner of workspaces, and how to find their daemons. */
 type Kind = {
   readonly template: string;
   readonly env: Readonly<Record<string, string>>;
   /** Returns the daemon's process, or undefined if it does not run. */
   readonly daemon: (place: ServerPlace, id: string) => Promise<number | undefined>;
-  /** Returns whether the workspace is currently paused. */
+  /** Returns true if the workspace is currently paused. */
   readonly isFrozen: (place: ServerPlace, id: string) => Promise<boolean>;
 };
 
@@ -53,7 +53,7 @@ const LOCAL: Kind = {
 };
 
 const engine = new Engine(needs.docker.file || "unix:///nowhere/docker.sock", systemClock);
-const container = async (id: string) => {
+const findContainer = async (id: string) => {
   const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
   return (await engine.json<{ Id: string; State: string }[]>("list", "GET", "/containers/json", { query }))?.[0];
 };
@@ -73,22 +73,22 @@ resources:
     SLIPWAY_MODEL_HOSTS: "127.0.0.1",
   },
   daemon: async (_, id) => {
-    const found = await container(id);
+    const found = await findContainer(id);
     if (!found || !["running", "paused"].includes(found.State)) return undefined;
     type Top = { Titles: string[]; Processes: string[][] };
     const top = await engine.json<Top>("top", "GET", `/containers/${found.Id}/top`, { expectedStatuses: [409, 500] });
-    const at = top?.Titles.indexOf("PID") ?? 0;
-    const all = top?.Processes ?? [];
-    const own = all.filter((line) => /\/slipway agent/.test(line.at(-1) ?? "") && !/init/.test(line.at(-1) ?? ""));
-    return own[0] && Number(own[0][at]);
+    const pidColumn = top?.Titles.indexOf("PID") ?? 0;
+    const rows = top?.Processes ?? [];
+    const daemons = rows.filter((line) => /\/slipway agent/.test(line.at(-1) ?? "") && !/init/.test(line.at(-1) ?? ""));
+    return daemons[0] && Number(daemons[0][pidColumn]);
   },
-  isFrozen: async (_, id) => (await container(id))?.State === "paused",
+  isFrozen: async (_, id) => (await findContainer(id))?.State === "paused",
 };
 
 /** Copying large homes takes a while next to other work. */
 const WAIT_TIMEOUT_MS = 180_000;
 
-const at = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
+const workspacePath = (id: string, path: string): `/${string}` => `/api/v2/workspaces/${id}/${path}`;
 
 class DaemonWorld {
   readonly place: ServerPlace;
@@ -110,11 +110,11 @@ class DaemonWorld {
         const agent = findAgent(workspace);
         return agent?.status === "connected" && agent.lifecycle_state === "ready" && agent.id;
       },
-      { what: `the daemon of ${id} is connected`, patience: WAIT_TIMEOUT_MS },
+      { what: `the daemon of ${id} to be connected`, patience: WAIT_TIMEOUT_MS },
     );
   }
 
-  /** Kills the daemon, and waits for its replacement. */
+  /** Kills the daemon. Its replacement takes a while. */
   async kill(id = this.id): Promise<void> {
     const pid = await this.kind.daemon(this.place, id);
     if (pid === undefined) throw new Error("there is no daemon");
@@ -132,20 +132,20 @@ class DaemonWorld {
   async snapshots(): Promise<Snapshot[]> {
     return until(
       async () => {
-        const { snapshots } = await this.admin.get<{ snapshots: Snapshot[] }>(at(this.id, "snapshots"));
+        const { snapshots } = await this.admin.get<{ snapshots: Snapshot[] }>(workspacePath(this.id, "snapshots"));
         return snapshots.every(({ status }) => ["ready", "failed"].includes(status)) && snapshots;
       },
-      { what: "the snapshots come to rest", patience: WAIT_TIMEOUT_MS },
+      { what: "the snapshots to be completed", patience: WAIT_TIMEOUT_MS },
     );
   }
 
   async backups(): Promise<HomeBackup[]> {
     return until(
       async () => {
-        const { backups } = await this.admin.get<{ backups: HomeBackup[] }>(at(this.id, "home-backups"));
+        const { backups } = await this.admin.get<{ backups: HomeBackup[] }>(workspacePath(this.id, "home-backups"));
         return backups.every(({ status }) => ["ready", "failed"].includes(status)) && backups;
       },
-      { what: "the backups come to rest", patience: WAIT_TIMEOUT_MS },
+      { what: "the backups to be completed", patience: WAIT_TIMEOUT_MS },
     );
   }
 
@@ -155,7 +155,7 @@ class DaemonWorld {
         const { latest_build } = await this.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
         return latest_build.job.completed_at !== undefined && latest_build.job.status;
       },
-      { what: "the build ends", patience: WAIT_TIMEOUT_MS },
+      { what: "the build to end", patience: WAIT_TIMEOUT_MS },
     );
   }
 
@@ -163,72 +163,72 @@ class DaemonWorld {
   async killFrozen(): Promise<void> {
     await until(() => this.kind.isFrozen(this.place, this.id), {
       isBrief: true,
-      what: "the workspace does not change",
+      what: "the workspace to be paused",
     });
     await this.kill();
   }
 }
 
-const assert = (isRight: boolean, what: string): void => {
-  if (!isRight) throw new Error(what);
+const assertTrue = (isTrue: boolean, what: string): void => {
+  if (!isTrue) throw new Error(what);
 };
 
 /** Operations during which the daemon is killed. Each leaves the workspace running with the given word. */
 const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => Promise<void>>> = {
   snapshot: async (world) => {
-    await world.admin.post(at(world.id, "snapshots"), { name: "base" });
+    await world.admin.post(workspacePath(world.id, "snapshots"), { name: "base" });
     await world.killFrozen();
-    assert((await world.snapshots())[0]?.status === "ready", "the snapshot failed");
+    assertTrue((await world.snapshots())[0]?.status === "ready", "the snapshot failed");
   },
   restore: async (world, word) => {
     const [snapshot] = await world.snapshots();
     await world.write("other");
-    await world.admin.post(at(world.id, "snapshots"), { name: "former" });
+    await world.admin.post(workspacePath(world.id, "snapshots"), { name: "former" });
     await world.snapshots();
     await world.write(word);
-    await world.admin.post(at(world.id, `snapshots/${snapshot?.id}/restore`), {});
-    // While it is stopped for the restore.
+    await world.admin.post(workspacePath(world.id, `snapshots/${snapshot?.id}/restore`), {});
+    // The daemon may already be stopped for the restore.
     await world.kill().catch(() => {});
-    assert((await world.awaitBuild()) === "succeeded", "the restore failed");
+    assertTrue((await world.awaitBuild()) === "succeeded", "the restore failed");
   },
   fork: async (world, word) => {
-    await world.admin.post(at(world.id, "forks"), { names: ["copy"], start: true });
+    await world.admin.post(workspacePath(world.id, "forks"), { names: ["copy"], start: true });
     await world.killFrozen();
     const fork = await until(
       async () => {
-        const [newest] = (await world.admin.get<{ forks: Fork[] }>(at(world.id, "forks"))).forks;
+        const [newest] = (await world.admin.get<{ forks: Fork[] }>(workspacePath(world.id, "forks"))).forks;
         return newest && ["ready", "failed"].includes(newest.status) && newest;
       },
-      { what: "the fork ends", patience: WAIT_TIMEOUT_MS },
+      { what: "the fork to end", patience: WAIT_TIMEOUT_MS },
     );
     const copy = fork.copies[0]?.workspace_id ?? "";
-    assert(fork.status === "ready", `the fork failed: ${fork.error}`);
-    assert((await world.read(copy)) === word, "the fork has other files");
-    await world.admin.post(at(copy, "builds"), { transition: "delete", permanent: true });
+    assertTrue(fork.status === "ready", `the fork failed: ${fork.error}`);
+    assertTrue((await world.read(copy)) === word, "the fork has other files");
+    await world.admin.post(workspacePath(copy, "builds"), { transition: "delete", permanent: true });
     await world.awaitBuild(copy);
   },
   "home backup": async (world) => {
-    await world.admin.post(at(world.id, "home-backups"), {});
+    await world.admin.post(workspacePath(world.id, "home-backups"), {});
     await world.killFrozen();
-    assert((await world.backups())[0]?.status === "ready", "the backup failed");
+    assertTrue((await world.backups())[0]?.status === "ready", "the backup failed");
   },
   "restore of a backup": async (world) => {
     const [backup] = await world.backups();
-    await world.admin.post(at(world.id, `home-backups/${backup?.id}/fetch`), {});
+    await world.admin.post(workspacePath(world.id, `home-backups/${backup?.id}/fetch`), {});
     await world.kill();
     const [fetched] = await world.snapshots();
-    assert(fetched?.status === "ready", "the backup was not fetched");
-    await world.admin.post(at(world.id, `snapshots/${fetched?.id}/restore`), {});
-    assert((await world.awaitBuild()) === "succeeded", "the restore failed");
+    assertTrue(fetched?.status === "ready", "the backup was not fetched");
+    await world.admin.post(workspacePath(world.id, `snapshots/${fetched?.id}/restore`), {});
+    assertTrue((await world.awaitBuild()) === "succeeded", "the restore failed");
   },
-  "trash and return": async (world) => {
-    await world.admin.post(at(world.id, "builds"), { transition: "delete" });
+  "trash and restore": async (world) => {
+    await world.admin.post(workspacePath(world.id, "builds"), { transition: "delete" });
     await world.kill().catch(() => {});
-    assert((await world.awaitBuild()) === "succeeded", "the delete failed");
-    await world.admin.post(at(world.id, "restore"), {});
-    assert((await world.awaitBuild()) === "succeeded", "it does not return");
-    await world.admin.post(at(world.id, "builds"), { transition: "start" });
-    assert((await world.awaitBuild()) === "succeeded", "it does not start");
+    assertTrue((await world.awaitBuild()) === "succeeded", "the delete failed");
+    await world.admin.post(workspacePath(world.id, "restore"), {});
+    assertTrue((await world.awaitBuild()) === "succeeded", "the workspace is not restored from the trash");
+    await world.admin.post(workspacePath(world.id, "builds"), { transition: "start" });
+    assertTrue((await world.awaitBuild()) === "succeeded", "the workspace does not start");
   },
   trial: async (world) => {
     await using models = await startWritingModel();
@@ -248,20 +248,23 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
       (await world.admin.get<{ trials: Trial[] }>(path)).trials[0];
     const way = await until(async () => (await getNewest())?.ways.find(({ status }) => status === "checking"), {
       isBrief: true,
-      what: "a check runs",
+      what: "a check to run",
     });
     await world.kill(way.workspace_id);
     const ready = await until(async () => {
       const trial = await getNewest();
       return trial?.status === "ready" && trial;
     });
-    const seen = ready.ways.map(({ status, error }) => `${status} ${error}`.trim());
-    // In a container the check ends with the daemon, and reports it; a process of the machine survives.
-    const [first = "", second] = seen;
-    assert(/^failed$|^error The check could not run\./.test(first) && second === "passed", `the ways ended as ${seen}`);
+    const results = ready.ways.map(({ status, error }) => `${status} ${error}`.trim());
+    // In a container, the check ends with the daemon, which reports it. A process of this machine survives the daemon.
+    const [first = "", second] = results;
+    assertTrue(
+      /^failed$|^error The check could not run\./.test(first) && second === "passed",
+      `the results of the ways are ${results}`,
+    );
     for (const { workspace_id } of ready.ways) {
       const runs = await runInTerminal(world.admin, await world.agent(workspace_id), "cat runs");
-      assert(runs.trim() === "run", `the check ran other than once: ${runs}`);
+      assertTrue(runs.trim() === "run", `the check did not run exactly once: ${runs}`);
     }
     await world.admin.post(`${path}/${ready.id}/keep`, { way: 2 });
     await until(async () => ["kept", "discarded"].includes((await getNewest())?.status ?? ""));
@@ -284,17 +287,18 @@ const checkDaemonKills = async (kind: Kind, { rounds, log }: CheckOptions): Prom
       await world.write(word);
       await operate(world, word);
       await world.agent();
-      // The snapshot before the last is restored.
-      const wanted = name === "restore" ? "word-snapshot" : name === "restore of a backup" ? "word-home-backup" : word;
+      // A restore brings back the content of the snapshot or backup before the last word.
+      const expected =
+        name === "restore" ? "word-snapshot" : name === "restore of a backup" ? "word-home-backup" : word;
       const found = await world.read();
-      assert(found === wanted, `${name}: ${found} instead of ${wanted}`);
-      log(`${name}: ended as it would have`);
+      assertTrue(found === expected, `${name}: ${found} instead of ${expected}`);
+      log(`${name}: ended as usual`);
     }
-    await admin.post(at(id, "builds"), { transition: "delete", permanent: true });
+    await admin.post(workspacePath(id, "builds"), { transition: "delete", permanent: true });
     await world.awaitBuild();
     await place.stop();
   }
-  return `${rounds} times killed in the middle of ${Object.keys(OPERATIONS).length} operations, all of them ended, the daemon returned`;
+  return `${rounds} times killed in the middle of ${Object.keys(OPERATIONS).length} operations, all of them ended, the daemon was replaced`;
 };
 
 export const checks: Check[] = [

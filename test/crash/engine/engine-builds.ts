@@ -1,5 +1,5 @@
-// A Docker Engine is killed while it builds a repository image, for a workspace and in advance, and restarted: the next build has the
-// image, once. And a server is killed during a workspace's own build.
+// A Docker Engine is killed while it builds a repository image, for a workspace or in advance, and restarted: the next build creates the
+// image once. Also, a server is killed during a workspace's build.
 import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openGitWorld } from "#test/repositories/world.ts";
@@ -13,7 +13,7 @@ import { EngineWorld } from "./engine-world.ts";
 
 const PREBUILDS = "/api/v2/repositories/prebuilds";
 const BUILD = /^POST \/build/;
-/** `copying`: the engine has some of the files; `after`: it has printed something. */
+/** `copying`: the engine has received some of the files; `after`: it has printed something. */
 const MOMENTS: readonly Moment[] = ["before", "copying", "after"];
 
 const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
@@ -31,8 +31,8 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
     const query = { filters: JSON.stringify({ label: [`slipway.repository=${url}`] }) };
     return ((await world.direct.json<unknown[]>("list", "GET", "/images/json", { query })) ?? []).length;
   };
-  const assert = (isRight: boolean, what: string): void => {
-    if (!isRight) throw new Error(what);
+  const assertTrue = (isTrue: boolean, what: string): void => {
+    if (!isTrue) throw new Error(what);
   };
   const { prebuild } = await admin.post<CreatedRepositoryPrebuild>(PREBUILDS, { url, keep: 1 });
   const awaitPrebuild = async (): Promise<RepositoryPrebuild> =>
@@ -40,22 +40,22 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
       const [found] = await admin.get<RepositoryPrebuild[]>(PREBUILDS);
       return found && ["ready", "failed"].includes(found.status) && found;
     });
-  assert((await awaitPrebuild()).status === "ready", `the first build failed: ${(await awaitPrebuild()).error}`);
+  assertTrue((await awaitPrebuild()).status === "ready", `the first build failed: ${(await awaitPrebuild()).error}`);
   for (let round = 1; round <= rounds; round++) {
     for (const moment of MOMENTS) {
       push();
       const killed = proxy.cut({ call: BUILD, moment, act: () => engine.kill() });
       await Promise.all([killed, admin.post(`${PREBUILDS}/${prebuild.id}/build`)]);
-      await until(async () => (await awaitPrebuild()).status === "failed", { what: "the build fails" });
+      await until(async () => (await awaitPrebuild()).status === "failed", { what: "the build to fail" });
       const { error } = await awaitPrebuild();
-      assert(/Docker Engine/.test(error), `the error names no engine: ${error}`);
+      assertTrue(/Docker Engine/.test(error), `the error does not name the engine: ${error}`);
       await engine.start();
       proxy.reconnect();
       await admin.post(`${PREBUILDS}/${prebuild.id}/build`);
       const commit = app.git("rev-parse", "HEAD").trim();
       await until(async () => (await awaitPrebuild()).commit === commit && (await awaitPrebuild()).status === "ready");
-      assert((await countImages()) === 1, `${await countImages()} images instead of one`);
-      log(`prebuild, ${moment}: failed with words, built again`);
+      assertTrue((await countImages()) === 1, `${await countImages()} images instead of one`);
+      log(`prebuild, ${moment}: failed with a reason, built again`);
     }
     if (!compiled.found) continue;
     for (const victim of ["engine", "server"] as const) {
@@ -67,33 +67,36 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
       await killed;
       if (victim === "engine") {
         const { job } = await world.awaitBuild(created.id);
-        assert(/Docker Engine/.test(job.error ?? ""), `the error names no engine: ${job.error}`);
+        assertTrue(/Docker Engine/.test(job.error ?? ""), `the error does not name the engine: ${job.error}`);
         await engine.start();
         proxy.reconnect();
-        assert((await world.build(created.id, "start")).job.status === "succeeded", "it cannot be started again");
+        assertTrue(
+          (await world.build(created.id, "start")).job.status === "succeeded",
+          "the workspace cannot be started again",
+        );
       } else {
         await place.newest.ended;
         proxy.reconnect();
         await place.start({ env });
         const { job } = await world.awaitBuild(created.id);
-        assert(job.status === "succeeded", `the build does not continue: ${job.error}`);
+        assertTrue(job.status === "succeeded", `the build does not continue: ${job.error}`);
       }
-      assert(
+      assertTrue(
         (await countImages()) === 2,
-        `${await countImages()} images instead of that of the prebuild and of the workspace`,
+        `${await countImages()} images instead of one for the prebuild and one for the workspace`,
       );
       await world.build(created.id, "delete", { permanent: true });
-      const { built_at: former } = await awaitPrebuild();
+      const { built_at: earlierBuiltAt } = await awaitPrebuild();
       await admin.post(`${PREBUILDS}/${prebuild.id}/build`);
       await until(
-        async () => (await awaitPrebuild()).built_at !== former && (await awaitPrebuild()).status === "ready",
+        async () => (await awaitPrebuild()).built_at !== earlierBuiltAt && (await awaitPrebuild()).status === "ready",
       );
       log(`image of a workspace, ${victim} killed: built again`);
     }
   }
   await admin.delete(`${PREBUILDS}/${prebuild.id}`);
-  // The image stays for later workspaces of the repository, like any other.
-  assert((await countImages()) === 1, `${await countImages()} images instead of one`);
+  // The image stays for later workspaces of the repository.
+  assertTrue((await countImages()) === 1, `${await countImages()} images instead of one`);
   return `${rounds} times killed in ${MOMENTS.length} prebuilds${compiled.found ? " and two builds of workspaces" : ""}; each image was built once afterwards`;
 };
 

@@ -1,5 +1,5 @@
-// A server with its own Docker Engine, both of which are killed, and a workspace with two volumes in which a program counts: shared by the
-// checks of kills around Docker.
+// A server and a Docker Engine, both of which tests kill, and a workspace with two volumes in which a program counts: shared by the checks
+// of kills around Docker.
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { createTarEnd, createTarEntry, joinStreams } from "#base/program-tar.ts";
@@ -18,7 +18,7 @@ import { until } from "#test/support/until.ts";
 import { ServerPlace } from "../server.ts";
 import { signInAdmin } from "../server-world.ts";
 
-/** The same number in a file of each volume, one after the other. */
+/** Writes the same number to a file of each volume, one after the other. */
 const COUNT =
   "n=0; while true; do n=$((n+1)); echo $n > /home/dev/t; mv /home/dev/t /home/dev/n; echo $n > /data/t; mv /data/t /data/n; done";
 const TEMPLATE = `
@@ -34,8 +34,8 @@ resources:
       command: [sh, -c, "${COUNT}"]
       volumes: [{name: home, path: /home/dev}, {name: data, path: /data}]
 `;
-/** So large that a copy has a middle. */
-const BIG = 8 * 1024 * 1024;
+/** Large enough that a copy can be interrupted. */
+const BIG_FILE_BYTES = 8 * 1024 * 1024;
 
 type Row = { readonly Id: string; readonly State?: string; readonly Names?: readonly string[] };
 
@@ -46,7 +46,7 @@ export class EngineWorld implements AsyncDisposable {
   readonly admin: Client;
   readonly template_id: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Whether containers keep running without their engine. */
+  /** True if containers keep running without their engine. */
   readonly livesOn: boolean;
   /** Calls the engine without the proxy. */
   readonly direct: Engine;
@@ -96,7 +96,7 @@ export class EngineWorld implements AsyncDisposable {
       template_id: this.template_id,
     });
     await this.awaitBuild(id);
-    await this.inside(id, `for d in /home/dev /data; do head -c ${BIG} /dev/urandom > $d/big; done`);
+    await this.inside(id, `for d in /home/dev /data; do head -c ${BIG_FILE_BYTES} /dev/urandom > $d/big; done`);
     return id;
   }
 
@@ -107,7 +107,7 @@ export class EngineWorld implements AsyncDisposable {
         const { latest_build } = await this.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
         return latest_build.job.completed_at !== undefined && latest_build;
       },
-      { what: "the build ends" },
+      { what: "the build to end" },
     );
   }
 
@@ -124,7 +124,7 @@ export class EngineWorld implements AsyncDisposable {
         const { snapshots } = await this.admin.get<{ snapshots: Snapshot[] }>(`/api/v2/workspaces/${id}/snapshots`);
         return snapshots.every(({ status }) => ["ready", "failed"].includes(status)) && snapshots;
       },
-      { what: "the snapshots come to rest" },
+      { what: "the snapshots to be completed" },
     );
   }
 
@@ -135,7 +135,7 @@ export class EngineWorld implements AsyncDisposable {
         const [newest] = (await this.admin.get<{ forks: Fork[] }>(`/api/v2/workspaces/${id}/forks`)).forks;
         return newest && ["ready", "failed"].includes(newest.status) && newest;
       },
-      { what: "the fork ends" },
+      { what: "the fork to end" },
     );
   }
 
@@ -146,7 +146,7 @@ export class EngineWorld implements AsyncDisposable {
         const { backups } = await this.admin.get<{ backups: HomeBackup[] }>(`/api/v2/workspaces/${id}/home-backups`);
         return backups.every(({ status }) => ["ready", "failed"].includes(status)) && backups;
       },
-      { what: "the backups come to rest" },
+      { what: "the backups to be completed" },
     );
   }
 
@@ -158,7 +158,7 @@ export class EngineWorld implements AsyncDisposable {
     await this.direct.json("write", "PUT", path, { query: { path: "/" }, tar });
   }
 
-  /** Returns the word in both volumes of a running workspace, and checks that their numbers are consistent. */
+  /** Returns the word in each volume of a running workspace, and the sizes of the large files. */
   async read(id: string): Promise<string> {
     return await this.inside(
       id,
@@ -213,24 +213,24 @@ export class EngineWorld implements AsyncDisposable {
     return (found?.Volumes ?? []).map(({ Name }) => Name).sort();
   }
 
-  /** Returns what the engine has that no workspace or snapshot needs, and what it lacks; empty if everything is right. */
+  /** Returns what the engine has that no workspace or snapshot needs, and what it lacks; an empty list if everything is right. */
   async problems(id: string): Promise<string[]> {
-    // A workspace in the trash cannot be queried; its snapshots stay.
+    // The snapshots of a workspace in the trash remain, but cannot be queried.
     const snapshots = await this.snapshots(id).catch(() => undefined);
     const ready = (snapshots ?? []).filter(({ status }) => status === "ready");
-    const own = await this.volumes(`slipway.workspace_id=${id}`);
+    const ownVolumes = await this.volumes(`slipway.workspace_id=${id}`);
     const copies = await this.volumes(`slipway.snapshot_of=${id}`);
     const containers = await this.containers(`slipway.workspace_id=${id}`);
     const helpers = [
       ...(await this.containers("slipway.snapshot_id")),
       ...(await this.containers("slipway.helper_of")),
     ];
-    const wanted = ready
+    const expectedCopies = ready
       .flatMap((one) => ["data", "home"].map((volume) => `slipway-snapshot-${one.id}-${volume}`))
       .sort();
     return [
-      own.length === 2 ? "" : `volumes: ${own}`,
-      !snapshots || `${copies}` === `${wanted}` ? "" : `copies: ${copies} instead of ${wanted}`,
+      ownVolumes.length === 2 ? "" : `volumes: ${ownVolumes}`,
+      !snapshots || `${copies}` === `${expectedCopies}` ? "" : `copies: ${copies} instead of ${expectedCopies}`,
       helpers.length === 0 ? "" : `helpers: ${helpers.map(({ Names }) => Names)}`,
       containers.some(({ State }) => State === "paused") ? "a container is paused" : "",
     ].filter((line) => line !== "");
@@ -238,15 +238,15 @@ export class EngineWorld implements AsyncDisposable {
 
   /** Waits until the engine has everything that it needs, and nothing else. */
   async waitUntilConsistent(id: string): Promise<void> {
-    let seen: string[] = [];
+    let problems: string[] = [];
     await until(
       async () => {
-        seen = await this.problems(id);
-        return seen.length === 0;
+        problems = await this.problems(id);
+        return problems.length === 0;
       },
-      { what: "nothing is left over", patience: 30_000 },
+      { what: "the engine to have nothing left over", patience: 30_000 },
     ).catch((error) => {
-      throw new Error(`${(error as Error).message}: ${seen.join("; ")}`);
+      throw new Error(`${(error as Error).message}: ${problems.join("; ")}`);
     });
   }
 }

@@ -1,5 +1,5 @@
 // A Docker Engine is killed at given points of operations on a workspace's files, and restarted: each operation is complete or absent, can
-// be repeated, leaves nothing behind, and the workspace continues.
+// be repeated, and leaves nothing behind, and the workspace continues.
 import type { Fork } from "#schema/workspaces/fork.ts";
 import type { Snapshot } from "#schema/workspaces/snapshot.ts";
 import type { Outage } from "#test/support/docker/engine-proxy.ts";
@@ -9,15 +9,15 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { EngineWorld } from "./engine-world.ts";
 
 type Operation = {
-  /** Starts it; the response may be lost. */
-  readonly ask: (world: EngineWorld, id: string) => Promise<unknown>;
-  /** Waits for its end; returns true if it was done. */
-  readonly ended: (world: EngineWorld, id: string) => Promise<boolean>;
-  /** Repeats it, if that is a different call. */
-  readonly again?: (world: EngineWorld, id: string) => Promise<unknown>;
+  /** Requests the operation; the response may be lost. */
+  readonly request: (world: EngineWorld, id: string) => Promise<unknown>;
+  /** Waits for the end of the operation. Returns true if it succeeded. */
+  readonly awaitEnd: (world: EngineWorld, id: string) => Promise<boolean>;
+  /** Repeats the operation, if that needs a different call. */
+  readonly repeat?: (world: EngineWorld, id: string) => Promise<unknown>;
 };
 
-const workspacePath = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
+const workspacePath = (id: string, path: string): `/${string}` => `/api/v2/workspaces/${id}/${path}`;
 const getNewest = async (world: EngineWorld, id: string): Promise<Snapshot | undefined> =>
   (await world.snapshots(id))[0];
 const findBase = async (world: EngineWorld, id: string): Promise<Snapshot> => {
@@ -39,18 +39,18 @@ const requestFork = ({ admin }: EngineWorld, id: string): Promise<unknown> =>
 
 const OPERATIONS = {
   snapshot: {
-    ask: ({ admin }, id) => admin.post(workspacePath(id, "snapshots"), { name: "more" }),
-    ended: async (world, id) => (await getNewest(world, id))?.status === "ready",
+    request: ({ admin }, id) => admin.post(workspacePath(id, "snapshots"), { name: "more" }),
+    awaitEnd: async (world, id) => (await getNewest(world, id))?.status === "ready",
   },
   restore: {
-    ask: async (world, id) =>
+    request: async (world, id) =>
       world.admin.post(workspacePath(id, `snapshots/${(await findBase(world, id)).id}/restore`), {}),
-    ended: hasSucceeded,
+    awaitEnd: hasSucceeded,
   },
   fork: {
-    ask: requestFork,
-    ended: async (world, id) => isDone(await awaitFork(world, id)),
-    again: async (world, id) => {
+    request: requestFork,
+    awaitEnd: async (world, id) => isDone(await awaitFork(world, id)),
+    repeat: async (world, id) => {
       const { status, copies } = await awaitFork(world, id);
       const [copy] = copies;
       // A start copies missing files. A fork that has no copy yet is requested again.
@@ -59,29 +59,29 @@ const OPERATIONS = {
     },
   },
   backup: {
-    ask: ({ admin }, id) => admin.post(workspacePath(id, "home-backups"), {}),
-    ended: async (world, id) => (await world.backups(id))[0]?.status === "ready",
+    request: ({ admin }, id) => admin.post(workspacePath(id, "home-backups"), {}),
+    awaitEnd: async (world, id) => (await world.backups(id))[0]?.status === "ready",
   },
   fetch: {
-    ask: async (world, id) => {
+    request: async (world, id) => {
       const backup = (await world.backups(id)).find(({ status }) => status === "ready");
       return world.admin.post(workspacePath(id, `home-backups/${backup?.id}/fetch`), {});
     },
-    ended: async (world, id) => (await getNewest(world, id))?.status === "ready",
+    awaitEnd: async (world, id) => (await getNewest(world, id))?.status === "ready",
   },
   trash: {
-    ask: ({ admin }, id) => admin.post(workspacePath(id, "builds"), { transition: "delete" }),
-    ended: hasSucceeded,
+    request: ({ admin }, id) => admin.post(workspacePath(id, "builds"), { transition: "delete" }),
+    awaitEnd: hasSucceeded,
   },
   return: {
-    ask: ({ admin }, id) => admin.post(workspacePath(id, "restore"), {}),
-    ended: hasSucceeded,
+    request: ({ admin }, id) => admin.post(workspacePath(id, "restore"), {}),
+    awaitEnd: hasSucceeded,
     // The workspace is already out of the trash; only its first build, a stop, has failed.
-    again: (world, id) => world.build(id, "stop"),
+    repeat: (world, id) => world.build(id, "stop"),
   },
   start: {
-    ask: ({ admin }, id) => admin.post(workspacePath(id, "builds"), { transition: "start" }),
-    ended: hasSucceeded,
+    request: ({ admin }, id) => admin.post(workspacePath(id, "builds"), { transition: "start" }),
+    awaitEnd: hasSucceeded,
   },
 } satisfies Record<string, Operation>;
 
@@ -94,7 +94,7 @@ const CONTAINER = "^POST /containers/[^/]+";
 const PUT_FILES = /^PUT \/containers\/[^/]+\/archive/;
 const GET_FILES = /^GET \/containers\/[^/]+\/archive/;
 
-/** In an order in which each operation works with the state that the previous one leaves. */
+/** Points in an order in which each operation works with the state that the previous one leaves. */
 const POINTS: readonly Point[] = [
   { operation: "snapshot", step: "paused", call: new RegExp(`${CONTAINER}/pause`), moment: "after" },
   { operation: "snapshot", step: "copying", call: PUT_FILES, moment: "copying" },
@@ -109,7 +109,7 @@ const POINTS: readonly Point[] = [
   { operation: "backup", step: "reading", call: GET_FILES, moment: "copying", nth: 2 },
   { operation: "fetch", step: "writing", call: PUT_FILES, moment: "copying" },
   { operation: "trash", step: "stopping", call: new RegExp(`${CONTAINER}/stop`), moment: "before" },
-  { operation: "return", step: "looking", call: /^GET \/containers\/json/, moment: "before" },
+  { operation: "return", step: "searching", call: /^GET \/containers\/json/, moment: "before" },
   { operation: "start", step: "started", call: new RegExp(`${CONTAINER}/start`), moment: "after" },
 ];
 
@@ -118,39 +118,39 @@ const splitContents = (text: string): string[] => text.split(/\s+/).slice(0, 2);
 
 const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: string): Promise<string> => {
   const { operation, step, call, moment, nth = 1 } = point;
-  const { ask, ended, again = ask }: Operation = OPERATIONS[operation];
+  const { request, awaitEnd, repeat = request }: Operation = OPERATIONS[operation];
   const name = `${operation}, ${step}`;
-  const assert = (holds: boolean, what: string): void => {
-    if (!holds) throw new Error(`${name}: ${what}`);
+  const assertTrue = (isTrue: boolean, what: string): void => {
+    if (!isTrue) throw new Error(`${name}: ${what}`);
   };
   const isRunning = operation !== "return" && operation !== "start";
   if (isRunning) await world.write(id, word);
   const killed = world.proxy.cut({ call, moment, nth, act: () => world.engine.kill() });
-  await Promise.all([killed, ask(world, id)]);
+  await Promise.all([killed, request(world, id)]);
   await world.engine.start();
   world.proxy.reconnect();
-  const isFirstDone = await ended(world, id);
+  const isFirstDone = await awaitEnd(world, id);
   if (!isFirstDone) {
-    await again(world, id);
-    assert(await ended(world, id), "it cannot be repeated");
+    await repeat(world, id);
+    assertTrue(await awaitEnd(world, id), "the operation cannot be repeated");
   }
   if (["trash", "return"].includes(operation)) {
     await world.waitUntilConsistent(id);
-    return `${name}: ${isFirstDone ? "done" : "done again"}`;
+    return `${name}: ${isFirstDone ? "done" : "repeated"}`;
   }
   if (world.livesOn || isFirstDone) await world.waitUntilConsistent(id);
   // A killed engine does not always restart its containers.
   if (!(await world.isRunning(id))) {
-    assert(!world.livesOn || operation === "restore", "the workspace does not run");
+    assertTrue(!world.livesOn || operation === "restore", "the workspace does not run");
     await world.build(id, "start");
   }
   const [home, data] = splitContents(await world.read(id));
-  assert(home === data, `the volumes are from different times: ${home} and ${data}`);
-  if (operation === "restore") assert(home === "base", `${home} instead of the snapshot's files`);
-  else if (operation !== "start") assert(home === word, `${home} instead of ${word}`);
+  assertTrue(home === data, `the volumes are from different times: ${home} and ${data}`);
+  if (operation === "restore") assertTrue(home === "base", `${home} instead of the snapshot's files`);
+  else if (operation !== "start") assertTrue(home === word, `${home} instead of ${word}`);
   await world.waitUntilCounterRuns(id);
   await world.waitUntilConsistent(id);
-  return `${name}: ${isFirstDone ? "done" : "done again"}`;
+  return `${name}: ${isFirstDone ? "done" : "repeated"}`;
 };
 
 /** Kills the engine at each point, `rounds` times. Returns a one-line summary. */
@@ -163,9 +163,9 @@ const serverEngine = async ({ rounds, log }: CheckOptions, ...options: string[])
     await world.admin.post(workspacePath(id, "snapshots"), { name: "base" });
     await world.snapshots(id);
     for (const point of POINTS) {
-      const seen = await killEngineAt(world, id, point, crypto.randomUUID().slice(0, 8));
-      if (seen.endsWith("again")) repeated += 1;
-      log(seen);
+      const result = await killEngineAt(world, id, point, crypto.randomUUID().slice(0, 8));
+      if (result.endsWith("repeated")) repeated += 1;
+      log(result);
     }
     const forks = (await world.admin.get<{ forks: Fork[] }>(workspacePath(id, "forks"))).forks;
     for (const { workspace_id } of forks.flatMap(({ copies }) => copies)) {

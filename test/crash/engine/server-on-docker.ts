@@ -1,19 +1,19 @@
-// A server is killed at each failpoint of operations on a Docker workspace's files: the next one completes what was started, the workspace
-// continues, and the engine has nothing left over.
+// A server is killed at each failpoint of operations on a Docker workspace's files: the next server completes what was started, the
+// workspace continues, and the engine has nothing left over.
 import { type Failpoint, FORK_FAILPOINTS, HOME_BACKUP_FAILPOINTS, SNAPSHOT_FAILPOINTS } from "#base/failpoint.ts";
 import { canOwnEngine } from "#test/support/docker/own-engine.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { EngineWorld } from "./engine-world.ts";
 
-/** Without chats, which have no model here. A fetched backup and a deleted snapshot have separate requests. */
+/** Failpoints of chats are left out, because there is no model. Fetched backups and deleted snapshots have separate requests. */
 const POINTS: readonly Failpoint[] = [
   ...SNAPSHOT_FAILPOINTS,
   ...FORK_FAILPOINTS.filter((point) => point !== "fork_chats"),
   ...HOME_BACKUP_FAILPOINTS,
 ];
 
-const workspacePath = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
+const workspacePath = (id: string, path: string): `/${string}` => `/api/v2/workspaces/${id}/${path}`;
 
 /** Makes the requests that reach the failpoint; the server may die before it responds. */
 const triggerFailpoint = async (world: EngineWorld, id: string, point: Failpoint): Promise<void> => {
@@ -49,7 +49,7 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
         word = point;
         await world.write(id, word);
       }
-      const before = (await world.snapshots(id)).map((one) => one.id);
+      const idsBefore = (await world.snapshots(id)).map((one) => one.id);
       await triggerFailpoint(world, id, point);
       const { signal, errors } = await server.ended;
       if (signal !== "SIGKILL") throw new Error(`${point} was not reached: ${errors}`);
@@ -58,7 +58,7 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
       await until(
         async () => (await world.containers(`slipway.workspace_id=${id}`)).some(({ State }) => State === "running"),
         {
-          what: `${point}: the workspace runs`,
+          what: `${point}: the workspace to run`,
         },
       );
       await world.backups(id);
@@ -70,22 +70,26 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
         if (home !== word || data !== word) throw new Error(`${point}: the fork has ${home} and ${data}`);
         await world.build(copy.workspace_id, "delete", { permanent: true });
       }
-      // The newest snapshot's content is restored there.
+      // A restore brings back the content of the newest snapshot.
       if (point === "home_replaced") word = "snapshot_made";
       const [home, data] = (await world.read(id)).split(/\s+/);
       if (home !== word || data !== word) throw new Error(`${point}: ${home} and ${data} instead of ${word}`);
-      const created = (await world.snapshots(id)).filter((one) => !before.includes(one.id)).length;
-      const wanted = point === "home_backup_fetched" || /^snapshot_(frozen|copied|made)$/.test(point) ? 1 : 0;
-      if (created !== wanted) throw new Error(`${point}: ${created} snapshots were made instead of ${wanted}`);
+      const createdCount = (await world.snapshots(id)).filter((one) => !idsBefore.includes(one.id)).length;
+      const expectedCount = point === "home_backup_fetched" || /^snapshot_(frozen|copied|made)$/.test(point) ? 1 : 0;
+      if (createdCount !== expectedCount)
+        throw new Error(`${point}: ${createdCount} snapshots were made instead of ${expectedCount}`);
       await world.waitUntilCounterRuns(id);
       await world.waitUntilConsistent(id);
-      log(`${point}: ended afterwards`);
+      log(`${point}: completed`);
     }
     await world.build(id, "delete", { permanent: true });
-    const left = [...(await world.volumes("slipway.workspace_id")), ...(await world.volumes("slipway.snapshot_id"))];
-    if (left.length > 0) throw new Error(`left after everything was deleted: ${left}`);
+    const leftovers = [
+      ...(await world.volumes("slipway.workspace_id")),
+      ...(await world.volumes("slipway.snapshot_id")),
+    ];
+    if (leftovers.length > 0) throw new Error(`left after everything was deleted: ${leftovers}`);
   }
-  return `${rounds} times killed at ${POINTS.length} places with a workspace of two volumes, all of it ended afterwards, nothing left over`;
+  return `${rounds} times killed at ${POINTS.length} failpoints with a workspace of two volumes, all operations were completed, nothing left over`;
 };
 
 export const checks: Check[] = canOwnEngine ? [{ name: "docker: server killed", run: serverOnDocker }] : [];

@@ -1,7 +1,7 @@
 // An hour of sessions over the private network under load, with the server killed once per minute: ten of ssh (three that count, four that
 // echo, three idle until the end), one with bulk data at a limited rate, and one like an editor's, all with the genuine OpenSSH client
-// through `slipway ssh`. A round is a minute. A session is lost if its client ends, or if anything it receives differs from what was sent.
-// The rate uses little CPU, so that an hour can run next to other work.
+// through `slipway ssh`. A round is a minute. A session is lost if its client ends, or if it receives anything other than what was sent.
+// The load uses little CPU, so that an hour can run next to other work.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { residentMiB } from "#test/bench/machine.ts";
@@ -25,21 +25,21 @@ import {
 } from "./ssh-sessions.ts";
 
 const KILL_EVERY_MS = 60_000;
-/** The part of its minute in which the server is killed. */
+/** The kill happens within so many milliseconds from the start of the minute. */
 const KILL_WITHIN_MS = 20_000;
-/** How long a killed server may be down. */
-const AWAY_MS = 3_000;
-/** How long sessions may take to continue after a kill, on a busy machine. */
+/** The longest time for which a killed server is down. */
+const MAX_DOWN_MS = 3_000;
+/** How long sessions may take to continue after a kill on a busy machine. */
 const RESUME_MS = 30_000;
 /** Bytes per second in each direction. */
 const BULK_RATE = 256 * 1024;
 const WORKSPACE = "dev";
 
-/** Signs the command line in and has it write OpenSSH's configuration. */
+/** Signs the command line in, and writes OpenSSH's configuration with it. */
 const openShell = async (place: ServerPlace): Promise<Shell> => {
   const home = join(place.scratch, "home");
   const folder = join(place.scratch, "files");
-  for (const created of [home, folder]) mkdirSync(created);
+  for (const path of [home, folder]) mkdirSync(path);
   const env = { HOME: home, PATH: installProgram(home) };
   const slipway = async (args: readonly string[], input = ""): Promise<void> => {
     const stdin = new TextEncoder().encode(input);
@@ -73,37 +73,39 @@ const checkSessions = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   stack.defer(() => {
     for (const one of running) one.kill();
   });
-  await until(() => running.every(({ seen }) => seen > 0), { what: "every session to have begun" });
-  const [daemon, before] = [findDaemon(place), residentMiB(findDaemon(place))];
-  const started = performance.now();
-  let late = 0;
+  await until(() => running.every(({ seen }) => seen > 0), { what: "every session to begin" });
+  const [daemon, memoryBefore] = [findDaemon(place), residentMiB(findDaemon(place))];
+  const startedAt = performance.now();
+  let lateCount = 0;
   for (let kills = 1; kills <= rounds; kills += 1) {
-    const minute = started + (kills - 1) * KILL_EVERY_MS;
+    const minute = startedAt + (kills - 1) * KILL_EVERY_MS;
     await Bun.sleep(Math.max(0, minute + random() * KILL_WITHIN_MS - performance.now()));
     place.newest.kill("SIGKILL");
     await place.newest.ended;
-    await Bun.sleep(random() * AWAY_MS);
+    await Bun.sleep(random() * MAX_DOWN_MS);
     await place.start();
-    const was = busy.map(({ seen }) => seen);
-    const listStuck = (): string[] => busy.filter(({ seen }, i) => seen === was[i]).map(({ name }) => name);
-    await until(() => listStuck().length === 0, { what: "every session to go on", patience: RESUME_MS }).catch(() => {
-      late += 1;
-      log(`still silent ${RESUME_MS / 1_000} s after kill ${kills}: ${listStuck()}`);
-    });
+    const seenBefore = busy.map(({ seen }) => seen);
+    const listStuck = (): string[] => busy.filter(({ seen }, i) => seen === seenBefore[i]).map(({ name }) => name);
+    await until(() => listStuck().length === 0, { what: "every session to continue", patience: RESUME_MS }).catch(
+      () => {
+        lateCount += 1;
+        log(`still silent ${RESUME_MS / 1_000} s after kill ${kills}: ${listStuck()}`);
+      },
+    );
     log(`kill ${kills}: ${running.map(({ seen }) => seen).join(" ")}`);
     await Bun.sleep(Math.max(0, minute + KILL_EVERY_MS - performance.now()));
   }
-  const after = residentMiB(daemon);
+  const memoryAfter = residentMiB(daemon);
   const problems = (await Promise.all(running.map((one) => one.finish()))).flat();
   const build = await world.admin.post<{ id: string }>(`/api/v2/workspaces/${workspace.id}/builds`, {
     transition: "delete",
   });
   await waitForBuild(world.admin, build.id);
   assertNoProblems(seed, `${rounds} kills`, problems);
-  const sum = (of: readonly Session[]): number => of.reduce((all, { seen }) => all + seen, 0);
-  const silence = Math.max(...busy.map((one) => one.silence)) / 1_000;
+  const sum = (sessions: readonly Session[]): number => sessions.reduce((all, { seen }) => all + seen, 0);
+  const maxSilenceSeconds = Math.max(...busy.map((one) => one.silence)) / 1_000;
   const megabytes = (bulk.seen / 1e6).toFixed(0);
-  return `${rounds} kills in ${rounds} minutes, twelve sessions of OpenSSH (3 count, 4 echo, 3 idle, bulk of ${BULK_RATE / 1024} KiB/s each way, editor), none lost: ${sum(lines)} lines, ${megabytes} MB there and back, ${editor.seen} requests, no byte wrong; silence ${silence.toFixed(1)} s at most, ${late} times over ${RESUME_MS / 1_000} s; daemon +${(after - before).toFixed(0)} MiB`;
+  return `${rounds} kills in ${rounds} minutes, twelve sessions of OpenSSH (3 count, 4 echo, 3 idle, bulk of ${BULK_RATE / 1024} KiB/s each way, editor), none lost: ${sum(lines)} lines, ${megabytes} MB there and back, ${editor.seen} requests, no byte wrong; silence ${maxSilenceSeconds.toFixed(1)} s at most, ${lateCount} times over ${RESUME_MS / 1_000} s; daemon +${(memoryAfter - memoryBefore).toFixed(0)} MiB`;
 };
 
 export const checks: readonly Check[] = needs.ssh.found

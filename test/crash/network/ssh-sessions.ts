@@ -1,5 +1,5 @@
-// Long-running sessions of the genuine OpenSSH client that report anything wrong in what they receive: a command that counts, echoed lines,
-// an idle shell, bulk data in both directions, and an editor's requests over a forwarded socket. Each records its longest silence.
+// Long-running sessions of the genuine OpenSSH client that report wrong data: a command that counts, echoed lines, an idle shell, bulk data
+// in both directions, and an editor's requests over a forwarded socket. Each records its longest silence.
 import type { Subprocess } from "bun";
 
 /** How OpenSSH reaches the workspace. */
@@ -17,7 +17,7 @@ export type Session = {
   readonly seen: number;
   /** The longest time without any data, in ms. */
   readonly silence: number;
-  /** Ends it properly. Returns the problems. */
+  /** Ends the session properly. Returns the problems. */
   finish(): Promise<string[]>;
   kill(): void;
 };
@@ -44,7 +44,7 @@ abstract class RunningSession implements Session {
       .then(() => this.work(child))
       .catch((error: unknown) => void this.#problems.push(error instanceof Error ? error.message : String(error)));
     void child.exited.then((code) => {
-      if (!this.isEnding) this.#problems.push(`it ended unexpectedly with ${child.signalCode ?? code}`);
+      if (!this.isEnding) this.#problems.push(`the session ended unexpectedly with ${child.signalCode ?? code}`);
     });
   }
 
@@ -64,7 +64,7 @@ abstract class RunningSession implements Session {
     this.end(this.#child);
     await this.#working;
     const [code, errors] = await Promise.all([this.#child.exited, this.#child.stderr.text()]);
-    if (code !== 0 || errors !== "") this.#problems.push(`it ended with ${code}: ${errors.trim()}`);
+    if (code !== 0 || errors !== "") this.#problems.push(`the session ended with ${code}: ${errors.trim()}`);
     return this.#problems.map((one) => `${this.name}, after ${this.seen}: ${one}`);
   }
 
@@ -82,33 +82,33 @@ const readLines = async function* (stream: ReadableStream<Uint8Array>): AsyncGen
     rest = lines.pop() ?? "";
     yield* lines;
   }
-  if (rest !== "") throw new Error(`it ended within a line: ${rest}`);
+  if (rest !== "") throw new Error(`the output ended within a line: ${rest}`);
 };
 
-/** A command of the workspace that counts until a file exists. */
+/** A command in the workspace that counts until a file exists. */
 export class CountingSession extends RunningSession {
   readonly name = "a command that counts";
-  readonly #enough: string;
+  readonly #endFile: string;
 
   constructor(shell: Shell, number: number) {
-    const enough = `${shell.folder}/enough-${number}`;
-    const loop = `i=0; while [ ! -e ${enough} ]; do echo $i; i=$((i+1)); sleep 1; done; echo end $i`;
+    const endFile = `${shell.folder}/enough-${number}`;
+    const loop = `i=0; while [ ! -e ${endFile} ]; do echo $i; i=$((i+1)); sleep 1; done; echo end $i`;
     super(ssh(shell, ["-T"], [loop]));
-    this.#enough = enough;
+    this.#endFile = endFile;
   }
 
   protected async work({ stdout }: Ssh): Promise<void> {
     let hasEnded = false;
     for await (const line of readLines(stdout)) {
-      if (line !== `${this.seen}` && line !== `end ${this.seen}`) throw new Error(`it said ${line}`);
+      if (line !== `${this.seen}` && line !== `end ${this.seen}`) throw new Error(`the command printed ${line}`);
       hasEnded = line.startsWith("end");
       this.recordReceived(hasEnded ? 0 : 1);
     }
-    if (!hasEnded) throw new Error("its last line is missing");
+    if (!hasEnded) throw new Error("the last line of the command is missing");
   }
 
   protected end(): void {
-    void Bun.write(this.#enough, "");
+    void Bun.write(this.#endFile, "");
   }
 }
 
@@ -127,17 +127,17 @@ export class TypingSession extends RunningSession {
       stdin.write(`${line}\n`);
       await stdin.flush();
       const { value } = await lines.next();
-      if (value !== line) throw new Error(`sent ${line}, got ${value}`);
+      if (value !== line) throw new Error(`sent ${line}, received ${value}`);
       this.recordReceived(1);
       await Bun.sleep(500);
     }
     await stdin.end();
     const last = await lines.next();
-    if (!last.done) throw new Error(`then came ${last.value}`);
+    if (!last.done) throw new Error(`an unexpected line: ${last.value}`);
   }
 
   protected end(): void {
-    // The session itself notices.
+    // `work` notices the end.
   }
 }
 
@@ -156,7 +156,7 @@ export class IdleSession extends RunningSession {
       stdin.write(`${line}\n`);
       await stdin.flush();
       const { value } = await lines.next();
-      if (value !== line) throw new Error(`sent ${line}, got ${value}`);
+      if (value !== line) throw new Error(`sent ${line}, received ${value}`);
       this.recordReceived(1);
     };
     await exchange("before");
@@ -164,7 +164,7 @@ export class IdleSession extends RunningSession {
     await exchange("after");
     await stdin.end();
     const last = await lines.next();
-    if (!last.done) throw new Error(`then came ${last.value}`);
+    if (!last.done) throw new Error(`an unexpected line: ${last.value}`);
   }
 
   protected end(): void {
@@ -172,15 +172,15 @@ export class IdleSession extends RunningSession {
   }
 }
 
-const BLOCK = 64 * 1024;
-/** Returns the bytes at offset `at` of a fixed stream. */
-const blockAt = (at: number): Uint8Array => {
-  const words = new Uint32Array(BLOCK / 4);
-  for (let i = 0; i < words.length; i += 1) words[i] = Math.imul(at + i + 1, 2_654_435_761) ^ ((at + i) >>> 15);
+const BLOCK_BYTES = 64 * 1024;
+/** Returns the bytes offset offset `at` of a fixed stream. */
+const createBlock = (offset: number): Uint8Array => {
+  const words = new Uint32Array(BLOCK_BYTES / 4);
+  for (let i = 0; i < words.length; i += 1) words[i] = Math.imul(offset + i + 1, 2_654_435_761) ^ ((offset + i) >>> 15);
   return new Uint8Array(words.buffer);
 };
 
-/** Bytes in both directions, at a fixed rate. */
+/** Bytes in both directions, sent at a fixed rate. */
 export class BulkSession extends RunningSession {
   readonly name = "bytes both ways";
   readonly #rate: number;
@@ -195,34 +195,34 @@ export class BulkSession extends RunningSession {
     const sending = (async () => {
       const started = performance.now();
       while (!this.isEnding) {
-        stdin.write(blockAt(sent / 4));
+        stdin.write(createBlock(sent / 4));
         await stdin.flush();
-        sent += BLOCK;
+        sent += BLOCK_BYTES;
         const ahead = (sent / this.#rate) * 1_000 - (performance.now() - started);
         if (ahead > 0) await Bun.sleep(ahead);
       }
       await stdin.end();
     })();
     for await (const chunk of stdout) {
-      for (let at = 0; at < chunk.byteLength; ) {
-        const within = this.seen % BLOCK;
-        const wanted = blockAt((this.seen - within) / 4).subarray(within, within + chunk.byteLength - at);
-        if (Buffer.compare(wanted, chunk.subarray(at, at + wanted.byteLength)) !== 0)
+      for (let offset = 0; offset < chunk.byteLength; ) {
+        const inBlock = this.seen % BLOCK_BYTES;
+        const expected = createBlock((this.seen - inBlock) / 4).subarray(inBlock, inBlock + chunk.byteLength - offset);
+        if (Buffer.compare(expected, chunk.subarray(offset, offset + expected.byteLength)) !== 0)
           throw new Error("a byte is wrong");
-        at += wanted.byteLength;
+        offset += expected.byteLength;
         this.recordReceived(wanted.byteLength);
       }
     }
     await sending;
-    if (this.seen !== sent) throw new Error(`${sent} bytes were sent and ${this.seen} came back`);
+    if (this.seen !== sent) throw new Error(`${sent} bytes were sent and ${this.seen} were returned`);
   }
 
   protected end(): void {
-    // The session itself notices.
+    // `work` notices the end.
   }
 }
 
-/** An editor's requests to its server in the workspace: a forwarded port, one connection, sizes and pauses of all kinds. */
+/** An editor's requests to its server in the workspace: a forwarded socket, one connection, requests and pauses of all lengths. */
 export class EditingSession extends RunningSession {
   readonly name = "requests of an editor";
   readonly #path: string;
@@ -230,9 +230,9 @@ export class EditingSession extends RunningSession {
   readonly #server: { stop(): void };
 
   constructor(shell: Shell, random: () => number) {
-    const [here, there] = [`${shell.folder}/editor-here`, `${shell.folder}/editor-there`];
+    const [localPath, remotePath] = [`${shell.folder}/editor-here`, `${shell.folder}/editor-there`];
     const server = Bun.listen<Uint8Array[]>({
-      unix: there,
+      unix: remotePath,
       socket: {
         open(socket) {
           socket.data = [];
@@ -244,8 +244,14 @@ export class EditingSession extends RunningSession {
         drain: forwardData,
       },
     });
-    super(ssh(shell, ["-T", "-o", "ExitOnForwardFailure=yes", "-L", `${here}:${there}`], ["echo ready; exec cat"]));
-    this.#path = here;
+    super(
+      ssh(
+        shell,
+        ["-T", "-o", "ExitOnForwardFailure=yes", "-L", `${localPath}:${remotePath}`],
+        ["echo ready; exec cat"],
+      ),
+    );
+    this.#path = localPath;
     this.#random = random;
     this.#server = server;
   }
@@ -253,14 +259,14 @@ export class EditingSession extends RunningSession {
   protected async work({ stdin, stdout }: Ssh): Promise<void> {
     await readLines(stdout).next();
     let wake = (): void => {};
-    let got: Uint8Array[] = [];
+    let chunks: Uint8Array[] = [];
     let bytes = 0;
     let hasClosed = false;
     const socket = await Bun.connect({
       unix: this.#path,
       socket: {
         data(_, chunk) {
-          got.push(chunk.slice());
+          chunks.push(chunk.slice());
           bytes += chunk.byteLength;
           wake();
         },
@@ -271,14 +277,15 @@ export class EditingSession extends RunningSession {
       },
     });
     while (!this.isEnding) {
-      const request = blockAt(Math.floor(this.#random() * 1e6)).subarray(
+      const request = createBlock(Math.floor(this.#random() * 1e6)).subarray(
         0,
         20 + Math.floor(this.#random() ** 4 * 30_000),
       );
-      if (socket.write(request) !== request.byteLength) throw new Error("a request did not fit");
+      if (socket.write(request) !== request.byteLength)
+        throw new Error("a request did not fit into the socket's buffer");
       while (bytes < request.byteLength && !hasClosed) await new Promise<void>((resolve) => (wake = resolve));
-      if (Buffer.compare(Buffer.concat(got), request) !== 0) throw new Error("an answer is wrong, or never came");
-      got = [];
+      if (Buffer.compare(Buffer.concat(chunks), request) !== 0) throw new Error("a response is wrong or missing");
+      chunks = [];
       bytes = 0;
       this.recordReceived(1);
       await Bun.sleep(this.#random() < 0.7 ? this.#random() * 200 : this.#random() * 2_000);

@@ -1,5 +1,5 @@
-// People who create, start, stop, cancel and delete workspaces while their server dies, and their guarantees: every acknowledged build
-// exists under its number and ends, successfully or with a reason; unknown ones exist completely or not at all.
+// People who create, start, stop, cancel and delete workspaces while their server dies, and checks of their builds: every acknowledged
+// build exists under its number and ends, successfully or with a reason. Unacknowledged builds exist completely or not at all.
 
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -29,7 +29,7 @@ export const MANIFESTS: Record<Kind, Manifest> = {
   hangs: { provisioner: "echo", resources: [{ name: "one" }], echo: { logs: ["begin"], hang: true } },
 };
 
-/** The error of a build that was running in too many servers that died. */
+/** The error of a build that ran in too many servers that died. */
 const GAVE_UP = /^The (?:server stopped|job was interrupted) \d+ times\b/;
 
 export type BuildLoadOptions = {
@@ -45,11 +45,11 @@ export type BuildLoadOptions = {
 type KnownWorkspace = {
   id: string;
   name: string;
-  /** ID and number of each build this client knows of, oldest first. */
+  /** ID and number of each build that this client knows of, oldest first. */
   builds: Map<string, number>;
-  /** It has been deleted, so nothing more may happen to it. */
+  /** The workspace has been deleted, so nothing more may happen to it. */
   over: boolean;
-  /** It was over and correct at the last check. */
+  /** The workspace was over and correct at the last check. */
   checked: boolean;
 };
 
@@ -66,7 +66,7 @@ export class BuildLoad {
     this.#options = options;
   }
 
-  /** Creates workspaces one after the other until `stop`; completes what was started. */
+  /** Creates workspaces one after the other until `stop`. Completes what it has started. */
   async run(): Promise<void> {
     for (let n = 0; !this.#stopped; n++) {
       try {
@@ -85,21 +85,21 @@ export class BuildLoad {
   async #runLife(n: number): Promise<void> {
     const { name, random, kinds } = this.#options;
     const kind = kinds[Math.floor(random() * kinds.length)] as Kind;
-    const known = await this.#create(`${name}-${n}`, kind);
-    if (!known) return;
-    let build = await this.#end(known, kind);
+    const workspace = await this.#create(`${name}-${n}`, kind);
+    if (!workspace) return;
+    let build = await this.#awaitEnd(workspace, kind);
     if (build.job.status === "succeeded" && random() < 0.5) {
-      await this.#build(known, "stop");
-      build = await this.#end(known, "succeeds");
+      await this.#build(workspace, "stop");
+      build = await this.#awaitEnd(workspace, "succeeds");
     }
     do {
-      await this.#build(known, "delete");
-      build = await this.#end(known, "succeeds");
+      await this.#build(workspace, "delete");
+      build = await this.#awaitEnd(workspace, "succeeds");
     } while (build.job.status === "failed" && this.problems.length === 0);
-    known.over = true;
+    workspace.over = true;
   }
 
-  /** Returns undefined if certainly nothing was created. */
+  /** Returns undefined if the workspace was certainly not created. */
   async #create(name: string, kind: Kind): Promise<KnownWorkspace | undefined> {
     const { admin, templates } = this.#options;
     const body = { name, template_id: templates[kind] };
@@ -108,51 +108,53 @@ export class BuildLoad {
       throw new Error(`a valid workspace was refused: ${outcome.status} ${outcome.message}`);
     const created = outcome.fate === "acknowledged" ? outcome.answer : await findWorkspace(admin, name);
     if (!created) return undefined;
-    const known = { id: created.id, name, builds: new Map<string, number>(), over: false, checked: false };
-    known.builds.set(created.latest_build.id, created.latest_build.build_number);
-    this.#workspaces.push(known);
-    return known;
+    const workspace = { id: created.id, name, builds: new Map<string, number>(), over: false, checked: false };
+    workspace.builds.set(created.latest_build.id, created.latest_build.build_number);
+    this.#workspaces.push(workspace);
+    return workspace;
   }
 
-  async #build(known: KnownWorkspace, transition: "start" | "stop" | "delete"): Promise<void> {
+  async #build(workspace: KnownWorkspace, transition: "start" | "stop" | "delete"): Promise<void> {
     let isSent = false;
     for (;;) {
-      const outcome = await this.#call<Build>("POST", `/api/v2/workspaces/${known.id}/builds`, { transition });
+      const outcome = await this.#call<Build>("POST", `/api/v2/workspaces/${workspace.id}/builds`, { transition });
       if (outcome.fate === "acknowledged") {
-        known.builds.set(outcome.answer.id, outcome.answer.build_number);
+        workspace.builds.set(outcome.answer.id, outcome.answer.build_number);
         return;
       }
-      // After a node died, another one may still have been processing it: a retry meets what was started.
+      // After a node has died, another node may still have handled its request. Then a retry conflicts with the build.
       if (outcome.fate === "refused" && !(isSent && outcome.status === 409))
         throw new Error(`${transition} was refused: ${outcome.status} ${outcome.message}`);
       isSent = true;
-      // Either it exists as the newest build, or it does not exist and may be requested again.
-      const [newest] = await listBuilds(this.#options.admin, known.id);
-      if (newest && !known.builds.has(newest.id)) {
-        known.builds.set(newest.id, newest.build_number);
+      // Either the build exists as the newest one, or it does not exist and may be requested again.
+      const [newest] = await listBuilds(this.#options.admin, workspace.id);
+      if (newest && !workspace.builds.has(newest.id)) {
+        workspace.builds.set(newest.id, newest.build_number);
         return;
       }
       await Bun.sleep(PAUSE_MS);
     }
   }
 
-  /** Waits for the newest build, and cancels it if it would hang. */
-  async #end(known: KnownWorkspace, kind: Kind): Promise<Build> {
+  /** Waits for the newest build. Cancels the build if it would hang. */
+  async #awaitEnd(workspace: KnownWorkspace, kind: Kind): Promise<Build> {
     const { admin, random } = this.#options;
-    const id = [...known.builds.keys()].at(-1) as string;
+    const id = [...workspace.builds.keys()].at(-1) as string;
     const cancelAt = performance.now() + random() * 300;
-    const giveUp = performance.now() + 60_000;
+    const deadline = performance.now() + 60_000;
     for (;;) {
       const build = await read<Build>(admin, `/api/v2/workspacebuilds/${id}`);
       const { job } = build;
       if (job.completed_at !== undefined) {
         this.ends[job.status] = (this.ends[job.status] ?? 0) + 1;
-        if (job.status === "failed" && !job.error) this.problems.push(`${known.name}: a build failed without a reason`);
+        if (job.status === "failed" && !job.error)
+          this.problems.push(`${workspace.name}: a build failed without a reason`);
         if (job.status === "failed" && kind !== "fails" && !GAVE_UP.test(job.error ?? ""))
-          this.problems.push(`${known.name}: a build failed: ${job.error}`);
+          this.problems.push(`${workspace.name}: a build failed: ${job.error}`);
         return build;
       }
-      if (performance.now() > giveUp) throw new Error(`build ${build.build_number} of ${known.name} is ${job.status}`);
+      if (performance.now() > deadline)
+        throw new Error(`build ${build.build_number} of ${workspace.name} is ${job.status}`);
       if (kind === "hangs" && performance.now() > cancelAt && job.status !== "canceling") await this.#cancel(id);
       await Bun.sleep(PAUSE_MS);
     }
@@ -160,7 +162,7 @@ export class BuildLoad {
 
   async #cancel(id: string): Promise<void> {
     const outcome = await this.#call("PATCH", `/api/v2/workspacebuilds/${id}/cancel`, {});
-    // 400: an earlier attempt with a lost response has done it.
+    // 400: an earlier attempt has canceled the build, and its response was lost.
     if (outcome.fate === "refused" && outcome.status !== 400)
       throw new Error(`cancel: ${outcome.status} ${outcome.message}`);
   }
@@ -172,20 +174,20 @@ export class BuildLoad {
     return outcome;
   }
 
-  /** Compares the server's builds with the ones this client knows; `all` also rechecks completed builds that were correct before. */
+  /** Compares the server's builds with the builds that this client knows; `all` also rechecks workspaces that were over and correct. */
   async check(all = false): Promise<string[]> {
     const problems = [...this.problems];
-    for (const known of this.#workspaces) {
-      if (known.checked && !all) continue;
-      // Builds that this client learns of during the check are not checked yet.
-      const { over, builds: acknowledged } = known;
+    for (const workspace of this.#workspaces) {
+      if (workspace.checked && !all) continue;
+      // Builds that this client learns about during the check are not checked yet.
+      const { over, builds: acknowledged } = workspace;
       const found = findProblems(
-        known.name,
+        workspace.name,
         new Map(acknowledged),
-        await listBuilds(this.#options.admin, known.id),
+        await listBuilds(this.#options.admin, workspace.id),
         acknowledged,
       );
-      known.checked = over && found.length === 0;
+      workspace.checked = over && found.length === 0;
       problems.push(...found);
     }
     return problems;
@@ -200,7 +202,9 @@ export class BuildLoad {
   }
 }
 
-/** Returns problems with the builds of a workspace. `acknowledged` are the builds known before they were read, `known` the ones after. */
+/**
+ * Returns problems with the builds of a workspace. `acknowledged`: the builds known before `shown` were read; `known`: those known after.
+ */
 const findProblems = (
   name: string,
   acknowledged: ReadonlyMap<string, number>,
@@ -217,8 +221,8 @@ const findProblems = (
     const found = shown.find((one) => one.id === build);
     if (found?.build_number !== number) problems.push(`${name}: LOST build ${number}, which was acknowledged`);
   }
-  // One more may be in progress, unanswered.
-  if (shown.length > known.size + 1) problems.push(`${name}: ${shown.length} builds, ${known.size} were asked for`);
+  // One more build may be in progress, without a response yet.
+  if (shown.length > known.size + 1) problems.push(`${name}: ${shown.length} builds, ${known.size} were requested`);
   return problems;
 };
 

@@ -1,5 +1,5 @@
-// The result of a call, as a client can know it (RELIABILITY section 6, promises 1 and 2): acknowledged means it is on disk, refused means
-// nothing has changed, and anything else is unknown until it is checked.
+// The result of a call, as a client can know it (RELIABILITY section 6, promises 1 and 2): acknowledged means that the change is on disk,
+// refused means that nothing has changed, and everything else is unknown until it is checked.
 import type { Client } from "#src/client.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 
@@ -10,7 +10,7 @@ export type Fate<T> =
 
 const WAIT_TIMEOUT_MS = 30_000;
 
-/** Makes one call and returns its result. Records an error without the generic body in `problems`. */
+/** Makes one call and returns its result. Adds a problem if an error does not have the usual body. */
 export const call = async <T>(
   client: Client,
   method: string,
@@ -47,13 +47,13 @@ const parseMessage = (text: string): string | undefined => {
 export const PAUSE_MS = 10;
 
 /** Repeats the call until the result is definite: for reads, and for idempotent writes. */
-export const retryUntilAnswered = async <T>(send: () => Promise<Fate<T>>, patience = 30_000): Promise<T> => {
-  const until = performance.now() + patience;
+export const retryUntilAnswered = async <T>(send: () => Promise<Fate<T>>, timeoutMs = 30_000): Promise<T> => {
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
     const outcome = await send();
     if (outcome.fate === "acknowledged") return outcome.answer;
     if (outcome.fate === "refused") throw new Error(`refused with ${outcome.status}: ${outcome.message}`);
-    if (performance.now() > until) throw new Error(`no answer in ${patience} ms: ${outcome.why}`);
+    if (performance.now() > deadline) throw new Error(`no answer in ${timeoutMs} ms: ${outcome.why}`);
     await Bun.sleep(PAUSE_MS);
   }
 };

@@ -1,5 +1,5 @@
-// Inspects stored data while its server is dead or idle (RELIABILITY section 4, points 7 and 9): a copy of SQLite's files, so that the next
-// server finds them as the dead one has left them, or the database on PostgreSQL once the dead server's connections have ended.
+// Checks stored data while its server is dead or idle (RELIABILITY section 4, points 7 and 9): a copy of SQLite's files, so that the next
+// server finds the files as the dead one has left them, or the database on PostgreSQL once the dead server's connections have ended.
 import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { usesPostgres } from "#test/support/postgres-server.ts";
@@ -14,13 +14,13 @@ const CHECKS: readonly { what: string; sql: string }[] = [
             sum(case when l.output = '' then 1 else octet_length(l.output) end) from agent_logs l where l.agent = a.key), 0) as stored
           from agents a) as found where logs_length <> stored`,
   },
-  { what: "lines of no agent", sql: "select id from agent_logs where agent not in (select key from agents)" },
+  { what: "lines without an agent", sql: "select id from agent_logs where agent not in (select key from agents)" },
   {
-    what: "lines of no source",
+    what: "lines without a source",
     sql: "select id from agent_logs where source not in (select key from agent_log_sources)",
   },
   {
-    what: "a source of no agent",
+    what: "a source without an agent",
     sql: "select key from agent_log_sources where agent_id not in (select id from agents)",
   },
   { what: "a build without its job", sql: "select id from workspace_builds where job_id not in (select id from jobs)" },
@@ -59,7 +59,7 @@ export const withStored = async <T>(directory: string, inspect: (stored: StoredD
   return await inspect(stored);
 };
 
-/** Statements sent by a killed server are still executed, including its COMMIT. */
+/** Returns true once no other client is connected. The database still executes what a killed server has sent, including its COMMIT. */
 const isUnused = async (stored: StoredData): Promise<boolean> => {
   const others = `select 1 from pg_stat_activity
     where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`;

@@ -1,5 +1,5 @@
 // Compares a server's log lines with the lines that writers have sent (RELIABILITY section 4, points 1 to 4): every acknowledged line
-// exists once and in order, an unknown batch completely or not at all, IDs ascend and are never reused.
+// exists once and in order, a batch with an unknown result exists completely or not at all, IDs ascend and are never reused.
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
 import { read } from "./calls.ts";
@@ -17,7 +17,7 @@ export const listStoredLines = async (reader: Client, agent_id: string, after = 
 };
 
 export class LineOracle {
-  /** Which line an ID belongs to, across all agents and times. */
+  /** Which agent's writer an ID belongs to, across all agents and times. */
   readonly #owners = new Map<number, string>();
   readonly #seen = new Map<string, number[]>();
   lines = 0;
@@ -29,13 +29,14 @@ export class LineOracle {
     return problems;
   }
 
-  /** Rechecks every line from the first on: what was shown once must always be shown. */
+  /** Rechecks all lines from the first on: what was shown once must always be shown. */
   async checkWhole(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
     const problems = await this.check(reader, writers);
     for (const { options } of writers) {
       const ids = (await listStoredLines(reader, options.agent_id)).map(({ id }) => id);
-      const before = this.#seen.get(options.agent_id) ?? [];
-      if (before.some((id, i) => ids[i] !== id)) problems.push(`${options.name}: lines that were shown have changed`);
+      const idsBefore = this.#seen.get(options.agent_id) ?? [];
+      if (idsBefore.some((id, i) => ids[i] !== id))
+        problems.push(`${options.name}: lines that were shown have changed`);
     }
     return problems;
   }
@@ -45,9 +46,9 @@ export class LineOracle {
     const problems: string[] = [];
     const ids = this.#seen.get(agent_id) ?? [];
     this.#seen.set(agent_id, ids);
-    const least = writer.acknowledged;
-    const fresh = await listStoredLines(reader, agent_id, ids.at(-1));
-    for (const { id, output, source_id } of fresh) {
+    const acknowledged = writer.acknowledged;
+    const newLines = await listStoredLines(reader, agent_id, ids.at(-1));
+    for (const { id, output, source_id } of newLines) {
       const sent = writer.sent[ids.length];
       if (sent?.output !== output || sent.source_id !== source_id) {
         problems.push(
@@ -55,14 +56,15 @@ export class LineOracle {
         );
         break;
       }
-      if (id <= (ids.at(-1) ?? 0)) problems.push(`${name}: number ${id} stands behind ${ids.at(-1)}`);
-      if (this.#owners.has(id)) problems.push(`number ${id} belongs to ${name} and to ${this.#owners.get(id)}`);
+      if (id <= (ids.at(-1) ?? 0)) problems.push(`${name}: ID ${id} comes after ${ids.at(-1)}`);
+      if (this.#owners.has(id)) problems.push(`ID ${id} belongs to ${name} and to ${this.#owners.get(id)}`);
       this.#owners.set(id, name);
       ids.push(id);
     }
-    this.lines += fresh.length;
-    if (ids.length < least) problems.push(`${name}: LOST, ${least} lines are acknowledged and ${ids.length} are there`);
-    if (!writer.borders.has(ids.length)) problems.push(`${name}: a batch is there in part, ${ids.length} lines`);
+    this.lines += newLines.length;
+    if (ids.length < acknowledged)
+      problems.push(`${name}: LOST, ${acknowledged} lines are acknowledged and ${ids.length} exist`);
+    if (!writer.borders.has(ids.length)) problems.push(`${name}: a batch is incomplete, ${ids.length} lines`);
     return problems;
   }
 }

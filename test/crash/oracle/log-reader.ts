@@ -1,5 +1,5 @@
-// A follower of an agent's lines that is disconnected again and again, resumes after the last line it has seen, and must see exactly what
-// is stored (RELIABILITY section 4, point 8).
+// A follower of an agent's lines that is disconnected again and again, resumes after the last line that it has seen, and must see exactly
+// what is stored (RELIABILITY section 4, point 8).
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
 import { PAUSE_MS } from "./calls.ts";
@@ -40,11 +40,11 @@ export class LogReader {
     this.drop();
   }
 
-  /** Resolves when it has seen this many lines. */
-  async waitForLines(count: number, patience = 30_000): Promise<void> {
-    const end = performance.now() + patience;
+  /** Resolves when the follower has seen this many lines. */
+  async waitForLines(count: number, timeoutMs = 30_000): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
     while (this.lines.length < count) {
-      if (performance.now() > end) throw new Error(`a follower has seen ${this.lines.length} of ${count} lines`);
+      if (performance.now() > deadline) throw new Error(`a follower has seen ${this.lines.length} of ${count} lines`);
       await Bun.sleep(PAUSE_MS);
     }
   }
@@ -61,7 +61,7 @@ export class LogReader {
   }
 }
 
-/** Describes how a follower's lines differ from the stored ones. */
+/** Describes the first difference between a follower's lines and the stored lines. */
 export const findDifferences = (seen: readonly AgentLog[], stored: readonly AgentLog[]): string[] => {
   for (let i = 0; i < Math.max(seen.length, stored.length); i++) {
     if (Bun.deepEquals(seen[i], stored[i])) continue;

@@ -1,11 +1,11 @@
 // An agent that writes log lines over REST: it sends the next batch only when the previous one is acknowledged, and retries a batch with an
-// unknown result under the same key. So what it has sent is a sequence, and what is stored must be a prefix of it.
+// unknown result under the same key. So it sends a sequence of lines, and the stored lines must be a prefix of that sequence.
 import type { Client } from "#src/client.ts";
 import { call, type Fate, PAUSE_MS } from "./calls.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
-/** Characters of one to four bytes, so that bytes and characters differ. */
-const FILL = ["x", "é", "漢", "🚀"];
+/** Characters of one to four bytes, so that the numbers of bytes and characters differ. */
+const FILL_CHARACTERS = ["x", "é", "漢", "🚀"];
 
 export type WriterOptions = {
   name: string;
@@ -31,7 +31,7 @@ export class LogWriter {
   unknown = 0;
   /** Calls that the server answered with 5xx. */
   failures = 0;
-  /** When the first of consecutive failures happened; 0 if the last call succeeded. */
+  /** When the first of the current consecutive failures happened; 0 if the last call succeeded. */
   failedAt = 0;
   readonly problems: string[] = [];
   #stopped = false;
@@ -41,12 +41,12 @@ export class LogWriter {
     this.options = options;
   }
 
-  /** Writes until `stop`, at most one batch per `gap` milliseconds. Afterwards, at most one batch is unacknowledged. */
-  async run(gap = 0): Promise<void> {
+  /** Writes until `stop`, with `gapMs` milliseconds between batches. Afterwards, at most one batch is unacknowledged. */
+  async run(gapMs = 0): Promise<void> {
     this.#stopped = false;
     while (!this.#stopped) {
       await this.sendOnce();
-      if (gap > 0) await Bun.sleep(gap);
+      if (gapMs > 0) await Bun.sleep(gapMs);
     }
   }
 
@@ -54,12 +54,12 @@ export class LogWriter {
     this.#stopped = true;
   }
 
-  /** Retries the batch with an unknown result, if any, until it is acknowledged. */
+  /** Retries the batch with an unknown result, if there is one, until it is acknowledged. */
   async settle(): Promise<void> {
     while (this.#pending) await this.sendOnce();
   }
 
-  /** Sends one batch once. */
+  /** Sends the current batch once. */
   async sendOnce(): Promise<Fate<unknown>> {
     this.#pending ??= this.#nextBatch();
     const { key, body, lines } = this.#pending;
@@ -90,7 +90,7 @@ export class LogWriter {
     const n = this.borders.size;
     const source_id = source_ids[n % source_ids.length] as string;
     const outputs = Array.from({ length: 1 + Math.floor(random() * 12) }, (_, i) => {
-      return `${name} ${n}.${i} ${(FILL[(n + i) % FILL.length] as string).repeat(Math.floor(random() * 80))}`;
+      return `${name} ${n}.${i} ${(FILL_CHARACTERS[(n + i) % FILL_CHARACTERS.length] as string).repeat(Math.floor(random() * 80))}`;
     });
     this.sent.push(...outputs.map((output) => ({ output, source_id })));
     this.borders.add(this.sent.length);

@@ -1,4 +1,4 @@
-// A process that writes through a LocalStore until it is killed, and prints what it sent and what was acknowledged:
+// A process that writes through a LocalStore until it is killed, and prints what it has sent and what was acknowledged:
 // - open <epoch> | s <client> <n> <first id> <count> | a <client> <n> | r <client> <n> <reason> | fatal <why> | closed
 // Used by the crash, power-loss and disk-fault tests; test/crash/store/store-oracle.ts parses the output.
 import { writeSync } from "node:fs";
@@ -16,13 +16,13 @@ export type ChildOrder = {
   /** The number of each client's first batch. */
   from: number[];
   failpoint?: string;
-  /** Number of batches per client, after which it closes the store and exits; without it, it continues until it is killed. */
+  /** Number of batches per client, after which the process closes the store and exits. Without it, the process runs until it is killed. */
   batches?: number;
-  /** Continues after a rejection instead of giving up this client. */
+  /** Continues after a rejection instead of stopping this client. */
   patient?: boolean;
 };
 
-/** The prefix of an output line, from which the oracle knows its client. */
+/** Returns a line of output that tells the oracle its client. */
 const makeLine = (client: number, n: number, i: number): string =>
   `c${client} n${n} i${i} ${"x".repeat((n * 37) % 400)}`;
 
@@ -35,14 +35,14 @@ const moveMark = statement<{ key: string; from: string; to: string }>(
     .where(sql`${settings.key} = ${sql.placeholder("key")} and ${settings.value} = ${sql.placeholder("from")}`),
   { expect: 1 },
 );
-const markOf = query(
+const findMark = query(
   build
     .select()
     .from(settings)
     .where(eq(settings.key, sql.placeholder("key"))),
 );
 
-/** Written synchronously: the output survives the process. */
+/** Prints synchronously, so that the output survives the process. */
 const printLine = (line: string): void => {
   for (let rest = `${line}\n`; rest; ) {
     try {
@@ -66,11 +66,11 @@ const store = openLocalStore({
 });
 printLine(`open ${store.epoch}`);
 
-/** One row of this batch already exists, so the whole batch must be rejected. */
-const offend = async (taken: number, first: number): Promise<void> => {
+/** Sends a batch with a row that already exists, so that the whole batch must be rejected. */
+const sendInvalidBatch = async (takenId: number, freeId: number): Promise<void> => {
   const row = { agent: 0, source: 0, created_at: 0, level: 0, output: "never" };
   const refusal = await store
-    .commit([INSERT_LINES([first, taken].map((id) => ({ id, ...row })))])
+    .commit([INSERT_LINES([freeId, takenId].map((id) => ({ id, ...row })))])
     .catch((error) => error);
   if (!(refusal instanceof CommitError)) printLine("fatal a batch that must be refused was acknowledged");
 };
@@ -79,7 +79,7 @@ const write = async (client: number, n: number): Promise<boolean> => {
   const count = 1 + (n % 7);
   const first = await store.reserve("agent_logs", count);
   const key = `client-${client}`;
-  const from = (await store.get(markOf({ key })))?.value;
+  const from = (await store.get(findMark({ key })))?.value;
   const mark = from === undefined ? INSERT_MARK({ key, value: `${n}` }) : moveMark({ key, from, to: `${n}` });
   const rows = Array.from({ length: count }, (_, i) => ({
     id: first + i,
@@ -92,7 +92,7 @@ const write = async (client: number, n: number): Promise<boolean> => {
   printLine(`s ${client} ${n} ${first} ${count}`);
   await store.commit([INSERT_LINES(rows), mark]);
   printLine(`a ${client} ${n}`);
-  if (n % 5 === 0) await offend(first, await store.reserve("agent_logs", 1));
+  if (n % 5 === 0) await sendInvalidBatch(first, await store.reserve("agent_logs", 1));
   return true;
 };
 
@@ -104,8 +104,8 @@ const runClient = async (client: number): Promise<void> => {
     } catch (error) {
       printLine(`r ${client} ${n} ${error instanceof CommitError ? error.reason : `unknown ${error}`}`);
       if (!order.patient) return;
-      // Reads keep working whatever the disk rejects.
-      await store.scan(markOf({ key: `client-${client}` }));
+      // Reads still work, no matter what the disk rejects.
+      await store.scan(findMark({ key: `client-${client}` }));
       await new Promise((resolve) => setImmediate(resolve));
     }
   }

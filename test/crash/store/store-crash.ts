@@ -4,7 +4,7 @@ import { randomFrom } from "#test/support/random.ts";
 import { Oracle } from "./store-oracle.ts";
 import { runChild } from "./store-run.ts";
 
-/** A check whose long form test/crash/torture.ts runs. Throws if something is wrong. */
+/** A check whose long form test/crash/torture.ts runs. It throws if something is wrong. */
 export type Check = { name: string; run(options: CheckOptions): Promise<string> };
 export type CheckOptions = { rounds: number; seed: number; log(line: string): void };
 
@@ -15,15 +15,15 @@ const CLIENTS = 6;
 
 /** Kills a store under load `rounds` times at random, then once at each failpoint. Returns a one-line summary. */
 export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  using place = temporaryDirectory();
-  const directory = place.path;
+  using temp = temporaryDirectory();
+  const directory = temp.path;
   const random = randomFrom(seed);
   const oracle = new Oracle();
   const randomUpTo = (limit: number): number => 1 + Math.floor(random() * limit);
   const order = () => ({ directory, clients: CLIENTS, from: oracle.next(CLIENTS) });
   const check = (what: string): void => {
     const problems = oracle.check(directory);
-    log(`${what}: ${oracle.acknowledged} batches acknowledged, ${problems.length} wrong`);
+    log(`${what}: ${oracle.acknowledged} batches acknowledged, ${problems.length} problems`);
     if (problems.length > 0) throw new Error(`seed ${seed}, ${what}: ${problems.slice(0, 5).join("; ")}`);
   };
   const expectKilled = (what: string, signal: unknown, errors: string): void => {
@@ -32,7 +32,7 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
 
   const deaths: [(typeof STORE_FAILPOINTS)[number], number][] = [
     ["in_migration", 1],
-    // The second commit of a new database reserves the first numbers.
+    // The second commit of a new database reserves the first IDs.
     ["before_commit", 2],
     ["before_commit", randomUpTo(40)],
     ["after_commit", randomUpTo(40)],
@@ -44,10 +44,10 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
     check(`${failpoint}:${count}`);
   }
   for (let round = 1; round <= rounds; round++) {
-    const enough = oracle.acknowledged + randomUpTo(400);
+    const killAt = oracle.acknowledged + randomUpTo(400);
     const { signal, errors } = await runChild(order(), oracle, {
       onLine: (_line, child) => {
-        if (oracle.acknowledged >= enough) child.kill("SIGKILL");
+        if (oracle.acknowledged >= killAt) child.kill("SIGKILL");
       },
     });
     expectKilled(`kill ${round}`, signal, errors);

@@ -14,14 +14,14 @@ if (faultsSkipReason) process.stderr.write(`skipped, failing disk of the store: 
 if (diskSkipReason) process.stderr.write(`skipped, full disk of the store: ${diskSkipReason}\n`);
 
 describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
-  test("[ST-16] after a single failed flush the process stops with a code, and unconfirmed writes are unknown", async () => {
+  test("[ST-16] after a single failed flush, the process stops with a code, and unconfirmed writes have an unknown result", async () => {
     const { run, oracle, problems, reasons } = await runWithFault("fsync:20:EIO:1");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(new Set(reasons).isSubsetOf(new Set(["unknown", "closed"]))).toBe(true);
     expect(problems).toEqual([]);
   });
 
-  test("[ST-16] a refused write is reported to its callers; reads and later writes still work", async () => {
+  test("[ST-16] a rejected write is reported to its callers; reads and later writes still work", async () => {
     const { run, oracle, problems, reasons } = await runWithFault("write:60:EIO:1");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
@@ -29,13 +29,13 @@ describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
     expect(problems).toEqual([]);
   });
 
-  test("[ST-16] the second refused write stops the process", async () => {
+  test("[ST-16] the second rejected write stops the process", async () => {
     const { run, oracle, problems } = await runWithFault("write:60:EIO:6");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(problems).toEqual([]);
   });
 
-  test("[ST-16] on a full disk writes are refused as full, and continue once there is space", async () => {
+  test("[ST-16] on a full disk, writes are rejected as full, and continue once there is space", async () => {
     const { run, oracle, problems, reasons } = await runWithFault("write:60:ENOSPC:30");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
@@ -56,25 +56,25 @@ describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
     expect(problems).toEqual([]);
   });
 
-  test(`[ST-16] nothing acknowledged is lost, whatever fails at any time (seed ${SEED})`, async () => {
+  test(`[ST-16] no acknowledged write is lost, whatever fails at any time (seed ${SEED})`, async () => {
     expect(await storeFaults({ rounds: 3, seed: SEED, log: () => {} })).toContain("nothing acknowledged lost");
   });
 });
 
 describe.skipIf(diskSkipReason !== "")("on a full disk", () => {
-  test("[ST-16] writes are refused, reads work, and freed space is used without a restart", async () => {
+  test("[ST-16] writes are rejected, reads work, and freed space is used without a restart", async () => {
     using disk = mountSmallDisk(8);
     const store = openIn(disk.path);
     const filler = join(disk.path, "filler");
     writeFileSync(filler, new Uint8Array(4 * 1024 * 1024));
     const put = (key: string) => awaitOutcome(store.commit([insertSetting({ key, value: "x".repeat(200_000) })]));
-    let written = 0;
-    while ((await put(`k${written}`)) === "done") written += 1;
-    expect(written).toBeGreaterThan(0);
+    let writtenCount = 0;
+    while ((await put(`k${writtenCount}`)) === "done") writtenCount += 1;
+    expect(writtenCount).toBeGreaterThan(0);
     expect(await put("still")).toBe("full");
     expect((await store.get(findSetting({ key: "k0" })))?.value).toHaveLength(200_000);
     expect(await store.scan({ sql: "select count(*) from settings", params: [], map: (row) => row[0] })).toEqual([
-      written,
+      writtenCount,
     ]);
     expect(existsSync(filler)).toBe(true);
     rmSync(filler);

@@ -1,5 +1,5 @@
-// Records what a writing process sent and what was acknowledged, and compares it with a database (RELIABILITY section 4, points 1 to 4 and
-// 9, for the store alone).
+// Records what a writing process has sent and what was acknowledged, and compares that with a database (RELIABILITY section 4, points 1 to
+// 4 and 9, for the store alone).
 import { openDatabase } from "#db/engine/open.ts";
 
 type SentBatch = {
@@ -48,7 +48,7 @@ export class Oracle {
     return next;
   }
 
-  /** Opens the directory like a server and returns the problems; empty if none. */
+  /** Opens the directory like a server. Returns the problems; an empty list if there are none. */
   check(directory: string): string[] {
     const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: 0 });
     try {
@@ -59,7 +59,7 @@ export class Oracle {
       const rows = db.query("select id, output from agent_logs order by id").values() as [number, string][];
       const marks = new Map(db.query("select key, value from settings").values() as [string, string][]);
       problems.push(...this.#checkRows(rows, marks));
-      problems.push(...this.#checkNumbers(Number(db.query("select next from sequences").values()[0]?.[0] ?? 0)));
+      problems.push(...this.#checkIds(Number(db.query("select next from sequences").values()[0]?.[0] ?? 0)));
       const epoch = Number(db.query("select value from epoch").values()[0]?.[0] ?? 0);
       if (epoch < this.epoch) problems.push(`epoch ${epoch} is older than ${this.epoch}`);
       return problems;
@@ -82,34 +82,34 @@ export class Oracle {
       const ids = found.get(`${client}:${n}`) ?? [];
       if (ids.length !== Number(i)) problems.push(`${client}:${n} has row ${i} after ${ids.length} rows`);
       found.set(`${client}:${n}`, [...ids, id]);
-      if (Number(n) < (newest.get(Number(client)) ?? 0)) problems.push(`${client}:${n} stands behind a later one`);
+      if (Number(n) < (newest.get(Number(client)) ?? 0)) problems.push(`${client}:${n} comes after a later batch`);
       newest.set(Number(client), Number(n));
     }
     for (const [key, { client, n, first, count, fate }] of this.#sent) {
       const ids = found.get(key);
       found.delete(key);
       if (!ids && fate === "acknowledged") problems.push(`LOST ${key}, which was acknowledged`);
-      if (ids && fate === "refused") problems.push(`${key} was refused and is there`);
-      if (ids && (ids[0] !== first || ids.length !== count)) problems.push(`${key} is there in part: ${ids}`);
-      if (ids && Number(marks.get(`client-${client}`)) < n) problems.push(`${key} is there without its mark`);
+      if (ids && fate === "refused") problems.push(`${key} was refused, but exists`);
+      if (ids && (ids[0] !== first || ids.length !== count)) problems.push(`${key} is incomplete: ${ids}`);
+      if (ids && Number(marks.get(`client-${client}`)) < n) problems.push(`${key} exists without its mark`);
     }
-    for (const key of found.keys()) problems.push(`${key} is there and was never sent`);
+    for (const key of found.keys()) problems.push(`${key} exists, but was never sent`);
     for (const [client, n] of newest) {
       if (marks.get(`client-${client}`) !== `${n}`) problems.push(`the mark of client ${client} is not at ${n}`);
     }
     return problems;
   }
 
-  /** Checks that no number was or will be used twice, by any process. */
-  #checkNumbers(next: number): string[] {
+  /** Checks that no ID was or will be used twice, by any process. */
+  #checkIds(next: number): string[] {
     const problems: string[] = [];
     let end = 0;
     for (const { first, count } of [...this.#sent.values()].sort((a, b) => a.first - b.first)) {
-      if (first < end) problems.push(`number ${first} was handed out twice`);
+      if (first < end) problems.push(`ID ${first} was reserved twice`);
       end = first + count;
     }
-    // A reservation is on disk before any of its numbers is used.
-    if (end > next) problems.push(`number ${end - 1} was handed out but is not reserved`);
+    // A reservation is on disk before any of its IDs is used.
+    if (end > next) problems.push(`ID ${end - 1} was used but is not reserved`);
     return problems;
   }
 }

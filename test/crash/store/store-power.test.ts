@@ -15,16 +15,16 @@ const reason = powerSkipReason();
 if (reason) process.stderr.write(`skipped, power loss of the store: ${reason}\n`);
 
 describe.skipIf(reason !== "")("when the power fails", () => {
-  test(`[ST-6] 8 possible disk states after a power loss open and contain every acknowledged write (seed ${SEED})`, async () => {
+  test(`[ST-6] eight possible disk states after a power loss can be opened and contain every acknowledged write (seed ${SEED})`, async () => {
     expect(await storePowerLoss({ rounds: 8, seed: SEED, log: () => {} })).toContain("none lost");
   });
 
-  test("[ST-6] no batch is acknowledged before the log is flushed, and the check detects one that is", async () => {
+  test("[ST-6] no batch is acknowledged before the log is flushed, and the check would detect one", async () => {
     const events = await runTraced(10);
     expect(listCrashPoints(events).length).toBeGreaterThan(20);
     expect(findEarlyAcknowledgements(events)).toEqual([]);
 
-    // The same run on a disk that does not flush the log.
+    // The same run, as if on a disk that does not flush the log.
     const unflushed = events.filter((one) => !(one.kind === "sync" && one.file === "slipway.db-wal"));
     expect(findEarlyAcknowledgements(unflushed).length).toBeGreaterThan(0);
     const end = Math.max(

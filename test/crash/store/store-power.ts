@@ -1,5 +1,5 @@
 // The power fails while the store works (RELIABILITY checks 3 and 4): from one traced run, possible states of the disk are rebuilt and
-// opened, and nothing acknowledged by then may be missing.
+// opened, and no write that was acknowledged by then may be missing.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "#test/db/deployments.ts";
@@ -19,7 +19,7 @@ import {
 
 const CLIENTS = 5;
 
-/** Returns why the machine cannot do this; empty if it can. */
+/** Returns why this machine cannot run the test; an empty string if it can. */
 export const powerSkipReason = (): string => {
   if (process.platform !== "linux") return "strace exists on Linux only";
   if (!Bun.which("strace")) return "strace is not installed";
@@ -29,10 +29,10 @@ export const powerSkipReason = (): string => {
 
 /** Runs the writing process once under strace, with `batches` batches per client. */
 export const runTraced = async (batches: number): Promise<Event[]> => {
-  using place = temporaryDirectory();
-  const trace = join(place.path, "trace");
+  using temp = temporaryDirectory();
+  const trace = join(temp.path, "trace");
   const oracle = new Oracle();
-  const order = { directory: join(place.path, "data"), clients: CLIENTS, from: oracle.next(CLIENTS), batches };
+  const order = { directory: join(temp.path, "data"), clients: CLIENTS, from: oracle.next(CLIENTS), batches };
   const { code, errors } = await runChild(order, oracle, { through: straceCommand(trace) });
   if (code !== 0) throw new Error(`the traced process ended with ${code}: ${errors}`);
   return readTrace(await Bun.file(trace).text());
@@ -41,16 +41,16 @@ export const runTraced = async (batches: number): Promise<Event[]> => {
 const listOutput = (events: readonly Event[], point: number): string[] =>
   events.flatMap((one) => (one.kind === "say" && one.from <= point ? one.text.split("\n").filter(Boolean) : []));
 
-/** Returns the problems of the disk after a power loss at `point`, and how much had been acknowledged. */
+/** Returns the problems of the disk after a power loss at `point`, and the number of batches acknowledged by then. */
 export const checkAfterPowerLoss = (events: readonly Event[], point: number, loss: Loss, random: () => number) => {
-  using place = temporaryDirectory();
+  using temp = temporaryDirectory();
   const oracle = new Oracle();
   for (const line of listOutput(events, point)) oracle.handleLine(line);
-  for (const [name, bytes] of buildDiskImage(events, point, loss, random)) writeFileSync(join(place.path, name), bytes);
+  for (const [name, bytes] of buildDiskImage(events, point, loss, random)) writeFileSync(join(temp.path, name), bytes);
   try {
-    return { problems: oracle.check(place.path), acknowledged: oracle.acknowledged };
+    return { problems: oracle.check(temp.path), acknowledged: oracle.acknowledged };
   } catch (error) {
-    return { problems: [`it does not open: ${error}`], acknowledged: oracle.acknowledged };
+    return { problems: [`the database does not open: ${error}`], acknowledged: oracle.acknowledged };
   }
 };
 
@@ -61,7 +61,7 @@ export const listCrashPoints = (events: readonly Event[]): number[] =>
     return one.kind === "say" && one.text.startsWith("a ") ? [one.from] : [];
   });
 
-/** Returns acknowledgments that were written before the log was flushed. Must be empty. */
+/** Returns the acknowledgments that were printed before the log was flushed. There must be none. */
 export const findEarlyAcknowledgements = (events: readonly Event[]): string[] =>
   events.flatMap((one) =>
     one.kind === "say" && one.text.startsWith("a ") && countUnflushed(events, one) > 0 ? [one.text.trim()] : [],
@@ -80,14 +80,14 @@ export const storePowerLoss = async ({ rounds, seed, log }: CheckOptions): Promi
   for (let round = 0; round < rounds; round++) {
     const point = points[Math.floor(random() * points.length)] as number;
     const loss = LOSSES[round % LOSSES.length] as Loss;
-    const found = checkAfterPowerLoss(events, point, loss, random);
-    acknowledged += found.acknowledged;
-    if (found.problems.length > 0) {
-      throw new Error(`seed ${seed}, power lost at ${point} with ${loss}: ${found.problems.slice(0, 5).join("; ")}`);
+    const result = checkAfterPowerLoss(events, point, loss, random);
+    acknowledged += result.acknowledged;
+    if (result.problems.length > 0) {
+      throw new Error(`seed ${seed}, power lost at ${point} with ${loss}: ${result.problems.slice(0, 5).join("; ")}`);
     }
     if (round % 50 === 49) log(`${round + 1} disks opened`);
   }
-  return `${rounds} disks opened, ${acknowledged} acknowledged batches looked for, none lost`;
+  return `${rounds} disks opened, ${acknowledged} acknowledged batches checked, none lost`;
 };
 
 export const checks: readonly Check[] = [{ name: "store: power loss", run: storePowerLoss }];

@@ -1,5 +1,5 @@
-// A process's operations on its database files, as seen by the kernel: parses strace's output into events, and computes possible states of
-// the disk after a power failure between them (RELIABILITY section 4, "Power loss").
+// The operations of a process on its database files, as the kernel sees them: parses strace's output into events, and computes possible
+// states of the disk after a power failure between them (RELIABILITY section 4, "Power loss").
 
 export const TRACE_CALLS = "pwrite64,ftruncate,fsync,fdatasync,unlink,unlinkat,write";
 
@@ -17,7 +17,7 @@ const FILES = /\/(slipway\.db(?:-wal|-journal)?)$/;
 const parseHex = (hex: string): Uint8Array => Uint8Array.fromHex(hex.replaceAll("\\x", ""));
 const parseHexText = (hex: string): string => new TextDecoder().decode(parseHex(hex));
 
-/** The strace options that this file can parse: all threads, file names, all bytes in hexadecimal. */
+/** Returns the strace command whose output this file can parse: all threads, file names, all bytes in hexadecimal. */
 export const straceCommand = (file: string): string[] => [
   "strace",
   "-f",
@@ -31,63 +31,65 @@ export const straceCommand = (file: string): string[] => [
   file,
 ];
 
-/** Parses a trace. Skips failed calls; the process's standard output becomes `say` events, line by line. */
+/** Parses a trace. Skips failed calls. The process's standard output becomes `say` events, one for each write. */
 export const readTrace = (trace: string): Event[] => {
   const events: Event[] = [];
   const started = new Map<string, Event | undefined>();
   const lines = trace.split("\n");
-  for (let at = 0; at < lines.length; at++) {
-    const line = lines[at] as string;
+  for (let lineNumber = 0; lineNumber < lines.length; lineNumber++) {
+    const line = lines[lineNumber] as string;
     const resumed = /^(\d+)\s+<\.\.\. \w+ resumed>.*= (-?\d+)/.exec(line);
     if (resumed) {
       const event = started.get(resumed[1] as string);
       started.delete(resumed[1] as string);
-      if (event && Number(resumed[2]) >= 0) event.to = at;
+      if (event && Number(resumed[2]) >= 0) event.to = lineNumber;
       continue;
     }
     const call = /^(\d+)\s+(\w+)\((.*)$/s.exec(line);
     if (!call) continue;
-    const [, pid = "", name = "", rest = ""] = call;
-    const event = parseEvent(name, rest, at);
+    const [, pid = "", name = "", argumentText = ""] = call;
+    const event = parseEvent(name, argumentText, lineNumber);
     if (event) events.push(event);
-    if (rest.endsWith("<unfinished ...>")) {
+    if (argumentText.endsWith("<unfinished ...>")) {
       if (event) event.to = Number.POSITIVE_INFINITY;
       started.set(pid, event);
-    } else if (event && / = -1 /.test(rest)) {
+    } else if (event && / = -1 /.test(argumentText)) {
       events.pop();
     }
   }
   return events;
 };
 
-const parseEvent = (name: string, rest: string, at: number): Event | undefined => {
+const parseEvent = (name: string, argumentText: string, lineNumber: number): Event | undefined => {
   if (name === "unlink" || name === "unlinkat") {
     const file = FILES.exec(parseHexText(/"([^"]*)"/.exec(rest)?.[1] ?? ""))?.[1];
-    return file ? { kind: "unlink", from: at, to: at, file } : undefined;
+    return file ? { kind: "unlink", from: lineNumber, to: lineNumber, file } : undefined;
   }
-  const [, fd, path = ""] = /^(\d+)<([^>]*)>/.exec(rest) ?? [];
+  const [, fd, path = ""] = /^(\d+)<([^>]*)>/.exec(argumentText) ?? [];
   const data = /, "([^"]*)"/.exec(rest)?.[1] ?? "";
   if (name === "write")
-    return fd === "1" ? { kind: "say", from: at, to: at, file: "", text: parseHexText(data) } : undefined;
+    return fd === "1"
+      ? { kind: "say", from: lineNumber, to: lineNumber, file: "", text: parseHexText(data) }
+      : undefined;
   const file = FILES.exec(parseHexText(path))?.[1];
   if (!file) return undefined;
-  const place = { from: at, to: at, file };
+  const base = { from: lineNumber, to: lineNumber, file };
   if (name === "pwrite64") {
-    const offset = Number(/", \d+, (\d+)/.exec(rest)?.[1]);
-    return { ...place, kind: "write", offset, data: parseHex(data) };
+    const offset = Number(/", \d+, (\d+)/.exec(argumentText)?.[1]);
+    return { ...base, kind: "write", offset, data: parseHex(data) };
   }
-  if (name === "ftruncate") return { ...place, kind: "truncate", size: Number(/>, (\d+)/.exec(rest)?.[1]) };
-  return { ...place, kind: "sync" };
+  if (name === "ftruncate") return { ...base, kind: "truncate", size: Number(/>, (\d+)/.exec(argumentText)?.[1]) };
+  return { ...base, kind: "sync" };
 };
 
-/** The fate of unflushed data. */
+/** What happens to data that was not flushed. */
 export type Loss = "nothing" | "everything" | "some" | "torn";
 export const LOSSES: readonly Loss[] = ["nothing", "everything", "some", "torn"];
 
-const SECTOR = 512;
+const SECTOR_BYTES = 512;
 const WAL = "slipway.db-wal";
 
-/** A file that is built up by writes: its buffer grows by doubling, as a copy for each write makes long traces slow. */
+/** A file that is built up by writes. Its buffer grows by doubling, because a copy for each write makes long traces slow. */
 class FileImage {
   #buffer = new Uint8Array(1 << 16);
   #size = 0;
@@ -115,8 +117,8 @@ class FileImage {
 }
 
 /**
- * Returns the files as they may be found after a power failure at `point`: everything flushed by then, and of the rest what `loss` allows:
- * nothing, everything, some of the writes, or some of their sectors.
+ * Returns the files as they may be after a power failure at `point`: everything that was flushed by then, and of all other changes what
+ * `loss` allows: nothing, everything, some of the writes, or some of their sectors.
  */
 export const buildDiskImage = (
   events: readonly Event[],
@@ -141,7 +143,7 @@ export const buildDiskImage = (
   return new Map([...files].map(([name, file]) => [name, file.bytes]));
 };
 
-/** Returns, by file, when the last flush that has returned by `point` started: it covers all changes that were complete by then. */
+/** Returns, by file, when the last flush that had returned by `point` started. That flush covers all changes that were complete by then. */
 const listFlushes = (events: readonly Event[], point: number): Map<string, number> => {
   const latest = new Map<string, number>();
   for (const one of events)
@@ -160,8 +162,8 @@ const applyTorn = (file: FileImage, event: Event, random: () => number): void =>
     if (random() < 0.5) applyEvent(file, event);
     return;
   }
-  for (let at = 0; at < event.data.length; at += SECTOR)
-    if (random() < 0.5) file.write(event.offset + at, event.data.subarray(at, at + SECTOR));
+  for (let offset = 0; offset < event.data.length; offset += SECTOR_BYTES)
+    if (random() < 0.5) file.write(event.offset + offset, event.data.subarray(offset, offset + SECTOR_BYTES));
 };
 
 /** Returns the bytes of the log that were written but not flushed when the process started `reported`. */
