@@ -1,5 +1,5 @@
-// The structure of the source: layers, lengths, and restricted patterns. The rules are in test/support/layers.ts and
-// test/support/source-rules.ts; this applies them to every file, and to examples that must fail.
+// The structure of the source: layers, lengths, and restricted patterns. This file applies the rules of test/support/layers.ts and
+// test/support/source-rules.ts to every file of the product, and to examples that must fail.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -7,19 +7,19 @@ import { findImportCycles, findImportProblem, findImports, findLayer, resolveImp
 import { countLines, findLengthProblem, findSourceProblems } from "./support/source-rules.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const MEDIAN_LINES = 100;
+const TARGET_MEDIAN_LINES = 100;
 
-const filesUnder = (...folders: string[]): { file: string; source: string }[] =>
+const readFilesUnder = (...folders: string[]): { file: string; source: string }[] =>
   folders
     .flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: ROOT })])
     .filter((file) => !file.endsWith(".d.ts"))
     .sort()
     .map((file) => ({ file, source: readFileSync(ROOT + file, "utf8") }));
 
-const product = filesUnder("src", "actors", "db");
-const tests = filesUnder("test");
+const product = readFilesUnder("src", "actors", "db");
+const tests = readFilesUnder("test");
 
-/** Parsed once, when the file loads: on a busy machine it takes longer than a test's timeout. */
+/** Parsed once, when the file loads: on a busy machine, this takes longer than a test's timeout. */
 const imports = product.map(
   ({ file, source }) => [file, findImports(source, file.endsWith("x") ? "tsx" : "ts")] as const,
 );
@@ -49,10 +49,11 @@ describe("the current source", () => {
     expect(warnings.length).toBeLessThan(product.length / 100);
     const lengths = product.map(({ source }) => countLines(source)).sort((a, b) => a - b);
     const median = lengths[Math.floor(lengths.length / 2)] ?? 0;
-    if (median > MEDIAN_LINES) process.stderr.write(`the median file has ${median} lines; aim below ${MEDIAN_LINES}\n`);
+    if (median > TARGET_MEDIAN_LINES)
+      process.stderr.write(`the median file has ${median} lines; aim below ${TARGET_MEDIAN_LINES}\n`);
   });
 
-  test("[RP-3] clock, randomness, environment, process, transactions and commits only where they belong", () => {
+  test("[RP-3] clock, randomness, environment, process, transactions and commits are used only where they are allowed", () => {
     expect(product.flatMap(({ file, source }) => findSourceProblems(file, source))).toEqual([]);
   });
 });
@@ -91,7 +92,7 @@ describe("the rules detect violations", () => {
     expect(findImportProblem(file, specifier)).toBeUndefined();
   });
 
-  test("[RP-1] a cycle of two files, of more, and of one is detected; a diamond is not a cycle", () => {
+  test("[RP-1] cycles of one, two and more files are detected; a diamond is not a cycle", () => {
     const graph = (edges: Readonly<Record<string, string[]>>) => findImportCycles(new Map(Object.entries(edges)));
     expect(graph({ a: ["b"], b: ["a"], c: ["a"] })).toEqual([["a", "b"]]);
     expect(graph({ d: ["a"], a: ["b"], b: ["c"], c: ["a", "e"], e: ["f"], f: ["e"] })).toEqual([
@@ -144,7 +145,7 @@ describe("the rules detect violations", () => {
     expect(findSourceProblems("src/domain/users/change.ts", line)).toEqual([]);
   });
 
-  test("[RP-3] comments and the designated modules may use any word", () => {
+  test("[RP-3] comments and the modules with an exception may use any word", () => {
     expect(findSourceProblems("actors/x.ts", "// Date.now() is not for us\n/* nor\nprocess.exit() */\n")).toEqual([]);
     expect(findSourceProblems("src/base/clock.ts", "Date.now(); setTimeout(f, 1);")).toEqual([]);
     expect(findSourceProblems("src/main.ts", "process.exit(process.env.X)")).toEqual([]);

@@ -1,5 +1,5 @@
-// `bun run docs`: prints everything in the repository that is written by code, such as the tables of commands, settings, alerts, roles and
-// packages. test/house/printed.test.ts compares each with what the code prints now.
+// `bun run docs`: writes everything in the repository that code prints, such as the tables of commands, settings, alerts, roles and
+// packages. test/house/printed.test.ts compares each file with what the code prints now.
 import { writeFileSync } from "node:fs";
 import { printTable } from "#actors/chat/machine/print-table.ts";
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings.ts";
@@ -17,8 +17,8 @@ import { ROOT, readPage } from "./support/documents.ts";
 const formatRow = (call: string, help: string): string =>
   `| ${[`\`slipway ${call}\``, help].map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
-/** Every command of the program. */
-const verbTable = (): string => {
+/** Returns the table of all commands. */
+const formatVerbTable = (): string => {
   const rows = VERBS.flatMap(({ name, usage, help, subcommands = [], isCalledAlone }) => [
     ...(subcommands.length === 0 || isCalledAlone ? [formatRow(`${name} ${usage}`, help)] : []),
     ...subcommands.map((word) => formatRow(`${name} ${formatUsage(word)}`, word.help)),
@@ -26,9 +26,9 @@ const verbTable = (): string => {
   return ["| command | what it does |", "|---|---|", ...rows].join("\n");
 };
 
-/** The blocks of pages, by their marks: `<!-- verbs -->` and `<!-- /verbs -->`. */
+/** The blocks of pages, by their marks, such as `<!-- verbs -->` and `<!-- /verbs -->`. */
 const BLOCKS = {
-  verbs: verbTable,
+  verbs: formatVerbTable,
   settings: formatSettingsMarkdown,
   "client settings": () => formatSettingsTable(CLIENT_SETTINGS, CLIENT_ENV_PREFIX, false),
   "worker settings": () => formatSettingsTable(WORKER_SETTINGS, WORKER_ENV_PREFIX, false),
@@ -37,17 +37,17 @@ const BLOCKS = {
   transitions: () => printTable().trimEnd(),
 } satisfies Record<string, () => string>;
 
-/** Returns the page with these blocks printed again. */
+/** Returns a function that replaces these blocks of a page. */
 const printBlocks =
   (...names: readonly (keyof typeof BLOCKS)[]) =>
   (page: string): string =>
     names.reduce((text, name) => {
-      const [before, now, after] = text.split(new RegExp(`(?<=<!-- ${name} -->\n)|(?=<!-- /${name} -->)`));
-      if (now === undefined || after === undefined) throw new Error(`the page has no block <!-- ${name} -->`);
+      const [before, block, after] = text.split(new RegExp(`(?<=<!-- ${name} -->\n)|(?=<!-- /${name} -->)`));
+      if (block === undefined || after === undefined) throw new Error(`the page has no block <!-- ${name} -->`);
       return `${before}${BLOCKS[name]()}\n${after}`;
     }, page);
 
-/** Each printed file, and what prints it. The rest of a page with blocks is written by hand. */
+/** Each printed file, and what prints it. All other text of a page with blocks is written by hand. */
 export const PRINTED: readonly (readonly [file: string, print: (now: string) => string])[] = [
   ["docs/cli.md", printBlocks("verbs")],
   ["docs/configuration.md", printBlocks("settings", "client settings", "worker settings", "daemon settings")],
@@ -61,9 +61,9 @@ export const PRINTED: readonly (readonly [file: string, print: (now: string) => 
 
 if (import.meta.main) {
   for (const [file, print] of PRINTED) {
-    const now = readPage(file);
-    const printed = print(now);
-    if (printed === now) continue;
+    const current = readPage(file);
+    const printed = print(current);
+    if (printed === current) continue;
     writeFileSync(ROOT + file, printed);
     process.stdout.write(`${file}\n`);
   }

@@ -1,10 +1,10 @@
-// The rules (RULES.md of each area) and the titles of the tests, checked against each other.
+// The rules (RULES.md of each area) and the titles of the tests are checked against each other.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { listAllRules, parseRules, readRuleFiles } from "./support/rules.ts";
 
-const HERE = fileURLToPath(new URL(".", import.meta.url));
+const TEST_FOLDER = fileURLToPath(new URL(".", import.meta.url));
 
 /** Returns the IDs in brackets at the beginning of a test's title: `"[CF-1] ..."`, `"[CF-1][CF-2] ..."`. */
 const parseCitedRules = (source: string): string[] =>
@@ -14,8 +14,10 @@ const parseCitedRules = (source: string): string[] =>
 
 const rules = listAllRules();
 const defined = rules.map(({ id }) => id);
-const files = [...new Bun.Glob("**/{*.test,contract}.ts").scanSync({ cwd: HERE })];
-const cited = files.flatMap((file) => parseCitedRules(readFileSync(HERE + file, "utf8")).map((id) => ({ id, file })));
+const files = [...new Bun.Glob("**/{*.test,contract}.ts").scanSync({ cwd: TEST_FOLDER })];
+const cited = files.flatMap((file) =>
+  parseCitedRules(readFileSync(TEST_FOLDER + file, "utf8")).map((id) => ({ id, file })),
+);
 
 test("[RP-4] every rule is cited by a test", () => {
   const ids = new Set(cited.map(({ id }) => id));
@@ -30,18 +32,18 @@ test("[RP-4] every cited rule exists, and none is defined twice", () => {
 });
 
 test("[RP-4] the rules of one prefix are in one file, and RULES.md lists every file with its prefixes", () => {
-  const homes = new Map<string, Set<string>>();
+  const filesByPrefix = new Map<string, Set<string>>();
   for (const { id, file } of rules) {
     const prefix = id.split("-")[0] ?? "";
-    homes.set(prefix, (homes.get(prefix) ?? new Set()).add(file));
+    filesByPrefix.set(prefix, (filesByPrefix.get(prefix) ?? new Set()).add(file));
   }
-  expect([...homes].filter(([, { size }]) => size > 1)).toEqual([]);
+  expect([...filesByPrefix].filter(([, { size }]) => size > 1)).toEqual([]);
 
   const index = readRuleFiles().find(({ file }) => file === "RULES.md")?.text ?? "";
   const listed = [...index.matchAll(/^\| \[(\S+)\]\(\1\) \| (.*) \|$/gm)].flatMap(([, file = "", areas = ""]) =>
     [...areas.matchAll(/`([A-Z]+)`/g)].map(([, prefix]) => `${prefix} ${file}`),
   );
-  const actual = [...homes].flatMap(([prefix, places]) => [...places].map((file) => `${prefix} ${file}`));
+  const actual = [...filesByPrefix].flatMap(([prefix, files]) => [...files].map((file) => `${prefix} ${file}`));
   expect(listed.sort()).toEqual(actual.filter((line) => !line.endsWith(" RULES.md")).sort());
 });
 

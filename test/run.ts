@@ -1,14 +1,14 @@
-// Runs `npm test`: builds the binary; then every test, in parallel with lint, types and unused code, and, one file at a time, what is
-// repeated on PostgreSQL and against the binary. The last line is `N passed, N failed` (`, N skipped` if any), summed from the test reports
-// plus one for each step that is not a test. Options:
-// - --only lint,unit: these steps
-// - --changed: only tests that this branch's changes can affect, no binary
-// - --slowest N: number of slow files listed
+// Runs `npm test`: builds the binary; then runs every test, in parallel with lint, types and unused code; and, next to that, one file at a
+// time, what is repeated on PostgreSQL and against the binary. The last line is `N passed, N failed` (`, N skipped` if any), summed from
+// the test reports plus one for each step that is not a test. Options:
+// - --only lint,unit: runs only these steps
+// - --changed: runs only tests that this branch's changes can affect, and does not build the binary
+// - --slowest N: number of slow files to list
 // - --since REVISION: what --changed compares with; main by default
-// - --all-binary: all API tests that can run against the binary, as before a release
-// - --record: records how long each file took (test/support/run/timings.json), so that the longest start first
-// Leaves no process behind, and fails and names the test if one did. Files with a few failed tests run again alone: tests that then pass
-// are listed as flaky at the end, and more than five such files fail the run.
+// - --all-binary: runs all API tests that can run against the binary, as before a release
+// - --record: records how long each file takes (test/support/run/timings.json), so that the longest files start first
+// Leaves no process behind. Fails and names the test if a process is left. Files with a few failed tests run again separately: tests that
+// then pass are listed as flaky at the end, and too many such files fail the run.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, constants, cpus, setPriority, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -43,11 +43,11 @@ const TIMINGS = "test/support/run/timings.json";
 const SHUTDOWN_GRACE_MS = 15_000;
 const ADVISORIES_MS = 30_000;
 const ADVISORY_LINES = 20;
-/** More broken files than this have a common cause and are not retried. */
-const SECOND_TRIES = 16;
-/** Processes that share the files of a step: most tests wait for a server, a daemon or a disk more than half of the time. */
+/** If more files than this fail, they have a common cause and are not retried. */
+const MAX_RETRIED_FILES = 16;
+/** Processes that share the files of a step. Most tests wait for a server, a daemon or a disk more than half of the time. */
 const WORKERS = Math.min(4, availableParallelism() + 1);
-/** Processes for the steps next to the large one: with one process, they take equally long. */
+/** Processes for the steps next to the large one. With one process, both take equally long. */
 const OTHER_STEPS_WORKERS = 1;
 const TEMP = chooseTempFolder();
 /** One seed for all random tests, in both runs. */
@@ -57,12 +57,12 @@ interface Step {
   name: string;
   command: string[];
   env?: Readonly<Record<string, string>>;
-  /** Arguments of `bun test`; the step then counts its tests instead of itself. */
+  /** Arguments of `bun test`. The step then counts its tests instead of itself. */
   tests?: string[];
   /** Test files that another step runs. */
   ignored?: readonly string[];
-  /** A step that this one depends on: an older binary must not replace one that failed to build. */
-  needs?: string;
+  /** A step that must succeed first: for example, an old binary must not be tested if its build failed. */
+  needsStep?: string;
 }
 
 interface Tally {
@@ -72,8 +72,8 @@ interface Tally {
 }
 
 /**
- * Tests that also run on PostgreSQL: the ones that depend most on a database's dialect and on concurrency (lists, searches, reports, guards
- * on other rows, timers, queues), and servers that are killed. `bun run test:postgres` runs all API tests.
+ * Tests that also run on PostgreSQL: those that depend most on a database's dialect and on concurrency (lists, searches, reports, guards on
+ * other rows, timers, queues), and those that kill servers. `bun run test:postgres` runs all API tests.
  */
 const ON_POSTGRES = [
   ...["organizations", "template-versions", "insights/reports.test.ts"],
@@ -84,7 +84,7 @@ const ON_POSTGRES = [
   .map((path) => `test/api/${path}`)
   .concat("test/crash/server-kills.test.ts", "test/crash/chats/server-chats.test.ts");
 
-/** Tests that also run on three active nodes behind a round-robin proxy: any node finds the owner of a shard. */
+/** Tests that also run on three active nodes behind a round-robin proxy, where any node must find the owner of a shard. */
 const ON_ACTIVE_NODES = ["workspaces/create.test.ts", "chats/story.test.ts", "tasks", "agents/reinit.test.ts"].map(
   (path) => `test/api/${path}`,
 );
@@ -99,9 +99,9 @@ const { values: options } = parseArgs({
     record: { type: "boolean" },
   },
 });
-// Tests that access the server's internals have already run in-process.
+// Tests that access the server's internals have already run in the step `unit`.
 const OUTSIDE = await listOutsideFiles(ROOT, "test/api");
-/** Every test file; the folder is that of bunfig.toml. */
+/** Every test file. The folder is the one in bunfig.toml. */
 const TEST_FILES = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: ROOT })].sort();
 
 const STEPS: Step[] = [
@@ -130,15 +130,15 @@ const STEPS: Step[] = [
       ...listBinaryFiles(readdirSync(join(ROOT, "test/binary"))),
     ],
     env: { SLIPWAY_TEST_BINARY: BINARY },
-    needs: "build",
+    needsStep: "build",
   },
 ];
 
-/** Generates the types that checks and tests read, which are not committed. */
+/** Generates the types that checks and tests read. They are not committed. */
 const ROUTES: Step = { name: "routes", command: ["test/api/routes-table.ts"] };
 
 /** The steps of `--changed`, unless others are named. */
-const QUICK = ["lint", "types", "unused", "unit"];
+const QUICK_STEPS = ["lint", "types", "unused", "unit"];
 
 const scratch = mkdtempSync(join(tmpdir(), "slipway-tests-"));
 const mark = `${process.pid}-${crypto.randomUUID()}`;
@@ -152,33 +152,33 @@ const running = new Set<Bun.Subprocess>();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupt());
 
 const processors = cpus();
-/** The least that CI multiplies timeouts by: the machine is measured while nothing else runs, and then several tests share its cores. */
+/** CI multiplies timeouts at least by this: the machine is measured while nothing else runs, and several tests share its cores later. */
 const MIN_CI_PACE = 3;
-/** How many times longer than on the reference machine timeouts are here. */
+/** By how much timeouts are longer than on the reference machine. */
 const pace = Math.max(await measurePace(), process.env.CI ? MIN_CI_PACE : 1);
 
 try {
   const chosen = selectSteps();
-  if (pace > 1) printLine(`Limits of time are ${pace.toFixed(1)} times as long on this machine.`);
+  if (pace > 1) printLine(`Timeouts are ${pace.toFixed(1)} times as long on this machine.`);
   if (chosen.some(({ tests }) => tests)) for (const text of listMissingNeeds()) printLine(text);
-  // Tests start when there is a binary for them. Checks of the source tree use the remaining time, also next to the build.
+  // Tests start when the binary is built. Checks of the source tree run next to the build and to the tests.
   const checks = chosen.filter((step) => !step.tests && !isBuild(step));
-  const printing = runCheck(ROUTES);
-  const checking = printing.then(() => Promise.all(checks.map(runCheck)));
-  await Promise.all([printing, ...chosen.filter(isBuild).map(runCheck)]);
-  // The registry may take its time, so it is not asked when everything else has ended.
+  const routes = runCheck(ROUTES);
+  const checked = routes.then(() => Promise.all(checks.map(runCheck)));
+  await Promise.all([routes, ...chosen.filter(isBuild).map(runCheck)]);
+  // The registry may be slow, so the request starts early.
   const advisories = process.env.CI ? readAdvisories() : [];
   const isBuilt = chosen.some(({ name }) => name === "build") && !broken.has("build");
-  const isTriedBuilt = isBuilt && chosen.some(({ name }) => name === "binary");
-  const trials = chosen.filter(({ tests }) => tests);
-  for (const step of trials) {
-    // Servers and daemons as separate processes start with a third of the CPU time if they are compiled.
+  const isBinaryTested = isBuilt && chosen.some(({ name }) => name === "binary");
+  const testSteps = chosen.filter(({ tests }) => tests);
+  for (const step of testSteps) {
+    // Servers and daemons in separate processes start with a third of the CPU time if they are compiled.
     if (isBuilt) step.env = { SLIPWAY_TEST_PROGRAM: BINARY, ...step.env };
-    if (isTriedBuilt && step.name === "unit") step.ignored = BINARY_ONLY;
+    if (isBinaryTested && step.name === "unit") step.ignored = BINARY_ONLY;
   }
-  const [unit, others] = [trials.filter(isUnit), trials.filter((step) => !isUnit(step))];
+  const [unit, others] = [testSteps.filter(isUnit), testSteps.filter((step) => !isUnit(step))];
   await Promise.all([
-    checking,
+    checked,
     runSequentially(unit, WORKERS),
     runSequentially(others, unit.length > 0 ? OTHER_STEPS_WORKERS : WORKERS),
   ]);
@@ -188,11 +188,11 @@ try {
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
-printLine(["", ...summary, "", line(total)].join("\n"));
+printLine(["", ...summary, "", formatTally(total)].join("\n"));
 process.exit(total.failed === 0 ? 0 : 1);
 
 function selectSteps(): Step[] {
-  const names = options.only?.split(",") ?? (options.changed ? QUICK : undefined);
+  const names = options.only?.split(",") ?? (options.changed ? QUICK_STEPS : undefined);
   const unknown = names?.filter((name) => !STEPS.some((step) => step.name === name)) ?? [];
   if (unknown.length > 0) {
     printLine(`--only takes ${STEPS.map((step) => step.name).join(", ")}; got ${unknown.join(", ")}`);
@@ -208,15 +208,17 @@ function limitToReached(step: Step): Step {
   const sources = [...new Bun.Glob("{src,actors,db,test}/**/*.{ts,tsx}").scanSync({ cwd: ROOT })];
   const changed = listChangedFiles(ROOT, options.since);
   const reached = findAffectedTests(ROOT, sources, changed);
-  const within =
-    step.tests.length === 0 ? reached : reached.filter((file) => step.tests?.some((of) => file.startsWith(of)));
-  printLine(`${changed.length} files have changed since ${options.since}: ${within.length} test files can tell`);
-  return { ...step, tests: within.map((file) => `./${file}`) };
+  const selected =
+    step.tests.length === 0 ? reached : reached.filter((file) => step.tests?.some((prefix) => file.startsWith(prefix)));
+  printLine(
+    `${changed.length} files have changed since ${options.since}: ${selected.length} test files can be affected`,
+  );
+  return { ...step, tests: selected.map((file) => `./${file}`) };
 }
 
-/** Runs a step that is not a test, next to others: its output is shown when it has ended. */
+/** Runs a step that is not a test, next to other steps. Prints its output at the end. */
 async function runCheck(step: Step): Promise<void> {
-  const started = performance.now();
+  const startedAt = performance.now();
   const child = start(step.command, step.env, "pipe");
   if (!isBuild(step)) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   const [output, errors, code] = await Promise.all([
@@ -225,7 +227,7 @@ async function runCheck(step: Step): Promise<void> {
     awaitExit(child),
   ]);
   printLine(`\n== ${step.name}\n${output}${errors}`.trimEnd());
-  settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, measureCost(child, started));
+  settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, measureCost(child, startedAt));
 }
 
 function isBuild({ name }: Step): boolean {
@@ -238,7 +240,7 @@ function isUnit({ name }: Step): boolean {
 
 async function runSequentially(steps: readonly Step[], workers: number): Promise<void> {
   for (const step of steps) {
-    if (step.needs && broken.has(step.needs)) skipStep(step, step.needs);
+    if (step.needsStep && broken.has(step.needsStep)) skipStep(step, step.needsStep);
     else await runStep(step, workers);
   }
 }
@@ -248,28 +250,28 @@ async function runStep(step: Step, workers: number): Promise<void> {
   const report = join(scratch, `${step.name}.xml`);
   const [code, cost] = await runTests(step, report, workers);
   const expected = listExpectedFiles(TEST_FILES, { paths: step.tests ?? [], ignored: step.ignored ?? [] });
-  const cases = withUnreported(casesIn(report), expected);
+  const cases = withUnreported(readCases(report), expected);
   settle(step, countTests(await retryFailed(step, cases), code), cost);
   summary.push(...formatSlowest(cases, Number(options.slowest)));
 }
 
-/** Counts the step and writes its summary line. */
+/** Counts the step and adds its summary line. */
 function settle(step: Step, tally: Tally, cost: Cost): void {
   if (tally.failed > 0) broken.add(step.name);
   total.passed += tally.passed;
   total.failed += tally.failed;
   total.skipped += tally.skipped;
   summary.push(
-    `${tally.failed === 0 ? "ok    " : "FAILED"}  ${step.name.padEnd(8)} ${line(tally)}  ${formatCost(cost)}`,
+    `${tally.failed === 0 ? "ok    " : "FAILED"}  ${step.name.padEnd(8)} ${formatTally(tally)}  ${formatCost(cost)}`,
   );
 }
 
 /** Returns the registry's advisories about used packages, as a warning: they must not fail a run without any change. */
 async function readAdvisories(): Promise<string[]> {
   const child = Bun.spawn([process.execPath, "audit"], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
-  const limit = setTimeout(() => child.kill(), ADVISORIES_MS);
+  const timeout = setTimeout(() => child.kill(), ADVISORIES_MS);
   const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  clearTimeout(limit);
+  clearTimeout(timeout);
   const lines = `${output}${errors}`.trim().split("\n").slice(-ADVISORY_LINES);
   if (code === 0) return ["        advisories: none"];
   return ["        advisories (a warning):", ...lines.map((text) => `          ${text}`)];
@@ -281,18 +283,22 @@ function skipStep(step: Step, needed: string): void {
 }
 
 async function runTests(step: Step, report: string, workers: number): Promise<[code: number, cost: Cost]> {
-  const started = performance.now();
+  const startedAt = performance.now();
   const flags = [
     "--only-failures",
     `--timeout=${Math.ceil(TEST_TIMEOUT_MS * pace)}`,
     "--reporter=junit",
     `--reporter-outfile=${report}`,
   ];
-  const without = step.ignored ? [`--path-ignore-patterns={${step.ignored.join(",")}}`] : [];
-  const order = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
-  const together = workers > 1 ? [`--parallel=${workers}`, "--no-isolate", ...order] : [];
-  const child = start([...step.command, ...together, ...without, ...flags, ...(step.tests ?? [])], step.env, "inherit");
-  return [await awaitExit(child), measureCost(child, started)];
+  const ignoreFlags = step.ignored ? [`--path-ignore-patterns={${step.ignored.join(",")}}`] : [];
+  const timingFlags = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
+  const parallelFlags = workers > 1 ? [`--parallel=${workers}`, "--no-isolate", ...timingFlags] : [];
+  const child = start(
+    [...step.command, ...parallelFlags, ...ignoreFlags, ...flags, ...(step.tests ?? [])],
+    step.env,
+    "inherit",
+  );
+  return [await awaitExit(child), measureCost(child, startedAt)];
 }
 
 async function awaitExit(child: Bun.Subprocess): Promise<number> {
@@ -301,12 +307,8 @@ async function awaitExit(child: Bun.Subprocess): Promise<number> {
   return child.exitCode ?? 1;
 }
 
-function start(
-  words: string[],
-  env: Readonly<Record<string, string>> = {},
-  output: "inherit" | "pipe",
-): Bun.Subprocess {
-  const child = Bun.spawn([process.execPath, "--no-env-file", ...words], {
+function start(args: string[], env: Readonly<Record<string, string>> = {}, output: "inherit" | "pipe"): Bun.Subprocess {
+  const child = Bun.spawn([process.execPath, "--no-env-file", ...args], {
     cwd: ROOT,
     stdio: ["ignore", output, output],
     // Tools that look for `bun` find this one.
@@ -325,8 +327,8 @@ function start(
   return child;
 }
 
-/** Returns the tests of a report; none without a report. */
-function casesIn(report: string): TestCase[] {
+/** Returns the tests of a report; an empty list without a report. */
+function readCases(report: string): TestCase[] {
   try {
     return readJunit(readFileSync(report, "utf8"));
   } catch {
@@ -338,16 +340,16 @@ function casesIn(report: string): TestCase[] {
 /** Returns the same tests, with the results of a second run if a few failed. */
 async function retryFailed(step: Step, cases: TestCase[]): Promise<{ cases: readonly TestCase[]; recovered: boolean }> {
   const files = listFailedFiles(cases);
-  if (files.length === 0 || files.length > SECOND_TRIES) return { cases, recovered: false };
-  printLine(`\n== ${step.name}, once more: ${files.join(", ")}`);
+  if (files.length === 0 || files.length > MAX_RETRIED_FILES) return { cases, recovered: false };
+  printLine(`\n== ${step.name}, again: ${files.join(", ")}`);
   const report = join(scratch, `${step.name}-again.xml`);
   await runTests({ ...step, tests: files }, report, 1);
-  const judged = judgeRetries(cases, casesIn(report));
-  unsteady.push(...judged.unsteady);
-  return { cases: judged.cases, recovered: listFailedFiles(judged.cases).length === 0 };
+  const verdict = judgeRetries(cases, readCases(report));
+  unsteady.push(...verdict.unsteady);
+  return { cases: verdict.cases, recovered: listFailedFiles(verdict.cases).length === 0 };
 }
 
-/** Lists flaky files at the end, where they are seen. A few do not block a release; each is a defect of the test or product to fix. */
+/** Lists flaky files at the end, where they are noticed. A few do not block a release, but each is a defect of the test or the product. */
 function reportFlaky(): void {
   summary.push(...unsteady.flatMap((file) => formatUnsteady(file, SEED)));
   if (unsteady.length <= MAX_UNSTEADY) return;
@@ -355,12 +357,15 @@ function reportFlaky(): void {
   summary.push(`FAILED  ${unsteady.length} unsteady files: more than ${MAX_UNSTEADY} are not a coincidence`);
 }
 
-/** A run that failed without a failed test (a crash of the runner itself) counts as one failure. */
+/** Counts the tests of a step. A run that failed without a failed test, such as a crash of the runner itself, counts as one failure. */
 function countTests({ cases, recovered }: { cases: readonly TestCase[]; recovered: boolean }, code: number): Tally {
-  const count = (outcome: TestCase["outcome"]): number => cases.filter((one) => one.outcome === outcome).length;
-  for (const one of cases) {
-    if (one.outcome === "failed") summary.push(`        failed: ${one.file}: ${one.title}`, ...formatReason(one));
-    if (one.outcome === "skipped") summary.push(`        skipped: ${one.file}: ${one.title} [${findSkipReason(one)}]`);
+  const count = (outcome: TestCase["outcome"]): number =>
+    cases.filter((testCase) => testCase.outcome === outcome).length;
+  for (const testCase of cases) {
+    if (testCase.outcome === "failed")
+      summary.push(`        failed: ${testCase.file}: ${testCase.title}`, ...formatReason(testCase));
+    if (testCase.outcome === "skipped")
+      summary.push(`        skipped: ${testCase.file}: ${testCase.title} [${findSkipReason(testCase)}]`);
   }
   const failed = count("failed");
   return {
@@ -370,11 +375,11 @@ function countTests({ cases, recovered }: { cases: readonly TestCase[]; recovere
   };
 }
 
-/** Fails the run for processes that have outlived their tests, and kills them. Daemons whose folder no longer exists get time to notice. */
+/** Fails the run for processes that have outlived their tests, and kills them. Daemons whose folder is deleted get time to notice that. */
 async function sweep(): Promise<void> {
-  const until = performance.now() + SHUTDOWN_GRACE_MS;
+  const deadline = performance.now() + SHUTDOWN_GRACE_MS;
   let found = listLeftovers();
-  while (found.length > 0 && performance.now() < until) {
+  while (found.length > 0 && performance.now() < deadline) {
     await Bun.sleep(200);
     found = listLeftovers();
   }
@@ -398,7 +403,7 @@ function interrupt(): void {
   process.exit(130);
 }
 
-function line({ passed, failed, skipped }: Tally): string {
+function formatTally({ passed, failed, skipped }: Tally): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }
 

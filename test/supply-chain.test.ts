@@ -1,10 +1,10 @@
-// Third-party work in the program: listed, with licenses that allow it.
+// The packages of third parties in the program are listed, and their licenses allow that.
 import { expect, test } from "bun:test";
 import { listShippedPackages, toBillOfMaterials } from "#src/supply-chain.ts";
 
 /**
- * Licenses that allow distribution as a single file with notices. MPL-2.0 requires the source of its own files: they are shipped unchanged,
- * and THIRD_PARTY.md says where. OFL-1.1 applies to fonts, which are distributed unchanged.
+ * Licenses that allow distribution as a single file with notices. MPL-2.0 requires the source of its own files: they are distributed
+ * unchanged, and THIRD_PARTY.md says where they are. OFL-1.1 applies to fonts, which are distributed unchanged.
  */
 const ALLOWED_LICENSES =
   /^(MIT|MIT-0|MPL-2\.0|Apache-2\.0|ISC|0BSD|BSD-[23]-Clause|CC0-1\.0|AFL-2\.1|Unlicense|OFL-1\.1|BlueOak-1\.0\.0)$/;
@@ -14,9 +14,9 @@ test("[RP-31] every shipped package has a license that allows redistribution", (
   expect(packages.map(({ name }) => name)).toContain("elysia");
   const terms = packages.map(({ name, license }) => ({
     name,
-    words: license.replace(/[()]/g, "").split(/ (?:AND|OR) /),
+    licenses: license.replace(/[()]/g, "").split(/ (?:AND|OR) /),
   }));
-  expect(terms.filter(({ words }) => !words.every((word) => ALLOWED_LICENSES.test(word)))).toEqual([]);
+  expect(terms.filter(({ licenses }) => !licenses.every((word) => ALLOWED_LICENSES.test(word)))).toEqual([]);
   // Development tools are not part of the program.
   expect(packages.map(({ name }) => name)).not.toContain("@biomejs/biome");
 });

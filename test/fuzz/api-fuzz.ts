@@ -1,4 +1,4 @@
-// Fuzzes every operation of the OpenAPI document as the owner of the site and as a member without roles (agents' routes as an agent). No
+// Fuzzes every operation of the OpenAPI document as the owner of the site and as a member without roles; agents' routes as an agent. No
 // response may be a 5xx, have an undocumented status or shape, be an error of another shape, or be late, and no forbidden body may be
 // accepted (rules FZ-1, FZ-2, FZ-4). A few rounds run in CI (api-fuzz.test.ts), many in `bun run fuzz:api` and `bun run torture`.
 import fc from "fast-check";
@@ -15,17 +15,17 @@ export type CheckOptions = {
   rounds: number;
   seed: number;
   log(line: string): void;
-  /** The caller of people's routes. Default: the owner of the site. */
+  /** The caller of the routes for users. Default: the owner of the site. */
   who?: "administrator" | "member";
 };
 
-/** Would end the fuzzer's own session. */
+/** This operation would end the fuzzer's own session. */
 const SKIPPED = new Set(["POST /api/v2/users/logout"]);
 
 type FuzzInputs = { known: KnownIds; seeded: SeededAgent };
 
-/** A member's objects: workspace and agent in the store, the rest through the API. */
-const seedThings = async (server: TestServer, admin: Client): Promise<FuzzInputs> => {
+/** Creates a member's objects: workspace and agent in the store, all others through the API. */
+const seedObjects = async (server: TestServer, admin: Client): Promise<FuzzInputs> => {
   const seeded = await seedAgent(server);
   const owner = new Client(server.url, seeded.owner_token);
   const user = await seedUser(server, { organization_id: seeded.organization_id });
@@ -51,45 +51,45 @@ const seedThings = async (server: TestServer, admin: Client): Promise<FuzzInputs
   return { known, seeded };
 };
 
-const tokenFor = ({ callers }: Operation, seeded: SeededAgent, people: string | undefined): string | undefined => {
+const pickToken = ({ callers }: Operation, seeded: SeededAgent, userToken: string | undefined): string | undefined => {
   if (callers.length === 0) return undefined;
-  return callers[0] === "agent" ? seeded.agent_token : people;
+  return callers[0] === "agent" ? seeded.agent_token : userToken;
 };
 
-/** `rounds` requests for each operation. Returns a one-line summary; throws with every operation that failed. */
+/** Sends `rounds` requests for each operation. Returns a one-line summary. Throws an error with every operation that failed. */
 export const fuzzOperations = async ({ rounds, seed, log, who = "administrator" }: CheckOptions): Promise<string> => {
-  // In this process, also if the binary is under test: workspaces and agents are written directly to the store.
+  // The server is in this process, even if the binary is under test: workspaces and agents are written directly to the store.
   await using server = await startTestServer({ clock: systemClock });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const faults: string[] = [];
-  let tried = 0;
+  let requestCount = 0;
   const reached = new Set<string>();
-  let things: FuzzInputs | undefined;
+  let inputs: FuzzInputs | undefined;
   for (const operation of listOperations(await fetchDocument(server.url))) {
     if (SKIPPED.has(operation.name)) continue;
-    // Recreated after each operation that may have deleted them: one that changed something.
-    things ??= await seedThings(server, admin);
-    const { seeded, known } = things;
-    const people = who === "member" ? seeded.owner_token : admin.token;
-    const client = admin.withToken(tokenFor(operation, seeded, people));
-    let why: string | undefined;
+    // The objects are recreated after each operation that may have deleted them, because it was successful.
+    inputs ??= await seedObjects(server, admin);
+    const { seeded, known } = inputs;
+    const userToken = who === "member" ? seeded.owner_token : admin.token;
+    const client = admin.withToken(pickToken(operation, seeded, userToken));
+    let fault: string | undefined;
     const property = fc.asyncProperty(arbitraryRequests(operation, known), async (sent) => {
-      tried++;
-      const found = await findFault(client, operation, sent, reached);
-      if (found !== undefined) why = found;
-      return found === undefined;
+      requestCount++;
+      const fault = await findFault(client, operation, sent, reached);
+      if (fault !== undefined) fault = fault;
+      return fault === undefined;
     });
-    const outcome = await fc.check(property, { seed, numRuns: rounds });
-    if (operation.method !== "GET" && reached.has(operation.name)) things = undefined;
-    if (!outcome.failed) continue;
-    const example = JSON.stringify(outcome.counterexample)?.slice(0, 600);
-    faults.push(`${operation.name} ${why ?? String(outcome.errorInstance)}\n  with ${example}`);
+    const result = await fc.check(property, { seed, numRuns: rounds });
+    if (operation.method !== "GET" && reached.has(operation.name)) inputs = undefined;
+    if (!result.failed) continue;
+    const example = JSON.stringify(result.counterexample)?.slice(0, 600);
+    faults.push(`${operation.name} ${fault ?? String(result.errorInstance)}\n  with ${example}`);
     log(faults.at(-1) as string);
   }
   if ((await admin.fetch("GET", "/api/v2/users/me")).status !== 200)
     faults.push("the fuzzer's own session was revoked");
   if (faults.length > 0) throw new Error(`seed ${seed}: ${faults.length} operations fail:\n${faults.join("\n")}`);
-  return `${tried} requests as ${who}, seed ${seed}, ${reached.size} operations did their work: no 5xx, no undocumented status or shape, no forbidden body accepted`;
+  return `${requestCount} requests as ${who}, seed ${seed}, ${reached.size} operations succeeded: no 5xx, no undocumented status or shape, no forbidden body accepted`;
 };
 
 export const checks: readonly Check[] = [{ name: "API fuzz: values for every operation", run: fuzzOperations }];

@@ -1,6 +1,6 @@
-// Random lives of objects through the API: created, read, changed, deleted and requested again, by their owner and by strangers, below
-// their own parent and below another's, compared with a model (RELIABILITY check 38: use after free, hierarchy, namespace, leakage, invalid
-// IDs). Seeded; a few steps run in CI, many in `bun run torture`.
+// Random lives of objects through the API: they are created, read, changed, deleted and requested again, by their owner and by another
+// user, below their own parent and below another's, and compared with a model (RELIABILITY check 38: use after free, hierarchy, namespace,
+// leakage, invalid IDs). The steps are reproducible by seed; a few run in CI, many in `bun run torture`.
 import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -12,19 +12,19 @@ type CheckOptions = { rounds: number; seed: number; log(line: string): void };
 /** A kind of object: how it is created, its path, and its list. */
 type Kind = {
   name: string;
-  /** Returns where it is created and listed, below one of two parents. */
+  /** Returns the path where objects are listed and usually created, below one of two parents. */
   at(parent: number): string;
-  /** Returns where objects are created, if that differs. */
+  /** Returns the path where objects are created, if it differs. */
   makeAt?(parent: number): string;
   body(label: string): unknown;
   /** A body that is rejected. */
   broken: unknown;
-  /** Returns its ID in a list row. */
+  /** Returns an object's ID in a list row. */
   id(row: Record<string, unknown>): string;
   rows(list: unknown): Record<string, unknown>[];
   one(parent: number, id: string): string;
   change?: { method: "PATCH" | "PUT"; body: unknown };
-  /** Returns its label, given at creation, in a list row. */
+  /** Returns an object's label, given at creation, in a list row. */
   label(row: Record<string, unknown>): unknown;
 };
 
@@ -185,7 +185,7 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   if (problems.length > 0) throw new Error(`seed ${seed}: ${[...new Set(problems)].slice(0, 8).join("\n")}`);
   return `${all.length} kinds, ${rounds} steps each, seed ${seed}: ${Object.entries(counts)
     .map(([step, n]) => `${n} ${step}`)
-    .join(", ")}; all as the model says`;
+    .join(", ")}; all as the model predicts`;
 };
 
 export const checks: readonly Check[] = [{ name: "API fuzz: lives of things", run: playSequences }];

@@ -80,10 +80,10 @@ export type Operation = {
   name: string;
   method: string;
   path: string;
-  /** Who may call it; empty means strangers. */
+  /** Who may call the operation; an empty list means that anonymous clients may. */
   callers: Caller[];
   parameters: Parameter[];
-  /** The schema of a JSON body, if any. */
+  /** The schema of a JSON body, if there is one. */
   body: Schema | undefined;
   /** The maximum bytes of a body; undefined if it is unlimited. */
   bodyLimit: number | undefined;
@@ -109,15 +109,15 @@ export const listOperations = (document: Document): Operation[] =>
           Object.keys(scheme).map((name) => CALLERS[name] as Caller),
         ),
         parameters: described.parameters ?? [],
-        body: jsonBody(described),
+        body: findJsonBody(described),
         bodyLimit: described.requestBody && limit ? Number(limit) : undefined,
         described,
       };
     }),
   );
 
-/** Files may also be JSON, but are sent as bytes. */
-const jsonBody = ({ requestBody }: DescribedOperation): Schema | undefined => {
+/** Returns the schema of a JSON body. A file may also be JSON, but is sent as bytes, so it has none. */
+const findJsonBody = ({ requestBody }: DescribedOperation): Schema | undefined => {
   const schema = requestBody?.content["application/json"]?.schema;
   return schema?.format === "binary" ? undefined : schema;
 };
@@ -128,9 +128,9 @@ export const fillPath = (
   path: Record<string, string>,
   query: Record<string, string | undefined> = {},
 ): string => {
-  const filled = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ""));
+  const filledPath = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ""));
   const search = new URLSearchParams(
     Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as [string, string]])),
   ).toString();
-  return search ? `${filled}?${search}` : filled;
+  return search ? `${filledPath}?${search}` : filledPath;
 };

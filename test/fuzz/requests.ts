@@ -1,4 +1,4 @@
-// Random requests for an operation: valid, nearly valid, and malicious values, at any depth of a body.
+// Random requests for an operation: with valid, nearly valid and malicious values, at any depth of the body.
 import fc from "fast-check";
 import type { SentRequest } from "./answers.ts";
 import type { Operation } from "./operations.ts";
@@ -9,8 +9,8 @@ export type KnownIds = Record<string, string[]>;
 
 const toText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
-/** Removes what would change the path when used in a path segment. */
-const segment = (text: string): string => {
+/** Returns the text shortened, or "none" if it would change the path. */
+const toPathSegment = (text: string): string => {
   const short = text.toWellFormed().slice(0, 2_000);
   return short === "" || short === "." || short === ".." ? "none" : short;
 };
@@ -23,19 +23,21 @@ export const arbitraryRequests = (operation: Operation, known: KnownIds): fc.Arb
     const bad = hostileValues.map(toText).map((text) => text.toWellFormed().slice(0, 2_000));
     if (parameter.in === "query") queries.push([parameter.name, fc.oneof({ weight: 3, arbitrary: good }, bad)]);
     if (parameter.in !== "path") continue;
-    const there = known[parameter.name];
-    const name = there ? fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...there) }, good, bad) : fc.oneof(good, bad);
-    paths.push([parameter.name, name.map(segment)]);
+    const knownIds = known[parameter.name];
+    const pathValue = knownIds
+      ? fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...knownIds) }, good, bad)
+      : fc.oneof(good, bad);
+    paths.push([parameter.name, pathValue.map(toPathSegment)]);
   }
   return fc.record({
     path: fc.record(Object.fromEntries(paths)),
     query: fc.record(Object.fromEntries(queries), { requiredKeys: [] }),
-    body: operation.body ? bodies(operation, known) : fc.constant(undefined),
+    body: operation.body ? arbitraryBodies(operation, known) : fc.constant(undefined),
   });
 };
 
 /** Body members that reference an existing object, by name. */
-const NAMED: Readonly<Record<string, string>> = {
+const REFERENCES: Readonly<Record<string, string>> = {
   organization_id: "organization",
   workspace_id: "workspace",
   template_id: "template",
@@ -43,31 +45,31 @@ const NAMED: Readonly<Record<string, string>> = {
   agent_id: "workspaceagent",
 };
 
-const bodies = ({ body = {} }: Operation, known: KnownIds): fc.Arbitrary<SentRequest["body"]> => {
+const arbitraryBodies = ({ body = {} }: Operation, known: KnownIds): fc.Arbitrary<SentRequest["body"]> => {
   const values = validValues(body) as fc.Arbitrary<Record<string, unknown>>;
   const good = fc.tuple(values, fc.nat()).map(([value, pick]) => {
-    const named = Object.entries(NAMED).flatMap(([member, noun]) => {
+    const references = Object.entries(REFERENCES).flatMap(([member, noun]) => {
       const ids = known[noun]?.filter((id) => id.length === 36) ?? [];
       return typeof value[member] === "string" && ids.length > 0 && pick % 4 > 0
         ? [[member, ids[pick % ids.length]]]
         : [];
     });
-    return { ...value, ...Object.fromEntries(named) };
+    return { ...value, ...Object.fromEntries(references) };
   });
   const names = Object.keys(body.properties ?? { any: {} });
-  const spoilt = fc
+  const invalidMember = fc
     .tuple(good, fc.constantFrom(...names), hostileValues)
     .map(([value, name, bad]) => ({ json: { ...value, [name]: bad } }));
-  const cut = fc
+  const missingMember = fc
     .tuple(good, fc.constantFrom(...names))
     .map(([value, name]) => ({ json: { ...value, [name]: undefined } }));
-  const odd = fc
+  const unknownMember = fc
     .tuple(good, fc.string(), hostileValues)
     .map(([value, name, bad]) => ({ json: { ...value, [name]: bad } }));
-  const deep = fc
+  const invalidNested = fc
     .tuple(good, fc.nat(), fc.option(fc.string({ minLength: 1 })), hostileValues)
     .map(([value, at, name, bad]) => ({
-      json: spoiltInside(value, at, name, bad),
+      json: invalidateNested(value, at, name, bad),
     }));
   const raw = fc.oneof(hostileValues.map(toText), fc.string({ unit: "binary" })).map((text) => ({
     raw: text.toWellFormed(),
@@ -75,16 +77,16 @@ const bodies = ({ body = {} }: Operation, known: KnownIds): fc.Arbitrary<SentReq
   }));
   return fc.oneof(
     { weight: 4, arbitrary: good.map((json) => ({ json })) },
-    { weight: 3, arbitrary: spoilt },
-    { weight: 3, arbitrary: deep },
-    { weight: 1, arbitrary: cut },
-    { weight: 1, arbitrary: odd },
+    { weight: 3, arbitrary: invalidMember },
+    { weight: 3, arbitrary: invalidNested },
+    { weight: 1, arbitrary: missingMember },
+    { weight: 1, arbitrary: unknownMember },
     { weight: 1, arbitrary: raw },
   );
 };
 
 /** Returns a copy in which one nested object or list has a hostile member: a new one of this name, or in place of an existing one. */
-const spoiltInside = (value: object, at: number, name: string | null, bad: unknown): unknown => {
+const invalidateNested = (value: object, at: number, name: string | null, bad: unknown): unknown => {
   const copy = structuredClone(value);
   const objects: object[] = [];
   const walk = (one: unknown): void => {
@@ -94,8 +96,8 @@ const spoiltInside = (value: object, at: number, name: string | null, bad: unkno
   };
   walk(copy);
   const object = objects[at % objects.length] as Record<string, unknown>;
-  const there = Object.keys(object);
-  const member = name ?? there[at % Math.max(1, there.length)] ?? "none";
+  const names = Object.keys(object);
+  const member = name ?? names[at % Math.max(1, names.length)] ?? "none";
   if (Array.isArray(object)) object.push(bad);
   else Object.defineProperty(object, member, { value: bad, enumerable: true, configurable: true, writable: true });
   return copy;

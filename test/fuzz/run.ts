@@ -1,5 +1,5 @@
-// `bun run fuzz:api [--cases 20000] [--seed 1]`: fuzzes a temporary server in this process, as administrator and as member with half of
-// the cases each, prints the findings, and writes the result to test/results/fuzz.md. Exits with 1 if it finds a problem.
+// `bun run fuzz:api [--cases 20000] [--seed 1]`: fuzzes a temporary server in this process, with half of the cases as administrator and
+// half as member, prints the findings, and writes the result to test/results/fuzz.md. Exits with 1 if it finds a problem.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -31,12 +31,12 @@ const rounds = Math.ceil(cases / 2 / (await countOperations()));
 const results: string[] = [];
 let isClean = true;
 for (const who of ["administrator", "member"] as const) {
-  const began = performance.now();
+  const startedAt = performance.now();
   const result = await fuzzOperations({ rounds, seed, who, log: printLine }).catch((error) => {
     isClean = false;
     return `**failed** as ${who}: ${String(error.message).split("\n")[0]}`;
   });
-  results.push(`- ${result} (${Math.round((performance.now() - began) / 1000)} s)`);
+  results.push(`- ${result} (${Math.round((performance.now() - startedAt) / 1000)} s)`);
   printLine(results.at(-1) as string);
 }
 

@@ -1,21 +1,21 @@
-// Values for a schema of the OpenAPI document: valid and malicious ones.
+// Valid and malicious values for a schema of the OpenAPI document.
 import fc from "fast-check";
 import type { Schema } from "./operations.ts";
 
 /** Values that match the schema, with optional members present or absent. */
 export const validValues = (schema: Schema): fc.Arbitrary<unknown> => {
-  const value = fittingType(schema);
+  const value = arbitraryOfType(schema);
   return schema.nullable ? fc.oneof({ weight: 5, arbitrary: value }, fc.constant(null)) : value;
 };
 
-const fittingType = (schema: Schema): fc.Arbitrary<unknown> => {
+const arbitraryOfType = (schema: Schema): fc.Arbitrary<unknown> => {
   if (schema.enum) return fc.constantFrom(...schema.enum);
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map(validValues));
   switch (schema.type) {
     case "string":
-      return text(schema);
+      return arbitraryText(schema);
     case "integer":
-      return fc.integer(bounds(schema));
+      return fc.integer(toBounds(schema));
     case "number":
       return fc.double({ min: schema.minimum ?? -1e9, max: schema.maximum ?? 1e9, noNaN: true });
     case "boolean":
@@ -26,18 +26,18 @@ const fittingType = (schema: Schema): fc.Arbitrary<unknown> => {
         maxLength: Math.min(schema.maxItems ?? 4, Math.max(4, schema.minItems ?? 0)),
       });
     case "object":
-      return object(schema);
+      return arbitraryObject(schema);
     default:
       return fc.jsonValue({ maxDepth: 2 });
   }
 };
 
-const bounds = ({ minimum = -(2 ** 31), maximum = 2 ** 31 - 1 }: Schema) => ({
+const toBounds = ({ minimum = -(2 ** 31), maximum = 2 ** 31 - 1 }: Schema) => ({
   min: Math.ceil(minimum),
   max: Math.floor(Math.max(minimum, maximum)),
 });
 
-const text = (schema: Schema): fc.Arbitrary<string> => {
+const arbitraryText = (schema: Schema): fc.Arbitrary<string> => {
   if (schema.format === "uuid") return fc.uuid({ version: 4 });
   if (schema.format === "date-time") {
     return fc
@@ -47,15 +47,17 @@ const text = (schema: Schema): fc.Arbitrary<string> => {
   const { minLength = 0, maxLength = Math.max(64, minLength) } = schema;
   const hasValidLength = ({ length }: string): boolean => length >= minLength && length <= maxLength;
   if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern), { maxLength }).filter(hasValidLength);
-  const upTo = Math.max(minLength, Math.min(maxLength, 200));
+  const usualMaxLength = Math.max(minLength, Math.min(maxLength, 200));
   return fc.oneof(
-    fc.string({ minLength, maxLength: upTo }),
-    fc.string({ unit: "grapheme", minLength, maxLength: upTo }).filter(hasValidLength),
+    fc.string({ minLength, maxLength: usualMaxLength }),
+    fc.string({ unit: "grapheme", minLength, maxLength: usualMaxLength }).filter(hasValidLength),
   );
 };
 
-const object = (schema: Schema): fc.Arbitrary<unknown> => {
-  const members = Object.entries(schema.properties ?? {}).map(([name, of]) => [name, validValues(of)] as const);
+const arbitraryObject = (schema: Schema): fc.Arbitrary<unknown> => {
+  const members = Object.entries(schema.properties ?? {}).map(
+    ([name, memberSchema]) => [name, validValues(memberSchema)] as const,
+  );
   const record = fc.record(Object.fromEntries(members), {
     requiredKeys: (schema.required ?? []).filter((name) => name in (schema.properties ?? {})),
     noNullPrototype: true,
@@ -67,7 +69,7 @@ const object = (schema: Schema): fc.Arbitrary<unknown> => {
   return fc.tuple(record, rest).map(([fixed, more]) => ({ ...more, ...fixed }));
 };
 
-/** Returns one plain valid value; always the same. */
+/** Returns one valid value, always the same. */
 export const exampleValue = (schema: Schema): unknown => fc.sample(validValues(schema), { numRuns: 1, seed: 42 })[0];
 
 /** Values that attackers and broken programs send. */
@@ -113,15 +115,17 @@ export const hostileValues: fc.Arbitrary<unknown> = fc.oneof(
 
 /** Returns a value of a type that the schema does not allow; undefined if it allows every type. */
 export const makeWrongType = (schema: Schema): unknown => {
-  const takes = new Set(listTypes(schema));
-  if (takes.size === 0) return undefined;
-  const others: [string, unknown][] = [
+  const allowedTypes = new Set(listTypes(schema));
+  if (allowedTypes.size === 0) return undefined;
+  const candidates: [string, unknown][] = [
     ["object", { wrong: true }],
     ["number", 12.5],
     ["string", "\u0000 no such word"],
     ["boolean", true],
   ];
-  return others.find(([type]) => !takes.has(type) && !(type === "number" && takes.has("integer")))?.[1];
+  return candidates.find(
+    ([type]) => !allowedTypes.has(type) && !(type === "number" && allowedTypes.has("integer")),
+  )?.[1];
 };
 
 const listTypes = (schema: Schema): string[] => {

@@ -1,42 +1,41 @@
-// Duplicate code: sequences of six identical lines in two places. Extract a function, or check why both are
-// needed. The ceiling may only be lowered.
+// Duplicate code: sequences of six identical lines in two files or in one. Extract a function, or check why both are needed.
 import { expect, test } from "bun:test";
 import { ROOT, readPage } from "#test/support/documents.ts";
 
-const LINES = 6;
+const RUN_LENGTH = 6;
 /** The maximum number of duplicates. Lower it when you remove one; never raise it. */
-const CEILING = 3;
+const MAX_RUNS = 3;
 
-type Line = { readonly text: string; readonly at: number };
+type Line = { readonly text: string; readonly number: number };
 type Source = { readonly file: string; readonly text: string };
 
-/** Drops meaningless lines: imports, comments, blank lines and punctuation. Collapses whitespace. */
+/** Returns the lines without imports, comments, blank lines and lines of punctuation. Collapses whitespace. */
 const listMeaningfulLines = (text: string): Line[] => {
-  const blank = (part: string): string => part.replace(/[^\n]/g, "");
-  const bare = text
-    .replace(/^(?:import|export) (?:type )?(?:\{[^}]*\}|\* as \w+|\w+)(?:, \{[^}]*\})? from .*$/gm, blank)
-    .replace(/^\s*\/\*\*?[\s\S]*?\*\/$/gm, blank)
+  const keepLineBreaks = (part: string): string => part.replace(/[^\n]/g, "");
+  const withoutComments = text
+    .replace(/^(?:import|export) (?:type )?(?:\{[^}]*\}|\* as \w+|\w+)(?:, \{[^}]*\})? from .*$/gm, keepLineBreaks)
+    .replace(/^\s*\/\*\*?[\s\S]*?\*\/$/gm, keepLineBreaks)
     .replace(/^\s*\/\/.*$/gm, "");
-  return bare
+  return withoutComments
     .split("\n")
-    .map((line, at) => ({ text: line.trim().replace(/\s+/g, " "), at: at + 1 }))
+    .map((line, number) => ({ text: line.trim().replace(/\s+/g, " "), number: number + 1 }))
     .filter((line) => /\w/.test(line.text));
 };
 
 /** Returns `file:line ~ file:line` of each sequence that also occurs earlier, possibly in the same file. */
 const findDuplicates = (sources: readonly Source[]): string[] => {
-  const first = new Map<string, string>();
+  const locations = new Map<string, string>();
   const runs: string[] = [];
   for (const { file, text } of sources) {
     const lines = listMeaningfulLines(text);
     let isInRun = false;
-    for (let at = 0; at + LINES <= lines.length; at += 1) {
-      const window = lines.slice(at, at + LINES);
-      const place = `${file}:${window[0]?.at}`;
+    for (let number = 0; number + RUN_LENGTH <= lines.length; number += 1) {
+      const window = lines.slice(number, number + RUN_LENGTH);
+      const location = `${file}:${window[0]?.number}`;
       const key = window.map((line) => line.text).join("\n");
-      const earlier = first.get(key);
-      if (earlier === undefined) first.set(key, place);
-      else if (!isInRun) runs.push(`${earlier} ~ ${place}`);
+      const earlier = locations.get(key);
+      if (earlier === undefined) locations.set(key, location);
+      else if (!isInRun) runs.push(`${earlier} ~ ${location}`);
       isInRun = earlier !== undefined;
     }
   }
@@ -46,29 +45,32 @@ const findDuplicates = (sources: readonly Source[]): string[] => {
 /** Generated files: the routes as types, and the protocol messages. */
 const isGenerated = (file: string): boolean => file === "src/schema/routes.ts" || file.startsWith("src/wire/gen/");
 
-test(`[RP-41] no more than ${CEILING} runs of ${LINES} lines are duplicated`, () => {
+test(`[RP-41] no more than ${MAX_RUNS} runs of ${RUN_LENGTH} lines are duplicated`, () => {
   const files = ["src", "actors", "db"].flatMap((folder) => [
     ...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: ROOT }),
   ]);
   const sources = files.filter((file) => !isGenerated(file)).map((file) => ({ file, text: readPage(file) }));
   expect(sources.length).toBeGreaterThan(1_000);
   const found = findDuplicates(sources);
-  expect(found.length, found.join("\n")).toBeLessThanOrEqual(CEILING);
+  expect(found.length, found.join("\n")).toBeLessThanOrEqual(MAX_RUNS);
 });
 
-const code = (name: string): string => Array.from({ length: LINES }, (_, at) => `  ${name}${at}();`).join("\n");
+const createLines = (name: string): string =>
+  Array.from({ length: RUN_LENGTH }, (_, number) => `  ${name}${number}();`).join("\n");
 
-test("[RP-41] a duplicate is counted once, whatever its length and location; imports, comments and blank lines are not counted", () => {
-  const long = `${code("a")}\n${code("b")}`;
+test("[RP-41] a duplicate is counted once, whatever its length and location; imports, comments and blank lines do not count", () => {
+  const long = `${createLines("a")}\n${createLines("b")}`;
   const spaced = long.replaceAll("\n", "\n\n  // why\n    ");
-  const imports = `import {\n  ${Array.from({ length: 20 }, (_, at) => `name${at},`).join("\n  ")}\n} from "x";\n`;
+  const imports = `import {\n  ${Array.from({ length: 20 }, (_, at) => `name${number},`).join("\n  ")}\n} from "x";\n`;
   expect(
     findDuplicates([
       { file: "a.ts", text: imports + long },
-      { file: "b.ts", text: `${imports}${code("c")}\n${spaced}` },
+      { file: "b.ts", text: `${imports}${createLines("c")}\n${spaced}` },
     ]),
   ).toEqual([`a.ts:23 ~ b.ts:29`]);
-  expect(findDuplicates([{ file: "a.ts", text: `${code("a")}\nx();\n${code("a")}` }])).toEqual(["a.ts:1 ~ a.ts:8"]);
-  const short = code("a").split("\n").slice(1).join("\n");
+  expect(findDuplicates([{ file: "a.ts", text: `${createLines("a")}\nx();\n${createLines("a")}` }])).toEqual([
+    "a.ts:1 ~ a.ts:8",
+  ]);
+  const short = createLines("a").split("\n").slice(1).join("\n");
   expect(findDuplicates([{ file: "a.ts", text: `${short}\nx();\n${short}` }])).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Folders stay easy to scan: at most 45 files, unless there is a reason for more.
+// Folders stay easy to scan: they have at most 45 files, unless there is a reason for more.
 import { expect, test } from "bun:test";
 import { dirname } from "node:path";
 import { pathExists, ROOT } from "#test/support/documents.ts";
@@ -7,10 +7,10 @@ const MAX_ENTRIES = 45;
 
 /** Larger folders, with the reason. */
 const LARGER: Readonly<Record<string, string>> = {
-  "db/schema": "one file for each noun that has tables, side by side as the store has them",
-  "test/browser": "each story is a pair: the test, and what the browser's program does",
-  "test/api/workspaces": "the stories of the noun with the most verbs, one file each",
-  "src/web/app/pages/chat": "the parts of one page, which share its words and are read together",
+  "db/schema": "one file for each noun that has tables",
+  "test/browser": "each story has two files: the test, and the program that runs in the browser",
+  "test/api/workspaces": "workspaces have the most operations, with a file for each story",
+  "src/web/app/pages/chat": "the parts of one page, which are read together",
 };
 
 const listFiles = (): string[] =>

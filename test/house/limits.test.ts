@@ -1,4 +1,4 @@
-// The time limits of tests and hooks grow with the pace of the machine: the default of test/support/pace.ts, or `scaleTimeout`.
+// The time limits of tests and hooks grow on slow machines: they are the default of test/support/pace.ts, or use `scaleTimeout`.
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import typescript from "typescript-5";
@@ -7,9 +7,9 @@ import { TEST_TIMEOUT_MS } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 /** `test` with its variants and wrappers (support/needs.ts, support/inside.ts, support/one-server.ts), and hooks. */
-const REGISTERS = /^(?:test\w*|describe|describeInside|(?:before|after)(?:All|Each))$/;
+const REGISTRATION = /^(?:test\w*|describe|describeInside|(?:before|after)(?:All|Each))$/;
 const LIMIT = /^[\d_]+$|^[A-Z][A-Z_]+$|[*+]/;
-/** A last argument that could be a limit: only such files are parsed, as parsing all takes seconds. */
+/** A last argument that could be a limit. Only such files are parsed, because parsing all files takes seconds. */
 const CANDIDATE =
   /,\s*(?:\/\/.*\s*)*(?:\d[\d_]{3,}|TIME|[A-Z][A-Z_]+_MS|[\w.]+ [*+] [^,()\n]+|scaleTimeout\((?:1[012])?\d?\d_000\)),?\s*\);/;
 const SCALED_LITERAL = /^scaleTimeout\(([\d_]+)\)$/;
@@ -21,13 +21,13 @@ const findName = (callee: typescript.Expression): string => {
   return typescript.isIdentifier(callee) ? callee.text : "";
 };
 
-/** Returns each limit that does not grow with the pace, or that is no longer than the default. */
+/** Returns each limit that does not grow on slow machines, or that is no longer than the default. */
 const findLimits = (file: string, text: string): string[] => {
   const source = typescript.createSourceFile(file, text, typescript.ScriptTarget.Latest);
   const found: string[] = [];
   const visit = (node: typescript.Node): void => {
     typescript.forEachChild(node, visit);
-    if (!typescript.isCallExpression(node) || !REGISTERS.test(findName(node.expression))) return;
+    if (!typescript.isCallExpression(node) || !REGISTRATION.test(findName(node.expression))) return;
     const last = node.arguments.length > 1 ? node.arguments.at(-1) : undefined;
     if (!last || typescript.isFunctionLike(last) || typescript.isStringLiteralLike(last)) return;
     const limit = last.getText(source);
@@ -42,7 +42,7 @@ const findLimits = (file: string, text: string): string[] => {
 
 const files = [...new Bun.Glob("test/**/*.{ts,tsx}").scanSync({ cwd: ROOT })];
 
-test("[RP-48] a test or hook has the default limit, or a longer one by scaleTimeout", () => {
+test("[RP-48] a test or hook has the default limit, or a longer one with scaleTimeout", () => {
   expect(files.length).toBeGreaterThan(1_000);
   const sources = files.map((file) => [file, readPage(file)] as const).filter(([, text]) => CANDIDATE.test(text));
   expect(sources.flatMap(([file, text]) => findLimits(file, text))).toEqual([]);
@@ -66,14 +66,14 @@ test.each(limits)("[RP-48] %s: %i", (call, found) => {
   expect(findLimits("x.ts", call)).toHaveLength(found);
 });
 
-test("[RP-48] a plain run of one file has the default limit", async () => {
+test("[RP-48] `bun test` of one file has the default limit", async () => {
   using folder = tempDirectory();
   const path = `${folder.path}/fixture.test.ts`;
   writeFileSync(
     path,
     'import { beforeAll, test } from "bun:test"; import { setTimeout as rest } from "node:timers/promises"; beforeAll(() => rest(50)); test("t", () => rest(50));',
   );
-  // The flag alone would end the test and the hook.
+  // The flag alone would make the test and the hook time out.
   const command = [process.execPath, "--no-env-file", "test", "--timeout=1", path];
   await using child = Bun.spawn(command, { cwd: ROOT, stdio: ["ignore", "ignore", "pipe"] });
   expect(await child.stderr.text()).toContain(" 1 pass");

@@ -1,11 +1,11 @@
 // JSON from outside is parsed by src/base/json, which counts its values first. `JSON.parse` and `response.json()` have no limit, so they
-// stand only where the text is the server's own. Programs of people (src/cli, src/release) and daemons, which run in a workspace, are not
-// looked at: what they read costs their own time.
+// are used only for text of the server's own. Programs of people (src/cli, src/release) and daemons, which run in a workspace, are not
+// checked: what they parse costs only their own time.
 import { expect, test } from "bun:test";
 import { readPage } from "#test/support/documents.ts";
 
-/** The files, by the reason why the text is the server's own. */
-const OWN: Readonly<Record<string, readonly string[]>> = {
+/** The files that parse without a limit, by the reason why that is safe. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "written by this server into its database": [
     "actors/chat/storage/fork.ts",
     "actors/prebuilds/keeper.ts",
@@ -27,7 +27,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "src/provisioners/terraform/build.ts",
     "src/provisioners/terraform/snapshot-module.ts",
   ],
-  "sealed with the server's key": [
+  "encrypted or signed with the server's key": [
     "actors/notifications/push.ts",
     "src/api/applications/hand-over.ts",
     "src/api/external-auth/web-flow.ts",
@@ -39,7 +39,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "src/domain/oidc/session.ts",
     "src/home-backups/manifest.ts",
   ],
-  "made by this server a moment before": [
+  "created by this server a moment before": [
     "actors/chat/subagents/text.ts",
     "actors/chat/turn/offer.ts",
     "actors/template-version/import-runner.ts",
@@ -74,24 +74,24 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
   "read by a browser": ["src/api/http/document/swagger-page.ts"],
 };
 
-/** Bun's parser stops excessive aliases, and the first of these bounds text and values. */
+/** Bun's parser rejects excessive aliases, and the first of these files limits the size and number of values. */
 const YAML: readonly string[] = ["src/base/config/read.ts", "src/provisioners/yaml.ts"];
 
-const ELSEWHERE = /^src\/(?:web|cli|daemon|release)\/|^src\/(?:client|build|supply-chain)\.ts$/;
+const UNCHECKED = /^src\/(?:web|cli|daemon|release)\/|^src\/(?:client|build|supply-chain)\.ts$/;
 
 const sources = ["src", "actors"].flatMap((folder) =>
   [...new Bun.Glob("**/*.ts").scanSync({ cwd: `${import.meta.dir}/../../${folder}` })]
     .map((file) => `${folder}/${file}`)
-    .filter((file) => !ELSEWHERE.test(file)),
+    .filter((file) => !UNCHECKED.test(file)),
 );
 
-const filesWith = (pattern: RegExp): string[] =>
+const listFilesWith = (pattern: RegExp): string[] =>
   sources.filter((file) => pattern.test(readPage(file).replace(/^\s*(?:\/\/|\/?\*).*$/gm, ""))).sort();
 
-test("[RP-46] only the server's own JSON is parsed without a limit, and each such place has a reason", () => {
-  expect(filesWith(/\bJSON\.parse\(|(?<!Response)\.json\(\)/)).toEqual(Object.values(OWN).flat().sort());
+test("[RP-46] only safe JSON is parsed without a limit, and each such file has a reason", () => {
+  expect(listFilesWith(/\bJSON\.parse\(|(?<!Response)\.json\(\)/)).toEqual(Object.values(ALLOWED).flat().sort());
 });
 
 test("[RP-46] YAML is parsed without a limit only in the settings file", () => {
-  expect(filesWith(/\bYAML\.parse\(/)).toEqual([...YAML].sort());
+  expect(listFilesWith(/\bYAML\.parse\(/)).toEqual([...YAML].sort());
 });

@@ -1,4 +1,4 @@
-// Keeps archaic and translated phrases out of the code and the documentation: each folder has a ceiling that may only go down.
+// Keeps archaic and translated phrases out of the code and the documentation: each folder has a maximum number that may only sink.
 import { expect, test } from "bun:test";
 import { readPage } from "#test/support/documents.ts";
 
@@ -6,8 +6,8 @@ import { readPage } from "#test/support/documents.ts";
 const PHRASES =
   /\b(?:whoever|wherever|anew|nobody|told|the like|to be had|by (?:itself|themselves)|beside|at once|meanwhile|puts? off|lets? go|comes? back|(?:is|are) gone|those (?:that|who)|there (?:is|are) none|what is left|goes on|no longer counts|said so|mends?|mended)\b|\b(?:MOST|LEAST|LONGEST)_[A-Z]/gi;
 
-/** The number per folder. Lower it after you have rewritten some; never raise it. */
-const CEILINGS: Readonly<Record<string, number>> = {
+/** The maximum number in each folder. Lower it after you have rewritten some; never raise it. */
+const MAX_PHRASES: Readonly<Record<string, number>> = {
   actors: 8,
   db: 6,
   docs: 5,
@@ -57,13 +57,13 @@ const findIn = (folder: string): string[] =>
   listFiles(folder).flatMap((file) =>
     readPage(file)
       .split("\n")
-      .flatMap((line, at) => [...line.matchAll(PHRASES)].map(([phrase]) => `${file}:${at + 1}: ${phrase}`)),
+      .flatMap((line, index) => [...line.matchAll(PHRASES)].map(([phrase]) => `${file}:${index + 1}: ${phrase}`)),
   );
 
 test("[RP-42] no folder gains phrases that read like a translation", () => {
-  const folders = Object.entries(CEILINGS).map(([folder, most]) => ({ most, found: findIn(folder) }));
-  // One of these is new: say it in plain words.
-  expect(folders.filter(({ most, found }) => found.length > most).flatMap(({ found }) => found)).toEqual([]);
+  const folders = Object.entries(MAX_PHRASES).map(([folder, max]) => ({ max, found: findIn(folder) }));
+  // One of these is new: replace it by a plain word.
+  expect(folders.filter(({ max, found }) => found.length > max).flatMap(({ found }) => found)).toEqual([]);
 });
 
 const countIn = (pattern: RegExp): string[] =>
@@ -71,23 +71,23 @@ const countIn = (pattern: RegExp): string[] =>
     .flatMap(listFiles)
     .flatMap((file) => (readPage(file).match(pattern) ?? []).map((found) => `${file}: ${found}`));
 
-test('[RP-42] things are not something else, instead of being "no" something', () => {
+test('[RP-42] negated nouns say "is not a", instead of "is no"', () => {
   const found = countIn(NEGATED_NOUN);
   expect(found.length > MAX_NEGATED_NOUNS ? found : []).toEqual([]);
 });
 
-test("[RP-42] variables are named by their content, not by a participle", () => {
+test("[RP-42] variables have the name of their content, not a participle", () => {
   const found = countIn(PARTICIPLE_NAME);
   expect(found.length > MAX_PARTICIPLE_NAMES ? found : []).toEqual([]);
 });
 
-test("[RP-42] functions are named by what they do, not `xOf`", () => {
+test("[RP-42] functions are named after what they do, not `xOf`", () => {
   const product = ["src", "actors", "db"].flatMap(listFiles).filter((file) => !file.endsWith(".md"));
   const found = product.flatMap((file) => readPage(file).match(/^(?:export )?(?:const|function) [a-z]\w*Of\b/gm) ?? []);
   expect(found.length).toBeLessThanOrEqual(MAX_OF_FUNCTIONS);
 });
 
-/** Sizes have binary units: KiB, MiB, GiB. Comments are about measurements, not for users. */
+/** Sizes have binary units: KiB, MiB, GiB. Comments are exempt, because they are about measurements and not for users. */
 const DECIMAL_SIZE = /\d ?(?:kB|KB|MB|GB|TB)\b/g;
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 
@@ -98,8 +98,8 @@ test("[RP-50] sizes have the units KiB, MiB and GiB in messages, templates, tool
     .flatMap((file) =>
       readPage(file)
         .split("\n")
-        .flatMap((line, at) =>
-          COMMENT.test(line) ? [] : [...line.matchAll(DECIMAL_SIZE)].map(([size]) => `${file}:${at + 1}: ${size}`),
+        .flatMap((line, index) =>
+          COMMENT.test(line) ? [] : [...line.matchAll(DECIMAL_SIZE)].map(([size]) => `${file}:${index + 1}: ${size}`),
         ),
     );
   expect(found).toEqual([]);

@@ -1,12 +1,12 @@
-// Packages loaded at startup: packages needed only by a setting or a request are loaded later, because each costs milliseconds of every
-// start.
+// Packages that are loaded at startup: packages that only some settings or requests need are loaded later, because each costs milliseconds
+// of every start.
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { imports as aliases } from "../../package.json";
 
 const ROOT = resolve(import.meta.dir, "../..");
-/** The entry, and what `serve` imports when it starts. */
+/** The entry, and the files that `serve` imports when it starts. */
 const ENTRIES = ["src/main.ts", "src/cli/server/serve.ts", "src/context/open.ts", "src/server.ts"];
 
 const transpilers = { ts: new Bun.Transpiler({ loader: "ts" }), tsx: new Bun.Transpiler({ loader: "tsx" }) };
@@ -17,7 +17,7 @@ const resolveAlias = (path: string): string => {
   return join(ROOT, target.slice(0, -1), path.slice(alias.length - 1));
 };
 
-/** Collects packages reached by static imports. */
+/** Collects the packages that a file reaches by static imports. */
 const collectPackages = async (file: string, seen: Set<string>, packages: Set<string>): Promise<void> => {
   if (seen.has(file) || !/\.tsx?$/.test(file) || !existsSync(file)) return;
   seen.add(file);
@@ -30,7 +30,7 @@ const collectPackages = async (file: string, seen: Set<string>, packages: Set<st
   }
 };
 
-test("[RP-45] a start of the server loads no package that only some deployments or requests need", async () => {
+test("[RP-45] at its start, the server loads no package that only some deployments or requests need", async () => {
   const packages = new Set<string>();
   const seen = new Set<string>();
   for (const entry of ENTRIES) await collectPackages(join(ROOT, entry), seen, packages);

@@ -1,4 +1,4 @@
-// The four code paths drawn in docs/architecture.md are correct and short.
+// The four code paths that docs/architecture.md draws are correct and short.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { pathExists, readPage } from "#test/support/documents.ts";
@@ -29,7 +29,7 @@ const parseDocumentedPaths = (): DocumentedPath[] => {
 /** Returns the file that a line is about. */
 const parseFile = (line: string): string | undefined => /^(?: *-> )?((?:src|actors|db)\/\S+\.ts)/.exec(line)?.[1];
 
-const isElsewhere = (file: string): boolean => file.startsWith("src/daemon/");
+const isDaemonFile = (file: string): boolean => file.startsWith("src/daemon/");
 
 /** Returns a file's imports, as repository paths. */
 const listImports = (file: string): Set<string> => {
@@ -52,23 +52,23 @@ test("[RP-17] the four drawn paths consist of existing files, are counted, and s
   for (const { name, count, lines } of parseDocumentedPaths()) {
     const files = lines.map(parseFile).filter((file) => file !== undefined);
     expect(files.filter((file) => !pathExists(file))).toEqual([]);
-    const server = new Set(files.filter((file) => !isElsewhere(file)));
+    const server = new Set(files.filter((file) => !isDaemonFile(file)));
     expect([name, server.size]).toEqual([name, count]);
     expect(server.size).toBeLessThanOrEqual(MAX_FILES[name] as number);
   }
 });
 
-test("[RP-17] each file of a path imports another one or is imported by it, unless the drawing names what lies between", () => {
-  const alone = parseDocumentedPaths().flatMap(({ name, lines }) => {
+test("[RP-17] each file of a path imports an earlier one or is imported by it, unless the drawing names the connection", () => {
+  const unconnected = parseDocumentedPaths().flatMap(({ name, lines }) => {
     const files = lines.map(parseFile).filter((file) => file !== undefined);
     const imports = new Map(files.map((file) => [file, listImports(file)]));
     return lines.flatMap((line, i) => {
       const file = parseFile(line);
       if (file === undefined || i === 0 || lines[i - 1]?.trimStart().startsWith("=>")) return [];
-      const before = files.slice(0, files.indexOf(file));
-      const isKnown = before.some((one) => imports.get(one)?.has(file) || imports.get(file)?.has(one));
-      return isKnown ? [] : [`${name}: nothing before ${file} leads to it`];
+      const earlier = files.slice(0, files.indexOf(file));
+      const isConnected = earlier.some((one) => imports.get(one)?.has(file) || imports.get(file)?.has(one));
+      return isConnected ? [] : [`${name}: no earlier file is connected to ${file}`];
     });
   });
-  expect(alone).toEqual([]);
+  expect(unconnected).toEqual([]);
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readPage } from "#test/support/documents.ts";
 
-/** Names with the retired words: of types and classes, functions and files. */
+/** The retired words as they would appear in names of types, classes, functions and files. */
 const RETIRED: Readonly<Record<string, RegExp>> = {
   "`...Parts`": /\b(?:type|interface|class) \w+Parts\b/,
   "`house`": /\b\w*[Hh]ouse\b(?!\w)/,
@@ -27,7 +27,7 @@ const files = ["src", "actors", "db"].flatMap((folder) =>
   ),
 );
 
-test("[RP-16] the code uses none of the glossary's retired words, and the glossary lists them", () => {
+test("[RP-16] the code uses none of the glossary's retired words, and the glossary lists all of them", () => {
   const glossary = readPage("docs/glossary.md");
   const found = files.flatMap((file) => {
     const text = readPage(file);

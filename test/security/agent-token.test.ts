@@ -1,5 +1,5 @@
-// The agent's token is in the environment of no process that agents and people start in a workspace: a mere `env` would print it into logs,
-// terminals and chats.
+// The agent's token is not in the environment of any process that agents and people start in a workspace: a simple `env` would print it
+// into logs, terminals and chats.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,11 +15,11 @@ const world = await forFile(
   }),
 );
 
-/** Returns the environment of the process whose ID a program has written to this file of the home folder. */
+/** Returns the environment of the process whose ID a program has written to this file in the home folder. */
 const readEnvironment = async (name: string): Promise<string> => {
   const file = join(world.home, name);
   const pid = await until(() => existsSync(file) && readFileSync(file, "utf8").trim());
-  // Empty while the process executes another program.
+  // The environment is empty while the process executes another program.
   return until(() => readFileSync(`/proc/${pid}/environ`, "latin1"));
 };
 
@@ -34,7 +34,7 @@ describeInside("[DM-20] the agent's token is not in the environment", () => {
   test("[DM-20] of a start script", async () => expectNoToken(await readEnvironment("script")));
 
   test("[DM-20] of a shell in a terminal", async () => {
-    const path = (rest: string) => `/api/v2/workspaceagents/${world.seeded.agent_id}/${rest}`;
+    const path = (action: string) => `/api/v2/workspaceagents/${world.seeded.agent_id}/${action}`;
     using terminal = await TestTerminal.open({ owner: world.owner, path });
     terminal.sendInput({ data: 'echo $$ > "$HOME/shell"\n' });
     expectNoToken(await readEnvironment("shell"));
@@ -50,18 +50,18 @@ describeInside("[DM-20] the agent's token is not in the environment", () => {
     expect(output).toEndWith("200");
   });
 
-  test("[TO-21] a chat that reads its secrets sees none, in one piece or in several, and none is stored or sent to followers", async () => {
+  test("[TO-21] a chat that reads secrets sees none of them, in one piece or in several, and none is stored or sent to followers", async () => {
     const { agent_token, owner_token } = world.seeded;
     const { id, call } = await openChat(world);
     using follower = await Follower.open(world.owner, id);
     writeFileSync(join(world.home, "session"), `${owner_token}\n`);
     const file = '"$SLIPWAY_AGENT_TOKEN_FILE"';
-    const slowly = `head -c 20 ${file}; sleep 0.3; tail -c +21 ${file}; sleep 0.3; head -c 5 session; sleep 0.3; tail -c +6 session`;
+    const command = `head -c 20 ${file}; sleep 0.3; tail -c +21 ${file}; sleep 0.3; head -c 5 session; sleep 0.3; tail -c +6 session`;
     const { results, next } = await callTools(
       world,
       call,
       ["execute", { command: `cat ${file} session`, timeout: "60s" }],
-      ["execute", { command: slowly, timeout: "60s" }],
+      ["execute", { command: command, timeout: "60s" }],
       ["read_file", { path: "session" }],
       ["execute", { command: "echo done; exit 3", timeout: "60s" }],
     );

@@ -1,5 +1,5 @@
-// Canaries: a unique text is planted in everything that is secret, then every operation is called by every caller, correctly and
-// incorrectly, and no response, stream or log line may contain one unless the specification returns it (RELIABILITY check 32).
+// Canaries: a unique text is planted in everything that is secret. Then every caller calls every operation, correctly and incorrectly, and
+// no response, stream or log line may contain a canary unless the specification returns it (RELIABILITY check 32).
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
@@ -17,15 +17,15 @@ const canary = (name: string): string => `canary-${name}-8fb1c2`;
 
 /** Names of JSON fields that contain a secret, in any route. */
 const SECRET_FIELD = /password|secret|api_key|private_key|token$/;
-// The name of the header that carries a key is not secret.
-const isNoSecret = /^(token_name|max_token_lifetime|api_key_header)$/;
+// The name of the header that carries a key is not a secret.
+const NOT_SECRET = /^(token_name|max_token_lifetime|api_key_header)$/;
 
-/** Allowed disclosures: `caller operation`, where the specification returns it. */
+/** Disclosures that the specification demands: secret, caller and operation. */
 const ALLOWED_DISCLOSURES: Record<string, RegExp> = {
   // An agent's environment is part of the agent (specification, Workspace agent), and of the plan of a template's version.
   "agent environment":
     /^(ada|admin|colleague) (GET|POST|PUT) \/api\/v2\/(workspace|users\/|organizations\/|templateversions\/)/,
-  // An agent gets its owner's whole key pair.
+  // An agent receives its owner's complete key pair.
   "git key": /^agent GET \/api\/v2\/workspaceagents\/me\/gitsshkey$/,
 };
 
@@ -55,7 +55,7 @@ describeInside("canaries", () => {
     for (const operation of sortReadsFirst(town.operations)) {
       for (const who of CALLERS) await callInAllWays(operation, who);
     }
-    // Thousands of requests; the machine may be busy with other tests.
+    // These are thousands of requests, and the machine may be busy with other tests.
   }, scaleTimeout(300_000));
   afterAll(async () => {
     await town[Symbol.asyncDispose]();
@@ -80,12 +80,12 @@ describeInside("canaries", () => {
     });
     const { private_key } = (await pair.json()) as { private_key: string };
     secrets.set("git key", private_key.split("\n")[3] as string);
-    using eyes = new Database(join(town.server.directory, "slipway.db"), { readonly: true });
-    const tables = eyes.query("select name from sqlite_schema where type = 'table'").all() as { name: string }[];
+    using database = new Database(join(town.server.directory, "slipway.db"), { readonly: true });
+    const tables = database.query("select name from sqlite_schema where type = 'table'").all() as { name: string }[];
     for (const { name: table } of tables) {
-      const columns = eyes.query(`select name from pragma_table_info('${table}')`).all() as { name: string }[];
+      const columns = database.query(`select name from pragma_table_info('${table}')`).all() as { name: string }[];
       for (const { name } of columns.filter((one) => /(password|secret|token)_hash$/.test(one.name))) {
-        for (const [value] of eyes.query(`select distinct "${name}" from "${table}"`).values()) {
+        for (const [value] of database.query(`select distinct "${name}" from "${table}"`).values()) {
           if (value) secrets.set(`${table}.${name} ${secrets.size}`, String(value));
         }
       }
@@ -108,16 +108,16 @@ describeInside("canaries", () => {
     const row = getRow(operation.name);
     const things = row.fresh ? { ...town.things, ...(await town.makers[row.fresh](who)) } : town.things;
     const token = things.caller ?? town.tokens[who];
-    const fields = secretFields(operation);
+    const fields = listSecretFields(operation);
     await recordResponse(operation, who, callAs(town, operation, row, token, things));
     if (fields.length === 0) return;
-    // A canary in each secret field: once correctly, once next to an error.
-    const planted = Object.fromEntries(fields.map((name) => [name, canary("field")]));
-    await recordResponse(operation, who, callAs(town, operation, row, token, things, planted));
-    const wrong = Object.fromEntries(
-      Object.keys(operation.body?.properties ?? {}).map((name) => [name, planted[name] ?? { wrong: true }]),
+    // A canary in each secret field: first in a valid request, then next to an error.
+    const canaries = Object.fromEntries(fields.map((name) => [name, canary("field")]));
+    await recordResponse(operation, who, callAs(town, operation, row, token, things, canaries));
+    const invalid = Object.fromEntries(
+      Object.keys(operation.body?.properties ?? {}).map((name) => [name, canaries[name] ?? { invalid: true }]),
     );
-    await recordResponse(operation, who, callAs(town, operation, row, token, things, wrong));
+    await recordResponse(operation, who, callAs(town, operation, row, token, things, invalid));
     const nested = Object.fromEntries(fields.map((name) => [name, [canary("field")]]));
     await recordResponse(operation, who, callAs(town, operation, row, token, things, nested));
   };
@@ -142,7 +142,7 @@ describeInside("canaries", () => {
         .map((name) => `${name}: ${who}`),
     );
     expect([...new Set(leaks)]).toEqual([]);
-    // Checks that the canaries work: they appear where they are allowed.
+    // The canaries work: they appear where they are allowed.
     const seen = new Set(answers.flatMap(({ text }) => findSecrets(text)));
     expect(Object.keys(ALLOWED_DISCLOSURES).filter((name) => !seen.has(name))).toEqual([]);
   });
@@ -154,12 +154,12 @@ describeInside("canaries", () => {
   });
 });
 
-/** Reads before writes, so that the data is still complete; signing out last. */
+/** Sorts reads before writes, so that reads find the data complete. */
 const sortReadsFirst = (operations: readonly Operation[]): Operation[] =>
   [...operations].sort((a, b) => Number(a.method !== "GET") - Number(b.method !== "GET"));
 
-const secretFields = ({ body }: Operation): string[] =>
-  Object.keys(body?.properties ?? {}).filter((name) => SECRET_FIELD.test(name) && !isNoSecret.test(name));
+const listSecretFields = ({ body }: Operation): string[] =>
+  Object.keys(body?.properties ?? {}).filter((name) => SECRET_FIELD.test(name) && !NOT_SECRET.test(name));
 
 /** Returns the first events of a stream. */
 const readFirstEvents = async (response: Response): Promise<string> => {

@@ -1,4 +1,4 @@
-// Secrets in a process's initial environment: a real server, and what the system shows of it to other programs of the same user.
+// Secrets in the initial environment of a process: a real server, and what the system shows of it to other programs of the same user.
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,13 +10,13 @@ import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/work
 const PROVIDER = JSON.stringify([
   { id: "git", type: "github", client_id: "c", client_secret: "secret-of-the-provider" },
 ]);
-const NAMES = { SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: ADMIN.username };
+const ADMIN_NAMES = { SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: ADMIN.username };
 const testOnLinux = process.platform === "linux" ? test : test.skip;
 
 /** Starts a server as a person would, with these variables, and collects its log. */
 const serve = async (directory: string, env: Record<string, string>) => {
   const child = Bun.spawn([...command(), "serve", "--address=127.0.0.1:0", `--data-dir=${join(directory, "data")}`], {
-    env: { PATH: process.env.PATH, HOME: directory, ...NAMES, ...env },
+    env: { PATH: process.env.PATH, HOME: directory, ...ADMIN_NAMES, ...env },
     stdout: "pipe",
     stderr: "pipe",
   });
@@ -24,7 +24,7 @@ const serve = async (directory: string, env: Record<string, string>) => {
   const reader = child.stderr
     .pipeThrough(new TextDecoderStream() as never)
     .getReader() as ReadableStreamDefaultReader<string>;
-  let logged = "";
+  let log = "";
   return {
     url,
     pid: child.pid,
@@ -33,8 +33,8 @@ const serve = async (directory: string, env: Record<string, string>) => {
       child.kill("SIGHUP");
       for (;;) {
         const { value, done } = await reader.read();
-        logged += value ?? "";
-        if (done || /settings were reloaded|cannot be used/.test(logged)) return logged;
+        log += value ?? "";
+        if (done || /settings were reloaded|cannot be used/.test(log)) return log;
       }
     },
     async [Symbol.asyncDispose]() {
@@ -54,19 +54,19 @@ testOnLinux(
       SLIPWAY_TOKEN: "a-token-of-the-operator",
     };
     await using server = await serve(temp.path, { FIRST: "1", ...secrets, LAST: "kept" });
-    const shown = server.environ();
+    const environment = server.environ();
     for (const [name, value] of Object.entries(secrets)) {
-      expect(shown).not.toContain(name);
-      expect(shown).not.toContain(value);
+      expect(environment).not.toContain(name);
+      expect(environment).not.toContain(value);
     }
-    expect(shown).not.toContain("secret-of-the-provider");
-    for (const kept of ["FIRST=1", "LAST=kept", `SLIPWAY_ADMIN_EMAIL=${ADMIN.email}`]) {
-      expect(shown.split("\0")).toContain(kept);
+    expect(environment).not.toContain("secret-of-the-provider");
+    for (const variable of ["FIRST=1", "LAST=kept", `SLIPWAY_ADMIN_EMAIL=${ADMIN.email}`]) {
+      expect(environment.split("\0")).toContain(variable);
     }
     await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-    const logged = await server.reload();
-    expect(logged).toContain("settings were reloaded");
-    expect(logged).not.toContain("with_the_next_start");
+    const log = await server.reload();
+    expect(log).toContain("settings were reloaded");
+    expect(log).not.toContain("with_the_next_start");
   },
 );
 
@@ -82,10 +82,10 @@ testOnLinux("[CF-17] daemons of local workspaces do not get the server's secrets
     ({ latest_build }) => latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready",
   );
   const record = JSON.parse(readFileSync(join(temp.path, "data", "workspaces", id, "daemon.json"), "utf8"));
-  const shown = readFileSync(`/proc/${record.pid}/environ`, "latin1");
-  expect(shown).toContain(`HOME=${join(temp.path, "data", "workspaces", id, "home")}`);
-  expect(shown).not.toContain(record.token);
-  expect(shown).not.toContain(ADMIN.password);
+  const environment = readFileSync(`/proc/${record.pid}/environ`, "latin1");
+  expect(environment).toContain(`HOME=${join(temp.path, "data", "workspaces", id, "home")}`);
+  expect(environment).not.toContain(record.token);
+  expect(environment).not.toContain(ADMIN.password);
   await createBuild(admin, id, "delete");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
 });

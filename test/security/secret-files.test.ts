@@ -1,4 +1,4 @@
-// Secrets of several lines, and keys that the server hands to workspaces: no tool shows them, however it reads them.
+// Secrets of several lines, and keys that the server gives to workspaces: no tool shows them, however it reads them.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const expectHidden = (text: string, lines: readonly string[]): void => {
 };
 
 describeInside("secrets in files", () => {
-  test("[TO-21] no tool shows the lines of a key: with numbers, marks or carriage returns, in parts, as a diff or attached", async () => {
+  test("[TO-21] no tool shows the lines of a key: with numbers, prefixes or carriage returns, in parts, as a diff or as an attachment", async () => {
     await world.owner.post("/api/v2/users/me/secrets", { name: "deploy", value: KEY });
     await Bun.write(join(world.home, "key"), KEY);
     await Bun.write(join(world.home, "picture.png"), Buffer.concat([PNG, Buffer.from(LINES[0] ?? "")]));
@@ -50,13 +50,13 @@ describeInside("secrets in files", () => {
     expect(await readFile(world.owner, String(results[2]?.file_id))).toContain("[hidden]");
     expect(results[3]?.error).toContain("contains a secret");
     for (const { output } of results.slice(4)) expect(output).toContain("[hidden]");
-    // Values that are not secret stay readable.
+    // Values that are not secret remain readable.
     expect(results[4]?.output).toContain(`1\t${BEGIN}`);
     const shown = JSON.stringify([follower.events, await listMessages(world.owner, id), next.request.messages]);
     expectHidden(shown, LINES);
   });
 
-  test("[TO-21] no tool writes the mark of a hidden secret over the secret; where it is ordinary text, it can be written", async () => {
+  test("[TO-21] no tool replaces a secret by the placeholder that hides it; elsewhere, the placeholder can be written as ordinary text", async () => {
     const secret = "sk-live-4f9a8b7c6d5e";
     await world.owner.post("/api/v2/users/me/secrets", { name: "live", value: secret });
     const config = `const key = "${secret}";\nconst port = 1;\n`;
@@ -88,21 +88,21 @@ describeInside("secrets in files", () => {
     expect(readFileSync(join(world.home, "other.css"), "utf8")).toBe("a[hidden] {}\n");
   });
 
-  test("[TO-21] the SSH keys that the server hands to workspaces are hidden when they are first used", async () => {
+  test("[TO-21] the SSH keys that the server gives to workspaces are hidden from their first use", async () => {
     const { url, ssh_url } = await world.owner.post<{ url: string; ssh_url: string }>("/api/v2/users/me/deploy-keys", {
       url: "https://github.com/acme/app",
     });
     expect(url).toContain("acme");
     const { id, call } = await openChat(world);
-    const ask = (query: string): string =>
+    const requestKey = (query: string): string =>
       `curl -s -H "Service-Session-Token: $(cat "$SLIPWAY_AGENT_TOKEN_FILE")" "\${SLIPWAY_AGENT_URL}api/v2/workspaceagents/me/gitsshkey${query}"`;
     const decode = `bun -e 'console.log(JSON.parse(await Bun.stdin.text()).private_key)'`;
     const remote = `?remote=${encodeURIComponent(ssh_url)}`;
     const { results, next } = await callTools(
       world,
       call,
-      ["execute", { command: `${ask("")} | tee own.json`, timeout: "60s" }],
-      ["execute", { command: `${ask(remote)} | tee deploy.json`, timeout: "60s" }],
+      ["execute", { command: `${requestKey("")} | tee own.json`, timeout: "60s" }],
+      ["execute", { command: `${requestKey(remote)} | tee deploy.json`, timeout: "60s" }],
     );
     const after = await callTools(
       world,

@@ -1,6 +1,6 @@
-// Checks whether the time of a rejection reveals how much of a token was right: tokens wrong at their first and at their last byte, in
-// random order, compared with Welch's t (RELIABILITY check 31). `bun run torture` runs the full form; CI only a short one without a time
-// limit.
+// Checks whether the time of a rejection reveals how much of a token was right: compares tokens that are wrong at their first byte and at
+// their last byte, in random order, with Welch's t (RELIABILITY check 31). `bun run torture` runs the full form; CI runs a short one
+// without a limit for t.
 import type { Clock } from "#base/clock.ts";
 import { keySecret } from "#base/ids.ts";
 import { SetupLink } from "#domain/users/setup-link.ts";
@@ -14,13 +14,15 @@ import { startTestServer, type TestServer } from "#test/support/server.ts";
 type Check = { name: string; run(options: CheckOptions): Promise<string> };
 type CheckOptions = { rounds: number; seed: number; log(line: string): void };
 
-/** Above this, the two are distinguishable (dudect's limit is 4.5; the design's is 4). */
-const BOUND = 4;
-/** Slower ones are due to the machine: garbage collection, other processes. */
+/** The limit of |t|, above which the two are distinguishable (dudect's limit is 4.5; the design's is 4). */
+const MAX_T = 4;
+/** Slower calls are left out, because the machine delays them: garbage collection, other processes. */
 const KEPT_SHARE = 0.95;
 
-/** One kind of token: a valid one, the index where its secret begins, and how it is tried; returns whether it was rejected. */
-type Kind = { name: string; right: string; secretFrom: number; refuses(token: string): Promise<boolean> };
+/**
+ * A kind of token: a valid token, the index where its secret begins, and a function that tries a token and returns whether it was rejected.
+ */
+type Kind = { name: string; right: string; secretFrom: number; isRejected(token: string): Promise<boolean> };
 
 export type Timing = { name: string; calls: number; t: number; refused: number };
 
@@ -34,7 +36,7 @@ export const createKinds = async (server: TestServer): Promise<Kind[]> => {
   const policy = "nobody";
   const addresses = { of: () => "192.0.2.1" };
   const request = new Request("http://localhost/api/v2/users/me");
-  const isNobody = async (token: string): Promise<boolean> =>
+  const isUnidentified = async (token: string): Promise<boolean> =>
     (await identify({ token, source: "header", compat: false }, request, {
       store,
       clock,
@@ -44,15 +46,15 @@ export const createKinds = async (server: TestServer): Promise<Kind[]> => {
       addresses,
       encryption,
     })) instanceof Error;
-  const isNotTheLink = (token: string): Promise<boolean> =>
+  const isInvalidLink = (token: string): Promise<boolean> =>
     link.check(token).then(
       () => false,
       () => true,
     );
   return [
-    { name: "session token", right: owner_token, secretFrom: owner_token.indexOf("-") + 1, refuses: isNobody },
-    { name: "agent token", right: agent_token, secretFrom: 0, refuses: isNobody },
-    { name: "setup token", right: await link.offer(), secretFrom: 0, refuses: isNotTheLink },
+    { name: "session token", right: owner_token, secretFrom: owner_token.indexOf("-") + 1, isRejected: isUnidentified },
+    { name: "agent token", right: agent_token, secretFrom: 0, isRejected: isUnidentified },
+    { name: "setup token", right: await link.offer(), secretFrom: 0, isRejected: isInvalidLink },
   ];
 };
 
@@ -61,31 +63,31 @@ export const corruptToken = (
   { right, secretFrom }: Pick<Kind, "right" | "secretFrom">,
   end: "first" | "last",
 ): string => {
-  const at = end === "first" ? secretFrom : right.length - 1;
-  // Hex digits, so that an agent token stays a UUID.
-  const other = [..."0123456789abcdef"].filter((one) => one !== right[at]);
-  const pick = other[keySecret().charCodeAt(0) % other.length] as string;
-  return right.slice(0, at) + pick + right.slice(at + 1);
+  const index = end === "first" ? secretFrom : right.length - 1;
+  // The characters are hex digits, so that an agent token remains a UUID.
+  const other = [..."0123456789abcdef"].filter((one) => one !== right[index]);
+  const character = other[keySecret().charCodeAt(0) % other.length] as string;
+  return right.slice(0, index) + character + right.slice(index + 1);
 };
 
-/** Measures `calls` of each end, in random order. */
+/** Measures `calls` calls with a wrong first byte and as many with a wrong last byte, in random order. */
 export const measureTiming = async (kind: Kind, calls: number): Promise<Timing> => {
   const times: Record<"first" | "last", number[]> = { first: [], last: [] };
   let refused = 0;
-  for (let i = 0; i < calls / 10; i++) await kind.refuses(corruptToken(kind, "first"));
+  for (let i = 0; i < calls / 10; i++) await kind.isRejected(corruptToken(kind, "first"));
   while (times.first.length < calls || times.last.length < calls) {
     const end = keySecret().charCodeAt(0) % 2 === 0 ? "first" : "last";
     const token = corruptToken(kind, end);
-    const began = Bun.nanoseconds();
-    const isRefused = await kind.refuses(token);
-    times[end].push(Bun.nanoseconds() - began);
+    const startedAt = Bun.nanoseconds();
+    const isRefused = await kind.isRejected(token);
+    times[end].push(Bun.nanoseconds() - startedAt);
     if (isRefused) refused++;
   }
   const all = [...times.first, ...times.last].sort((a, b) => a - b);
-  const most = all[Math.floor(all.length * KEPT_SHARE)] as number;
+  const maxTime = all[Math.floor(all.length * KEPT_SHARE)] as number;
   const t = welch(
-    times.first.filter((one) => one <= most),
-    times.last.filter((one) => one <= most),
+    times.first.filter((one) => one <= maxTime),
+    times.last.filter((one) => one <= maxTime),
   );
   return { name: kind.name, calls: all.length, t, refused };
 };
@@ -107,15 +109,15 @@ export const checks: readonly Check[] = [
     name: "tokens: time of a refusal",
     async run({ rounds, log }) {
       await using server = await startTestServer();
-      const seen: string[] = [];
+      const results: string[] = [];
       for (const kind of await createKinds(server)) {
         const { t, calls, refused } = await measureTiming(kind, rounds);
         log(`${kind.name}: t = ${t.toFixed(2)} over ${calls} calls`);
-        if (refused !== calls) throw new Error(`${kind.name}: ${calls - refused} wrong ones were taken`);
-        if (Math.abs(t) >= BOUND) throw new Error(`${kind.name}: first and last byte differ, t = ${t.toFixed(2)}`);
-        seen.push(`${kind.name} t = ${t.toFixed(2)}`);
+        if (refused !== calls) throw new Error(`${kind.name}: ${calls - refused} wrong tokens were accepted`);
+        if (Math.abs(t) >= MAX_T) throw new Error(`${kind.name}: first and last byte differ, t = ${t.toFixed(2)}`);
+        results.push(`${kind.name} t = ${t.toFixed(2)}`);
       }
-      return `${rounds} calls each with the first and with the last byte wrong: ${seen.join(", ")}`;
+      return `${rounds} calls each with the first and with the last byte wrong: ${results.join(", ")}`;
     },
   },
 ];

@@ -1,4 +1,4 @@
-// Tokens: how they are compared, and that none of any kind is stored or logged.
+// Tokens: how they are compared, and that none is stored or logged.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -17,33 +17,33 @@ import { corruptToken, createKinds, measureTiming, welch } from "./token-timing.
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Places where secrets, or their hashes, may be compared with the language's operators, and why. */
+/** Files where secrets, or their hashes, may be compared with the language's operators, with the reason. */
 const PLAIN_COMPARISONS: Record<string, string> = {
   "actors/agent/state.ts": "the same agent signing in again: both hashes are the server's own",
   "src/api/agents/yamux-socket.ts": "compares how often an agent's token was renewed, not the token",
 };
 
-testInside("[SC-5] input is never compared with a secret by ===, but by its hash, in constant time", () => {
-  const compared = /\b\w*(?:secret|token|hash|digest|signature|password)\w*\s*[!=]==\s*(?!\s|undefined|null|")/i;
+testInside("[SC-5] input is compared with secrets by hash and in constant time, never with ===", () => {
+  const comparison = /\b\w*(?:secret|token|hash|digest|signature|password)\w*\s*[!=]==\s*(?!\s|undefined|null|")/i;
   const found = ["src/api", "src/identity", "src/base", "actors", "src/wire"].flatMap((folder) =>
     [...new Bun.Glob("**/*.ts").scanSync({ cwd: join(ROOT, folder) })].flatMap((file) => {
       const path = `${folder}/${file}`;
       const lines = readFileSync(join(ROOT, path), "utf8").split("\n");
-      return lines.some((line) => compared.test(line) && !/^\s*(\/\/|\*)/.test(line)) ? [path] : [];
+      return lines.some((line) => comparison.test(line) && !/^\s*(\/\/|\*)/.test(line)) ? [path] : [];
     }),
   );
   expect(found.filter((path) => !(path in PLAIN_COMPARISONS))).toEqual([]);
 });
 
 testInside(
-  "[SC-5] digests are compared completely: each wrong byte is refused, and so are other lengths and invalid hex",
+  "[SC-5] digests are compared completely: each wrong byte is rejected, and so are other lengths and invalid hex",
   () => {
     const right = sha256("a secret");
     expect(right).toBe(createHash("sha256").update("a secret").digest("hex"));
     expect(isSameDigest(right, sha256("a secret"))).toBe(true);
-    for (let at = 0; at < right.length; at++) {
-      const other = right[at] === "0" ? "1" : "0";
-      expect(isSameDigest(right, right.slice(0, at) + other + right.slice(at + 1))).toBe(false);
+    for (let index = 0; index < right.length; index++) {
+      const other = right[index] === "0" ? "1" : "0";
+      expect(isSameDigest(right, right.slice(0, index) + other + right.slice(index + 1))).toBe(false);
     }
     for (const bad of ["", right.slice(2), `${right}00`, "zz"]) expect(isSameDigest(right, bad)).toBe(false);
     expect(isSameDigest("", "")).toBe(false);
@@ -59,19 +59,19 @@ describeInside("the time of a refusal", () => {
     await server[Symbol.asyncDispose]();
   });
 
-  test("[SC-5] tokens with an error at either end are refused, on the path that the long form measures", async () => {
+  test("[SC-5] tokens with an error at either end are rejected, in the code that the long form measures", async () => {
     for (const kind of await createKinds(server)) {
       expect(corruptToken(kind, "first")).not.toBe(corruptToken(kind, "last"));
       const { refused, calls, t } = await measureTiming(kind, 200);
       expect([kind.name, refused]).toEqual([kind.name, calls]);
       expect(Number.isFinite(t)).toBe(true);
-      // Last, because the setup token is single-use: the valid one is accepted.
+      // This comes last, because the setup token is single-use: the valid one is accepted.
       expect([kind.name, await kind.refuses(kind.right)]).toEqual([kind.name, false]);
     }
   });
 
-  test("[SC-5] the measurement detects differences, and only real ones", () => {
-    const sample = (add: number): number[] => Array.from({ length: 1000 }, (_, i) => ((i * 7919) % 1000) + add);
+  test("[SC-5] the measurement detects a difference, and reports none where there is none", () => {
+    const sample = (offset: number): number[] => Array.from({ length: 1000 }, (_, i) => ((i * 7919) % 1000) + offset);
     expect(welch(sample(0), sample(0))).toBe(0);
     expect(welch(sample(100), sample(0))).toBeGreaterThan(4);
     expect(welch(sample(0), sample(100))).toBeLessThan(-4);
@@ -86,17 +86,18 @@ const readFiles = (directory: string): { path: string; text: string }[] =>
     .map((path) => ({ path, text: readFileSync(path, "latin1") }));
 
 testInside(
-  "[SC-6] no file and no log line contains a token of any kind, except the record that starts a local workspace's daemon and the file it reads",
+  "[SC-6] no file and no log line contains a token, except the record that starts a local workspace's daemon and the file that the daemon reads",
   async () => {
     using directory = tempDirectory();
     const lines: string[] = [];
     configureLogging({ level: "trace", format: "json", write: (line) => void lines.push(line) });
     const secrets = new Map<string, string>();
-    const none = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
-    const found = (text: string): string[] => [...secrets].flatMap(([name, one]) => (text.includes(one) ? [name] : []));
-    let running: { path: string; text: string }[];
+    const noAdmin = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+    const findSecrets = (text: string): string[] =>
+      [...secrets].flatMap(([name, one]) => (text.includes(one) ? [name] : []));
+    let filesWhileRunning: { path: string; text: string }[];
     {
-      await using server = await startTestServer({ directory: directory.path, env: none });
+      await using server = await startTestServer({ directory: directory.path, env: noAdmin });
       const anybody = new Client(server.url);
       const setup_token = new URL((await getContext(server).setupUrl()) ?? "").searchParams.get("token") as string;
       secrets.set("setup token", setup_token);
@@ -109,7 +110,7 @@ testInside(
       secrets.set("browser's key", getSecretHalf((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key));
       const worker = (await makeKey(admin)).key;
       secrets.set("provisioner key", getSecretHalf(worker));
-      // Valid and invalid uses where a request's URL might be logged.
+      // Valid and invalid uses in which the server might log a request's URL.
       const serve = "/api/v2/organizations/default/provisionerdaemons/serve";
       for (const one of [token, worker, `${token}x`, `${worker}x`, setup_token]) {
         await anybody.withToken(one).fetch("GET", serve);
@@ -127,14 +128,14 @@ testInside(
       const tokenFile = join(server.directory, "workspaces", id, "token");
       for (const file of [record, tokenFile]) expect(statSync(file).mode & 0o777).toBe(0o600);
       expect(statSync(join(server.directory, "workspaces")).mode & 0o777).toBe(0o700);
-      running = readFiles(directory.path).filter(({ path }) => path !== record && path !== tokenFile);
+      filesWhileRunning = readFiles(directory.path).filter(({ path }) => path !== record && path !== tokenFile);
       await createBuild(admin, id, "delete");
       await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
     }
     resetLogging();
-    expect(running.some(({ path }) => path.endsWith("slipway.db-wal"))).toBe(true);
-    const written = [...running, ...readFiles(directory.path), { path: "log", text: lines.join("") }];
-    expect(written.flatMap(({ path, text }) => found(text).map((name) => `${name} in ${path}`))).toEqual([]);
+    expect(filesWhileRunning.some(({ path }) => path.endsWith("slipway.db-wal"))).toBe(true);
+    const texts = [...filesWhileRunning, ...readFiles(directory.path), { path: "log", text: lines.join("") }];
+    expect(texts.flatMap(({ path, text }) => findSecrets(text).map((name) => `${name} in ${path}`))).toEqual([]);
     expect([...secrets.values()].filter((one) => one.length < 20)).toEqual([]);
   },
 );
