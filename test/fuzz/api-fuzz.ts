@@ -67,7 +67,7 @@ export const fuzzOperations = async ({ rounds, seed, log, who = "administrator" 
   let inputs: FuzzInputs | undefined;
   for (const operation of listOperations(await fetchDocument(server.url))) {
     if (SKIPPED.has(operation.name)) continue;
-    // The objects are recreated after each operation that may have deleted them, because it was successful.
+    // A successful operation may have deleted or changed the objects, so they are recreated after it.
     inputs ??= await seedObjects(server, admin);
     const { seeded, known } = inputs;
     const userToken = who === "member" ? seeded.owner_token : admin.token;
@@ -75,9 +75,9 @@ export const fuzzOperations = async ({ rounds, seed, log, who = "administrator" 
     let fault: string | undefined;
     const property = fc.asyncProperty(arbitraryRequests(operation, known), async (sent) => {
       requestCount++;
-      const fault = await findFault(client, operation, sent, reached);
-      if (fault !== undefined) fault = fault;
-      return fault === undefined;
+      const found = await findFault(client, operation, sent, reached);
+      if (found !== undefined) fault = found;
+      return found === undefined;
     });
     const result = await fc.check(property, { seed, numRuns: rounds });
     if (operation.method !== "GET" && reached.has(operation.name)) inputs = undefined;

@@ -109,7 +109,7 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   const expectStatus = async (
     client: Client,
     step: string,
-    wanted: number[],
+    expected: number[],
     method: string,
     path: string,
     body?: unknown,
@@ -117,70 +117,78 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
     const response = await client.fetch(method, path, body);
     const text = await response.text();
     counts[step] = (counts[step] ?? 0) + 1;
-    if (!wanted.includes(response.status))
-      problems.push(`${step}: ${method} ${path} gave ${response.status} ${text.slice(0, 200)}`);
-    if (response.status >= 400 && !text.includes('"message"')) problems.push(`${step}: ${method} ${path} says nothing`);
+    if (!expected.includes(response.status))
+      problems.push(`${step}: ${method} ${path} returned ${response.status} ${text.slice(0, 200)}`);
+    if (response.status >= 400 && !text.includes('"message"'))
+      problems.push(`${step}: ${method} ${path} has no message`);
   };
 
   for (const kind of all) {
-    // Existing objects by parent (ID by label), and deleted ones.
+    // The IDs of existing objects by label, and the IDs of deleted ones; one of each per parent.
     const live = [new Map<string, string>(), new Map<string, string>()];
     const dead = [new Set<string>(), new Set<string>()];
     const read = async (parent: number) => kind.rows(await admin.get(kind.at(parent)));
-    const before = [new Set((await read(0)).map(kind.label)), new Set((await read(1)).map(kind.label))];
-    const parentsApart = kind.at(0) !== kind.at(1);
+    const labelsBefore = [new Set((await read(0)).map(kind.label)), new Set((await read(1)).map(kind.label))];
+    const hasTwoParents = kind.at(0) !== kind.at(1);
     for (let step = 0; step < rounds; step++) {
-      const parent = parentsApart ? Math.floor(random() * 2) : 0;
-      const [mine, gone] = [live[parent] as Map<string, string>, dead[parent] as Set<string>];
-      const id = pick([...mine.values()]);
+      const parent = hasTwoParents ? Math.floor(random() * 2) : 0;
+      const [existing, deleted] = [live[parent] as Map<string, string>, dead[parent] as Set<string>];
+      const id = pick([...existing.values()]);
       const findRoute = (to: string) => kind.one(parent, to);
-      const move = Math.floor(random() * 8);
-      if (move <= 1 || id === undefined) {
+      const action = Math.floor(random() * 8);
+      if (action <= 1 || id === undefined) {
         const label = `s${++created}`;
         await expectStatus(admin, "make", [200, 201], "POST", kind.at(parent), kind.body(label));
         const row = (await read(parent)).find((one) => kind.label(one) === label);
-        if (row) mine.set(label, kind.id(row));
-      } else if (move === 2) {
+        if (row) existing.set(label, kind.id(row));
+      } else if (action === 2) {
         await expectStatus(admin, "read", [200, 405], "GET", findRoute(id));
         if (kind.change)
           await expectStatus(admin, "change", [200, 204], kind.change.method, findRoute(id), kind.change.body);
-      } else if (move === 3) {
+      } else if (action === 3) {
         await expectStatus(admin, "delete", [200, 204], "DELETE", findRoute(id));
-        for (const [label, known] of mine) if (known === id) mine.delete(label);
-        gone.add(id);
-      } else if (move === 4) {
-        const old = pick([...gone]);
-        if (old === undefined || [...mine.values()].includes(old)) continue;
-        await expectStatus(admin, "use after delete", [...GONE, 405], "GET", findRoute(old));
-        await expectStatus(admin, "use after delete", GONE, "DELETE", findRoute(old));
+        for (const [label, known] of existing) if (known === id) existing.delete(label);
+        deleted.add(id);
+      } else if (action === 4) {
+        const deletedId = pick([...deleted]);
+        if (deletedId === undefined || [...existing.values()].includes(deletedId)) continue;
+        await expectStatus(admin, "use after delete", [...GONE, 405], "GET", findRoute(deletedId));
+        await expectStatus(admin, "use after delete", GONE, "DELETE", findRoute(deletedId));
         if (kind.change)
-          await expectStatus(admin, "use after delete", GONE, kind.change.method, findRoute(old), kind.change.body);
-      } else if (move === 5) {
+          await expectStatus(
+            admin,
+            "use after delete",
+            GONE,
+            kind.change.method,
+            findRoute(deletedId),
+            kind.change.body,
+          );
+      } else if (action === 5) {
         // The stranger's own tokens belong to the stranger.
         if (kind.name === "token" && parent === 1) continue;
         await expectStatus(outsider, "as a stranger", [...FORBIDDEN, 405], "GET", findRoute(id));
         await expectStatus(outsider, "as a stranger", FORBIDDEN, "DELETE", findRoute(id));
-        if (parentsApart) await expectStatus(admin, "below another parent", GONE, "DELETE", kind.one(1 - parent, id));
-      } else if (move === 6) {
+        if (hasTwoParents) await expectStatus(admin, "below another parent", GONE, "DELETE", kind.one(1 - parent, id));
+      } else if (action === 6) {
         await expectStatus(admin, "make badly", REFUSED, "POST", kind.at(parent), kind.broken);
         await expectStatus(outsider, "make badly", FORBIDDEN, "POST", kind.at(0), kind.body(`s${++created}`));
       } else {
-        const none = pick(INVALID_IDS);
-        await expectStatus(admin, "no id", [...REFUSED, 200], "GET", findRoute(none));
-        if (none !== "") await expectStatus(admin, "no id", REFUSED, "DELETE", findRoute(none));
+        const invalidId = pick(INVALID_IDS);
+        await expectStatus(admin, "no id", [...REFUSED, 200], "GET", findRoute(invalidId));
+        if (invalidId !== "") await expectStatus(admin, "no id", REFUSED, "DELETE", findRoute(invalidId));
       }
       if (step % 8 !== 7 && step !== rounds - 1) continue;
-      for (const at of parentsApart ? [0, 1] : [0]) {
-        const seen = (await read(at))
+      for (const parentIndex of hasTwoParents ? [0, 1] : [0]) {
+        const actual = (await read(parentIndex))
           .map(kind.label)
-          .filter((label) => !before[at]?.has(label))
+          .filter((label) => !labelsBefore[parentIndex]?.has(label))
           .map(String);
-        const expected = [...(live[at] as Map<string, string>).keys()];
-        if (seen.sort().join() !== expected.sort().join())
-          problems.push(`${kind.name}: there are ${seen}, expected ${expected}`);
+        const expected = [...(live[parentIndex] as Map<string, string>).keys()];
+        if (actual.sort().join() !== expected.sort().join())
+          problems.push(`${kind.name}: ${actual} exist, expected ${expected}`);
       }
     }
-    log(`${kind.name}: ${live.map(({ size }) => size).join(" and ")} are left`);
+    log(`${kind.name}: ${live.map(({ size }) => size).join(" and ")} objects are left`);
   }
   if (problems.length > 0) throw new Error(`seed ${seed}: ${[...new Set(problems)].slice(0, 8).join("\n")}`);
   return `${all.length} kinds, ${rounds} steps each, seed ${seed}: ${Object.entries(counts)

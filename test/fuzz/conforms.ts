@@ -7,23 +7,23 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$
 /** Returns the first mismatch and its reason, or undefined if the value conforms. */
 export const findMismatch = (schema: Schema, value: unknown, path = "it"): string | undefined => {
   if (value === null && (schema.nullable || allowsAnything(schema))) return undefined;
-  if (schema.enum) return schema.enum.includes(value) ? undefined : `${path} is none of ${schema.enum}`;
+  if (schema.enum) return schema.enum.includes(value) ? undefined : `${path} is not one of ${schema.enum}`;
   if (schema.anyOf) {
-    const wrong = schema.anyOf.map((one) => findMismatch(one, value, path));
-    return wrong.includes(undefined) ? undefined : wrong[0];
+    const mismatches = schema.anyOf.map((one) => findMismatch(one, value, path));
+    return mismatches.includes(undefined) ? undefined : mismatches[0];
   }
   switch (schema.type) {
     case "string":
-      return typeof value === "string" ? misfitOfText(schema, value, path) : `${path} is not a string`;
+      return typeof value === "string" ? findTextMismatch(schema, value, path) : `${path} is not a string`;
     case "integer":
     case "number":
-      return misfitOfNumber(schema, value, path);
+      return findNumberMismatch(schema, value, path);
     case "boolean":
       return typeof value === "boolean" ? undefined : `${path} is not a boolean`;
     case "array":
-      return Array.isArray(value) ? misfitOfList(schema, value, path) : `${path} is not a list`;
+      return Array.isArray(value) ? findListMismatch(schema, value, path) : `${path} is not a list`;
     case "object":
-      return isObject(value) ? misfitOfObject(schema, value, path) : `${path} is not an object`;
+      return isObject(value) ? findObjectMismatch(schema, value, path) : `${path} is not an object`;
     default:
       return undefined;
   }
@@ -35,32 +35,32 @@ const allowsAnything = ({ type, anyOf, enum: values }: Schema): boolean =>
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const misfitOfText = (schema: Schema, value: string, path: string): string | undefined => {
+const findTextMismatch = (schema: Schema, value: string, path: string): string | undefined => {
   const { format, pattern, minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema;
   if (value.length < minLength || value.length > maxLength) return `${path} has ${value.length} characters`;
   if (pattern !== undefined && !new RegExp(pattern).test(value)) return `${path} does not match ${pattern}`;
-  if (format === "uuid" && !UUID.test(value)) return `${path} is no UUID`;
+  if (format === "uuid" && !UUID.test(value)) return `${path} is not a UUID`;
   if (format === "date-time" && !DATE_TIME.test(value)) return `${path} is not a time`;
   return undefined;
 };
 
-const misfitOfNumber = ({ type, minimum, maximum }: Schema, value: unknown, path: string): string | undefined => {
+const findNumberMismatch = ({ type, minimum, maximum }: Schema, value: unknown, path: string): string | undefined => {
   if (typeof value !== "number" || !Number.isFinite(value)) return `${path} is not a number`;
   if (type === "integer" && !Number.isInteger(value)) return `${path} is not a whole number`;
   return value < (minimum ?? value) || value > (maximum ?? value) ? `${path} is out of bounds` : undefined;
 };
 
-const misfitOfList = ({ items = {}, minItems, maxItems }: Schema, value: unknown[], path: string) => {
+const findListMismatch = ({ items = {}, minItems, maxItems }: Schema, value: unknown[], path: string) => {
   if (value.length < (minItems ?? 0) || value.length > (maxItems ?? value.length))
     return `${path} has ${value.length} items`;
   for (const [i, one] of value.entries()) {
-    const wrong = findMismatch(items, one, `${path}.${i}`);
-    if (wrong) return wrong;
+    const mismatch = findMismatch(items, one, `${path}.${i}`);
+    if (mismatch) return mismatch;
   }
   return undefined;
 };
 
-const misfitOfObject = (schema: Schema, value: Record<string, unknown>, path: string): string | undefined => {
+const findObjectMismatch = (schema: Schema, value: Record<string, unknown>, path: string): string | undefined => {
   const { properties = {}, required = [], additionalProperties: more } = schema;
   const missing = required.find((name) => !Object.hasOwn(value, name));
   if (missing !== undefined) return `${path}.${missing} is missing`;
@@ -68,8 +68,8 @@ const misfitOfObject = (schema: Schema, value: Record<string, unknown>, path: st
     const memberSchema = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (!memberSchema && more === false) return `${path}.${name} is not allowed`;
     const schemaOfMember = memberSchema ?? (isObject(more) ? (more as Schema) : undefined);
-    const wrong = schemaOfMember && findMismatch(schemaOfMember, member, `${path}.${name}`);
-    if (wrong) return wrong;
+    const mismatch = schemaOfMember && findMismatch(schemaOfMember, member, `${path}.${name}`);
+    if (mismatch) return mismatch;
   }
   return undefined;
 };

@@ -1,5 +1,5 @@
-// The operations of the OpenAPI document, read from a running server. The tables of bad input and the fuzzer use it, so that a new route is
-// covered once it is described.
+// The operations of the OpenAPI document, read from a running server. The tables of bad input and the fuzzer use them, so that a new route
+// is covered once it is described.
 
 export type Schema = {
   type?: string;
@@ -36,12 +36,12 @@ export type Parameter = {
 
 /** Resolves references in a value of the document. */
 const makeInliner = (document: Document) => {
-  const known = new Map<string, unknown>();
+  const resolved = new Map<string, unknown>();
   const resolveReference = (ref: string): unknown => {
     const [, ...path] = ref.split("/");
     const found = path.reduce((value, key) => (value as Record<string, unknown>)[key], document as unknown);
-    if (!known.has(ref)) known.set(ref, inline(found));
-    return known.get(ref);
+    if (!resolved.has(ref)) resolved.set(ref, inline(found));
+    return resolved.get(ref);
   };
   const inline = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(inline);
@@ -55,7 +55,7 @@ const makeInliner = (document: Document) => {
 
 type Content = Record<string, { schema: Schema; example?: unknown }>;
 
-/** As in the document. */
+/** An operation as the document describes it. */
 export type DescribedOperation = {
   operationId: string;
   tags?: string[];
