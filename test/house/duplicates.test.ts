@@ -29,8 +29,8 @@ const findDuplicates = (sources: readonly Source[]): string[] => {
   for (const { file, text } of sources) {
     const lines = listMeaningfulLines(text);
     let isInRun = false;
-    for (let number = 0; number + RUN_LENGTH <= lines.length; number += 1) {
-      const window = lines.slice(number, number + RUN_LENGTH);
+    for (let start = 0; start + RUN_LENGTH <= lines.length; start += 1) {
+      const window = lines.slice(start, start + RUN_LENGTH);
       const location = `${file}:${window[0]?.number}`;
       const key = window.map((line) => line.text).join("\n");
       const earlier = locations.get(key);
@@ -61,7 +61,7 @@ const createLines = (name: string): string =>
 test("[RP-41] a duplicate is counted once, whatever its length and location; imports, comments and blank lines do not count", () => {
   const long = `${createLines("a")}\n${createLines("b")}`;
   const spaced = long.replaceAll("\n", "\n\n  // why\n    ");
-  const imports = `import {\n  ${Array.from({ length: 20 }, (_, at) => `name${number},`).join("\n  ")}\n} from "x";\n`;
+  const imports = `import {\n  ${Array.from({ length: 20 }, (_, at) => `name${at},`).join("\n  ")}\n} from "x";\n`;
   expect(
     findDuplicates([
       { file: "a.ts", text: imports + long },
