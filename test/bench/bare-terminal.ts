@@ -1,4 +1,4 @@
-// The baseline of the row `terminal`: a bare Bun.Terminal behind a bare WebSocket. Argument: the port.
+// The baseline of the row `terminal`: a Bun.Terminal behind a WebSocket, without anything else. Argument: the port.
 const command = ["sh", "-c", "stty raw -echo; exec cat"];
 
 Bun.serve<{ child?: Bun.Subprocess }>({

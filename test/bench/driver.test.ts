@@ -1,5 +1,5 @@
-// The driver must detect faults: these tests run it against a server that misbehaves on purpose. Nothing here is about speed. Skipped
-// without a C compiler.
+// The driver must detect faults: these tests run it against a server that misbehaves on purpose. They do not measure speed. They are
+// skipped without a C compiler.
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,9 +9,9 @@ import { Driver, type PlanLine } from "./driver.ts";
 
 type Fault = "none" | "lost" | "doubled" | "swapped";
 
-/** Accepts PATCHes like the product and sends each batch to the followers, except that every tenth has the fault. */
-function faultyServer(fault: Fault, onBatch: (batch: number) => void) {
-  let batches = 0;
+/** Accepts PATCHes like the product and sends each batch to the followers. Every tenth batch has the fault. */
+function startFaultyServer(fault: Fault, onBatch: (batch: number) => void) {
+  let batchCount = 0;
   let held: string | undefined;
   const server = Bun.serve({
     port: 0,
@@ -20,12 +20,12 @@ function faultyServer(fault: Fault, onBatch: (batch: number) => void) {
       "/logs": async (request) => {
         const { logs } = (await request.json()) as { logs: unknown };
         const frame = JSON.stringify(logs);
-        const hit = ++batches % 10 === 0;
-        onBatch(batches);
-        if (hit && fault === "swapped") held = frame;
-        else if (!hit || fault !== "lost") server.publish("all", frame);
-        if (hit && fault === "doubled") server.publish("all", frame);
-        if (!hit && held) {
+        const hasFault = ++batchCount % 10 === 0;
+        onBatch(batchCount);
+        if (hasFault && fault === "swapped") held = frame;
+        else if (!hasFault || fault !== "lost") server.publish("all", frame);
+        if (hasFault && fault === "doubled") server.publish("all", frame);
+        if (!hasFault && held) {
           server.publish("all", held);
           held = undefined;
         }
@@ -50,12 +50,12 @@ const dir = mkdtempSync(join(tmpdir(), "slipway-driver-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 const driver = needs.cc.found ? await Driver.compile(dir, undefined) : undefined;
 
-/** A window ends after so many batches, of which one in ten suffers the fault, however long a busy machine takes for them. */
+/** A window ends after so many batches, no matter how long a busy machine takes for them. One in ten has the fault. */
 const BATCHES = 25;
 
 async function drive(fault: Fault) {
-  const over = new AbortController();
-  const server = faultyServer(fault, (batch) => batch === BATCHES && over.abort());
+  const ended = new AbortController();
+  const server = startFaultyServer(fault, (batch) => batch === BATCHES && ended.abort());
   try {
     if (!driver) throw new Error("there is no compiler");
     const plan: PlanLine[] = [
@@ -67,7 +67,7 @@ async function drive(fault: Fault) {
       plan,
       { secs: 60, warm: 0, lines: 5, rate: 200, drain: 0.5 },
       undefined,
-      over.signal,
+      ended.signal,
     );
   } finally {
     server.stop(true);
@@ -76,7 +76,7 @@ async function drive(fault: Fault) {
 
 testNeeding(
   [needs.cc],
-  "[BM-1] lost and doubled batches are counted in lines, too few as well as too many",
+  "[BM-1] lost and doubled batches are counted in lines, whether there are too few or too many",
   async () => {
     for (const fault of ["lost", "doubled"] as const) {
       const result = await drive(fault);
@@ -104,7 +104,7 @@ testNeeding(
   },
 );
 
-test("[BM-2] without a C compiler the bench stops and says what to install", async () => {
+test("[BM-2] without a C compiler, the benchmark stops and says what to install", async () => {
   const bench = Bun.spawn([process.execPath, join(import.meta.dir, "run.ts"), "--floor", "--only", "start"], {
     env: { ...process.env, PATH: "" },
     stdout: "ignore",

@@ -1,5 +1,5 @@
 // Compiles driver.c into the benchmark's temp folder and runs it pinned to the driver's core. The modes and keys are described in driver.c.
-// Refuses to continue without a C compiler: a driver in the server's own language would be the bottleneck.
+// Requires a C compiler: a driver in the server's own language would be the bottleneck.
 import { join } from "node:path";
 import { pinToCore } from "./machine.ts";
 
@@ -13,21 +13,21 @@ export interface Latency {
   max: number;
 }
 
-/** Result of one `load` run; rates are per second of the measured window. */
+/** Result of one `load` run. Rates are per second of the measured window. */
 export interface LoadResult {
   errors: number;
-  /** Batches that a follower missed, got twice or out of order. */
+  /** Batches that a follower missed, received twice or received out of order. */
   gaps: number;
-  /** Acknowledged lines that a follower never got, or got too often. */
+  /** Acknowledged lines that a follower never received, or received too often. */
   lines_missing: number;
   followers_closed: number;
   /** Length of the measured window. */
   seconds: number;
-  /** Utilization of the driver's core; near 1, the driver is the bottleneck and the figures are meaningless. */
+  /** Utilization of the driver's core. Near 1, the driver is the bottleneck and the figures are meaningless. */
   driver_busy: number;
   batches_per_s: number;
   lines_per_s: number;
-  /** Lines received by all followers together. */
+  /** Lines received by all followers in total. */
   deliveries_per_s: number;
   gets_per_s: number;
   ack: Latency;
@@ -44,7 +44,7 @@ export interface LoadResult {
   };
 }
 
-/** Result of one `start` run: time from spawn to first 200, then memory once settled. */
+/** Result of one `start` run: the time from spawn to the first 200, and the memory after the settling time. */
 export interface StartResult {
   start_ms: number;
   rss_kib: number;
@@ -93,16 +93,16 @@ export class Driver {
     return new Driver(program, dir, core);
   }
 
-  /** Runs the load of a plan. `onEvent` receives "stalled" and "released" events; aborting `over` ends the window early. */
+  /** Runs the load of a plan. `onEvent` receives the events "stalled" and "released". Aborting `ended` ends the window early. */
   async load(
     port: number,
     plan: PlanLine[],
     keys: LoadKeys,
     onEvent?: (event: string) => void,
-    over?: AbortSignal,
+    ended?: AbortSignal,
   ): Promise<LoadResult> {
-    const child = this.spawn(["load", String(port), await this.write(plan), ...keyArguments(keys)]);
-    over?.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
+    const child = this.spawn(["load", String(port), await this.writePlan(plan), ...toKeyArguments(keys)]);
+    ended?.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
     let result: LoadResult | undefined;
     for await (const line of readLines(child.stdout)) {
       const message = JSON.parse(line);
@@ -110,13 +110,13 @@ export class Driver {
       else result = message;
     }
     await awaitSuccess(child);
-    if (!result) throw new Error("the driver gave no result");
+    if (!result) throw new Error("the driver printed no result");
     return result;
   }
 
-  /** Opens `count` followers and keeps them until disposed. Resolves when all are open. */
+  /** Opens `count` followers and keeps them until disposed. Resolves when all of them are open. */
   async hold(port: number, plan: PlanLine[], count: number): Promise<AsyncDisposable> {
-    const child = this.spawn(["hold", String(port), await this.write(plan), `count=${count}`], "pipe");
+    const child = this.spawn(["hold", String(port), await this.writePlan(plan), `count=${count}`], "pipe");
     const opened = await readLines(child.stdout).next();
     if (opened.done) await awaitSuccess(child);
     return {
@@ -127,7 +127,7 @@ export class Driver {
     };
   }
 
-  /** Spawns a command (not pinned, as for a user), measures until `path` responds with 200, and ends it. */
+  /** Spawns a command without pinning, as a user would, measures until `path` responds with 200, and ends the command. */
   async start(port: number, path: string, command: string[], settleMs: number): Promise<StartResult> {
     const child = Bun.spawn([this.program, "start", String(port), path, ...command], {
       env: { ...process.env, SETTLE_MS: String(settleMs) },
@@ -142,7 +142,7 @@ export class Driver {
     return Bun.spawn(pinToCore(this.core, [this.program, ...args]), { stdin, stdout: "pipe", stderr: "inherit" });
   }
 
-  private async write(plan: PlanLine[]): Promise<string> {
+  private async writePlan(plan: PlanLine[]): Promise<string> {
     const file = join(this.dir, `plan-${++this.plans}`);
     const text = plan
       .flatMap(expandLine)
@@ -159,13 +159,14 @@ export class Driver {
 }
 
 /**
- * A probe uses many connections alternately. On a single one, a request waits for the previous response, so event loop turns of 4 ms
+ * A probe uses many connections in turn. On a single connection, a request waits for the previous response, so event-loop turns of 4 ms
  * appeared as delays of 180 ms: each turn answered one request while four more became due.
  */
-const PROBES = 50;
-const expandLine = (line: PlanLine): PlanLine[] => (line.kind === "probe" ? Array(PROBES).fill(line) : [line]);
+const PROBE_CONNECTIONS = 50;
+const expandLine = (line: PlanLine): PlanLine[] =>
+  line.kind === "probe" ? Array(PROBE_CONNECTIONS).fill(line) : [line];
 
-function keyArguments(keys: LoadKeys): string[] {
+function toKeyArguments(keys: LoadKeys): string[] {
   return Object.entries(keys).map(([key, value]) => `${key}=${value}`);
 }
 
@@ -177,11 +178,11 @@ async function awaitSuccess(child: { exited: Promise<number> }): Promise<void> {
 async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
   const reader = stream.getReader(); // kept open on purpose: `hold` takes one line and leaves the rest
-  let rest = "";
+  let unterminated = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    rest += decoder.decode(part.value, { stream: true });
-    const lines = rest.split("\n");
-    rest = lines.pop() ?? "";
+    unterminated += decoder.decode(part.value, { stream: true });
+    const lines = unterminated.split("\n");
+    unterminated = lines.pop() ?? "";
     for (const line of lines) if (line) yield line;
   }
 }

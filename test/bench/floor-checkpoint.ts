@@ -1,4 +1,4 @@
-// Worker of floor.ts: checkpoints the WAL on its own connection, so that no commit pays for it, and reports its length in pages.
+// Worker of floor.ts: checkpoints the WAL on a separate connection, so that no commit pays for it, and reports the WAL's length in pages.
 import { Database } from "bun:sqlite";
 
 declare const self: Worker;

@@ -1,5 +1,5 @@
-// The baseline of the page rows: a bare server with one bare page, measured in the same browser with the same scripts (web-floor.mjs). It
-// shows the machine's own cost of images, keys and lines.
+// The baseline of the page rows: a minimal server with one minimal page, measured in the same browser with the same scripts
+// (web-floor.mjs). It shows what images, keys and lines cost on this machine.
 import type { Server } from "bun";
 
 /** A message's text, as in the benchmark's chats. */

@@ -1,6 +1,6 @@
-// The baseline of `bun run bench`: the minimal Bun server for each measured row, written by hand on Bun.serve and bun:sqlite. Started by
-// run.ts as its own process: bun floor.ts <port> <data dir> [<GET sample file>]. Uses the product's paths, so that the driver treats both
-// alike. Has no users, actors or limits; the token only selects the agent.
+// The baseline of `bun run bench`: the minimal Bun server for each measured row, written by hand on Bun.serve and bun:sqlite. run.ts starts
+// it as a separate process: bun floor.ts <port> <data dir> [<GET sample file>]. It uses the product's paths, so that the driver treats both
+// alike. It has no users, actors or limits; the token only selects the agent.
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,13 +8,13 @@ import { FormatRegistry, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ServerWebSocket } from "bun";
 
-/** The product's queries and response for one `GET /workspaces/{id}`; recorded by product.ts, replayed here. */
+/** The product's queries and response for one `GET /workspaces/{id}`, which product.ts has recorded and the baseline replays. */
 export interface GetSample {
   /** SQLite file to open read-only. */
   database: string;
   /** The prepared SELECTs of one request, in order. */
   queries: { sql: string; params: (string | number | null)[] }[];
-  /** The exact response: requested path, status, headers that are not connection-specific, body. */
+  /** The exact response: requested path, status, headers that do not depend on the connection, body. */
   path: string;
   status: number;
   headers: Record<string, string>;
@@ -62,8 +62,8 @@ const countAgent = db.prepare(
   "insert into agents values(?1,?2,?3) on conflict(id) do update set logs_length=logs_length+?2, seq=?3",
 );
 
-// Checkpoints run on a Worker's connection; the writer does one itself only when the WAL exceeds 64 MiB of 4 KiB pages.
-const walBound = 16_384;
+// A Worker's connection runs the checkpoints. The writer runs one only if the WAL exceeds 64 MiB of 4 KiB pages.
+const MAX_WAL_PAGES = 16_384;
 let walPages = 0;
 const checkpoints = new Worker(new URL("./floor-checkpoint.ts", import.meta.url));
 checkpoints.onmessage = (event: MessageEvent<number>) => {
@@ -93,22 +93,22 @@ function flush(): void {
   const batches = queue;
   queue = [];
   write(batches);
-  if (walPages > walBound) {
+  if (walPages > MAX_WAL_PAGES) {
     db.run("pragma wal_checkpoint(truncate)");
     walPages = 0;
   }
   for (const batch of batches) batch.done();
 }
 
-/** Resolves once the batch is on disk: everything queued in one event-loop turn is one commit. */
+/** Resolves once the batch is on disk. Everything queued in one turn of the event loop is one commit. */
 function commit(batch: Omit<Batch, "done">): Promise<void> {
   return new Promise((done) => {
     if (queue.push({ ...batch, done }) === 1) setImmediate(flush);
   });
 }
 
-const json = { headers: { "content-type": "application/json" } };
-const accepted = '{"message":"Logs accepted","detail":"","validations":[]}';
+const JSON_HEADERS = { headers: { "content-type": "application/json" } };
+const ACCEPTED = '{"message":"Logs accepted","detail":"","validations":[]}';
 const parseAgent = (request: Request): number => Number(request.headers.get("service-session-token"));
 
 async function storeLogs(request: Request): Promise<Response> {
@@ -132,10 +132,10 @@ async function storeLogs(request: Request): Promise<Response> {
     }));
     server.publish(topic, JSON.stringify(frame));
   }
-  return new Response(accepted, json);
+  return new Response(ACCEPTED, JSON_HEADERS);
 }
 
-/** Bun's own publish: one frame of the product's size, created from the body's text without parsing or storing it. */
+/** Uses only Bun's publish: sends one frame of the product's size, created from the body's text without parsing or storing it. */
 async function publishOnly(request: Request): Promise<Response> {
   const text = await request.text();
   const entries = text.slice(text.indexOf("[{") + 2, -1);
@@ -143,10 +143,10 @@ async function publishOnly(request: Request): Promise<Response> {
     `a${parseAgent(request)}`,
     `[{"id":1000000,"source_id":"7c2f6a1e-3b0d-4c55-9a57-0a5f1e6b2c11",${entries}`,
   );
-  return new Response(accepted, json);
+  return new Response(ACCEPTED, JSON_HEADERS);
 }
 
-/** A route that runs the recorded SELECTs with prepared statements and sends the recorded bytes. */
+/** Returns a handler that runs the recorded SELECTs with prepared statements and sends the recorded bytes. */
 function replay(path: string): (request: Request) => Response {
   const sample: GetSample = JSON.parse(readFileSync(path, "utf8"));
   const source = new Database(sample.database, { readonly: true });
@@ -164,7 +164,7 @@ const server = Bun.serve({
   port: Number(portArg),
   hostname: "127.0.0.1",
   routes: {
-    "/probe": () => new Response(accepted, json),
+    "/probe": () => new Response(ACCEPTED, JSON_HEADERS),
     "/publish": publishOnly,
     "/api/v2/workspaceagents/me/logs": { PATCH: storeLogs },
     "/api/v2/workspaceagents/:agent/logs": (request) => {

@@ -1,30 +1,30 @@
 // Many idle connected agents that only answer pings: one process with a WebSocket for each, for the row `agents`. Started as `heartbeats.ts
-// URL FILE`, the file a JSON list of tokens. Prints a line once all are connected; ends with its input, after printing the number of
-// answered pings and lost connections.
+// URL FILE`, where the file is a JSON list of tokens. Prints a line once all are connected. Ends when its input ends, after it has printed
+// the number of answered pings and lost connections.
 
 const [url = "", file = ""] = process.argv.slice(2);
 const tokens = JSON.parse(await Bun.file(file).text()) as string[];
 const target = Object.assign(new URL("/api/v2/workspaceagents/me/rpc?version=2.10", url), { protocol: "ws:" });
 
 const HEADER_BYTES = 12;
-const PING = 2;
-const ACK = 2;
-/** Number of concurrent connection attempts that a server accepts without overflowing its queue. */
-const OPENING = 64;
+const PING_FRAME = 2;
+const ACK_FLAG = 2;
+/** The number of connections that are opened at the same time without overflowing the server's queue. */
+const MAX_OPENING = 64;
 
-let answered = 0;
-let lost = 0;
-let isOver = false;
+let answeredCount = 0;
+let lostCount = 0;
+let isEnding = false;
 
-/** The frames of one message; the server sends only headers to idle agents. */
-const answer = (socket: WebSocket, data: ArrayBuffer): void => {
+/** Answers the pings in one message. The server sends only headers to idle agents. */
+const answerPings = (socket: WebSocket, data: ArrayBuffer): void => {
   const view = new DataView(data);
-  for (let at = 0; at + HEADER_BYTES <= view.byteLength; at += HEADER_BYTES) {
-    if (view.getUint8(at + 1) !== PING || view.getUint16(at + 2) === ACK) continue;
-    const reply = new Uint8Array(data.slice(at, at + HEADER_BYTES));
-    new DataView(reply.buffer).setUint16(2, ACK);
+  for (let offset = 0; offset + HEADER_BYTES <= view.byteLength; offset += HEADER_BYTES) {
+    if (view.getUint8(offset + 1) !== PING_FRAME || view.getUint16(offset + 2) === ACK_FLAG) continue;
+    const reply = new Uint8Array(data.slice(offset, offset + HEADER_BYTES));
+    new DataView(reply.buffer).setUint16(2, ACK_FLAG);
     socket.send(reply);
-    answered += 1;
+    answeredCount += 1;
   }
 };
 
@@ -34,15 +34,16 @@ const open = (token: string): Promise<void> =>
     socket.binaryType = "arraybuffer";
     socket.onopen = () => resolve();
     socket.onerror = () => reject(new Error("the server refuses an agent"));
-    socket.onmessage = ({ data }) => answer(socket, data as ArrayBuffer);
+    socket.onmessage = ({ data }) => answerPings(socket, data as ArrayBuffer);
     socket.onclose = () => {
-      if (!isOver) lost += 1;
+      if (!isEnding) lostCount += 1;
     };
   });
 
-for (let at = 0; at < tokens.length; at += OPENING) await Promise.all(tokens.slice(at, at + OPENING).map(open));
+for (let start = 0; start < tokens.length; start += MAX_OPENING)
+  await Promise.all(tokens.slice(start, start + MAX_OPENING).map(open));
 process.stdout.write("ready\n");
 await Bun.stdin.text();
-isOver = true;
-process.stdout.write(`${JSON.stringify({ answered, lost })}\n`);
+isEnding = true;
+process.stdout.write(`${JSON.stringify({ answered: answeredCount, lost: lostCount })}\n`);
 process.exit(0);

@@ -1,6 +1,6 @@
-// Snapshots, a restore and forks of a workspace with a large home: duration and disk usage (rule FO-8). Run manually as root: bun
-// test/bench/homes.ts btrfs|here [--files 2000] [--mib 1024] [--forks 100] `btrfs` uses a loop file of 16 GiB, `here` the file system of
-// the temp folder. Half of each file is compressible.
+// Snapshots, a restore and forks of a workspace with a large home: their duration and disk usage (rule FO-8). Run manually as root:
+// `bun test/bench/homes.ts btrfs|here [--files 2000] [--mib 1024] [--forks 100]`. `btrfs` uses a loop file of 16 GiB, `here` the file
+// system of the temp folder. Half of each file is compressible.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,9 +23,9 @@ const { positionals, values } = parseArgs({
 });
 const [files, mebibytes, forks] = [values.files, values.mib, values.forks].map(Number) as [number, number, number];
 const isOnBtrfs = positionals[0] === "btrfs";
-const LOOK_MS = 20;
+const POLL_MS = 20;
 /** Files per folder. */
-const PER_FOLDER = 50;
+const FILES_PER_FOLDER = 50;
 
 const run = (...command: string[]): string => {
   const { exitCode, stdout, stderr } = Bun.spawnSync(command, { stdout: "pipe", stderr: "pipe" });
@@ -46,39 +46,40 @@ const readUsedMiB = (): number => {
   return Number(run("df", "-B1", "--output=used", disk).split("\n")[1]) / 1024 / 1024;
 };
 
-/** Returns the CPU seconds of the server and the programs it has started. */
+/** Returns the CPU seconds of the server and of the programs that it has started. */
 const readProcessorTime = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
 };
 
 const fill = async (home: string): Promise<void> => {
-  const piece = new Uint8Array((mebibytes * 1024 * 1024) / files).fill(0x61);
-  const half = piece.subarray(0, piece.length / 2);
-  for (let at = 0; at < files; at++) {
-    for (let from = 0; from < half.length; from += 65_536) crypto.getRandomValues(half.subarray(from, from + 65_536));
-    const inside = join(home, String(Math.floor(at / PER_FOLDER)));
-    if (at % PER_FOLDER === 0) mkdirSync(inside, { recursive: true });
-    await Bun.write(join(inside, String(at)), piece);
+  const content = new Uint8Array((mebibytes * 1024 * 1024) / files).fill(0x61);
+  const randomHalf = content.subarray(0, content.length / 2);
+  for (let index = 0; index < files; index++) {
+    for (let from = 0; from < randomHalf.length; from += 65_536)
+      crypto.getRandomValues(randomHalf.subarray(from, from + 65_536));
+    const subfolder = join(home, String(Math.floor(index / FILES_PER_FOLDER)));
+    if (index % FILES_PER_FOLDER === 0) mkdirSync(subfolder, { recursive: true });
+    await Bun.write(join(subfolder, String(index)), content);
   }
   run("sync", "-f", disk);
 };
 
-/** Polls until it has ended. */
+/** Polls until `isOver` returns true, and returns the last result. */
 const waitUntil = async <T>(read: () => Promise<T>, isOver: (found: T) => boolean): Promise<T> => {
   for (;;) {
     const found = await read();
     if (isOver(found)) return found;
-    await Bun.sleep(LOOK_MS);
+    await Bun.sleep(POLL_MS);
   }
 };
 
 const createSnapshot = async (admin: Client, id: string): Promise<Snapshot> => {
   const path = `/api/v2/workspaces/${id}/snapshots`;
   const created = await admin.post<Snapshot>(path, {});
-  const found = async () =>
+  const loadSnapshot = async () =>
     (await admin.get<Snapshots>(path)).snapshots.find((one) => one.id === created.id) ?? created;
-  const snapshot = await waitUntil(found, ({ status }) => status !== "creating");
+  const snapshot = await waitUntil(loadSnapshot, ({ status }) => status !== "creating");
   if (snapshot.status !== "ready") throw new Error(snapshot.error);
   return snapshot;
 };
@@ -94,12 +95,12 @@ const measure = async (): Promise<void> => {
   await fill(home);
   process.stdout.write(`${files} files, ${mebibytes} MiB, ${isOnBtrfs ? "btrfs" : "here"}, ${run("uptime").trim()}\n`);
   const measureWork = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
-    const [before, worked, began] = [readUsedMiB(), readProcessorTime(child.pid), performance.now()];
+    const [usedBefore, cpuBefore, startedAt] = [readUsedMiB(), readProcessorTime(child.pid), performance.now()];
     const result = await work();
-    const seconds = (performance.now() - began) / 1_000;
-    const processor = readProcessorTime(child.pid) - worked;
-    const more = Math.round(readUsedMiB() - before);
-    process.stdout.write(`| ${what} | ${seconds.toFixed(2)} s | ${processor.toFixed(1)} s | ${more} MiB |\n`);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const cpuSeconds = readProcessorTime(child.pid) - cpuBefore;
+    const addedMiB = Math.round(readUsedMiB() - usedBefore);
+    process.stdout.write(`| ${what} | ${seconds.toFixed(2)} s | ${cpuSeconds.toFixed(1)} s | ${addedMiB} MiB |\n`);
     return result;
   };
   const { id: snapshot, method } = await measureWork("first snapshot", () => createSnapshot(admin, id));

@@ -1,7 +1,7 @@
 // The delay of the server's event loop, from the server's own metrics.
 
-/** Returns milliseconds since the last call, as measured by the server. */
-export const loopDelay = async (metrics: string): Promise<Record<"p50" | "p99" | "max", number>> => {
+/** Returns the delays in milliseconds since the last call, as the server has measured them. */
+export const readLoopDelay = async (metrics: string): Promise<Record<"p50" | "p99" | "max", number>> => {
   const text = await (await fetch(metrics)).text();
   const parseQuantile = (quantile: string): number =>
     1000 *

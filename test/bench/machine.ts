@@ -1,4 +1,4 @@
-// The machine's properties for the benchmark: its size, a core for the server and one for the driver, a process's memory, free ports.
+// The properties of the machine for the benchmark: its size, cores for the server and the driver, the memory of processes, free ports.
 import { readFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 
@@ -9,7 +9,7 @@ export function describeMachine(): string {
   return `${cores.length} cores, ${memory} GiB memory, ${cores[0]?.model.trim() ?? "unknown processor"}, ${process.platform} ${process.arch}, Bun ${Bun.version}`;
 }
 
-/** Returns the cores of the server under test and of the driver; undefined if pinning is impossible (one core, no taskset). */
+/** Returns the cores for the server under test and for the driver; undefined if pinning is impossible (one core, no taskset). */
 export function pickCores(): { server: number; driver: number } | undefined {
   return cpus().length > 1 && Bun.which("taskset") ? { server: 0, driver: 1 } : undefined;
 }
@@ -51,12 +51,12 @@ export function processorMs(pid: number): number {
   return (utime + stime) * 10;
 }
 
-/** Waits until a process takes less than a tenth of a core for half a second: what a start leaves for later is done then. */
+/** Waits until a process takes less than a tenth of a core for half a second, which is when the work of its start is complete. */
 export async function waitUntilIdle(pid: number): Promise<void> {
-  for (let before = Number.NEGATIVE_INFINITY, now = processorMs(pid); now - before > 50; ) {
-    before = now;
+  for (let before = Number.NEGATIVE_INFINITY, after = processorMs(pid); after - before > 50; ) {
+    before = after;
     await Bun.sleep(500);
-    now = processorMs(pid);
+    after = processorMs(pid);
   }
 }
 
@@ -81,16 +81,16 @@ export function residentMiBOfTree(pid: number): number {
   return listProcessTree(pid).reduce((sum, one) => sum + residentMiB(one), 0);
 }
 
-/** Returns the file system of a directory, by its mount; memory file systems make commits look free. */
+/** Returns the type of the file system of a directory. In memory file systems, commits would cost nothing. */
 export function findFileSystem(dir: string): string {
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
-  let best = { at: "", type: "unknown" };
+  let deepest = { mountPoint: "", type: "unknown" };
   for (const mount of mounts) {
-    const [, at = "", type = ""] = mount.split(" ");
-    const holds = dir === at || dir.startsWith(at.endsWith("/") ? at : `${at}/`);
-    if (at && holds && at.length >= best.at.length) best = { at, type };
+    const [, mountPoint = "", type = ""] = mount.split(" ");
+    const contains = dir === mountPoint || dir.startsWith(mountPoint.endsWith("/") ? mountPoint : `${mountPoint}/`);
+    if (mountPoint && contains && mountPoint.length >= deepest.mountPoint.length) deepest = { mountPoint, type };
   }
-  return best.type;
+  return deepest.type;
 }
 
 /** Returns a TCP port that was free a moment ago. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { findFreePort } from "./machine.ts";
 import { startServer } from "./process.ts";
 
-/** `speak` waits for `streams` open calls and then answers each with `chunks` chunks. */
+/** `speak` waits for `streams` open calls, and then answers each with `chunks` chunks. */
 export type Model = {
   readonly url: string;
   speak(streams: number, chunks: number, per_s: number): Promise<void>;

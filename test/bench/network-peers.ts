@@ -1,6 +1,7 @@
-// Many peers of the private network in one process, for the row `network-crowd`: `network-peers.ts agents FILE` or `clients FILE`, the file
-// a Crowd as JSON. Agents echo data and serve speed tests. Clients have a tunnel each and type over it at an editor's pace; some download
-// as fast as possible. Prints a line once all are connected; clients start with a line of input, and print their results at the end.
+// Many peers of the private network in one process, for the row `network-crowd`: `network-peers.ts agents FILE` or `clients FILE`, where
+// the file is a Crowd as JSON. Agents echo data and serve speed tests. Each client has a tunnel and types over it as fast as a person in an
+// editor; some clients download as fast as possible. Prints a line once all are connected. Clients start when they receive a line of input,
+// and print their results at the end.
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { join } from "#src/cli/client/network/join.ts";
@@ -25,12 +26,12 @@ export type Crowd = {
   seconds: number;
 };
 
-/** The clients' results: milliseconds from a key to its echo, and megabytes per second of all downloads together. */
+/** The clients' results: milliseconds from a key to its echo, and megabytes per second of all downloads in total. */
 export type CrowdSeen = { keys: number; echo_p50: number; echo_p99: number; bulk_mb_per_s: number; failed: number };
 
 const ECHO_PORT = 7;
-const KEY_MS = { least: 80, most: 300 } as const;
-/** Approximate size of what an editor sends for a key. */
+const KEY_GAP_MS = { min: 80, max: 300 } as const;
+/** Approximate size of what an editor sends for one key. */
 const KEY_BYTES = 96;
 const BATCH_SIZE = 8;
 
@@ -71,16 +72,16 @@ const startClient = async (crowd: Crowd, number: number): Promise<Dial> => {
   return (port) => peer.dial(agent.id, port);
 };
 
-const type = async (dial: Dial, until: number, times: number[]): Promise<void> => {
+const typeKeys = async (dial: Dial, endAt: number, times: number[]): Promise<void> => {
   const connection = await dial(ECHO_PORT);
-  while (performance.now() < until) {
-    await Bun.sleep(KEY_MS.least + Math.random() * (KEY_MS.most - KEY_MS.least));
+  while (performance.now() < endAt) {
+    await Bun.sleep(KEY_GAP_MS.min + Math.random() * (KEY_GAP_MS.max - KEY_GAP_MS.min));
     const started = performance.now();
     await connection.write(new Uint8Array(KEY_BYTES));
-    for (let got = 0; got < KEY_BYTES; ) {
+    for (let receivedBytes = 0; receivedBytes < KEY_BYTES; ) {
       const chunk = await connection.read();
       if (!chunk) throw new Error("the echo has ended");
-      got += chunk.byteLength;
+      receivedBytes += chunk.byteLength;
     }
     times.push(performance.now() - started);
   }
@@ -97,28 +98,33 @@ const download = async (dial: Dial, seconds: number): Promise<number> => {
 
 const runClients = async ({ seconds, bulk }: Crowd, dials: readonly Dial[]): Promise<CrowdSeen> => {
   const times: number[] = [];
-  const until = performance.now() + seconds * 1_000;
-  const typing = dials.slice(bulk).map((dial) => type(dial, until, times));
-  const loading = dials.slice(0, bulk).map((dial) => download(dial, seconds));
-  const ended = await Promise.allSettled([...typing, ...loading]);
-  const bytes = ended.reduce((sum, one) => sum + (one.status === "fulfilled" ? (one.value ?? 0) : 0), 0);
+  const endAt = performance.now() + seconds * 1_000;
+  const typing = dials.slice(bulk).map((dial) => typeKeys(dial, endAt, times));
+  const downloading = dials.slice(0, bulk).map((dial) => download(dial, seconds));
+  const results = await Promise.allSettled([...typing, ...downloading]);
+  const bytes = results.reduce((sum, one) => sum + (one.status === "fulfilled" ? (one.value ?? 0) : 0), 0);
   times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.floor(times.length * share)] ?? Number.NaN;
-  const failed = ended.filter(({ status }) => status === "rejected").length;
+  const percentile = (share: number): number => times[Math.floor(times.length * share)] ?? Number.NaN;
+  const failed = results.filter(({ status }) => status === "rejected").length;
   return {
     keys: times.length,
-    echo_p50: at(0.5),
-    echo_p99: at(0.99),
+    echo_p50: percentile(0.5),
+    echo_p99: percentile(0.99),
     bulk_mb_per_s: bytes / 1e6 / seconds,
     failed,
   };
 };
 
-const mapInBatches = async <T, R>(list: readonly T[], start: (one: T, number: number) => Promise<R>): Promise<R[]> => {
-  const created: R[] = [];
-  for (let at = 0; at < list.length; at += BATCH_SIZE)
-    created.push(...(await Promise.all(list.slice(at, at + BATCH_SIZE).map((one, i) => start(one, at + i)))));
-  return created;
+const mapInBatches = async <T, R>(
+  list: readonly T[],
+  startPeer: (one: T, number: number) => Promise<R>,
+): Promise<R[]> => {
+  const results: R[] = [];
+  for (let start = 0; start < list.length; start += BATCH_SIZE)
+    results.push(
+      ...(await Promise.all(list.slice(start, start + BATCH_SIZE).map((one, i) => startPeer(one, start + i)))),
+    );
+  return results;
 };
 
 const printLine = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -1,5 +1,5 @@
 // The product in the benchmark: starts it on an empty data directory, signs in, and creates agents through its REST API. Only this file
-// knows the template format (provisioner `echo`: no process is started, agents and tokens are in the manifest).
+// knows the template format (provisioner `echo`: it starts no process, and agents and tokens are in the manifest).
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -28,7 +28,7 @@ export interface SeededAgent {
 }
 
 export interface ProductOptions {
-  /** The start command without the verb: the compiled binary, or bun and the entry file. */
+  /** The start command without arguments: the compiled binary, or bun and the entry file. */
   command: string[];
   dataDir: string;
   env?: Record<string, string>;
@@ -49,13 +49,13 @@ export function productCommand(binary?: string): string[] | undefined {
   return existsSync(main) ? [process.execPath, main] : undefined;
 }
 
-/** Returns `serve` with a port and a data directory; used by startProduct and by the row that measures startup. */
+/** Returns the `serve` command with a port and a data directory, for startProduct and for the row that measures startup. */
 export function serveCommand(command: string[], port: number, dataDir: string): string[] {
   return [...command, "serve", "--address", `127.0.0.1:${port}`, "--data-dir", dataDir];
 }
 
 /**
- * Starts the product and signs its first user in. Lifts the limit on an agent's logs: here, one agent writes more than it ever would in
+ * Starts the product and signs its first user in. Removes the limit on an agent's logs, because an agent writes more here than it would in
  * practice.
  */
 export async function startProduct(options: ProductOptions): Promise<Product> {
@@ -76,11 +76,11 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
     logFile: join(options.dataDir, "..", `product-${port}.log`),
   });
   const login = { email: admin.email, password: admin.password };
-  const session = await call<{ session_token: string }>(server.url, "", "POST", "/api/v2/users/login", login);
+  const session = await requestJson<{ session_token: string }>(server.url, "", "POST", "/api/v2/users/login", login);
   return { ...server, adminToken: session.session_token, dataDir: options.dataDir };
 }
 
-/** Starts the product on data that `seed` has written while it was stopped, and returns the result of `seed`. */
+/** Starts the product on data that `seed` has written while it was stopped. Also returns the result of `seed`. */
 export async function startProductWith<T>(
   { sides }: Bench,
   seed: (store: LocalStore, now: number) => Promise<T>,
@@ -102,9 +102,9 @@ export async function startProductWith<T>(
 }
 
 /**
- * Creates `count` agents, `each` of them in a workspace; each workspace has its own template version, because the manifest contains the
- * tokens. `more` is added to the manifest of each agent, `owner` is the token of the workspaces' owner. Resolves when all builds have
- * succeeded and every agent has its log source.
+ * Creates `count` agents, `each` of them in a workspace. Each workspace has its own template version, because the manifest contains the
+ * tokens. `more` is added to the manifest of each agent; `owner` is the token of the workspaces' owner. Resolves when all builds have
+ * succeeded and every agent has a log source.
  */
 export async function seedAgents(
   product: Pick<Product, "url" | "adminToken">,
@@ -112,16 +112,16 @@ export async function seedAgents(
   { each = agentsPerWorkspace, more = {}, owner }: { each?: number; more?: object; owner?: string | undefined } = {},
 ): Promise<SeededAgent[]> {
   const api = <T>(method: string, path: string, body?: unknown): Promise<T> =>
-    call<T>(product.url, product.adminToken, method, path, body);
+    requestJson<T>(product.url, product.adminToken, method, path, body);
   const [organization] = await api<{ id: string }[]>("GET", "/api/v2/users/me/organizations");
   if (!organization) throw new Error("the product has no organization");
-  const stamp = Bun.randomUUIDv7().slice(-8);
+  const suffix = Bun.randomUUIDv7().slice(-8);
   let templateId: string | undefined;
   const seeded: SeededAgent[] = [];
   while (seeded.length < count) {
     const names = Array.from({ length: Math.min(each, count - seeded.length) }, (_, i) => `agent-${i}`);
     const tokens = new Map(names.map((name) => [name, crypto.randomUUID()]));
-    const file = await api<{ hash: string }>("POST", "/api/v2/files", await templateTar(tokens, more));
+    const file = await api<{ hash: string }>("POST", "/api/v2/files", await createTemplateTar(tokens, more));
     const version = await api<{ id: string }>("POST", `/api/v2/organizations/${organization.id}/templateversions`, {
       storage_method: "file",
       file_id: file.hash,
@@ -131,32 +131,32 @@ export async function seedAgents(
     await awaitJob(() => api<{ job: Job }>("GET", `/api/v2/templateversions/${version.id}`));
     templateId ??= (
       await api<{ id: string }>("POST", `/api/v2/organizations/${organization.id}/templates`, {
-        name: `bench-${stamp}`,
+        name: `bench-${suffix}`,
         template_version_id: version.id,
       })
     ).id;
     const token = owner ?? product.adminToken;
-    const workspace = await call<Workspace>(product.url, token, "POST", "/api/v2/users/me/workspaces", {
-      name: `bench-${stamp}-${seeded.length}`,
+    const workspace = await requestJson<Workspace>(product.url, token, "POST", "/api/v2/users/me/workspaces", {
+      name: `bench-${suffix}-${seeded.length}`,
       template_version_id: version.id,
     });
-    const built = await awaitJob(async () => {
+    const started = await awaitJob(async () => {
       const current = await api<Workspace>("GET", `/api/v2/workspaces/${workspace.id}`);
       return { ...current, job: current.latest_build.job };
     });
-    for (const agent of built.latest_build.resources.flatMap((resource) => resource.agents ?? [])) {
+    for (const agent of started.latest_build.resources.flatMap((resource) => resource.agents ?? [])) {
       const token = tokens.get(agent.name);
       if (!token) continue;
       const logSourceId = crypto.randomUUID();
       const source = { id: logSourceId, display_name: "Bench", icon: "" };
-      await call(product.url, token, "POST", "/api/v2/workspaceagents/me/log-source", source);
+      await requestJson(product.url, token, "POST", "/api/v2/workspaceagents/me/log-source", source);
       seeded.push({ agentId: agent.id, token, workspaceId: workspace.id, logSourceId });
     }
   }
   return seeded;
 }
 
-/** Returns the statements of `GET /workspaces/{id}`, from the product's own reader so that they stay in sync. */
+/** Returns the statements of `GET /workspaces/{id}`, taken from the product's own reader, so that they stay in sync. */
 async function captureWorkspaceReads(
   database: string,
   workspaceId: string,
@@ -179,8 +179,8 @@ async function captureWorkspaceReads(
   const config = { allow_workspace_renames: false };
   const tailnet = { coordinator: { nodeOf: () => undefined } };
   const encryption = openEncryption(dirname(database));
-  const parts = { store, jobs, clock: systemClock, config, tailnet, encryption, accessUrl } as unknown as ApiContext;
-  await readWorkspace(parts, workspaceId, { user_id: "", compat: false });
+  const context = { store, jobs, clock: systemClock, config, tailnet, encryption, accessUrl } as unknown as ApiContext;
+  await readWorkspace(context, workspaceId, { user_id: "", compat: false });
   return queries;
 }
 
@@ -211,8 +211,8 @@ interface Workspace {
   latest_build: { job: Job; resources: { agents?: { id: string; name: string }[] | null }[] };
 }
 
-/** Returns a template as `src/schema/templates/manifest.ts` describes it: JSON is also YAML. */
-async function templateTar(tokens: Map<string, string>, more: object): Promise<Uint8Array> {
+/** Returns a template archive, as `src/schema/templates/manifest.ts` describes it. JSON is also YAML. */
+async function createTemplateTar(tokens: Map<string, string>, more: object): Promise<Uint8Array> {
   const agents = [...tokens].map(([name, token]) => ({ ...more, name, token }));
   const groups = Math.ceil(agents.length / agentsPerResource);
   const resources = Array.from({ length: groups }, (_, index) => ({
@@ -223,24 +223,24 @@ async function templateTar(tokens: Map<string, string>, more: object): Promise<U
   return new Bun.Archive({ "template.yaml": manifest }).bytes();
 }
 
-async function awaitJob<T extends { job: Job }>(look: () => Promise<T>): Promise<T> {
-  for (const giveUp = performance.now() + 60_000; performance.now() < giveUp; await Bun.sleep(20)) {
-    const found = await look();
+async function awaitJob<T extends { job: Job }>(loadJob: () => Promise<T>): Promise<T> {
+  for (const deadline = performance.now() + 60_000; performance.now() < deadline; await Bun.sleep(20)) {
+    const found = await loadJob();
     if (found.job.status === "succeeded") return found;
     if (found.job.status === "failed" || found.job.status === "canceled") throw new Error(`job: ${found.job.error}`);
   }
   throw new Error("a job did not end in 60 s");
 }
 
-async function call<T>(url: string, token: string, method: string, path: string, body?: unknown): Promise<T> {
-  const raw = body instanceof Uint8Array;
+async function requestJson<T>(url: string, token: string, method: string, path: string, body?: unknown): Promise<T> {
+  const isArchive = body instanceof Uint8Array;
   const response = await fetch(url + path, {
     method,
     headers: {
-      "content-type": raw ? "application/x-tar" : "application/json",
+      "content-type": isArchive ? "application/x-tar" : "application/json",
       ...(token ? { "Service-Session-Token": token } : {}),
     },
-    body: body === undefined ? undefined : raw ? new Blob([body.slice()]) : JSON.stringify(body),
+    body: body === undefined ? undefined : isArchive ? new Blob([body.slice()]) : JSON.stringify(body),
   });
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;

@@ -1,5 +1,5 @@
 // The baseline of the chat rows: fetches the stream of a model server and forwards each chunk unchanged to the followers of the chat.
-// Arguments: the port, the model server's URL. `POST /chats/{n}` starts chat n, a WebSocket on `/chats/{n}` follows it.
+// Arguments: the port, and the model server's URL. `POST /chats/{n}` starts chat n; a WebSocket on `/chats/{n}` follows it.
 const [, , port, source] = process.argv;
 
 const forward = async (chat: string): Promise<void> => {

@@ -1,6 +1,6 @@
 // The arithmetic of the benchmark's report: medians, targets, and the result block of the README.
 import { expect, test } from "bun:test";
-import { median, verdictTable, withResults } from "./report.ts";
+import { formatVerdictTable, median, replaceResults } from "./report.ts";
 import { productRatio, type Row } from "./row.ts";
 
 const row: Row = {
@@ -14,27 +14,27 @@ const row: Row = {
   ],
 };
 
-test("[BM-3] a target is judged by the ratio of the medians, not by the best or the last round", () => {
+test("[BM-3] a target is checked against the ratio of the medians, not against the best or the last round", () => {
   const rounds = {
     floor: [{ speed: 100 }, { speed: 90 }, { speed: 1000 }],
     product: [{ speed: 99 }, { speed: 60 }, { speed: 10 }],
   };
   expect(median([3, 1, 2])).toBe(2);
   expect(median([4, 1])).toBe(2.5);
-  expect(verdictTable([{ row, rounds }])).toContain("| sample | ratio | 0.6 | >= 0.7 | NO |");
+  expect(formatVerdictTable([{ row, rounds }])).toContain("| sample | ratio | 0.6 | >= 0.7 | NO |");
 });
 
-test("[BM-3] a comparison with a missing side is neither met nor missed", () => {
-  const table = verdictTable([{ row, rounds: { floor: [{ speed: 100 }] } }]);
+test("[BM-3] a comparison with a missing side is neither reached nor missed", () => {
+  const table = formatVerdictTable([{ row, rounds: { floor: [{ speed: 100 }] } }]);
   expect(table).toContain("| sample | ratio | not measured | >= 0.7 | - |");
 });
 
-test("[BM-4] new results replace the old ones between the markers and nothing else", () => {
+test("[BM-4] new results replace the old ones between the markers, and nothing else", () => {
   const readme = "before\n<!-- results: written by `bun run bench` -->\nold\n<!-- end of results -->\nafter\n";
-  const once = withResults(readme, "new");
-  expect(once).toContain("new");
-  expect(once).not.toContain("old");
-  expect(once.startsWith("before\n") && once.endsWith("after\n")).toBe(true);
-  expect(withResults(once, "new")).toBe(once);
-  expect(() => withResults("no markers", "new")).toThrow("markers");
+  const updated = replaceResults(readme, "new");
+  expect(updated).toContain("new");
+  expect(updated).not.toContain("old");
+  expect(updated.startsWith("before\n") && updated.endsWith("after\n")).toBe(true);
+  expect(replaceResults(updated, "new")).toBe(updated);
+  expect(() => replaceResults("no markers", "new")).toThrow("markers");
 });

@@ -1,4 +1,4 @@
-// Turns the rounds of every row into medians, ratios and verdicts: one Markdown text for the terminal and for the README's result block.
+// Turns the rounds of every row into medians, ratios and verdicts: one Markdown text for the terminal and for the results in the README.
 import type { Figures, Medians, Row, Verdict } from "./row.ts";
 import type { SideName } from "./sides.ts";
 
@@ -32,13 +32,13 @@ export function computeMedians(rounds: Measurements): Medians {
 }
 
 /** Formats a number: three significant digits below 1,000, an integer with separators above. */
-function format(value: number): string {
+function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return "-";
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US");
   return String(Number(value.toPrecision(3)));
 }
 
-/** Returns whether a verdict's target is reached; undefined if it could not be measured. */
+/** Returns true if a verdict's target is reached; undefined if it could not be measured. */
 function isReached(verdict: Verdict, medians: Medians): boolean | undefined {
   const value = verdict.value(medians);
   if (value === undefined || Number.isNaN(value)) return undefined;
@@ -47,7 +47,7 @@ function isReached(verdict: Verdict, medians: Medians): boolean | undefined {
 }
 
 /** Returns the table of targets: one line per verdict, with a date column if a result has one. */
-export function verdictTable(results: RowResult[]): string {
+export function formatVerdictTable(results: RowResult[]): string {
   const isDated = results.some(({ date }) => date !== undefined);
   const lines = isDated
     ? ["| row | what | measured | target | reached | on |", "|---|---|---|---|---|---|"]
@@ -58,7 +58,7 @@ export function verdictTable(results: RowResult[]): string {
       const value = verdict.value(medians);
       const ok = isReached(verdict, medians);
       const unit = verdict.unit === "ratio" || verdict.unit === "count" ? "" : ` ${verdict.unit}`;
-      const measured = value === undefined ? "not measured" : `${format(value)}${unit}`;
+      const measured = value === undefined ? "not measured" : `${formatNumber(value)}${unit}`;
       const cells = [row.name, verdict.what, measured, verdict.target, ok === undefined ? "-" : ok ? "yes" : "NO"];
       lines.push(`| ${[...cells, ...(isDated ? [date ?? ""] : [])].join(" | ")} |`);
     }
@@ -66,7 +66,7 @@ export function verdictTable(results: RowResult[]): string {
   return lines.join("\n");
 }
 
-/** Returns the underlying figures: median (lowest-highest) of each side. */
+/** Returns the underlying figures: the median (lowest-highest) of each side. */
 export function formatFigureTables(results: RowResult[]): string {
   return results
     .map(({ row, rounds }) => {
@@ -81,8 +81,9 @@ export function formatFigureTables(results: RowResult[]): string {
         const cell = (side: SideName): string => {
           const values = (rounds[side] ?? []).map((figures) => figures[name] ?? Number.NaN);
           if (!values.length) return "-";
-          const spread = values.length > 1 ? ` (${format(Math.min(...values))}-${format(Math.max(...values))})` : "";
-          return format(median(values)) + spread;
+          const spread =
+            values.length > 1 ? ` (${formatNumber(Math.min(...values))}-${formatNumber(Math.max(...values))})` : "";
+          return formatNumber(median(values)) + spread;
         };
         lines.push(`| ${label} | ${cell("floor")} | ${cell("product")} |`);
       }
@@ -95,9 +96,9 @@ const blockStart = "<!-- results: written by `bun run bench` -->";
 const blockEnd = "<!-- end of results -->";
 
 /** Returns the README with its result block replaced. Throws if the markers are missing. */
-export function withResults(readme: string, block: string): string {
-  const from = readme.indexOf(blockStart);
-  const to = readme.indexOf(blockEnd);
-  if (from < 0 || to < from) throw new Error("test/bench/README.md has lost the markers of its result block");
-  return `${readme.slice(0, from)}${blockStart}\n\n${block}\n\n${readme.slice(to)}`;
+export function replaceResults(readme: string, block: string): string {
+  const start = readme.indexOf(blockStart);
+  const end = readme.indexOf(blockEnd);
+  if (start < 0 || end < start) throw new Error("test/bench/README.md has lost the markers of its result block");
+  return `${readme.slice(0, start)}${blockStart}\n\n${block}\n\n${readme.slice(end)}`;
 }

@@ -1,4 +1,4 @@
-// Files of benchmark runs: reading them, which run of a row counts, and what is a regression.
+// The files of benchmark runs: reading them, which run of a row counts, and what is a regression.
 import { expect, test } from "bun:test";
 import { tempDirectory } from "#test/support/server.ts";
 import { findNewest, findRegressions, readRuns, type StoredRun, writeRun } from "./results.ts";
@@ -15,7 +15,7 @@ const row: Row = {
   ],
 };
 
-/** A run on this day in which the product reached this share of the baseline. */
+/** Creates a run on this day in which the product reached this share of the baseline. */
 const makeRun = (day: number, ratio: number, error?: string): StoredRun => ({
   date: `2026-11-${String(day).padStart(2, "0")}T10:00:00.000Z`,
   commit: "abc1234",
@@ -30,7 +30,7 @@ const makeRun = (day: number, ratio: number, error?: string): StoredRun => ({
   ],
 });
 
-test("[BM-4] reads back a run's results, and shows the newest run that measured the row", () => {
+test("[BM-4] reads the results of a run, and finds the newest run that measured the row", () => {
   using temp = tempDirectory();
   expect(readRuns(`${temp.path}/none`)).toEqual([]);
   const second = makeRun(2, 0.8123456);
@@ -38,7 +38,7 @@ test("[BM-4] reads back a run's results, and shows the newest run that measured 
   writeRun(temp.path, makeRun(1, 0.7));
   writeRun(temp.path, makeRun(3, 0.9, "the floor ended"));
   writeRun(temp.path, second);
-  // A minute with two runs keeps both.
+  // Two runs in the same minute are both kept.
   writeRun(temp.path, { ...makeRun(1, 0.6), date: "2026-11-01T10:00:40.000Z" });
   const runs = readRuns(temp.path);
   expect(runs.map(({ date }) => date.slice(8, 10))).toEqual(["01", "01", "02", "03"]);
@@ -49,22 +49,22 @@ test("[BM-4] reads back a run's results, and shows the newest run that measured 
   expect(findNewest(runs, "other")).toBeUndefined();
 });
 
-test("[BM-6] reports a regression if a ratio differs from earlier runs by more than their spread and a tenth", () => {
-  const worse = (now: StoredRun, earlier: StoredRun[]) => findRegressions([row], now, earlier).length > 0;
+test("[BM-6] reports a regression if a ratio is worse than in earlier runs by more than their spread and a tenth", () => {
+  const hasRegression = (now: StoredRun, earlier: StoredRun[]) => findRegressions([row], now, earlier).length > 0;
   const calm = [makeRun(1, 0.8), makeRun(2, 0.81), makeRun(3, 0.79)];
-  expect(worse(makeRun(9, 0.73), calm)).toBe(false);
-  expect(worse(makeRun(9, 0.71), calm)).toBe(true);
+  expect(hasRegression(makeRun(9, 0.73), calm)).toBe(false);
+  expect(hasRegression(makeRun(9, 0.71), calm)).toBe(true);
   const noisy = [makeRun(1, 0.6), makeRun(2, 0.8), makeRun(3, 0.9)];
-  expect(worse(makeRun(9, 0.55), noisy)).toBe(false);
-  expect(worse(makeRun(9, 0.45), noisy)).toBe(true);
+  expect(hasRegression(makeRun(9, 0.55), noisy)).toBe(false);
+  expect(hasRegression(makeRun(9, 0.45), noisy)).toBe(true);
   // An improvement is not a regression, and the first run has nothing to compare with.
-  expect(worse(makeRun(9, 2), calm)).toBe(false);
-  expect(worse(makeRun(9, 0.1), [])).toBe(false);
+  expect(hasRegression(makeRun(9, 2), calm)).toBe(false);
+  expect(hasRegression(makeRun(9, 0.1), [])).toBe(false);
   // Only the last five runs that measured the row count.
   const old = [makeRun(1, 0.2), ...[2, 3, 4, 5, 6].map((day) => makeRun(day, 0.8))];
-  expect(worse(makeRun(9, 0.5), old)).toBe(true);
-  expect(worse(makeRun(9, 0.5), [makeRun(1, 0.9, "failed")])).toBe(false);
-  expect(worse(makeRun(9, 0.1, "failed"), calm)).toBe(false);
+  expect(hasRegression(makeRun(9, 0.5), old)).toBe(true);
+  expect(hasRegression(makeRun(9, 0.5), [makeRun(1, 0.9, "failed")])).toBe(false);
+  expect(hasRegression(makeRun(9, 0.1, "failed"), calm)).toBe(false);
 });
 
 test("[BM-6] reports a regression if a lower-is-better ratio has grown", () => {

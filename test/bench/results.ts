@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { computeMedians, type Measurements, median } from "./report.ts";
 import type { Row, Verdict } from "./row.ts";
 
-/** One row of a run: every round of both sides, or why it could not be measured. */
+/** One row of a run: every round of both sides, or the reason why it could not be measured. */
 export interface StoredRow {
   name: string;
   rounds: Measurements;
@@ -22,8 +22,8 @@ export interface StoredRun {
 }
 
 /** Number of earlier runs that a row is compared with. */
-const HISTORY = 5;
-/** Smaller relative differences are never a regression: two runs of one program differ by as much. */
+const MAX_EARLIER_RUNS = 5;
+/** Smaller relative differences are never a regression: two runs of the same program differ that much. */
 const MIN_NOISE = 0.1;
 
 /** Writes a run to `<date>-<commit>.json` in the folder. A later call with the same run replaces the file. */
@@ -34,7 +34,7 @@ export const writeRun = (folder: string, run: StoredRun): string => {
   return file;
 };
 
-/** Four significant digits: more are noise, and the files are committed. */
+/** Rounds to four significant digits: more digits are noise, and the files are committed. */
 const roundNumber = (_: string, value: unknown): unknown =>
   typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
 
@@ -66,13 +66,13 @@ export interface Regression {
   now: number;
   /** Median of the earlier runs. */
   before: number;
-  /** The value up to which it would have passed. */
+  /** The worst value that would not be a regression. */
   limit: number;
 }
 
 /**
  * Compares a run with the last five earlier ones of each row. Only ratios are compared, because absolute figures depend on the machine. A
- * ratio is worse if it differs from their median by more than their spread, and by at least a tenth of it.
+ * ratio is a regression if it is worse than the median of the earlier runs by more than their spread, and by more than a tenth.
  */
 export const findRegressions = (rows: readonly Row[], run: StoredRun, earlier: readonly StoredRun[]): Regression[] =>
   run.rows.flatMap(({ name, rounds, error }) => {
@@ -80,27 +80,27 @@ export const findRegressions = (rows: readonly Row[], run: StoredRun, earlier: r
     if (!row || error !== undefined) return [];
     const history = earlier
       .flatMap((one) => one.rows.filter((stored) => stored.name === name && stored.error === undefined))
-      .slice(-HISTORY);
+      .slice(-MAX_EARLIER_RUNS);
     return row.verdicts
       .filter(({ unit }) => unit === "ratio")
-      .flatMap((verdict) => worse(verdict, name, rounds, history));
+      .flatMap((verdict) => findRegression(verdict, name, rounds, history));
   });
 
-const worse = (
+const findRegression = (
   { what, value, better }: Verdict,
   row: string,
   rounds: Measurements,
   history: readonly StoredRow[],
 ): Regression[] => {
   const now = value(computeMedians(rounds));
-  const past = history
+  const earlierValues = history
     .map((stored) => value(computeMedians(stored.rounds)))
     .filter((one) => Number.isFinite(one)) as number[];
-  if (now === undefined || past.length === 0) return [];
-  const [lowest, highest, before] = [Math.min(...past), Math.max(...past), median(past)];
+  if (now === undefined || earlierValues.length === 0) return [];
+  const [lowest, highest, before] = [Math.min(...earlierValues), Math.max(...earlierValues), median(earlierValues)];
   const noise = Math.max(MIN_NOISE * before, highest - lowest);
   const limit = better === "higher" ? before - noise : before + noise;
-  // A figure that can no longer be measured is always a regression.
+  // A figure that cannot be measured any more is always a regression.
   const isWorse = Number.isNaN(now) || (better === "higher" ? now < limit : now > limit);
   return isWorse ? [{ row, what, now, before, limit }] : [];
 };

@@ -5,7 +5,7 @@ import type { BenchSetup, SideName, SideOptions, Target } from "./sides.ts";
 /** Named figures of one measurement; the same names on both sides. */
 export type Figures = Record<string, number>;
 
-/** Medians of both sides; a side that was not measured is absent. */
+/** Medians of both sides. A side that was not measured is missing. */
 export interface Medians {
   floor?: Figures;
   product?: Figures;
@@ -29,11 +29,12 @@ export interface Bench {
   seconds: number;
   /** How long the stalled followers do not read. */
   stallSeconds: number;
-  start(side: SideName, needs: SideOptions): Promise<Target>;
-  /** Returns the file with the GET sample for the baseline, created once. */
+  start(side: SideName, options: SideOptions): Promise<Target>;
+  /** Returns the file with the GET sample for the baseline. Creates it at the first call. */
   sample(): Promise<string>;
   /**
-   * Returns the log lines per second that the baseline accepts on this machine, measured once per run: rates are shares of it, never
+   * Returns the log lines per second that the baseline accepts on this machine, measured once per run. Rates of rows are shares of it,
+   * never
    * absolute.
    */
   floorLimit(): Promise<number>;
@@ -42,9 +43,9 @@ export interface Bench {
 export interface Row {
   name: string;
   title: string;
-  /** BenchSetup that this row measures. */
+  /** The sides that this row measures. */
   sides: SideName[];
-  /** Limits the rounds of rows that take long. */
+  /** Maximum number of rounds, for rows that take long. */
   maxRounds?: number;
   measure(bench: Bench, side: SideName): Promise<Figures>;
   /** Figures printed for both sides, with their units. */
@@ -55,8 +56,8 @@ export interface Row {
 /** Returns the product's figure divided by the baseline's. */
 export function productRatio(figure: string): (medians: Medians) => number | undefined {
   return ({ floor, product }) => {
-    const [below, above] = [floor?.[figure], product?.[figure]];
-    return below && above !== undefined ? above / below : undefined;
+    const [baseline, measured] = [floor?.[figure], product?.[figure]];
+    return baseline && measured !== undefined ? measured / baseline : undefined;
   };
 }
 
@@ -65,8 +66,8 @@ export function productFigure(figure: string): (medians: Medians) => number | un
   return ({ product }) => product?.[figure];
 }
 
-/** Returns the faults of a load run; unless all are zero, its other figures are meaningless. */
-export function faults(result: LoadResult): Figures {
+/** Returns the faults of a load run. Unless all are zero, the other figures are meaningless. */
+export function countFaults(result: LoadResult): Figures {
   return {
     faults: result.errors + result.gaps + result.lines_missing + result.followers_closed,
     driver_busy: result.driver_busy,

@@ -1,6 +1,6 @@
 // `bun run bench`: measures the product and the baseline in turn, and prints each row as soon as it is measured, with ratios and targets.
-// Never part of the tests; a missed target is a line in the table. Exits with 1 if a row could not be measured, and with --check if a ratio
-// is worse than in earlier runs.
+// It is not part of the tests, and a missed target is only a line in the table. Exits with 1 if a row could not be measured, and with
+// --check also if a ratio is worse than in earlier runs.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { Driver } from "./driver.ts";
 import { describeMachine, findFileSystem, pickCores, processorTicks } from "./machine.ts";
 import { productCommand } from "./product.ts";
-import { formatFigureTables, type Measurements, type RowResult, verdictTable, withResults } from "./report.ts";
+import { formatFigureTables, formatVerdictTable, type Measurements, type RowResult, replaceResults } from "./report.ts";
 import { findNewest, findRegressions, readRuns, type StoredRun, writeRun } from "./results.ts";
 import type { Bench, Row } from "./row.ts";
 import { agents } from "./rows/rows-agents.ts";
@@ -36,8 +36,8 @@ import { web } from "./rows/rows-web.ts";
 import { builds, list, watchers } from "./rows/rows-workspaces.ts";
 import { type BenchSetup, startSide, writeSample } from "./sides.ts";
 
-/** Interrupts also count as other programs, so it is never quite 0. */
-const others = "cores used by other programs";
+/** Interrupts count as other programs, too, so the figure is never quite 0. */
+const OTHER_PROGRAMS = "cores used by other programs";
 
 const rows: Row[] = [
   ingest,
@@ -77,20 +77,20 @@ const rows: Row[] = [
   ...web,
 ];
 
-/** `web` selects all rows with that prefix. */
+/** Returns true if the row has this name, or if the name is its prefix: `web` selects all rows of pages. */
 const matchesName = (name: string, wanted: string): boolean => name === wanted || name.startsWith(`${wanted}-`);
 
 const help = `bun run bench [options]
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)
-  --only ROW     only this row, or all that begin so (web); may be given again: ${rows.map((row) => row.name).join(", ")}
+  --only ROW     only this row, or all with this prefix (web); may be repeated: ${rows.map((row) => row.name).join(", ")}
   --seconds N    length of a measured window (default 3)
-  --stall N      seconds the stalled followers do not read (default 60)
-  --floor        only the floor, without the product
+  --stall N      seconds for which the stalled followers do not read (default 60)
+  --floor        measures only the floor, without the product
   --product FILE the binary to measure (default dist/slipway, else the source)
   --dir DIR      where databases are written (default the system's temporary folder)
-  --quick        the rows that say most, one round of one second each: about three minutes, for --check
-  --check        compare the ratios with the last five runs of each row; exit with 1 when one is worse by more than its noise
-  --no-write     store no results`;
+  --quick        only the most important rows, one round of one second each: about three minutes, for --check
+  --check        compares the ratios with the last five runs of each row; exits with 1 if one is worse by more than its noise
+  --no-write     does not store results`;
 
 const { values: options } = parseArgs({
   options: {
@@ -108,8 +108,8 @@ const { values: options } = parseArgs({
   },
 });
 
-const QUICK = ["ingest", "steady", "get", "fanout", "start", "tunnel", "proxy", "tokens", "latency", "send"];
-/** Defaults depend on --quick. */
+const QUICK_ROWS = ["ingest", "steady", "get", "fanout", "start", "tunnel", "proxy", "tokens", "latency", "send"];
+/** These defaults depend on --quick. */
 const rounds = Number(options.rounds ?? (options.quick ? 1 : 5));
 const seconds = Number(options.seconds ?? (options.quick ? 1 : 3));
 const RESULTS = join(import.meta.dir, "../results/bench");
@@ -122,19 +122,19 @@ async function main(): Promise<void> {
   if (options.help) return printLine(help);
   const unknown = options.only?.find((name) => !rows.some((row) => matchesName(row.name, name)));
   if (unknown) throw new Error(`There is no row "${unknown}".\n${help}`);
-  const only = options.only ?? (options.quick ? QUICK : undefined);
+  const only = options.only ?? (options.quick ? QUICK_ROWS : undefined);
   const chosen = rows.filter((row) => !only || only.some((name) => matchesName(row.name, name)));
   const cores = pickCores();
-  if (!cores) note("No second core or no taskset: server and driver share cores, ratios will be rough.");
+  if (!cores) note("There is no second core or no taskset: server and driver share cores, so ratios are rough.");
   const dir = mkdtempSync(join(options.dir, "slipway-bench-"));
   try {
     if (["tmpfs", "ramfs"].includes(findFileSystem(dir)))
       note(`${dir} is in memory: commits cost nothing there. Use --dir.`);
     const command = options.floor ? undefined : productCommand(options.product);
-    if (!command) note("No product to measure: the floor alone.");
+    if (!command) note("There is no product: only the floor is measured.");
     const sides: BenchSetup = { dir, core: cores?.server, productCommand: command };
     let sample: Promise<string> | undefined;
-    let limit: Promise<number> | undefined;
+    let floorLimit: Promise<number> | undefined;
     const bench: Bench = {
       driver: await Driver.compile(dir, cores?.driver),
       sides,
@@ -142,31 +142,32 @@ async function main(): Promise<void> {
       stallSeconds: Number(options.stall),
       start: (side, needs) => startSide(sides, side, needs),
       sample: () => (sample ??= writeSample(sides)),
-      floorLimit: () => (limit ??= measureIngest(bench, "floor").then(({ lines_per_s }) => lines_per_s as number)),
+      floorLimit: () => (floorLimit ??= measureIngest(bench, "floor").then(({ lines_per_s }) => lines_per_s as number)),
     };
     const product = command === undefined ? "floor only" : command.length > 1 ? "from source" : "compiled binary";
     const machine = `${describeMachine()}, ${findFileSystem(dir)}`;
-    const run: StoredRun = { date: new Date().toISOString(), commit: revision(), machine, product, rows: [] };
+    const run: StoredRun = { date: new Date().toISOString(), commit: readRevision(), machine, product, rows: [] };
     const earlier = readRuns(RESULTS);
     printLine(`${run.date.slice(0, 10)}, ${run.commit}: ${machine}. Product: ${product}.\n`);
     for (const row of chosen) {
       const { rounds, error } = await measureRow(bench, row);
       run.rows.push({ name: row.name, rounds, ...(error === undefined ? {} : { error }) });
-      const result = { row: { ...row, figures: { ...row.figures, others } }, rounds };
+      const result = { row: { ...row, figures: { ...row.figures, others: OTHER_PROGRAMS } }, rounds };
       printLine(
         error === undefined
-          ? `${formatFigureTables([result])}\n\n${verdictTable([result])}\n`
+          ? `${formatFigureTables([result])}\n\n${formatVerdictTable([result])}\n`
           : `**${row.name}** failed: ${error}\n`,
       );
       if (!options["no-write"]) writeRun(RESULTS, run);
     }
-    if (!options["no-write"]) await Bun.write(README, withResults(readFileSync(README, "utf8"), formatNewestTable()));
+    if (!options["no-write"])
+      await Bun.write(README, replaceResults(readFileSync(README, "utf8"), formatNewestTable()));
     const failed = run.rows.filter(({ error }) => error !== undefined);
     if (failed.length > 0) {
       note(`Could not measure: ${failed.map(({ name }) => name).join(", ")}.`);
       process.exitCode = 1;
     }
-    if (options.check) check(run, earlier);
+    if (options.check) reportRegressions(run, earlier);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
@@ -180,21 +181,21 @@ function formatNewestTable(): string {
     return found ? [{ row, ...found }] : [];
   });
   const last = runs.at(-1);
-  return `Last run: ${last?.machine}. Product: ${last?.product}.\n\n${verdictTable(newest)}`;
+  return `Last run: ${last?.machine}. Product: ${last?.product}.\n\n${formatVerdictTable(newest)}`;
 }
 
 /** Returns the measured commit, with `+` if files differ from it. */
-function revision(): string {
-  const git = (...words: string[]) =>
-    Bun.spawnSync(["git", "-C", import.meta.dir, ...words], { stderr: "ignore" })
+function readRevision(): string {
+  const git = (...args: string[]) =>
+    Bun.spawnSync(["git", "-C", import.meta.dir, ...args], { stderr: "ignore" })
       .stdout.toString()
       .trim();
   const isChanged = git("status", "--porcelain", "--untracked-files=no", "--", ":/src", ":/actors", ":/db") !== "";
   return `${git("rev-parse", "--short", "HEAD") || "unknown"}${isChanged ? "+" : ""}`;
 }
 
-/** Reports ratios that are worse than in earlier runs by more than their noise; the exit code is then 1. */
-function check(run: StoredRun, earlier: readonly StoredRun[]): void {
+/** Reports ratios that are worse than in earlier runs by more than their noise. The exit code is then 1. */
+function reportRegressions(run: StoredRun, earlier: readonly StoredRun[]): void {
   const regressions = findRegressions(rows, run, earlier);
   for (const { row, what, now, before, limit } of regressions) {
     note(
@@ -205,30 +206,30 @@ function check(run: StoredRun, earlier: readonly StoredRun[]): void {
   else note("No ratio is worse than before by more than its noise.");
 }
 
-/** Runs all rounds of a row; a row that fails keeps its earlier rounds and does not end the run. */
+/** Runs all rounds of a row. A row that fails keeps its earlier rounds and does not end the run. */
 async function measureRow(bench: Bench, row: Row): Promise<{ rounds: Measurements; error?: string }> {
-  const done: Measurements = {};
+  const measurements: Measurements = {};
   try {
-    await runRounds(bench, row, done);
-    return { rounds: done };
+    await runRounds(bench, row, measurements);
+    return { rounds: measurements };
   } catch (error) {
-    return { rounds: done, error: error instanceof Error ? error.message : String(error) };
+    return { rounds: measurements, error: error instanceof Error ? error.message : String(error) };
   }
 }
 
-async function runRounds(bench: Bench, row: Row, done: Measurements): Promise<void> {
+async function runRounds(bench: Bench, row: Row, measurements: Measurements): Promise<void> {
   const sides = row.sides.filter((side) => side === "floor" || bench.sides.productCommand);
   const count = Math.min(rounds, row.maxRounds ?? Number.POSITIVE_INFINITY);
   for (let round = 1; round <= count; round++) {
     for (const side of sides) {
       note(`${row.name} ${side} ${round}/${count}`);
-      done[side] ??= [];
-      const before = processorTicks();
-      const from = performance.now();
+      measurements[side] ??= [];
+      const ticksBefore = processorTicks();
+      const startedAt = performance.now();
       const figures = await row.measure(bench, side);
-      const after = processorTicks();
-      const foreign = after.machine - before.machine - (after.own - before.own);
-      done[side].push({ ...figures, others: Math.max(0, foreign) / ((performance.now() - from) / 10) });
+      const ticksAfter = processorTicks();
+      const otherTicks = ticksAfter.machine - ticksBefore.machine - (ticksAfter.own - ticksBefore.own);
+      measurements[side].push({ ...figures, others: Math.max(0, otherTicks) / ((performance.now() - startedAt) / 10) });
     }
   }
 }

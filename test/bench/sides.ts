@@ -1,4 +1,4 @@
-// The two sides of every comparison behind one interface: the floor (a minimal server, floor.ts) and the product, each started on an empty
+// The two sides of every comparison behind one interface: the floor (a minimal server, floor.ts) and the product. Each starts on an empty
 // directory.
 
 import { Database } from "bun:sqlite";
@@ -17,26 +17,26 @@ export interface Target extends AsyncDisposable {
   side: SideName;
   port: number;
   pid: number;
-  /** One PATCH connection of an agent, by index. */
+  /** Returns the plan line of a PATCH connection of an agent, by index. */
   patch(agent: number): PlanLine;
   follow(agent: number): PlanLine;
-  /** Fan-out: on the floor Bun's own publish without storing, on the product the ordinary PATCH. */
+  /** Returns the plan line for fan-out: Bun's publish without storing on the floor, the ordinary PATCH on the product. */
   publish(agent: number): PlanLine;
-  /** An unrelated small read. */
+  /** Returns the plan line of an unrelated small read. */
   probe(): PlanLine;
-  /** The read of one workspace; on the floor, the replay of a recorded one. */
+  /** Returns the plan line that reads one workspace; on the floor, it replays a recorded response. */
   get(): PlanLine;
 }
 
 export interface SideOptions {
   agents: number;
-  /** Floor only: file with a GetSample to replay. */
+  /** Only for the floor: the file with a GetSample to replay. */
   sample?: string;
-  /** Product only: settings. */
+  /** Only for the product: settings. */
   env?: Record<string, string>;
 }
 
-/** The settings shared by both setup. */
+/** The settings that both sides share. */
 export interface BenchSetup {
   /** The parent of all data directories. */
   dir: string;
@@ -46,10 +46,10 @@ export interface BenchSetup {
   productCommand: string[] | undefined;
 }
 
-let started = 0;
+let folderCount = 0;
 
 function createDir(setup: BenchSetup, name: string): string {
-  const dir = join(setup.dir, `${name}-${++started}`);
+  const dir = join(setup.dir, `${name}-${++folderCount}`);
   mkdirSync(dir, { recursive: true });
   return dir;
 }
@@ -99,7 +99,7 @@ async function startProductSide(setup: BenchSetup, options: SideOptions): Promis
     return found;
   };
   const token = product.adminToken;
-  const read = `/api/v2/workspaces/${reader?.workspaceId}`;
+  const workspacePath = `/api/v2/workspaces/${reader?.workspaceId}`;
   const patch = (agent: number): PlanLine => {
     const { token, logSourceId } = getAgent(agent);
     return { kind: "patch", agent, path: "/api/v2/workspaceagents/me/logs", token, source: logSourceId };
@@ -116,12 +116,12 @@ async function startProductSide(setup: BenchSetup, options: SideOptions): Promis
       path: `/api/v2/workspaceagents/${getAgent(agent).agentId}/logs?${query}`,
       token,
     }),
-    probe: () => ({ kind: "probe", path: read, token }),
-    get: () => ({ kind: "get", path: read, token }),
+    probe: () => ({ kind: "probe", path: workspacePath, token }),
+    get: () => ({ kind: "get", path: workspacePath, token }),
   };
 }
 
-/** Writes the sample that the floor replays: recorded from the product, or synthetic without a product. Returns its file. */
+/** Writes the sample that the floor replays: recorded from the product, or synthetic without a product. Returns the file. */
 export async function writeSample(setup: BenchSetup): Promise<string> {
   const file = join(setup.dir, "get-sample.json");
   await Bun.write(file, JSON.stringify(setup.productCommand ? await recordSample(setup) : makeSample(setup)));

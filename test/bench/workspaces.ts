@@ -1,26 +1,26 @@
-// Starts many builds in parallel and watches them, over the product's own API. Used by rows-workspaces.ts.
+// Starts many builds in parallel and watches them, over the product's API. Used by rows-workspaces.ts.
 import type { Product } from "./product.ts";
 
-const RANK = ["pending", "starting", "running"];
+const STATUS_ORDER = ["pending", "starting", "running"];
 
 type WorkspaceHistory = { statuses: string[]; running: boolean };
 export type BuildWatchers = AsyncDisposable & { readonly seen: readonly WorkspaceHistory[]; allRunning: Promise<void> };
 
 type Message = { type: string; data: { latest_build: { build_number: number; status: string } } | null };
 
-/** Opens one WebSocket per workspace; resolves when all have received their first state. Counts from the next build on. */
+/** Opens one WebSocket per workspace. Resolves when all have received their first state. Records statuses from the next build on. */
 export async function watchBuilds(product: Product, ids: readonly string[]): Promise<BuildWatchers> {
-  const all = Promise.withResolvers<void>();
-  let left = ids.length;
+  const allRunning = Promise.withResolvers<void>();
+  let remaining = ids.length;
   const seen: WorkspaceHistory[] = [];
   const sockets: WebSocket[] = [];
   const open = (id: string): Promise<void> =>
     new Promise((resolve, reject) => {
       const url = `${product.url.replace("http", "ws")}/api/v2/workspaces/${id}/watch-ws`;
       const socket = new WebSocket(url, { headers: { "Service-Session-Token": product.adminToken } } as never);
-      const mine: WorkspaceHistory = { statuses: [], running: false };
+      const history: WorkspaceHistory = { statuses: [], running: false };
       let first: number | undefined;
-      socket.onerror = () => reject(new Error("a watcher was refused"));
+      socket.onerror = () => reject(new Error("a watcher was rejected"));
       socket.onmessage = ({ data }) => {
         const message = JSON.parse(data as string) as Message;
         if (message.type !== "data" || !message.data) return;
@@ -28,26 +28,26 @@ export async function watchBuilds(product: Product, ids: readonly string[]): Pro
         first ??= build_number;
         resolve();
         if (build_number === first) return;
-        mine.statuses.push(status);
-        if (status !== "running" || mine.running) return;
-        mine.running = true;
-        left -= 1;
-        if (left === 0) all.resolve();
+        history.statuses.push(status);
+        if (status !== "running" || history.running) return;
+        history.running = true;
+        remaining -= 1;
+        if (remaining === 0) allRunning.resolve();
       };
-      seen.push(mine);
+      seen.push(history);
       sockets.push(socket);
     });
-  for (let at = 0; at < ids.length; at += 50) await Promise.all(ids.slice(at, at + 50).map(open));
+  for (let start = 0; start < ids.length; start += 50) await Promise.all(ids.slice(start, start + 50).map(open));
   return {
     seen,
-    allRunning: all.promise,
+    allRunning: allRunning.promise,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.close();
     },
   };
 }
 
-/** Requests a start of each at the same time; returns how many were accepted. */
+/** Requests a start of each workspace at the same time. Returns how many were accepted. */
 export async function makeBuilds(product: Product, ids: readonly string[]): Promise<number> {
   const answers = await Promise.all(
     ids.map((id) =>
@@ -62,14 +62,18 @@ export async function makeBuilds(product: Product, ids: readonly string[]): Prom
   return answers.filter(({ ok }) => ok).length;
 }
 
-/** Returns what was observed once all are running, or at the timeout. A status may be skipped, but never arrives after a later one. */
+/**
+ * Returns what the watchers saw until all builds were running, or until the timeout. A status may be skipped, but none arrives after a
+ * later one.
+ */
 export async function awaitAll(
   { seen, allRunning }: BuildWatchers,
-  limit_ms: number,
+  timeoutMs: number,
 ): Promise<{ saw_running: number; saw_pending: number; out_of_order: number }> {
-  await Promise.race([allRunning, Bun.sleep(limit_ms)]);
+  await Promise.race([allRunning, Bun.sleep(timeoutMs)]);
   const countRegressions = ({ statuses }: WorkspaceHistory): number =>
-    statuses.filter((status, i) => RANK.indexOf(status) < RANK.indexOf(statuses[i - 1] ?? "pending")).length;
+    statuses.filter((status, i) => STATUS_ORDER.indexOf(status) < STATUS_ORDER.indexOf(statuses[i - 1] ?? "pending"))
+      .length;
   return {
     saw_running: seen.filter(({ running }) => running).length,
     saw_pending: seen.filter(({ statuses }) => statuses.includes("pending")).length,

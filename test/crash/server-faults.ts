@@ -38,7 +38,7 @@ export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise
       assertNoProblems(seed, fault.fault, result.problems);
       slowest = Math.max(slowest, result.stopMs);
       log(
-        `${fault.fault}: ${one.ends ? `ended after ${result.stopMs.toFixed(0)} ms` : `${result.failures} calls failed`}`,
+        `${fault.fault}: ${fault.ends ? `ended after ${result.stopMs.toFixed(0)} ms` : `${result.failures} calls failed`}`,
       );
     }
   }

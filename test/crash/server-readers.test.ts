@@ -98,7 +98,7 @@ test("[CR-13] an early, a late and a slow follower see the same lines; the slow 
   const delays = early.delays.slice(firstCount).sort((a, b) => a - b);
 
   const stored = await listStoredLines(admin, agent.agent_id);
-  expect(stored.length).toBe(written);
+  expect(stored.length).toBe(writtenCount);
   expect(early.lines).toEqual(stored);
   expect(late.lines).toEqual(stored.filter(({ id }) => id > middle));
   const slowResult = await readLogs(slow);

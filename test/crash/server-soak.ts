@@ -35,7 +35,7 @@ const scrape = async (address: string): Promise<Map<string, number>> => {
 const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
 
 const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using torture = await Torture.make(seed, { agents: 4, builders: 2, daemons: 0, gap: GAP_MS });
+  await using torture = await Torture.make(seed, { agents: 4, builders: 2, daemons: 0, gapMs: GAP_MS });
   await torture.place.stop();
   const address = `127.0.0.1:${await findFreePort()}`;
   // The cache fills within a minute, so that its growth does not look like a leak.

@@ -66,7 +66,7 @@ describeInside("the time of a refusal", () => {
       expect([kind.name, refused]).toEqual([kind.name, calls]);
       expect(Number.isFinite(t)).toBe(true);
       // This comes last, because the setup token is single-use: the valid one is accepted.
-      expect([kind.name, await kind.refuses(kind.right)]).toEqual([kind.name, false]);
+      expect([kind.name, await kind.isRejected(kind.right)]).toEqual([kind.name, false]);
     }
   });
 

@@ -1,19 +1,19 @@
-// The remote protocol that code-server's page speaks over its WebSocket, as far as it reads and writes files.
+// The part of code-server's remote protocol that reads and writes files, over the WebSocket that its page opens.
 import { openSocket, type Target } from "#test/api/applications/load.ts";
 
 const KIND = { regular: 1, control: 2, ack: 3 } as const;
-const HEADER = 13;
+const HEADER_BYTES = 13;
 const TYPE = { undefined: 0, text: 1, bytes: 3, list: 4, object: 5, number: 6 } as const;
 const REQUEST = 100;
 const [SUCCESS, FAILURES] = [201, [202, 203]] as const;
 
-const length = (value: number): Buffer => {
+const encodeLength = (value: number): Buffer => {
   const bytes: number[] = [];
-  let left = value;
+  let rest = value;
   do {
-    bytes.push((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
-    left >>>= 7;
-  } while (left > 0);
+    bytes.push((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
+    rest >>>= 7;
+  } while (rest > 0);
   return Buffer.from(bytes);
 };
 
@@ -21,37 +21,37 @@ type Value = string | number | undefined | Buffer | readonly Value[] | { readonl
 
 const encodeValue = (value: Value): Buffer => {
   if (value === undefined) return Buffer.from([TYPE.undefined]);
-  if (typeof value === "number") return Buffer.concat([Buffer.from([TYPE.number]), length(value)]);
+  if (typeof value === "number") return Buffer.concat([Buffer.from([TYPE.number]), encodeLength(value)]);
   if (Array.isArray(value))
-    return Buffer.concat([Buffer.from([TYPE.list]), length(value.length), ...value.map(encodeValue)]);
+    return Buffer.concat([Buffer.from([TYPE.list]), encodeLength(value.length), ...value.map(encodeValue)]);
   const [type, bytes] = Buffer.isBuffer(value)
     ? [TYPE.bytes, value]
     : typeof value === "string"
       ? [TYPE.text, Buffer.from(value)]
       : [TYPE.object, Buffer.from(JSON.stringify(value))];
-  return Buffer.concat([Buffer.from([type]), length(bytes.length), bytes]);
+  return Buffer.concat([Buffer.from([type]), encodeLength(bytes.length), bytes]);
 };
 
-/** Reads one value and returns it with its end. Texts and objects remain bytes. */
-const read = (from: Buffer, begin: number): [value: unknown, end: number] => {
-  let at = begin + 1;
-  const type = from[begin];
-  if (type === TYPE.undefined) return [undefined, at];
+/** Reads one value and returns it with the index of its end. Texts and objects remain bytes. */
+const decodeValue = (from: Buffer, start: number): [value: unknown, end: number] => {
+  let offset = start + 1;
+  const type = from[start];
+  if (type === TYPE.undefined) return [undefined, offset];
   let size = 0;
   for (let shift = 0; ; shift += 7) {
-    const byte = from[at++] as number;
+    const byte = from[offset++] as number;
     size |= (byte & 0x7f) << shift;
     if (byte < 0x80) break;
   }
-  if (type === TYPE.number) return [size, at];
-  if (type !== TYPE.list) return [from.subarray(at, at + size), at + size];
+  if (type === TYPE.number) return [size, offset];
+  if (type !== TYPE.list) return [from.subarray(offset, offset + size), offset + size];
   const list: unknown[] = [];
   for (let n = 0; n < size; n += 1) {
-    const [value, end] = read(from, at);
+    const [value, end] = decodeValue(from, offset);
     list.push(value);
-    at = end;
+    offset = end;
   }
-  return [list, at];
+  return [list, offset];
 };
 
 type PendingCall = { resolve: (value: Buffer) => void; reject: (error: Error) => void };
@@ -61,9 +61,9 @@ export class CodeServerFiles implements Disposable {
   readonly #calls = new Map<number, PendingCall>();
   #controls: ((message: Record<string, string>) => void)[] = [];
   #parts: Buffer[] = [];
-  #held = 0;
-  #sent = 0;
-  #next = 0;
+  #bufferedBytes = 0;
+  #sentCount = 0;
+  #nextId = 0;
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
@@ -77,13 +77,13 @@ export class CodeServerFiles implements Disposable {
   static async open(side: Target, quality: string, commit: string): Promise<CodeServerFiles> {
     const path = `/${quality}-${commit}?reconnectionToken=${crypto.randomUUID()}&reconnection=false&skipWebSocketFrames=false`;
     const files = new CodeServerFiles(await openSocket(side, path));
-    const signed = files.#control();
+    const challenge = files.#awaitControl();
     files.#send(KIND.control, Buffer.from(JSON.stringify({ type: "auth", auth: "0".repeat(20), data: "x" })));
-    const { data = "" } = await signed;
-    const ready = files.#control();
-    const wanted = { type: "connectionType", commit, signedData: data, desiredConnectionType: 1 };
-    files.#send(KIND.control, Buffer.from(JSON.stringify(wanted)));
-    const { type, reason } = await ready;
+    const { data = "" } = await challenge;
+    const reply = files.#awaitControl();
+    const connection = { type: "connectionType", commit, signedData: data, desiredConnectionType: 1 };
+    files.#send(KIND.control, Buffer.from(JSON.stringify(connection)));
+    const { type, reason } = await reply;
     if (type !== "ok") throw new Error(`code-server said ${type} ${reason}`);
     files.#send(KIND.regular, encodeValue({ remoteAuthority: "load", clientId: "load" }));
     return files;
@@ -99,7 +99,7 @@ export class CodeServerFiles implements Disposable {
   }
 
   #call(name: string, args: Value): Promise<Buffer> {
-    const id = this.#next++;
+    const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#calls.set(id, { resolve, reject });
       this.#send(
@@ -109,33 +109,33 @@ export class CodeServerFiles implements Disposable {
     });
   }
 
-  #control(): Promise<Record<string, string>> {
+  #awaitControl(): Promise<Record<string, string>> {
     return new Promise((resolve) => this.#controls.push(resolve));
   }
 
   #send(kind: number, body: Buffer, ack = 0): void {
-    const head = Buffer.alloc(HEADER);
+    const head = Buffer.alloc(HEADER_BYTES);
     head[0] = kind;
-    if (kind === KIND.regular) head.writeUInt32BE(++this.#sent, 1);
+    if (kind === KIND.regular) head.writeUInt32BE(++this.#sentCount, 1);
     head.writeUInt32BE(ack, 5);
     head.writeUInt32BE(body.length, 9);
     this.#socket.send(Buffer.concat([head, body]));
   }
 
-  /** Protocol messages are reassembled from WebSocket messages, because large ones are split. */
+  /** Reassembles protocol messages from WebSocket messages, because large ones are split. */
   #receive(data: Buffer): void {
     this.#parts.push(Buffer.from(data));
-    this.#held += data.length;
+    this.#bufferedBytes += data.length;
     for (;;) {
       const first = this.#parts[0];
-      if (this.#held < HEADER || first === undefined) return;
-      if (first.length < HEADER) this.#parts = [Buffer.concat(this.#parts)];
-      const size = HEADER + (this.#parts[0] as Buffer).readUInt32BE(9);
-      if (this.#held < size) return;
-      const all = Buffer.concat(this.#parts);
-      this.#parts = all.length > size ? [all.subarray(size)] : [];
-      this.#held = all.length - size;
-      this.#handleMessage(all[0] as number, all.readUInt32BE(1), all.subarray(HEADER, size));
+      if (this.#bufferedBytes < HEADER_BYTES || first === undefined) return;
+      if (first.length < HEADER_BYTES) this.#parts = [Buffer.concat(this.#parts)];
+      const size = HEADER_BYTES + (this.#parts[0] as Buffer).readUInt32BE(9);
+      if (this.#bufferedBytes < size) return;
+      const buffered = Buffer.concat(this.#parts);
+      this.#parts = buffered.length > size ? [buffered.subarray(size)] : [];
+      this.#bufferedBytes = buffered.length - size;
+      this.#handleMessage(buffered[0] as number, buffered.readUInt32BE(1), buffered.subarray(HEADER_BYTES, size));
     }
   }
 
@@ -143,14 +143,14 @@ export class CodeServerFiles implements Disposable {
     if (kind === KIND.control) this.#controls.shift()?.(JSON.parse(body.toString()) as Record<string, string>);
     if (kind !== KIND.regular) return;
     this.#send(KIND.ack, Buffer.alloc(0), id);
-    const [head, end] = read(body, 0);
+    const [head, end] = decodeValue(body, 0);
     const [type, call] = head as [number, number];
-    const waiting = this.#calls.get(call);
-    if (!waiting) return;
+    const pending = this.#calls.get(call);
+    if (!pending) return;
     this.#calls.delete(call);
-    const [value] = read(body, end);
-    if (type === SUCCESS) waiting.resolve(value as Buffer);
-    else if (FAILURES.includes(type as 202)) waiting.reject(new Error(String(value)));
+    const [value] = decodeValue(body, end);
+    if (type === SUCCESS) pending.resolve(value as Buffer);
+    else if (FAILURES.includes(type as 202)) pending.reject(new Error(String(value)));
   }
 
   [Symbol.dispose](): void {

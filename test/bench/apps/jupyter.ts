@@ -17,30 +17,30 @@ export class JupyterKernel implements Disposable {
   }
 
   static async open(side: Target): Promise<JupyterKernel> {
-    const answer = await fetch(`${side.origin}/api/kernels`, {
+    const response = await fetch(`${side.origin}/api/kernels`, {
       method: "POST",
       headers: { ...side.headers, "content-type": "application/json", authorization: "token load" },
       body: JSON.stringify({ name: "python3" }),
     });
-    if (!answer.ok) throw new Error(`no kernel: ${answer.status} ${await answer.text()}`);
-    const { id } = (await answer.json()) as { id: string };
+    if (!response.ok) throw new Error(`no kernel: ${response.status} ${await response.text()}`);
+    const { id } = (await response.json()) as { id: string };
     return new JupyterKernel(await openSocket(side, `/api/kernels/${id}/channels?token=load`));
   }
 
-  /** Runs a cell; resolves with all its output, as text or HTML. */
+  /** Runs a cell. Resolves with all its output, as text or HTML. */
   run(code: string): Promise<string> {
     const msg_id = crypto.randomUUID();
     const header = { msg_id, msg_type: "execute_request", username: "", session: this.#session, version: "5.3" };
-    let shown = "";
+    let output = "";
     return new Promise((resolve, reject) => {
-      this.#socket.onclose = ({ code: closed, reason }) => reject(new Error(`closed with ${closed} ${reason}`));
+      this.#socket.onclose = ({ code: closeCode, reason }) => reject(new Error(`closed with ${closeCode} ${reason}`));
       this.#socket.onmessage = ({ data }) => {
         const { header: reply, parent_header, content } = JSON.parse(String(data)) as Message;
         if (parent_header.msg_id !== msg_id) return;
-        if (reply.msg_type === "stream") shown += String(content.text);
-        if (reply.msg_type === "display_data") shown += (content.data as Record<string, string>)["text/html"];
+        if (reply.msg_type === "stream") output += String(content.text);
+        if (reply.msg_type === "display_data") output += (content.data as Record<string, string>)["text/html"];
         if (reply.msg_type === "error") reject(new Error(String(content.evalue)));
-        if (reply.msg_type === "status" && content.execution_state === "idle") resolve(shown);
+        if (reply.msg_type === "status" && content.execution_state === "idle") resolve(output);
       };
       const content = { code, silent: false, store_history: false, user_expressions: {}, allow_stdin: false };
       this.#socket.send(

@@ -1,6 +1,6 @@
-// `SLIPWAY_TEST_EDITORS=FOLDER bun test/bench/apps/run.ts [--seconds 20] [--connections 64] [--only NAME]`: real apps at their own hosts on
-// a server with default settings, under load, with every response compared with the app's own, and with 100 MB through their WebSockets in
-// both directions at the same time. Prints a table; exits with 1 if a response or byte differed, or memory grew.
+// `SLIPWAY_TEST_EDITORS=FOLDER bun test/bench/apps/run.ts [--seconds 20] [--connections 64] [--only NAME]`: loads real apps at their own
+// hosts on a server with default settings, compares every response with the app's own, and at the same time transfers 100 MB through their
+// WebSockets in both directions. Prints a table. Exits with 1 if a response or a byte differed, or if memory grew.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,11 +30,11 @@ const { values: options } = parseArgs({
 });
 
 const MB = 1_000_000;
-const TOTAL = 100 * MB;
-/** A notebook cell, and an editor's file. */
-const [CELL, FILE] = [5 * MB, 20 * MB];
-/** Memory growth between the first and last third of a load that counts as noise. */
-const FLAT_MIB = 64;
+const TOTAL_BYTES = 100 * MB;
+/** The sizes of a notebook cell and of an editor's file. */
+const [CELL_BYTES, FILE_BYTES] = [5 * MB, 20 * MB];
+/** Allowed memory growth between the first and the last third of a load. */
+const MAX_GROWTH_MIB = 64;
 
 const editors = needs.editors.file;
 const resolveFile = (name: string): string => fileURLToPath(new URL(`../../api/applications/${name}`, import.meta.url));
@@ -42,24 +42,24 @@ const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
 type RunningApp = {
   readonly port: number;
-  readonly asks: readonly LoadRequest[];
-  /** Transfers data through the WebSocket and compares it; resolves with a description. */
+  readonly requests: readonly LoadRequest[];
+  /** Transfers data through the WebSocket and compares it. Resolves with a description. */
   socket(side: Target, direct: Target): Promise<string>;
   stop(): Promise<void>;
 };
 
-const noise = (size: number): string =>
+const randomText = (size: number): string =>
   Buffer.from(crypto.getRandomValues(new Uint8Array(60_000)))
     .toString("hex")
     .repeat(size / 120_000 + 1)
     .slice(0, size);
 
-const requireSame = (what: string, one: Uint8Array | string, other: Uint8Array | string): void => {
-  if (Buffer.compare(Buffer.from(one as string), Buffer.from(other as string)) !== 0)
+const requireSame = (what: string, actual: Uint8Array | string, expected: Uint8Array | string): void => {
+  if (Buffer.compare(Buffer.from(actual as string), Buffer.from(expected as string)) !== 0)
     throw new Error(`${what} is different through the server`);
 };
 
-/** Runs a third-party program until it responds. */
+/** Starts a third-party program and waits until it responds. Returns a function that stops it. */
 const runProgram = async (command: string[], port: number, path: string, env: Record<string, string>, cwd: string) => {
   const log = Bun.file(join(cwd, "program.log"));
   const child = Bun.spawn(command, {
@@ -82,29 +82,29 @@ const runProgram = async (command: string[], port: number, path: string, env: Re
   };
 };
 
-/** Returns the files of the app that the page at a path references, and some of the files that these reference. */
+/** Returns the page at a path and the app's files that it references. */
 const listPageFiles = async (port: number, path: string, limit = 24): Promise<LoadRequest[]> => {
   const page = await (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   const base = new URL(path, "http://app");
-  const found = [...page.matchAll(/(?:src|href)="([^"#]+)"/g)].map(
+  const links = [...page.matchAll(/(?:src|href)="([^"#]+)"/g)].map(
     ([, link = ""]) => new URL(link.replaceAll("&amp;", "&"), base),
   );
-  const own = found.filter(({ host }) => host === "app").map(({ pathname, search }) => pathname + search);
-  return [...new Set([path, ...own])].slice(0, limit).map((one) => ({ path: one }));
+  const paths = links.filter(({ host }) => host === "app").map(({ pathname, search }) => pathname + search);
+  return [...new Set([path, ...paths])].slice(0, limit).map((path2) => ({ path: path2 }));
 };
 
 const startEcho = async (command: string[]): Promise<RunningApp> => {
   const app = await startListening(command);
-  const body = Buffer.from(noise(70_001));
+  const body = Buffer.from(randomText(70_001));
   return {
     port: app.port,
-    asks: [
+    requests: [
       ...[0, 1000, 65_536, 300_000].map((length) => ({ path: `/length/${length}` })),
       { path: "/chunked/100000" },
       { path: "/echo?a=1&&b=%20+x&", method: "POST", body, type: "text/x-own" },
     ],
     async socket(side) {
-      const seconds = await echoBytes(side, "/socket", TOTAL, 5 * MB);
+      const seconds = await echoBytes(side, "/socket", TOTAL_BYTES, 5 * MB);
       return `100 MB up and down in ${seconds.toFixed(1)} s`;
     },
     stop: () => app[Symbol.asyncDispose](),
@@ -117,10 +117,10 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
   "Node echo": () => startEcho([needs.node.file, resolveFile("echo-node.mjs")]),
   "Go echo": async ({ home }) => {
     const program = join(home, "echo");
-    const built = Bun.spawnSync([needs.go.file, "build", "-trimpath", "-o", program, resolveFile("echo.go")], {
+    const build = Bun.spawnSync([needs.go.file, "build", "-trimpath", "-o", program, resolveFile("echo.go")], {
       stderr: "inherit",
     });
-    if (built.exitCode !== 0) throw new Error("Go does not build the echo");
+    if (build.exitCode !== 0) throw new Error("Go cannot build the echo program");
     return await startEcho([program]);
   },
   Vite: async ({ home }) => {
@@ -135,7 +135,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
     writeFileSync(join(folder, "look.css"), "body { color: teal }\n");
     writeFileSync(join(folder, "hot.js"), 'import "./hot.css";\n');
     writeFileSync(join(folder, "hot.css"), "body { order: 0 }\n");
-    writeFileSync(big, `export const big = "${noise(300_000)}";\n`);
+    writeFileSync(big, `export const big = "${randomText(300_000)}";\n`);
     const port = await findFreePort();
     const program = join(editors, "vite/node_modules/vite/bin/vite.js");
     const stop = await runProgram(
@@ -147,7 +147,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
     );
     return {
       port,
-      asks: ["/", "/main.js", "/big.js", "/look.css", "/@vite/client"].map((path) => ({ path })),
+      requests: ["/", "/main.js", "/big.js", "/look.css", "/@vite/client"].map((path) => ({ path })),
       async socket(side, direct) {
         const client = await (await fetch(`${direct.origin}/@vite/client`, { headers: direct.headers })).text();
         const token = /wsToken = "([^"]+)"/.exec(client)?.[1] ?? "";
@@ -159,19 +159,19 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
         socket.onmessage = ({ data }) => {
           if (String(data).includes('"/hot.css"')) changes += 1;
         };
-        // A separate module graph: the files that the load requests are unchanged.
+        // A separate module graph, so that the files that the load requests remain unchanged.
         for (const path of ["/hot.js", "/hot.css?import"])
           await fetch(`${direct.origin}${path}`, { headers: direct.headers });
         let [writes, wroteAt] = [0, 0];
-        // Vite's watcher drops a change within 50 ms of the previous one, so a file whose change was missed is written again.
-        const hasUpdated = (n: number): boolean => {
+        // Vite's watcher drops a change within 50 ms of the previous one. Then the file is written again.
+        const isUpdated = (n: number): boolean => {
           if (changes >= n) return true;
           if (performance.now() - wroteAt < 200) return false;
           writeFileSync(join(folder, "hot.css"), `body { order: ${++writes} }\n`);
           wroteAt = performance.now();
           return false;
         };
-        for (let n = 1; n <= 20; n += 1) await until(() => hasUpdated(n), { patience: 20_000 });
+        for (let n = 1; n <= 20; n += 1) await until(() => isUpdated(n), { patience: 20_000 });
         socket.close();
         return `${changes} changes of a file`;
       },
@@ -204,22 +204,22 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
     const scripts = `/${quality}-${commit}/static/out/vs/code/browser/workbench`;
     return {
       port,
-      asks: [
+      requests: [
         ...(await listPageFiles(port, "/")),
         { path: `${scripts}/workbench.js` },
         { path: `${scripts}/workbench.css` },
       ],
       async socket(side) {
         using files = await CodeServerFiles.open(side, quality ?? "", commit ?? "");
-        const started = performance.now();
-        const bytes = Buffer.from(noise(FILE));
-        for (let n = 0; n < TOTAL / FILE; n += 1) {
+        const startedAt = performance.now();
+        const bytes = Buffer.from(randomText(FILE_BYTES));
+        for (let n = 0; n < TOTAL_BYTES / FILE_BYTES; n += 1) {
           const path = join(folder, `file-${n}`);
           await files.write(path, bytes);
           requireSame("the file on the disk", readFileSync(path), bytes);
           requireSame("the file", await files.read(path), bytes);
         }
-        return `100 MB written and read in files of 20 MB in ${((performance.now() - started) / 1000).toFixed(1)} s`;
+        return `100 MB written and read in files of 20 MB in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
       },
       stop,
     };
@@ -237,7 +237,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
       "--IdentityProvider.token=load",
       "--ServerApp.allow_remote_access=True",
     ];
-    // Disables its own limits; the default is 1 MB/s per cell.
+    // Turns off Jupyter's own limits; the default is 1 MB/s per cell.
     const limits = ["--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e12", `--ServerApp.root_dir=${folder}`];
     const stop = await runProgram(
       [join(findPythonPrograms(), "jupyter-lab"), ...options, ...limits],
@@ -246,17 +246,17 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
       env,
       folder,
     );
-    const asks = await listPageFiles(port, "/lab?token=load");
+    const requests = await listPageFiles(port, "/lab?token=load");
     return {
       port,
-      asks: [{ path: "/api" }, ...asks.filter(({ path }) => path.startsWith("/static/"))],
+      requests: [{ path: "/api" }, ...requests.filter(({ path }) => path.startsWith("/static/"))],
       async socket(side) {
         using kernel = await JupyterKernel.open(side);
-        const started = performance.now();
-        const text = noise(CELL);
+        const startedAt = performance.now();
+        const text = randomText(CELL_BYTES);
         const digest = new Bun.CryptoHasher("sha256").update(text).digest("hex");
         await kernel.run("import hashlib\nfrom IPython.display import display, HTML");
-        for (let n = 0; n < TOTAL / CELL; n += 1) {
+        for (let n = 0; n < TOTAL_BYTES / CELL_BYTES; n += 1) {
           requireSame(
             "what the cell holds",
             (await kernel.run(`x = "${text}"\nprint(hashlib.sha256(x.encode()).hexdigest())`)).trim(),
@@ -264,7 +264,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
           );
           requireSame("what the cell shows", await kernel.run("display(HTML(x))"), text);
         }
-        return `20 cells of 5 MB run and shown in ${((performance.now() - started) / 1000).toFixed(1)} s`;
+        return `20 cells of 5 MB run and shown in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
       },
       stop,
     };
@@ -286,34 +286,34 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
     const stop = await runProgram(command, port, "/_stcore/health", { HOME: home }, folder);
     return {
       port,
-      asks: await listPageFiles(port, "/"),
+      requests: await listPageFiles(port, "/"),
       async socket(side, direct) {
-        using own = await StreamlitSession.open(direct);
-        const wanted = decodeTable(await own.run(CELL));
-        const started = performance.now();
+        using directSession = await StreamlitSession.open(direct);
+        const expectedTable = decodeTable(await directSession.run(CELL_BYTES));
+        const startedAt = performance.now();
         let bytes = 0;
-        for (; bytes < TOTAL; bytes += wanted.length) {
+        for (; bytes < TOTAL_BYTES; bytes += expectedTable.length) {
           using session = await StreamlitSession.open(side);
-          requireSame("the table", decodeTable(await session.run(CELL)), wanted);
+          requireSame("the table", decodeTable(await session.run(CELL_BYTES)), expectedTable);
         }
-        return `${(bytes / MB).toFixed(0)} MB of tables of 8 MB in ${((performance.now() - started) / 1000).toFixed(1)} s`;
+        return `${(bytes / MB).toFixed(0)} MB of tables of 8 MB in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
       },
       stop,
     };
   },
 };
 
-/** Returns the table's values: the surrounding data contains the session. */
+/** Returns the table's values. The data around them contains the session, which differs. */
 const decodeTable = (message: Buffer): Buffer =>
   message.subarray(message.indexOf("ARROW1") === -1 ? 4096 : message.indexOf("ARROW1"), message.length - 4096);
 
-/** Returns the folder of Python programs with JupyterLab and Streamlit; created once. */
+/** Returns the folder of Python programs with JupyterLab and Streamlit. Creates it at the first call. */
 const findPythonPrograms = (): string => {
-  const created = join(editors, "venv");
-  const bin = join(created, "bin");
+  const venv = join(editors, "venv");
+  const bin = join(venv, "bin");
   if (Bun.file(join(bin, "streamlit")).size > 0) return bin;
   const commands = [
-    [needs.python3.file, "-m", "venv", created],
+    [needs.python3.file, "-m", "venv", venv],
     [
       join(bin, "pip"),
       "install",
@@ -334,7 +334,7 @@ const findPythonPrograms = (): string => {
 const main = async (): Promise<boolean> => {
   await using world = await openLoadWorld();
   const lines: string[] = [];
-  let isWell = true;
+  let isPassed = true;
   for (const [name, start] of Object.entries(APPS)) {
     if (options.only && !options.only.includes(name)) continue;
     note(`${name} ...`);
@@ -342,23 +342,23 @@ const main = async (): Promise<boolean> => {
     try {
       const sides = world.sides(app.port);
       const connections = Number(options.connections);
-      const warm = await loadApp(sides, app.asks, { connections, ms: 2000 });
+      const warmUp = await loadApp(sides, app.requests, { connections, ms: 2000 });
       using memory = new MemoryWatch(world.pids);
       const [load, socket] = await Promise.all([
-        loadApp(sides, app.asks, { connections, ms: Number(options.seconds) * 1000 }),
+        loadApp(sides, app.requests, { connections, ms: Number(options.seconds) * 1000 }),
         app.socket(sides.through, sides.direct).catch((error: unknown) => {
-          isWell = false;
-          return `NO: ${error}`;
+          isPassed = false;
+          return `FAILED: ${error}`;
         }),
       ]);
-      const different = [...warm.different, ...load.different];
+      const different = [...warmUp.different, ...load.different];
       for (const one of different.slice(0, 5)) note(`${name}: ${one}`);
       for (const path of load.unsteady) note(`${name}: ${path} is different each time and was left out`);
       const [server, daemon] = memory
         .read()
         .map(({ first, last, peak }) => `${first.toFixed(0)} / ${last.toFixed(0)} / ${peak.toFixed(0)}`);
-      const grew = memory.read().some(({ first, last }) => last - first > FLAT_MIB);
-      if (different.length > 0 || grew) isWell = false;
+      const hasGrown = memory.read().some(({ first, last }) => last - first > MAX_GROWTH_MIB);
+      if (different.length > 0 || hasGrown) isPassed = false;
       const row = [
         name,
         load.answers,
@@ -386,7 +386,7 @@ const main = async (): Promise<boolean> => {
     "daemon MiB",
   ];
   process.stdout.write(`| ${head.join(" | ")} |\n|${"---|".repeat(head.length)}\n${lines.join("\n")}\n`);
-  return isWell;
+  return isPassed;
 };
 
 process.exitCode = (await main()) ? 0 : 1;

@@ -1,4 +1,4 @@
-// Plays a scenario of web.mjs in a real headless Chromium and collects its figures.
+// Runs a scenario of web.mjs in a real headless Chromium and collects its figures.
 import { join } from "node:path";
 import { needs } from "#test/support/needs.ts";
 import type { Figures } from "../row.ts";
@@ -6,31 +6,31 @@ import type { Figures } from "../row.ts";
 const SCRIPT = join(import.meta.dir, "..", "web.mjs");
 
 /** Actions that the scenario may request while it runs, by name. */
-type Acts = Readonly<Record<string, () => Promise<unknown>>>;
+type Actions = Readonly<Record<string, () => Promise<unknown>>>;
 
-/** Returns the figures of the scenario at this server; without a token, no one is signed in. */
+/** Returns the figures of the scenario on this server. Without a token, nobody is signed in. */
 export const browse = async (
   product: { readonly url: string; readonly adminToken: string },
   scenario: string,
   options: object = {},
-  acts: Acts = {},
+  actions: Actions = {},
 ): Promise<Figures> => {
-  const given = [needs.chromium.file, product.url, product.adminToken, scenario, JSON.stringify(options)];
-  await using child = Bun.spawn([needs.node.file, SCRIPT, ...given], {
+  const args = [needs.chromium.file, product.url, product.adminToken, scenario, JSON.stringify(options)];
+  await using child = Bun.spawn([needs.node.file, SCRIPT, ...args], {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "inherit",
   });
-  let rest = "";
+  let unterminated = "";
   let figures: Figures | undefined;
   const decoder = new TextDecoder();
   for await (const chunk of child.stdout) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
+    const lines = (unterminated + decoder.decode(chunk, { stream: true })).split("\n");
+    unterminated = lines.pop() ?? "";
     for (const line of lines) {
       if (!line.startsWith("@")) figures = JSON.parse(line) as Figures;
       else {
-        await acts[line.slice(1)]?.();
+        await actions[line.slice(1)]?.();
         child.stdin.write("done\n");
         child.stdin.flush();
       }

@@ -10,12 +10,12 @@ const AGENTS = 5_000;
 /** In this time, every agent is pinged at least twice. */
 const WINDOW_S = 32;
 
-let started = 0;
+let folderCount = 0;
 
 type Heartbeats = AsyncDisposable & { end(): Promise<{ answered: number; lost: number }> };
 
-/** Resolves once all of them are connected. */
-async function connectAll(url: string, tokens: readonly string[], dir: string): Promise<Heartbeats> {
+/** Connects an agent for each token. Resolves once all of them are connected. */
+async function connectAgents(url: string, tokens: readonly string[], dir: string): Promise<Heartbeats> {
   const file = join(dir, "tokens.json");
   await Bun.write(file, JSON.stringify(tokens));
   const program = join(import.meta.dir, "..", "heartbeats.ts");
@@ -25,16 +25,16 @@ async function connectAll(url: string, tokens: readonly string[], dir: string): 
     stderr: "inherit",
   });
   const reader = child.stdout.getReader();
-  const line = async (): Promise<string> => {
+  const readLine = async (): Promise<string> => {
     const { value } = await reader.read();
     if (!value) throw new Error("the agents of the benchmark have ended");
     return new TextDecoder().decode(value).trim();
   };
-  if ((await line()) !== "ready") throw new Error("the agents of the benchmark could not connect");
+  if ((await readLine()) !== "ready") throw new Error("the agents of the benchmark could not connect");
   return {
     async end() {
       child.stdin.end();
-      return JSON.parse(await line()) as { answered: number; lost: number };
+      return JSON.parse(await readLine()) as { answered: number; lost: number };
     },
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
@@ -43,7 +43,7 @@ async function connectAll(url: string, tokens: readonly string[], dir: string): 
   };
 }
 
-/** The row for this many agents. */
+/** Returns the row for this many agents. */
 export const heartbeatRow = (count: number): Row => ({
   name: "agents",
   title: `${count.toLocaleString("en")} connected agents that only heartbeat (not pinned together with them)`,
@@ -52,9 +52,9 @@ export const heartbeatRow = (count: number): Row => ({
   async measure(bench) {
     const { productCommand, core, dir } = bench.sides;
     if (!productCommand) throw new Error("there is no product to measure");
-    const own = join(dir, `agents-${++started}`);
-    mkdirSync(own);
-    const options = { command: productCommand, core, dataDir: join(own, "data") };
+    const folder = join(dir, `agents-${++folderCount}`);
+    mkdirSync(folder);
+    const options = { command: productCommand, core, dataDir: join(folder, "data") };
     const seed = async () => {
       await using product = await startProduct(options);
       return await seedAgents(product, count);
@@ -62,13 +62,13 @@ export const heartbeatRow = (count: number): Row => ({
     const seeded = await seed();
     await using product = await startProduct(options);
     const alone_mb = residentMiB(product.pid);
-    await using agents = await connectAll(
+    await using agents = await connectAgents(
       product.url,
       seeded.map(({ token }) => token),
-      own,
+      folder,
     );
-    const line: PlanLine = { kind: "probe", path: "/healthz", token: "none" };
-    const { probe } = await bench.driver.load(product.port, [line], { secs: WINDOW_S, warm: 2, probe_us: 1000 });
+    const probeLine: PlanLine = { kind: "probe", path: "/healthz", token: "none" };
+    const { probe } = await bench.driver.load(product.port, [probeLine], { secs: WINDOW_S, warm: 2, probe_us: 1000 });
     const memory_mb = residentMiB(product.pid);
     const { answered, lost } = await agents.end();
     return {

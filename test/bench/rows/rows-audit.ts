@@ -1,30 +1,32 @@
-// The audit rows: pages of a long audit log with many filters, and the cost of auditing and metrics while logs are ingested. Product only;
-// the targets are a time and a share.
+// The audit rows: pages of a long audit log with many filters, and the cost of auditing and metrics while logs are ingested. Only the
+// product is measured; the targets are a time and a share.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { startProduct } from "../product.ts";
 import { median } from "../report.ts";
-import { type Figures, faults, productFigure, type Row, range } from "../row.ts";
+import { countFaults, type Figures, productFigure, type Row, range } from "../row.ts";
 import { entryAt, ORGANIZATIONS, PEOPLE, POPULAR, ROBOT, seedAudit } from "../seeds/seed-audit.ts";
 import type { Target } from "../sides.ts";
 
 const ENTRIES = Number(process.env.BENCH_AUDIT ?? 5_000_000);
 const ROUNDS = 50;
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 const percentile = (times: readonly number[], share: number): number => {
   const sorted = [...times].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 };
 
-const daysAgo = (days: number): string => new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
+const daysAgo = (days: number): string => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
 
 type Question = {
   readonly q: (n: number) => string;
-  /** Offset of the page from the top, or, with a cursor, as many entries behind an entry that far down. */
+  /** Offset of the page from the top. With `behind`, the page instead starts after the entry at this share of the log. */
   readonly offset?: number;
   readonly behind?: number;
-  /** Requested by an auditor of all organizations but not of the site, who sees only entries of organizations. */
+  /**
+   * True if an auditor of all organizations sends the request, who is not an auditor of the site and sees only entries of organizations.
+   */
   readonly byAuditor?: boolean;
 };
 
@@ -33,8 +35,8 @@ const person = (n: number): string => `username:person-${1 + ((n * 37) % (PEOPLE
 const team = (n: number): string => `organization:team-${n % ORGANIZATIONS}`;
 
 /**
- * Typical filters, and the worst known one: `never` combines values that thousands to a million entries have, but no entry has all of. `n`
- * makes each query unique.
+ * Typical filters, and the worst known ones: `never` combines values that thousands to a million entries have, but no entry has all of
+ * them. `n` makes each query unique.
  */
 const QUESTIONS: Readonly<Record<string, Question>> = {
   newest: makeQuestion(() => ""),
@@ -83,7 +85,7 @@ export const audit: Row = {
     const dataDir = join(dir, `audit-${crypto.randomUUID()}`);
     mkdirSync(dataDir);
     const options = { command, core, dataDir };
-    const { id } = await withAuditor(options);
+    const { id } = await createAuditor(options);
     const seeded = seedAudit(join(dataDir, "slipway.db"), Date.now(), ENTRIES, id);
     await using product = await startProduct(options);
     const auditor = await signIn(product.url, AUDITOR);
@@ -91,17 +93,17 @@ export const audit: Row = {
       const query = new URLSearchParams({ limit: "25", q: q(n) });
       if (offset !== undefined) query.set("offset", String(offset));
       if (behind !== undefined) query.set("after_id", entryAt(Math.floor(ENTRIES * (1 - behind)) - n));
-      const from = performance.now();
+      const startedAt = performance.now();
       const response = await fetch(`${product.url}/api/v2/audit?${query}`, {
         headers: { "Service-Session-Token": byAuditor ? auditor : product.adminToken },
       });
       await response.arrayBuffer();
       if (!response.ok) throw new Error(`${query}: ${response.status}`);
-      return performance.now() - from;
+      return performance.now() - startedAt;
     };
     const figures: Figures = { seeded };
     const all: number[] = [];
-    const before = readCpuTicks(product.pid);
+    const ticksBefore = readCpuTicks(product.pid);
     for (const [name, question] of Object.entries(QUESTIONS)) {
       const times: number[] = [];
       for (let n = 0; n < ROUNDS; n++) times.push(await measureQuestion(question, n));
@@ -112,7 +114,7 @@ export const audit: Row = {
     }
     figures.all_p50 = percentile(all, 0.5);
     figures.all_p99 = percentile(all, 0.99);
-    figures.processor = ((readCpuTicks(product.pid) - before) * 10) / all.length;
+    figures.processor = ((readCpuTicks(product.pid) - ticksBefore) * 10) / all.length;
     return figures;
   },
   figures: {
@@ -147,8 +149,8 @@ const signIn = async (url: string, { email, password }: Login): Promise<string> 
   return ((await response.json()) as { session_token: string }).session_token;
 };
 
-/** Returns the ID of a user who becomes the auditor of the seeded organizations; the server is stopped again. */
-const withAuditor = async (options: Parameters<typeof startProduct>[0]): Promise<{ id: string }> => {
+/** Creates a user who becomes the auditor of the seeded organizations, and stops the server again. Returns the user's ID. */
+const createAuditor = async (options: Parameters<typeof startProduct>[0]): Promise<{ id: string }> => {
   await using product = await startProduct(options);
   const headers = { "content-type": "application/json", "Service-Session-Token": product.adminToken };
   const body = JSON.stringify(AUDITOR);
@@ -158,10 +160,10 @@ const withAuditor = async (options: Parameters<typeof startProduct>[0]): Promise
 };
 
 const PAIRS = 10;
-const WARM = 2;
+const WARM_UP_WINDOWS = 2;
 const LANES = 8;
-/** Batches of 100 lines per second: well below the capacity of one core, so that other load changes the latency and not the work. */
-const RATE = 250;
+/** Well below the capacity of one core, so that other load changes the latency and not the work. */
+const BATCHES_PER_S = 250;
 
 /** Returns a process's CPU time in kernel ticks, which does not depend on other load on the machine. */
 const readCpuTicks = (pid: number): number => {
@@ -171,36 +173,37 @@ const readCpuTicks = (pid: number): number => {
 
 export const auditCost: Row = {
   name: "audit-cost",
-  title: `The load of \`ingest\` at ${RATE} batches a second for a server with figures for Prometheus and one without, in turn; auditing is always on`,
+  title: `The load of \`ingest\` at ${BATCHES_PER_S} batches a second for a server with figures for Prometheus and one without, in turn; auditing is always on`,
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    // Each window has its own agents, because a follower of an agent with existing lines gets all of them.
-    const agents = LANES * (PAIRS + WARM);
+    // Each window has new agents, because a follower of an agent with existing lines receives all of them.
+    const agents = LANES * (PAIRS + WARM_UP_WINDOWS);
     await using plain = await bench.start("product", { agents });
     await using metered = await bench.start("product", { agents, env: METERED });
-    let broken = 0;
+    let faultCount = 0;
     const linesPerTick = async (target: Target, window: number): Promise<number> => {
-      const some = range(LANES).map((lane) => window * LANES + lane);
-      const plan = [...some.map(target.patch), ...some.map(target.follow)];
-      const before = readCpuTicks(target.pid);
-      const result = await bench.driver.load(target.port, plan, { secs: bench.seconds, rate: RATE });
-      broken += faults(result).faults ?? 0;
-      return (result.lines_per_s * bench.seconds) / (readCpuTicks(target.pid) - before);
+      const agentIndexes = range(LANES).map((lane) => window * LANES + lane);
+      const plan = [...agentIndexes.map(target.patch), ...agentIndexes.map(target.follow)];
+      const ticksBefore = readCpuTicks(target.pid);
+      const result = await bench.driver.load(target.port, plan, { secs: bench.seconds, rate: BATCHES_PER_S });
+      faultCount += countFaults(result).faults ?? 0;
+      return (result.lines_per_s * bench.seconds) / (readCpuTicks(target.pid) - ticksBefore);
     };
-    // Warm-up, not counted: a newly started program still compiles itself.
-    for (const window of range(WARM)) for (const target of [plain, metered]) await linesPerTick(target, window);
-    broken = 0;
+    // These windows are a warm-up and do not count: a newly started program is still being compiled.
+    for (const window of range(WARM_UP_WINDOWS))
+      for (const target of [plain, metered]) await linesPerTick(target, window);
+    faultCount = 0;
     const shares: number[] = [];
     const costs = new Map<Target, number[]>([plain, metered].map((target) => [target, []]));
     for (let pair = 0; pair < PAIRS; pair++) {
-      // Alternates the order, so that a machine that slows down favors neither.
+      // The order alternates, so that a machine that slows down favors neither of them.
       const order = pair % 2 === 0 ? [plain, metered] : [metered, plain];
       const lines = new Map<Target, number>();
       for (const target of order) {
-        const per = await linesPerTick(target, WARM + pair);
-        lines.set(target, per);
-        costs.get(target)?.push(1000 / per);
+        const perTick = await linesPerTick(target, WARM_UP_WINDOWS + pair);
+        lines.set(target, perTick);
+        costs.get(target)?.push(1000 / perTick);
       }
       shares.push((lines.get(metered) ?? 0) / (lines.get(plain) || 1));
     }
@@ -210,7 +213,7 @@ export const auditCost: Row = {
       metered: median(costs.get(metered) ?? []),
       lowest: Math.min(...shares),
       highest: Math.max(...shares),
-      faults: broken,
+      faults: faultCount,
     };
   },
   figures: {

@@ -1,6 +1,6 @@
-// The backup row: what users of a running server notice during a backup. Alternates windows of the same load with and without a backup, on
-// a large database: twice with the verb on any core, as a person would run it, and once with the server's automatic backup, which shares
-// the server's core. Each backup of the verb is restored and must contain every line committed before it started.
+// The backup row: what users of a running server notice during a backup. Windows of the same load with and without a backup alternate, on a
+// large database: the command makes two backups, on any core, as a person would run it, and the server makes one automatic backup, which
+// shares the server's core. Each backup of the command is restored and must contain every line that was committed before it started.
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,28 +8,28 @@ import type { LoadResult, PlanLine } from "../driver.ts";
 import { processorMs, residentMiB } from "../machine.ts";
 import { type Product, type SeededAgent, seedAgents, startProduct } from "../product.ts";
 import { median } from "../report.ts";
-import { type Bench, type Figures, faults, productFigure, type Row } from "../row.ts";
+import { type Bench, countFaults, type Figures, productFigure, type Row } from "../row.ts";
 import { seedLines } from "../seeds/seed-lines.ts";
 
 const MIB = 2 ** 20;
-/** BENCH_BACKUP=128 makes the database smaller, in MiB. */
+/** BENCH_BACKUP is the size of the database in MiB, for example 128 for a smaller one. */
 const SIZE_MIB = Number(process.env.BENCH_BACKUP ?? 2048);
 const AGENTS = 8;
 const LINES_PER_BATCH = 100;
-/** Share of the baseline's maximum: less than half of what the product takes next to the GETs. At full load, a server has no meaningful p99. */
+/** Share of the baseline's maximum: less than half of what the product accepts next to the GETs. At full load, p99 means nothing. */
 const RATE_SHARE = 1 / 16;
-/** Windows without a backup are about as long as those with one, so that rare stalls are equally likely in both. */
+/** Windows without a backup are about as long as those with a backup, so that rare stalls are equally likely in both. */
 const SECONDS = Number(process.env.BENCH_BACKUP_SECONDS ?? 40);
 const MAX_SECONDS = 900;
 
 /** A window takes a minute, so progress is printed. */
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
-/** One window with its own agents, because every line must be new to their followers. */
+/** One window with new agents, because every line must be new to their followers. */
 type Window = { bench: Bench; product: Product; agents: SeededAgent[]; rate: number };
 type LoadMeasurement = LoadResult & { wal_mib: number; growth_mib: number; cpu_ms: number };
 
-/** Runs the load for a time, or until `work` is done; `work` starts after the load's warm-up. */
+/** Runs the load for a time, or until `work` is done. `work` starts after the load's warm-up. */
 const measureUnderLoad = async (
   { bench, product, agents, rate }: Window,
   work?: () => Promise<void>,
@@ -46,31 +46,31 @@ const measureUnderLoad = async (
       { kind: "follow", agent, path, token: product.adminToken },
     ];
   });
-  const warm = 2;
-  const keys = { secs: work ? MAX_SECONDS : SECONDS, warm, rate, probe_us: 1000 };
-  const over = new AbortController();
+  const warmUpSeconds = 2;
+  const keys = { secs: work ? MAX_SECONDS : SECONDS, warmUpSeconds, rate, probe_us: 1000 };
+  const ended = new AbortController();
   const log = join(product.dataDir, "slipway.db-wal");
-  let [walBytes, highest, before, spent] = [0, 0, Number.NaN, Number.NaN];
+  let [walBytes, peakMiB, memoryBefore, cpuMs] = [0, 0, Number.NaN, Number.NaN];
   const samplePeaks = (): void => {
     walBytes = Math.max(walBytes, existsSync(log) ? statSync(log).size : 0);
-    highest = Math.max(highest, residentMiB(product.pid));
+    peakMiB = Math.max(peakMiB, residentMiB(product.pid));
   };
-  const worked = Bun.sleep((warm + 0.5) * 1000).then(async () => {
-    before = residentMiB(product.pid);
+  const work2 = Bun.sleep((warmUpSeconds + 0.5) * 1000).then(async () => {
+    memoryBefore = residentMiB(product.pid);
     const processor = processorMs(product.pid);
     const sampling = setInterval(samplePeaks, 100);
     try {
       await (work ? work() : Bun.sleep(SECONDS * 1000));
     } finally {
       clearInterval(sampling);
-      spent = processorMs(product.pid) - processor;
-      if (work) over.abort();
+      cpuMs = processorMs(product.pid) - processor;
+      if (work) ended.abort();
     }
   });
-  const load = bench.driver.load(product.port, [...plan, probe], keys, undefined, over.signal);
-  const [result] = await Promise.all([load, worked]);
+  const load = bench.driver.load(product.port, [...plan, probe], keys, undefined, ended.signal);
+  const [result] = await Promise.all([load, work2]);
   const kiloLines = (result.lines_per_s * result.seconds) / 1000;
-  return { ...result, wal_mib: walBytes / MIB, growth_mib: highest - before, cpu_ms: spent / kiloLines };
+  return { ...result, wal_mib: walBytes / MIB, growth_mib: peakMiB - memoryBefore, cpu_ms: cpuMs / kiloLines };
 };
 
 /** Counts the lines of these agents in a database. */
@@ -83,12 +83,12 @@ const countLines = (file: string, agents: readonly SeededAgent[]): number[] => {
 type Backup = { seconds: number; mib: number; restored_s: number; lost: number };
 
 /**
- * Watches a backup being made, then restores it and counts. `make` returns the path. Nothing is removed before the end, because freeing
- * gigabytes keeps some disks busy for long.
+ * Makes a backup, then restores it and counts the lines that are missing. `make` returns the path. Nothing is removed before the end,
+ * because freeing gigabytes keeps some disks busy for a long time.
  */
 class BackupRun {
   #path = "";
-  #least: number[] = [];
+  #countsBefore: number[] = [];
   seconds = 0;
 
   constructor(
@@ -98,34 +98,37 @@ class BackupRun {
   ) {}
 
   async run(): Promise<void> {
-    this.#least = countLines(join(this.dataDir, "slipway.db"), this.agents);
-    const from = performance.now();
+    this.#countsBefore = countLines(join(this.dataDir, "slipway.db"), this.agents);
+    const startedAt = performance.now();
     this.#path = await this.make();
-    this.seconds = (performance.now() - from) / 1000;
+    this.seconds = (performance.now() - startedAt) / 1000;
   }
 
   async measureRestore(command: string[], seededAgent: SeededAgent, seeded: number): Promise<Backup> {
-    const to = join(this.dataDir, "..", `restored-${crypto.randomUUID()}`);
-    const from = performance.now();
-    await verb(command, ["restore", this.#path, "--data-dir", to, "--backup-rate-mb", "0"]);
-    const restored_s = (performance.now() - from) / 1000;
-    const file = join(to, "slipway.db");
+    const restoredDir = join(this.dataDir, "..", `restored-${crypto.randomUUID()}`);
+    const startedAt = performance.now();
+    await runCommand(command, ["restore", this.#path, "--data-dir", restoredDir, "--backup-rate-mb", "0"]);
+    const restored_s = (performance.now() - startedAt) / 1000;
+    const file = join(restoredDir, "slipway.db");
     const mib = statSync(file).size / MIB;
-    const [old = 0, ...found] = countLines(file, [seededAgent, ...this.agents]);
-    const lost = this.#least.reduce((sum, n, i) => sum + Math.max(0, n - (found[i] ?? 0)), Math.max(0, seeded - old));
+    const [seededCount = 0, ...found] = countLines(file, [seededAgent, ...this.agents]);
+    const lost = this.#countsBefore.reduce(
+      (sum, n, i) => sum + Math.max(0, n - (found[i] ?? 0)),
+      Math.max(0, seeded - seededCount),
+    );
     return { seconds: this.seconds, mib, restored_s, lost };
   }
 }
 
-const verb = async (command: string[], argv: string[]): Promise<string> => {
+const runCommand = async (command: string[], argv: string[]): Promise<string> => {
   const child = Bun.spawn([...command, ...argv], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [printed, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   if ((await child.exited) !== 0) throw new Error(`slipway ${argv.join(" ")}: ${errors}`);
   return printed;
 };
 
-/** Returns the path of the first automatic backup in this folder. */
-const awaitOwnBackup = async (folder: string): Promise<string> => {
+/** Waits for the first automatic backup in this folder and returns its path. */
+const awaitAutomaticBackup = async (folder: string): Promise<string> => {
   for (;;) {
     const name = existsSync(folder) ? readdirSync(folder).find((name) => name.startsWith("slipway-")) : undefined;
     if (name) return join(folder, name);
@@ -177,11 +180,11 @@ export const backup: Row = {
     const first = await startProduct(options);
     const seeded = await seedAgents(first, AGENTS * TURNS.length + 1);
     await first[Symbol.asyncDispose]();
-    const silent = seeded.pop() as SeededAgent;
-    const lines = await seedLines(dataDir, silent.agentId, SIZE_MIB * MIB);
+    const seededAgent = seeded.pop() as SeededAgent;
+    const lines = await seedLines(dataDir, seededAgent.agentId, SIZE_MIB * MIB);
     const seen: Record<Kind, LoadMeasurement[]> = { without: [], verb: [], own: [] };
     const backups: Backup[] = [];
-    let broken = 0;
+    let faultCount = 0;
     const rate = Math.round(((await bench.floorLimit()) * RATE_SHARE) / LINES_PER_BATCH);
     const target = join(dataDir, "..", "backups");
     const own = join(dataDir, "..", "own");
@@ -189,25 +192,25 @@ export const backup: Row = {
       const agents = seeded.splice(0, AGENTS);
       const make = async (): Promise<string> =>
         kind === "own"
-          ? awaitOwnBackup(own)
+          ? awaitAutomaticBackup(own)
           : (
-              JSON.parse(await verb(command, ["backup", target, "--json", "--data-dir", dataDir])) as {
+              JSON.parse(await runCommand(command, ["backup", target, "--json", "--data-dir", dataDir])) as {
                 path: string;
               }
             ).path;
-      const watched = new BackupRun(dataDir, agents, make);
+      const backupRun = new BackupRun(dataDir, agents, make);
       const window = await measureUnderLoad(
         { bench, product, agents, rate },
-        kind === "without" ? undefined : () => watched.run(),
+        kind === "without" ? undefined : () => backupRun.run(),
       );
       seen[kind].push(window);
-      broken += faults(window).faults ?? 0;
+      faultCount += countFaults(window).faults ?? 0;
       const { ack, follow, probe, seconds, wal_mib } = window;
       note(
         `  ${KINDS[kind]} backup, ${seconds.toFixed(0)} s: p99 ack ${ack.p99}, follower ${follow.p99}, GET ${probe.p99}, log ${wal_mib.toFixed(0)} MiB`,
       );
-      // The server's own backup has started before the load.
-      if (kind === "verb") backups.push(await watched.measureRestore(command, silent, lines));
+      // The server's own backup has started before the load, so it is not restored.
+      if (kind === "verb") backups.push(await backupRun.measureRestore(command, seededAgent, lines));
     };
     {
       await using product = await startProduct(options);
@@ -246,7 +249,7 @@ export const backup: Row = {
           .flat()
           .map((one) => one.lines_per_s),
       ),
-      faults: broken,
+      faults: faultCount,
     };
   },
   figures: {

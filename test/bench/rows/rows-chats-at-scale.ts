@@ -1,16 +1,16 @@
-// The row about many stored chats: the list, a search, a page of a long history, and startup with a large database.
+// The row about many stored chats: the list, a search, a page of a long history, and a start with a large database.
 import { join } from "node:path";
 import { waitUntilIdle } from "../machine.ts";
 import { type Product, startProduct } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
 import { seedChats } from "../seeds/seed-chats.ts";
 
-/** BENCH_CHATS=5000,200000 makes it smaller. */
+/** For example, BENCH_CHATS=5000,200000 makes the database smaller. */
 const [CHATS = 50_000, MESSAGES = 2_000_000] = (process.env.BENCH_CHATS ?? "")
   .split(",")
   .flatMap((text) => Number(text) || []);
 const REQUESTS = 300;
-let measured = 0;
+let folderCount = 0;
 
 export const chatsAtScale: Row = {
   name: "chats-at-scale",
@@ -18,7 +18,7 @@ export const chatsAtScale: Row = {
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    const dataDir = join(bench.sides.dir, `chats-${++measured}`);
+    const dataDir = join(bench.sides.dir, `chats-${++folderCount}`);
     // The first start creates the database.
     await (await startTimed(bench, dataDir)).product[Symbol.asyncDispose]();
     const smallStart = await measureStart(bench, dataDir);
@@ -83,9 +83,9 @@ export const chatsAtScale: Row = {
 };
 
 const startTimed = async ({ sides }: Bench, dataDir: string): Promise<{ product: Product; ms: number }> => {
-  const started = performance.now();
+  const startedAt = performance.now();
   const product = await startProduct({ command: sides.productCommand ?? [], dataDir, core: sides.core });
-  return { product, ms: performance.now() - started };
+  return { product, ms: performance.now() - startedAt };
 };
 
 /** Returns the median of five starts in ms. */
@@ -106,14 +106,14 @@ const measureTimes = async (product: Product, path: string): Promise<number[]> =
   const times: number[] = [];
   const headers = { "Service-Session-Token": product.adminToken };
   for (let index = 0; index < REQUESTS; index++) {
-    const started = performance.now();
+    const startedAt = performance.now();
     const response = await fetch(`http://127.0.0.1:${product.port}${path}`, { headers });
     await response.arrayBuffer();
     if (!response.ok) throw new Error(`${path}: ${response.status}`);
-    times.push(performance.now() - started);
+    times.push(performance.now() - startedAt);
   }
   return times.sort((a, b) => a - b);
 };
 
-const quantile = (sorted: readonly number[], part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0;
+const quantile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;

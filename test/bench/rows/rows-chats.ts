@@ -1,5 +1,5 @@
-// The chat rows: frames that followers receive while models stream, their delay after the model, and the delay until a message appears. The
-// model is model-source.ts on a socket; the baseline is relay.ts on the same socket.
+// The chat rows: the frames that followers receive while models stream, their delay after the model, and the delay until a message appears.
+// The model is model-source.ts; the baseline is relay.ts, both on sockets.
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { findFreePort } from "../machine.ts";
@@ -12,7 +12,7 @@ import type { SideName } from "../sides.ts";
 /** Bun opens at most 256 connections to other servers, unless a variable at startup raises the limit. */
 const ENV = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096", SLIPWAY_CHAT_SLOTS: "2000" };
 
-/** Creates chat n and returns what its follower connects to. */
+/** Where chats are: `open` creates chat n and returns the path to which its followers connect. */
 type ChatTarget = {
   open(chat: number): Promise<{ path: string }>;
   readonly url: string;
@@ -74,10 +74,10 @@ const startSide = async (
 const follow = async (
   { url, headers }: ChatTarget,
   path: string,
-  received: (text: string) => void,
+  onText: (text: string) => void,
 ): Promise<WebSocket> => {
   const socket = new WebSocket(`${url.replace(/^http/, "ws")}${path}`, { headers } as never);
-  socket.onmessage = ({ data }) => received(String(data));
+  socket.onmessage = ({ data }) => onText(String(data));
   await new Promise((resolve, reject) => {
     socket.onopen = resolve;
     socket.onerror = reject;
@@ -87,18 +87,18 @@ const follow = async (
 
 const FOLLOWERS = 2;
 
-/** Streams in `chats` chats with two followers each. Passes each frame to `heard`; resolves when all followers have received the end. */
+/** Streams in `chats` chats with two followers each. Passes each frame to `onText`. Resolves when all followers have received the end. */
 const stream = async (
   bench: Bench,
   side: SideName,
   request: { chats: number; chunks: number; per_s: number },
-  received: (text: string) => void,
+  onText: (text: string) => void,
 ): Promise<{ ms: number }> => {
   const dir = mkdtempSync(join(bench.sides.dir, "chats-"));
   await using model = await startModel(dir);
   await using target = await startSide(bench, side, model, dir);
   const { promise: done, resolve } = Promise.withResolvers<void>();
-  let ended = 0;
+  let endedCount = 0;
   for (const group of range(Math.ceil(request.chats / 20))) {
     const chats = range(Math.min(20, request.chats - group * 20)).map((index) => group * 20 + index);
     await Promise.all(
@@ -107,11 +107,11 @@ const stream = async (
         for (const _ of range(FOLLOWERS)) {
           let isOver = false;
           await follow(target, path, (text) => {
-            received(text);
+            onText(text);
             if (isOver || !text.includes("the end")) return;
             isOver = true;
-            ended += 1;
-            if (ended === request.chats * FOLLOWERS) resolve();
+            endedCount += 1;
+            if (endedCount === request.chats * FOLLOWERS) resolve();
           });
         }
       }),
@@ -154,7 +154,7 @@ export const tokens: Row = {
   ],
 };
 
-const WARM_MS = 1000;
+const WARM_UP_MS = 1000;
 
 const now = (): number => performance.timeOrigin + performance.now();
 
@@ -171,11 +171,11 @@ export const latency: Row = {
       const at = now();
       for (const [, message] of text.matchAll(/<(\d+\.\d+)>/g)) {
         first = Math.min(first, Number(message));
-        // A new process runs cold code at first: 57 ms for 100 concurrent chats, then 1 to 2 ms.
-        if (Number(message) - first > WARM_MS) times.push(at - Number(message));
+        // A new process runs cold code at first: 57 ms for 100 concurrent chats, and later 1 to 2 ms.
+        if (Number(message) - first > WARM_UP_MS) times.push(at - Number(message));
       }
     };
-    await stream(bench, side, { chats: 100, chunks: 50 * (bench.seconds + WARM_MS / 1000), per_s: 50 }, onText);
+    await stream(bench, side, { chats: 100, chunks: 50 * (bench.seconds + WARM_UP_MS / 1000), per_s: 50 }, onText);
     return percentiles(times);
   },
   figures: { p50: "chunk to frame p50 ms", p99: "chunk to frame p99 ms" },
@@ -200,9 +200,9 @@ export const latency: Row = {
 };
 
 const SENDS = 500;
-const LABELLED_MS = 25;
+const LABEL_MS = 25;
 
-/** Measures committed requests one after the other in milliseconds; on the product until the follower sees the new status. */
+/** Measures committed requests one after the other in milliseconds; for the product, until the follower receives the new status. */
 const measureSends = async (bench: Bench, side: SideName): Promise<number[]> => {
   const times: number[] = [];
   if (side === "floor") {
@@ -229,26 +229,26 @@ const measureSends = async (bench: Bench, side: SideName): Promise<number[]> => 
   await using target = await startSide(bench, side, model, dir);
   const { path } = await target.open(-1);
   let [isRunning, isWaiting] = [() => {}, () => {}];
-  const rest = () => new Promise<void>((resolve) => (isWaiting = resolve));
-  const resting = rest();
+  const awaitIdle = () => new Promise<void>((resolve) => (isWaiting = resolve));
+  const firstIdle = awaitIdle();
   await follow(target, path, (text) => {
     if (text.includes('"status":"running"')) isRunning();
     if (text.includes('"status":"waiting"')) isWaiting();
   });
-  await Promise.race([resting, Bun.sleep(2_000)]);
+  await Promise.race([firstIdle, Bun.sleep(2_000)]);
   const headers = { ...target.headers, "content-type": "application/json" };
   const body = JSON.stringify({ content: [{ type: "text", text: "now" }] });
   const url = `${target.url}${path.replace(/stream$/, "messages")}`;
   for (const _ of range(SENDS)) {
-    const [running, waiting] = [new Promise<void>((resolve) => (isRunning = resolve)), rest()];
+    const [running, waiting] = [new Promise<void>((resolve) => (isRunning = resolve)), awaitIdle()];
     const startedAt = performance.now();
     const sent = fetch(url, { method: "POST", headers, body });
     await running;
     times.push(performance.now() - startedAt);
     await (await sent).arrayBuffer();
     await waiting;
-    // People do not send while the previous turn gets its label.
-    await Bun.sleep(LABELLED_MS);
+    // People do not send a message while the previous turn gets its label.
+    await Bun.sleep(LABEL_MS);
   }
   return times.slice(SENDS / 10);
 };

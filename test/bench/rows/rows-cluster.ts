@@ -1,15 +1,15 @@
 // The PostgreSQL row: the same server on SQLite (the baseline) and as a node on a PostgreSQL on the same machine and disk, which uses the
-// remaining cores. fsync is on for both; every acknowledged write is on disk.
+// other cores. Both use fsync, so every acknowledged write is on disk.
 import { mkdtempSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { productRatio, type Row, range } from "../row.ts";
 
 const POSTGRES = join(import.meta.dir, "../../../.ci/postgres");
-/** Agents that send single rows in parallel, which the group commit has to combine. */
+/** Agents that send single rows in parallel, which group commits have to combine. */
 const WRITERS = 64;
 const LINE_AGENTS = 8;
 
-/** Starts a PostgreSQL in a new folder of `parent`; its user cannot enter the other folders there. */
+/** Starts a PostgreSQL in a new folder of `parent`. Its user cannot enter the other folders there. */
 export const startPostgres = async (
   parent: string,
 ): Promise<

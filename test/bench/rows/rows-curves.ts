@@ -1,5 +1,5 @@
-// The row of curves: the server's cost of one operation with 1, 10, 100, ... objects, and the exponent of its growth. A cost that doubles
-// with the count has exponent 1; a constant one has 0.
+// The row of curves: the server's cost of one operation with 1, 10, 100 and more objects, and the exponent of its growth. A cost that
+// doubles with the count has the exponent 1; a constant cost has 0.
 
 import { join } from "node:path";
 import { seedMany } from "#test/support/seed-many.ts";
@@ -14,8 +14,8 @@ type Curve = {
   readonly what: string;
   readonly unit: string;
   readonly counts: readonly number[];
-  /** The maximum exponent; a constant cost is fine. */
-  readonly most: number;
+  /** The maximum exponent. */
+  readonly maxExponent: number;
   cost(bench: Bench, count: number): Promise<number>;
 };
 
@@ -23,13 +23,15 @@ const READS = 300;
 const LINES = 100;
 
 let dirCount = 0;
-const freshDir = (bench: Bench): string => join(bench.sides.dir, `curves-${++dirCount}`);
+const createDir = (bench: Bench): string => join(bench.sides.dir, `curves-${++dirCount}`);
 
 const start = (bench: Bench, dataDir: string): Promise<Product> =>
   startProduct({ command: bench.sides.productCommand ?? [], dataDir, core: bench.sides.core });
 
-/** Measures the server's CPU milliseconds for one GET, after a warm-up: a new server loads its actors, and ten thousand take half a second. */
-const costOfRead = async (product: Product, path: string): Promise<number> => {
+/**
+ * Measures the server's CPU milliseconds for one GET after a warm-up: a new server loads its actors, which takes half a second for 10,000.
+ */
+const measureReadCost = async (product: Product, path: string): Promise<number> => {
   const headers = { "Service-Session-Token": product.adminToken };
   const read = async (): Promise<void> => {
     const response = await fetch(product.url + path, { headers });
@@ -38,22 +40,22 @@ const costOfRead = async (product: Product, path: string): Promise<number> => {
   };
   for (const _ of range(READS / 3)) await read();
   await waitUntilIdle(product.pid);
-  const before = processorMs(product.pid);
+  const cpuBefore = processorMs(product.pid);
   for (const _ of range(READS)) await read();
-  return (processorMs(product.pid) - before) / READS;
+  return (processorMs(product.pid) - cpuBefore) / READS;
 };
 
-/** Measures the server's CPU milliseconds per 1,000 counted by the driver. */
-const costOfLoad = async (
+/** Measures the server's CPU milliseconds per 1,000 lines or deliveries that the driver counts. */
+const measureLoadCost = async (
   bench: Bench,
   { agents, followers, lines }: { readonly agents: number; readonly followers: number; readonly lines: number },
   counted: "lines_per_s" | "deliveries_per_s",
 ): Promise<number> => {
   await using target = await bench.start("product", { agents });
   const plan = [...range(agents).map(target.patch), ...range(followers).map((index) => target.follow(index % agents))];
-  const before = processorMs(target.pid);
+  const cpuBefore = processorMs(target.pid);
   const result = await bench.driver.load(target.port, plan, { secs: bench.seconds, warm: 0, lines });
-  return ((processorMs(target.pid) - before) / (result[counted] * result.seconds)) * 1000;
+  return ((processorMs(target.pid) - cpuBefore) / (result[counted] * result.seconds)) * 1000;
 };
 
 const CURVES: readonly Curve[] = [
@@ -62,27 +64,27 @@ const CURVES: readonly Curve[] = [
     what: "1,000 log lines, by agents that send them",
     unit: "processor ms",
     counts: [1, 10, 100, 1_000],
-    most: 0.1,
-    cost: (bench, agents) => costOfLoad(bench, { agents, followers: 0, lines: LINES }, "lines_per_s"),
+    maxExponent: 0.1,
+    cost: (bench, agents) => measureLoadCost(bench, { agents, followers: 0, lines: LINES }, "lines_per_s"),
   },
   {
     name: "followers",
     what: "1,000 deliveries, by followers of one agent",
     unit: "processor ms",
     counts: [1, 10, 100, 1_000],
-    most: 0,
-    cost: (bench, followers) => costOfLoad(bench, { agents: 1, followers, lines: 1 }, "deliveries_per_s"),
+    maxExponent: 0,
+    cost: (bench, followers) => measureLoadCost(bench, { agents: 1, followers, lines: 1 }, "deliveries_per_s"),
   },
   {
     name: "known",
     what: "a read of one workspace, by workspaces",
     unit: "processor ms",
     counts: [1, 10, 100, 1_000, 10_000],
-    most: 0.1,
+    maxExponent: 0.1,
     async cost(bench, workspaces) {
       const [product, many] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
       await using _ = product;
-      return await costOfRead(product, `/api/v2/workspaces/${many.workspaces[0]}`);
+      return await measureReadCost(product, `/api/v2/workspaces/${many.workspaces[0]}`);
     },
   },
   {
@@ -90,11 +92,11 @@ const CURVES: readonly Curve[] = [
     what: "the first 25 of a list, by workspaces",
     unit: "processor ms",
     counts: [100, 1_000, 10_000],
-    most: 0.1,
+    maxExponent: 0.1,
     async cost(bench, workspaces) {
       const [product] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
       await using _ = product;
-      return await costOfRead(product, "/api/v2/workspaces?limit=25");
+      return await measureReadCost(product, "/api/v2/workspaces?limit=25");
     },
   },
   {
@@ -102,13 +104,13 @@ const CURVES: readonly Curve[] = [
     what: "the first page of chats, by chats",
     unit: "processor ms",
     counts: [100, 1_000, 10_000],
-    most: 0.1,
+    maxExponent: 0.1,
     async cost(bench, chats) {
-      const dataDir = freshDir(bench);
+      const dataDir = createDir(bench);
       await (await start(bench, dataDir))[Symbol.asyncDispose]();
       await seedChats(dataDir, chats, chats * 10);
       await using product = await start(bench, dataDir);
-      return await costOfRead(product, "/api/v2/chats");
+      return await measureReadCost(product, "/api/v2/chats");
     },
   },
   {
@@ -116,27 +118,27 @@ const CURVES: readonly Curve[] = [
     what: "the first page of the audit log, by entries",
     unit: "processor ms",
     counts: [1_000, 10_000, 100_000, 1_000_000],
-    most: 0.1,
+    maxExponent: 0.1,
     async cost(bench, entries) {
-      const dataDir = freshDir(bench);
+      const dataDir = createDir(bench);
       await (await start(bench, dataDir))[Symbol.asyncDispose]();
       seedAudit(join(dataDir, "slipway.db"), Date.now(), entries);
       await using product = await start(bench, dataDir);
-      return await costOfRead(product, "/api/v2/audit?limit=25");
+      return await measureReadCost(product, "/api/v2/audit?limit=25");
     },
   },
 ];
 
 /**
- * Returns the slope of a straight line through the logarithms of both: costs grow like `count ** slope`. Costs below 0.01 are treated as
- * 0.01.
+ * Returns the slope of a straight line through the logarithms of counts and costs: costs grow like `count ** slope`. Costs below 0.01 are
+ * treated as 0.01.
  */
 export const fitExponent = (points: readonly (readonly [count: number, cost: number])[]): number => {
   const logs = points.map(([count, cost]) => [Math.log(count), Math.log(Math.max(cost, 0.01))] as const);
   const mean = (index: 0 | 1): number => logs.reduce((sum, point) => sum + point[index], 0) / logs.length;
   const [x, y] = [mean(0), mean(1)];
-  const [above, below] = logs.reduce(([a, b], [u, v]) => [a + (u - x) * (v - y), b + (u - x) ** 2], [0, 0]);
-  return above / below;
+  const [numerator, denominator] = logs.reduce(([a, b], [u, v]) => [a + (u - x) * (v - y), b + (u - x) ** 2], [0, 0]);
+  return numerator / denominator;
 };
 
 const pointName = (curve: Curve, count: number): string => `${curve.name}_${count}`;
@@ -167,9 +169,9 @@ export const curves: Row = {
   ),
   verdicts: CURVES.map((curve) => ({
     what: `exponent of the cost of ${curve.what}`,
-    target: `<= ${curve.most}`,
+    target: `<= ${curve.maxExponent}`,
     value: productFigure(`${curve.name}_exponent`),
-    bound: curve.most,
+    bound: curve.maxExponent,
     better: "lower" as const,
     unit: "count" as const,
   })),

@@ -1,5 +1,5 @@
-// The AI gateway row: how much longer a call through it takes than the same call made directly. The model is model-source.ts; the baseline
-// is the benchmark's own process that calls it directly.
+// The AI gateway row: how much longer a call through the gateway takes than the same call made directly. The model is model-source.ts; the
+// baseline is the benchmark's process, which calls the model directly.
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
@@ -24,21 +24,21 @@ const CROWD = 1_000;
 const MAX_CALLS_PER_USER = 100;
 const CROWD_CHUNKS = 40;
 const CROWD_PER_S = 2;
-/** Until all streams are open and their buffers have reached their final size. */
+/** Chunks until all streams are open and their buffers have reached their final size. */
 const CROWD_WARM_CHUNKS = 10;
 
-/** Where calls go: `tokens` belong to different people. */
+/** Where calls go. `tokens` belong to different people. */
 type GatewayRoute = { readonly url: string; readonly tokens: readonly string[]; readonly pid: number | undefined };
 
-const openWay = async (
+const openRoute = async (
   bench: Bench,
   side: SideName,
   model: Model,
   dir: string,
 ): Promise<GatewayRoute & AsyncDisposable> => {
   if (side === "floor") {
-    const own = { url: `${model.url}/v1`, tokens: [""], pid: undefined };
-    return { ...own, async [Symbol.asyncDispose]() {} };
+    const direct = { url: `${model.url}/v1`, tokens: [""], pid: undefined };
+    return { ...direct, async [Symbol.asyncDispose]() {} };
   }
   const { core, productCommand: command } = bench.sides;
   if (!command) throw new Error("there is no product to measure");
@@ -79,12 +79,12 @@ const startCall = async (
 };
 
 /** Measures the milliseconds to the first byte of calls, one after the other. */
-const measureFirstBytes = async (way: GatewayRoute): Promise<number[]> => {
+const measureFirstBytes = async (route: GatewayRoute): Promise<number[]> => {
   const times: number[] = [];
   for (const call of range(CALLS + WARM_CALLS)) {
     const startedAt = performance.now();
     let first: number | undefined;
-    for await (const _ of await startCall(way, "now")) first ??= performance.now() - startedAt;
+    for await (const _ of await startCall(route, "now")) first ??= performance.now() - startedAt;
     if (call >= WARM_CALLS) times.push(first ?? Number.NaN);
   }
   return times;
@@ -95,49 +95,49 @@ const now = (): number => performance.timeOrigin + performance.now();
 /** Measures the milliseconds from the model's chunk to its reader, and the server's CPU time per chunk. */
 const measureChunks = async (
   bench: Bench,
-  way: GatewayRoute,
+  route: GatewayRoute,
   model: Model,
 ): Promise<{ times: number[]; processor_ms: number }> => {
   const times: number[] = [];
-  const spoken = WARM_CHUNKS + CHUNKS_PER_S * bench.seconds;
-  let [seen, before] = [0, 0];
+  const chunkCount = WARM_CHUNKS + CHUNKS_PER_S * bench.seconds;
+  let [receivedCount, cpuBefore] = [0, 0];
   const read = async (index: number): Promise<void> => {
     const decoder = new TextDecoder();
-    for await (const piece of await startCall(way, "later", index)) {
-      const at = now();
-      for (const [, message] of decoder.decode(piece, { stream: true }).matchAll(/<(\d+\.\d+)>/g)) {
-        if (++seen === WARM_CHUNKS * STREAMS && way.pid) before = processorMs(way.pid);
-        if (seen > WARM_CHUNKS * STREAMS) times.push(at - Number(message));
+    for await (const bytes of await startCall(route, "later", index)) {
+      const receivedAt = now();
+      for (const [, message] of decoder.decode(bytes, { stream: true }).matchAll(/<(\d+\.\d+)>/g)) {
+        if (++receivedCount === WARM_CHUNKS * STREAMS && route.pid) cpuBefore = processorMs(route.pid);
+        if (receivedCount > WARM_CHUNKS * STREAMS) times.push(receivedAt - Number(message));
       }
     }
   };
   const reading = Promise.all(range(STREAMS).map(read));
-  await model.speak(STREAMS, spoken, CHUNKS_PER_S);
+  await model.speak(STREAMS, chunkCount, CHUNKS_PER_S);
   await reading;
-  return { times, processor_ms: way.pid ? (processorMs(way.pid) - before) / times.length : 0 };
+  return { times, processor_ms: route.pid ? (processorMs(route.pid) - cpuBefore) / times.length : 0 };
 };
 
 /** Measures the growth of the server's memory during a thousand streams. */
-const measureCrowdGrowth = async (way: GatewayRoute, model: Model, pid: number): Promise<number> => {
-  let seen = 0;
-  let settled = Number.NaN;
+const measureCrowdGrowth = async (route: GatewayRoute, model: Model, pid: number): Promise<number> => {
+  let receivedCount = 0;
+  let settledMiB = Number.NaN;
   const onChunk = (): void => {
-    if (++seen === CROWD * CROWD_WARM_CHUNKS) settled = residentMiB(pid);
+    if (++receivedCount === CROWD * CROWD_WARM_CHUNKS) settledMiB = residentMiB(pid);
   };
-  const reading = Promise.all(range(CROWD).map((index) => readPlain(way, index, onChunk)));
-  let peak = 0;
-  const looking = setInterval(() => {
-    if (!Number.isNaN(settled)) peak = Math.max(peak, residentMiB(pid));
+  const reading = Promise.all(range(CROWD).map((index) => readPlain(route, index, onChunk)));
+  let peakMiB = 0;
+  const sampling = setInterval(() => {
+    if (!Number.isNaN(settledMiB)) peakMiB = Math.max(peakMiB, residentMiB(pid));
   }, 100);
   await model.speak(CROWD, CROWD_CHUNKS, CROWD_PER_S);
-  await reading.finally(() => clearInterval(looking));
-  return peak - settled;
+  await reading.finally(() => clearInterval(sampling));
+  return peakMiB - settledMiB;
 };
 
 const LAST_CHUNK = "0\r\n\r\n";
 
-/** Reads one stream over its own socket, because fetch in this process is limited to 256. Passes each piece to `heard`. */
-const readPlain = ({ url, tokens }: GatewayRoute, index: number, received: () => void): Promise<void> => {
+/** Reads one stream over a separate socket, because fetch in this process is limited to 256. Calls `onChunk` for each piece. */
+const readPlain = ({ url, tokens }: GatewayRoute, index: number, onChunk: () => void): Promise<void> => {
   const { hostname, port, pathname } = new URL(`${url}/chat/completions`);
   const body = JSON.stringify({ model: "source", stream: true, messages: [{ role: "user", content: "later" }] });
   const head = `POST ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${tokens[index % tokens.length]}\r\n`;
@@ -146,7 +146,7 @@ const readPlain = ({ url, tokens }: GatewayRoute, index: number, received: () =>
   const data = (socket: { end(): unknown }, piece: Uint8Array): void => {
     const text = new TextDecoder().decode(piece);
     if (text.startsWith("HTTP/") && !text.startsWith("HTTP/1.1 200")) reject(new Error(text));
-    if (text.includes("data: ")) received();
+    if (text.includes("data: ")) onChunk();
     if (!text.endsWith(LAST_CHUNK)) return;
     resolve();
     socket.end();
@@ -164,12 +164,12 @@ const readPlain = ({ url, tokens }: GatewayRoute, index: number, received: () =>
 
 const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
 
-/** The product's additional time over the baseline. */
+/** Returns the product's additional time over the baseline. */
 const addedOverBaseline =
   (figure: string) =>
   ({ floor, product }: Medians): number | undefined => {
-    const [below, above] = [floor?.[figure], product?.[figure]];
-    return below === undefined || above === undefined ? undefined : above - below;
+    const [direct, throughGateway] = [floor?.[figure], product?.[figure]];
+    return direct === undefined || throughGateway === undefined ? undefined : throughGateway - direct;
   };
 
 export const gateway: Row = {
@@ -181,12 +181,12 @@ export const gateway: Row = {
   async measure(bench, side): Promise<Figures> {
     const dir = mkdtempSync(join(bench.sides.dir, "gateway-"));
     await using model = await startModel(dir);
-    await using way = await openWay(bench, side, model, dir);
-    const first_p50 = median(await measureFirstBytes(way));
-    const { times, processor_ms } = await measureChunks(bench, way, model);
+    await using route = await openRoute(bench, side, model, dir);
+    const first_p50 = median(await measureFirstBytes(route));
+    const { times, processor_ms } = await measureChunks(bench, route, model);
     const figures = { first_p50, chunk_p50: median(times) };
-    if (way.pid === undefined) return figures;
-    return { ...figures, processor_ms, growth_mib: await measureCrowdGrowth(way, model, way.pid) };
+    if (route.pid === undefined) return figures;
+    return { ...figures, processor_ms, growth_mib: await measureCrowdGrowth(route, model, route.pid) };
   },
   figures: {
     first_p50: "first byte p50 ms",

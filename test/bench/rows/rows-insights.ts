@@ -1,15 +1,15 @@
-// The insights row: every report over twelve months of use by 5,000 people, while another caller makes health checks. Product only; the
-// targets are times.
+// The insights row: every report over twelve months of use by 5,000 people, while another caller sends health checks. Only the product is
+// measured; the targets are times.
 import { seedMany } from "#test/support/seed-many.ts";
 import { type Product, startProductWith } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row } from "../row.ts";
 import { seedUsage } from "../seeds/seed-usage.ts";
 
 const PEOPLE = Number(process.env.BENCH_PEOPLE ?? 5_000);
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 const ROUNDS = 40;
 
-/** Starts a product with a year of use; the rows are written while it is stopped. */
+/** Starts a product with a year of use. The rows are written while it is stopped. */
 async function startUsed(bench: Bench): Promise<Product> {
   const [product] = await startProductWith(bench, async (store, now) => {
     const { templates } = await seedMany(store, now, { workspaces: 5_000, templates: 20 });
@@ -24,8 +24,8 @@ const percentile = (times: readonly number[], share: number): number => {
 };
 
 const toRangeQuery = (now: number): string => {
-  const today = Math.floor(now / DAY) * DAY;
-  return `start_time=${new Date(today - 365 * DAY).toISOString()}&end_time=${new Date(today).toISOString()}`;
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
+  return `start_time=${new Date(today - 365 * DAY_MS).toISOString()}&end_time=${new Date(today).toISOString()}`;
 };
 
 export const insights: Row = {
@@ -37,11 +37,11 @@ export const insights: Row = {
     await using product = await startUsed(bench);
     const headers = { "Service-Session-Token": product.adminToken };
     const measureRequest = async (path: string): Promise<number> => {
-      const from = performance.now();
+      const startedAt = performance.now();
       const response = await fetch(product.url + path, { headers });
       await response.arrayBuffer();
       if (!response.ok) throw new Error(`${path}: ${response.status}`);
-      return performance.now() - from;
+      return performance.now() - startedAt;
     };
     const range = toRangeQuery(Date.now());
     const paths = {
@@ -52,22 +52,22 @@ export const insights: Row = {
       statuses: "/api/v2/insights/user-status-counts?timezone=Europe/Berlin",
     };
     const figures: Figures = {};
-    const alive: number[] = [];
+    const healthTimes: number[] = [];
     for (const [name, path] of Object.entries(paths)) {
       figures[`${name}_first`] = await measureRequest(path);
-      let done = false;
-      const asking = (async () => {
-        while (!done) alive.push(await measureRequest("/healthz"));
+      let isDone = false;
+      const healthChecks = (async () => {
+        while (!isDone) healthTimes.push(await measureRequest("/healthz"));
       })();
       const times: number[] = [];
       for (let i = 0; i < ROUNDS; i++) times.push(await measureRequest(path));
-      done = true;
-      await asking;
+      isDone = true;
+      await healthChecks;
       figures[`${name}_p50`] = percentile(times, 0.5);
       figures[`${name}_p99`] = percentile(times, 0.99);
     }
-    figures.alive_p50 = percentile(alive, 0.5);
-    figures.alive_p99 = percentile(alive, 0.99);
+    figures.alive_p50 = percentile(healthTimes, 0.5);
+    figures.alive_p99 = percentile(healthTimes, 0.99);
     figures.delay = figures.alive_p99 - figures.alive_p50;
     return figures;
   },

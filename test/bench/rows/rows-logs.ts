@@ -1,6 +1,6 @@
-// The agent log rows: throughput, latency at a fixed rate next to an unrelated read, fan-out, stalled and idle followers.
+// The agent log rows: throughput, latency at a fixed rate next to an unrelated read, fan-out, and stalled and idle followers.
 import { residentMiB } from "../machine.ts";
-import { type Bench, type Figures, faults, productFigure, productRatio, type Row, range } from "../row.ts";
+import { type Bench, countFaults, type Figures, productFigure, productRatio, type Row, range } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
 const faultFigures = { faults: "faults", driver_busy: "driver busy" };
@@ -17,7 +17,7 @@ export async function measureIngest(bench: Bench, side: SideName): Promise<Figur
     ack_p99: ack.p99,
     follow_p50: follow.p50,
     follow_p99: follow.p99,
-    ...faults(result),
+    ...countFaults(result),
   };
 }
 
@@ -47,7 +47,7 @@ export const ingest: Row = {
 };
 
 const LINES_PER_BATCH = 100;
-/** Share of the baseline's maximum: above that, a queue grows on one side only, and its length would be measured. */
+/** Share of the baseline's maximum. With a higher rate, a queue would grow on one side only, and its length would be measured. */
 const FIXED_SHARE = 0.5;
 
 export const steady: Row = {
@@ -70,7 +70,7 @@ export const steady: Row = {
       get_p50: result.probe.p50,
       get_p99: result.probe.p99,
       lines_per_s: result.lines_per_s,
-      ...faults(result),
+      ...countFaults(result),
     };
   },
   figures: {
@@ -110,7 +110,7 @@ export const fanout: Row = {
   title: "1,000 followers of one agent, 1-line batches",
   sides: ["floor", "product"],
   async measure(bench, side) {
-    // An agent for each load: followers start with the stored lines, and every line must be new to them.
+    // Each load has a new agent: followers start with the stored lines, and every line must be new to them.
     await using target = await bench.start(side, { agents: 2 });
     const load = (agent: number, batches: number) => {
       const followers = range(1000).map(() => target.follow(agent));
@@ -127,7 +127,7 @@ export const fanout: Row = {
       follow_p99: single.follow.p99,
       burst_deliveries_per_s: burst.deliveries_per_s,
       burst_follow_p99: burst.follow.p99,
-      faults: (faults(single).faults ?? 0) + (faults(burst).faults ?? 0),
+      faults: (countFaults(single).faults ?? 0) + (countFaults(burst).faults ?? 0),
       driver_busy: Math.max(single.driver_busy, burst.driver_busy),
     };
   },
@@ -158,13 +158,13 @@ export const fanout: Row = {
   ],
 };
 
-const comeBackSeconds = 14;
-/** Reading a process's memory can take a tenth of a second, in which the system partly blocks that process. */
-const sampleMs = 1000;
+const RETURN_SECONDS = 14;
+/** Reading the memory of a process can take a tenth of a second, in which the system partly blocks the process. */
+const SAMPLE_MS = 1000;
 
 /**
- * Twice: once the stalled followers resume after 14 s and must find the close frame with its reason; once they stay away the whole time.
- * (Bun keeps a close frame that the kernel does not accept for about 15 s, then it drops the connection.)
+ * Runs twice: first, the stalled followers resume after 14 s and must find the close frame with its reason; then they do not read during
+ * the whole time. (Bun keeps a close frame that the kernel does not accept for about 15 s, and then drops the connection.)
  */
 export const stalled: Row = {
   name: "stalled",
@@ -173,31 +173,31 @@ export const stalled: Row = {
   maxRounds: 1,
   async measure(bench, side) {
     await using target = await bench.start(side, { agents: 2 });
-    let before: number | undefined;
-    let highest = 0;
-    const hold = async (agent: number, secs: number) => {
+    let rssBefore: number | undefined;
+    let rssPeak = 0;
+    const runStalled = async (agent: number, secs: number) => {
       const plan = [target.patch(agent), ...range(10).map(() => target.follow(agent))];
       let sampling: ReturnType<typeof setInterval> | undefined;
       return await bench.driver.load(target.port, plan, { secs, warm: 5, rate: 25, stalled: 50 }, (event) => {
         if (event === "released") return clearInterval(sampling);
-        before ??= residentMiB(target.pid);
+        rssBefore ??= residentMiB(target.pid);
         sampling = setInterval(() => {
-          highest = Math.max(highest, residentMiB(target.pid));
-        }, sampleMs);
+          rssPeak = Math.max(rssPeak, residentMiB(target.pid));
+        }, SAMPLE_MS);
       });
     };
-    const short = await hold(0, Math.min(comeBackSeconds, bench.stallSeconds));
-    const long = await hold(1, bench.stallSeconds);
+    const short = await runStalled(0, Math.min(RETURN_SECONDS, bench.stallSeconds));
+    const long = await runStalled(1, bench.stallSeconds);
     const stillOpen = (short.stalled?.still_open ?? 0) + (long.stalled?.still_open ?? 0);
     return {
-      rss_before_mb: before ?? Number.NaN,
-      rss_growth_mb: highest - (before ?? Number.NaN),
+      rss_before_mb: rssBefore ?? Number.NaN,
+      rss_growth_mb: rssPeak - (rssBefore ?? Number.NaN),
       closed: (long.stalled?.closed_with_frame ?? 0) + (long.stalled?.closed_without ?? 0),
       told_reason: short.stalled?.closed_with_frame ?? 0,
       still_open: stillOpen,
       follow_p50: long.follow.p50,
       follow_p99: long.follow.p99,
-      faults: (faults(short).faults ?? 0) + (faults(long).faults ?? 0),
+      faults: (countFaults(short).faults ?? 0) + (countFaults(long).faults ?? 0),
       driver_busy: long.driver_busy,
     };
   },

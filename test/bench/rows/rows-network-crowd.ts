@@ -1,8 +1,8 @@
 // The row about many clients at one relay: clients with tunnels to agents, most of which type while some download; and the delay of the
-// server's event loop.
+// server's event loop in that time.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { loopDelay } from "../loop-delay.ts";
+import { readLoopDelay } from "../loop-delay.ts";
 import { findFreePort, processorMs, residentMiB } from "../machine.ts";
 import type { Crowd, CrowdSeen } from "../network-peers.ts";
 import { seedAgents, startProduct } from "../product.ts";
@@ -13,24 +13,24 @@ const CLIENTS = 200;
 const BULK = 10;
 const SECONDS = 10;
 
-let started = 0;
+let folderCount = 0;
 
-/** Starts peers in a separate process; resolves once all are connected. */
+/** Starts peers in a separate process. Resolves once all are connected. */
 const startPeers = async (role: "agents" | "clients", file: string) => {
   const program = join(import.meta.dir, "..", "network-peers.ts");
   const child = Bun.spawn([process.execPath, program, role, file], { stdio: ["pipe", "pipe", "inherit"] });
   const reader = child.stdout.getReader();
-  const line = async (): Promise<string> => {
+  const readLine = async (): Promise<string> => {
     const { value } = await reader.read();
     if (!value) throw new Error(`the ${role} of the benchmark have ended`);
     return new TextDecoder().decode(value).trim();
   };
-  if ((await line()) !== "ready") throw new Error(`the ${role} of the benchmark are not there`);
+  if ((await readLine()) !== "ready") throw new Error(`the ${role} of the benchmark could not connect`);
   return {
     async run(): Promise<CrowdSeen> {
       child.stdin.write("go\n");
       await child.stdin.flush();
-      return JSON.parse(await line()) as CrowdSeen;
+      return JSON.parse(await readLine()) as CrowdSeen;
     },
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
@@ -47,17 +47,17 @@ export const networkCrowd: Row = {
   async measure(bench) {
     const { productCommand, dir, core } = bench.sides;
     if (!productCommand) throw new Error("there is no product to measure");
-    const own = join(dir, `crowd-${++started}`);
-    mkdirSync(own);
+    const folder = join(dir, `crowd-${++folderCount}`);
+    mkdirSync(folder);
     const metrics = `127.0.0.1:${await findFreePort()}`;
     await using product = await startProduct({
       command: productCommand,
       core,
-      dataDir: join(own, "data"),
+      dataDir: join(folder, "data"),
       env: { SLIPWAY_METRICS_ADDRESS: metrics },
     });
     const seeded = await seedAgents(product, AGENTS);
-    const before = residentMiB(product.pid);
+    const memoryBefore = residentMiB(product.pid);
     const crowd: Crowd = {
       url: product.url,
       admin_token: product.adminToken,
@@ -66,22 +66,22 @@ export const networkCrowd: Row = {
       bulk: BULK,
       seconds: SECONDS,
     };
-    const file = join(own, "crowd.json");
+    const file = join(folder, "crowd.json");
     await Bun.write(file, JSON.stringify(crowd));
     await using _agents = await startPeers("agents", file);
     await using clients = await startPeers("clients", file);
-    const there = residentMiB(product.pid);
-    await loopDelay(`http://${metrics}/metrics`);
-    const processor = processorMs(product.pid);
-    const seen = await clients.run();
-    const delay = await loopDelay(`http://${metrics}/metrics`);
+    const memoryConnected = residentMiB(product.pid);
+    await readLoopDelay(`http://${metrics}/metrics`);
+    const cpuBefore = processorMs(product.pid);
+    const results = await clients.run();
+    const delay = await readLoopDelay(`http://${metrics}/metrics`);
     return {
-      ...seen,
+      ...results,
       loop_p50: delay.p50,
       loop_p99: delay.p99,
       loop_max: delay.max,
-      server_share: (processorMs(product.pid) - processor) / (SECONDS * 1_000),
-      idle_kb: ((there - before) * 1024) / CLIENTS,
+      server_share: (processorMs(product.pid) - cpuBefore) / (SECONDS * 1_000),
+      idle_kb: ((memoryConnected - memoryBefore) * 1024) / CLIENTS,
     };
   },
   figures: {

@@ -1,5 +1,5 @@
-// The ssh row: duration of `slipway ssh NAME -- true`, the first time and later, alone and with OpenSSH, and the cost of an idle session
-// for the server and the daemon.
+// The ssh row: duration of `slipway ssh NAME -- true`, the first time and later, with our client and with OpenSSH, and the cost of an idle
+// session for the server and the daemon.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client as Ssh } from "ssh2";
@@ -14,26 +14,26 @@ import { startReachableAgent } from "./rows-tunnel.ts";
 
 const CALLS = 9;
 const SESSIONS = 100;
-/** These stay open during the measurement, so that one-time allocations do not count as the cost of a session. */
-const SESSIONS_BEFORE = 100;
+/** Sessions that stay open during the measurement, so that one-time allocations do not count as the cost of a session. */
+const BASE_SESSIONS = 100;
 const BATCH_SIZE = 10;
 const UPLOADS = 3;
 const UPLOAD_MB = 20;
 /** Programs release their startup memory late. */
 const SETTLE_MS = 10_000;
 
-type Reach = Awaited<ReturnType<typeof startReachableAgent>>;
+type ReachableAgent = Awaited<ReturnType<typeof startReachableAgent>>;
 
 /** Milliseconds until a program has ended, and its CPU time. */
-type Took = { readonly ms: number; readonly processor_ms: number };
+type RunCost = { readonly ms: number; readonly processor_ms: number };
 
-/** Runs programs like a signed-in user. */
+/** Returns a function that runs programs like a signed-in user. */
 const openShell = ({
   product,
   home,
   command,
 }: {
-  product: Reach["product"];
+  product: ReachableAgent["product"];
   home: string;
   command: readonly string[];
 }) => {
@@ -46,10 +46,10 @@ const openShell = ({
     SLIPWAY_URL: product.url,
     SLIPWAY_TOKEN: product.adminToken,
   };
-  return async (...words: string[]): Promise<Took> => {
+  return async (...command2: string[]): Promise<RunCost> => {
     const started = performance.now();
-    const child = Bun.spawn(words, { env, stdio: ["ignore", "ignore", "pipe"] });
-    if ((await child.exited) !== 0) throw new Error(`${words.join(" ")}: ${await child.stderr.text()}`);
+    const child = Bun.spawn(command2, { env, stdio: ["ignore", "ignore", "pipe"] });
+    if ((await child.exited) !== 0) throw new Error(`${command2.join(" ")}: ${await child.stderr.text()}`);
     const ms = performance.now() - started;
     return { ms, processor_ms: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000 };
   };
@@ -57,8 +57,8 @@ const openShell = ({
 
 const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
 
-/** Starts an idle session of its own client that runs `cat`. */
-const startIdle = async (client: Client, agent_id: string): Promise<AsyncDisposable> => {
+/** Starts an idle session of a new client that runs `cat`. */
+const startIdleSession = async (client: Client, agent_id: string): Promise<AsyncDisposable> => {
   const { peer, ...rest } = joined(client, agent_id, { clock: systemClock });
   const ssh = new Ssh();
   const sock = toNodeStream(await peer.dial(agent_id, AGENT_PORT.ssh)) as never;
@@ -75,32 +75,38 @@ const startIdle = async (client: Client, agent_id: string): Promise<AsyncDisposa
   };
 };
 
-const startSeveral = async (client: Client, agent_id: string, count: number): Promise<AsyncDisposable> => {
+const startIdleSessions = async (client: Client, agent_id: string, count: number): Promise<AsyncDisposable> => {
   const stack = new AsyncDisposableStack();
-  for (let left = count; left > 0; left -= BATCH_SIZE) {
-    const created = await Promise.all(range(Math.min(BATCH_SIZE, left)).map(() => startIdle(client, agent_id)));
+  for (let remaining = count; remaining > 0; remaining -= BATCH_SIZE) {
+    const created = await Promise.all(
+      range(Math.min(BATCH_SIZE, remaining)).map(() => startIdleSession(client, agent_id)),
+    );
     for (const one of created) stack.use(one);
   }
   return stack;
 };
 
 /** Measures the kilobytes that each idle session adds to the server and to the daemon. */
-const measureIdleKilobytes = async ({ product, daemon, path }: Reach): Promise<Record<"server" | "daemon", number>> => {
+const measureIdleKilobytes = async ({
+  product,
+  daemon,
+  path,
+}: ReachableAgent): Promise<Record<"server" | "daemon", number>> => {
   const client = new Client(product.url, product.adminToken);
   const agent_id = path.split("/").at(-1) as string;
   const sizes = (): number[] => [product.pid, daemon.pid].map((pid) => residentMiB(pid) * 1024);
-  await using _below = await startSeveral(client, agent_id, SESSIONS_BEFORE);
+  await using _base = await startIdleSessions(client, agent_id, BASE_SESSIONS);
   await Bun.sleep(SETTLE_MS);
   const before = sizes();
-  await using _sessions = await startSeveral(client, agent_id, SESSIONS);
+  await using _sessions = await startIdleSessions(client, agent_id, SESSIONS);
   await Bun.sleep(SETTLE_MS);
   const [server = 0, daemonKb = 0] = sizes().map((size, i) => (size - (before[i] as number)) / SESSIONS);
   return { server, daemon: daemonKb };
 };
 
 /** Measures the CPU milliseconds of server and daemon per uploaded megabyte: with OpenSSH, through a terminal's pipe, and to an app. */
-const uploadCosts = async (
-  { product, daemon, apps, headers, folder }: Reach,
+const measureUploadCosts = async (
+  { product, daemon, apps, headers, folder }: ReachableAgent,
   run: ReturnType<typeof openShell>,
   name: string,
 ): Promise<Record<"ssh" | "shell" | "app", number>> => {
@@ -129,7 +135,7 @@ const uploadCosts = async (
   };
 };
 
-/** An app that discards its input. */
+/** Starts an app that discards its input. */
 const startReader = async () => {
   const server = Bun.serve({
     port: 0,
@@ -159,20 +165,20 @@ export const networkSsh: Row = {
   async measure(bench) {
     await using reach = await startReachableAgent(bench);
     const { product, headers, workspaceId, folder } = reach;
-    const answer = await fetch(`${product.url}/api/v2/workspaces/${workspaceId}`, { headers });
-    const { name } = (await answer.json()) as { name: string };
+    const response = await fetch(`${product.url}/api/v2/workspaces/${workspaceId}`, { headers });
+    const { name } = (await response.json()) as { name: string };
     const run = openShell({ product, home: join(folder, "person"), command: bench.sides.productCommand ?? [] });
-    const ours = ["slipway", "ssh", name, "--", "true"];
-    const first = (await run(...ours)).ms;
-    const warm: Took[] = [];
-    for (const _ of range(CALLS)) warm.push(await run(...ours));
-    const version: Took[] = [];
+    const slipwayCommand = ["slipway", "ssh", name, "--", "true"];
+    const first = (await run(...slipwayCommand)).ms;
+    const warm: RunCost[] = [];
+    for (const _ of range(CALLS)) warm.push(await run(...slipwayCommand));
+    const version: RunCost[] = [];
     for (const _ of range(CALLS)) version.push(await run("slipway", "--version"));
     await run("slipway", "config-ssh");
     const openssh: number[] = [];
     const config = join(folder, "person", ".ssh", "config");
     for (const _ of range(CALLS)) openssh.push((await run("ssh", "-F", config, `slipway.${name}`, "true")).ms);
-    const uploads = await uploadCosts(reach, run, name);
+    const uploads = await measureUploadCosts(reach, run, name);
     const kilobytes = await measureIdleKilobytes(reach);
     return {
       first,

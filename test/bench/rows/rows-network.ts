@@ -1,5 +1,5 @@
-// The private network rows: the performance of a peer like the command line's over the relay to a workspace's daemon, in bytes, in CPU time
-// of each program, and in the time of a key and its echo, alone and during a bulk download.
+// The private network rows: how fast a peer like the command line reaches a workspace's daemon over the relay, in bytes, in CPU time of
+// each program, and in the time from a key to its echo, alone and during a bulk download.
 import { systemClock } from "#base/clock.ts";
 import { join } from "#src/cli/client/network/join.ts";
 import { Client } from "#src/client.ts";
@@ -14,7 +14,7 @@ const KEYS = 500;
 const BESIDE_SECONDS = 5;
 const BLOCK = new Uint8Array(64 * 1024);
 
-/** One of our clients, or one with segments no larger than genuine clients'. */
+/** Starts one of our clients. Without large segments, its segments are as small as those of third-party clients. */
 const startNetwork = (reach: Awaited<ReturnType<typeof startReachableAgent>>, hasLargeSegments: boolean) => {
   const { product, daemon } = reach;
   const agent_id = reach.path.split("/").at(-1) as string;
@@ -36,7 +36,7 @@ const speedTest = async (network: Network, direction: 0 | 1, seconds: number): P
   return connection;
 };
 
-/** Counts bytes until the test is over. */
+/** Transfers data until the test is over. Returns the number of bytes. */
 const transfer = async (network: Network, direction: 0 | 1, seconds: number): Promise<number> => {
   const connection = await speedTest(network, direction, seconds);
   let bytes = 0;
@@ -56,14 +56,14 @@ const measureTransfer = async (network: Network, direction: 0 | 1, seconds: numb
   const before = pids.map(([, pid]) => processorMs(pid));
   const started = performance.now();
   const megabytes = (await transfer(network, direction, seconds)) / 1e6;
-  const took = (performance.now() - started) / 1000;
+  const elapsedSeconds = (performance.now() - started) / 1000;
   const cpu = pids.map(
-    ([who, pid], i) => [`${name}_${who}`, (processorMs(pid) - (before[i] as number)) / megabytes] as const,
+    ([program, pid], i) => [`${name}_${program}`, (processorMs(pid) - (before[i] as number)) / megabytes] as const,
   );
-  return { [`${name}_mb_per_s`]: megabytes / took, ...Object.fromEntries(cpu) };
+  return { [`${name}_mb_per_s`]: megabytes / elapsedSeconds, ...Object.fromEntries(cpu) };
 };
 
-/** Measures the milliseconds of a byte to a port of the workspace and back. */
+/** Measures the milliseconds from a byte to a port of the workspace until it is echoed. */
 const measureEchoes = async (network: Network, port: number, name: string): Promise<Figures> => {
   const connection = await network.dial(port);
   const times: number[] = [];
@@ -87,7 +87,7 @@ const atMost = (what: string, figure: string, bound: number, unit: "ms") => ({
   unit,
   better: "lower" as const,
 });
-const above = (what: string, figure: string, bound: number) => ({
+const atLeast = (what: string, figure: string, bound: number) => ({
   what,
   target: `>= ${bound}`,
   value: productFigure(figure),
@@ -102,21 +102,21 @@ export const network: Row = {
   sides: ["product"],
   async measure(bench) {
     await using reach = await startReachableAgent(bench);
-    await using net = startNetwork(reach, true);
+    await using largeSegments = startNetwork(reach, true);
     using echo = Bun.listen({
       hostname: "127.0.0.1",
       port: 0,
       socket: { data: (socket, data) => void socket.write(data) },
     });
-    const alone = await measureEchoes(net, echo.port, "echo");
-    const down = await measureTransfer(net, 0, bench.seconds, "down");
-    const up = await measureTransfer(net, 1, bench.seconds, "up");
-    const bulk = transfer(net, 0, BESIDE_SECONDS);
-    const loaded = await measureEchoes(net, echo.port, "beside");
+    const alone = await measureEchoes(largeSegments, echo.port, "echo");
+    const down = await measureTransfer(largeSegments, 0, bench.seconds, "down");
+    const up = await measureTransfer(largeSegments, 1, bench.seconds, "up");
+    const bulk = transfer(largeSegments, 0, BESIDE_SECONDS);
+    const loaded = await measureEchoes(largeSegments, echo.port, "beside");
     const beside_mb_per_s = (await bulk) / 1e6 / BESIDE_SECONDS;
-    await using other = startNetwork(reach, false);
-    const otherDown = await measureTransfer(other, 0, bench.seconds, "other_down");
-    const otherUp = await measureTransfer(other, 1, bench.seconds, "other_up");
+    await using smallSegments = startNetwork(reach, false);
+    const otherDown = await measureTransfer(smallSegments, 0, bench.seconds, "other_down");
+    const otherUp = await measureTransfer(smallSegments, 1, bench.seconds, "other_up");
     return { ...alone, ...down, ...up, ...loaded, beside_mb_per_s, ...otherDown, ...otherUp };
   },
   figures: {
@@ -143,12 +143,12 @@ export const network: Row = {
     beside_mb_per_s: "that download's MB/s, keys or not",
   },
   verdicts: [
-    above("download MB/s", "down_mb_per_s", 60),
-    above("upload MB/s", "up_mb_per_s", 40),
+    atLeast("download MB/s", "down_mb_per_s", 60),
+    atLeast("upload MB/s", "up_mb_per_s", 40),
     atMost("daemon's processor per MB down", "down_daemon", 12, "ms"),
     atMost("daemon's processor per MB up", "up_daemon", 18, "ms"),
-    above("download MB/s of others' clients (segments of 1,220 bytes)", "other_down_mb_per_s", 60),
-    above("upload MB/s of others' clients", "other_up_mb_per_s", 40),
+    atLeast("download MB/s of others' clients (segments of 1,220 bytes)", "other_down_mb_per_s", 60),
+    atLeast("upload MB/s of others' clients", "other_up_mb_per_s", 40),
     atMost("daemon's processor per MB down to others' clients", "other_down_daemon", 12, "ms"),
     atMost("daemon's processor per MB up from others' clients", "other_up_daemon", 18, "ms"),
     atMost("echo p50", "echo_p50", 2, "ms"),

@@ -1,14 +1,14 @@
-// The row about several active nodes: three (the product) and one (the baseline) on one PostgreSQL, sharing all cores with the agents and
-// people of size/agents.ts. Each request goes to the next node, for people of several shards.
+// The row about several active nodes: three (the product) and one (the baseline) on one PostgreSQL, which share all cores with the agents
+// and people of size/agents.ts. Each request goes to the next node, for people of several shards.
 import { productFigure, productRatio, type Row } from "../row.ts";
 import { openWorld } from "../size/world.ts";
 
 const AGENTS = 48;
 const PEOPLE = 12;
 const NODE_COUNT = 3;
-/** Callers that make requests as fast as possible, all at the same time. */
+/** Numbers of callers that send requests as fast as possible, all at the same time. */
 const CALLERS = { lines: 24, turn: 6, list: 6 } as const;
-const WARM_S = 3;
+const WARM_UP_S = 3;
 
 export const threeNodes: Row = {
   name: "nodes",
@@ -17,17 +17,17 @@ export const threeNodes: Row = {
   sides: ["floor", "product"],
   async measure(bench, side) {
     await using world = await openWorld(AGENTS, { people: PEOPLE, nodes: side === "product" ? NODE_COUNT : 1 });
-    await world.seen({ seconds: WARM_S, per_s: {}, callers: CALLERS });
-    const { did, seconds, groups, node_ms, database_ms } = await world.seen({
+    await world.measure({ seconds: WARM_UP_S, per_s: {}, callers: CALLERS });
+    const { result, seconds, groups, node_ms, database_ms } = await world.measure({
       seconds: bench.seconds,
       per_s: {},
       callers: CALLERS,
     });
-    const done = { lines: 0, turn: 0, list: 0, ...did.done };
+    const counts = { lines: 0, turn: 0, list: 0, ...result.done };
     return {
-      batches_per_s: done.lines / seconds,
-      turns_per_s: done.turn / seconds,
-      lists_per_s: done.list / seconds,
+      batches_per_s: counts.lines / seconds,
+      turns_per_s: counts.turn / seconds,
+      lists_per_s: counts.list / seconds,
       commits_per_s: groups / seconds,
       node_cores: node_ms / 1000 / seconds,
       database_cores: database_ms / 1000 / seconds,

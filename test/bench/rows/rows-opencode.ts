@@ -1,5 +1,5 @@
 // The row that compares chats with opencode, another server for coding agents: the same scripted model, the same prompts, one follower. The
-// "floor" here is opencode (`opencode serve` of the npm package that `.ci/agents` installs), not a lower bound.
+// "floor" of this row is opencode (`opencode serve` of the npm package that `.ci/agents` installs), not a lower bound.
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { findFreePort, processorMsOfTree, residentMiBOfTree } from "../machine.ts";
@@ -12,16 +12,17 @@ import type { SideName } from "../sides.ts";
 const CHATS = [1, 10, 100] as const;
 const CHUNKS = 100;
 const CHUNKS_PER_S = 20;
-/** A prompt that makes the model answer with this many chunks, at this rate. */
+/** This prompt makes the model answer with so many chunks, at this rate. */
 const PROMPT = `say ${CHUNKS} ${CHUNKS_PER_S}`;
 const TURN_TIMEOUT_MS = 120_000;
 
 /**
- * A server with chats: `prompt` resolves when the server has accepted the text; `hear` receives each text of a chat with the chat's number.
+ * A server with chats. `prompt` resolves when the server has accepted the text. `onText` receives each text of a chat with the chat's
+ * number.
  */
 type ChatServer = {
   readonly pid: number;
-  open(count: number, hear: (chat: number, text: string) => void): Promise<void>;
+  open(count: number, onText: (chat: number, text: string) => void): Promise<void>;
   prompt(chat: number, text: string): Promise<void>;
 };
 
@@ -51,7 +52,7 @@ const startSlipway = async ({ sides }: Bench, model: Model, dir: string): Promis
   const started = stack.move();
   return {
     pid: product.pid,
-    async open(count, hear) {
+    async open(count, onText) {
       for (const chat of range(count)) {
         const body = { organization_id: organization?.id, ...send("now") };
         ids[chat] = ((await (await post(`${api}/chats`, body, headers)).json()) as { id: string }).id;
@@ -60,7 +61,7 @@ const startSlipway = async ({ sides }: Bench, model: Model, dir: string): Promis
         started.defer(() => socket.close());
         socket.onmessage = ({ data }) => {
           const text = String(data);
-          if (!text.includes('"type":"message"')) hear(chat, text);
+          if (!text.includes('"type":"message"')) onText(chat, text);
         };
         await new Promise((resolve, reject) => {
           socket.onopen = resolve;
@@ -75,8 +76,8 @@ const startSlipway = async ({ sides }: Bench, model: Model, dir: string): Promis
   };
 };
 
-/** Returns the program of the npm package; throws a readable message if it is not installed. */
-const opencodeCommand = (): string => {
+/** Returns the program of the npm package. Throws a readable message if it is not installed. */
+const findOpencode = (): string => {
   const folder = process.env.SLIPWAY_TEST_AGENTS;
   const program = folder && join(folder, "node_modules/.bin/opencode");
   if (program && existsSync(program)) return program;
@@ -93,7 +94,7 @@ const startOpencode = async (model: Model, dir: string): Promise<ChatServer & As
   const port = await findFreePort();
   const server = stack.use(
     await startServer({
-      command: [opencodeCommand(), "serve", "--port", String(port), "--hostname", "127.0.0.1"],
+      command: [findOpencode(), "serve", "--port", String(port), "--hostname", "127.0.0.1"],
       env: {
         HOME: dir,
         XDG_CONFIG_HOME: join(dir, "config"),
@@ -101,7 +102,7 @@ const startOpencode = async (model: Model, dir: string): Promise<ChatServer & As
         XDG_CACHE_HOME: join(dir, "cache"),
         XDG_STATE_HOME: join(dir, "state"),
         OPENCODE_CONFIG_CONTENT: JSON.stringify({ ...config, autoupdate: false }),
-        // Without internet lookups, which take 39 s on a machine without a connection.
+        // Internet lookups would take 39 s on a machine without a connection.
         OPENCODE_DISABLE_MODELS_FETCH: "1",
         OPENCODE_DISABLE_AUTOUPDATE: "1",
       },
@@ -116,21 +117,21 @@ const startOpencode = async (model: Model, dir: string): Promise<ChatServer & As
   const started = stack.move();
   return {
     pid: server.pid,
-    async open(count, hear) {
+    async open(count, onText) {
       const abort = new AbortController();
       started.defer(() => abort.abort());
       const events = await fetch(`${server.url}/event`, { signal: abort.signal });
       const chats = new Map<string, number>();
       const follow = async (): Promise<void> => {
-        let rest = "";
+        let unterminated = "";
         for await (const bytes of events.body ?? []) {
-          const lines = (rest + Buffer.from(bytes as Uint8Array).toString()).split("\n");
-          rest = lines.pop() ?? "";
+          const lines = (unterminated + Buffer.from(bytes as Uint8Array).toString()).split("\n");
+          unterminated = lines.pop() ?? "";
           for (const line of lines) {
             if (!line.startsWith("data:") || !line.includes('"message.part.')) continue;
             const { properties } = JSON.parse(line.slice(5)) as { properties: PartEvent };
             const chat = chats.get(properties.sessionID ?? properties.part?.sessionID ?? "");
-            if (chat !== undefined) hear(chat, properties.delta ?? properties.part?.text ?? "");
+            if (chat !== undefined) onText(chat, properties.delta ?? properties.part?.text ?? "");
           }
         }
       };
@@ -155,8 +156,8 @@ const toParts = (text: string) => ({ parts: [{ type: "text", text }] });
 
 const now = (): number => performance.timeOrigin + performance.now();
 
-const quantile = (values: readonly number[], part: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? Number.NaN;
+const quantile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
 
 /** Measures one turn in each of `count` chats at the same time. */
 const measureTurns = async (bench: Bench, side: SideName, count: number): Promise<Figures> => {
@@ -169,7 +170,7 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
   const ended = new Set<number>();
   const { promise: done, resolve } = Promise.withResolvers<void>();
   await server.open(count, (chat, text) => {
-    const at = now();
+    const receivedAt = now();
     const startedAt = sent[chat];
     if (startedAt === undefined) return;
     for (const [, stamp = ""] of text.matchAll(/<(\d+\.\d+)>/g)) {
@@ -178,31 +179,31 @@ const measureTurns = async (bench: Bench, side: SideName, count: number): Promis
       received.add(`${chat} ${stamp}`);
       if (prompts[chat] === undefined) {
         prompts[chat] = Number(stamp) - startedAt;
-        firsts[chat] = at - startedAt;
-      } else chunks.push(at - Number(stamp));
+        firsts[chat] = receivedAt - startedAt;
+      } else chunks.push(receivedAt - Number(stamp));
     }
     // The end of the turn that created the chat may arrive after the prompt.
     if (prompts[chat] === undefined || !text.includes("the end")) return;
     ended.add(chat);
     if (ended.size === count) resolve();
   });
-  const before = processorMsOfTree(server.pid);
+  const cpuBefore = processorMsOfTree(server.pid);
   await Promise.all(
     range(count).map((chat) => {
       sent[chat] = now();
       return server.prompt(chat, PROMPT);
     }),
   );
-  const limit = Bun.sleep(TURN_TIMEOUT_MS).then(() => {
+  const timeout = Bun.sleep(TURN_TIMEOUT_MS).then(() => {
     throw new Error(`${ended.size} of ${count} turns ended`);
   });
-  await Promise.race([done, limit]);
+  await Promise.race([done, timeout]);
   return {
     [`prompt_${count}`]: quantile(prompts, 0.5),
     [`first_${count}`]: quantile(firsts, 0.5),
     [`p50_${count}`]: quantile(chunks, 0.5),
     [`p99_${count}`]: quantile(chunks, 0.99),
-    [`processor_${count}`]: (processorMsOfTree(server.pid) - before) / (CHUNKS * count),
+    [`processor_${count}`]: (processorMsOfTree(server.pid) - cpuBefore) / (CHUNKS * count),
     [`memory_${count}`]: residentMiBOfTree(server.pid),
   };
 };

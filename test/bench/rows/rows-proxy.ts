@@ -5,31 +5,31 @@ import { type Bench, type Figures, productFigure, productRatio, type Row } from 
 import { startReachableAgent } from "./rows-tunnel.ts";
 
 const GiB = 1024 ** 3;
-const DOWNLOAD = 2 * GiB;
+const DOWNLOAD_BYTES = 2 * GiB;
 /** A first download to warm up code and buffers. */
-const WARM = GiB / 4;
-const MEMORY_EVERY_MS = 20;
+const WARM_UP_BYTES = GiB / 4;
+const SAMPLE_MS = 20;
 
 type Download = { url: string; headers: Record<string, string> };
 
-/** Reads and discards the whole response. Returns MiB per second. */
+/** Reads and discards the whole response. Returns the speed in MiB per second. */
 const download = async ({ url, headers }: Download, bytes: number): Promise<number> => {
-  const started = performance.now();
+  const startedAt = performance.now();
   const response = await fetch(`${url}/bytes?n=${bytes}`, { headers });
   let size = 0;
   for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
   if (response.status !== 200 || size !== bytes) throw new Error(`answered ${response.status} with ${size} bytes`);
-  return bytes / 2 ** 20 / ((performance.now() - started) / 1000);
+  return bytes / 2 ** 20 / ((performance.now() - startedAt) / 1000);
 };
 
 /** Returns a process's CPU seconds. */
 const readCpuSeconds = (pid: number): number => processorMs(pid) / 1000;
 
-const throughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => {
+const measureThroughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => {
   await using reach = await startReachableAgent(bench);
   const { product, daemon, headers } = reach;
   const source = { url: `${product.url}${reach.apps}/${app.port}`, headers };
-  await download(source, WARM);
+  await download(source, WARM_UP_BYTES);
   const pids = { server: product.pid, daemon: daemon.pid };
   const before = {
     memory: residentMiB(pids.server),
@@ -37,15 +37,15 @@ const throughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => 
     daemon: readCpuSeconds(pids.daemon),
   };
   let peak = before.memory;
-  const looking = setInterval(() => {
+  const sampling = setInterval(() => {
     peak = Math.max(peak, residentMiB(pids.server));
-  }, MEMORY_EVERY_MS);
-  const speed = await download(source, DOWNLOAD).finally(() => clearInterval(looking));
+  }, SAMPLE_MS);
+  const speed = await download(source, DOWNLOAD_BYTES).finally(() => clearInterval(sampling));
   return {
     mib_per_s: speed,
     growth_mib: peak - before.memory,
-    server_s_per_gib: (readCpuSeconds(pids.server) - before.server) / (DOWNLOAD / GiB),
-    daemon_s_per_gib: (readCpuSeconds(pids.daemon) - before.daemon) / (DOWNLOAD / GiB),
+    server_s_per_gib: (readCpuSeconds(pids.server) - before.server) / (DOWNLOAD_BYTES / GiB),
+    daemon_s_per_gib: (readCpuSeconds(pids.daemon) - before.daemon) / (DOWNLOAD_BYTES / GiB),
   };
 };
 
@@ -56,10 +56,10 @@ export const proxy: Row = {
   sides: ["floor", "product"],
   async measure(bench, side) {
     await using app = await startApp();
-    if (side === "product") return await throughProxy(bench, app);
+    if (side === "product") return await measureThroughProxy(bench, app);
     const source = { url: `http://127.0.0.1:${app.port}`, headers: {} };
-    await download(source, WARM);
-    return { mib_per_s: await download(source, DOWNLOAD) };
+    await download(source, WARM_UP_BYTES);
+    return { mib_per_s: await download(source, DOWNLOAD_BYTES) };
   },
   figures: {
     mib_per_s: "MiB/s",

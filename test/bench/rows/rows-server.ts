@@ -35,7 +35,7 @@ export const get: Row = {
   ],
 };
 
-let spawned = 0;
+let folderCount = 0;
 let bareBinary: Promise<string> | undefined;
 
 async function compileBare(dir: string): Promise<string> {
@@ -56,7 +56,7 @@ export const start: Row = {
   async measure(bench, side) {
     const startFor = async (path: string, settleMs: number) => {
       const port = await findFreePort();
-      const dir = join(bench.sides.dir, `start-${++spawned}`);
+      const dir = join(bench.sides.dir, `start-${++folderCount}`);
       mkdirSync(dir);
       bareBinary ??= compileBare(bench.sides.dir);
       const command =
@@ -67,7 +67,7 @@ export const start: Row = {
     };
     const { start_ms, rss_kib, pss_kib } = await startFor(side === "floor" ? "/" : "/healthz", 2000);
     const figures = { start_ms, rss_mb: rss_kib / 1024, pss_mb: pss_kib / 1024 };
-    // The routes are created while the server already responds.
+    // The server already responds while it creates the routes, so this is measured separately.
     return side === "floor" ? figures : { ...figures, ready_ms: (await startFor("/readyz", 0)).start_ms };
   },
   figures: {
@@ -99,19 +99,19 @@ export const start: Row = {
 const KNOWN_AGENTS = 10_000;
 const FEW_AGENTS = 100;
 
-/** The database's cache has a bound of its own, whatever fills it. A small one keeps it out of the difference. */
+/** The database's cache is limited, no matter what fills it. A small cache keeps it out of the difference. */
 const CACHE_MB = "4";
 /** An idle server collects its garbage after some seconds. */
 const SETTLE_MS = 12_000;
 
 /**
- * Measures the resident memory of a restarted server after 10,000 one-line PATCHes, spread evenly over its agents: the work does not depend
+ * Measures the resident memory of a restarted server after 10,000 one-line PATCHes, spread evenly over its agents. The work does not depend
  * on the number of agents, so the difference is the cost of knowing them.
  */
-async function memoryWith(bench: Bench, agents: number): Promise<{ restarted: number; touched: number }> {
+async function measureMemory(bench: Bench, agents: number): Promise<{ restarted: number; touched: number }> {
   const { productCommand, core, dir } = bench.sides;
   if (!productCommand) throw new Error("there is no product to measure");
-  const dataDir = join(dir, `known-${++spawned}`);
+  const dataDir = join(dir, `known-${++folderCount}`);
   const options = { command: productCommand, core, dataDir, env: { SLIPWAY_DATABASE_CACHE_MB: CACHE_MB } };
   const seed = async () => {
     await using product = await startProduct(options);
@@ -134,8 +134,8 @@ async function memoryWith(bench: Bench, agents: number): Promise<{ restarted: nu
         });
       }),
     );
-    const refused = answers.find((answer) => !answer.ok);
-    if (refused) throw new Error(`PATCH logs: ${refused.status} ${await refused.text()}`);
+    const failed = answers.find((answer) => !answer.ok);
+    if (failed) throw new Error(`PATCH logs: ${failed.status} ${await failed.text()}`);
   }
   await Bun.sleep(SETTLE_MS);
   return { restarted, touched: residentMiB(product.pid) };
@@ -147,8 +147,8 @@ export const known: Row = {
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    const few = await memoryWith(bench, FEW_AGENTS);
-    const many = await memoryWith(bench, KNOWN_AGENTS);
+    const few = await measureMemory(bench, FEW_AGENTS);
+    const many = await measureMemory(bench, KNOWN_AGENTS);
     const scale = KNOWN_AGENTS / (KNOWN_AGENTS - FEW_AGENTS);
     return {
       few_mb: few.touched,

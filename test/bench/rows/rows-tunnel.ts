@@ -7,12 +7,12 @@ import { seedAgents, startProduct } from "../product.ts";
 import { type Bench, productRatio, type Row, range } from "../row.ts";
 
 const KEYS = 3_000;
-/** Warm-up keys: a server's first thousands take four times the CPU time of later ones. */
-const WARM_KEYS = 9_000;
-const WARM_S = 4;
+/** Warm-up keys: the first thousands of a server take four times the CPU time of later ones. */
+const WARM_UP_KEYS = 9_000;
+const WARM_UP_S = 4;
 const BATCH_SIZE = 16;
 
-/** Starts the product with one connected daemon. `folder` contains the daemon's own socket, `apps` is the path of its ports and apps. */
+/** Starts the product with one connected daemon. `folder` contains the daemon's socket; `apps` is the path of its ports and apps. */
 export const startReachableAgent = async ({ sides }: Bench) => {
   if (!sides.productCommand) throw new Error("there is no product to measure");
   const dir = mkdtempSync(join(sides.dir, "reach-"));
@@ -23,7 +23,7 @@ export const startReachableAgent = async ({ sides }: Bench) => {
   const [agent] = await seedAgents(product, 1);
   if (!agent) throw new Error("no agent was seeded");
   const [home, folder] = [join(dir, "home"), join(dir, "t")];
-  for (const created of [home, folder]) mkdirSync(created);
+  for (const path2 of [home, folder]) mkdirSync(path2);
   const daemon = Bun.spawn(pinToCore(sides.core, [...sides.productCommand, "agent"]), {
     env: {
       PATH: process.env.PATH ?? "",
@@ -46,19 +46,19 @@ export const startReachableAgent = async ({ sides }: Bench) => {
   const { name } = (await workspace.json()) as { name: string };
   const apps = `/@me/${name}.agent-0/apps`;
   const addLines = async (count: number): Promise<void> => {
-    const created = range(count).map((n) => ({
+    const lines = range(count).map((n) => ({
       created_at: new Date().toISOString(),
       level: "info",
       output: `step ${n}: \u001b[32mok\u001b[0m in ${n % 97} ms`,
     }));
     for (let at = 0; at < count; at += 100) {
-      const body = JSON.stringify({ log_source_id: agent.logSourceId, logs: created.slice(at, at + 100) });
-      const sent = { method: "PATCH", body, headers: { "content-type": "application/json" } };
-      const answer = await fetch(`${product.url}/api/v2/workspaceagents/me/logs`, {
-        ...sent,
-        headers: { ...sent.headers, "Service-Session-Token": agent.token },
+      const body = JSON.stringify({ log_source_id: agent.logSourceId, logs: lines.slice(at, at + 100) });
+      const request = { method: "PATCH", body, headers: { "content-type": "application/json" } };
+      const response = await fetch(`${product.url}/api/v2/workspaceagents/me/logs`, {
+        ...request,
+        headers: { ...request.headers, "Service-Session-Token": agent.token },
       });
-      if (!answer.ok) throw new Error(`the lines were refused: ${answer.status} ${await answer.text()}`);
+      if (!response.ok) throw new Error(`the lines were refused: ${response.status} ${await response.text()}`);
     }
   };
   const { workspaceId } = agent;
@@ -75,13 +75,13 @@ export const startReachableAgent = async ({ sides }: Bench) => {
   };
 };
 
-/** Measures responses per second of a request that is repeated as soon as it is answered. */
-const perSecond = async (seconds: number, send: () => Promise<Response>): Promise<number> => {
-  const until = performance.now() + seconds * 1000;
+/** Measures how many responses per second a request gets that is repeated as soon as it is answered. */
+const measureRate = async (seconds: number, send: () => Promise<Response>): Promise<number> => {
+  const deadline = performance.now() + seconds * 1000;
   let count = 0;
   await Promise.all(
     range(BATCH_SIZE).map(async () => {
-      while (performance.now() < until) {
+      while (performance.now() < deadline) {
         const response = await send();
         await response.arrayBuffer();
         if (response.status !== 200) throw new Error(`answered ${response.status}`);
@@ -106,8 +106,8 @@ export const tunnel: Row = {
       side === "floor"
         ? () => fetch("http://daemon/api/v0/listening-ports", { unix })
         : () => fetch(`${url}${reach.path}/listening-ports`, { headers: reach.headers });
-    await perSecond(WARM_S, send);
-    return { requests_per_s: await perSecond(bench.seconds, send) };
+    await measureRate(WARM_UP_S, send);
+    return { requests_per_s: await measureRate(bench.seconds, send) };
   },
   figures: { requests_per_s: "requests/s" },
   verdicts: [
@@ -122,7 +122,7 @@ export const tunnel: Row = {
   ],
 };
 
-/** Measures the milliseconds from a key to its echo, one after the other. */
+/** Measures the milliseconds from a key to its echo, one key after the other. */
 const measureEchoes = async (url: string, headers: Record<string, string>): Promise<{ p50: number; p99: number }> => {
   const socket = new WebSocket(url.replace(/^http/, "ws"), { headers } as never);
   socket.binaryType = "arraybuffer";
@@ -132,7 +132,7 @@ const measureEchoes = async (url: string, headers: Record<string, string>): Prom
     socket.onopen = resolve;
     socket.onerror = reject;
   });
-  // The program may still be setting up its terminal: repeat until a key is echoed alone.
+  // The program may still be setting up its terminal, so the first key comes later.
   const press = (key: string): Promise<string> =>
     new Promise((resolve, reject) => {
       onOutput = resolve;
@@ -141,10 +141,10 @@ const measureEchoes = async (url: string, headers: Record<string, string>): Prom
     });
   await Bun.sleep(500);
   const times: number[] = [];
-  for (const i of range(WARM_KEYS + KEYS)) {
-    const started = performance.now();
+  for (const i of range(WARM_UP_KEYS + KEYS)) {
+    const startedAt = performance.now();
     if ((await press("k")) !== "k") throw new Error("the echo is not the key");
-    if (i >= WARM_KEYS) times.push(performance.now() - started);
+    if (i >= WARM_UP_KEYS) times.push(performance.now() - startedAt);
   }
   socket.onclose = null;
   socket.close();

@@ -1,5 +1,5 @@
-// The undo row on a large repository: duration of the next checkpoint when ten of 50,000 files have changed, compared with `git status` on
-// the same repository. CPU time does not depend on other load on the machine.
+// The undo row on a large repository: the duration of the next checkpoint when ten of 50,000 files have changed, compared with `git status`
+// on the same repository. CPU time does not depend on other load on the machine.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -10,20 +10,20 @@ import { processorTicks } from "../machine.ts";
 import { type Figures, productFigure, productRatio, type Row, range } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
-const [FOLDERS, FILES_IN_EACH, CHANGED, LOOKS] = [500, 100, 10, 15];
+const [FOLDERS, FILES_IN_EACH, CHANGED, ROUNDS] = [500, 100, 10, 15];
 const CHAT = "11111111-1111-4111-8111-111111111111";
 const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
 
 const git = async (root: string, ...args: string[]): Promise<void> => {
-  const who = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
-  const child = Bun.spawn(["git", ...who, ...args], { cwd: root, env, stdout: "ignore", stderr: "inherit" });
+  const author = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
+  const child = Bun.spawn(["git", ...author, ...args], { cwd: root, env, stdout: "ignore", stderr: "inherit" });
   if ((await child.exited) !== 0) throw new Error(`git ${args[0]} failed`);
 };
 
 const fileAt = (root: string, folder: number, file: number): string =>
   join(root, `folder-${folder}`, `file-${file}.ts`);
 
-const makeLarge = async (root: string): Promise<void> => {
+const makeLargeRepository = async (root: string): Promise<void> => {
   for (const folder of range(FOLDERS)) {
     mkdirSync(join(root, `folder-${folder}`), { recursive: true });
     for (const file of range(FILES_IN_EACH)) {
@@ -35,9 +35,9 @@ const makeLarge = async (root: string): Promise<void> => {
   await git(root, "commit", "-q", "-m", "all of it");
 };
 
-const change = (root: string, look: number): void => {
+const change = (root: string, round: number): void => {
   for (const file of range(CHANGED))
-    writeFileSync(fileAt(root, (look * CHANGED + file) % FOLDERS, 0), `changed ${look}\n`);
+    writeFileSync(fileAt(root, (round * CHANGED + file) % FOLDERS, 0), `changed ${round}\n`);
 };
 
 const median = (values: readonly number[]): number =>
@@ -46,7 +46,7 @@ const median = (values: readonly number[]): number =>
 const measure = async (side: SideName): Promise<Figures> => {
   using temp = tempDirectory();
   const root = join(temp.path, "work");
-  await makeLarge(root);
+  await makeLargeRepository(root);
   const groups = new ProcessGroups({ clock: systemClock, agent_id: "bench" });
   const checkpoints = new Checkpoints({
     clock: systemClock,
@@ -55,27 +55,27 @@ const measure = async (side: SideName): Promise<Figures> => {
     folder: () => root,
     groups,
   });
-  const looks: Record<string, (look: number) => Promise<unknown>> = {
+  const takeBySide: Record<string, (round: number) => Promise<unknown>> = {
     floor: () => git(root, "status", "--porcelain"),
-    product: (look) => checkpoints.take({ chat_id: CHAT, message_id: look + 2 }),
+    product: (round) => checkpoints.take({ chat_id: CHAT, message_id: round + 2 }),
   };
-  const began = performance.now();
+  const startedAt = performance.now();
   if (side === "product") await checkpoints.take({ chat_id: CHAT, message_id: 1 });
-  const first_ms = performance.now() - began;
-  const taken: number[] = [];
+  const first_ms = performance.now() - startedAt;
+  const times: number[] = [];
   let ticks = 0;
-  for (const look of range(LOOKS)) {
-    change(root, look);
-    // No tool waits for a checkpoint's later work.
+  for (const round of range(ROUNDS)) {
+    change(root, round);
+    // No tool waits for the work that follows a checkpoint.
     await checkpoints.waitUntilIdle();
-    const before = processorTicks().own;
-    const start = performance.now();
-    await looks[side]?.(look);
-    taken.push(performance.now() - start);
-    ticks += processorTicks().own - before;
+    const ticksBefore = processorTicks().own;
+    const roundStartedAt = performance.now();
+    await takeBySide[side]?.(round);
+    times.push(performance.now() - roundStartedAt);
+    ticks += processorTicks().own - ticksBefore;
   }
   await checkpoints.waitUntilIdle();
-  return { p50_ms: median(taken), processor_ms: (ticks * 10) / LOOKS, first_ms };
+  return { p50_ms: median(times), processor_ms: (ticks * 10) / ROUNDS, first_ms };
 };
 
 export const undo: Row = {

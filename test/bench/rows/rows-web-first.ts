@@ -1,4 +1,4 @@
-// The row about new users: `npm start` in a fresh clone, then only the browser, until a chat answers in a running workspace.
+// The row about new users: `npm start` in a fresh clone, and then only the browser, until a chat answers in a running workspace.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startOllama } from "#test/api/administration/model-servers.ts";
@@ -27,21 +27,21 @@ const measure = async ({ sides }: Bench) => {
   const clone = join(dir, "clone");
   mkdirSync(dir);
   await Bun.$`git clone --quiet --no-hardlinks ${ROOT} ${clone}`;
-  await using talking = await TalkingModel.start();
+  await using model = await TalkingModel.start();
   using ollama = startOllama({
     "POST /v1/chat/completions": async (request) =>
-      fetch(`${talking.server.url}/v1/chat/completions`, {
+      fetch(`${model.server.url}/v1/chat/completions`, {
         method: "POST",
         body: await request.text(),
         headers: { "content-type": "application/json" },
       }),
   });
-  const began = performance.now();
+  const startedAt = performance.now();
   await using child = Bun.spawn(["npm", "start", "--", "--address", `127.0.0.1:${await findFreePort()}`], {
     cwd: clone,
     env: {
       ...process.env,
-      // A separate cache, so that nothing was downloaded before.
+      // The caches are new, so that nothing was downloaded before.
       BUN_INSTALL_CACHE_DIR: join(dir, "bun-cache"),
       npm_config_cache: join(dir, "npm-cache"),
       SLIPWAY_DATA_DIR: join(dir, "data"),
@@ -54,7 +54,7 @@ const measure = async ({ sides }: Bench) => {
     stderr: "inherit",
   });
   const setup = await readSetupLink(child.stdout);
-  const start_s = (performance.now() - began) / 1000;
+  const start_s = (performance.now() - startedAt) / 1000;
   const figures = await browse({ url: new URL(setup).origin, adminToken: "" }, "first", { setup });
   child.kill("SIGTERM");
   await child.exited;

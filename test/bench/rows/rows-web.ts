@@ -1,5 +1,5 @@
 // The page rows, in a real headless Chromium (web.mjs): latencies that a person notices. `--only web` runs all of them. The baseline is a
-// bare page of a bare server in the same browser: where it is slow, the machine is, for example without graphics hardware.
+// minimal page of a minimal server in the same browser: if that is slow, the machine is slow, for example without graphics hardware.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalStore } from "#db/engine/local.ts";
@@ -18,18 +18,18 @@ const LINES = 10_000;
 const KEYS = 150;
 const TOKENS = 1_000;
 /** Answers between two memory samples, tokens per answer, and tokens per second. BENCH_STREAM=720,500,200 simulates an hour. */
-const [ANSWERS = 10, LENGTH = TOKENS, PACE = 1_000] = (process.env.BENCH_STREAM ?? "")
+const [ANSWERS = 10, ANSWER_TOKENS = TOKENS, TOKENS_PER_S = 1_000] = (process.env.BENCH_STREAM ?? "")
   .split(",")
   .filter(Boolean)
   .map(Number);
-/** More than all of them together, so that none is summarized. */
+/** More than all answers in total, so that none is summarized. */
 const CONTEXT_LIMIT = 100_000_000;
 
-let spawned = 0;
+let folderCount = 0;
 
 const startWebProduct = (
   { sides }: Bench,
-  dataDir = join(sides.dir, `web-${++spawned}`),
+  dataDir = join(sides.dir, `web-${++folderCount}`),
   env: Record<string, string> = {},
 ): Promise<Product> => {
   if (!sides.productCommand) throw new Error("there is no product to measure");
@@ -64,10 +64,10 @@ const row = (name: string, { measure, ...more }: WebRowParts, sides: Row["sides"
 });
 
 /**
- * Compares a time with that of the bare page in the same browser. The bounds are the times that a person should not notice, divided by
- * the bare page's on the machine for which they were set (README.md).
+ * Compares a time with the time of the minimal page in the same browser. The bounds are the times that a person should not notice, divided
+ * by those of the minimal page on the machine for which they were set (README.md).
  */
-const timesFloor = (what: string, figure: string, bound: number): Verdict => ({
+const atMostTimesFloor = (what: string, figure: string, bound: number): Verdict => ({
   what: `${what}, product / bare page`,
   target: `<= ${bound}`,
   bound,
@@ -76,9 +76,9 @@ const timesFloor = (what: string, figure: string, bound: number): Verdict => ({
   better: "lower",
 });
 
-/** Frame times while scrolling, compared with plain rows on the same machine, and the page's own share. */
-const frames = (bound: number): Verdict[] => [
-  timesFloor("frame while scrolling, p95", "frame_p95", 1.1),
+/** Verdicts on frames while scrolling: their time compared with plain rows on the same machine, and the page's CPU time. */
+const frameVerdicts = (bound: number): Verdict[] => [
+  atMostTimesFloor("frame while scrolling, p95", "frame_p95", 1.1),
   atMost("page's processor for a frame", "frame_cpu", bound, "ms"),
 ];
 
@@ -101,15 +101,15 @@ const load = row("load", {
   verdicts: [
     atMost("scripts of the first page", "js_kb", 45, "KB"),
     atMost("styles", "css_kb", 12, "KB"),
-    timesFloor("content is there, loopback", "fast_ms", 2.65),
+    atMostTimesFloor("content is there, loopback", "fast_ms", 2.65),
     atMost("content is there, slow", "slow_ms", 1_500, "ms"),
     atMost("content is there, loopback, with files that the browser kept", "again_ms", 300, "ms"),
   ],
 });
 
-/** 10,000 workspaces; the rows are written while the server is stopped. */
+/** Starts a product with 10,000 workspaces. The rows are written while the server is stopped. */
 const startLarge = async (bench: Bench): Promise<{ product: Product; many: SeededMany }> => {
-  const dataDir = join(bench.sides.dir, `web-${++spawned}`);
+  const dataDir = join(bench.sides.dir, `web-${++folderCount}`);
   await (await startWebProduct(bench, dataDir))[Symbol.asyncDispose]();
   const fatal = (error: Error): void => {
     throw error;
@@ -140,15 +140,15 @@ const list = row("list", {
   },
   verdicts: [
     atMost("the list from another page", "again_ms", 200, "ms"),
-    timesFloor("a key in the filter to paint, p95", "key_p95", 1.85),
-    ...frames(20),
+    atMostTimesFloor("a key in the filter to paint, p95", "key_p95", 1.85),
+    ...frameVerdicts(20),
   ],
 });
 
 const chat = row("chat", {
   title: "A chat of 5,000 messages",
   async measure(bench) {
-    const dataDir = join(bench.sides.dir, `web-${++spawned}`);
+    const dataDir = join(bench.sides.dir, `web-${++folderCount}`);
     await (await startWebProduct(bench, dataDir))[Symbol.asyncDispose]();
     const { long_id } = await seedChats(dataDir, 3, 5_200);
     await using product = await startWebProduct(bench, dataDir);
@@ -164,26 +164,26 @@ const chat = row("chat", {
     frame_cpu: "page's processor for each frame ms",
   },
   verdicts: [
-    timesFloor("opened from the list", "open_ms", 6.5),
+    atMostTimesFloor("opened from the list", "open_ms", 6.5),
     atMost("elements of the page", "nodes", 1_500, "count"),
-    ...frames(20),
+    ...frameVerdicts(20),
   ],
 });
 
 const stream = row(
   "stream",
   {
-    title: `An answer of ${TOKENS} tokens at 100 a second, then ${ANSWERS} of ${LENGTH} at ${PACE} a second`,
+    title: `An answer of ${TOKENS} tokens at 100 a second, then ${ANSWERS} of ${ANSWER_TOKENS} at ${TOKENS_PER_S} a second`,
     async measure(bench) {
-      const dir = join(bench.sides.dir, `web-${++spawned}`);
+      const dir = join(bench.sides.dir, `web-${++folderCount}`);
       mkdirSync(dir);
       await using model = await startModel(dir);
       // The model is called only for answers.
       await using product = await startWebProduct(bench, join(dir, "data"), { SLIPWAY_CHAT_TITLES: "false" });
       const api = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
         const headers = { "Service-Session-Token": product.adminToken, "content-type": "application/json" };
-        const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-        const response = await fetch(`${product.url}/api/v2${path}`, sent);
+        const request = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+        const response = await fetch(`${product.url}/api/v2${path}`, request);
         if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
         return (await response.json()) as T;
       };
@@ -196,8 +196,11 @@ const stream = row(
       const [organization] = await api<{ id: string }[]>("GET", "/organizations");
       const content = [{ type: "text", text: "now" }];
       const { id } = await api<{ id: string }>("POST", "/chats", { organization_id: organization?.id, content });
-      const acts = { speak: () => model.speak(1, TOKENS, 100), hurry: () => model.speak(1, LENGTH, PACE) };
-      return await browse(product, "stream", { chat: id, rounds: ANSWERS }, acts);
+      const actions = {
+        speak: () => model.speak(1, TOKENS, 100),
+        hurry: () => model.speak(1, ANSWER_TOKENS, TOKENS_PER_S),
+      };
+      return await browse(product, "stream", { chat: id, rounds: ANSWERS }, actions);
     },
     figures: {
       token_p50: "token to paint p50 ms",
@@ -209,7 +212,7 @@ const stream = row(
     },
     verdicts: [
       atMost("token of the model to paint, p95", "token_p95", 33, "ms"),
-      atMost(`memory for ${ANSWERS * LENGTH} more tokens`, "grown_mb", 4, "MB"),
+      atMost(`memory for ${ANSWERS * ANSWER_TOKENS} more tokens`, "grown_mb", 4, "MB"),
     ],
   },
   ["product"],
@@ -223,7 +226,7 @@ const terminal = row("terminal", {
     return await browse(reach.product, "terminal", { agent, keys: KEYS });
   },
   figures: { echo_p50: "key to paint p50 ms", echo_p95: "key to paint p95 ms", keys: "keys seen" },
-  verdicts: [timesFloor("key to its echo on the screen, p95", "echo_p95", 1.25)],
+  verdicts: [atMostTimesFloor("key to its echo on the screen, p95", "echo_p95", 1.25)],
 });
 
 const log = row("log", {
@@ -241,7 +244,7 @@ const log = row("log", {
     open_cpu: "page's processor, opened ms",
     frame_cpu: "page's processor for each frame ms",
   },
-  verdicts: [atMost("the log opened", "open_ms", 100, "ms"), ...frames(16.7)],
+  verdicts: [atMost("the log opened", "open_ms", 100, "ms"), ...frameVerdicts(16.7)],
 });
 
 export const web: readonly Row[] = [first, load, list, chat, stream, terminal, log];

@@ -1,5 +1,5 @@
-// The rows about many workspaces: lists of a large deployment, many parallel builds, many idle watchers. Product only: compares one read
-// with another, or a figure with its target.
+// The rows about many workspaces: lists of a large deployment, many parallel builds, many idle watchers. Only the product is measured: one
+// read is compared with another, or a figure with its target.
 import { type SeededMany, seedMany } from "#test/support/seed-many.ts";
 import type { PlanLine } from "../driver.ts";
 import { residentMiB } from "../machine.ts";
@@ -7,7 +7,7 @@ import { type Product, startProductWith } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
 import { awaitAll, makeBuilds, watchBuilds } from "../workspaces.ts";
 
-/** Starts a product with the data of a large deployment; the rows are written while it is stopped. */
+/** Starts a product with the data of a large deployment. The rows are written while it is stopped. */
 async function startLarge(bench: Bench, workspaces: number): Promise<{ product: Product; many: SeededMany }> {
   const [product, many] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
   return { product, many };
@@ -64,7 +64,7 @@ export const list: Row = {
   })),
 };
 
-/** Measures lists read directly after a change, so that no cached response can be used; as seen by this process. */
+/** Measures lists that are read directly after a change, so that no cached response can be used. The times are those of this process. */
 async function measureAfterChanges(product: Product, { workspaces }: SeededMany): Promise<Figures> {
   const headers = { "content-type": "application/json", "Service-Session-Token": product.adminToken };
   const times: number[] = [];
@@ -76,9 +76,9 @@ async function measureAfterChanges(product: Product, { workspaces }: SeededMany)
       body,
     });
     if (!changed.ok) throw new Error(`PUT ttl: ${changed.status} ${await changed.text()}`);
-    const from = performance.now();
+    const startedAt = performance.now();
     await (await fetch(`${product.url}/api/v2/workspaces?limit=50&q=owner:owner-7`, { headers })).text();
-    times.push(performance.now() - from);
+    times.push(performance.now() - startedAt);
   }
   times.sort((a, b) => a - b);
   return { fresh_p50: times[50] ?? Number.NaN, fresh_p99: times[98] ?? Number.NaN };
@@ -95,24 +95,24 @@ export const builds: Row = {
   async measure(bench) {
     const { product, many } = await startLarge(bench, 1_000);
     await using _ = product;
-    // Workspaces that are not starting: their latest build has ended.
+    // Workspaces that are not starting, because their latest build has ended.
     const ids = many.workspaces.filter((_, i) => i % 50 !== 49).slice(0, BUILDS);
     await using watchers = await watchBuilds(product, ids);
     const line: PlanLine = { kind: "probe", path: "/healthz", token: "none" };
     const secs = Math.max(bench.seconds, 2);
-    const calm = await bench.driver.load(product.port, [line], { secs: 1, warm: 0, probe_us: 1000 });
+    const before = await bench.driver.load(product.port, [line], { secs: 1, warm: 0, probe_us: 1000 });
     const probing = bench.driver.load(product.port, [line], { secs, warm: 0, probe_us: 1000 });
     await Bun.sleep(200);
-    const from = performance.now();
+    const startedAt = performance.now();
     const accepted = await makeBuilds(product, ids);
-    const seen = await awaitAll(watchers, 30_000);
-    const all_ms = performance.now() - from;
+    const results = await awaitAll(watchers, 30_000);
+    const all_ms = performance.now() - startedAt;
     const { probe } = await probing;
     return {
       accepted,
-      ...seen,
+      ...results,
       all_ms,
-      calm_p99: calm.probe.p99,
+      calm_p99: before.probe.p99,
       loop_p50: probe.p50,
       loop_p99: probe.p99,
       loop_max: probe.max,
@@ -181,7 +181,7 @@ export const watchers: Row = {
     await Bun.sleep(2_000);
     const before = residentMiB(product.pid);
     await using _held = await bench.driver.hold(product.port, plan, WATCHERS);
-    // An idle server collects the garbage of the connections' start within a quarter of a minute.
+    // An idle server collects the garbage of the new connections within 15 seconds.
     await Bun.sleep(20_000);
     const after = residentMiB(product.pid);
     return { before_mb: before, growth_mb: after - before, kib_each: ((after - before) * 1024) / WATCHERS };

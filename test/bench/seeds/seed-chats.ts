@@ -1,5 +1,5 @@
-// Fills a data directory with chats and messages, written with the product's own statements while no server is running: for the
-// benchmark `chats-at-scale`, or manually: bun test/bench/seeds/seed-chats.ts --dir DIR --chats 50000 --messages 2000000. Needs a first user.
+// Fills a data directory with chats and messages, written with the product's own statements while no server is running. For the benchmark
+// `chats-at-scale`, or manually: bun test/bench/seeds/seed-chats.ts --dir DIR --chats 50000 --messages 2000000. Needs a first user.
 import { parseArgs } from "node:util";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
@@ -14,7 +14,7 @@ export type SeededChats = {
   readonly long_id: string;
   /** The ID of a message in the middle of that chat. */
   readonly middle: number;
-  /** A word in one message of a hundred. */
+  /** A word that one message in a hundred contains. */
   readonly word: string;
   readonly seconds: number;
 };
@@ -22,7 +22,7 @@ export type SeededChats = {
 const LONG_CHAT_MESSAGES = 5_000;
 const WORDS_PER_MESSAGE = 40;
 const MESSAGES_PER_COMMIT = 2_000;
-/** In every hundredth message, so that at least a quarter of the chats contain it. */
+/** Every hundredth message contains this word, so that at least a quarter of the chats contain it. */
 const SEARCH_WORD = "walrus";
 
 const vocabulary = Array.from({ length: 20_000 }, (_, index) => `w${index.toString(36)}`);
@@ -31,13 +31,13 @@ const random = (): number => {
   state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
   return state / 0x7fffffff;
 };
-/** A few words are frequent and most are rare. */
-const sentence = (): string =>
+/** Returns a random message: a few words are frequent and most are rare. */
+const createMessage = (): string =>
   Array.from({ length: WORDS_PER_MESSAGE }, () => vocabulary[Math.floor(random() ** 3 * vocabulary.length)]).join(" ");
 
-/** Creates chats of the first user, newest last; the last one is long. */
+/** Creates chats of the first user. The last chat is the newest and is long. */
 export const seedChats = async (directory: string, chats: number, messages: number): Promise<SeededChats> => {
-  const started = performance.now();
+  const startedAt = performance.now();
   const now = systemClock.now();
   const fatal = (error: Error): never => {
     throw error;
@@ -50,26 +50,26 @@ export const seedChats = async (directory: string, chats: number, messages: numb
       map: ([owner_id, organization_id]) => ({ owner_id: String(owner_id), organization_id: String(organization_id) }),
     });
     if (!member) throw new Error(`${directory} has no user yet: start the server once`);
-    const each = Math.max(1, Math.floor((messages - LONG_CHAT_MESSAGES) / (chats - 1)));
+    const messagesPerChat = Math.max(1, Math.floor((messages - LONG_CHAT_MESSAGES) / (chats - 1)));
     let long = { id: "", first: 0 };
     let batch: Statement[] = [];
-    let waiting = 0;
+    let pendingCount = 0;
     for (let index = 0; index < chats; index++) {
-      const count = index === chats - 1 ? LONG_CHAT_MESSAGES : each;
+      const count = index === chats - 1 ? LONG_CHAT_MESSAGES : messagesPerChat;
       const key = await store.reserve("chats", 1);
       const first = await store.reserve("messages", count);
       const id = uuid();
       long = { id, first };
       batch.push(...toChatStatements(member, { id, key, first, count, at: now - (chats - index) * 1_000 }));
-      waiting += count;
-      if (waiting < MESSAGES_PER_COMMIT && index < chats - 1) continue;
+      pendingCount += count;
+      if (pendingCount < MESSAGES_PER_COMMIT && index < chats - 1) continue;
       await store.commit(batch);
       batch = [];
-      waiting = 0;
-      if (index % 1_000 < 50) await merge(store);
+      pendingCount = 0;
+      if (index % 1_000 < 50) await mergeSearchTables(store);
     }
-    await merge(store);
-    const seconds = (performance.now() - started) / 1_000;
+    await mergeSearchTables(store);
+    const seconds = (performance.now() - startedAt) / 1_000;
     return { long_id: long.id, middle: long.first + LONG_CHAT_MESSAGES / 2, word: SEARCH_WORD, seconds };
   } finally {
     await store.close();
@@ -82,7 +82,7 @@ const toChatStatements = (member: { owner_id: string; organization_id: string },
   const { id, key, first, count, at } = seed;
   const title = `Chat ${key}`;
   const rows = Array.from({ length: count }, (_, index) => {
-    const message = sentence();
+    const message = createMessage();
     const text = (first + index) % 100 === 0 ? `${message} ${SEARCH_WORD}` : message;
     return {
       id: first + index,
@@ -118,13 +118,13 @@ const toChatStatements = (member: { owner_id: string; organization_id: string },
   ];
 };
 
-const merge = async (store: LocalStore): Promise<void> => {
+const mergeSearchTables = async (store: LocalStore): Promise<void> => {
   for (const table of SEARCH_TABLES) {
-    for (let before = ""; ; ) {
+    for (let segmentsBefore = ""; ; ) {
       await store.commit([mergeSearch(table)]);
-      const now = (await store.get(readSegments(table))) ?? "";
-      if (now === before) break;
-      before = now;
+      const segments = (await store.get(readSegments(table))) ?? "";
+      if (segments === segmentsBefore) break;
+      segmentsBefore = segments;
     }
   }
 };

@@ -1,5 +1,5 @@
-// Twelve months of use by many people, written directly to a store in folded form: for the insights row. Half of the people use a second
-// template, one in ten both at the same time.
+// Twelve months of use by many people, written directly to a store in packed form, for the insights row. Half of the people use a second
+// template; one in ten uses both at the same time.
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -21,31 +21,31 @@ import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 
 const DAY_BUCKETS = 48;
 const MONTHS_MS = 366 * 86_400_000;
-/** Number of distinct blocks, which people share. */
-const KINDS = 120;
-const STEP = 60;
+/** Number of different blocks, which people share. */
+const BLOCK_KINDS = 120;
+const ROWS_PER_COMMIT = 60;
 
-/** Fills the store of a server that has these templates; returns the number of packed rows. */
+/** Fills the store of a server that has these templates. Returns the number of packed rows. */
 export const seedUsage = async (
   store: Store,
   now: number,
   options: { people: number; templates: readonly string[] },
 ): Promise<number> => {
   const { people: count, templates } = options;
-  const times = { created_at: now - MONTHS_MS, updated_at: now - MONTHS_MS };
+  const timestamps = { created_at: now - MONTHS_MS, updated_at: now - MONTHS_MS };
   const people = Array.from({ length: count }, uuid);
-  for (let at = 0; at < count; at += 200) {
+  for (let start = 0; start < count; start += 200) {
     await store.commit(
-      people.slice(at, at + 200).map((id, i): Statement => {
-        const username = `worker-${at + i}`;
+      people.slice(start, start + 200).map((id, i): Statement => {
+        const username = `worker-${start + i}`;
         const email = `${username}@example.com`;
-        return insertUser({ id, username, email, status: "active", login_type: "none", ...times });
+        return insertUser({ id, username, email, status: "active", login_type: "none", ...timestamps });
       }),
     );
   }
   const loadKeys = async (kind: 0 | 1 | 2, names: readonly string[]): Promise<number[]> => {
-    for (let at = 0; at < names.length; at += 200) {
-      await store.commit([insertUsageKeys(names.slice(at, at + 200).map((name) => ({ kind, name })))]);
+    for (let start = 0; start < names.length; start += 200) {
+      await store.commit([insertUsageKeys(names.slice(start, start + 200).map((name) => ({ kind, name })))]);
     }
     const rows = await store.scan(listUsageKeys({ kind, names: JSON.stringify(names) }));
     const keys = new Map(rows.map(({ key, name }) => [name, key]));
@@ -57,7 +57,7 @@ export const seedUsage = async (
     KEY_KINDS.app,
     BUILTIN_APPS.map((app) => formatAppName({ ...app, type: "builtin" })),
   );
-  const packed = Array.from({ length: KINDS }, (_, i) => {
+  const packed = Array.from({ length: BLOCK_KINDS }, (_, i) => {
     const block = makeBlock(i, apps);
     return { digest: packDigest(block), detail: packDetail(block) };
   });
@@ -66,14 +66,14 @@ export const seedUsage = async (
   let created = 0;
   for (let block = first; block <= last; block++) {
     for (const [i, user] of users.entries()) {
-      for (let second = 0; second < (i % 2 === 0 ? 2 : 1); second++) {
-        const template = kinds[(i + second) % kinds.length] as number;
-        // Blocks of odd kinds are on other days than those of even kinds.
-        const kind = ((i * 7 + block) * 2 + (i % 20 === 0 ? 0 : second)) % KINDS;
+      for (let templateNumber = 0; templateNumber < (i % 2 === 0 ? 2 : 1); templateNumber++) {
+        const template = kinds[(i + templateNumber) % kinds.length] as number;
+        // Blocks of odd kinds are on other days than blocks of even kinds.
+        const kind = ((i * 7 + block) * 2 + (i % 20 === 0 ? 0 : templateNumber)) % BLOCK_KINDS;
         rows.push({ id: toRowId(block, user, template), ...(packed[kind] as (typeof packed)[number]) });
         created += 1;
       }
-      if (rows.length >= STEP) await store.commit(savePacked(rows.splice(0)));
+      if (rows.length >= ROWS_PER_COMMIT) await store.commit(savePacked(rows.splice(0)));
     }
     if (rows.length > 0) await store.commit(savePacked(rows));
     rows = [];
@@ -81,13 +81,13 @@ export const seedUsage = async (
   return created;
 };
 
-/** Eight hours on two days of three, with two apps. */
+/** Creates a block with eight hours on two days of three, with two apps. */
 const makeBlock = (kind: number, apps: readonly number[]): Block => {
   const block = createBlock();
   for (let day = 0; day < BLOCK / DAY_BUCKETS; day++) {
     if ((day + kind) % 3 === 0 || (kind % 2 === 1 && day % 4 !== 0)) continue;
-    const begins = day * DAY_BUCKETS + (kind % 2 === 0 ? 14 : 36) + ((kind + day) % 5);
-    for (let i = begins; i < Math.min(begins + (kind % 2 === 0 ? 17 : 6), (day + 1) * DAY_BUCKETS); i++) {
+    const start2 = day * DAY_BUCKETS + (kind % 2 === 0 ? 14 : 36) + ((kind + day) % 5);
+    for (let i = start2; i < Math.min(start2 + (kind % 2 === 0 ? 17 : 6), (day + 1) * DAY_BUCKETS); i++) {
       const minutes = 5 + ((i * 7 + kind) % 26);
       getMinutes(block, ANY_APP)[i] = minutes;
       getMinutes(block, apps[kind % 2] as number)[i] = minutes;

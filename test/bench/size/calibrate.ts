@@ -1,4 +1,5 @@
-// The cost of each kind of work on this machine: one after the other on the same node, each without other work except the background load.
+// The cost of each kind of work on this machine, measured one after the other on the same node, without other work than the background
+// load.
 import type { Work } from "./agents.ts";
 import {
   type Constants,
@@ -17,7 +18,7 @@ export const HEARTBEAT_S = 15;
 const SECONDS = 6;
 /** Two heartbeats of every agent. */
 const QUIET_SECONDS = 2 * HEARTBEAT_S;
-/** Requests of a kind per second, and the number of callers without a break. */
+/** Requests of a kind per second, and the number of callers that work without pauses. */
 const RATE = 80;
 const CALLERS = 64;
 const LISTS = 5;
@@ -33,35 +34,35 @@ const toIdlePerSecond = (window: Window, group: Group): Constants["idle"] => {
   return { node_ms, database_ms, sent, received, trips, notices };
 };
 
-/** Measures with this many agents; `log` receives each step. */
+/** Measures with this many agents. `log` receives a line for each step. */
 export const calibrate = async (world: SizeWorld, agents: number, log: (line: string) => void): Promise<Constants> => {
-  // Warm-up: cold code costs more.
-  await world.seen(toWork({ per_s: { lines: 40, turn: 5, list: 5 } }));
-  const idle = await world.seen(toWork({}));
+  // This is a warm-up, because cold code costs more.
+  await world.measure(toWork({ per_s: { lines: 40, turn: 5, list: 5 } }));
+  const idle = await world.measure(toWork({}));
   log(`idle: ${JSON.stringify(idle)}`);
-  const before = world.memory();
-  const connecting = await world.seen({ connect: agents, seconds: HEARTBEAT_S });
+  const memoryBefore = world.memory();
+  const connecting = await world.measure({ connect: agents, seconds: HEARTBEAT_S });
   log(`connect: ${JSON.stringify(connecting)}`);
-  const after = world.memory();
-  await world.seen(toWork({ per_s: { metadata: 40, stats: 40 }, seconds: 3 }));
-  const quiet = await world.seen({ seconds: QUIET_SECONDS, per_s: {} });
+  const memoryAfter = world.memory();
+  await world.measure(toWork({ per_s: { metadata: 40, stats: 40 }, seconds: 3 }));
+  const quiet = await world.measure({ seconds: QUIET_SECONDS, per_s: {} });
   log(`connected: ${JSON.stringify(quiet)}`);
   const measureKind = async (kind: Kind, work: Partial<Work>): Promise<Window> => {
-    const window = await world.seen(toWork(work));
+    const window = await world.measure(toWork(work));
     log(`${kind}: ${JSON.stringify(window)}`);
-    return subtractIdle({ ...window, done: window.did.done[kind] ?? 0 }, quiet);
+    return subtractIdle({ ...window, done: window.result.done[kind] ?? 0 }, quiet);
   };
-  // Of all work, statistics have the least cost besides their commit group.
+  // Statistics cost the least of all work, apart from their commit group.
   const stats = await measureKind("stats", { per_s: { stats: RATE } });
   const group = deriveGroup(stats, await measureKind("stats", { callers: { stats: CALLERS } }));
   const lines = await measureKind("lines", { per_s: { lines: RATE } });
   const metadata = await measureKind("metadata", { per_s: { metadata: RATE } });
-  // Changes in the meantime: an unchanged list is answered from the cache.
+  // Other work changes the list in the meantime, because an unchanged list is answered from the cache.
   const changes = { metadata: RATE / 4, stats: RATE / 4, lines: RATE / 4 };
   const changing = await measureKind("list", { per_s: changes });
   const lists = subtractIdle(await measureKind("list", { per_s: { ...changes, list: LISTS } }), changing);
   const turn = await measureKind("turn", { per_s: { turn: 10 } });
-  // Runs last, because it moves the agents off the node.
+  // This is last, because it moves the agents off the node.
   const spare = await world.behindSpare([
     { connect: agents, seconds: HEARTBEAT_S },
     toWork({ per_s: { lines: 40 } }),
@@ -72,7 +73,7 @@ export const calibrate = async (world: SizeWorld, agents: number, log: (line: st
   const hop = { connect: getHopMs(0), lines: getHopMs(1), list: getHopMs(2) };
   const costs: Record<Kind, Cost> = {
     connect: deriveCost(subtractIdle(connecting, idle), group, hop.connect),
-    // There are so few in this window that the disk idles between them, which is not the writer's work, so this uses the figure of
+    // Heartbeats are so rare that the disk is idle between them, which would count as the writer's time. So this uses the figure of
     // statistics.
     heartbeat: {
       ...deriveCost(subtractIdle({ ...quiet, done: (agents * quiet.seconds) / HEARTBEAT_S }, idle), group),
@@ -89,8 +90,8 @@ export const calibrate = async (world: SizeWorld, agents: number, log: (line: st
     costs,
     idle: toIdlePerSecond(idle, group),
     memory: {
-      node_mb: before,
-      agent_kb: ((after - before) * 1024) / agents,
+      node_mb: memoryBefore,
+      agent_kb: ((memoryAfter - memoryBefore) * 1024) / agents,
       passed_on_kb: Math.max(0, ((spare.full_mb - spare.empty_mb) * 1024) / agents),
     },
   };

@@ -1,13 +1,13 @@
-// A proxy between nodes and their database that counts bytes in both directions, and how often a node has sent something after the
-// database.
+// A proxy between nodes and their database that counts the bytes in both directions, and how often a node sends something after the
+// database has sent something.
 import type { Socket } from "bun";
 
 type Side = {
   other: Promise<Socket<Side>>;
   isNode: boolean;
   waiting: Promise<unknown>;
-  isAsking: boolean;
-  free?(): void;
+  isSending: boolean;
+  resume?(): void;
 };
 
 export const startCountingProxy = (target: URL) => {
@@ -15,12 +15,12 @@ export const startCountingProxy = (target: URL) => {
   const count = (side: Side, bytes: number, other: Side): void => {
     if (!side.isNode) {
       counts.received += bytes;
-      other.isAsking = false;
+      other.isSending = false;
       return;
     }
     counts.sent += bytes;
-    if (!side.isAsking) counts.turns++;
-    side.isAsking = true;
+    if (!side.isSending) counts.turns++;
+    side.isSending = true;
   };
   const pipe = {
     data(socket: Socket<Side>, bytes: Buffer): void {
@@ -29,18 +29,18 @@ export const startCountingProxy = (target: URL) => {
       side.waiting = side.waiting.then(async () => {
         const other = await side.other;
         count(side, copy.length, other.data);
-        for (let at = 0; other.readyState === 1; ) {
-          at += Math.max(0, other.write(copy.subarray(at)));
-          if (at === copy.length) break;
+        for (let offset = 0; other.readyState === 1; ) {
+          offset += Math.max(0, other.write(copy.subarray(offset)));
+          if (offset === copy.length) break;
           await new Promise<void>((resolve) => {
-            other.data.free = resolve;
+            other.data.resume = resolve;
           });
         }
       });
     },
-    drain: ({ data }: Socket<Side>): void => data.free?.(),
+    drain: ({ data }: Socket<Side>): void => data.resume?.(),
     close({ data: side }: Socket<Side>): void {
-      side.free?.();
+      side.resume?.();
       side.waiting = side.waiting.then(async () => void (await side.other).end());
     },
     error(): void {},
@@ -50,9 +50,14 @@ export const startCountingProxy = (target: URL) => {
     port: 0,
     socket: {
       open(node) {
-        const data: Side = { other: Promise.resolve(node), isNode: false, waiting: Promise.resolve(), isAsking: false };
+        const data: Side = {
+          other: Promise.resolve(node),
+          isNode: false,
+          waiting: Promise.resolve(),
+          isSending: false,
+        };
         const other = Bun.connect<Side>({ hostname: target.hostname, port: Number(target.port), data, socket: pipe });
-        node.data = { other, isNode: true, waiting: Promise.resolve(), isAsking: false };
+        node.data = { other, isNode: true, waiting: Promise.resolve(), isSending: false };
       },
       ...pipe,
     },

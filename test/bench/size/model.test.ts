@@ -47,7 +47,7 @@ const constants: Constants = {
 };
 const load = (lines: number, nodes: number) => ({ agents: 1000, nodes, per_s: { ...forAllKinds(0), lines } });
 
-test("[BM-5] few batches have a group each, many share one, and a writer never exceeds its capacity", () => {
+test("[BM-5] few batches have a group each, many share a group, and a writer never exceeds its capacity", () => {
   expect(groupsPerSecond(0, 2, 0.05)).toBe(0);
   expect(groupsPerSecond(1, 2, 0.05)).toBeCloseTo(1, 2);
   const busy = groupsPerSecond(10_000, 2, 0.05);
@@ -55,7 +55,7 @@ test("[BM-5] few batches have a group each, many share one, and a writer never e
   expect((busy * 2 + 10_000 * 0.05) / 1000).toBeLessThanOrEqual(1.0001);
 });
 
-test("[BM-5] the costs of a group and of each kind are recovered from windows built with them", () => {
+test("[BM-5] the costs of a group and of each kind can be derived from windows that were built with these costs", () => {
   const makeWindow = (groups: number, batches: number): Window => ({
     seconds: 10,
     done: batches,
@@ -76,13 +76,13 @@ test("[BM-5] the costs of a group and of each kind are recovered from windows bu
   for (const key of Object.keys(line) as (keyof Cost)[]) expect(cost[key]).toBeCloseTo(line[key], 6);
 });
 
-test("[BM-5] with more nodes, each does less of the work and forwards more requests", () => {
+test("[BM-5] with more nodes, each node does less of the work and forwards more requests", () => {
   const [one, ten] = [computeRequirements(load(1000, 1), constants), computeRequirements(load(1000, 10), constants)];
   expect(ten.node.batches_per_s * 10).toBeCloseTo(one.node.batches_per_s, 6);
   expect(one.node.passed_on).toBe(0);
   expect(ten.node.passed_on).toBe(90);
   expect(ten.node.memory_mb).toBeCloseTo(150 + 100 * (59 / 1024), 6);
-  // Smaller groups: the database has more flushes.
+  // Groups are smaller, so the database has more flushes.
   expect(ten.database.groups_per_s).toBeGreaterThan(one.database.groups_per_s);
   expect(one.database.heard_per_s).toBe(0);
   expect(ten.database.notices_per_s).toBeCloseTo(20, 6);

@@ -1,6 +1,6 @@
 // `bun test/bench/size/run.ts [--agents 240] [--check 200 --check 1000] [--constants FILE]`: measures the cost of each kind of work,
-// predicts with the capacity model (model.ts) what a mix of it needs at other sizes, measures that, and prints both; then predicts ten
-// nodes and 50,000 agents.
+// predicts with the capacity model (model.ts) what a mix of all kinds needs with other numbers of agents, measures that mix, and prints
+// both. Then predicts ten nodes and 50,000 agents.
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { describeMachine } from "../machine.ts";
@@ -12,7 +12,7 @@ const { values } = parseArgs({
   options: {
     agents: { type: "string", default: "240" },
     check: { type: "string", multiple: true, default: ["200", "1000"] },
-    /** Costs measured earlier; written to this file if it does not exist. */
+    /** A file with costs that were measured earlier. If it does not exist, the measured costs are written to it. */
     constants: { type: "string" },
   },
 });
@@ -21,7 +21,7 @@ const printLine = (text: string): void => void process.stdout.write(`${text}\n`)
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 const SECONDS = 20;
 
-/** Work per second of an agent and its users; `check` is busier than a usual day, so that there is something to measure. */
+/** Work per second of an agent and its users. `check` is busier than a usual day, so that there is something to measure. */
 const MIX: Readonly<Record<"check" | "day", Readonly<Record<Kind, number>>>> = {
   check: {
     connect: 0,
@@ -32,8 +32,8 @@ const MIX: Readonly<Record<"check" | "day", Readonly<Record<Kind, number>>>> = {
     turn: 1 / 500,
     list: 1 / 200,
   },
-  // Metadata every ten seconds, statistics every five minutes; a batch of lines per minute, a turn in ten minutes, a list per minute; a
-  // restart of everything in an hour.
+  // Metadata every ten seconds, statistics every five minutes, a batch of lines per minute, a turn in ten minutes, a list per minute, and
+  // one restart of everything per hour.
   day: {
     connect: 1 / 3600,
     heartbeat: 1 / HEARTBEAT_S,
@@ -50,9 +50,13 @@ const toLoad = (agents: number, nodes: number, mix: keyof typeof MIX): Load => (
   per_s: Object.fromEntries(Object.entries(MIX[mix]).map(([kind, rate]) => [kind, rate * agents])) as Load["per_s"],
 });
 
-const round = (value: number): string =>
+const formatValue = (value: number): string =>
   value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(3);
-const ROWS: readonly [string, (needs: Requirements) => number, (seen: MeasuredWindow, mb: number) => number][] = [
+const ROWS: readonly [
+  string,
+  (requirements: Requirements) => number,
+  (measured: MeasuredWindow, mb: number) => number,
+][] = [
   ["batches/s", ({ node }) => node.batches_per_s, ({ batches, seconds }) => batches / seconds],
   ["commits/s", ({ database }) => database.groups_per_s, ({ groups, seconds }) => groups / seconds],
   ["writer busy", ({ node }) => node.writer_busy, ({ writing_ms, seconds }) => writing_ms / 1000 / seconds],
@@ -85,16 +89,18 @@ const loadConstants = async (agents: number): Promise<Constants> => {
 /** Runs the mix on one node with this many agents, and prints prediction and measurement. */
 const check = async (agents: number, constants: Constants): Promise<void> => {
   await using world = await openWorld(agents);
-  await world.seen({ connect: agents, seconds: HEARTBEAT_S });
+  await world.measure({ connect: agents, seconds: HEARTBEAT_S });
   const load = toLoad(agents, 1, "check");
   const { connect: _, heartbeat: __, ...per_s } = load.per_s;
-  await world.seen({ seconds: 5, per_s });
-  const seen = await world.seen({ seconds: SECONDS, per_s });
+  await world.measure({ seconds: 5, per_s });
+  const measured = await world.measure({ seconds: SECONDS, per_s });
   const [predicted, mb] = [computeRequirements(load, constants), world.memory()];
   printLine(`\n${agents} agents, ${SECONDS} s\n\n| | predicted | measured | error |\n|---|---|---|---|`);
-  for (const [name, model, real] of ROWS) {
-    const [a, b] = [model(predicted), real(seen, mb)];
-    printLine(`| ${name} | ${round(a)} | ${round(b)} | ${b > 0 ? `${((a / b - 1) * 100).toFixed(0)} %` : "-"} |`);
+  for (const [name, readPredicted, readMeasured] of ROWS) {
+    const [predictedValue, measuredValue] = [readPredicted(predicted), readMeasured(measured, mb)];
+    printLine(
+      `| ${name} | ${formatValue(predictedValue)} | ${formatValue(measuredValue)} | ${measuredValue > 0 ? `${((predictedValue / measuredValue - 1) * 100).toFixed(0)} %` : "-"} |`,
+    );
   }
 };
 
@@ -113,6 +119,6 @@ for (const [agents, nodes] of [
     ...node,
     ...Object.fromEntries(Object.entries(database).map(([k, v]) => [`database ${k}`, v])),
   }))
-    printLine(`| ${name} | ${round(value)} |`);
+    printLine(`| ${name} | ${formatValue(value)} |`);
 }
 process.exit(0);

@@ -1,5 +1,5 @@
-// A node on its own PostgreSQL with agents, chats and a list, and time windows that count the work of the node, the database and the
-// connection between them.
+// A node on a separate PostgreSQL, with agents, chats and a list, and time windows in which the work of the node, of the database and of
+// the connection between them is counted.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,18 +17,21 @@ import type { Crew, Order, OrderResult } from "./agents.ts";
 import { startCountingProxy } from "./counting-proxy.ts";
 import type { Window } from "./model.ts";
 
-/** As in practice: few agents per workspace. */
+/** Few agents per workspace, as in practice. */
 const AGENTS_PER_WORKSPACE = 4;
 const CHATS = 50;
 const METADATA = ["cpu", "disk", "load"].map((key) => ({ key, script: "true", interval: 10 }));
 
-export type MeasuredWindow = Window & { readonly did: OrderResult };
+export type MeasuredWindow = Window & { readonly result: OrderResult };
 export type SizeWorld = AsyncDisposable & {
-  /** Sends an order and returns what was measured until it was done. */
-  seen(order: Order): Promise<MeasuredWindow>;
-  /** MiB of all nodes. */
+  /** Sends an order, and returns what was measured until the order was done. */
+  measure(order: Order): Promise<MeasuredWindow>;
+  /** Returns the memory of all nodes in MiB. */
   memory(): number;
-  /** A spare that only forwards these orders: its CPU time for each, and its memory without and with the agents it serves. */
+  /**
+   * Starts a spare that only forwards these orders. Returns its CPU time for each, and its memory without and with the agents that it
+   * serves.
+   */
   behindSpare(orders: readonly Order[]): Promise<{
     readonly seen: readonly { readonly count: number; readonly spare_ms: number }[];
     readonly empty_mb: number;
@@ -38,7 +41,7 @@ export type SizeWorld = AsyncDisposable & {
 
 const readDatabaseCpuMs = (folder: string): number => {
   const postmaster = readFileSync(join(folder, "data/postmaster.pid"), "utf8").split("\n")[0];
-  const ofIt = readdirSync("/proc").filter((pid) => {
+  const pids = readdirSync("/proc").filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;
     try {
       return (
@@ -48,7 +51,7 @@ const readDatabaseCpuMs = (folder: string): number => {
       return false;
     }
   });
-  return ofIt.reduce((sum, pid) => sum + processorMs(Number(pid)), 0);
+  return pids.reduce((sum, pid) => sum + processorMs(Number(pid)), 0);
 };
 
 const loadMetrics = async (port: number): Promise<(name: string) => number> => {
@@ -58,22 +61,22 @@ const loadMetrics = async (port: number): Promise<(name: string) => number> => {
 
 const countDone = ({ done }: OrderResult): number => Object.values(done).reduce((sum, one) => sum + one, 0);
 
-/** Starts agents.ts; orders are processed one after the other. */
+/** Starts agents.ts, which handles orders one after the other. */
 const startAgents = (urls: readonly URL[], file: string) => {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "agents.ts"), urls.join(","), file], {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "inherit",
   });
-  const message = readLines(child.stdout);
+  const output = readLines(child.stdout);
   return {
-    async obey(order: Order): Promise<OrderResult> {
+    async handleOrder(order: Order): Promise<OrderResult> {
       child.stdin.write(`${JSON.stringify(order)}\n`);
       child.stdin.flush();
-      const { value } = await message.next();
-      const did = JSON.parse(value ?? "{}") as OrderResult;
-      if (did.failed > 0) throw new Error(`${did.failed} failed: ${did.said}`);
-      return did;
+      const { value } = await output.next();
+      const result = JSON.parse(value ?? "{}") as OrderResult;
+      if (result.failed > 0) throw new Error(`${result.failed} failed: ${result.message}`);
+      return result;
     },
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
@@ -94,8 +97,8 @@ const createPeople = (admin: Client, organization_id: string, count: number): Pr
   );
 
 /**
- * `people`: other users in addition to the first one, among whom agents and chats are distributed. `nodes`: number of nodes, all active if
- * several.
+ * `people`: the number of users in addition to the first one, among whom agents and chats are distributed. `nodes`: the number of nodes,
+ * all of which are active if there are several.
  */
 type Size = { readonly people?: number; readonly nodes?: number };
 
@@ -119,8 +122,8 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   const started: { readonly node: NodeProcess; readonly metrics: number }[] = [];
   for (let n = 1; n <= nodes; n++) {
     const metrics = await findFreePort();
-    const own = { ...env, SLIPWAY_METRICS_ADDRESS: `127.0.0.1:${metrics}` };
-    started.push({ node: await cluster.start(n, { env: own, program }), metrics });
+    const nodeEnv = { ...env, SLIPWAY_METRICS_ADDRESS: `127.0.0.1:${metrics}` };
+    started.push({ node: await cluster.start(n, { env: nodeEnv, program }), metrics });
   }
   const [{ node }] = started as [(typeof started)[number]];
   const admin = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
@@ -151,7 +154,7 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   const crew: Crew = { admin: product.adminToken, agents, chats };
   const file = join(dir, "crew.json");
   await Bun.write(file, JSON.stringify(crew));
-  const crowd = stack.use(
+  const agentProcess = stack.use(
     startAgents(
       started.map(({ node: { url } }) => url),
       file,
@@ -180,26 +183,29 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
     await cluster.start(nodes + 1, { env: { ...env, SLIPWAY_CLUSTER_READS: "active" }, program });
   const opened = stack.move();
   return {
-    async seen(order) {
-      const from = await sampleNodes();
-      const did = await crowd.obey(order);
-      const to = await sampleNodes();
-      const { at: _, ...counts } = from;
-      const grown = Object.fromEntries(
-        Object.entries(counts).map(([name, value]) => [name, ((to as Record<string, number>)[name] as number) - value]),
+    async measure(order) {
+      const before = await sampleNodes();
+      const result = await agentProcess.handleOrder(order);
+      const after = await sampleNodes();
+      const { at: _, ...counts } = before;
+      const increase = Object.fromEntries(
+        Object.entries(counts).map(([name, value]) => [
+          name,
+          ((after as Record<string, number>)[name] as number) - value,
+        ]),
       ) as Omit<Window, "seconds" | "done">;
-      return { ...grown, seconds: (to.at - from.at) / 1000, done: countDone(did), did };
+      return { ...increase, seconds: (after.at - before.at) / 1000, done: countDone(result), result };
     },
     memory: () => started.reduce((sum, { node: { pid } }) => sum + residentMiB(pid), 0),
     async behindSpare(orders) {
       const spare = await startSpare();
-      await using others = startAgents([spare.url], file);
+      await using spareAgents = startAgents([spare.url], file);
       const empty_mb = residentMiB(spare.pid);
       const seen = [];
       for (const order of orders) {
-        const before = processorMs(spare.pid);
-        const did = await others.obey(order);
-        seen.push({ count: countDone(did), spare_ms: processorMs(spare.pid) - before });
+        const cpuBefore = processorMs(spare.pid);
+        const result = await spareAgents.handleOrder(order);
+        seen.push({ count: countDone(result), spare_ms: processorMs(spare.pid) - cpuBefore });
       }
       return { seen, empty_mb, full_mb: residentMiB(spare.pid) };
     },

@@ -171,7 +171,7 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
     const answersBefore = group.answers;
     const answerCount = 20 + Math.floor(random() * (rounds < ROUNDS_PER_GROUP ? 60 : 200));
     const current = group;
-    await until(async () => current.answers - answersBefore >= answerCount, { answerCount: 60_000 });
+    await until(async () => current.answers - answersBefore >= answerCount, { patience: 60_000 });
     for (const reader of group.readers) if (random() < 0.2) reader.drop();
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");

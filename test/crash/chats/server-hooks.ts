@@ -181,7 +181,7 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
     const receivedBefore = (await consumer.listReceived()).length;
     const requestCount = 5 + Math.floor(random() * 40);
     await until(async () => (await consumer.listReceived()).length - receivedBefore >= requestCount, {
-      requestCount: 60_000,
+      patience: 60_000,
     });
     await Bun.sleep(random() * 40);
     server.kill("SIGKILL");

@@ -196,7 +196,7 @@ export const torture = async <F extends string>(
       active.signal("SIGCONT");
     }
     const ongoingFault = await extraFault?.(fault as F, {
-      active: number,
+      active: activeNumber,
       spare,
       nodes,
       acknowledged: () => load.acknowledged,

@@ -73,7 +73,7 @@ const backUpOneServer = async (
     const problems = lines.flatMap((one) => one.problems);
     assertNoProblems(seed, `backup ${round}`, [...(await findDatabaseProblems(restored)), ...problems]);
     if (round === last) await checkServing(place, restored);
-    for (const path of [path, restored]) rmSync(path, { recursive: true, force: true });
+    for (const created of [path, restored]) rmSync(created, { recursive: true, force: true });
   }
   // The backups did not affect the load.
   assertNoProblems(seed, "the end", await torture.finish());

@@ -210,7 +210,7 @@ export class BulkSession extends RunningSession {
         if (Buffer.compare(expected, chunk.subarray(offset, offset + expected.byteLength)) !== 0)
           throw new Error("a byte is wrong");
         offset += expected.byteLength;
-        this.recordReceived(wanted.byteLength);
+        this.recordReceived(expected.byteLength);
       }
     }
     await sending;

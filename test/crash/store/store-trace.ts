@@ -62,11 +62,11 @@ export const readTrace = (trace: string): Event[] => {
 
 const parseEvent = (name: string, argumentText: string, lineNumber: number): Event | undefined => {
   if (name === "unlink" || name === "unlinkat") {
-    const file = FILES.exec(parseHexText(/"([^"]*)"/.exec(rest)?.[1] ?? ""))?.[1];
+    const file = FILES.exec(parseHexText(/"([^"]*)"/.exec(argumentText)?.[1] ?? ""))?.[1];
     return file ? { kind: "unlink", from: lineNumber, to: lineNumber, file } : undefined;
   }
   const [, fd, path = ""] = /^(\d+)<([^>]*)>/.exec(argumentText) ?? [];
-  const data = /, "([^"]*)"/.exec(rest)?.[1] ?? "";
+  const data = /, "([^"]*)"/.exec(argumentText)?.[1] ?? "";
   if (name === "write")
     return fd === "1"
       ? { kind: "say", from: lineNumber, to: lineNumber, file: "", text: parseHexText(data) }
