@@ -72,8 +72,8 @@ interface Tally {
 }
 
 /**
- * Tests that also run on PostgreSQL: those that depend most on a database's dialect and on concurrency (lists, searches, reports, guards on
- * other rows, timers, queues), and those that kill servers. `bun run test:postgres` runs all API tests.
+ * Tests that also run on PostgreSQL: the ones most dependent on a database's dialect and on concurrency (lists, searches, reports, guards on
+ * other rows, timers, queues), and the ones that kill servers. `bun run test:postgres` runs all API tests.
  */
 const ON_POSTGRES = [
   ...["organizations", "template-versions", "insights/reports.test.ts"],

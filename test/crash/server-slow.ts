@@ -149,7 +149,7 @@ const openStalledReader = async (url: URL, request: string): Promise<Socket> => 
   return socket;
 };
 
-/** Reads what is left. Returns true if the server ends the connection within five seconds. */
+/** Reads the remaining bytes. Returns true if the server ends the connection within five seconds. */
 const endsAfterReading = async (socket: Socket): Promise<boolean> => {
   const ended = await new Promise<boolean>((resolve) => {
     const timeout = setTimeout(() => resolve(false), 5000);

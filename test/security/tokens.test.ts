@@ -70,7 +70,7 @@ describeInside("the time of a refusal", () => {
     }
   });
 
-  test("[SC-5] the measurement detects a difference, and reports none where there is none", () => {
+  test("[SC-5] the measurement detects a difference, and reports none between equal samples", () => {
     const sample = (offset: number): number[] => Array.from({ length: 1000 }, (_, i) => ((i * 7919) % 1000) + offset);
     expect(welch(sample(0), sample(0))).toBe(0);
     expect(welch(sample(100), sample(0))).toBeGreaterThan(4);

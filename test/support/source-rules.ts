@@ -72,7 +72,7 @@ const RULES: readonly SourceRule[] = [
   },
 ];
 
-/** Generated code, and tables of data that nobody reads as code. */
+/** Generated code, and tables of data. */
 const EXEMPT_FROM_LENGTH = ["src/schema/routes.ts", "src/wire/gen/", "test/api/edge/matrix-table.ts"];
 
 /** A longer file gets a warning; its reviewer decides whether it still has a single purpose. */

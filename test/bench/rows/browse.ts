@@ -8,7 +8,7 @@ const SCRIPT = join(import.meta.dir, "..", "web.mjs");
 /** Actions that the scenario may request while it runs, by name. */
 type Actions = Readonly<Record<string, () => Promise<unknown>>>;
 
-/** Returns the figures of the scenario on this server. Without a token, nobody is signed in. */
+/** Returns the figures of the scenario on this server. Without a token, the requests are anonymous. */
 export const browse = async (
   product: { readonly url: string; readonly adminToken: string },
   scenario: string,

@@ -9,7 +9,7 @@ export type Write = { readonly name: string; readonly outcome: Outcome };
 /** A row in the database, in commit order. */
 export type Row = { readonly name: string; readonly epoch: number };
 
-/** Returns the problems; an empty list if there are none. */
+/** Returns the problems; the list is empty if all is well. */
 export const checkWrites = (writes: readonly Write[], rows: readonly Row[]): string[] => {
   const counts = new Map<string, number>();
   for (const { name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -48,7 +48,7 @@ export class Oracle {
     return next;
   }
 
-  /** Opens the directory like a server. Returns the problems; an empty list if there are none. */
+  /** Opens the directory like a server. Returns the problems; the list is empty if all is well. */
   check(directory: string): string[] {
     const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: 0 });
     try {
