@@ -45,10 +45,10 @@ test("[CA-12] others can neither see nor change settings, and invalid ones are r
   expect(await fetchStatus(person, "GET", AGENTS)).toBe(403);
   expect(await fetchStatus(person, "PUT", `${AGENTS}/mine`, TEST_AGENT)).toBe(403);
   expect(await fetchStatus(person, "DELETE", `${AGENTS}/codex`)).toBe(403);
-  const { command: _, ...lacking } = TEST_AGENT;
+  const { command: _, ...withoutCommand } = TEST_AGENT;
   for (const body of [
-    lacking,
-    { ...lacking, command: "" },
+    withoutCommand,
+    { ...withoutCommand, command: "" },
     { ...TEST_AGENT, dialect: "morse" },
     { ...TEST_AGENT, variables: { "A B": "x" } },
   ]) {
@@ -57,19 +57,19 @@ test("[CA-12] others can neither see nor change settings, and invalid ones are r
   expect(await fetchStatus(admin, "PUT", `${AGENTS}/Not%20A%20Name`, TEST_AGENT)).toBe(400);
 });
 
-test("[CA-12] a chat starts with an enabled agent, in a workspace; without one its shape is unchanged", async () => {
-  const begin = (more: object) =>
+test("[CA-12] a chat starts with an enabled agent, in a workspace; a chat without an agent does not have the field", async () => {
+  const startChat = (more: object) =>
     person.fetch(
       "POST",
       "/api/v2/chats",
       Object.assign({ organization_id, content: [{ type: "text", text: "x" }] }, more),
     );
-  expect((await begin({ coding_agent: "codex" })).status).toBe(400);
+  expect((await startChat({ coding_agent: "codex" })).status).toBe(400);
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
-  const refused = await begin({ coding_agent: "mine" });
-  expect(refused.status).toBe(400);
-  expect(await refused.text()).toContain("workspace_id");
-  const plain = await begin({});
+  const withoutWorkspace = await startChat({ coding_agent: "mine" });
+  expect(withoutWorkspace.status).toBe(400);
+  expect(await withoutWorkspace.text()).toContain("workspace_id");
+  const plain = await startChat({});
   expect(plain.status).toBe(201);
   expect(await plain.json()).not.toHaveProperty("coding_agent");
 });
@@ -80,41 +80,41 @@ const readDefault = async (query: Record<string, string>) =>
 test("[CA-32] a template names an enabled agent; one that is disabled or deleted stays named with the reason", async () => {
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const { template_id } = await seedTemplate(world.server, undefined, { organization_id });
-  const at = `/api/v2/templates/${template_id}`;
-  const standard = { name: "mine", display_name: "Test agent", problem: "" };
-  expect(await admin.get<Template>(at)).toMatchObject({ default_coding_agent: "" });
+  const path = `/api/v2/templates/${template_id}`;
+  const defaultAgent = { name: "mine", display_name: "Test agent", problem: "" };
+  expect(await admin.get<Template>(path)).toMatchObject({ default_coding_agent: "" });
   expect(await readDefault({ template_id })).toBeUndefined();
   for (const name of ["codex", "nothing", "Not a name"]) {
-    expect([name, await fetchStatus(admin, "PATCH", at, { default_coding_agent: name })]).toEqual([name, 400]);
+    expect([name, await fetchStatus(admin, "PATCH", path, { default_coding_agent: name })]).toEqual([name, 400]);
   }
-  expect(await fetchStatus(person, "PATCH", at, { default_coding_agent: "mine" })).toBe(403);
-  expect(await admin.patch<Template>(at, { default_coding_agent: "mine" })).toMatchObject({
+  expect(await fetchStatus(person, "PATCH", path, { default_coding_agent: "mine" })).toBe(403);
+  expect(await admin.patch<Template>(path, { default_coding_agent: "mine" })).toMatchObject({
     default_coding_agent: "mine",
   });
   const { audit_logs } = await admin.get<Static<typeof AuditLogs>>("/api/v2/audit?q=resource_type:template&limit=10");
   const entry = audit_logs.find(({ resource_id, status_code }) => resource_id === template_id && status_code < 400);
   expect(entry?.diff.default_coding_agent).toEqual({ old: "", new: "mine", secret: false });
-  expect(await readDefault({ template_id })).toEqual(standard);
+  expect(await readDefault({ template_id })).toEqual(defaultAgent);
 
   await admin.put<unknown>(`${AGENTS}/mine`, Object.assign({}, TEST_AGENT, { enabled: false }));
-  const off = 'The coding agent "Test agent" is disabled.';
-  expect(await readDefault({ template_id })).toEqual(Object.assign({}, standard, { problem: off }));
-  // Other changes, even with the current name included, keep it the default.
-  expect(await fetchStatus(admin, "PATCH", at, { default_coding_agent: "mine", description: "x" })).toBe(200);
+  const disabledProblem = 'The coding agent "Test agent" is disabled.';
+  expect(await readDefault({ template_id })).toEqual(Object.assign({}, defaultAgent, { problem: disabledProblem }));
+  // Other changes keep the default, even if they include its current name.
+  expect(await fetchStatus(admin, "PATCH", path, { default_coding_agent: "mine", description: "x" })).toBe(200);
   await admin.delete(`${AGENTS}/mine`);
-  const gone = { name: "mine", display_name: "mine", problem: 'There is no coding agent "mine".' };
-  expect(await readDefault({ template_id })).toEqual(gone);
-  expect(await admin.patch<Template>(at, { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
+  const deletedAgent = { name: "mine", display_name: "mine", problem: 'There is no coding agent "mine".' };
+  expect(await readDefault({ template_id })).toEqual(deletedAgent);
+  expect(await admin.patch<Template>(path, { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
 });
 
-test("[CA-32] people who see a workspace can read its default agent; a chat that names no agent has none", async () => {
+test("[CA-32] people who can see a workspace can read its default agent; a chat without the name of an agent has no agent", async () => {
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const { workspace_id, owner_token } = await seedAgent(world.server);
   const owner = new Client(world.server.url, owner_token);
   const workspace = await getContext(world.server).store.get(findWorkspaceAccessRow({ id: workspace_id }));
   const template_id = workspace?.template_id ?? "";
-  const named = updateTemplate(template_id, { default_coding_agent: "mine" }, { expect: 1 });
-  await getContext(world.server).store.commit([named]);
+  const setDefault = updateTemplate(template_id, { default_coding_agent: "mine" }, { expect: 1 });
+  await getContext(world.server).store.commit([setDefault]);
   const path = `${AGENTS}/available?workspace_id=${workspace_id}`;
   expect((await owner.get<AvailableAgents>(path)).default_agent?.name).toBe("mine");
   expect(await fetchStatus(person, "GET", path)).toBe(404);

@@ -1,4 +1,4 @@
-// What a coding agent asks before it acts, and what the answer applies to.
+// Questions of a coding agent before it acts, and the calls to which an answer applies.
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -57,27 +57,27 @@ test("[CA-4] files that the agent writes through its client require approval lik
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
   expect(readFileSync(join(home, "through"), "utf8")).toBe("by the client");
-  const denied = { permissions: { default: "allow", rules: [{ tool: "write_file", action: "deny" }] } };
-  const other = await startAgentChat(world, "write refused", denied);
-  await waitForStatus(other.id, "waiting");
+  const denyWrites = { permissions: { default: "allow", rules: [{ tool: "write_file", action: "deny" }] } };
+  const deniedChat = await startAgentChat(world, "write refused", denyWrites);
+  await waitForStatus(deniedChat.id, "waiting");
   expect(existsSync(join(home, "refused"))).toBe(false);
-  expect((await describeMessages(other.id)).at(-1)).toBe("assistant: not written");
+  expect((await describeMessages(deniedChat.id)).at(-1)).toBe("assistant: not written");
 });
 
 test("[CA-18] an approval applies to the command that the person saw, even when the agent reuses the call's ID", async () => {
   for (const verb of ["same", "together"]) {
     const { id } = await startAgentChat(world, `${verb} ls; rm -rf /home`, ASKS);
-    const asked = async (command: string) => {
+    const expectQuestion = async (command: string) => {
       const calls = await until(async () => {
         const pending = await listPendingCalls(world.owner, id);
         return pending.length > 0 && pending;
       });
       expect(calls.map(({ args }) => args)).toEqual([{ command }]);
     };
-    await asked("ls");
+    await expectQuestion("ls");
     await answer(id, "allow");
     await until(() => readAgentLog(world, id).at(-1) === "ls: yes");
-    await asked("rm -rf /home");
+    await expectQuestion("rm -rf /home");
     expect(readAgentLog(world, id).at(-1)).toBe("ls: yes");
     await answer(id, "deny");
     await waitForStatus(id, "waiting");
@@ -94,8 +94,8 @@ test("[CA-31] a second call is asked about although the first, allowed one has n
     ["rm -rf /home", "deny"],
   ]) {
     const { calls } = await until(async () => {
-      const found = await world.owner.get<Calls>(path);
-      return found.calls.length > 0 && found;
+      const pending = await world.owner.get<Calls>(path);
+      return pending.calls.length > 0 && pending;
     });
     expect(calls.map(({ args }) => JSON.parse(args) as unknown)).toEqual([{ command }]);
     await world.owner.post<unknown>(path, { answers: [{ tool_call_id: calls[0]?.tool_call_id, decision }] });
@@ -118,8 +118,8 @@ test("[CA-18] a reused ID is asked about again in the next turn, and a request t
 });
 
 test("[CA-4] an approved edit lets the agent write what the person saw, once; a denied one allows no write", async () => {
-  const text = (content: string) => `edit seen ${content}\nwrite seen`;
-  const denied = await startAgentChat(world, text("one"), ASKS);
+  const toPrompt = (content: string) => `edit seen ${content}\nwrite seen`;
+  const denied = await startAgentChat(world, toPrompt("one"), ASKS);
   await answer(denied.id, "deny");
   await until(async () =>
     (await listPendingCalls(world.owner, denied.id)).some(({ tool_name }) => tool_name === "write_file"),
@@ -127,7 +127,7 @@ test("[CA-4] an approved edit lets the agent write what the person saw, once; a 
   await answer(denied.id, "deny");
   await waitForStatus(denied.id, "waiting");
   expect(existsSync(join(home, "seen"))).toBe(false);
-  const allowed = await startAgentChat(world, text("one"), ASKS);
+  const allowed = await startAgentChat(world, toPrompt("one"), ASKS);
   await answer(allowed.id, "allow");
   await until(async () => {
     const [call] = await listPendingCalls(world.owner, allowed.id);
@@ -143,15 +143,15 @@ test("[CA-4] an approved edit lets the agent write what the person saw, once; a 
 });
 
 test("[CA-19] edits and writes in accept_edits mode ask if symbolic links lead out of the folder, and show the real path", async () => {
-  using elsewhere = tempDirectory();
-  const outside = realpathSync(elsewhere.path);
+  using outsideDirectory = tempDirectory();
+  const outside = realpathSync(outsideDirectory.path);
   writeFileSync(join(outside, "there"), "before\n");
   symlinkSync(outside, join(home, "lnk"));
   symlinkSync(join(outside, "there"), join(home, "filelink"));
   symlinkSync(join(outside, "absent"), join(home, "dangling"));
   const permissions = { default: "accept_edits", rules: [] };
-  const inside = await startAgentChat(world, "write plain\nedit plain two", { permissions });
-  await waitForStatus(inside.id, "waiting");
+  const insideChat = await startAgentChat(world, "write plain\nedit plain two", { permissions });
+  await waitForStatus(insideChat.id, "waiting");
   expect(readFileSync(join(home, "plain"), "utf8")).toBe("two\n");
   const cases = [
     ["write lnk/x", "x"],
@@ -193,10 +193,11 @@ test("[CA-24] commands that the agent runs through its client follow the chat's 
   const permissions = { default: "ask_changes", rules };
   const text = "term printf 'one two three four'\nterm touch denied\nterm printenv GIVEN\ntermask mkdir made\nsay done";
   const { id } = await startAgentChat(world, text, { permissions });
-  const asked = async () => (await until(async () => (await listPendingCalls(world.owner, id)).at(0)))?.args;
-  expect(await asked()).toEqual({ command: "env 'GIVEN=a b' sh -c 'printenv GIVEN'", workdir: home });
+  const getAskedArguments = async () =>
+    (await until(async () => (await listPendingCalls(world.owner, id)).at(0)))?.args;
+  expect(await getAskedArguments()).toEqual({ command: "env 'GIVEN=a b' sh -c 'printenv GIVEN'", workdir: home });
   await answer(id, "allow");
-  await until(async () => JSON.stringify(await asked()).includes("mkdir made"));
+  await until(async () => JSON.stringify(await getAskedArguments()).includes("mkdir made"));
   await answer(id, "allow");
   await waitForStatus(id, "waiting");
   const lines = await describeMessages(id);

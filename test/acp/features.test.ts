@@ -1,5 +1,5 @@
-// All features above a chat's engine, on chats with coding agents: one row per feature, each tested with a genuine agent where it is
-// cached, and with the scripted one.
+// Features that are independent of a chat's engine, tested on chats with coding agents: one row per feature, with the scripted agent and,
+// on request, with a genuine one.
 import { expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,20 +24,20 @@ import { makeRepository } from "#test/support/repository.ts";
 import { getContext, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-/** How a chat's agent is prompted for the same actions. */
+/** The prompts that make an agent do the same actions. */
 type Driver = {
   readonly name: string;
   /** Asks for approval, writes `FILE_CONTENT` into the file, and says the sentence. Calls its model at least once. */
   readonly write: (path: string) => string;
-  /** Says something, and works until it is canceled. */
-  readonly hold: { readonly prompt: string; readonly words: string };
+  /** Says this text, and then works until it is canceled. */
+  readonly hold: { readonly prompt: string; readonly text: string };
   /** Says the sentence. */
   readonly answer: string;
 };
 const SCRIPTED: Driver = {
   name: "test",
   write: (path) => `call\nedit ${path} ${FILE_CONTENT}\nsay ${FINAL_TEXT}`,
-  hold: { prompt: "wait", words: "waiting" },
+  hold: { prompt: "wait", text: "waiting" },
   answer: `say ${FINAL_TEXT}`,
 };
 const GENUINE: Driver = {
@@ -86,88 +86,88 @@ await store.commit([
   }),
 ]);
 
-/** A chat of the table, on which rows are tested one after the other. */
+/** A chat on which the rows of the table are tested one after the other. */
 type DrivenChat = {
-  readonly lead: Driver;
+  readonly driver: Driver;
   readonly id: string;
   readonly path: string;
   readonly file: string;
-  /** Number of pushes before it. */
+  /** Number of pushes before the chat started. */
   readonly pushed: number;
 };
 const getChat = ({ path }: DrivenChat): Promise<Chat> => owner.get<Chat>(path);
-const waitForStatus = (led: DrivenChat, wanted: string) =>
+const waitForStatus = (chat: DrivenChat, wanted: string) =>
   until(
     async () => {
-      const { status, last_error } = await getChat(led);
+      const { status, last_error } = await getChat(chat);
       if (last_error) throw new Error(JSON.stringify(last_error));
       return status === wanted;
     },
-    { what: `${wanted} of ${led.lead.name}`, patience: 120_000 },
+    { what: `${wanted} of ${chat.driver.name}`, patience: 120_000 },
   );
 const listMessages = async ({ path }: DrivenChat): Promise<ChatMessage[]> =>
   (await owner.get<MessagePage>(`${path}/messages?limit=200`)).messages.reverse();
-const getLastText = async (led: DrivenChat): Promise<string> =>
-  ((await listMessages(led)).at(-1)?.content ?? []).map(({ text = "" }) => text).join("");
-const allow = async (led: DrivenChat): Promise<void> => {
-  await waitForStatus(led, "requires_action");
-  const [call] = await listPendingCalls(owner, led.id);
+const getLastText = async (chat: DrivenChat): Promise<string> =>
+  ((await listMessages(chat)).at(-1)?.content ?? []).map(({ text = "" }) => text).join("");
+const allow = async (chat: DrivenChat): Promise<void> => {
+  await waitForStatus(chat, "requires_action");
+  const [call] = await listPendingCalls(owner, chat.id);
   const answers = [{ tool_call_id: call?.tool_call_id, decision: "allow" }];
-  await owner.post<unknown>(`${led.path}/permissions`, { answers });
+  await owner.post<unknown>(`${chat.path}/permissions`, { answers });
 };
 /** Sends a message and waits for its answer. */
-const sendAndExpect = async (led: DrivenChat, prompt: string, words: string): Promise<void> => {
-  const before = (await listMessages(led)).length;
-  await sendMessage({ owner }, led.id, prompt);
-  await until(async () => (await listMessages(led)).length > before + 1, { patience: 120_000 });
-  await waitForStatus(led, "waiting");
-  expect(await getLastText(led)).toContain(words);
+const sendAndExpect = async (chat: DrivenChat, prompt: string, text: string): Promise<void> => {
+  const before = (await listMessages(chat)).length;
+  await sendMessage({ owner }, chat.id, prompt);
+  await until(async () => (await listMessages(chat)).length > before + 1, { patience: 120_000 });
+  await waitForStatus(chat, "waiting");
+  expect(await getLastText(chat)).toContain(text);
 };
-const hold = async (led: DrivenChat): Promise<Follower> => {
-  const follower = await Follower.open(owner, led.id);
-  await sendMessage({ owner }, led.id, led.lead.hold.prompt);
-  await follower.until(({ preview }) => preview.includes(led.lead.hold.words));
+const startHolding = async (chat: DrivenChat): Promise<Follower> => {
+  const follower = await Follower.open(owner, chat.id);
+  await sendMessage({ owner }, chat.id, chat.driver.hold.prompt);
+  await follower.until(({ preview }) => preview.includes(chat.driver.hold.text));
   return follower;
 };
 const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, path, body)).status;
 
-/** The features, in the order in which a chat is tested. The first message has asked for a file. */
-const FEATURES: readonly (readonly [feature: string, run: (led: DrivenChat) => Promise<void>])[] = [
+/** The features, in the order of the test. The first message of the chat has asked for a file. */
+const FEATURES: readonly (readonly [feature: string, run: (chat: DrivenChat) => Promise<void>])[] = [
   [
-    "push notifications of what waits for an approval",
-    async (led) => {
-      await waitForStatus(led, "requires_action");
-      await until(() => pushed > led.pushed);
-      expect(existsSync(led.file)).toBe(false);
-      await allow(led);
-      await waitForStatus(led, "waiting");
-      expect(readFileSync(led.file, "utf8").trim()).toBe(FILE_CONTENT);
+    "push notifications of calls that wait for an approval",
+    async (chat) => {
+      await waitForStatus(chat, "requires_action");
+      await until(() => pushed > chat.pushed);
+      expect(existsSync(chat.file)).toBe(false);
+      await allow(chat);
+      await waitForStatus(chat, "waiting");
+      expect(readFileSync(chat.file, "utf8").trim()).toBe(FILE_CONTENT);
     },
   ],
   [
     "titles",
-    async (led) => void (await until(async () => (await getChat(led)).title === FINAL_TEXT.replace(/\.$/, ""))),
+    async (chat) => void (await until(async () => (await getChat(chat)).title === FINAL_TEXT.replace(/\.$/, ""))),
   ],
   [
-    "unread, and the read cursor that moves for who reads",
-    async (led) => {
-      expect((await getChat(led)).has_unread).toBe(true);
-      using _reader = await Follower.open(owner, led.id);
-      await until(async () => !(await getChat(led)).has_unread);
+    "the unread mark, which disappears once the reader follows the chat",
+    async (chat) => {
+      expect((await getChat(chat)).has_unread).toBe(true);
+      using _reader = await Follower.open(owner, chat.id);
+      await until(async () => !(await getChat(chat)).has_unread);
     },
   ],
   [
     "search",
-    async (led) => {
+    async (chat) => {
       const query = encodeURIComponent(`search:"${FINAL_TEXT}"`);
-      await until(async () => (await owner.get<Chat[]>(`/api/v2/chats?q=${query}`)).some(({ id }) => id === led.id));
+      await until(async () => (await owner.get<Chat[]>(`/api/v2/chats?q=${query}`)).some(({ id }) => id === chat.id));
     },
   ],
   [
     "the diff of the panel",
-    async (led) => {
-      using socket = await owner.socket(`${led.path}/stream/git`);
+    async (chat) => {
+      using socket = await owner.socket(`${chat.path}/stream/git`);
       for (;;) {
         const { repositories = [] } = await socket.json<GitMessage>();
         if (repositories.some(({ unified_diff = "" }) => unified_diff.includes(`+${FILE_CONTENT}`))) return;
@@ -175,38 +175,38 @@ const FEATURES: readonly (readonly [feature: string, run: (led: DrivenChat) => P
     },
   ],
   [
-    "cost in the chat's figures, and for each turn",
-    async (led) => {
-      const cost = await owner.get<ChatCost>(`${led.path}/cost`);
-      const calls = (await listGatewayCalls(admin)).filter(({ chat_id }) => chat_id === led.id);
-      const sum = calls.reduce((all, { cost_micros }) => all + (cost_micros ?? 0), 0);
+    "cost of the chat and of each turn",
+    async (chat) => {
+      const cost = await owner.get<ChatCost>(`${chat.path}/cost`);
+      const calls = (await listGatewayCalls(admin)).filter(({ chat_id }) => chat_id === chat.id);
+      const agentMicros = calls.reduce((all, { cost_micros }) => all + (cost_micros ?? 0), 0);
       expect(calls.length).toBeGreaterThan(0);
-      expect(sum).toBeGreaterThan(0);
+      expect(agentMicros).toBeGreaterThan(0);
       // Titles also have a cost.
-      expect(cost.total_cost_micros).toBeGreaterThan(sum);
-      const [first] = await listMessages(led);
-      const turn = { cost_micros: sum, request_count: calls.length, unpriced_request_count: 0 };
+      expect(cost.total_cost_micros).toBeGreaterThan(agentMicros);
+      const [first] = await listMessages(chat);
+      const turn = { cost_micros: agentMicros, request_count: calls.length, unpriced_request_count: 0 };
       expect(cost.turns).toEqual([{ message_id: first?.id ?? 0, ...turn }]);
     },
   ],
   [
     "the audit log",
-    async (led) => {
-      const query = `/api/v2/audit?limit=10&q=resource_type:chat+resource_id:${led.id}`;
+    async (chat) => {
+      const query = `/api/v2/audit?limit=10&q=resource_type:chat+resource_id:${chat.id}`;
       const { audit_logs } = await admin.get<{ audit_logs: AuditLog[] }>(query);
       expect(audit_logs.map(({ action }) => action)).toContain("create");
     },
   ],
   [
-    "sharing: another person reads along and cannot write",
-    async (led) => {
+    "sharing: another person can follow the chat, but not write",
+    async (chat) => {
       const { user_id, token } = await seedUser(world.server, { organization_id: world.organization_id });
       const other = new Client(world.server.url, token);
-      expect(await fetchStatus(other, "GET", led.path)).toBe(404);
-      await owner.patch(`${led.path}/acl`, { user_roles: { [user_id]: "read" } });
-      using reader = await Follower.open(other, led.id);
-      const before = (await listMessages(led)).length;
-      await sendAndExpect(led, led.lead.answer, FINAL_TEXT);
+      expect(await fetchStatus(other, "GET", chat.path)).toBe(404);
+      await owner.patch(`${chat.path}/acl`, { user_roles: { [user_id]: "read" } });
+      using reader = await Follower.open(other, chat.id);
+      const before = (await listMessages(chat)).length;
+      await sendAndExpect(chat, chat.driver.answer, FINAL_TEXT);
       await reader.until(({ history }) => history.length === before + 2);
       expect(reader.history.at(-1)).toContain(FINAL_TEXT);
       for (const [method, path, body] of [
@@ -214,110 +214,116 @@ const FEATURES: readonly (readonly [feature: string, run: (led: DrivenChat) => P
         ["POST", "interrupt", {}],
         ["POST", "permissions", { answers: [] }],
       ] as const) {
-        expect([path, await fetchStatus(other, method, `${led.path}/${path}`, body)]).toEqual([path, 403]);
+        expect([path, await fetchStatus(other, method, `${chat.path}/${path}`, body)]).toEqual([path, 403]);
       }
     },
   ],
   [
-    "interrupt, with what was said until then",
-    async (led) => {
-      using _follower = await hold(led);
-      await owner.post<unknown>(`${led.path}/interrupt`, {});
-      await waitForStatus(led, "waiting");
-      expect(await getLastText(led)).toContain(led.lead.hold.words);
+    "interrupt, which keeps the text of the agent until then",
+    async (chat) => {
+      using _follower = await startHolding(chat);
+      await owner.post<unknown>(`${chat.path}/interrupt`, {});
+      await waitForStatus(chat, "waiting");
+      expect(await getLastText(chat)).toContain(chat.driver.hold.text);
     },
   ],
   [
     "the queue, and a queued message that is promoted",
-    async (led) => {
-      using follower = await hold(led);
-      const before = (await listMessages(led)).length;
-      await sendMessage({ owner }, led.id, led.lead.answer);
+    async (chat) => {
+      using follower = await startHolding(chat);
+      const before = (await listMessages(chat)).length;
+      await sendMessage({ owner }, chat.id, chat.driver.answer);
       await follower.until(({ queue }) => queue.length === 1);
-      await owner.post<unknown>(`${led.path}/queue/${follower.queue[0]?.id}/promote`, {});
-      await until(async () => (await listMessages(led)).length >= before + 3, { patience: 120_000 });
-      await waitForStatus(led, "waiting");
-      expect(await getLastText(led)).toContain(FINAL_TEXT);
-      if (led.lead === SCRIPTED)
-        expect(readAgentLog(world, led.id).slice(-2)).toEqual([
+      await owner.post<unknown>(`${chat.path}/queue/${follower.queue[0]?.id}/promote`, {});
+      await until(async () => (await listMessages(chat)).length >= before + 3, { patience: 120_000 });
+      await waitForStatus(chat, "waiting");
+      expect(await getLastText(chat)).toContain(FINAL_TEXT);
+      if (chat.driver === SCRIPTED)
+        expect(readAgentLog(world, chat.id).slice(-2)).toEqual([
           "cancelled",
-          `prompt ${JSON.stringify(led.lead.answer)}`,
+          `prompt ${JSON.stringify(chat.driver.answer)}`,
         ]);
     },
   ],
   [
     "lifecycle hooks",
-    async (led) => {
-      const seen = ((await consumer?.listReceived()) ?? []).filter(({ request }) => request.meta.chat_id === led.id);
-      expect(seen.flatMap(({ problems }) => problems)).toEqual([]);
-      const events = new Set(seen.map(({ event }) => event));
+    async (chat) => {
+      const received = ((await consumer?.listReceived()) ?? []).filter(
+        ({ request }) => request.meta.chat_id === chat.id,
+      );
+      expect(received.flatMap(({ problems }) => problems)).toEqual([]);
+      const events = new Set(received.map(({ event }) => event));
       for (const event of ["user_prompt_submit", "pre_tool_use", "post_tool_use", "stop"])
         expect(events).toContain(event);
     },
   ],
   [
     "forks",
-    async (led) => {
-      const fork = await owner.post<Chat>(`${led.path}/fork`, {});
-      const copy = { ...led, id: fork.id, path: `/api/v2/chats/${fork.id}` };
-      expect(fork.coding_agent).toBe(led.lead.name);
-      expect(await listMessages(copy)).toHaveLength((await listMessages(led)).length);
-      await sendAndExpect(copy, led.lead.answer, FINAL_TEXT);
-      // The first message is in the conversation that its agent was given.
-      if (led.lead === SCRIPTED) expect(readAgentLog(world, copy.id).at(-1)).toContain(FILE_CONTENT);
+    async (chat) => {
+      const fork = await owner.post<Chat>(`${chat.path}/fork`, {});
+      const copy = { ...chat, id: fork.id, path: `/api/v2/chats/${fork.id}` };
+      expect(fork.coding_agent).toBe(chat.driver.name);
+      expect(await listMessages(copy)).toHaveLength((await listMessages(chat)).length);
+      await sendAndExpect(copy, chat.driver.answer, FINAL_TEXT);
+      // The agent of the fork gets the conversation, including the first message.
+      if (chat.driver === SCRIPTED) expect(readAgentLog(world, copy.id).at(-1)).toContain(FILE_CONTENT);
       await owner.delete(copy.path);
     },
   ],
   [
     "an edit of an earlier message, with undo",
-    async (led) => {
-      expect(existsSync(led.file)).toBe(true);
-      const first = (await listMessages(led)).find(({ role }) => role === "user");
-      const body = { content: toTextContent(led.lead.answer), restore_files: true };
-      const { warnings } = await owner.patch<EditedMessage>(`${led.path}/messages/${first?.id}`, body);
-      expect([warnings, existsSync(led.file)]).toEqual([[], false]);
-      await until(async () => (await listMessages(led)).length === 2, { patience: 120_000 });
-      await waitForStatus(led, "waiting");
-      expect(await getLastText(led)).toContain(FINAL_TEXT);
+    async (chat) => {
+      expect(existsSync(chat.file)).toBe(true);
+      const first = (await listMessages(chat)).find(({ role }) => role === "user");
+      const body = { content: toTextContent(chat.driver.answer), restore_files: true };
+      const { warnings } = await owner.patch<EditedMessage>(`${chat.path}/messages/${first?.id}`, body);
+      expect([warnings, existsSync(chat.file)]).toEqual([[], false]);
+      await until(async () => (await listMessages(chat)).length === 2, { patience: 120_000 });
+      await waitForStatus(chat, "waiting");
+      expect(await getLastText(chat)).toContain(FINAL_TEXT);
     },
   ],
   [
     "archive and delete",
-    async (led) => {
-      const homeOf = join(home, ".local/state/slipway/coding-agents/homes", led.id);
-      await owner.patch<unknown>(led.path, { archived: true });
-      expect(await fetchStatus(owner, "POST", `${led.path}/messages`, { content: toTextContent("more") })).toBe(409);
-      await owner.patch<unknown>(led.path, { archived: false });
-      await sendAndExpect(led, led.lead.answer, FINAL_TEXT);
-      expect(existsSync(homeOf)).toBe(true);
-      await owner.delete(led.path);
-      expect(await fetchStatus(owner, "GET", led.path)).toBe(404);
-      await until(() => !existsSync(homeOf));
+    async (chat) => {
+      const agentHome = join(home, ".local/state/slipway/coding-agents/homes", chat.id);
+      await owner.patch<unknown>(chat.path, { archived: true });
+      expect(await fetchStatus(owner, "POST", `${chat.path}/messages`, { content: toTextContent("more") })).toBe(409);
+      await owner.patch<unknown>(chat.path, { archived: false });
+      await sendAndExpect(chat, chat.driver.answer, FINAL_TEXT);
+      expect(existsSync(agentHome)).toBe(true);
+      await owner.delete(chat.path);
+      expect(await fetchStatus(owner, "GET", chat.path)).toBe(404);
+      await until(() => !existsSync(agentHome));
     },
   ],
 ];
 
 /** A genuine agent takes a minute of CPU time, and genuine.test.ts covers the differences between agents, so this runs only on request. */
-const LEADS = Bun.env.SLIPWAY_TEST_FEATURES === "genuine" ? [SCRIPTED, GENUINE] : [SCRIPTED];
+const DRIVERS = Bun.env.SLIPWAY_TEST_FEATURES === "genuine" ? [SCRIPTED, GENUINE] : [SCRIPTED];
 
-for (const lead of LEADS) {
-  const wanted = [needs.git, needs.python3, ...(lead === GENUINE ? [needs.agents] : [])];
+for (const driver of DRIVERS) {
+  const needed = [needs.git, needs.python3, ...(driver === GENUINE ? [needs.agents] : [])];
   testNeeding(
-    wanted,
-    `[CA-25] a chat with the agent "${lead.name}" has every feature of the table`,
+    needed,
+    `[CA-25] a chat with the agent "${driver.name}" has every feature of the table`,
     async () => {
-      if (lead === GENUINE) await enablePreset(admin, lead.name);
+      if (driver === GENUINE) await enablePreset(admin, driver.name);
       const before = pushed;
-      const file = join(repository.root, `proof-${lead.name}.txt`);
-      const { id } = await startAgentChat(world, lead.write(lead === GENUINE ? file : `work/proof-${lead.name}.txt`), {
-        coding_agent: lead.name,
-        model_config_id: world.model_config_id,
-        permissions: { default: "ask_changes", rules: [] },
-      });
-      const led: DrivenChat = { lead, id, path: `/api/v2/chats/${id}`, file, pushed: before };
+      const file = join(repository.root, `proof-${driver.name}.txt`);
+      const { id } = await startAgentChat(
+        world,
+        driver.write(driver === GENUINE ? file : `work/proof-${driver.name}.txt`),
+        {
+          coding_agent: driver.name,
+          model_config_id: world.model_config_id,
+          permissions: { default: "ask_changes", rules: [] },
+        },
+      );
+      const chat: DrivenChat = { driver, id, path: `/api/v2/chats/${id}`, file, pushed: before };
       const failed: string[] = [];
       for (const [feature, run] of FEATURES) {
-        await run(led).catch((error: unknown) => failed.push(`${feature}: ${String(error)}`));
+        await run(chat).catch((error: unknown) => failed.push(`${feature}: ${String(error)}`));
       }
       expect(failed).toEqual([]);
     },

@@ -1,4 +1,5 @@
-// Model calls of a chat's coding agent: they are charged to the chat, pause it at the end of a budget, and end with it.
+// Model calls of a chat's coding agent: they are charged to the chat, pause the chat at the end of a budget, and are refused once it is
+// deleted.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,14 +20,14 @@ import { getContext, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { listMessages } from "#test/tools/world.ts";
 
-/** Number of chats that reach the end of one budget together. */
-const CROWD = Number(Bun.env.SLIPWAY_TEST_AGENT_CROWD ?? 6);
+/** Number of chats that use up one budget together. */
+const CHAT_COUNT = Number(Bun.env.SLIPWAY_TEST_AGENT_CROWD ?? 6);
 const AGENT = Bun.env.SLIPWAY_TEST_CROWD_AGENT ?? "test";
 /** Cost of a call of the model server, in millionths of a dollar. */
 const CALL_MICROS = 60;
 
 const PATH = `${join(needs.agents.file, "node_modules/.bin")}:${process.env.PATH}`;
-const world = await forFile(openAgentGateway({ env: { PATH }, chats: Math.max(CROWD, 5) }));
+const world = await forFile(openAgentGateway({ env: { PATH }, chats: Math.max(CHAT_COUNT, 5) }));
 const { owner, admin, home, server, upstream } = world;
 await configureAgent(world, "test");
 
@@ -43,8 +44,8 @@ const listPrompts = (id: string): string[] => readAgentLog(world, id).filter((li
 test(
   "[CA-13] [BU-2] concurrent agents exceed a budget by less than one call; their chats ask, and after a raise each finishes its turn",
   async () => {
-    // Half of what all of them need: two calls each.
-    const amount = CROWD * CALL_MICROS;
+    // Half of the amount that all chats need for two calls each.
+    const amount = CHAT_COUNT * CALL_MICROS;
     const budget = await admin.put<Budget>("/api/v2/ai/budgets", {
       scope: "everyone",
       period: "month",
@@ -53,45 +54,45 @@ test(
     });
     const getSpent = async (): Promise<number> => (await admin.get<Budget[]>("/api/v2/ai/budgets"))[0]?.spent ?? 0;
     if (AGENT !== "test") await enablePreset(admin, AGENT);
-    const started = performance.now();
+    const startedAt = performance.now();
     const ids = await Promise.all(
-      Array.from({ length: CROWD }, async (_, index) => {
+      Array.from({ length: CHAT_COUNT }, async (_, index) => {
         const text = AGENT === "test" ? "call 6\ncall 6\nsay over" : `Write ${proofPath(index)}`;
         return (await startAgentChat(world, text, { coding_agent: AGENT, permissions: null })).id;
       }),
     );
     const listChats = () => Promise.all(ids.map(getChat));
-    let highest = 0;
-    const rested = await until(
+    let highest_spent = 0;
+    const pausedChats = await until(
       async () => {
-        highest = Math.max(highest, await getSpent());
+        highest_spent = Math.max(highest_spent, await getSpent());
         const all = await listChats();
         return all.every(({ status }) => status !== "running") && all;
       },
-      { patience: 30_000 * CROWD },
+      { patience: 30_000 * CHAT_COUNT },
     );
-    const asking = rested.filter(({ status }) => status === "requires_action");
-    expect(rested.flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
-    expect(asking.length).toBeGreaterThan(0);
-    expect(new Set(asking.map(({ budget_pause }) => budget_pause?.budget_id))).toEqual(new Set([budget.id]));
-    expect(Math.max(highest, await getSpent())).toBeLessThan(amount + CALL_MICROS);
-    const pausedAfter = performance.now() - started;
+    const askingChats = pausedChats.filter(({ status }) => status === "requires_action");
+    expect(pausedChats.flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
+    expect(askingChats.length).toBeGreaterThan(0);
+    expect(new Set(askingChats.map(({ budget_pause }) => budget_pause?.budget_id))).toEqual(new Set([budget.id]));
+    expect(Math.max(highest_spent, await getSpent())).toBeLessThan(amount + CALL_MICROS);
+    const pausedAfter = performance.now() - startedAt;
     await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000 * amount });
     await until(async () => (await listChats()).every(({ status }) => status === "waiting"), {
-      patience: 30_000 * CROWD,
+      patience: 30_000 * CHAT_COUNT,
     });
     expect((await listChats()).flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
     const { total } = await admin.get<AiUsage>("/api/v2/ai/usage?by=kind");
     expect(total.total_cost_micros).toBe(upstream.calls.length * CALL_MICROS);
     expect(await getSpent()).toBe(total.total_cost_micros);
     if (Bun.env.SLIPWAY_REPORT) {
-      const took = [pausedAfter, performance.now() - started].map((ms) => `${(ms / 1_000).toFixed(1)} s`);
-      const figures = `${asking.length} asked, highest ${highest} of ${amount} micros`;
-      await Bun.write(Bun.stderr, `${CROWD} of ${AGENT}: ${figures}, ${took.join(", then ")}\n`);
+      const durations = [pausedAfter, performance.now() - startedAt].map((ms) => `${(ms / 1_000).toFixed(1)} s`);
+      const figures = `${askingChats.length} asked, highest ${highest_spent} of ${amount} micros`;
+      await Bun.write(Bun.stderr, `${CHAT_COUNT} of ${AGENT}: ${figures}, ${durations.join(", then ")}\n`);
     }
     await admin.delete(`/api/v2/ai/budgets/${budget.id}`);
   },
-  scaleTimeout(60_000 + CROWD * 60_000),
+  scaleTimeout(60_000 + CHAT_COUNT * 60_000),
 );
 
 test("[CA-13] a chat's budget includes its agent's calls; when it is used up the chat asks, and a raise resumes the same turn", async () => {
@@ -104,8 +105,8 @@ test("[CA-13] a chat's budget includes its agent's calls; when it is used up the
   await waitForStatus(id, "requires_action");
   expect((await getChat(id)).budget_pause).toMatchObject({ budget_id, scope: "chat", spent: 120 });
   expect((await listCalls(id)).map(({ cost_micros }) => cost_micros)).toEqual([60, 60]);
-  const message = (await listMessages(owner, id)).map(({ content }) => content.map(({ text }) => text).join(""));
-  expect(message.at(-1)).toBe("answered answered ");
+  const texts = (await listMessages(owner, id)).map(({ content }) => content.map(({ text }) => text).join(""));
+  expect(texts.at(-1)).toBe("answered answered ");
   await admin.post<unknown>(`/api/v2/ai/budgets/${budget_id}/raise`, { amount: 100 });
   await waitForStatus(id, "waiting");
   expect(readAgentLog(world, id).slice(-4)).toEqual([
@@ -119,13 +120,13 @@ test("[CA-13] a chat's budget includes its agent's calls; when it is used up the
   await waitForStatus(id, "waiting");
   await sendMessage(world, id, "call\ncall");
   await waitForStatus(id, "requires_action");
-  const prompts = listPrompts(id).length;
-  // Its budget is used up before anything is sent to the agent.
+  const promptCount = listPrompts(id).length;
+  // The budget is already used up, so nothing is sent to the agent.
   await owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await waitForStatus(id, "waiting");
   await sendMessage(world, id, "say never");
   await waitForStatus(id, "requires_action");
-  expect(listPrompts(id)).toHaveLength(prompts);
+  expect(listPrompts(id)).toHaveLength(promptCount);
 });
 
 test("[CA-13] the chat's token is hidden from the chat and revoked with it", async () => {
@@ -134,16 +135,16 @@ test("[CA-13] the chat's token is hidden from the chat and revoked with it", asy
   const token = readFileSync(join(home, "token"), "utf8");
   expect(token).toStartWith(`slipway-chat.${world.seeded.agent_id}.${id}.`);
   expect(JSON.stringify(await listMessages(owner, id))).not.toContain(token.slice(-36));
-  const status = async (bearer: string): Promise<number> => {
+  const fetchStatus = async (bearer: string): Promise<number> => {
     const headers = { authorization: `Bearer ${bearer}` };
     return (await fetch(new URL("/api/v2/ai/openai/v1/models", server.url), { headers })).status;
   };
-  expect(await status(token)).toBe(200);
-  expect(await status(`${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`)).toBe(401);
+  expect(await fetchStatus(token)).toBe(200);
+  expect(await fetchStatus(`${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`)).toBe(401);
   const other = await startAgentChat(world, "say x", { permissions: null });
-  expect(await status(token.replace(id, other.id))).toBe(401);
+  expect(await fetchStatus(token.replace(id, other.id))).toBe(401);
   await owner.delete(`/api/v2/chats/${id}`);
-  expect(await status(token)).toBe(401);
+  expect(await fetchStatus(token)).toBe(401);
 });
 
 testInside(
@@ -158,20 +159,20 @@ testInside(
     };
     await share("use");
     const client = new Client(server.url, guest.token);
-    const text = 'free printf %s "$OPENAI_API_KEY" > part; mv part guest-token; sleep 1000';
-    const { id } = await startAgentChat({ ...world, owner: client }, text, { permissions: null });
+    const prompt = 'free printf %s "$OPENAI_API_KEY" > part; mv part guest-token; sleep 1000';
+    const { id } = await startAgentChat({ ...world, owner: client }, prompt, { permissions: null });
     const file = join(home, "guest-token");
     await until(() => existsSync(file), { what: "the token" });
     const headers = { authorization: `Bearer ${readFileSync(file, "utf8")}` };
     const url = new URL("/api/v2/ai/openai/v1/models", server.url);
-    const status = async (): Promise<number> => (await fetch(url, { headers })).status;
-    expect(await status()).toBe(200);
+    const fetchStatus = async (): Promise<number> => (await fetch(url, { headers })).status;
+    expect(await fetchStatus()).toBe(200);
     await share();
-    expect(await status()).toBe(403);
+    expect(await fetchStatus()).toBe(403);
     const isOver = async () => (await client.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting";
     await until(isOver, { what: "the end of the turn" });
     await share("use");
-    // The owner of the workspace could have read it.
-    expect(await status()).toBe(401);
+    // The owner of the workspace could have read the token.
+    expect(await fetchStatus()).toBe(401);
   },
 );

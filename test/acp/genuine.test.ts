@@ -1,4 +1,4 @@
-// Genuine coding agents from their vendors: each goes through support/acp/genuine-story.ts in a workspace, and calls its models through the
+// Genuine coding agents from their vendors: each runs support/acp/genuine-story.ts in a workspace, and calls its models through the
 // gateway with the chat's own token.
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ import { until } from "#test/support/until.ts";
 
 const { found, file: folder } = needs.agents;
 const PATH = `${join(folder, "node_modules/.bin")}:${process.env.PATH}`;
-// One workspace for all agents, one after the other: each uses both cores while it starts.
+// All agents use one workspace, one after the other, because an agent uses both cores while it starts.
 const world = found ? await forFile(openAgentGateway({ env: { PATH } })) : undefined;
 
 const host = found ? await forFile(Promise.resolve(startMcpHost())) : undefined;
@@ -27,16 +27,16 @@ const servers: string[] = [];
 const repository = world && makeRepository(join(world.home, "work"), { empty: true });
 if (world && host) {
   const body = { slug: "desk", url: `${host.url}/mcp`, tool_allow_list: ["add"] };
-  const at = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
-  servers.push((await world.admin.post<McpServerConfig>(at, body)).id);
-  const skill = join(world.home, ".agents/skills/release");
-  mkdirSync(skill, { recursive: true });
+  const path = `/api/v2/organizations/${world.organization_id}/mcp-servers`;
+  servers.push((await world.admin.post<McpServerConfig>(path, body)).id);
+  const skillFolder = join(world.home, ".agents/skills/release");
+  mkdirSync(skillFolder, { recursive: true });
   writeFileSync(
-    join(skill, "SKILL.md"),
+    join(skillFolder, "SKILL.md"),
     "---\nname: release\ndescription: How the workspace is released.\n---\nTag it.\n",
   );
-  const own = { name: "tidy", description: "How the person tidies up.", content: "Sort it." };
-  await world.owner.post<unknown>("/api/v2/users/me/skills", own);
+  const userSkill = { name: "tidy", description: "How the person tidies up.", content: "Sort it." };
+  await world.owner.post<unknown>("/api/v2/users/me/skills", userSkill);
   const { store } = getContext(world.server);
   const { workspace_id } = world.seeded;
   await until(async () => {
@@ -51,14 +51,14 @@ const EXPECTED_CONTEXT = [
   "How the workspace is released.",
   "How the person tidies up.",
 ];
-/** The MCP server's tool. An agent may send its first prompt before it has connected to its servers. */
+/** The MCP server's tool, expected later: an agent may send its first prompt before it has connected to its servers. */
 const EXPECTED_TOOL = "desk__add";
 
 const runStory = async (name: string): Promise<void> => {
   if (!world || !repository) throw new Error("the agents are not there");
   const { admin, seeded, upstream } = world;
   await enablePreset(admin, name);
-  const started = upstream.bodies.length;
+  const bodyCount = upstream.bodies.length;
   const storyWorld: StoryWorld = Object.assign({}, world, {
     workspace_id: seeded.workspace_id,
     repository: repository.root,
@@ -70,7 +70,7 @@ const runStory = async (name: string): Promise<void> => {
     system_prompt: EXPECTED_CONTEXT[0],
   });
   await story.edit();
-  const joinCalls = (): string => upstream.bodies.slice(started).join("\n");
+  const joinCalls = (): string => upstream.bodies.slice(bodyCount).join("\n");
   const requested = joinCalls();
   expect(EXPECTED_CONTEXT.filter((text) => !requested.includes(text))).toEqual([]);
   await story.interrupt();

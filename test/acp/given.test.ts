@@ -1,4 +1,4 @@
-// A coding agent's input from its chat: MCP tools, skills and instructions.
+// What a coding agent gets from its chat: MCP tools, skills and instructions.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -50,15 +50,15 @@ const answer = async (id: string, decision: "allow" | "deny"): Promise<unknown> 
 };
 
 test("[CA-21] an agent calls the tools of the chat's MCP servers through Slipway and gets none of their secrets", async () => {
-  const text = 'tools\nuse desk__add {"a":1,"b":2}\nsay done';
-  const { id } = await startAgentChat(world, text, { permissions: null, mcp_server_ids });
+  const prompt = 'tools\nuse desk__add {"a":1,"b":2}\nsay done';
+  const { id } = await startAgentChat(world, prompt, { permissions: null, mcp_server_ids });
   await waitForText(id, "done");
   const messages = await listMessages(world.owner, id);
   expect(messages[1]?.content[0]?.text).toBe("desk__add desk__echo");
   expect(await listResults(id)).toEqual([["agent_other", { output: "3" }]]);
   expect(host.seen.at(-1)?.get("x-key")).toBe("s3cret-of-the-desk");
-  const found = Bun.spawnSync(["grep", "-rl", "s3cret-of-the-desk", world.home]).stdout.toString();
-  expect(found).toBe("");
+  const leaks = Bun.spawnSync(["grep", "-rl", "s3cret-of-the-desk", world.home]).stdout.toString();
+  expect(leaks).toBe("");
   // A chat's servers may change: the agent restarts with the new ones.
   await sendMessage(world, id, "tools", { mcp_server_ids: [] });
   await waitForText(id, "none");
@@ -67,8 +67,8 @@ test("[CA-21] an agent calls the tools of the chat's MCP servers through Slipway
 
 test("[CA-21] the chat's rules decide about each call before it runs, by the tool's own name", async () => {
   const permissions = { default: "ask_changes", rules: [{ tool: "desk__echo", action: "deny" }] };
-  const text = 'use desk__echo {"a":1}\nuse desk__add {"a":1,"b":2}\nuse desk__add {"a":4,"b":2}\nsay done';
-  const { id } = await startAgentChat(world, text, { permissions, mcp_server_ids });
+  const prompt = 'use desk__echo {"a":1}\nuse desk__add {"a":1,"b":2}\nuse desk__add {"a":4,"b":2}\nsay done';
+  const { id } = await startAgentChat(world, prompt, { permissions, mcp_server_ids });
   expect(await answer(id, "allow")).toEqual({ tool_name: "desk__add", args: { a: 1, b: 2 } });
   expect(await answer(id, "deny")).toEqual({ tool_name: "desk__add", args: { a: 4, b: 2 } });
   await waitForText(id, "done");
@@ -80,10 +80,10 @@ test("[CA-21] the chat's rules decide about each call before it runs, by the too
 
 test("[CA-21] a person who has allowed the agent's own question is not asked again for the same call, only for another", async () => {
   const permissions = { default: "ask_changes", rules: [] };
-  const text = 'asked desk__add {"a":1,"b":2}\nuse desk__add {"a":1,"b":2}\nsay done';
-  const { id } = await startAgentChat(world, text, { permissions, mcp_server_ids });
-  const shown = { title: "mcp__slipway__desk__add", a: 1, b: 2 };
-  expect(await answer(id, "allow")).toEqual({ tool_name: "agent_other", args: shown });
+  const prompt = 'asked desk__add {"a":1,"b":2}\nuse desk__add {"a":1,"b":2}\nsay done';
+  const { id } = await startAgentChat(world, prompt, { permissions, mcp_server_ids });
+  const question = { title: "mcp__slipway__desk__add", a: 1, b: 2 };
+  expect(await answer(id, "allow")).toEqual({ tool_name: "agent_other", args: question });
   expect(await answer(id, "deny")).toEqual({ tool_name: "desk__add", args: { a: 1, b: 2 } });
   await waitForText(id, "done");
   expect((await listResults(id))[0]).toEqual(["agent_other", { output: "3" }]);
@@ -97,15 +97,15 @@ test("[CA-21] no other program reaches a running agent's tools, and an agent wit
     .split("\n");
   const [{ url = "" } = {}] = JSON.parse(line) as { url?: string }[];
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
-  const statusWith = async (headers: Record<string, string>) =>
+  const fetchStatus = async (headers: Record<string, string>) =>
     (await fetch(url, { method: "POST", headers, body })).status;
-  expect(await statusWith({})).toBe(401);
-  expect(await statusWith({ authorization: "Bearer guess" })).toBe(401);
+  expect(await fetchStatus({})).toBe(401);
+  expect(await fetchStatus({ authorization: "Bearer guess" })).toBe(401);
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
 
   await configureAgent(world, "deaf", { variables: { TEST_AGENT_NO_MCP: "1" } });
-  const more = { coding_agent: "deaf", permissions: null, mcp_server_ids };
-  const deaf = await startAgentChat(world, "say hello", more);
+  const settings = { coding_agent: "deaf", permissions: null, mcp_server_ids };
+  const deaf = await startAgentChat(world, "say hello", settings);
   await waitForText(deaf.id, "hello");
   expect((await getChat(deaf.id)).warnings.join()).toContain("does not support MCP servers");
 });
@@ -123,16 +123,16 @@ test("[CA-22] instructions and skills are files in the agent's own home, and cha
     content: "Sort it.",
   });
   const before = readdirSync(home).sort();
-  const forms = {
+  const agentFiles = {
     instructions_file: ".agent/RULES.md",
     skills_folder: ".agent/skills",
     own_instructions: ["CLAUDE.md"],
   };
-  await configureAgent(world, "reader", forms);
-  const begin = () =>
+  await configureAgent(world, "reader", agentFiles);
+  const startChat = () =>
     startAgentChat(world, "say read", { coding_agent: "reader", permissions: null, system_prompt: "Be brief." });
   const { id } = await until(async () => {
-    const chat = await begin();
+    const chat = await startChat();
     await waitForText(chat.id, "read");
     return existsSync(join(agentHome(chat.id), ".agent/skills/release")) && chat;
   });
@@ -147,7 +147,7 @@ test("[CA-22] instructions and skills are files in the agent's own home, and cha
   expect(readdirSync(home).sort()).toEqual(before);
   expect(readAgentLog(world, id).at(-1)).toBe('prompt "say read"');
 
-  // Without files, the first prompt contains it, once.
+  // Without files, only the first prompt contains the instructions and skills.
   const plain = await startAgentChat(world, "say plain", { permissions: null, system_prompt: "Be brief." });
   await waitForText(plain.id, "plain");
   await sendMessage(world, plain.id, "say again");

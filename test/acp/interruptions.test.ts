@@ -20,7 +20,7 @@ const world = await forFile(openAgentWorld());
 const { home } = world;
 const { waitForStatus, describeMessages } = makeChatSteps(world);
 
-test("[CA-5] an interruption cancels the agent's turn, keeps its output until it ends, and the next message goes to the same agent", async () => {
+test("[CA-5] an interruption cancels the agent's turn and keeps the output until its end; the next message goes to the same agent", async () => {
   const { id } = await startAgentChat(world, "wait until stopped", FREE);
   await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
@@ -44,8 +44,8 @@ test("[CA-5] output in the first second after an interruption is kept, also from
 });
 
 test("[CA-5] [CA-10] the chat says that an agent is being installed; an interruption ends that immediately, and the next message waits for the same installation", async () => {
-  const script = 'echo ran >> "$HOME/slow"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done';
-  await configureAgent(world, "slow", { install_script: script });
+  const installScript = 'echo ran >> "$HOME/slow"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done';
+  await configureAgent(world, "slow", { install_script: installScript });
   const { id } = await startAgentChat(world, "say one", { coding_agent: "slow", permissions: null });
   await until(() => existsSync(join(home, "slow")));
   const getWarnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings;
@@ -61,9 +61,9 @@ test("[CA-5] [CA-10] the chat says that an agent is being installed; an interrup
 });
 
 test("[CA-24] commands that the client runs for an agent end when the turn is interrupted", async () => {
-  const mark = `sleep ${60_000 + process.pid}`;
-  const { id } = await startAgentChat(world, `termwait ${mark}`, FREE);
-  const isProgramRunning = () => Bun.spawnSync(["pgrep", "-fx", mark]).stdout.toString().trim() !== "";
+  const command = `sleep ${60_000 + process.pid}`;
+  const { id } = await startAgentChat(world, `termwait ${command}`, FREE);
+  const isProgramRunning = () => Bun.spawnSync(["pgrep", "-fx", command]).stdout.toString().trim() !== "";
   await until(isProgramRunning);
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await until(() => !isProgramRunning());

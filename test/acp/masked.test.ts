@@ -1,4 +1,4 @@
-// Output of a coding agent that people follow live: a secret is hidden before its last character has arrived, and where output was cut.
+// Secrets in the output of a coding agent that people follow live are hidden, even if only a part of the secret has arrived or was kept.
 import { expect, test } from "bun:test";
 import { AgentStep } from "#actors/chat/acp/step.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
@@ -16,7 +16,7 @@ const openStep = () => {
     (part) => void parts.push(structuredClone(part)),
     () => printed,
   );
-  const update = (more: object): void => step.applyUpdate(more as SessionUpdate, 0, (id) => id, new Set());
+  const update = (fields: object): void => step.applyUpdate(fields as SessionUpdate, 0, (id) => id, new Set());
   return {
     parts,
     step,
@@ -28,7 +28,7 @@ const openStep = () => {
   };
 };
 
-test("[TO-21] a secret that a terminal of the agent prints in pieces is in no part that followers get, and in no message", () => {
+test("[TO-21] followers and messages never contain a secret that a terminal of the agent prints in pieces", () => {
   const { parts, step, update, print } = openStep();
   const content = [{ type: "terminal", terminalId: "t" }];
   update({

@@ -1,4 +1,4 @@
-// A coding agent, its daemon or the server dies; and an agent gets a new session with the conversation.
+// A coding agent, its daemon or the server is killed, and an agent gets a new session with the conversation.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -100,10 +100,10 @@ test("[CA-8] an edited message starts a new session with everything before it an
   const content = [{ type: "text", text: "say three" }];
   await world.owner.patch<unknown>(`/api/v2/chats/${id}/messages/${messages[2]?.id}`, { content });
   await until(async () => (await describeMessages(id)).at(-1) === "assistant: three");
-  const last = readAgentLog(world, id).at(-1) ?? "";
-  expect(last).toContain("say one");
-  expect(last).toContain("say three");
-  expect(last).not.toContain("say two");
+  const lastPrompt = readAgentLog(world, id).at(-1) ?? "";
+  expect(lastPrompt).toContain("say one");
+  expect(lastPrompt).toContain("say three");
+  expect(lastPrompt).not.toContain("say two");
 });
 
 test("[CA-6] a restarted server asks the same question; the agent is restarted, and a call that the agent no longer knows returns an error", async () => {
@@ -119,39 +119,39 @@ test("[CA-6] a restarted server asks the same question; the agent is restarted, 
 test("[CA-6] a server that restarts during a turn continues it, also while an agent is being installed, and leaves no old agent behind", async () => {
   const script = 'echo ran >> "$HOME/later"; while [ ! -e "$HOME/finish" ]; do sleep 0.05; done';
   await configureAgent(world, "later", { install_script: script });
-  const installing = await startAgentChat(world, "say installed", { coding_agent: "later", permissions: null });
+  const installingChat = await startAgentChat(world, "say installed", { coding_agent: "later", permissions: null });
   await until(() => existsSync(join(home, "later")));
   const { id } = await startAgentChat(world, "wait", FREE);
   await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
-  const before = findAgentProcesses(id);
-  expect(before.length).toBeGreaterThan(0);
+  const oldPids = findAgentProcesses(id);
+  expect(oldPids.length).toBeGreaterThan(0);
   await world.restart();
   writeFileSync(join(home, "finish"), "");
-  await until(async () => (await describeMessages(installing.id)).at(-1) === "assistant: installed");
+  await until(async () => (await describeMessages(installingChat.id)).at(-1) === "assistant: installed");
   expect(readFileSync(join(home, "later"), "utf8")).toBe("ran\n");
   await waitForStatus(id, "waiting");
   expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
-  expect(findAgentProcesses(id).filter((pid) => before.includes(pid))).toEqual([]);
+  expect(findAgentProcesses(id).filter((pid) => oldPids.includes(pid))).toEqual([]);
 });
 
 test("[CA-6] a killed daemon ends its agents; the next daemon's agent continues the turn", async () => {
   const { id } = await startAgentChat(world, "wait", FREE);
   await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
-  const asking = await startAgentChat(world, "run echo asked", ASKS);
-  await until(async () => (await listPendingCalls(world.owner, asking.id)).length > 0);
-  const before = [...findAgentProcesses(id), ...findAgentProcesses(asking.id)];
+  const askingChat = await startAgentChat(world, "run echo asked", ASKS);
+  await until(async () => (await listPendingCalls(world.owner, askingChat.id)).length > 0);
+  const oldPids = [...findAgentProcesses(id), ...findAgentProcesses(askingChat.id)];
   world.daemon.process.kill("SIGKILL");
   await world.daemon.process.exited;
   await using _daemon = await startAgentProcess(world.server, world.seeded, home);
   await waitForStatus(id, "waiting");
-  await until(() => !findAgentProcesses(id).some((pid) => before.includes(pid)));
+  await until(() => !findAgentProcesses(id).some((pid) => oldPids.includes(pid)));
   expect(readAgentLog(world, id).at(-1)).toContain("continue where you left off");
-  await answer(asking.id, "allow");
-  await waitForStatus(asking.id, "waiting");
-  expect((await describeMessages(asking.id)).join("\n")).toContain(
+  await answer(askingChat.id, "allow");
+  await waitForStatus(askingChat.id, "waiting");
+  expect((await describeMessages(askingChat.id)).join("\n")).toContain(
     "The agent was restarted before this call had a result.",
   );
-  expect([...findAgentProcesses(id), ...findAgentProcesses(asking.id)].filter((pid) => before.includes(pid))).toEqual(
-    [],
-  );
+  expect(
+    [...findAgentProcesses(id), ...findAgentProcesses(askingChat.id)].filter((pid) => oldPids.includes(pid)),
+  ).toEqual([]);
 });

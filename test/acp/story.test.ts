@@ -31,11 +31,11 @@ test("[CA-1][CA-2] an agent's text, thoughts and calls are stored and streamed l
   });
   await follower.until(({ status }) => status === "waiting");
   expect(readFileSync(join(home, "file"), "utf8")).toBe("two\n");
-  const shown = (await listMessages(owner, id)).map(({ role, content }) => [
+  const messages = (await listMessages(owner, id)).map(({ role, content }) => [
     role,
     ...content.map((part) => part.text ?? part.tool_name),
   ]);
-  expect(shown).toEqual([
+  expect(messages).toEqual([
     ["user", text],
     ["assistant", "hmm", "hello", "execute"],
     ["tool", "execute"],

@@ -1,4 +1,4 @@
-// What a coding agent is given with a turn, how it is installed and removed, and how turns fail.
+// The input of a coding agent in a turn, its installation and removal, and turns that fail.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ const { home } = world;
 const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 const { waitForStatus, describeMessages } = makeChatSteps(world);
 
-test("[CA-16] attachments reach the agent: text as text, images and documents in its supported form, and a note for the rest", async () => {
+test("[CA-16] attachments reach the agent: text as text, images and documents in its supported form, and a note for all others", async () => {
   const upload = async (name: string, type: string, body: string): Promise<object> => {
     const bytes = type === "image/png" ? Buffer.from(body, "base64") : body;
     const response = await fetch(
@@ -54,25 +54,25 @@ test("[CA-16] attachments reach the agent: text as text, images and documents in
     ];
     await world.owner.post<unknown>(`/api/v2/chats/${id}/messages`, { content });
     await until(async () => (await describeMessages(id)).at(-1) === "assistant: seen");
-    const [, ...given] = readAgentLog(world, id).slice(
+    const [, ...attachments] = readAgentLog(world, id).slice(
       readAgentLog(world, id).findLastIndex((line) => line.startsWith("prompt")),
     );
     const prompt = readAgentLog(world, id).findLast((line) => line.startsWith("prompt")) ?? "";
     expect(prompt).toContain("remember the milk");
     if (coding_agent === "test") {
-      expect(given).toEqual([
+      expect(attachments).toEqual([
         `image image/png ${Buffer.from(DOT, "base64").length}`,
         "resource attachment:///paper.pdf application/pdf %PDF-1.4 paper",
       ]);
     } else {
-      expect(given).toEqual([]);
+      expect(attachments).toEqual([]);
       expect(prompt).toContain('The agent cannot display the attached image \\"dot.png\\".');
       expect(prompt).toContain('The agent cannot read the attached file \\"paper.pdf\\".');
     }
   }
 });
 
-test("[CA-17] the agent's mode follows the chat's with each message, and a plan mode that it has left is set again", async () => {
+test("[CA-17] each message sets the agent's mode to the chat's, even if the agent has left plan mode by itself", async () => {
   const { id } = await startAgentChat(world, "say one", { permissions: null, plan_mode: "plan" });
   await waitForStatus(id, "waiting");
   const send = async (text: string, plan_mode: string): Promise<void> => {
@@ -107,11 +107,11 @@ test("[CA-23] the agent's modes and models can be selected; a choice applies fro
     await expect(world.owner.patch<unknown>(path, { agent_options })).rejects.toMatchObject({ status: 400 });
   }
   await world.owner.patch<unknown>(path, { agent_options: { mode: "careful", model: "large" } });
-  const chosen = [
+  const chosenOptions = [
     ["mode", "careful", choices.mode],
     ["model", "large", choices.model],
   ];
-  expect(await listOptions()).toEqual(chosen);
+  expect(await listOptions()).toEqual(chosenOptions);
   await sendMessage(world, id, "say two");
   await until(async () => (await describeMessages(id)).at(-1) === "assistant: two");
   expect(readAgentLog(world, id).slice(-3)).toEqual(["mode careful", "model large", 'prompt "say two"']);
@@ -121,7 +121,7 @@ test("[CA-23] the agent's modes and models can be selected; a choice applies fro
   await until(async () => (await describeMessages(id)).at(-1) === "assistant: three");
   expect(readAgentLog(world, id)).toContain("load");
   expect(readAgentLog(world, id).filter((line) => line === "model large")).toHaveLength(2);
-  expect(await listOptions()).toEqual(chosen);
+  expect(await listOptions()).toEqual(chosenOptions);
   // A fork keeps the selected options.
   const fork = await world.owner.post<Chat>(`${path}/fork`, {});
   expect(fork.agent_options?.map(({ current }) => current)).toEqual(["careful", "large"]);
@@ -146,40 +146,40 @@ test("[CA-23] [TO-21] secrets are masked in the options of an agent", async () =
 });
 
 test("[CA-14] the home of a deleted chat's agent is removed, within a day if the workspace was unreachable", async () => {
-  const homes = join(home, ".local/state/slipway/coding-agents/homes");
+  const homesFolder = join(home, ".local/state/slipway/coding-agents/homes");
   const { id } = await startAgentChat(world, "wait", FREE);
   await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await waitForStatus(id, "waiting");
   expect(findAgentProcesses(id).length).toBeGreaterThan(0);
   await world.owner.delete(`/api/v2/chats/${id}`);
-  await until(() => !existsSync(join(homes, id)) && findAgentProcesses(id).length === 0);
-  const deleted = join(homes, "00000000-0000-4000-8000-000000000000");
-  mkdirSync(deleted);
+  await until(() => !existsSync(join(homesFolder, id)) && findAgentProcesses(id).length === 0);
+  const deletedHome = join(homesFolder, "00000000-0000-4000-8000-000000000000");
+  mkdirSync(deletedHome);
   const yesterday = new Date(Date.now() - 25 * 3_600_000);
   utimesSync(join(home, ".local/state/slipway/checkpoints/tidied"), yesterday, yesterday);
-  const other = await startAgentChat(world, "say x", FREE);
-  await until(() => !existsSync(deleted));
-  expect(existsSync(join(homes, other.id))).toBe(true);
+  const otherChat = await startAgentChat(world, "say x", FREE);
+  await until(() => !existsSync(deletedHome));
+  expect(existsSync(join(homesFolder, otherChat.id))).toBe(true);
 });
 
 test(
   "[CA-9] a refused prompt, an agent that keeps crashing and one that cannot be installed fail the turn with an explanation",
   async () => {
-    const getChatError = async (text: string, more: object = {}) => {
-      const { id } = await startAgentChat(world, text, Object.assign({}, FREE, more));
+    const getChatError = async (text: string, settings: object = {}) => {
+      const { id } = await startAgentChat(world, text, Object.assign({}, FREE, settings));
       await waitForStatus(id, "error");
       return (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).last_error;
     };
-    const refused = await getChatError("fail this model is unknown");
-    expect(refused).toMatchObject({
+    const refusedPrompt = await getChatError("fail this model is unknown");
+    expect(refusedPrompt).toMatchObject({
       message: "Test agent has failed.",
       detail: expect.stringContaining("this model is unknown"),
     });
     const script = "echo the mirror is away >&2; exit 3";
     await configureAgent(world, "broken", { display_name: "Broken", install_script: script });
-    const broken = await getChatError("say x", { coding_agent: "broken" });
-    expect(broken).toMatchObject({
+    const brokenInstall = await getChatError("say x", { coding_agent: "broken" });
+    expect(brokenInstall).toMatchObject({
       message: "Broken could not be started.",
       detail: expect.stringContaining("the mirror is away"),
     });
@@ -212,7 +212,7 @@ test(
 
 test("[CH-54] a prompt waits for memory of its owner, which is free again once the workspace has the prompt", async () => {
   const { callMemory } = getContext(world.server);
-  const hold = await callMemory.take("others", Number.MAX_SAFE_INTEGER, new AbortController().signal);
+  const reservation = await callMemory.take("others", Number.MAX_SAFE_INTEGER, new AbortController().signal);
   const large = "x".repeat(9 * 1024 * 1024);
   const upload = await fetch(new URL(`/api/v2/chats/files?organization=${world.organization_id}`, world.server.url), {
     method: "POST",
@@ -242,9 +242,9 @@ test("[CH-54] a prompt waits for memory of its owner, which is free again once t
   await waitForStatus(id, "waiting");
   await sendMessage(world, id, "wait bye");
   await until(() => callMemory.waiting === 1);
-  hold.release();
+  reservation.release();
   await until(() => readAgentLog(world, id).filter((line) => line.startsWith("prompt")).length === 2);
-  // The agent still works, and nothing of its prompt is held.
+  // The agent still works, and no memory is reserved for its prompt.
   await until(() => callMemory.used === 0);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status).toBe("running");
   await world.owner.post(`/api/v2/chats/${id}/interrupt`);

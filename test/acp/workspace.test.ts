@@ -1,4 +1,4 @@
-// The workspace of a chat with a coding agent, when it is stopped and when its owner no longer shares it.
+// The workspace of a chat with a coding agent: while it is stopped, and when it is no longer shared with the owner of the chat.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,36 +18,36 @@ import { listMessages } from "#test/tools/world.ts";
 
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
-test("[CA-15] a message starts a stopped workspace and the chat says so; an agent without that permission reports what is missing", async () => {
+test("[CA-15] a message starts a stopped workspace and the chat says so; an agent that may not do this reports that the workspace is stopped", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { admin: owner } = world;
   await configureAgent(world, "test");
-  const { id: template, organization_id } = await makeTemplate(owner, TEMPLATE);
-  const { id: workspace_id } = await createWorkspace(owner, template);
+  const { id: template_id, organization_id } = await makeTemplate(owner, TEMPLATE);
+  const { id: workspace_id } = await createWorkspace(owner, template_id);
   await awaitBuild(owner, workspace_id);
   await createBuild(owner, workspace_id, "stop");
   await awaitBuild(owner, workspace_id);
   const getWorkspaceStatus = async () =>
     (await owner.get<Workspace>(`/api/v2/workspaces/${workspace_id}`)).latest_build.status;
-  const begin = (text: string, coding_agent: string) =>
+  const startChat = (text: string, coding_agent: string) =>
     createChat({ owner, organization_id }, text, { workspace_id, coding_agent, permissions: null });
   const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
 
   await configureAgent(world, "careful", { display_name: "Careful", starts_workspace: false });
-  const careful = await begin("say never", "careful");
+  const careful = await startChat("say never", "careful");
   await until(async () => (await getChat(careful.id)).status === "error");
   expect((await getChat(careful.id)).last_error?.detail).toBe(
     'Careful needs the workspace "dev", which is stopped. Start it first.',
   );
   expect(await getWorkspaceStatus()).toBe("stopped");
 
-  const { id } = await begin("say hello", "test");
+  const { id } = await startChat("say hello", "test");
   using follower = await Follower.open(owner, id);
   await follower.until(({ status: now }) => now === "waiting");
   expect(await getWorkspaceStatus()).toBe("running");
   expect((await listMessages(owner, id)).at(-1)?.content.at(-1)?.text).toBe("hello");
-  const warned = follower.events.flatMap((event) => (event.type === "status" ? (event.status.warnings ?? []) : []));
-  expect(warned).toContain('Starting workspace "dev".');
+  const warnings = follower.events.flatMap((event) => (event.type === "status" ? (event.status.warnings ?? []) : []));
+  expect(warnings).toContain('Starting workspace "dev".');
   expect((await getChat(id)).warnings).toEqual([]);
   await sendMessage({ owner }, careful.id, "say now");
   await until(async () => (await listMessages(owner, careful.id)).at(-1)?.content.at(-1)?.text?.endsWith("now"));
@@ -58,36 +58,36 @@ test("[CA-20] a chat's processes in a workspace end when its owner loses access"
   await using world = await openWorld({ clock: systemClock, models });
   using folder = tempDirectory();
   await configureAgent(world, "test");
-  const { id: template, organization_id } = await makeTemplate(world.admin, TEMPLATE);
-  const { id: workspace_id } = await createWorkspace(world.admin, template);
+  const { id: template_id, organization_id } = await makeTemplate(world.admin, TEMPLATE);
+  const { id: workspace_id } = await createWorkspace(world.admin, template_id);
   const eve = await seedUser(world.server, { organization_id });
-  const share = (role: string) =>
+  const shareAs = (role: string) =>
     world.admin.patch(`/api/v2/workspaces/${workspace_id}/acl`, { user_roles: { [eve.user_id]: role } });
   const isUp = ({ latest_build }: Workspace) =>
     latest_build.resources.some(({ agents }) => agents.some(({ status }) => status === "connected"));
   await awaitWorkspace(world.admin, workspace_id, isUp);
-  await share("use");
+  await shareAs("use");
   const owner = new Client(world.server.url, eve.token);
-  const begin = (text: string, more: Record<string, unknown>) =>
+  const startChat = (text: string, more: Record<string, unknown>) =>
     createChat({ owner, organization_id }, text, { workspace_id, permissions: null, ...more });
-  const write = (file: string, pid: string) => `echo ${pid} > ${join(folder.path, file)}`;
-  const pidIn = async (file: string): Promise<number> => {
+  const toWriteCommand = (file: string, pid: string) => `echo ${pid} > ${join(folder.path, file)}`;
+  const readPid = async (file: string): Promise<number> => {
     const path = join(folder.path, file);
     await until(() => existsSync(path) && readFileSync(path, "utf8").endsWith("\n"));
     return Number(readFileSync(path, "utf8"));
   };
 
-  const idle = await begin(`free ${write("idle", "$PPID")}`, { coding_agent: "test" });
-  const busy = await begin(`free ${write("busy", "$PPID")}; sleep 1000`, { coding_agent: "test" });
-  const own = await begin("go", {});
-  const call = await models.next();
-  call.callTool("call", "execute", { command: `${write("own", "$$")}; exec sleep 1000`, timeout: "1h" });
-  call.finish("tool_calls");
+  const idle = await startChat(`free ${toWriteCommand("idle", "$PPID")}`, { coding_agent: "test" });
+  const busy = await startChat(`free ${toWriteCommand("busy", "$PPID")}; sleep 1000`, { coding_agent: "test" });
+  const own = await startChat("go", {});
+  const modelCall = await models.next();
+  modelCall.callTool("call", "execute", { command: `${toWriteCommand("own", "$$")}; exec sleep 1000`, timeout: "1h" });
+  modelCall.finish("tool_calls");
   const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
   await until(async () => (await getChat(idle.id)).status === "waiting");
-  const pids = await Promise.all(["idle", "busy", "own"].map(pidIn));
+  const pids = await Promise.all(["idle", "busy", "own"].map(readPid));
   expect(pids.map(isRunning)).toEqual([true, true, true]);
-  await share("");
+  await shareAs("");
   await until(() => !pids.some(isRunning));
   for (const { id } of [busy, own]) await until(async () => (await getChat(id)).status === "waiting");
 });

@@ -20,7 +20,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 const BOOTSTRAP = fileURLToPath(new URL("../../src/bootstrap.mjs", import.meta.url));
 const PINNED = "1.2.3";
 
-const machine = () => {
+const createMachine = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-machine-"));
   const [bin, project, calls] = [join(path, "bin"), join(path, "project"), join(path, "calls")];
   mkdirSync(bin);
@@ -30,14 +30,14 @@ const machine = () => {
   writeFileSync(join(project, "package.json"), JSON.stringify({ devDependencies: { bun: PINNED, linter: "1.0.0" } }));
   writeFileSync(join(project, "bun.lock"), "{}");
   symlinkSync(needs.node.file, join(bin, "node"));
-  const script = (file: string, body: string): void => {
+  const writeScript = (file: string, body: string): void => {
     writeFileSync(file, `#!/bin/sh\n${body}\n`);
     chmodSync(file, 0o755);
   };
   return {
     bin,
     project,
-    script,
+    writeScript,
     calls: () => readFileSync(calls, "utf8").trim().split("\n").filter(Boolean),
     /** A fake Bun of this version: installs, and as the server waits for SIGTERM and then exits with 7. */
     bun: (version: string): string =>
@@ -60,8 +60,8 @@ const machine = () => {
   };
 };
 
-/** Starts it, waits until the server is up, and ends it as a service manager would. */
-const serveOnce = async (host: ReturnType<typeof machine>, ...args: string[]): Promise<number> => {
+/** Starts the server, waits until it prints that it is up, and sends the SIGTERM of a service manager. */
+const serveOnce = async (host: ReturnType<typeof createMachine>, ...args: string[]): Promise<number> => {
   const child = host.start("serve", ...args);
   for await (const chunk of child.stdout) {
     expect(new TextDecoder().decode(chunk)).toBe("up\n");
@@ -74,8 +74,8 @@ testNeeding(
   [needs.node],
   "[RP-5] a Bun of the right version on the PATH is used; signals and the exit code are passed on",
   async () => {
-    using host = machine();
-    host.script(join(host.bin, "bun"), host.bun(PINNED));
+    using host = createMachine();
+    host.writeScript(join(host.bin, "bun"), host.bun(PINNED));
     expect(await serveOnce(host, "--log-level", "warn")).toBe(7);
     const [install, serve] = host.calls();
     expect(install).toBe("bun install --frozen-lockfile --production --omit=peer");
@@ -87,15 +87,15 @@ testNeeding(
   [needs.node],
   "[RP-5] packages are installed again only when the lock file or the manifest changed",
   async () => {
-    using host = machine();
-    host.script(join(host.bin, "bun"), host.bun(PINNED));
-    const installs = (): number => host.calls().filter((call) => call.startsWith("bun install")).length;
+    using host = createMachine();
+    host.writeScript(join(host.bin, "bun"), host.bun(PINNED));
+    const countInstalls = (): number => host.calls().filter((call) => call.startsWith("bun install")).length;
     await serveOnce(host);
     await serveOnce(host);
-    expect(installs()).toBe(1);
+    expect(countInstalls()).toBe(1);
     writeFileSync(join(host.project, "bun.lock"), "{ }");
     await serveOnce(host);
-    expect(installs()).toBe(2);
+    expect(countInstalls()).toBe(2);
     expect(existsSync(join(host.project, "package-lock.json"))).toBe(false);
   },
 );
@@ -104,14 +104,14 @@ testNeeding(
   [needs.node],
   "[RP-5] npm start installs only the runtime packages, and keeps development packages that npm test has installed",
   async () => {
-    using host = machine();
-    host.script(join(host.bin, "bun"), host.bun(PINNED));
-    const installs = (): string[] => host.calls().filter((call) => call.startsWith("bun install"));
+    using host = createMachine();
+    host.writeScript(join(host.bin, "bun"), host.bun(PINNED));
+    const listInstalls = (): string[] => host.calls().filter((call) => call.startsWith("bun install"));
     await serveOnce(host);
-    const tests = host.start("test");
-    for await (const _ of tests.stdout) tests.kill("SIGTERM");
-    await tests.exited;
-    expect(installs()).toEqual([
+    const testRun = host.start("test");
+    for await (const _ of testRun.stdout) testRun.kill("SIGTERM");
+    await testRun.exited;
+    expect(listInstalls()).toEqual([
       "bun install --frozen-lockfile --production --omit=peer",
       "bun install --frozen-lockfile",
     ]);
@@ -124,7 +124,7 @@ testNeeding(
     await serveOnce(host);
     writeFileSync(join(host.project, "bun.lock"), "{ }");
     await serveOnce(host);
-    expect(installs().slice(2)).toEqual(["bun install --frozen-lockfile"]);
+    expect(listInstalls().slice(2)).toEqual(["bun install --frozen-lockfile"]);
   },
 );
 
@@ -132,31 +132,31 @@ testNeeding(
   [needs.node],
   "[RP-5] without Bun, or with another version, npm brings it once and runs no install script",
   async () => {
-    using host = machine();
-    host.script(join(host.bin, "bun"), host.bun("1.0.0"));
+    using host = createMachine();
+    host.writeScript(join(host.bin, "bun"), host.bun("1.0.0"));
     // npm's result without install scripts: a launcher that only prints an error, and the platform's program.
     const packages = join(host.project, "node_modules", ".bun-runtime", "node_modules");
-    const created = join(host.bin, "made");
-    host.script(created, host.bun(PINNED));
+    const fakeBun = join(host.bin, "made");
+    host.writeScript(fakeBun, host.bun(PINNED));
     const npm = [
       `case "$*" in *"get registry"*) echo https://registry.example/; exit 0;; esac`,
       `/bin/mkdir -p ${packages}/bun/bin ${packages}/@oven/bun-here-x64/bin`,
       `printf '#!/bin/sh\\nexit 1\\n' > ${packages}/bun/bin/bun.exe; /bin/chmod +x ${packages}/bun/bin/bun.exe`,
-      `/bin/cp ${created} ${packages}/@oven/bun-here-x64/bin/bun`,
+      `/bin/cp ${fakeBun} ${packages}/@oven/bun-here-x64/bin/bun`,
     ].join("\n");
-    host.script(join(host.bin, "npm"), host.npm(npm));
+    host.writeScript(join(host.bin, "npm"), host.npm(npm));
     expect(await serveOnce(host)).toBe(7);
     expect(await serveOnce(host)).toBe(7);
-    const fetched = host.calls().filter((call) => call.startsWith("npm install"));
-    expect(fetched).toHaveLength(1);
+    const npmInstalls = host.calls().filter((call) => call.startsWith("npm install"));
+    expect(npmInstalls).toHaveLength(1);
     for (const part of [`bun@${PINNED}`, "--ignore-scripts", "--no-package-lock", "--no-save"])
-      expect(fetched[0]).toContain(part);
+      expect(npmInstalls[0]).toContain(part);
   },
 );
 
 testNeeding([needs.node], "[RP-5] when npm fails, it says so and starts nothing", async () => {
-  using host = machine();
-  host.script(join(host.bin, "npm"), host.npm("exit 1"));
+  using host = createMachine();
+  host.writeScript(join(host.bin, "npm"), host.npm("exit 1"));
   const child = host.start("serve");
   expect(await child.stderr.text()).toContain("npm could not fetch Bun");
   expect(await child.exited).toBe(1);
@@ -164,7 +164,7 @@ testNeeding([needs.node], "[RP-5] when npm fails, it says so and starts nothing"
 });
 
 testNeeding([needs.node], "[RP-5] an unknown word is refused with exit code 2", async () => {
-  using host = machine();
+  using host = createMachine();
   const child = host.start("dance");
   expect(await child.stderr.text()).toContain('expected serve or test, got "dance"');
   expect(await child.exited).toBe(2);

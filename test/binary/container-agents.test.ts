@@ -27,11 +27,11 @@ const REPOSITORY = "/home/dev/work";
 const makeImage = async (name: string): Promise<void> => {
   const docker = ["docker", "-H", needs.docker.file];
   const programs = [needs.node.file, needs.git.file];
-  const known = await Bun.$`ldconfig -p`.text();
+  const knownLibraries = await Bun.$`ldconfig -p`.text();
   // Libraries of node, git and Claude Code.
   const libraries = ["libstdc++.so.6", "librt.so.1", "libpcre2-8.so.0", "libz.so.1"].map(
     (library) =>
-      known
+      knownLibraries
         .split("\n")
         .find((line) => line.includes(library))
         ?.split("=> /")[1] ?? "",
@@ -94,10 +94,10 @@ testNeeding(
   [compiled, needs.docker, needs.root, needs.agents, needs.node, needs.git],
   "[CA-11] the genuine four edit a repository in a container after a person has allowed it, are interrupted, killed and resumed, and are undone",
   async () => {
-    const started = performance.now();
-    const report = async (what: string): Promise<void> => {
+    const startedAt = performance.now();
+    const printTime = async (what: string): Promise<void> => {
       if (!Bun.env.SLIPWAY_REPORT) return;
-      await Bun.write(Bun.stderr, `${what}: ${Math.round(performance.now() - started)} ms\n`);
+      await Bun.write(Bun.stderr, `${what}: ${Math.round(performance.now() - startedAt)} ms\n`);
     };
     await using upstream = new AgentUpstream();
     await using world = await openDockerWorld({ SLIPWAY_MODEL_HOSTS: "127.0.0.1", SLIPWAY_CHAT_TITLES: "false" });
@@ -115,7 +115,7 @@ testNeeding(
     await using workspace = await openWorkspace(world);
     const run = (command: string): Promise<string> => runInTerminal(admin, workspace.agent_id, command);
     await run(`git init -q ${REPOSITORY}`);
-    await report("workspace");
+    await printTime("workspace");
     const storyWorld: StoryWorld = {
       owner: admin,
       organization_id: workspace.organization_id,
@@ -134,7 +134,7 @@ testNeeding(
       await story.undo();
       const calls = (await listGatewayCalls(admin)).filter(({ chat_id }) => chat_id === story.id);
       expect(calls.length).toBeGreaterThanOrEqual(5);
-      await report(name);
+      await printTime(name);
     }
     // The provider's key exists only on the server.
     const files = "find /home/dev /tmp -type f -print0 | xargs -0 grep -ls";

@@ -24,7 +24,7 @@ import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { callTools } from "#test/tools/world.ts";
 
-/** The folder in which the package's program has its own name. */
+/** The folder that contains the command line tool of devcontainers under its own name. */
 const TOOLS_FOLDER = join(dirname(fileURLToPath(import.meta.resolve("@devcontainers/cli/package.json"))), "../../.bin");
 
 type DevcontainerPredicate = (one: Devcontainer | undefined) => boolean;
@@ -32,14 +32,14 @@ type DevcontainerPredicate = (one: Devcontainer | undefined) => boolean;
 const isReady: DevcontainerPredicate = (one) => one?.status === "running" && one.agent !== undefined;
 
 /** A workspace of this machine whose template names one devcontainer, in the folder `shop`; `files` are placed next to its settings. */
-const openWorkspace = async (more: object = {}, files: Readonly<Record<string, string>> = {}) => {
+const openWorkspace = async (changes: object = {}, files: Readonly<Record<string, string>> = {}) => {
   const models = new ScriptedModels();
   const server = await startTestServer({ clock: systemClock, models });
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const config = join(home, "shop", ".devcontainer", "devcontainer.json");
   mkdirSync(dirname(config), { recursive: true });
-  const image = "dockerComposeFile" in more ? {} : { image: IMAGE };
-  const settings = { ...image, updateRemoteUserUID: false, remoteEnv: { GREETING: "hello there" }, ...more };
+  const image = "dockerComposeFile" in changes ? {} : { image: IMAGE };
+  const settings = { ...image, updateRemoteUserUID: false, remoteEnv: { GREETING: "hello there" }, ...changes };
   writeFileSync(config, JSON.stringify(settings));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dirname(config), name), text);
   const seeded = await seedAgent(server, {
@@ -64,12 +64,12 @@ const openWorkspace = async (more: object = {}, files: Readonly<Record<string, s
         const frame = await socket.next();
         if (frame === undefined) throw new Error("the stream ended");
         const { devcontainers, warnings } = JSON.parse(String(frame)) as ContainerListing;
-        const found = devcontainers.find(({ name }) => name === "shop");
-        if (found?.status === "error" && !mayFail) {
-          throw new Error(found.error);
+        const devcontainer = devcontainers.find(({ name }) => name === "shop");
+        if (devcontainer?.status === "error" && !mayFail) {
+          throw new Error(devcontainer.error);
         }
         if (warnings.length > 0) throw new Error(warnings.join(" "));
-        if (wanted(found)) return found as Devcontainer;
+        if (wanted(devcontainer)) return devcontainer as Devcontainer;
       }
     },
     agent: (id: string) => owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${id}`),
@@ -113,18 +113,21 @@ testNeeding(
     const { owner, path, seeded } = workspace;
     const first = await workspace.until(isReady);
     expect(first.agent).toEqual({ id: expect.any(String), name: "shop", directory: "/workspaces/shop" });
-    const inside = await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
-    expect(inside).toMatchObject({ parent_id: { uuid: seeded.agent_id, valid: true }, directory: "/workspaces/shop" });
+    const innerAgent = await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
+    expect(innerAgent).toMatchObject({
+      parent_id: { uuid: seeded.agent_id, valid: true },
+      directory: "/workspaces/shop",
+    });
 
-    const message = await runInTerminal(
+    const output = await runInTerminal(
       owner,
-      inside.id,
+      innerAgent.id,
       'id -un; pwd; env | grep -c "AGENT_TOKEN="; echo kept > note || true',
     );
-    expect(message.split(/\s+/).slice(0, 3)).toEqual(["dev", "/workspaces/shop", "0"]);
-    expect(await runInTerminal(owner, inside.id, 'echo "[$GREETING]"')).toContain("[hello there]");
-    await runInTerminal(owner, inside.id, "busybox httpd -p 3000 -h /home/dev");
-    const { ports } = await owner.get<ListeningPorts>(`/api/v2/workspaceagents/${inside.id}/listening-ports`);
+    expect(output.split(/\s+/).slice(0, 3)).toEqual(["dev", "/workspaces/shop", "0"]);
+    expect(await runInTerminal(owner, innerAgent.id, 'echo "[$GREETING]"')).toContain("[hello there]");
+    await runInTerminal(owner, innerAgent.id, "busybox httpd -p 3000 -h /home/dev");
+    const { ports } = await owner.get<ListeningPorts>(`/api/v2/workspaceagents/${innerAgent.id}/listening-ports`);
     expect(ports.map(({ port }) => port)).toContain(3000);
 
     const chat = await callTools(
@@ -137,10 +140,10 @@ testNeeding(
     expect(chat.results[0]).toMatchObject({ success: true, output: "dev\n/workspaces/shop\n" });
     expect(chat.results[1]).toEqual({ ok: true });
     expect(chat.results[2]).toMatchObject({ success: true, output: `${workspace.home}\n` });
-    expect(await runInTerminal(owner, inside.id, "cat ~/by-chat.txt")).toContain("made inside");
+    expect(await runInTerminal(owner, innerAgent.id, "cat ~/by-chat.txt")).toContain("made inside");
 
-    const answer = await owner.fetch("POST", path(`containers/devcontainers/${first.id}/recreate`));
-    expect(answer.status).toBe(202);
+    const recreated = await owner.fetch("POST", path(`containers/devcontainers/${first.id}/recreate`));
+    expect(recreated.status).toBe(202);
     const second = await workspace.until((one) => isReady(one) && one?.agent?.id !== first.agent?.id);
     expect(second.container?.id).not.toBe(first.container?.id);
     await waitForConnection(() => workspace.agent(second.agent?.id ?? ""));
@@ -157,9 +160,9 @@ testNeeding(
 
     await workspace.stop();
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${second.agent?.id}`)).status).toBe(404);
-    const gone = await callTools(workspace, repeated.next, ["execute", { command: "true", agent: "shop" }]);
-    expect(gone.results[0]?.error).toBe('The workspace has no agent "shop". It has: main.');
-    gone.next.finish("stop");
+    const afterStop = await callTools(workspace, repeated.next, ["execute", { command: "true", agent: "shop" }]);
+    expect(afterStop.results[0]?.error).toBe('The workspace has no agent "shop". It has: main.');
+    afterStop.next.finish("stop");
     expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
   },
 );
@@ -170,10 +173,10 @@ testNeeding(
   async () => {
     await using workspace = await openWorkspace({ postCreateCommand: "echo OOPS-reason >&2; exit 7" });
     const { owner, path } = workspace;
-    const failed = await workspace.until((one) => one?.status === "error" && one.agent !== undefined, true);
-    expect(failed.error).toContain("exit 7");
-    await waitForConnection(() => workspace.agent(failed.agent?.id ?? ""));
-    expect(await runInTerminal(owner, failed.agent?.id ?? "", "id -un")).toContain("dev");
+    const failedDevcontainer = await workspace.until((one) => one?.status === "error" && one.agent !== undefined, true);
+    expect(failedDevcontainer.error).toContain("exit 7");
+    await waitForConnection(() => workspace.agent(failedDevcontainer.agent?.id ?? ""));
+    expect(await runInTerminal(owner, failedDevcontainer.agent?.id ?? "", "id -un")).toContain("dev");
     const logs = await owner.get<{ output: string }[]>(path("logs"));
     expect(logs.map(({ output }) => output).join("\n")).toContain("Devcontainer shop: OOPS-reason");
   },
@@ -199,12 +202,12 @@ testNeeding(
     await using workspace = await openWorkspace(settings, { "compose.yaml": COMPOSE });
     const { owner, path } = workspace;
     const first = await workspace.until(isReady);
-    const inside = await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
-    expect(inside.directory).toBe("/workspaces/shop");
-    const line =
+    const innerAgent = await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
+    expect(innerAgent.directory).toBe("/workspaces/shop");
+    const command =
       'id -un; pwd; ls -a; echo "[$FROM_COMPOSE $GREETING]"; timeout 9 bash -c "read l < /dev/tcp/db/5432; echo \\$l"';
-    const message = await runInTerminal(owner, inside.id, line);
-    expect(message).toMatch(/^dev\s+\/workspaces\/shop\s[\s\S]*\.devcontainer[\s\S]*\[yes hello there\]\s+rows$/);
+    const output = await runInTerminal(owner, innerAgent.id, command);
+    expect(output).toMatch(/^dev\s+\/workspaces\/shop\s[\s\S]*\.devcontainer[\s\S]*\[yes hello there\]\s+rows$/);
     const project = first.container?.labels["com.docker.compose.project"];
     const filters = encodeURIComponent(JSON.stringify({ label: [`com.docker.compose.project=${project}`] }));
     const listLeftovers = async (what: string): Promise<unknown[]> =>
@@ -228,12 +231,12 @@ testNeeding(
     await workspace.restart();
     const second = await workspace.until((one) => isReady(one) && one?.agent?.id !== first.agent?.id);
     expect(second.container?.id).toBe(first.container?.id ?? "");
-    const inside = await waitForConnection(() => workspace.agent(second.agent?.id ?? ""));
+    const innerAgent = await waitForConnection(() => workspace.agent(second.agent?.id ?? ""));
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${first.agent?.id}`)).status).toBe(404);
-    expect(await runInTerminal(owner, inside.id, "echo still here")).toContain("still here");
+    expect(await runInTerminal(owner, innerAgent.id, "echo still here")).toContain("still here");
 
     expect((await owner.fetch("DELETE", path(`containers/devcontainers/${second.id}`))).status).toBe(204);
-    expect((await owner.fetch("GET", `/api/v2/workspaceagents/${inside.id}`)).status).toBe(404);
+    expect((await owner.fetch("GET", `/api/v2/workspaceagents/${innerAgent.id}`)).status).toBe(404);
     expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
   },
 );
@@ -262,13 +265,13 @@ testNeeding(
     await awaitBuild(admin, id);
     const [{ id: agent_id } = { id: "" }] = await agents();
     await using _daemon = await startAgentProcess(server, { agent_id, agent_token: token }, home);
-    const inside = await until(async () => {
+    const innerAgent = await until(async () => {
       const found = (await agents()).find(({ name }) => name === "shop");
       return found?.status === "connected" && found.lifecycle_state === "ready" && found;
     });
     await runInTerminal(
       admin,
-      inside.id,
+      innerAgent.id,
       "mkdir ~/web; echo from inside > ~/web/index.html; busybox httpd -p 3000 -h ~/web",
     );
 
@@ -293,7 +296,7 @@ testNeeding(
       });
       return generations.length === 2 && generations.every((generation) => generation === 1);
     });
-    expect((await agents()).find(({ name }) => name === "shop")?.id).toBe(inside.id);
+    expect((await agents()).find(({ name }) => name === "shop")?.id).toBe(innerAgent.id);
     await until(async () => (await openApp(admin))[0] === 200);
   },
 );

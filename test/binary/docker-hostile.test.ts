@@ -33,9 +33,9 @@ type ContainerInfo = {
 
 const findFreePort = (): Promise<number> =>
   new Promise((done) => {
-    const probe = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => done(port));
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => done(port));
     });
   });
 
@@ -53,8 +53,8 @@ const startProxy = async (folder: string, port: number, upstream: number) => {
         proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto http;
         proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade; } } }`,
   );
-  const nginx = async (...more: string[]): Promise<void> => {
-    const child = Bun.spawn([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), ...more], {
+  const nginx = async (...args: string[]): Promise<void> => {
+    const child = Bun.spawn([needs.nginx.file, "-c", file, "-e", join(folder, "errors"), ...args], {
       stdout: "ignore",
     });
     expect(await child.exited).toBe(0);
@@ -65,8 +65,8 @@ const startProxy = async (folder: string, port: number, upstream: number) => {
 
 const inspectContainer = async ({ engine }: DockerWorld, id: string): Promise<ContainerInfo> => {
   const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
-  const [found] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
-  return (await engine.json<ContainerInfo>("inspect", "GET", `/containers/${found?.Id}/json`)) as ContainerInfo;
+  const [container] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
+  return (await engine.json<ContainerInfo>("inspect", "GET", `/containers/${container?.Id}/json`)) as ContainerInfo;
 };
 
 testNeeding(
@@ -74,20 +74,20 @@ testNeeding(
   "[SC-7] behind a proxy, a hostile member gets only her own data from her container, her chat and her parameters",
   async () => {
     using temp = tempDirectory();
-    const [public_port, own_port] = [await findFreePort(), await findFreePort()];
-    await using _proxy = await startProxy(temp.path, public_port, own_port);
+    const [public_port, server_port] = [await findFreePort(), await findFreePort()];
+    await using _proxy = await startProxy(temp.path, public_port, server_port);
     const access_url = `http://127.0.0.1:${public_port}`;
     await using world = await openDockerWorld({
-      SLIPWAY_ADDRESS: `127.0.0.1:${own_port}`,
+      SLIPWAY_ADDRESS: `127.0.0.1:${server_port}`,
       SLIPWAY_ACCESS_URL: access_url,
       SLIPWAY_TRUSTED_PROXIES: "127.0.0.1",
     });
     const { admin, server } = world;
     const { id: template_id, organization_id } = await getDockerTemplate(admin);
-    const person = async (username: string): Promise<Client> =>
+    const signUp = async (username: string): Promise<Client> =>
       new Client(access_url, (await seedUser(server, { username, organization_id })).token);
-    const [bob, mallory] = [await person("bob"), await person("mallory")];
-    const more = {
+    const [bob, mallory] = [await signUp("bob"), await signUp("mallory")];
+    const settings = {
       rich_parameter_values: [
         {
           name: "startup_script",
@@ -95,18 +95,21 @@ testNeeding(
         },
       ],
     };
-    const his = await createWorkspace(bob, template_id, "box", more);
-    const bobs = await awaitAgent(bob, his.id);
-    const hers = await createWorkspace(mallory, template_id, "lair");
-    const { agent_id } = await awaitAgent(mallory, hers.id);
-    const [victim, lair] = [await inspectContainer(world, his.id), await inspectContainer(world, hers.id)];
+    const bobsWorkspace = await createWorkspace(bob, template_id, "box", settings);
+    const bobsAgent = await awaitAgent(bob, bobsWorkspace.id);
+    const mallorysWorkspace = await createWorkspace(mallory, template_id, "lair");
+    const { agent_id } = await awaitAgent(mallory, mallorysWorkspace.id);
+    const [bobsContainer, mallorysContainer] = [
+      await inspectContainer(world, bobsWorkspace.id),
+      await inspectContainer(world, mallorysWorkspace.id),
+    ];
     const parseToken = ({ Config }: ContainerInfo): string =>
       Config.Env.find((line) => line.startsWith("SLIPWAY_AGENT_TOKEN="))?.split("=")[1] ?? "";
-    const address = Object.values(victim.NetworkSettings.Networks)[0]?.IPAddress ?? "";
+    const address = Object.values(bobsContainer.NetworkSettings.Networks)[0]?.IPAddress ?? "";
     expect(address).not.toBe("");
 
     // From inside her container: Bob's ports, the machine's files and engine, other processes, and capabilities for more.
-    const inside = await runInTerminal(
+    const output = await runInTerminal(
       mallory,
       agent_id,
       [
@@ -115,39 +118,41 @@ testNeeding(
         "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c SLIPWAY_ADMIN_PASSWORD",
         "grep CapBnd /proc/self/status",
         "id -u",
-        `timeout 3 bash -c 'echo > /dev/tcp/127.0.0.1/${own_port}' 2>/dev/null || echo no-loopback`,
-        `timeout 3 bash -c 'echo > /dev/tcp/host.docker.internal/${own_port}' 2>/dev/null || echo no-back-door`,
+        `timeout 3 bash -c 'echo > /dev/tcp/127.0.0.1/${server_port}' 2>/dev/null || echo no-loopback`,
+        `timeout 3 bash -c 'echo > /dev/tcp/host.docker.internal/${server_port}' 2>/dev/null || echo no-back-door`,
       ].join("; "),
     );
-    expect(inside).toContain("no-port");
-    expect(inside).not.toContain("taken");
-    expect(inside).toContain("no-files");
-    expect(inside).toMatch(/no-files\s+0\s/);
-    const [, capabilities = "0"] = /CapBnd:\s+([0-9a-f]+)/.exec(inside) ?? [];
+    expect(output).toContain("no-port");
+    expect(output).not.toContain("taken");
+    expect(output).toContain("no-files");
+    expect(output).toMatch(/no-files\s+0\s/);
+    const [, capabilities = "0"] = /CapBnd:\s+([0-9a-f]+)/.exec(output) ?? [];
     // NET_ADMIN, NET_RAW, SYS_MODULE, SYS_PTRACE, SYS_ADMIN.
     for (const bit of [12n, 13n, 16n, 19n, 21n]) expect((BigInt(`0x${capabilities}`) >> bit) & 1n).toBe(0n);
-    expect(inside).toMatch(/\n?1000\s/);
-    expect(inside).toContain("no-loopback");
-    expect(inside).toContain("no-back-door");
+    expect(output).toMatch(/\n?1000\s/);
+    expect(output).toContain("no-loopback");
+    expect(output).toContain("no-back-door");
 
     // With her agent's token and her own: Bob's agent, its metadata, terminal, containers, apps and builds.
-    const doors = [
-      `/api/v2/workspaceagents/${bobs.agent_id}`,
-      `/api/v2/workspaceagents/${bobs.agent_id}/watch-metadata`,
-      `/api/v2/workspaceagents/${bobs.agent_id}/containers?label=a%3Db`,
-      `/api/v2/workspaceagents/${bobs.agent_id}/logs`,
-      `/api/v2/workspaces/${his.id}`,
-      `/api/v2/workspacebuilds/${his.latest_build.id}/state`,
+    const paths = [
+      `/api/v2/workspaceagents/${bobsAgent.agent_id}`,
+      `/api/v2/workspaceagents/${bobsAgent.agent_id}/watch-metadata`,
+      `/api/v2/workspaceagents/${bobsAgent.agent_id}/containers?label=a%3Db`,
+      `/api/v2/workspaceagents/${bobsAgent.agent_id}/logs`,
+      `/api/v2/workspaces/${bobsWorkspace.id}`,
+      `/api/v2/workspacebuilds/${bobsWorkspace.latest_build.id}/state`,
       "/@bob/box/apps/8000/",
     ];
-    const agent = new Client(access_url, parseToken(lair));
-    for (const door of doors) {
-      const answers = await Promise.all([mallory.fetch("GET", door), agent.fetch("GET", door)]);
-      for (const { status } of answers) expect(`${door} ${status}`).toMatch(/ (401|403|404)$/);
+    const agent = new Client(access_url, parseToken(mallorysContainer));
+    for (const path of paths) {
+      const answers = await Promise.all([mallory.fetch("GET", path), agent.fetch("GET", path)]);
+      for (const { status } of answers) expect(`${path} ${status}`).toMatch(/ (401|403|404)$/);
     }
-    const terminal = mallory.socket(`/api/v2/workspaceagents/${bobs.agent_id}/pty?reconnect=${crypto.randomUUID()}`);
+    const terminal = mallory.socket(
+      `/api/v2/workspaceagents/${bobsAgent.agent_id}/pty?reconnect=${crypto.randomUUID()}`,
+    );
     await expect(terminal).rejects.toThrow("404");
-    expect(await awaitStatus(createBuild(mallory, his.id, "delete", { permanent: true }))).toBe(404);
+    expect(await awaitStatus(createBuild(mallory, bobsWorkspace.id, "delete", { permanent: true }))).toBe(404);
     // Her own agent lists no containers: her workspace has no engine, so a devcontainer with a mount of the machine is never created.
     const listing = await mallory.get<{ containers: unknown[] }>(
       `/api/v2/workspaceagents/${agent_id}/containers?label=a%3D`,
@@ -159,7 +164,7 @@ testNeeding(
       { owner: mallory, organization_id },
       `run: cat ${server.directory}/encryption.key || echo nothing-there`,
       {
-        workspace_id: hers.id,
+        workspace_id: mallorysWorkspace.id,
       },
     );
     using follower = await Follower.open(mallory, chat.id);
@@ -167,14 +172,14 @@ testNeeding(
     const { messages } = await mallory.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`);
     expect(JSON.stringify(messages)).toContain("nothing-there");
     expect(
-      await awaitStatus(createChat({ owner: mallory, organization_id }, "run: id", { workspace_id: his.id })),
+      await awaitStatus(createChat({ owner: mallory, organization_id }, "run: id", { workspace_id: bobsWorkspace.id })),
     ).toBeOneOf([400, 403, 404]);
 
     // She cannot write templates; parameters of one that uses them everywhere reach nothing of the machine or of Bob.
     await expect(
       importVersion(mallory, "provisioner: docker\nresources: [{name: a, docker: {image: b}}]\n"),
     ).rejects.toThrow("403");
-    const open = await makeTemplate(
+    const openTemplate = await makeTemplate(
       admin,
       `
 provisioner: docker
@@ -190,16 +195,16 @@ resources:
     agents: [{name: main}]
 `,
     );
-    const tries: Record<string, string>[] = [
-      { image: `../containers/${victim.Id}/json?` },
-      { image: `x/../../containers/${victim.Id}` },
-      { network: `container:${victim.Id}` },
+    const attempts: Record<string, string>[] = [
+      { image: `../containers/${bobsContainer.Id}/json?` },
+      { image: `x/../../containers/${bobsContainer.Id}` },
+      { network: `container:${bobsContainer.Id}` },
       { network: "host" },
-      { user: "0:0", label: his.id },
+      { user: "0:0", label: bobsWorkspace.id },
     ];
-    for (const [index, values] of tries.entries()) {
+    for (const [index, values] of attempts.entries()) {
       const rich_parameter_values = Object.entries(values).map(([name, value]) => ({ name, value }));
-      const created = await createWorkspace(mallory, open.id, `try-${index}`, { rich_parameter_values });
+      const created = await createWorkspace(mallory, openTemplate.id, `try-${index}`, { rich_parameter_values });
       const { latest_build } = await awaitBuild(mallory, created.id);
       if (!("label" in values)) {
         expect([values, latest_build.status]).toEqual([values, "failed"]);
@@ -215,11 +220,11 @@ resources:
     }
 
     // Bob is not affected.
-    expect((await inspectContainer(world, his.id)).Id).toBe(victim.Id);
-    expect(await runInTerminal(bob, bobs.agent_id, "cat ~/secret")).toBe("bobs");
+    expect((await inspectContainer(world, bobsWorkspace.id)).Id).toBe(bobsContainer.Id);
+    expect(await runInTerminal(bob, bobsAgent.agent_id, "cat ~/secret")).toBe("bobs");
     for (const [owner, id] of [
-      [bob, his.id],
-      [mallory, hers.id],
+      [bob, bobsWorkspace.id],
+      [mallory, mallorysWorkspace.id],
     ] as const) {
       await createBuild(owner, id, "delete", { permanent: true });
       expect((await awaitBuild(owner, id)).latest_build.status).toBe("deleted");

@@ -1,5 +1,5 @@
-// The example of docs/templates-terraform.md, unchanged: a workspace in a container that Terraform starts with Docker's command line, on a
-// real engine, from the first start to its deletion.
+// The example of docs/templates-terraform.md, unchanged: Terraform starts a workspace in a container with Docker's command line. Runs on a
+// real engine, from the first start to the deletion.
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Client } from "#src/client.ts";
@@ -12,8 +12,8 @@ import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/work
 
 const PAGE = new URL("../../docs/templates-terraform.md", import.meta.url);
 
-/** Returns the page's block after this mark. */
-const example = (mark: string): string => {
+/** Returns the first code block of the page after this mark. */
+const readExample = (mark: string): string => {
   const page = readFileSync(PAGE, "utf8");
   const block = page.slice(page.indexOf(mark)).match(/```hcl\n([\s\S]*?)```/)?.[1];
   if (!page.includes(mark) || !block) throw new Error(`the page has no example ${mark}`);
@@ -34,28 +34,28 @@ testNeeding(
     url.hostname = "127.0.0.1";
     const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
     const docker = async (...args: string[]): Promise<string[]> => {
-      const run = Bun.spawn(["docker", ...args], { env: { PATH: process.env.PATH ?? "", ...environment } });
-      return (await new Response(run.stdout).text()).split("\n").filter((line) => line !== "");
+      const child = Bun.spawn(["docker", ...args], { env: { PATH: process.env.PATH ?? "", ...environment } });
+      return (await new Response(child.stdout).text()).split("\n").filter((line) => line !== "");
     };
     const countLeftovers = async (id: string): Promise<number[]> => [
       (await docker("ps", "--all", "--quiet", "--filter", `name=${id}`)).length,
       (await docker("volume", "ls", "--quiet", "--filter", `name=${id}`)).length,
     ];
-    const main = example("<!-- tried: containers by the docker command -->");
+    const main = readExample("<!-- tried: containers by the docker command -->");
     const { template } = await makeTerraformTemplate(admin, { "main.tf": main }, "containers");
-    const rude = {
+    const withOption = {
       name: "rude",
       template_id: template.id,
       rich_parameter_values: [{ name: "image", value: "--privileged" }],
     };
-    expect((await admin.fetch("POST", "/api/v2/users/me/workspaces", rude)).status).toBe(400);
+    expect((await admin.fetch("POST", "/api/v2/users/me/workspaces", withOption)).status).toBe(400);
     const rich_parameter_values = [{ name: "image", value: IMAGE }];
     const { id } = await createWorkspace(admin, template.id, "boxed", { rich_parameter_values });
     const { agent_id, workspace } = await awaitAgent(admin, id);
     expect(await countLeftovers(id)).toEqual([1, 1]);
     const message = await runInTerminal(admin, agent_id, 'id -un; hostname; echo kept > "$HOME/kept"');
     expect(message.split(/\s+/)[0]).toBe("dev");
-    // It is the container and not this machine.
+    // The output comes from the container and not from this machine.
     expect((await docker("ps", "--quiet", "--filter", `name=${id}`))[0]).toBe(message.split(/\s+/)[1] ?? "");
     const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
     const [token] = await docker("exec", `workspace-${id}`, "sh", "-c", "tr '\\0' '\\n' < /proc/1/environ");
@@ -71,12 +71,12 @@ testNeeding(
     await buildAndWait("start", { rich_parameter_values: [{ name: "image", value: OTHER_IMAGE }] });
     const running = await docker("inspect", "--format", "{{.Config.Image}}", `workspace-${id}`);
     expect(running).toEqual([OTHER_IMAGE]);
-    const again = await awaitAgent(admin, id);
-    expect(again.agent_id).not.toBe(agent_id);
-    expect(findAgent(again.workspace)?.name).toBe("main");
-    expect(await runInTerminal(admin, again.agent_id, 'cat "$HOME/kept"')).toBe("kept");
-    const gone = await buildAndWait("delete");
-    expect([gone.latest_build.status, gone.latest_build.job.error, await countLeftovers(id)]).toEqual([
+    const second = await awaitAgent(admin, id);
+    expect(second.agent_id).not.toBe(agent_id);
+    expect(findAgent(second.workspace)?.name).toBe("main");
+    expect(await runInTerminal(admin, second.agent_id, 'cat "$HOME/kept"')).toBe("kept");
+    const deleted = await buildAndWait("delete");
+    expect([deleted.latest_build.status, deleted.latest_build.job.error, await countLeftovers(id)]).toEqual([
       "deleted",
       undefined,
       [0, 0],

@@ -18,7 +18,7 @@ import { until } from "#test/support/until.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
 /** Returns a container's output. */
-const containerLog = async (id: string): Promise<string> =>
+const readContainerLog = async (id: string): Promise<string> =>
   (
     await fetch(`http://docker/containers/${id}/logs?stdout=1&stderr=1`, {
       unix: needs.docker.file.replace("unix://", ""),
@@ -110,10 +110,10 @@ testNeeding(
   [compiled, needs.docker],
   "[CF-18] a container that cannot reach the server says so in its log; on loopback, the health page says it before any starts",
   async () => {
-    await using cut = await openDockerWorld({ SLIPWAY_ADDRESS: "127.0.0.1:0" });
+    await using loopback = await openDockerWorld({ SLIPWAY_ADDRESS: "127.0.0.1:0" });
     const problem =
       /Containers cannot reach the server, which listens only on 127\.0\.0\.1:\d+\. Set address to 0\.0\.0\.0/;
-    expect(JSON.stringify(await cut.admin.get<unknown>("/api/v2/debug/health"))).toMatch(problem);
+    expect(JSON.stringify(await loopback.admin.get<unknown>("/api/v2/debug/health"))).toMatch(problem);
 
     await using world = await openDockerWorld({ SLIPWAY_DOCKER_ACCESS_URL: "http://host.docker.internal:9" });
     const { admin, engine } = world;
@@ -125,7 +125,7 @@ testNeeding(
     const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
     const [box] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
     const message = await until(async () => {
-      const text = await containerLog(box?.Id ?? "");
+      const text = await readContainerLog(box?.Id ?? "");
       return text.includes("is not reached") && text;
     });
     expect(message).toContain("http://host.docker.internal:9 is not reached: ");

@@ -1,5 +1,5 @@
-// The compiled program runs no code from the folder where it is started: of a package that loads native code, only the compiled-in part
-// exists.
+// The compiled program runs no code from the folder where it is started. Of a package that loads native code, it only uses the part that
+// was compiled in.
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
-// A program that is one database migration ahead: this source with an additional migration. It simulates the newer build whose data the
-// binary must refuse, and from which it must be able to go back. A program that is one migration behind cannot be simulated in this way,
-// because this source already reads what the newest migration adds.
+// This source with an additional database migration. It simulates a newer build: the binary must refuse its data, and must be able to
+// restore the earlier data. A build with one migration less cannot be simulated like this, because this source reads what the newest
+// migration adds.
 import { type Migration, toNewestVersion } from "#db/engine/migration.ts";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
 

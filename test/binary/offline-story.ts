@@ -1,5 +1,5 @@
-// Runs in its own network namespace, started by offline.test.ts: brings up loopback, verifies that nothing else is reachable, and then goes
-// through a new user's steps with a real `serve` process. Prints the results as one line of JSON.
+// Runs in its own network namespace, started by offline.test.ts. Starts the loopback interface, verifies that nothing else is reachable,
+// and then does a new user's steps with a real `serve` process. Prints the results as one line of JSON.
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -14,7 +14,7 @@ const SIOCSIFFLAGS = 0x8914;
 const IFF_UP_RUNNING = 0x41;
 
 /** Does what `ip link set lo up` does, without `ip`. */
-const raiseLoopback = (): void => {
+const startLoopback = (): void => {
   const { symbols } = dlopen("libc.so.6", {
     socket: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },
     ioctl: { args: [FFIType.i32, FFIType.u64, FFIType.ptr], returns: FFIType.i32 },
@@ -22,11 +22,11 @@ const raiseLoopback = (): void => {
   const request = Buffer.alloc(40);
   request.write("lo");
   request.writeInt16LE(IFF_UP_RUNNING, 16);
-  const done = symbols.ioctl(symbols.socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, ptr(request));
-  if (done !== 0) throw new Error("loopback does not come up");
+  const result = symbols.ioctl(symbols.socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, ptr(request));
+  if (result !== 0) throw new Error("the loopback interface does not start");
 };
 
-/** Returns true if something outside of this machine responds, or might. */
+/** Returns true if a server outside of this machine responds. */
 const canReach = async (url: string): Promise<boolean> => {
   try {
     await fetch(url);
@@ -36,7 +36,7 @@ const canReach = async (url: string): Promise<boolean> => {
   }
 };
 
-raiseLoopback();
+startLoopback();
 const outside = [await canReach("http://192.0.2.1/"), await canReach("http://example.com/")];
 using directory = tempDirectory();
 await using serve = await startServe(directory.path);

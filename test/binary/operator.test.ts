@@ -12,7 +12,7 @@ import { tempDirectory } from "#test/support/server.ts";
 import { revertNewestMigration } from "./older-data.ts";
 
 const BINARY = compiled.file;
-const NEXT = fileURLToPath(new URL("next-build.ts", import.meta.url));
+const NEXT_BUILD = fileURLToPath(new URL("next-build.ts", import.meta.url));
 const DOCUMENTATION = listUserPages().map(readPage).join("\n");
 const ADA = { email: "ada@example.com", username: "ada", password: "correct horse, battery" };
 const TEMPLATE = "provisioner: local\nresources:\n  - name: home\n    agents: [{name: main}]\n";
@@ -51,8 +51,8 @@ const sh = async (line: string, { code = 0, stdin = "" } = {}): Promise<string> 
     env: environment(),
     stdio: [new TextEncoder().encode(stdin), "pipe", "pipe"],
   });
-  const [out, err, ended] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (ended !== code) throw new Error(`${line}: ${ended}\n${out}${err}`);
+  const [out, err, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (exitCode !== code) throw new Error(`${line}: ${exitCode}\n${out}${err}`);
   return out + err;
 };
 
@@ -87,7 +87,7 @@ const serve = async (command: string[], data: string): Promise<RunningServer> =>
 const signIn = (url: string, password = ADA.password): Promise<string> =>
   sh(`slipway login ${url} --email ${ADA.email} --password-stdin`, { stdin: `${password}\n` });
 
-/** Opens the link as a browser would, and submits its form. */
+/** Opens the setup link like a browser, and submits the form of its page. */
 const createFirstUser = async ({ url, link }: RunningServer): Promise<number> => {
   expect((await fetch(link)).headers.get("content-type")).toContain("text/html");
   const body = JSON.stringify({ ...ADA, setup_token: new URL(link).searchParams.get("token") });
@@ -101,14 +101,14 @@ testNeeding(
   "[OS-1][OS-2] install, first user, template, workspace, backup, restore, password, stop; and the upgrade of what the build before has left",
   async () => {
     await sh(`install -D -m 755 '${BINARY}' bin/slipway`);
-    await fromNothing();
+    await installAndRestore();
     await upgrade();
   },
   scaleTimeout(180_000),
 );
 
 /** OS-1: from an empty machine to a restored server with a new password. */
-const fromNothing = async (): Promise<void> => {
+const installAndRestore = async (): Promise<void> => {
   const first = await serve(["slipway"], "data");
   expect(await createFirstUser(first)).toBe(201);
   expect(await createFirstUser(first)).toBeGreaterThanOrEqual(400);
@@ -131,21 +131,21 @@ const fromNothing = async (): Promise<void> => {
       stdin: "another one, just as long\n",
     }),
   ).toContain("were revoked");
-  const message = await sh("slipway offline users reset-password ada --data-dir elsewhere");
-  const password = /New password: (\S+)/.exec(message)?.[1] ?? "";
+  const output = await sh("slipway offline users reset-password ada --data-dir elsewhere");
+  const password = /New password: (\S+)/.exec(output)?.[1] ?? "";
   expect(await sh("slipway doctor --data-dir elsewhere --address 127.0.0.1:0")).not.toContain("wrong");
   const second = await serve(["slipway"], "elsewhere");
   expect(await sh(`slipway whoami --url ${second.url}`, { code: 1 })).toContain("not signed in");
   await expectRefused(second.url);
   await signIn(second.url, password);
   expect(await sh("slipway workspaces list")).toMatch(/\ndev +small +stopped/);
-  // Its home is recreated, because backups do not contain homes.
+  // The home is recreated, because backups do not contain homes.
   expect(await sh("slipway workspaces shell dev -- 'echo there again'")).toContain("there again");
   await sh("slipway workspaces delete dev --yes");
   expect(await second.stop()).toBe(0);
 };
 
-/** OS-2: the data directory of an earlier build, and the way back from a newer one. */
+/** OS-2: the upgrade of an earlier build's data directory, and the return from a newer build. */
 const upgrade = async (): Promise<void> => {
   const before = await serve(["slipway"], "older");
   expect(await createFirstUser(before)).toBe(201);
@@ -155,22 +155,22 @@ const upgrade = async (): Promise<void> => {
   expect(await before.stop()).toBe(0);
   revertNewestMigration(join(machine, "older"));
 
-  await expectToBeApplied();
+  await expectPendingMigration();
   const after = await serve(["slipway"], "older");
   await expectKept(after);
   await sh("slipway workspaces delete kept --yes");
   expect(await after.stop()).toBe(0);
   expect(await sh("slipway migrate --check --data-dir older")).toContain("up to date");
   expect(listCopies()).toHaveLength(1);
-  // The steps restore what the earlier build had left: the upgrade is yet to come, and nothing has been deleted.
+  // The documented steps restore the data of the earlier build: the migration is pending again, and nothing has been deleted.
   await restoreOlder();
-  await expectToBeApplied();
+  await expectPendingMigration();
   const upgraded = await serve(["slipway"], "older");
   await expectKept(upgraded);
   expect(await upgraded.stop()).toBe(0);
   expect(listCopies()).toHaveLength(2);
 
-  const newer = await serve([process.execPath, "--no-env-file", NEXT], "older");
+  const newer = await serve([process.execPath, "--no-env-file", NEXT_BUILD], "older");
   await expectKept(newer);
   await sh("slipway workspaces delete kept --yes");
   expect(await newer.stop()).toBe(0);
@@ -184,7 +184,7 @@ const upgrade = async (): Promise<void> => {
   expect(await again.stop()).toBe(0);
 };
 
-const expectToBeApplied = async (): Promise<void> => {
+const expectPendingMigration = async (): Promise<void> => {
   expect(await sh("slipway migrate --check --data-dir older", { code: 1 })).toContain("Pending: ");
 };
 
@@ -197,7 +197,7 @@ const expectKept = async ({ url }: RunningServer): Promise<void> => {
 const listCopies = (): string[] =>
   readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+\.\d+\.\d+\S*Z\.db$/.test(name));
 
-/** Goes back as documented. */
+/** Restores the earlier data with the documented steps. */
 const restoreOlder = async (): Promise<void> => {
   const [steps = ""] = findMarkedBlocks(readPage("docs/backup.md"), "tried after an upgrade");
   expect(steps).toContain("cd /var/lib/slipway\n");

@@ -1,5 +1,5 @@
-// A private repository over ssh and an account's private dotfiles in a container of a real Docker Engine: the deploy key opens the first,
-// the account's key the second, and neither is left in the container.
+// A private repository and an account's private dotfiles, fetched over ssh in a container of a real Docker Engine. The deploy key opens the
+// repository, the account's key the dotfiles, and neither key stays in the container.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { DeployKey } from "#schema/users/deploy-key.ts";
@@ -14,7 +14,7 @@ import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-/** Both halves are also tested without containers in every run. */
+/** Other tests cover the repository and the dotfiles in every run, without containers. */
 const requested = {
   found: Bun.env.SLIPWAY_TEST_PRIVATE_REPOSITORY === "1",
   reason: "is asked for with SLIPWAY_TEST_PRIVATE_REPOSITORY=1",
@@ -32,7 +32,7 @@ testNeeding(
     using git = openGitWorld(() => false);
     using temp = tempDirectory();
     using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, temp.path, "", address);
-    // It sees the settings of the dotfiles, so they were installed before.
+    // The command reads the settings of the dotfiles, so it fails unless they were installed before.
     const devcontainer = { image: GIT_IMAGE, onCreateCommand: "cat ~/.marker > seen; git config alias.last > alias" };
     await git.publish("app", { "README.md": "app", ".devcontainer.json": JSON.stringify(devcontainer) });
     await git.publish("dotfiles", { ".marker": "mine\n", ".gitconfig": "[alias]\n\tlast = log -1\n" });
@@ -59,7 +59,7 @@ testNeeding(
       url,
       "/home/dev/.config/slipway/dotfiles/.marker",
     ]);
-    // Pushing needs only the key.
+    // A push needs only the key.
     expect(
       await runInWorkspace(
         "git -c user.name=ada -c user.email=a@example.com commit -q --allow-empty -m more && git push -q 2>&1; git status -sb | head -n 1",

@@ -38,8 +38,8 @@ const findLine = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): Pr
   const decoder = new TextDecoder();
   for await (const chunk of stream) {
     text += decoder.decode(chunk, { stream: true });
-    const found = pattern.exec(text);
-    if (found) return found;
+    const match = pattern.exec(text);
+    if (match) return match;
   }
   throw new Error(`the program ended without ${pattern}: ${text}`);
 };
@@ -55,13 +55,13 @@ test("[CF-9] version, help and config example print to standard output", async (
 });
 
 test("[CF-9] wrong usage exits 2 and says what is wrong on standard error", async () => {
-  const verb = await run(["srve"]);
-  expect(verb).toMatchObject({ code: 2, out: "" });
-  expect(verb.err).toContain("Did you mean serve?");
-  const setting = await run(["serve", "--address", "7080"], { SLIPWAY_DATADIR: "/x" });
-  expect(setting).toMatchObject({ code: 2, out: "" });
-  expect(setting.err).toContain("--address (command line): expected host:port");
-  expect(setting.err).toContain("SLIPWAY_DATADIR (environment): unknown setting. Did you mean SLIPWAY_DATA_DIR?");
+  const wrongVerb = await run(["srve"]);
+  expect(wrongVerb).toMatchObject({ code: 2, out: "" });
+  expect(wrongVerb.err).toContain("Did you mean serve?");
+  const wrongSetting = await run(["serve", "--address", "7080"], { SLIPWAY_DATADIR: "/x" });
+  expect(wrongSetting).toMatchObject({ code: 2, out: "" });
+  expect(wrongSetting.err).toContain("--address (command line): expected host:port");
+  expect(wrongSetting.err).toContain("SLIPWAY_DATADIR (environment): unknown setting. Did you mean SLIPWAY_DATA_DIR?");
 });
 
 test("[CF-5] config show prints where a secret comes from, not what it is", async () => {
@@ -97,7 +97,7 @@ test("[CF-8] serve prints its address, is healthy, and exits 0 on SIGTERM; a sec
 test("[CF-9] Ctrl-C while waiting for a server exits 130", async () => {
   using folder = makeEmptyFolder();
   const requested = Promise.withResolvers<void>();
-  const silent = Bun.serve({
+  const silentServer = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: () => {
@@ -106,16 +106,16 @@ test("[CF-9] Ctrl-C while waiting for a server exits 130", async () => {
     },
   });
   try {
-    const child = start(["health", `--address=127.0.0.1:${silent.port}`], folder.path);
+    const child = start(["health", `--address=127.0.0.1:${silentServer.port}`], folder.path);
     await requested.promise;
     child.kill("SIGINT");
     expect(await child.exited).toBe(130);
   } finally {
-    await silent.stop(true);
+    await silentServer.stop(true);
   }
 });
 
-// Source run by Bun would read bunfig.toml: this is a guarantee of the binary.
+// Only the binary guarantees this: a program that Bun runs from source reads bunfig.toml.
 if (BINARY) {
   test("[RP-6] the binary, copied alone into a folder with a hostile .env and bunfig.toml, serves", async () => {
     using folder = makeEmptyFolder();

@@ -1,5 +1,5 @@
-// The other marked shell blocks of the documentation: those of the verbs that talk to a server, and those for people at the machine. Each
-// kind is pasted into one shell in document order; only machine-specific values are filled in.
+// The other marked shell blocks of the documentation: commands that talk to a server, and commands for operators at the machine. Each kind
+// is pasted into one shell in document order; only machine-specific values are filled in.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const MACHINE = "tried at the machine";
 
 const listBlocks = (path: string, mark: string): string[] => findMarkedBlocks(readPage(path), mark);
 
-/** Returns a sign-in, README's steps after it, and the rest of the page of verbs, which signs out at the end. */
+/** Returns the sign-in of docs/cli.md, the steps of the README, and the last block of docs/cli.md, which signs out. */
 const listVerbBlocks = (): string[] => {
   const reference = listBlocks("docs/cli.md", VERBS);
   return [...reference.slice(0, -1), ...listBlocks("README.md", VERBS), ...reference.slice(-1)];
@@ -35,14 +35,14 @@ const paste = async (script: string, cwd: string, env: Record<string, string>) =
 };
 
 const bash: Need = { found: Bun.which("bash") !== null, reason: "needs bash", file: "" };
-/** The compiled binary would show nothing more. */
+/** A run with the compiled binary would test nothing more. */
 const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
 
 test("[RP-8] each other mark also precedes a shell block", () => {
-  const marks = (mark: string): number =>
+  const countAllMarks = (mark: string): number =>
     listUserPages().reduce((sum, path) => sum + countMarks(readPage(path), mark), 0);
-  expect(listVerbBlocks()).toHaveLength(marks(VERBS));
-  expect(listMachineBlocks()).toHaveLength(marks(MACHINE));
+  expect(listVerbBlocks()).toHaveLength(countAllMarks(VERBS));
+  expect(listMachineBlocks()).toHaveLength(countAllMarks(MACHINE));
   expect(listVerbBlocks().length + listMachineBlocks().length).toBeGreaterThan(8);
 });
 

@@ -12,15 +12,15 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 /** The second page builds on the first one. */
 const PAGES = ["docs/quickstart.md", "docs/api.md"];
 
-/** The real time plus an offset, so that waits of a minute can be skipped. */
-class HurriedClock implements Clock {
-  #ahead = 0;
-  now = (): number => systemClock.now() + this.#ahead;
+/** The real time plus an offset, which lets the test skip waits of a minute. */
+class SkippingClock implements Clock {
+  #skippedMs = 0;
+  now = (): number => systemClock.now() + this.#skippedMs;
   monotonic = systemClock.monotonic;
   after = systemClock.after;
   every = systemClock.every;
-  hurry(ms: number): void {
-    this.#ahead += ms;
+  skip(ms: number): void {
+    this.#skippedMs += ms;
   }
 }
 
@@ -45,14 +45,14 @@ test("[RP-8] each mark precedes a shell block on a tested page, and nothing else
   expect(findMarkedBlocks(text, "tried")).toEqual(["a\nb\n"]);
 });
 
-/** The server needs a special clock and runs in this process; the compiled binary would show nothing more. */
+/** The server needs a special clock and runs in this process; a run with the compiled binary would test nothing more. */
 const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
 
 testHere(
   [shell, needs.node],
   "[RP-8] the documentation's commands work as written: a workspace is created, watched, shared, stopped, changed, left alone, put to sleep and deleted",
   async () => {
-    const clock = new HurriedClock();
+    const clock = new SkippingClock();
     await using server = await startTestServer({ clock });
     const script = PAGES.flatMap((path) => findMarkedBlocks(readPage(path), "tried"))
       .join("\necho\n")
@@ -63,26 +63,26 @@ testHere(
     const errors = join(server.directory, "errors");
     const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
       env: { PATH: Bun.env.PATH, HOME: server.directory },
-      // Not a pipe: a watcher without a reader keeps it open until its next event.
+      // A file and not a pipe: a watcher without a reader would keep the pipe open until its next event.
       stdio: ["ignore", "pipe", Bun.file(errors)],
     });
     let out = "";
     const decoder = new TextDecoder();
-    let isHurried = false;
+    let hasSkipped = false;
     try {
       for await (const chunk of child.stdout) {
         out += decoder.decode(chunk, { stream: true });
-        // From here on, nothing happens for a minute.
-        if (isHurried || !/^"deadline":/m.test(out)) continue;
-        isHurried = true;
-        clock.hurry(60_000);
+        // From here on, the script waits a minute.
+        if (hasSkipped || !/^"deadline":/m.test(out)) continue;
+        hasSkipped = true;
+        clock.skip(60_000);
       }
-      expect([await child.exited, await Bun.file(errors).text(), isHurried]).toEqual([0, "", true]);
+      expect([await child.exited, await Bun.file(errors).text(), hasSkipped]).toEqual([0, "", true]);
     } finally {
       child.kill("SIGKILL");
       await stopAll(server.url);
     }
-    // Unfinished steps may or may not be visible; other tests check them.
+    // Lines about unfinished steps may be missing; other tests check them.
     const steps = out
       .split("\n")
       .filter((line) => !/^(pending|starting|stopping|deleting|[[{].*|)$/.test(line))

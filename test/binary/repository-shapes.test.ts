@@ -13,7 +13,7 @@ import { requireSingleServer } from "#test/support/one-server.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
-/** Number of workspaces created in parallel: the server reads at most this many repositories in parallel. */
+/** Number of workspaces that are created at the same time: the server reads at most this many repositories at once. */
 const MAX_PARALLEL = 4;
 
 testNeeding(
@@ -33,31 +33,31 @@ testNeeding(
       SLIPWAY_PROVISIONER_SLOTS: String(MAX_PARALLEL),
     });
     const { admin } = world;
-    const all = shapes(tool);
-    expect(all.length).toBe(20);
-    const shown: Record<string, unknown> = {};
-    const show = async ({ name, files, asked, look, app }: Shape): Promise<void> => {
+    const allShapes = shapes(tool);
+    expect(allShapes.length).toBe(20);
+    const results: Record<string, unknown> = {};
+    const runShape = async ({ name, files, asked, look, app }: Shape): Promise<void> => {
       await git.publish(name, files);
       const repository = { url: git.link(name), ...asked };
       const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name, repository });
       const { agent_id, workspace } = await awaitAgent(admin, id);
       const apps = findAgent(workspace)?.apps.map(({ display_name }) => display_name) ?? [];
-      shown[name] = [await runInTerminal(admin, agent_id, look), ...(app === undefined ? [] : [apps.includes(app)])];
+      results[name] = [await runInTerminal(admin, agent_id, look), ...(app === undefined ? [] : [apps.includes(app)])];
       await createBuild(admin, id, "delete", { permanent: true });
       await awaitBuild(admin, id);
     };
-    const left = [...all];
-    const work = async (): Promise<void> => {
-      for (let next = left.shift(); next; next = left.shift()) {
-        const { name } = next;
-        await show(next).catch((error) => {
-          shown[name] = (error as Error).message;
+    const pending = [...allShapes];
+    const runShapes = async (): Promise<void> => {
+      for (let shape = pending.shift(); shape; shape = pending.shift()) {
+        const { name } = shape;
+        await runShape(shape).catch((error) => {
+          results[name] = (error as Error).message;
         });
       }
     };
-    await Promise.all(Array.from({ length: MAX_PARALLEL }, work));
-    const wanted = all.map(({ name, shows, app }) => [name, [shows, ...(app === undefined ? [] : [true])]]);
-    expect(shown).toEqual(Object.fromEntries(wanted));
+    await Promise.all(Array.from({ length: MAX_PARALLEL }, runShapes));
+    const wanted = allShapes.map(({ name, shows, app }) => [name, [shows, ...(app === undefined ? [] : [true])]]);
+    expect(results).toEqual(Object.fromEntries(wanted));
   },
   scaleTimeout(300_000),
 );

@@ -84,39 +84,39 @@ testNeeding(
       const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${build}/logs`);
       return lines.map(({ output }) => output).join("\n");
     };
-    const first = await loadLog(workspace.latest_build.id);
-    expect(first).toContain("Building the image of the repository.");
-    expect(first).toContain(`Ignored in the feature ${tool}: privileged.`);
+    const firstLog = await loadLog(workspace.latest_build.id);
+    expect(firstLog).toContain("Building the image of the repository.");
+    expect(firstLog).toContain(`Ignored in the feature ${tool}: privileged.`);
     expect(features.requests).not.toContain("a token");
-    const requested = features.requests.length;
+    const requestCount = features.requests.length;
 
     await runInWorkspace("echo mine >mine; echo mine >>/cache/log");
     await createBuild(admin, id, "stop");
     await awaitBuild(admin, id);
-    const started = performance.now();
+    const startedAt = performance.now();
     await createBuild(admin, id, "start");
-    const again = await awaitAgent(admin, id);
-    process.stderr.write(`second start of a repository: ${Math.round(performance.now() - started)} ms\n`);
-    expect(await loadLog(again.workspace.latest_build.id)).toContain("Using the existing image of the repository");
-    expect(features.requests.length).toBe(requested);
-    expect(await runInTerminal(admin, again.agent_id, "cat mine /cache/log")).toBe(
+    const second = await awaitAgent(admin, id);
+    process.stderr.write(`second start of a repository: ${Math.round(performance.now() - startedAt)} ms\n`);
+    expect(await loadLog(second.workspace.latest_build.id)).toContain("Using the existing image of the repository");
+    expect(features.requests.length).toBe(requestCount);
+    expect(await runInTerminal(admin, second.agent_id, "cat mine /cache/log")).toBe(
       "mine\r\ncreated\r\nmine\r\ncreated",
     );
 
-    // Two with the same files share the image; one more exceeds the limit, and the old ones are removed.
+    // Two repositories with the same files share an image; another image exceeds the limit, and the least recently used ones are removed.
     app.write("docs/a.txt", `${unique} 2`);
     app.git("commit", "-q", "-a", "-m", "second");
     app.git("push", "-q", "hosted", "main");
     await createBuild(admin, id, "stop");
     await awaitBuild(admin, id);
-    await using small = await openDockerWorld({ ...env, SLIPWAY_REPOSITORY_IMAGES_MB: "0" });
-    const other = await small.admin.post<Workspace>("/api/v2/users/me/workspaces", body);
-    const { workspace: created } = await awaitAgent(small.admin, other.id);
-    const lines = await small.admin.get<{ output: string }[]>(
-      `/api/v2/workspacebuilds/${created.latest_build.id}/logs`,
+    await using limitedWorld = await openDockerWorld({ ...env, SLIPWAY_REPOSITORY_IMAGES_MB: "0" });
+    const otherWorkspace = await limitedWorld.admin.post<Workspace>("/api/v2/users/me/workspaces", body);
+    const { workspace: otherBuild } = await awaitAgent(limitedWorld.admin, otherWorkspace.id);
+    const lines = await limitedWorld.admin.get<{ output: string }[]>(
+      `/api/v2/workspacebuilds/${otherBuild.latest_build.id}/logs`,
     );
     expect(lines.map(({ output }) => output).join("\n")).toContain("the least recently used one.");
-    await deleteCompletely(small, other.id);
+    await deleteCompletely(limitedWorld, otherWorkspace.id);
     await deleteCompletely(world, id);
   },
   scaleTimeout(300_000),

@@ -1,4 +1,4 @@
-// Instance identities of each cloud, checked against files that an administrator trusts: valid ones, and everything that only looks valid.
+// Instance identities of each cloud, checked with the files that an administrator trusts: valid ones are accepted, similar ones refused.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createPrivateKey, sign } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { Authority } from "./authority.ts";
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 const directory = tempDirectory();
 const trusted = join(directory.path, "trusted");
 const cloud = new Authority(join(directory.path, "cloud"));
@@ -21,7 +21,7 @@ const clock = new ManualClock();
 const files = new IdentityFiles(trusted, clock);
 const now = clock.now();
 const writeTrusted = (name: string, text: string) => writeFileSync(join(trusted, name), text);
-const refusal = async (verify: () => string | Promise<string>): Promise<string> => {
+const describeResult = async (verify: () => string | Promise<string>): Promise<string> => {
   try {
     return `accepted: ${await verify()}`;
   } catch (error) {
@@ -49,12 +49,12 @@ beforeAll(() => {
 });
 afterAll(() => directory[Symbol.dispose]());
 
-describe("cloud a", () => {
+describe("AWS", () => {
   const DOCUMENT = '{\n  "instanceId" : "i-0123456789",\n  "region" : "one"\n}';
   const signDocument = (name: string, document = DOCUMENT, digest = "RSA-SHA256") =>
     sign(digest, Buffer.from(document), createPrivateKey(cloud.key(name))).toString("base64");
   const verify = (signature: string, document = DOCUMENT, at = now) =>
-    refusal(() => verifyAwsIdentity(files, { document, signature }, at));
+    describeResult(() => verifyAwsIdentity(files, { document, signature }, at));
 
   testNeeding(
     [needs.openssl],
@@ -72,33 +72,35 @@ describe("cloud a", () => {
     [needs.openssl],
     "[II-1] a document that was changed, or signed with another key, is refused",
     async () => {
-      const good = signDocument("region-1");
+      const valid = signDocument("region-1");
       const untrusted = "no trusted certificate has signed the document";
-      expect(await verify(good, DOCUMENT.replace("i-0", "i-1"))).toBe(untrusted);
-      expect(await verify(good, `${DOCUMENT} `)).toBe(untrusted);
+      expect(await verify(valid, DOCUMENT.replace("i-0", "i-1"))).toBe(untrusted);
+      expect(await verify(valid, `${DOCUMENT} `)).toBe(untrusted);
       expect(await verify(signDocument("region-none"))).toBe(untrusted);
       expect(await verify(signDocument("region-old"))).toBe(untrusted);
       expect(await verify(signDocument("region-1", DOCUMENT, "RSA-SHA1"))).toBe(untrusted);
-      expect(await verify(`${good.startsWith("A") ? "B" : "A"}${good.slice(1)}`)).toBe(untrusted);
-      expect(await verify(good.slice(0, 40))).toBe(untrusted);
+      expect(await verify(`${valid.startsWith("A") ? "B" : "A"}${valid.slice(1)}`)).toBe(untrusted);
+      expect(await verify(valid.slice(0, 40))).toBe(untrusted);
       expect(await verify("not base64!")).toBe("the signature is not base64");
       expect(await verify("")).toBe("the signature is not base64");
-      expect(await verify(good, DOCUMENT, now + 3650 * DAY)).toBe("this server trusts no certificate of that cloud");
-      const nameless = '{"instanceId":7}';
-      expect(await verify(signDocument("region-1", nameless), nameless)).toBe("it has no instanceId");
-      expect(await verify(signDocument("region-1", "text"), "text")).toBe("the document is not JSON");
-      const none = new IdentityFiles(undefined, clock);
-      expect(await refusal(() => verifyAwsIdentity(none, { document: DOCUMENT, signature: good }, now))).toContain(
-        "trusts no",
+      expect(await verify(valid, DOCUMENT, now + 3650 * DAY_MS)).toBe(
+        "this server trusts no certificate of that cloud",
       );
+      const withoutId = '{"instanceId":7}';
+      expect(await verify(signDocument("region-1", withoutId), withoutId)).toBe("it has no instanceId");
+      expect(await verify(signDocument("region-1", "text"), "text")).toBe("the document is not JSON");
+      const withoutFiles = new IdentityFiles(undefined, clock);
+      expect(
+        await describeResult(() => verifyAwsIdentity(withoutFiles, { document: DOCUMENT, signature: valid }, now)),
+      ).toContain("trusts no");
     },
   );
 });
 
-describe("cloud b", () => {
+describe("Azure", () => {
   const document = (expiresOn = "01/02/30 00:00:00 -0000") =>
     JSON.stringify({ vmId: "vm-1", timeStamp: { createdOn: "01/01/30 00:00:00 -0000", expiresOn } });
-  const verify = (message: string, at = now) => refusal(() => verifyAzureIdentity(files, message, at));
+  const verify = (message: string, at = now) => describeResult(() => verifyAzureIdentity(files, message, at));
   const NO_ROOT = "the signer does not lead to a trusted root";
 
   testNeeding(
@@ -106,8 +108,8 @@ describe("cloud b", () => {
     "[II-2] a message whose signer has the cloud's name and chains to a root identifies the machine",
     async () => {
       expect(await verify(cloud.message(document(), "leaf"))).toBe("accepted: vm-1");
-      const bare = '{"vmId":"vm-2"}';
-      expect(await verify(cloud.message(bare, "leaf", "-md", "sha384"))).toBe("accepted: vm-2");
+      const withoutTimes = '{"vmId":"vm-2"}';
+      expect(await verify(cloud.message(withoutTimes, "leaf", "-md", "sha384"))).toBe("accepted: vm-2");
       cloud.certificate("below", "east.metadata.azure.us", { issuer: "hidden" });
       expect(await verify(cloud.message(document(), "below"))).toBe(NO_ROOT);
       expect(await verify(cloud.message(document(), "below", "-certfile", cloud.file("hidden.pem")))).toBe(
@@ -148,9 +150,9 @@ describe("cloud b", () => {
     [needs.openssl],
     "[II-2] an altered message, a weak digest, two signers, no content and an old document are refused",
     async () => {
-      const good = Buffer.from(cloud.message(document(), "leaf"), "base64");
-      const at = good.indexOf("vm-1");
-      const altered = Buffer.from(good);
+      const valid = Buffer.from(cloud.message(document(), "leaf"), "base64");
+      const at = valid.indexOf("vm-1");
+      const altered = Buffer.from(valid);
       altered[at + 3] = "2".charCodeAt(0);
       expect(await verify(altered.toString("base64"))).toBe("the message was altered or its signer is not enclosed");
       expect(await verify(cloud.message(document(), "leaf", "-md", "sha1"))).toBe("the message uses a weak digest");
@@ -161,33 +163,33 @@ describe("cloud b", () => {
         "the document is past its time",
       );
       expect(await verify(cloud.message(document("soon"), "leaf"))).toBe("the time of the document cannot be read");
-      const two = ["-signer", cloud.file("below.pem"), "-inkey", cloud.file("below.key")];
-      expect(await verify(cloud.message(document(), "leaf", ...two))).toContain("one signer");
+      const secondSigner = ["-signer", cloud.file("below.pem"), "-inkey", cloud.file("below.key")];
+      expect(await verify(cloud.message(document(), "leaf", ...secondSigner))).toContain("one signer");
       for (const message of [
         "AAAA",
-        good.subarray(0, 100).toString("base64"),
+        valid.subarray(0, 100).toString("base64"),
         Buffer.from("text").toString("base64"),
       ]) {
         expect(await verify(message)).toBe("the signature is not a signed PKCS#7 message");
       }
-      // Any change leads to a rejection.
-      for (let i = 0; i < good.length; i += 97) {
-        const bent = Buffer.from(good);
-        bent[i] = (bent[i] as number) ^ 0x55;
+      // No changed message identifies another machine.
+      for (let i = 0; i < valid.length; i += 97) {
+        const changed = Buffer.from(valid);
+        changed[i] = (changed[i] as number) ^ 0x55;
         expect(["accepted: vm-1", "refused"]).toContain(
-          (await verify(bent.toString("base64"))).replace(/^(?!accepted).*/, "refused"),
+          (await verify(changed.toString("base64"))).replace(/^(?!accepted).*/, "refused"),
         );
       }
     },
   );
 });
 
-describe("cloud c", () => {
+describe("Google Cloud", () => {
   const claims = { google: { compute_engine: { instance_id: "4711" } } };
-  const created = generateKeyPair("RS256", { extractable: true });
+  const keyPair = generateKeyPair("RS256", { extractable: true });
   const token = async (
     payload: object = claims,
-    { at = now, key = created, alg = "RS256", aud = "coder", iss = "https://accounts.google.com", seconds = 3600 } = {},
+    { at = now, key = keyPair, alg = "RS256", aud = "coder", iss = "https://accounts.google.com", seconds = 3600 } = {},
   ) =>
     new SignJWT({ ...payload })
       .setProtectedHeader({ alg, kid: "one" })
@@ -197,58 +199,59 @@ describe("cloud c", () => {
       .setExpirationTime(at / 1000 + seconds)
       .sign((await key).privateKey);
   const verify = async (jwt: string, at = now) =>
-    refusal(() => verifyGoogleIdentity(files, jwt, { now: at, accessUrl }));
+    describeResult(() => verifyGoogleIdentity(files, jwt, { now: at, accessUrl }));
   const accessUrl = new URL("https://slipway.example/");
-  const NO = "the token is malformed, past its time, made for another service, or signed with none of the trusted keys";
+  const REFUSAL =
+    "the token is malformed, past its time, made for another service, or signed with none of the trusted keys";
 
   test("[II-3] a token signed with a trusted key identifies the instance; without keys no token is accepted", async () => {
-    const empty = new IdentityFiles(join(directory.path, "nowhere"), clock);
-    expect(await refusal(async () => verifyGoogleIdentity(empty, await token(), { now, accessUrl }))).toContain(
-      "trusts no key",
-    );
-    const jwk = { ...(await exportJWK((await created).publicKey)), kid: "one", alg: "RS256" };
+    const withoutKeys = new IdentityFiles(join(directory.path, "nowhere"), clock);
+    expect(
+      await describeResult(async () => verifyGoogleIdentity(withoutKeys, await token(), { now, accessUrl })),
+    ).toContain("trusts no key");
+    const jwk = { ...(await exportJWK((await keyPair).publicKey)), kid: "one", alg: "RS256" };
     writeTrusted("c/keys.json", JSON.stringify({ keys: [jwk] }));
     expect(await verify(await token())).toBe("accepted: 4711");
   });
 
-  test("[II-3] other keys, other times, no expiry, no signature and no instance are refused", async () => {
-    expect(await verify(await token(claims, { key: generateKeyPair("RS256", { extractable: true }) }))).toBe(NO);
-    expect(await verify(await token(claims, { at: now - DAY }))).toBe(NO);
-    const good = await token();
-    const [head, body, signature] = good.split(".") as [string, string, string];
-    const other = Buffer.from(JSON.stringify({ ...claims, exp: now / 1000 + 9999 })).toString("base64url");
-    expect(await verify([head, other, signature].join("."))).toBe(NO);
-    const none = Buffer.from('{"alg":"none"}').toString("base64url");
-    expect(await verify([none, body, ""].join("."))).toBe(NO);
-    const endless = await new SignJWT(claims)
+  test("[II-3] other keys, expired tokens, no expiry, no signature and no instance are refused", async () => {
+    expect(await verify(await token(claims, { key: generateKeyPair("RS256", { extractable: true }) }))).toBe(REFUSAL);
+    expect(await verify(await token(claims, { at: now - DAY_MS }))).toBe(REFUSAL);
+    const valid = await token();
+    const [head, body, signature] = valid.split(".") as [string, string, string];
+    const otherBody = Buffer.from(JSON.stringify({ ...claims, exp: now / 1000 + 9999 })).toString("base64url");
+    expect(await verify([head, otherBody, signature].join("."))).toBe(REFUSAL);
+    const unsignedHeader = Buffer.from('{"alg":"none"}').toString("base64url");
+    expect(await verify([unsignedHeader, body, ""].join("."))).toBe(REFUSAL);
+    const withoutExpiry = await new SignJWT(claims)
       .setProtectedHeader({ alg: "RS256", kid: "one" })
-      .sign((await created).privateKey);
-    expect(await verify(endless)).toBe(NO);
-    expect(await verify("")).toBe(NO);
-    expect(await verify("a.b.c")).toBe(NO);
+      .sign((await keyPair).privateKey);
+    expect(await verify(withoutExpiry)).toBe(REFUSAL);
+    expect(await verify("")).toBe(REFUSAL);
+    expect(await verify("a.b.c")).toBe(REFUSAL);
     expect(await verify(await token({ google: {} }))).toBe("it has no google.compute_engine.instance_id");
   });
 
   test("[II-3] a token of the machine for another service, or of another issuer, is refused", async () => {
     for (const aud of ["slipway", "https://slipway.example", "https://slipway.example/"])
       expect(await verify(await token(claims, { aud }))).toBe("accepted: 4711");
-    for (const other of [{ aud: "https://other.example" }, { iss: "https://other.example" }, { seconds: 90_000 }])
-      expect(await verify(await token(claims, other))).toBe(NO);
+    for (const options of [{ aud: "https://other.example" }, { iss: "https://other.example" }, { seconds: 90_000 }])
+      expect(await verify(await token(claims, options))).toBe(REFUSAL);
   });
 
   test("[II-4] the files are reread after a minute, so that new keys need no restart", async () => {
-    const next = generateKeyPair("RS256", { extractable: true });
-    expect(await verify(await token(claims, { key: next }))).toBe(NO);
-    const jwk = { ...(await exportJWK((await next).publicKey)), kid: "one", alg: "RS256" };
+    const nextKeyPair = generateKeyPair("RS256", { extractable: true });
+    expect(await verify(await token(claims, { key: nextKeyPair }))).toBe(REFUSAL);
+    const jwk = { ...(await exportJWK((await nextKeyPair).publicKey)), kid: "one", alg: "RS256" };
     // Unreadable files are skipped without affecting others.
     writeTrusted("c/broken.json", "{");
     writeTrusted("c/strange.json", '{"keys":7}');
     writeTrusted("a/broken.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     writeTrusted("c/next.json", JSON.stringify({ keys: [jwk] }));
-    expect(await verify(await token(claims, { key: next }))).toBe(NO);
+    expect(await verify(await token(claims, { key: nextKeyPair }))).toBe(REFUSAL);
     clock.advance(60_001);
-    expect(await verify(await token(claims, { key: next }))).toBe("accepted: 4711");
-    const region = files.regions.list();
-    expect(region.length).toBe(needs.openssl.found ? 3 : 0);
+    expect(await verify(await token(claims, { key: nextKeyPair }))).toBe("accepted: 4711");
+    const certificates = files.regions.list();
+    expect(certificates.length).toBe(needs.openssl.found ? 3 : 0);
   });
 });
