@@ -57,32 +57,38 @@ describe("a release", () => {
   });
 
   test("[RL-3] is reproducible from the same programs and time", async () => {
-    using again = await createTestRelease({ key, url: RELEASE_URL, only: ["programs", "npm", "chart", "scripts"] });
+    using secondRelease = await createTestRelease({
+      key,
+      url: RELEASE_URL,
+      only: ["programs", "npm", "chart", "scripts"],
+    });
     const readSums = (out: string): string => readFileSync(join(out, "SHA256SUMS"), "utf8");
-    expect(readSums(again.out)).toBe(readSums(release.out));
+    expect(readSums(secondRelease.out)).toBe(readSums(release.out));
   });
 
   testNeeding([needs.nfpm], "[RL-3] has reproducible packages for Debian and RPM", async () => {
-    using one = await createTestRelease({ only: ["packages"] });
-    using two = await createTestRelease({ only: ["packages"] });
+    using first = await createTestRelease({ only: ["packages"] });
+    using second = await createTestRelease({ only: ["packages"] });
     const names = ["slipway-0.2.0-1.aarch64.rpm", "slipway-0.2.0-1.x86_64.rpm"];
-    expect(one.lines.toSorted()).toEqual([...names, "slipway_0.2.0_amd64.deb", "slipway_0.2.0_arm64.deb"]);
-    expect(readFileSync(join(two.out, "SHA256SUMS"), "utf8")).toBe(readFileSync(join(one.out, "SHA256SUMS"), "utf8"));
+    expect(first.lines.toSorted()).toEqual([...names, "slipway_0.2.0_amd64.deb", "slipway_0.2.0_arm64.deb"]);
+    expect(readFileSync(join(second.out, "SHA256SUMS"), "utf8")).toBe(
+      readFileSync(join(first.out, "SHA256SUMS"), "utf8"),
+    );
   });
 
   test("[RL-4] leaves out artifacts that this machine cannot build, and fails if one was requested by name", async () => {
     const env = { PATH: "/nowhere" };
-    using named = await createTestRelease({ env, only: ["packages"] });
-    expect([named.isComplete, named.lines]).toEqual([false, ["failed: packages: nfpm is not installed"]]);
-    using all = await createTestRelease({ env, programs: { "darwin-arm64": join(release.folder, "program") } });
-    expect(all.isComplete).toBe(true);
-    expect(all.lines).toContain("left out: image: no Linux program was built");
-    expect(all.lines).toContain("slipway-darwin-arm64.gz");
+    using onlyPackages = await createTestRelease({ env, only: ["packages"] });
+    expect([onlyPackages.isComplete, onlyPackages.lines]).toEqual([false, ["failed: packages: nfpm is not installed"]]);
+    using everything = await createTestRelease({ env, programs: { "darwin-arm64": join(release.folder, "program") } });
+    expect(everything.isComplete).toBe(true);
+    expect(everything.lines).toContain("left out: image: no Linux program was built");
+    expect(everything.lines).toContain("slipway-darwin-arm64.gz");
   });
 });
 
 /** A fake npm registry with the packages of the release. */
-const playRegistry = () => {
+const startFakeRegistry = () => {
   const folder = join(release.out, "npm");
   const files = [...new Bun.Glob("*.tgz").scanSync({ cwd: folder })];
   const readPackage = (file: string): { name: string; version: string } => {
@@ -96,9 +102,9 @@ const playRegistry = () => {
     fetch({ url }) {
       const path = decodeURIComponent(new URL(url).pathname).slice(1);
       if (path.endsWith(".tgz")) return new Response(Bun.file(join(folder, path)));
-      const found = packages.get(path);
-      if (!found) return new Response("{}", { status: 404 });
-      const { file, manifest } = found;
+      const published = packages.get(path);
+      if (!published) return new Response("{}", { status: 404 });
+      const { file, manifest } = published;
       const integrity = `sha512-${new Bun.CryptoHasher("sha512").update(readFileSync(join(folder, file))).digest("base64")}`;
       const version = Object.assign(manifest, { dist: { tarball: new URL(`/${file}`, url).href, integrity } });
       const { name } = manifest;
@@ -115,7 +121,7 @@ testNeeding(
   [needs.node, needs.npm],
   "[RL-5] npx in an empty folder runs the client with arguments and a server without, and passes on signals and exit codes",
   async () => {
-    await using registry = playRegistry();
+    await using registry = startFakeRegistry();
     const folder = mkdtempSync(join(tmpdir(), "slipway-npx-"));
     const env = {
       PATH: process.env.PATH,
@@ -125,10 +131,10 @@ testNeeding(
       npm_config_update_notifier: "false",
       SLIPWAY_ADDRESS: "127.0.0.1:0",
     };
-    const npx = (args: string[], more: Record<string, string> = {}) =>
+    const npx = (args: string[], variables: Record<string, string> = {}) =>
       Bun.spawn(["npx", "--yes", "slipway", ...args], {
         cwd: folder,
-        env: Object.assign({}, env, more),
+        env: Object.assign({}, env, variables),
         stdio: ["ignore", "pipe", "pipe"],
       });
     try {
@@ -137,17 +143,17 @@ testNeeding(
         expect.stringContaining(`Slipway v0.2.0 version --json as ${process.geteuid?.()} in ${folder}`),
         0,
       ]);
-      const real = { REAL_PROGRAM: toProgramCommand().join(" ") };
-      const server = npx([], real);
-      let text = "";
+      const realProgram = { REAL_PROGRAM: toProgramCommand().join(" ") };
+      const server = npx([], realProgram);
+      let output = "";
       const decoder = new TextDecoder();
       for await (const chunk of server.stdout) {
-        text += decoder.decode(chunk, { stream: true });
-        if (text.includes("Data directory:")) break;
+        output += decoder.decode(chunk, { stream: true });
+        if (output.includes("Data directory:")) break;
       }
-      const [, url = ""] = / is listening on (\S+)/.exec(text) ?? [];
+      const [, url = ""] = / is listening on (\S+)/.exec(output) ?? [];
       expect((await fetch(`${url}/readyz`)).status).toBe(200);
-      expect(text).toContain(`Data directory: ${join(folder, "data")}`);
+      expect(output).toContain(`Data directory: ${join(folder, "data")}`);
       // npx passes on no signal: the server ends as soon as npx has ended.
       server.kill("SIGTERM");
       await server.exited;
@@ -158,11 +164,14 @@ testNeeding(
       const launch = (...args: string[]) =>
         Bun.spawn([needs.node.file, file, ...args], {
           cwd: folder,
-          env: Object.assign({}, env, real),
+          env: Object.assign({}, env, realProgram),
           stdio: ["ignore", "pipe", "pipe"],
         });
-      const wrong = launch("no-such-verb");
-      expect([await wrong.exited, await wrong.stderr.text()]).toEqual([2, expect.stringContaining("no-such-verb")]);
+      const wrongVerb = launch("no-such-verb");
+      expect([await wrongVerb.exited, await wrongVerb.stderr.text()]).toEqual([
+        2,
+        expect.stringContaining("no-such-verb"),
+      ]);
       const launcher = launch();
       await launcher.stdout.getReader().read();
       launcher.kill("SIGTERM");
@@ -178,7 +187,7 @@ type Index = { manifests: (Descriptor & { platform?: { architecture: string } })
 
 const busybox = Bun.which("busybox");
 
-/** A base layer for the tests: a shell, and a program in place of tini. */
+/** Packs a base layer for the tests: a shell, and a script in place of tini. */
 const makeSmallBase = async (folder: string): Promise<string> => {
   const root = join(folder, "base");
   for (const path of ["bin", "usr/bin"]) mkdirSync(join(root, path), { recursive: true });
@@ -201,7 +210,7 @@ testNeeding(
     mkdirSync(layout);
     const image = join(created.out, "slipway-0.2.0-image.tar");
     expect(Bun.spawnSync(["tar", "-xf", image, "-C", layout]).exitCode).toBe(0);
-    const read = async <T>({ digest, size }: Descriptor): Promise<T> => {
+    const readBlob = async <T>({ digest, size }: Descriptor): Promise<T> => {
       const path = join(layout, "blobs", digest.replace(":", "/"));
       expect([`sha256:${await hashFile(path)}`, Bun.file(path).size]).toEqual([digest, size]);
       return path.length > 0 && size < 10_000
@@ -210,14 +219,14 @@ testNeeding(
             .catch(() => undefined)) as T)
         : (undefined as T);
     };
-    const top = JSON.parse(readFileSync(join(layout, "index.json"), "utf8")) as Index;
-    const { manifests } = await read<Index>(top.manifests[0] as Descriptor);
+    const index = JSON.parse(readFileSync(join(layout, "index.json"), "utf8")) as Index;
+    const { manifests } = await readBlob<Index>(index.manifests[0] as Descriptor);
     expect(manifests.map(({ platform }) => platform?.architecture)).toEqual(["amd64", "arm64"]);
     for (const one of manifests) {
-      const { config, layers } = await read<{ config: Descriptor; layers: Descriptor[] }>(one);
-      const { rootfs } = await read<{ rootfs: { diff_ids: string[] } }>(config);
+      const { config, layers } = await readBlob<{ config: Descriptor; layers: Descriptor[] }>(one);
+      const { rootfs } = await readBlob<{ rootfs: { diff_ids: string[] } }>(config);
       for (const [i, layer] of layers.entries()) {
-        await read(layer);
+        await readBlob(layer);
         const packed = readFileSync(join(layout, "blobs", layer.digest.replace(":", "/")));
         expect(`sha256:${new Bun.CryptoHasher("sha256").update(Bun.gunzipSync(packed)).digest("hex")}`).toBe(
           rootfs.diff_ids[i] as string,
@@ -230,8 +239,8 @@ testNeeding(
       });
     try {
       expect(docker("load", "--input", image).stdout.toString()).toContain("Loaded image: slipway:0.2.0");
-      const ran = docker("run", "--rm", "--network", "none", "slipway:0.2.0");
-      expect(ran.stdout.toString() + ran.stderr).toBe("serve as 10001 in /data\n");
+      const container = docker("run", "--rm", "--network", "none", "slipway:0.2.0");
+      expect(container.stdout.toString() + container.stderr).toBe("serve as 10001 in /data\n");
     } finally {
       docker("rmi", "--force", "slipway:0.2.0");
       rmSync(folder, { recursive: true, force: true });

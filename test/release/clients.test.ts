@@ -1,5 +1,5 @@
-// A release's clients, installed as their users do, in separate programs: Node and Python against a real server, with a proxy in between
-// that breaks connections.
+// A release's clients, installed like a user would. Programs in Node and Python use them with a real server behind a proxy that breaks
+// connections.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,7 +26,7 @@ let server: TestServer;
 let world: { owner: Client; models: ScriptedModels; organization_id: string; template_id: string };
 let proxy: Awaited<ReturnType<typeof startCuttingProxy>>;
 /** A template whose builds print a few lines and end when they are canceled. */
-let endless: string;
+let endlessTemplateId: string;
 /** A user's project with both clients installed. */
 const project = mkdtempSync(join(tmpdir(), "slipway-clients-"));
 
@@ -36,13 +36,13 @@ beforeAll(async () => {
   proxy = await startCuttingProxy(server.url);
   const template = await seedTemplate(server);
   const echo = { logs: Array.from({ length: 40 }, (_, i) => `line ${i}`), hang: true };
-  ({ template_id: endless } = await seedTemplate(server, Object.assign({ echo }, ECHO)));
+  ({ template_id: endlessTemplateId } = await seedTemplate(server, Object.assign({ echo }, ECHO)));
   const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   world = Object.assign({ server, models, owner }, template);
-  const installed = join(project, "node_modules/@slipway");
-  mkdirSync(installed, { recursive: true });
-  runCommand(["tar", "-xzf", join(release.out, "npm/slipway-client-0.2.0.tgz"), "-C", installed]);
-  runCommand(["mv", join(installed, "package"), join(installed, "client")]);
+  const packagesFolder = join(project, "node_modules/@slipway");
+  mkdirSync(packagesFolder, { recursive: true });
+  runCommand(["tar", "-xzf", join(release.out, "npm/slipway-client-0.2.0.tgz"), "-C", packagesFolder]);
+  runCommand(["mv", join(packagesFolder, "package"), join(packagesFolder, "client")]);
   const python = join(release.out, "python");
   const wheel = join(python, readdirSync(python).find((name) => name.endsWith(".whl")) ?? "");
   if (needs.python3.found) runCommand([needs.python3.file, "-m", "zipfile", "-e", wheel, join(project, "python")]);
@@ -155,7 +155,7 @@ const LANGUAGES: readonly Language[] = [
   { name: "Python", need: needs.python3, command: (script) => [needs.python3.file, "-W", "error", `${script}.py`] },
 ];
 
-/** A program that uses the client, with the server behind the proxy. */
+/** Starts a program that uses the client with the server behind the proxy. */
 const start = ({ command }: Language, script: string, ...args: string[]) => {
   const child = Bun.spawn([...command(script), ...args], {
     cwd: project,
@@ -174,13 +174,13 @@ const start = ({ command }: Language, script: string, ...args: string[]) => {
   return {
     child,
     /** Reads until a line matches; returns all lines since the last call. */
-    async until(fits: (line: string) => boolean): Promise<string[]> {
+    async until(matches: (line: string) => boolean): Promise<string[]> {
       const read: string[] = [];
       for (;;) {
         const { value, done } = await lines.next();
         if (done) throw new Error(`the program ended after ${read.join("\n")}: ${await child.stderr.text()}`);
         read.push(value);
-        if (fits(value)) return read;
+        if (matches(value)) return read;
       }
     },
     /** Reads all lines to the end. */
@@ -212,9 +212,9 @@ const listHistoryIds = async (chat: string): Promise<number[]> => {
 
 for (const language of LANGUAGES) {
   describe(language.name, () => {
-    const story = (title: string, work: () => Promise<void>) => testNeeding([language.need], title, work);
+    const testClient = (title: string, work: () => Promise<void>) => testNeeding([language.need], title, work);
 
-    story("[RL-9] the example creates a workspace and a chat in it, and prints the output of both", async () => {
+    testClient("[RL-9] the example creates a workspace and a chat in it, and prints the output of both", async () => {
       await using example = start(language, "example", world.template_id, "Say hello");
       (await world.models.next()).say("Hello from ", "the model").finish();
       const lines = await example.rest();
@@ -229,38 +229,41 @@ for (const language of LANGUAGES) {
       );
     });
 
-    story("[RL-10] retries lost and temporarily refused requests, unless they could take effect twice", async () => {
-      const prefix = language.name.toLowerCase();
-      proxy.seen.length = 0;
-      // A chat: created with a lost response, rejected twice, and answered under the same key. A workspace: created with a lost response.
-      // Another one: rejected once.
-      proxy.fates.push("lost", 503, 429, "passes", "lost", 429);
-      const acting = start(language, "act", world.organization_id, world.template_id, prefix);
-      (await world.models.next()).say("once").finish();
-      const results = (await acting.rest()).map((line) => JSON.parse(line));
-      expect(results).toEqual([
-        { name: "made" },
-        { status: 0, message: `No answer from ${proxy.url}.`, validations: [] },
-        { name: `${prefix}-busy` },
-        { status: 400, message: "Validation failed.", validations: ["name"] },
-        { status: 404, message: expect.any(String), validations: [] },
-      ]);
-      const chats = await world.owner.get<{ title: string }[]>(`/api/v2/chats?q=title:${prefix}`);
-      expect(chats.length).toBe(1);
-      expect(proxy.seen.map((line) => line.replace("/api/v2", ""))).toEqual([
-        "POST /chats lost",
-        "POST /chats 503",
-        "POST /chats 429",
-        "POST /chats",
-        "POST /users/me/workspaces lost",
-        "POST /users/me/workspaces 429",
-        "POST /users/me/workspaces",
-        "POST /users/me/workspaces",
-        "GET /workspaces/00000000-0000-4000-8000-000000000000",
-      ]);
-    });
+    testClient(
+      "[RL-10] retries lost and temporarily refused requests, unless they could take effect twice",
+      async () => {
+        const prefix = language.name.toLowerCase();
+        proxy.seen.length = 0;
+        // The first chat: the response is lost, two attempts are refused, and the last one is answered with the same key. The first
+        // workspace: the response is lost. The second workspace: refused once.
+        proxy.fates.push("lost", 503, 429, "passes", "lost", 429);
+        const program = start(language, "act", world.organization_id, world.template_id, prefix);
+        (await world.models.next()).say("once").finish();
+        const results = (await program.rest()).map((line) => JSON.parse(line));
+        expect(results).toEqual([
+          { name: "made" },
+          { status: 0, message: `No answer from ${proxy.url}.`, validations: [] },
+          { name: `${prefix}-busy` },
+          { status: 400, message: "Validation failed.", validations: ["name"] },
+          { status: 404, message: expect.any(String), validations: [] },
+        ]);
+        const chats = await world.owner.get<{ title: string }[]>(`/api/v2/chats?q=title:${prefix}`);
+        expect(chats.length).toBe(1);
+        expect(proxy.seen.map((line) => line.replace("/api/v2", ""))).toEqual([
+          "POST /chats lost",
+          "POST /chats 503",
+          "POST /chats 429",
+          "POST /chats",
+          "POST /users/me/workspaces lost",
+          "POST /users/me/workspaces 429",
+          "POST /users/me/workspaces",
+          "POST /users/me/workspaces",
+          "GET /workspaces/00000000-0000-4000-8000-000000000000",
+        ]);
+      },
+    );
 
-    story("[RL-10] fails after its timeout, after too long a pause, and when aborted", async () => {
+    testClient("[RL-10] fails after its timeout, after too long a pause, and when aborted", async () => {
       proxy.seen.length = 0;
       proxy.fates.push("hangs", "hangs", "429 for an hour", "hangs");
       const results = (await start(language, "limits").rest()).map((line) => JSON.parse(line));
@@ -274,26 +277,28 @@ for (const language of LANGUAGES) {
       proxy.cut();
     });
 
-    story("[RL-11] a chat's stream resumes after each broken connection, with each message once", async () => {
+    testClient("[RL-11] a chat's stream resumes after each broken connection, with each message once", async () => {
       const { id } = await world.owner.post<{ id: string }>("/api/v2/chats", {
         organization_id: world.organization_id,
         content: toTextContent("one"),
       });
       await using follower = start(language, "follow", "chat", id);
       (await world.models.next()).say("first").finish();
-      const seen = parseIds(await follower.until(isWaiting));
+      const messageIds = parseIds(await follower.until(isWaiting));
       proxy.fates.push(503, 502);
       proxy.cut();
       await sendMessage(world, id, "two");
-      const call = await world.models.next();
-      call.say("sec");
-      seen.push(...parseIds(await follower.until((line) => line.includes('"sec'))));
+      const modelCall = await world.models.next();
+      modelCall.say("sec");
+      messageIds.push(...parseIds(await follower.until((line) => line.includes('"sec'))));
       proxy.cut();
-      call.say("ond").finish();
-      seen.push(...parseIds(await follower.until((line) => line.includes("second") && line.includes('"assistant"'))));
+      modelCall.say("ond").finish();
+      messageIds.push(
+        ...parseIds(await follower.until((line) => line.includes("second") && line.includes('"assistant"'))),
+      );
       await until(async () => (await listHistoryIds(id)).length === 4, { what: "the turn has ended" });
-      expect(seen.filter((one, i) => seen.indexOf(one) === i)).toEqual(seen);
-      expect(new Set(seen)).toEqual(new Set(await listHistoryIds(id)));
+      expect(messageIds.filter((one, i) => messageIds.indexOf(one) === i)).toEqual(messageIds);
+      expect(new Set(messageIds)).toEqual(new Set(await listHistoryIds(id)));
 
       // The messages seen last are removed while no client is connected.
       proxy.fates.push(503, 503);
@@ -307,9 +312,12 @@ for (const language of LANGUAGES) {
       expect(parseIds(lines.slice(reset))).toEqual(await listHistoryIds(id));
     });
 
-    story("[RL-11] a build's log resumes after the last line, and ends with the build", async () => {
+    testClient("[RL-11] a build's log resumes after the last line, and ends with the build", async () => {
       const name = `logged-${language.name.toLowerCase()}`;
-      const created = await world.owner.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id: endless });
+      const created = await world.owner.post<Workspace>("/api/v2/users/me/workspaces", {
+        name,
+        template_id: endlessTemplateId,
+      });
       const build = `/api/v2/workspacebuilds/${created.latest_build.id}`;
       await using follower = start(language, "follow", "log", created.latest_build.id);
       const lines = await follower.until((line) => line.includes("line 39"));

@@ -42,8 +42,8 @@ beforeAll(async () => {
   owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   ({ template_id } = await seedTemplate(server));
   const document = (await (await owner.fetch("GET", "/swagger/json")).json()) as Document;
-  const isWhole = process.env.SLIPWAY_TEST_WHOLE_DOCUMENT !== undefined;
-  writeFileSync(join(folder, "document.json"), JSON.stringify(isWhole ? document : pickOperations(document)));
+  const isWholeDocument = process.env.SLIPWAY_TEST_WHOLE_DOCUMENT !== undefined;
+  writeFileSync(join(folder, "document.json"), JSON.stringify(isWholeDocument ? document : pickOperations(document)));
   symlinkSync(join(GENERATORS, "node_modules"), join(folder, "node_modules"));
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');
 });
@@ -68,25 +68,25 @@ const pickOperations = (document: Document): Document => {
     }),
   );
   const { schemas } = document.components;
-  const used = new Set(["Error"]);
-  const waiting: unknown[] = [paths, schemas.Error];
-  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
-    for (const [, name = ""] of JSON.stringify(one).matchAll(/#\/components\/schemas\/(\w+)/g)) {
-      if (used.has(name)) continue;
-      used.add(name);
-      waiting.push(schemas[name]);
+  const usedNames = new Set(["Error"]);
+  const pending: unknown[] = [paths, schemas.Error];
+  for (let shape = pending.pop(); shape !== undefined; shape = pending.pop()) {
+    for (const [, name = ""] of JSON.stringify(shape).matchAll(/#\/components\/schemas\/(\w+)/g)) {
+      if (usedNames.has(name)) continue;
+      usedNames.add(name);
+      pending.push(schemas[name]);
     }
   }
-  const kept = Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)));
+  const kept = Object.fromEntries(Object.entries(schemas).filter(([name]) => usedNames.has(name)));
   const components = Object.assign({}, document.components, { schemas: kept });
   return Object.assign({}, document, { paths, components });
 };
 
-/** As described in docs/api.md: openapi-python-client treats a nullable shape as not nullable if there is a type next to it. */
-const stripTypes = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(stripTypes);
+/** Removes types as described in docs/api.md: openapi-python-client treats a nullable shape as not nullable if a type is next to it. */
+const removeTypes = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(removeTypes);
   if (typeof value !== "object" || value === null) return value;
-  const members = Object.entries(value).map(([key, inner]) => [key, stripTypes(inner)]);
+  const members = Object.entries(value).map(([key, inner]) => [key, removeTypes(inner)]);
   const isShape = "nullable" in value && "allOf" in value;
   return Object.fromEntries(members.filter(([key]) => !(isShape && key === "type")));
 };
@@ -120,7 +120,7 @@ const compile = (...files: string[]): Promise<string> => {
 };
 
 /** Runs the program with the client; its arguments are URL, token, template and the name of its workspace. */
-const story = async (name: string, command: string[], env: Record<string, string> = {}): Promise<void> => {
+const runStory = async (name: string, command: string[], env: Record<string, string> = {}): Promise<void> => {
   const running = runCommand(
     [...command, server.url.href.replace(/\/$/, ""), owner.token ?? "", template_id, name],
     env,
@@ -162,7 +162,7 @@ console.log(\`\${workspace.name} \${workspace.owner_name}\`);
 `,
   );
   expect(await compile("fetching.ts")).toBe("");
-  await story("fetching", [process.execPath, "fetching.ts"]);
+  await runStory("fetching", [process.execPath, "fetching.ts"]);
 });
 
 testNeeding([needs.generators], "[HT-45] @hey-api/openapi-ts", async () => {
@@ -190,7 +190,7 @@ console.log(\`\${workspace.name} \${workspace.owner_name}\`);
 `,
   );
   expect(await compile("heying.ts")).toBe("");
-  await story("heying", [process.execPath, "heying.ts"]);
+  await runStory("heying", [process.execPath, "heying.ts"]);
 });
 
 testNeeding([needs.generators], "[HT-45] openapi-python-client, without a warning", async () => {
@@ -199,7 +199,7 @@ testNeeding([needs.generators], "[HT-45] openapi-python-client, without a warnin
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
   const python = join(GENERATORS, "python/bin/python");
   const document = await Bun.file(join(folder, "document.json")).json();
-  writeFileSync(join(folder, "for-python.json"), JSON.stringify(stripTypes(document)));
+  writeFileSync(join(folder, "for-python.json"), JSON.stringify(removeTypes(document)));
   const options = [
     "--path",
     "for-python.json",
@@ -210,8 +210,8 @@ testNeeding([needs.generators], "[HT-45] openapi-python-client, without a warnin
     "--config",
     "config.json",
   ];
-  const printed = await runCommand([join(GENERATORS, "python/bin/openapi-python-client"), "generate", ...options]);
-  expect(printed.trim()).toBe("Generating generated");
+  const output = await runCommand([join(GENERATORS, "python/bin/openapi-python-client"), "generate", ...options]);
+  expect(output.trim()).toBe("Generating generated");
   writeFileSync(
     join(folder, "story.py"),
     `import sys
@@ -230,7 +230,7 @@ print(workspace.name, workspace.owner_name)
 `,
   );
   await runCommand([python, "-m", "compileall", "-q", "generated"]);
-  await story("pythonic", [python, "story.py"], { PYTHONDONTWRITEBYTECODE: "1" });
+  await runStory("pythonic", [python, "story.py"], { PYTHONDONTWRITEBYTECODE: "1" });
 });
 
 testNeeding([needs.generators], "[HT-45] oapi-codegen", async () => {
@@ -291,5 +291,5 @@ func main() {
   );
   const env = { GOFLAGS: "-mod=vendor -p=2 -buildvcs=false", CGO_ENABLED: "0", GOTOOLCHAIN: "local" };
   await runCommand(["go", "build", "-C", module, "-o", join(folder, "story"), "."], env);
-  await story("going", [join(folder, "story")]);
+  await runStory("going", [join(folder, "story")]);
 });

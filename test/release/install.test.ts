@@ -1,4 +1,4 @@
-// deploy/install.sh against a fake release server: what it installs, and what it rejects.
+// deploy/install.sh with a fake release server: what it installs, and what it refuses.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   existsSync,
@@ -19,8 +19,8 @@ import { createTestRelease } from "#test/support/release.ts";
 
 let release: Awaited<ReturnType<typeof createTestRelease>>;
 let server: Bun.Server<undefined>;
-/** Responses of the server in place of files. */
-const instead = new Map<string, Uint8Array | string>();
+/** Responses that the server sends in place of files. */
+const replacements = new Map<string, Uint8Array | string>();
 
 beforeAll(async () => {
   release = await createTestRelease({ only: ["programs", "scripts"] });
@@ -29,8 +29,8 @@ beforeAll(async () => {
     hostname: "127.0.0.1",
     fetch({ url }) {
       const name = new URL(url).pathname.slice(1);
-      const other = instead.get(name);
-      if (other !== undefined) return new Response(other);
+      const replacement = replacements.get(name);
+      if (replacement !== undefined) return new Response(replacement);
       const file = Bun.file(join(release.out, name));
       return existsSync(join(release.out, name)) ? new Response(file) : new Response("no", { status: 404 });
     },
@@ -41,8 +41,8 @@ afterAll(async () => {
   release[Symbol.dispose]();
 });
 
-/** A machine with only the programs that the script may use. */
-const machine = (without: readonly string[] = [], scripts: Readonly<Record<string, string>> = {}) => {
+/** Creates a machine with only the programs that the script may use. */
+const createMachine = (without: readonly string[] = [], scripts: Readonly<Record<string, string>> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-install-"));
   const bin = join(folder, "bin");
   mkdirSync(bin);
@@ -67,11 +67,11 @@ const machine = (without: readonly string[] = [], scripts: Readonly<Record<strin
     if (file !== null && !without.includes(name) && !(name in scripts)) symlinkSync(file, join(bin, name));
   }
   for (const [name, body] of Object.entries(scripts)) writeFileSync(join(bin, name), body, { mode: 0o755 });
-  const install = async (more: Record<string, string> = {}) => {
+  const install = async (variables: Record<string, string> = {}) => {
     const child = Bun.spawn(["/bin/sh", join(release.out, "install.sh")], {
       env: Object.assign(
         { PATH: bin, HOME: folder, SLIPWAY_INSTALL_DIR: join(folder, "place"), SLIPWAY_RELEASE_URL: server.url.href },
-        more,
+        variables,
       ),
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -81,10 +81,10 @@ const machine = (without: readonly string[] = [], scripts: Readonly<Record<strin
   const target = join(folder, "place");
   return {
     folder,
-    place: target,
+    installFolder: target,
     install,
-    /** Returns the content of the program's folder. */
-    there: () => (existsSync(target) ? readdirSync(target) : []),
+    /** Returns the names of the files in the program's folder. */
+    listInstalled: () => (existsSync(target) ? readdirSync(target) : []),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
 };
@@ -98,12 +98,15 @@ for (const [name, without] of [
     [needs.curl, need],
     `[RL-7] installs a program verified by ${name}, and replaces an older one`,
     async () => {
-      using one = machine(without);
-      mkdirSync(one.place);
-      writeFileSync(join(one.place, "slipway"), "older");
-      expect(await one.install()).toEqual({ code: 0, text: expect.stringContaining(`as ${one.place}/slipway\n`) });
-      expect(one.there()).toEqual(["slipway"]);
-      expect(Bun.spawnSync([join(one.place, "slipway"), "version"]).stdout.toString()).toContain(
+      using machine = createMachine(without);
+      mkdirSync(machine.installFolder);
+      writeFileSync(join(machine.installFolder, "slipway"), "older");
+      expect(await machine.install()).toEqual({
+        code: 0,
+        text: expect.stringContaining(`as ${machine.installFolder}/slipway\n`),
+      });
+      expect(machine.listInstalled()).toEqual(["slipway"]);
+      expect(Bun.spawnSync([join(machine.installFolder, "slipway"), "version"]).stdout.toString()).toContain(
         "Slipway v0.2.0 version",
       );
     },
@@ -113,47 +116,56 @@ for (const [name, without] of [
     [needs.curl, need],
     `[RL-7] refuses a program signed with another key, verified by ${name}, and keeps the existing one`,
     async () => {
-      using one = machine(without);
-      mkdirSync(one.place);
-      writeFileSync(join(one.place, "slipway"), "older");
+      using machine = createMachine(without);
+      mkdirSync(machine.installFolder);
+      writeFileSync(join(machine.installFolder, "slipway"), "older");
       const digest = await digestFile(join(release.out, "SHA256SUMS"));
-      instead.set("SHA256SUMS.minisig", signDigest(digest, "slipway 0.2.0 SHA256SUMS", generateSigningKey()));
+      replacements.set("SHA256SUMS.minisig", signDigest(digest, "slipway 0.2.0 SHA256SUMS", generateSigningKey()));
       try {
-        expect(await one.install()).toEqual({ code: 1, text: expect.stringContaining("the signature is wrong") });
-        instead.delete("SHA256SUMS.minisig");
-        instead.set("SHA256SUMS", readFileSync(join(release.out, "SHA256SUMS"), "utf8").replace("a", "b"));
-        expect(await one.install()).toEqual({ code: 1, text: expect.stringContaining("the signature is wrong") });
+        expect(await machine.install()).toEqual({ code: 1, text: expect.stringContaining("the signature is wrong") });
+        replacements.delete("SHA256SUMS.minisig");
+        replacements.set("SHA256SUMS", readFileSync(join(release.out, "SHA256SUMS"), "utf8").replace("a", "b"));
+        expect(await machine.install()).toEqual({ code: 1, text: expect.stringContaining("the signature is wrong") });
       } finally {
-        instead.clear();
+        replacements.clear();
       }
-      expect(readFileSync(join(one.place, "slipway"), "utf8")).toBe("older");
-      expect(one.there()).toEqual(["slipway"]);
+      expect(readFileSync(join(machine.installFolder, "slipway"), "utf8")).toBe("older");
+      expect(machine.listInstalled()).toEqual(["slipway"]);
     },
   );
 }
 
 testNeeding([needs.curl, needs.openssl], "[RL-7] refuses a partial download and an unknown system", async () => {
-  using one = machine();
+  using machine = createMachine();
   const name = `slipway-linux-${process.arch === "x64" ? "amd64" : "arm64"}.gz`;
-  const whole = readFileSync(join(release.out, name));
-  instead.set(name, whole.subarray(0, whole.length / 2));
+  const program = readFileSync(join(release.out, name));
+  replacements.set(name, program.subarray(0, program.length / 2));
   try {
-    expect(await one.install()).toEqual({ code: 1, text: expect.stringContaining("was not downloaded completely") });
+    expect(await machine.install()).toEqual({
+      code: 1,
+      text: expect.stringContaining("was not downloaded completely"),
+    });
   } finally {
-    instead.clear();
+    replacements.clear();
   }
-  expect(one.there()).toEqual([]);
-  using other = machine(["uname"], { uname: "#!/bin/sh\necho Plan9\n" });
-  expect(await other.install()).toEqual({ code: 1, text: expect.stringContaining("there is no release for Plan9") });
-  using away = machine();
+  expect(machine.listInstalled()).toEqual([]);
+  using unknownSystem = createMachine(["uname"], { uname: "#!/bin/sh\necho Plan9\n" });
+  expect(await unknownSystem.install()).toEqual({
+    code: 1,
+    text: expect.stringContaining("there is no release for Plan9"),
+  });
+  using withoutServer = createMachine();
   const nowhere = { SLIPWAY_RELEASE_URL: `${server.url.href}nowhere` };
-  expect(await away.install(nowhere)).toEqual({ code: 1, text: expect.stringContaining("cannot fetch") });
+  expect(await withoutServer.install(nowhere)).toEqual({ code: 1, text: expect.stringContaining("cannot fetch") });
 });
 
 test("[RL-7] installs nothing without a program to check the signature, and nothing from a release without one", async () => {
-  using one = machine(["openssl", "minisign"]);
-  expect(await one.install()).toEqual({ code: 1, text: expect.stringContaining("minisign or OpenSSL 3 is needed") });
-  expect(one.there()).toEqual([]);
+  using machine = createMachine(["openssl", "minisign"]);
+  expect(await machine.install()).toEqual({
+    code: 1,
+    text: expect.stringContaining("minisign or OpenSSL 3 is needed"),
+  });
+  expect(machine.listInstalled()).toEqual([]);
   using unsigned = await createTestRelease({ only: ["programs", "scripts"], key: undefined });
   const script = readFileSync(join(unsigned.out, "install.sh"), "utf8");
   expect(script).toContain("public_key=''");

@@ -1,4 +1,4 @@
-// Signatures of releases: those of the program minisign, our own, and invalid ones.
+// Signatures of releases: by minisign, by our own code, and invalid ones.
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -39,9 +39,9 @@ test("[RL-1] a changed file, a changed comment, another key and an invalid signa
   expectRefused("");
   expectRefused("untrusted comment: x\nAAAA\ntrusted comment: y\nAAAA\n");
   expectRefused(SIGNATURE.replace("RUReIA", "RWReIA"));
-  // The ID of a trusted key with a signature of another one.
-  const other = { ...generateSigningKey(), id: Buffer.from("5e20071492e8ca5a", "hex") };
-  expectRefused(signDigest(digest("hi\n"), "slipway 0.2.0 f", other));
+  // The ID of a trusted key with a signature of another key.
+  const otherKey = { ...generateSigningKey(), id: Buffer.from("5e20071492e8ca5a", "hex") };
+  expectRefused(signDigest(digest("hi\n"), "slipway 0.2.0 f", otherKey));
   expect(() => parsePublicKey("RWabc")).toThrow(SignatureError);
 });
 
@@ -56,9 +56,9 @@ test("[RL-1] a minisign key signs, and a password is requested for a protected o
   // The minimum that libsodium accepts: 32768 operations in 16 MiB.
   bytes.writeBigUInt64LE(32_768n, 38);
   bytes.writeBigUInt64LE(16_777_216n, 46);
-  const locked = `untrusted comment: x\n${bytes.toString("base64")}\n`;
-  expect(() => readSigningKey(locked, undefined)).toThrow("SLIPWAY_RELEASE_KEY_PASSWORD");
-  expect(() => readSigningKey(locked, "wrong")).toThrow("password");
+  const protectedKey = `untrusted comment: x\n${bytes.toString("base64")}\n`;
+  expect(() => readSigningKey(protectedKey, undefined)).toThrow("SLIPWAY_RELEASE_KEY_PASSWORD");
+  expect(() => readSigningKey(protectedKey, "wrong")).toThrow("password");
   expect(() => readSigningKey("RWQ=", undefined)).toThrow(SignatureError);
 });
 
@@ -74,8 +74,8 @@ testNeeding([needs.minisign], "[RL-1] minisign accepts our signatures with a key
     const verified = runMinisign("-V", "-m", "f", "-p", "keys/release.key.pub");
     expect([verified.exitCode, verified.stdout.toString()]).toEqual([0, expect.stringContaining("slipway 1.2.3 f")]);
     expect(runMinisign("-S", "-s", "keys/release.key", "-m", "f", "-t", "slipway 1.2.4 f").exitCode).toBe(0);
-    const again = readFileSync(join(folder, "f.minisig"), "utf8");
-    expect(verifyDigest(digest("released"), again, [parsePublicKey(printPublicKey(key))])).toBe("slipway 1.2.4 f");
+    const signature = readFileSync(join(folder, "f.minisig"), "utf8");
+    expect(verifyDigest(digest("released"), signature, [parsePublicKey(printPublicKey(key))])).toBe("slipway 1.2.4 f");
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

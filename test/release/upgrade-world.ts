@@ -11,19 +11,19 @@ import { toProgramCommand } from "#test/support/program.ts";
 import { createTestRelease } from "#test/support/release.ts";
 import { ADMIN } from "#test/support/server.ts";
 
-const NEXT = join(import.meta.dir, "next-version.ts");
+const NEXT_PROGRAM = join(import.meta.dir, "next-version.ts");
 export const NEXT_VERSION = "9.9.9";
 
-const script = (command: readonly string[]): string => `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`;
-const NEXT_COMMAND = [process.execPath, "--no-env-file", NEXT];
+const toScript = (command: readonly string[]): string => `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`;
+const NEXT_COMMAND = [process.execPath, "--no-env-file", NEXT_PROGRAM];
 
-/** Programs of a release, as scripts. */
+/** Scripts in place of the programs of a release. */
 export const PROGRAMS = {
-  good: script(NEXT_COMMAND),
+  good: toScript(NEXT_COMMAND),
   /** Changes the database, and never becomes ready. */
   bad: `#!/bin/sh\nif [ "$1" != serve ]; then exec ${NEXT_COMMAND.join(" ")} "$@"; fi\nshift\n${NEXT_COMMAND.join(" ")} migrate "$@"\nexit 1\n`,
-  /** Of this very version. */
-  same: script(toProgramCommand()),
+  /** The program of this version. */
+  same: toScript(toProgramCommand()),
 } as const;
 
 const systemctl = (folder: string, program: string, command: string, environment: string): string => `#!/bin/sh
@@ -48,12 +48,12 @@ const findFreePort = (): number => {
   return port;
 };
 
-/** Opens the machine, with the server running and its first user created. */
+/** Opens the machine. The server runs and its first user exists. */
 export const openUpgradeWorld = async () => {
   const folder = mkdtempSync(join(tmpdir(), "slipway-upgrade-"));
-  const [bin, place, data] = [join(folder, "bin"), join(folder, "place"), join(folder, "data")];
-  for (const path of [bin, place]) mkdirSync(path);
-  const program = join(place, "slipway");
+  const [bin, installFolder, data] = [join(folder, "bin"), join(folder, "place"), join(folder, "data")];
+  for (const path of [bin, installFolder]) mkdirSync(path);
+  const program = join(installFolder, "slipway");
   writeFileSync(program, PROGRAMS.same, { mode: 0o755 });
   const key = generateSigningKey();
   const port = findFreePort();
@@ -94,7 +94,7 @@ export const openUpgradeWorld = async () => {
   const created: Disposable[] = [];
   return {
     folder,
-    place,
+    installFolder,
     data,
     program,
     /** The key that the machine trusts. */
@@ -136,7 +136,7 @@ export const openUpgradeWorld = async () => {
       const client = await new Client(url).signIn(ADMIN.email, ADMIN.password);
       return (await client.get<{ version: string }>("/api/v2/buildinfo")).version;
     },
-    there: (): string[] => readdirSync(place).sort(),
+    listInstalled: (): string[] => readdirSync(installFolder).sort(),
     log: (): string => readFileSync(join(folder, "log"), "utf8"),
     async [Symbol.asyncDispose]() {
       if (existsSync(join(bin, "systemctl"))) tell("stop");
