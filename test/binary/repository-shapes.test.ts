@@ -4,7 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { FeatureHost } from "#test/repositories/feature-host.ts";
-import { LANGUAGE_IMAGES, type Shape, shapes } from "#test/repositories/shapes.ts";
+import { LANGUAGE_IMAGES, listShapes, type Shape } from "#test/repositories/shapes.ts";
 import { openGitWorld } from "#test/repositories/world.ts";
 import { awaitAgent, findAgent, openDockerWorld, runInTerminal } from "#test/support/docker/docker-world.ts";
 import { ALLOW_PRIVATE_NETWORKS, findGateway, makeGitImage, tagGitImage } from "#test/support/docker/git-image.ts";
@@ -33,16 +33,19 @@ testNeeding(
       SLIPWAY_PROVISIONER_SLOTS: String(MAX_PARALLEL),
     });
     const { admin } = world;
-    const allShapes = shapes(tool);
+    const allShapes = listShapes(tool);
     expect(allShapes.length).toBe(20);
     const results: Record<string, unknown> = {};
-    const runShape = async ({ name, files, asked, look, app }: Shape): Promise<void> => {
+    const runShape = async ({ name, files, request, command, app }: Shape): Promise<void> => {
       await git.publish(name, files);
-      const repository = { url: git.link(name), ...asked };
+      const repository = { url: git.link(name), ...request };
       const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name, repository });
       const { agent_id, workspace } = await awaitAgent(admin, id);
       const apps = findAgent(workspace)?.apps.map(({ display_name }) => display_name) ?? [];
-      results[name] = [await runInTerminal(admin, agent_id, look), ...(app === undefined ? [] : [apps.includes(app)])];
+      results[name] = [
+        await runInTerminal(admin, agent_id, command),
+        ...(app === undefined ? [] : [apps.includes(app)]),
+      ];
       await createBuild(admin, id, "delete", { permanent: true });
       await awaitBuild(admin, id);
     };
@@ -56,7 +59,7 @@ testNeeding(
       }
     };
     await Promise.all(Array.from({ length: MAX_PARALLEL }, runShapes));
-    const wanted = allShapes.map(({ name, shows, app }) => [name, [shows, ...(app === undefined ? [] : [true])]]);
+    const wanted = allShapes.map(({ name, output, app }) => [name, [output, ...(app === undefined ? [] : [true])]]);
     expect(results).toEqual(Object.fromEntries(wanted));
   },
   scaleTimeout(300_000),

@@ -8,7 +8,7 @@ import {
 
 const SHA = "0123456789abcdef0123456789abcdef01234567";
 
-/** A pasted link and its meaning: the clone URL and the rest. */
+/** A pasted link, its clone URL, and the other facts that the link contains. */
 const LINKS: readonly (readonly [string, string, object?])[] = [
   ["https://github.com/acme/app", "https://github.com/acme/app"],
   ["  https://github.com/acme/app.git\n", "https://github.com/acme/app.git"],
@@ -71,13 +71,13 @@ const LINKS: readonly (readonly [string, string, object?])[] = [
   ["http://127.0.0.1:3000/app.git", "http://127.0.0.1:3000/app.git"],
 ];
 
-test.each(LINKS as [string, string, object?][])("[RW-1] reads the link %s", (link, url, shown = {}) => {
+test.each(LINKS as [string, string, object?][])("[RW-1] reads the link %s", (link, url, facts = {}) => {
   const name =
     url
       .split("/")
       .at(-1)
       ?.replace(/\.git$/, "") ?? "";
-  expect(parseRepositoryAddress(link)).toEqual({ url, name, ...(shown as object) });
+  expect(parseRepositoryAddress(link)).toEqual({ url, name, ...(facts as object) });
   expect(new URL(url).href).toBe(url);
 });
 
@@ -104,7 +104,7 @@ const INVALID_LINKS = [
 ];
 
 test("[DK-5] distinguishes a link with a password or token from one with a username", () => {
-  const held = [
+  const withCredentials = [
     "https://ann:pw@h.example/a/b",
     "ssh://git:pw@h.example/a/b",
     `https://ghp_${"a".repeat(36)}@github.com/a/b`,
@@ -113,13 +113,16 @@ test("[DK-5] distinguishes a link with a password or token from one with a usern
     "https://h.example/a/b?private_token=x",
     "https://h.example/a/b?a=1&access_token=x#readme",
   ];
-  const free = [
+  const withoutCredentials = [
     "https://ann@bitbucket.org/a/b",
     "git@h.example:a/b",
     "ssh://git@h/a",
     "https://h/a/b?tab=tokens&token=",
   ];
-  expect([held.filter((link) => !hasCredentials(link)), free.filter(hasCredentials)]).toEqual([[], []]);
+  expect([withCredentials.filter((link) => !hasCredentials(link)), withoutCredentials.filter(hasCredentials)]).toEqual([
+    [],
+    [],
+  ]);
 });
 
 test.each(INVALID_LINKS)("[RW-1] refuses %j", (link) => {

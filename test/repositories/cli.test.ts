@@ -1,4 +1,4 @@
-// `slipway create --repo`: one command from a link to a running workspace.
+// `slipway create --repo`: one command creates a running workspace from a link.
 import { afterAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -38,13 +38,16 @@ testNeeding(
 );
 
 /** Invalid arguments and their errors. */
-const WRONG: readonly (readonly [string, string])[] = [
+const INVALID_ARGUMENTS: readonly (readonly [string, string])[] = [
   ["--repo nothing", "expected a link such as https://github.com/acme/app"],
   ["app --branch main", "requires --repo"],
   ["--repo https://github.com/acme/app --pull-request x", "expected a number"],
 ];
 
-test.each(WRONG as [string, string][])("[RW-6] slipway create %s explains the error", async (line, words) => {
-  const { code, err } = await world.run(["create", ...line.split(" ")]);
-  expect([code, err]).toEqual([2, expect.stringContaining(words)]);
-});
+test.each(INVALID_ARGUMENTS as [string, string][])(
+  "[RW-6] slipway create %s explains the error",
+  async (line, message) => {
+    const { code, err } = await world.run(["create", ...line.split(" ")]);
+    expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+  },
+);

@@ -1,5 +1,5 @@
-// Deploy keys: created for one private repository, added at its host, used by the server and by git in workspaces, revoked. The host is
-// OpenSSH's server with git-shell.
+// Deploy keys: a user creates one for a private repository and adds it at the repository's host; the server and git in workspaces use it
+// until it is revoked. The host is OpenSSH's server with git-shell.
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,26 +40,26 @@ testNeeding(
     app.git("push", "-q", "hosted", "main");
     await using world = await openWorld({ env: LOCAL });
     const { admin } = world;
-    const { public_key: own } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
+    const { public_key: accountKey } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
     using temp = tempDirectory();
     using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, temp.path, "");
     const url = host.url(git.bare("app"));
-    const read = () => admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: { url } });
+    const readRepository = () => admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: { url } });
 
-    expect(await read()).toMatchObject({ may_create_deploy_key: true });
+    expect(await readRepository()).toMatchObject({ may_create_deploy_key: true });
     const key = await admin.post<DeployKey>(DEPLOY_KEYS, { url });
     expect([key.ssh_url, key.public_key]).toEqual([url, expect.stringMatching(/^ssh-ed25519 [\w+/]+=*$/)]);
     expect(Object.keys(key)).not.toContain("private_key");
     expect(await fetchStatus(admin, "POST", "/users/me/deploy-keys", { url })).toBe(409);
-    const refused = await read();
-    expect(refused).toMatchObject({ deploy_key: { id: key.id }, may_create_deploy_key: false });
-    expect(refused.problem).toContain("did not let your deploy key read");
-    expect(refused.problem).toContain(new URL(url).host);
+    const beforeAuthorization = await readRepository();
+    expect(beforeAuthorization).toMatchObject({ deploy_key: { id: key.id }, may_create_deploy_key: false });
+    expect(beforeAuthorization.problem).toContain("did not let your deploy key read");
+    expect(beforeAuthorization.problem).toContain(new URL(url).host);
 
     host.authorize(key.public_key, git.bare("app"));
     // The submodule is another repository, which the account's key can read.
-    host.authorize(own, git.bare("lib"));
-    const { plan, problem } = await read();
+    host.authorize(accountKey, git.bare("lib"));
+    const { plan, problem } = await readRepository();
     expect([problem, plan?.ssh_url]).toEqual(["", url]);
     const created = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "app", repository: { url } });
     await awaitWorkspace(admin, created.id, (one) => getAgent(one)?.lifecycle_state === "ready");
@@ -77,7 +77,7 @@ testNeeding(
 
     await admin.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
     expect(await admin.get<DeployKey[]>(DEPLOY_KEYS)).toEqual([]);
-    expect(await read()).toMatchObject({ may_create_deploy_key: true });
+    expect(await readRepository()).toMatchObject({ may_create_deploy_key: true });
     await removeWorkspace(admin, created.id);
     const { audit_logs } = await admin.get<Static<typeof AuditLogs>>(
       "/api/v2/audit?q=resource_type:deploy_key&limit=10",
@@ -100,30 +100,32 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
     ssh_url: "ssh://git@github.com/Acme/app.git",
     settings_url: "https://github.com/Acme/app/settings/keys/new",
   });
-  const pair = (remote?: string, token = seeded.agent_token) => {
+  const fetchKeyPair = (remote?: string, token = seeded.agent_token) => {
     const query = remote === undefined ? "" : `?remote=${encodeURIComponent(remote)}`;
     return new Client(server.url, token).get<AgentGitSshKey>(`/api/v2/workspaceagents/me/gitsshkey${query}` as never);
   };
-  const own = await pair();
-  const deploy = await pair("ssh://github.com/Acme/app.git");
-  expect([deploy.public_key, deploy.is_deploy_key]).toEqual([key.public_key, true]);
-  expect(deploy.private_key).not.toBe(own.private_key);
-  expect(await pair("ssh://github.com:22/Acme/app.git")).toEqual(deploy);
+  const accountKey = await fetchKeyPair();
+  const deployKey = await fetchKeyPair("ssh://github.com/Acme/app.git");
+  expect([deployKey.public_key, deployKey.is_deploy_key]).toEqual([key.public_key, true]);
+  expect(deployKey.private_key).not.toBe(accountKey.private_key);
+  expect(await fetchKeyPair("ssh://github.com:22/Acme/app.git")).toEqual(deployKey);
   for (const other of [
     ...["ssh://github.com/Acme/app2", "ssh://gitlab.com/Acme/app", "ssh://github.com:2222/Acme/app"],
     ...["https://github.com/Acme/app", "no"],
   ])
-    expect([other, await pair(other)]).toEqual([other, own]);
+    expect([other, await fetchKeyPair(other)]).toEqual([other, accountKey]);
   await owner.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
-  expect(await pair("ssh://github.com/Acme/app.git")).toEqual(own);
-  const again = await owner.post<DeployKey>(DEPLOY_KEYS, { url: "git@github.com:Acme/app" });
-  const outsider = await seedAgent(server);
-  expect((await pair("ssh://github.com/Acme/app.git", outsider.agent_token)).is_deploy_key).toBeUndefined();
-  const bare = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
-  const refused = await pair("ssh://github.com/x/y", bare.agent_token).catch((error: ApiError) => error.status);
+  expect(await fetchKeyPair("ssh://github.com/Acme/app.git")).toEqual(accountKey);
+  const secondKey = await owner.post<DeployKey>(DEPLOY_KEYS, { url: "git@github.com:Acme/app" });
+  const otherAgent = await seedAgent(server);
+  expect((await fetchKeyPair("ssh://github.com/Acme/app.git", otherAgent.agent_token)).is_deploy_key).toBeUndefined();
+  const withoutUserData = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
+  const refused = await fetchKeyPair("ssh://github.com/x/y", withoutUserData.agent_token).catch(
+    (error: ApiError) => error.status,
+  );
   expect(refused as unknown).toBe(403);
-  const other = new Client(server.url, outsider.owner_token);
-  expect(await fetchStatus(other, "DELETE", `/users/me/deploy-keys/${again.id}`)).toBe(404);
+  const other = new Client(server.url, otherAgent.owner_token);
+  expect(await fetchStatus(other, "DELETE", `/users/me/deploy-keys/${secondKey.id}`)).toBe(404);
   for (const url of [
     "https://me:s3cret@h.example/a/b",
     "ssh://me:s3cret@h.example/a/b",
@@ -164,11 +166,11 @@ test("[DK-4] a URL determines where ssh reaches the repository, and the kind of 
     ["ssh://me@git.example.com:2222/a/b", "ssh://me@git.example.com:2222/a/b"],
     ["https://git.example.com/projects/ab/repos/c/browse", "ssh://git@git.example.com:7999/ab/c.git"],
   ];
-  for (const [link, ssh_url, page] of locations) {
-    const found = findDeployKeyLocation(link);
-    expect([link, found?.ssh_url]).toEqual([link, ssh_url]);
-    const settings = found && toDeploySettingsUrl(found.url, undefined);
-    expect([link, settings]).toEqual([link, page && `${new URL(found?.url ?? "").origin}${page}`]);
+  for (const [link, ssh_url, settingsPath] of locations) {
+    const location = findDeployKeyLocation(link);
+    expect([link, location?.ssh_url]).toEqual([link, ssh_url]);
+    const settings = location && toDeploySettingsUrl(location.url, undefined);
+    expect([link, settings]).toEqual([link, settingsPath && `${new URL(location?.url ?? "").origin}${settingsPath}`]);
   }
   expect(toDeploySettingsUrl("https://git.example.com/a/b", "gitea")).toBe("https://git.example.com/a/b/settings/keys");
   expect(toRepositoryName("ssh://git@Host:22//a/b.git/")).toBe("host/a/b");

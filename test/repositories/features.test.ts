@@ -26,26 +26,33 @@ const localOutbound = new Outbound({
 });
 const neverAborted = new AbortController().signal;
 
-const feature = (id: string, metadata: object, options: Record<string, string> = {}): Feature => ({
+const makeFeature = (id: string, metadata: object, options: Record<string, string> = {}): Feature => ({
   id,
   options,
   metadata: readFeature(id, JSON.stringify(metadata)),
 });
 
 test("[RW-14] features are installed after their dependencies, without cycles", () => {
-  const all = [
-    feature("r.example.com/a/last:2", {
+  const features = [
+    makeFeature("r.example.com/a/last:2", {
       installsAfter: ["r.example.com/a/middle"],
       dependsOn: { "r.example.com/a/first:1": {} },
     }),
-    feature("r.example.com/a/middle@sha256:abc", {
+    makeFeature("r.example.com/a/middle@sha256:abc", {
       installsAfter: ["r.example.com/a/first", "r.example.com/not/here"],
     }),
-    feature("r.example.com/a/first:1", {}),
+    makeFeature("r.example.com/a/first:1", {}),
   ];
-  expect(sortByInstallOrder(all).map(({ id }) => id)).toEqual([all[2]?.id ?? "", all[1]?.id ?? "", all[0]?.id ?? ""]);
-  const round = [feature("a/x/y", { installsAfter: ["a/x/z"] }), feature("a/x/z", { installsAfter: ["a/x/y"] })];
-  expect(() => sortByInstallOrder(round)).toThrow("These features wait for each other: a/x/y, a/x/z.");
+  expect(sortByInstallOrder(features).map(({ id }) => id)).toEqual([
+    features[2]?.id ?? "",
+    features[1]?.id ?? "",
+    features[0]?.id ?? "",
+  ]);
+  const cycle = [
+    makeFeature("a/x/y", { installsAfter: ["a/x/z"] }),
+    makeFeature("a/x/z", { installsAfter: ["a/x/y"] }),
+  ];
+  expect(() => sortByInstallOrder(cycle)).toThrow("These features wait for each other: a/x/y, a/x/z.");
 });
 
 test("[RW-14] options reach the install script as quoted variables, and privileged options are left out", () => {
@@ -56,14 +63,24 @@ test("[RW-14] options reach the install script as quoted variables, and privileg
     mounts: [{}],
     entrypoint: "/x",
   };
-  const one = feature("r.example.com/a/b:1", metadata, { version: "1'; id; '" });
-  expect(one.metadata.dropped).toEqual(["privileged", "mounts", "entrypoint"]);
-  const text = toDockerfile("base:1", [one], { user: "dev", image_user: "dev" });
-  expect(text.split("\n").map((line) => line.split(" ")[0])).toEqual(["FROM", "USER", "ADD", "RUN", "ENV", "USER", ""]);
-  const [, , script] = JSON.parse(text.split("\n")[3]?.slice("RUN ".length) ?? "[]") as string[];
-  const seen = Bun.spawnSync(["sh", "-c", `${script?.split("\ncd ")[0]}\necho "$VERSION $_REMOTE_USER"`], { env: {} });
-  expect(seen.stdout.toString()).toBe("1'; id; ' dev\n");
-  expect(text).toContain(`ENV PATH="/opt/bin:\${PATH}"`);
+  const feature = makeFeature("r.example.com/a/b:1", metadata, { version: "1'; id; '" });
+  expect(feature.metadata.dropped).toEqual(["privileged", "mounts", "entrypoint"]);
+  const dockerfile = toDockerfile("base:1", [feature], { user: "dev", image_user: "dev" });
+  expect(dockerfile.split("\n").map((line) => line.split(" ")[0])).toEqual([
+    "FROM",
+    "USER",
+    "ADD",
+    "RUN",
+    "ENV",
+    "USER",
+    "",
+  ]);
+  const [, , script] = JSON.parse(dockerfile.split("\n")[3]?.slice("RUN ".length) ?? "[]") as string[];
+  const result = Bun.spawnSync(["sh", "-c", `${script?.split("\ncd ")[0]}\necho "$VERSION $_REMOTE_USER"`], {
+    env: {},
+  });
+  expect(result.stdout.toString()).toBe("1'; id; ' dev\n");
+  expect(dockerfile).toContain(`ENV PATH="/opt/bin:\${PATH}"`);
   expect(() => readFeature("x", "[")).toThrow("not valid JSON");
 });
 
@@ -77,8 +94,8 @@ test("[RW-17] a feature is fetched from a registry with an anonymous token, whic
 
 test("[RW-17] a feature that a registry refuses, does not have or sends in another form is reported by name", async () => {
   const registry = new FeatureRegistry(localOutbound);
-  const closed = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
-  using liar = Bun.serve({
+  const publicOnly = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
+  using wrongServer = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     fetch: ({ url }) =>
@@ -88,17 +105,17 @@ test("[RW-17] a feature that a registry refuses, does not have or sends in anoth
   });
   const problems: [FeatureRegistry, string, string][] = [
     [registry, `${host.name}/acme/none:1`, "answered with status 404"],
-    [registry, `127.0.0.1:${liar.port}/a/b:1`, "sent content that doesn't match its digest"],
+    [registry, `127.0.0.1:${wrongServer.port}/a/b:1`, "sent content that doesn't match its digest"],
     [registry, "nothing", "is not a reference to a registry"],
     [registry, `${host.name}/../x:1`, "is not a reference to a registry"],
-    [closed, `${host.name}/acme/tool:1`, "is not a public address"],
+    [publicOnly, `${host.name}/acme/tool:1`, "is not a public address"],
   ];
   for (const [from, id, words] of problems) await expect(from.fetch(id, neverAborted)).rejects.toThrow(words);
 });
 
 test("[RW-31] the server signs in to an image's registry for the engine, at no address that may not be called", async () => {
   const registry = new FeatureRegistry(localOutbound);
-  const closed = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
+  const publicOnly = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
   const answers: Record<string, () => Response> = {
     open: () => new Response("{}"),
     private: () =>
@@ -110,17 +127,17 @@ test("[RW-31] the server signs in to an image's registry for the engine, at no a
     port: 0,
     fetch: ({ url }) => answers[new URL(url).pathname.split("/")[2] ?? ""]?.() ?? new Response("", { status: 404 }),
   });
-  const at = server.url.host;
+  const address = server.url.host;
   expect(await registry.fetchPullToken(`${host.name}/acme/tool:1`, neverAborted)).toBe("for repository:acme/tool:pull");
-  expect(await registry.fetchPullToken(`${at}/open/x@sha256:${"0".repeat(64)}`, neverAborted)).toBe("none");
+  expect(await registry.fetchPullToken(`${address}/open/x@sha256:${"0".repeat(64)}`, neverAborted)).toBe("none");
   for (const image of ["alpine", "library/alpine:3", "ghcr.io/acme/app:1", "docker.io/acme/app"])
-    expect(await closed.fetchPullToken(image, neverAborted)).toBeUndefined();
+    expect(await publicOnly.fetchPullToken(image, neverAborted)).toBeUndefined();
   for (const [from, image, words] of [
-    [closed, `${at}/open/x:1`, "127.0.0.1 is not a public address"],
-    [closed, "localhost/x", "localhost is not a public address"],
-    [closed, "0x7f.1:80/x", "127.0.0.1 is not a public address"],
-    [registry, `${at}/private/x`, "10.1.2.3 is not a public address"],
-    [registry, `${at}/moved/x`, "169.254.169.254 is not a public address"],
+    [publicOnly, `${address}/open/x:1`, "127.0.0.1 is not a public address"],
+    [publicOnly, "localhost/x", "localhost is not a public address"],
+    [publicOnly, "0x7f.1:80/x", "127.0.0.1 is not a public address"],
+    [registry, `${address}/private/x`, "10.1.2.3 is not a public address"],
+    [registry, `${address}/moved/x`, "169.254.169.254 is not a public address"],
     [registry, "xn--a.example.com/x", "is not a reference to a registry"],
   ] as const)
     await expect(from.fetchPullToken(image, neverAborted)).rejects.toThrow(words);
@@ -149,21 +166,21 @@ test("[RW-31] an engine is not asked to pull from a registry whose answer is too
     port: 0,
     fetch: ({ url }) => answers[new URL(url).pathname.split("/")[2] ?? ""]?.() ?? new Response("", { status: 404 }),
   });
-  const at = server.url.host;
-  const before = process.memoryUsage.rss();
+  const address = server.url.host;
+  const rssBefore = process.memoryUsage.rss();
   for (const [name, words] of [
-    ["large", `the manifest from ${at} is larger than 4194304 bytes.`],
-    ["error", `the manifest from ${at} is larger than 4194304 bytes.`],
-    ["bomb", `the manifest from ${at} is larger than 4194304 bytes.`],
+    ["large", `the manifest from ${address} is larger than 4194304 bytes.`],
+    ["error", `the manifest from ${address} is larger than 4194304 bytes.`],
+    ["bomb", `the manifest from ${address} is larger than 4194304 bytes.`],
     ["other", "the content encoding br, which was not requested"],
-    ["token", `${at} gives no anonymous token.`],
+    ["token", `${address} gives no anonymous token.`],
     ["basic", "the registry requires sign-in."],
-    ["loop", `${at} redirects too many times.`],
+    ["loop", `${address} redirects too many times.`],
   ] as const)
-    await expect(registry.fetchPullToken(`${at}/${name}/x:1`, neverAborted)).rejects.toThrow(words);
-  expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
-  expect(await registry.fetchPullToken(`${at}/small/x:1`, neverAborted)).toBe("none");
-  // An engine can reach registries that the server cannot.
+    await expect(registry.fetchPullToken(`${address}/${name}/x:1`, neverAborted)).rejects.toThrow(words);
+  expect(process.memoryUsage.rss() - rssBefore).toBeLessThan(200 * 1024 * 1024);
+  expect(await registry.fetchPullToken(`${address}/small/x:1`, neverAborted)).toBe("none");
+  // An engine may reach registries that the server cannot.
   expect(await registry.fetchPullToken("127.0.0.1:1/x:1", neverAborted)).toBe("none");
 });
 
@@ -173,26 +190,27 @@ testNeeding(
   async () => {
     using folder = tempDirectory();
     const { cert, key } = await makeCertificate(folder.path, "registry", "DNS:registry.example.com");
-    using trusted = new FeatureHost({ cert: Bun.file(cert), key: Bun.file(key) });
+    using trustedHost = new FeatureHost({ cert: Bun.file(cert), key: Bun.file(key) });
     const resolve = async (): Promise<string[]> => ["127.0.0.1"];
-    const open = (allowed: string[]) => new FeatureRegistry(new Outbound({ clock: systemClock, allowed, resolve }));
-    const image = `${trusted.name.replace("127.0.0.1", "registry.example.com")}/acme/tool:1`;
-    const registry = open(["127.0.0.0/8"]);
+    const openRegistry = (allowed: string[]) =>
+      new FeatureRegistry(new Outbound({ clock: systemClock, allowed, resolve }));
+    const image = `${trustedHost.name.replace("127.0.0.1", "registry.example.com")}/acme/tool:1`;
+    const registry = openRegistry(["127.0.0.0/8"]);
     expect(await registry.fetchPullToken(image, neverAborted)).toBe("for repository:acme/tool:pull");
     await expect(registry.fetch(image, neverAborted)).rejects.toThrow("certificate");
-    await expect(open([]).fetchPullToken(image, neverAborted)).rejects.toThrow("not a public address");
+    await expect(openRegistry([]).fetchPullToken(image, neverAborted)).rejects.toThrow("not a public address");
   },
 );
 
 test("[RW-32] a feature that unpacks to gigabytes is refused before it is unpacked", async () => {
   const bomb = gzipSync(Buffer.alloc(300 * 1024 * 1024), { level: 1 });
-  const before = process.memoryUsage.rss();
+  const rssBefore = process.memoryUsage.rss();
   await expect(readFeatureArchive("r.example.com/a/b:1", bomb)).rejects.toThrow("unpacks to more than 67108864 bytes");
-  expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
+  expect(process.memoryUsage.rss() - rssBefore).toBeLessThan(200 * 1024 * 1024);
   await expect(readFeatureArchive("x", bomb.subarray(0, 99))).rejects.toThrow(
     "The archive of the feature x is damaged.",
   );
-  const blob = await host.publish("acme/packed", { id: "packed", name: "Packed" }, "#!/bin/sh\n");
-  const tar = await new FeatureRegistry(localOutbound).fetch(blob, neverAborted);
+  const id = await host.publish("acme/packed", { id: "packed", name: "Packed" }, "#!/bin/sh\n");
+  const tar = await new FeatureRegistry(localOutbound).fetch(id, neverAborted);
   expect((await readFeatureArchive("x", gzipSync(tar))).name).toBe("Packed");
 });

@@ -10,19 +10,19 @@ test("[IB-8] the newest images are kept, and an image that another commit also n
     images: [makeImages("c", "base:1", "full:c"), makeImages("b", "base:1", "full:b")],
     removed: ["full:a"],
   });
-  const same = withBuilt(kept, makeImages("c", "base:1", "full:a"), 2);
-  expect([same.images.map(({ commit }) => commit), same.removed]).toEqual([["c", "b"], []]);
+  const withSharedImage = withBuilt(kept, makeImages("c", "base:1", "full:a"), 2);
+  expect([withSharedImage.images.map(({ commit }) => commit), withSharedImage.removed]).toEqual([["c", "b"], []]);
   expect(withBuilt(kept, makeImages("d"), 1).removed).toEqual(["base:1", "full:b", "full:a"]);
 });
 
 test("[IB-7] a schedule sets the next check, and a failed build is retried a few times before that", () => {
-  const hour = 3_600_000;
+  const hourMs = 3_600_000;
   expect(nextCheckTime({ interval_hours: 0, tries: 0 }, 0)).toBeUndefined();
-  expect(nextCheckTime({ interval_hours: 6, tries: 0 }, 0)).toBe(6 * hour);
+  expect(nextCheckTime({ interval_hours: 6, tries: 0 }, 0)).toBe(6 * hourMs);
   expect([1, 2, 3].map((tries) => nextCheckTime({ interval_hours: 0, tries }, 0))).toEqual([
     600_000,
     1_200_000,
     undefined,
   ]);
-  expect(nextCheckTime({ interval_hours: 1, tries: 3 }, 0)).toBe(hour);
+  expect(nextCheckTime({ interval_hours: 1, tries: 3 }, 0)).toBe(hourMs);
 });

@@ -1,4 +1,4 @@
-// Repositories that need nothing from an image become processes: the same properties without Docker.
+// Repositories that need nothing of an image become processes on this machine, with the same properties as in Docker.
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -6,7 +6,7 @@ import { findAgent, runInTerminal } from "#test/support/docker/docker-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { requireSingleServer } from "#test/support/one-server.ts";
 import { awaitWorkspace, openWorld } from "#test/support/workspaces.ts";
-import { shapes } from "./shapes.ts";
+import { listShapes } from "./shapes.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
 testNeeding(
@@ -16,9 +16,9 @@ testNeeding(
     using git = openGitWorld();
     await using world = await openWorld();
     const { admin } = world;
-    const all = shapes("").filter(({ local }) => local !== undefined);
-    expect(all.length).toBe(5);
-    for (const { name, files, look, local, app } of all) {
+    const localShapes = listShapes("").filter(({ localOutput }) => localOutput !== undefined);
+    expect(localShapes.length).toBe(5);
+    for (const { name, files, command, localOutput, app } of localShapes) {
       await git.publish(name, files);
       const body = { name, repository: { url: git.link(name) } };
       const { id, template_name } = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
@@ -26,8 +26,8 @@ testNeeding(
       const ready = await awaitWorkspace(admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
       const apps = findAgent(ready)?.apps.map(({ display_name }) => display_name) ?? [];
       const clone = join(world.server.directory, "workspaces", id, "home", name);
-      const shown = await runInTerminal(admin, findAgent(ready)?.id ?? "", `cd ${clone}; ${look}`);
-      expect([name, shown, app === undefined || apps.includes(app)]).toEqual([name, local ?? "", true]);
+      const output = await runInTerminal(admin, findAgent(ready)?.id ?? "", `cd ${clone}; ${command}`);
+      expect([name, output, app === undefined || apps.includes(app)]).toEqual([name, localOutput ?? "", true]);
       await removeWorkspace(admin, id);
     }
   },

@@ -1,4 +1,4 @@
-// A repository becomes a running workspace without Docker: a real git host, a real clone, real commands.
+// A repository becomes a running workspace without Docker, with a real git host, a real clone and real commands.
 import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -53,15 +53,15 @@ testNeeding(
     expect(getAgent(ready)?.apps.map(({ slug, display_name }) => [slug, display_name])).toEqual([["port-3000", "Web"]]);
     const home = join(world.server.directory, "workspaces", created.id, "home");
     const clone = join(home, "app");
-    const read = (path: string): string => readFileSync(join(clone, path), "utf8");
-    expect([read("README.md"), read("lib/lib.txt")]).toEqual(["app", "lib"]);
-    expect(read("order").split("\n")).toEqual(["create", "content", `start blue ${clone}/bin`, ""]);
-    expect(read("side").split("\n").sort()).toEqual(["", "first", "second"]);
+    const readFile = (path: string): string => readFileSync(join(clone, path), "utf8");
+    expect([readFile("README.md"), readFile("lib/lib.txt")]).toEqual(["app", "lib"]);
+    expect(readFile("order").split("\n")).toEqual(["create", "content", `start blue ${clone}/bin`, ""]);
+    expect(readFile("side").split("\n").sort()).toEqual(["", "first", "second"]);
     expect(existsSync("/tmp/never")).toBe(false);
     const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${created.latest_build.id}/logs`);
-    const printed = logs.map(({ output }) => output).join("\n");
+    const output = logs.map(({ output }) => output).join("\n");
     for (const words of ["initializeCommand. Would run on the server's machine.", "image. Needs a container"]) {
-      expect(printed).toContain(words);
+      expect(output).toContain(words);
     }
 
     writeFileSync(join(clone, "README.md"), "changed");
@@ -73,7 +73,7 @@ testNeeding(
       created.id,
       (workspace) => workspace.latest_build.build_number === 3 && isReady(workspace),
     );
-    expect(read("order").match(/create|content|start/g)).toEqual(["create", "content", "start", "start"]);
+    expect(readFile("order").match(/create|content|start/g)).toEqual(["create", "content", "start", "start"]);
     expect(read("README.md")).toBe("changed");
     const templates = await admin.get<Template[]>("/api/v2/templates");
     expect(templates.filter(({ name }) => name.startsWith("repository")).length).toBe(1);
@@ -83,8 +83,8 @@ testNeeding(
     const { token } = await seedUser(world.server, { username: "ada", organization_id: created.organization_id });
     expect(await admin.withToken(token).get<RecentRepository[]>("/api/v2/repositories")).toEqual([]);
     await removeWorkspace(admin, created.id);
-    const [kept] = await listRecent();
-    expect([kept?.repository.url, kept?.workspace]).toEqual([git.link("app"), undefined]);
+    const [recent] = await listRecent();
+    expect([recent?.repository.url, recent?.workspace]).toEqual([git.link("app"), undefined]);
 
     // A task can also use a repository.
     const task = await admin.post<Task>("/api/v2/tasks/me", { input: "hello", repository: { url: git.link("lib") } });

@@ -5,7 +5,7 @@ import { planRepository, type RepositoryFiles } from "#src/provisioners/reposito
 
 export const COMMIT = "c".repeat(40);
 
-export const memoryFiles = (texts: Readonly<Record<string, string>>): RepositoryFiles => ({
+export const toMemoryFiles = (texts: Readonly<Record<string, string>>): RepositoryFiles => ({
   commit: COMMIT,
   files: Object.keys(texts),
   read: async (path) => texts[path],
@@ -21,7 +21,7 @@ export const makePlan = (
   { path, configuration }: { path?: string; configuration?: string } = {},
 ): Promise<RepositoryPlan> =>
   planRepository(
-    memoryFiles(texts),
+    toMemoryFiles(texts),
     {
       url: "https://git.example.com/acme/app",
       name: "app",

@@ -1,4 +1,4 @@
-// Kinds of real repositories, reduced: the plan of each.
+// The plans for several kinds of real repositories, reduced to a few files.
 import { expect, test } from "bun:test";
 import { parsePlan, type RepositoryPlan } from "#schema/templates/repository.ts";
 import { makePlan } from "./memory-files.ts";
@@ -7,7 +7,7 @@ const DEV = ".devcontainer/devcontainer.json";
 const json = (value: unknown): string => JSON.stringify(value);
 const listDropped = ({ dropped }: RepositoryPlan): string[] => dropped.map(({ property }) => property);
 
-/** Kinds of public repositories. */
+/** Kinds of public repositories: title, files, expected plan, and properties that are left out. */
 const SHAPES: readonly (readonly [string, Record<string, string>, Partial<RepositoryPlan>, string[]?])[] = [
   [
     "an image and a name, with comments and trailing commas",
@@ -233,11 +233,11 @@ const SHAPES: readonly (readonly [string, Record<string, string>, Partial<Reposi
 
 test.each(SHAPES as never[])(
   "[RW-2] [RW-3] [RW-4] plans %s",
-  async (_title: string, files: Record<string, string>, wanted: object, dropped: string[] = []) => {
+  async (_title: string, files: Record<string, string>, expected: object, dropped: string[] = []) => {
     const plan = await makePlan(files);
     expect(listDropped(plan)).toEqual(dropped);
     expect(parsePlan(JSON.stringify(plan))).toEqual(plan);
-    expect(plan).toMatchObject(wanted);
+    expect(plan).toMatchObject(expected);
   },
 );
 
@@ -261,8 +261,8 @@ const HOSTILE: readonly (readonly [string, object])[] = [
   ["dockerComposeFile", { dockerComposeFile: "../../../compose.yaml", service: "a" }],
 ];
 
-test.each(HOSTILE as [string, object][])("[RW-3] leaves out %s of %j", async (property, written) => {
-  const plan = await makePlan({ [DEV]: json(written), ".devcontainer/Dockerfile": "" });
+test.each(HOSTILE as [string, object][])("[RW-3] leaves out %s of %j", async (property, devcontainer) => {
+  const plan = await makePlan({ [DEV]: json(devcontainer), ".devcontainer/Dockerfile": "" });
   expect(listDropped(plan)).toContain(property);
   expect(json(plan.volumes) + json(plan.build ?? {}) + json(plan.features)).not.toMatch(/\/host|passwd|\.\.|evil/);
 });
@@ -272,11 +272,13 @@ test("[RW-3] a file crafted to be slow is parsed in a moment", async () => {
     [DEV]: json({ image: "a", containerEnv: { A: "${localEnv:".repeat(20_000), B: "b" } }),
   });
   expect(unclosed.container_env).toMatchObject({ B: "b" });
-  const nine = (of: string): string => `[${Array(9).fill(of).join(",")}]`;
-  const levels = Array.from({ length: 10 }, (_, at) => `a${at + 1}: &a${at + 1} ${nine(`*a${at}`)}`);
+  const repeatNineTimes = (item: string): string => `[${Array(9).fill(item).join(",")}]`;
+  const levels = Array.from({ length: 10 }, (_, index) => `a${index + 1}: &a${index + 1} ${nine(`*a${index}`)}`);
   for (const file of [
-    [`a0: &a0 ${nine("x")}`, ...levels].join("\n"),
-    Array.from({ length: 15_000 }, (_, at) => (at === 0 ? "- &a0 x" : `- &a${at} [*a${at - 1}]`)).join("\n"),
+    [`a0: &a0 ${repeatNineTimes("x")}`, ...levels].join("\n"),
+    Array.from({ length: 15_000 }, (_, index) => (index === 0 ? "- &a0 x" : `- &a${index} [*a${index - 1}]`)).join(
+      "\n",
+    ),
   ])
     expect(listDropped(await makePlan({ ".gitpod.yml": file }))).toEqual([".gitpod.yml"]);
 });
@@ -289,15 +291,15 @@ test("[RW-2] finds every devcontainer.json, reads the selected one, and searches
     "web/.devcontainer.json": json({ name: "web", image: "w" }),
     "api/main.go": "",
   };
-  const chosen = ".devcontainer/b/devcontainer.json";
+  const selected = ".devcontainer/b/devcontainer.json";
   const [first, second, web, api, wrong] = await Promise.all([
     makePlan(files),
-    makePlan(files, { configuration: chosen }),
+    makePlan(files, { configuration: selected }),
     makePlan(files, { path: "web" }),
     makePlan(files, { path: "api" }),
     makePlan(files, { configuration: "api/devcontainer.json" }),
   ]);
-  expect(first.choices).toEqual([".devcontainer/a/devcontainer.json", chosen]);
+  expect(first.choices).toEqual([".devcontainer/a/devcontainer.json", selected]);
   expect([first, second, web, api, wrong].map(({ title }) => title)).toEqual(["a", "b", "web", "a", "a"]);
   expect(listDropped(wrong)).toEqual(["configuration"]);
 });

@@ -1,5 +1,5 @@
-// Twenty kinds of real repositories, reduced: their files, a command in the workspace, and its output. Base images are names of the git
-// image in the tests' engine.
+// Twenty kinds of real repositories, reduced to a few files, each with a command and its output in the workspace. Base images are names of
+// the git image in the tests' engine.
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
 import { GIT_IMAGE } from "#test/support/docker/git-image.ts";
 
@@ -11,14 +11,14 @@ export type Shape = {
   readonly name: string;
   readonly title: string;
   readonly files: Readonly<Record<string, string>>;
-  readonly asked?: Partial<RepositoryAsked>;
+  readonly request?: Partial<RepositoryAsked>;
   /** A shell line, and its output in the workspace. */
-  readonly look: string;
-  readonly shows: string;
+  readonly command: string;
+  readonly output: string;
   /** The title of the app created for a port. */
   readonly app?: string;
   /** The line's output in a workspace without Docker, for repositories that need nothing from an image. */
-  readonly local?: string;
+  readonly localOutput?: string;
 };
 
 /** The images selected by programming language. */
@@ -29,28 +29,28 @@ export const LANGUAGE_IMAGES = [
 ];
 
 /** `tool` is the ID of a feature in a registry, which writes its option to the file /tool. */
-export const shapes = (tool: string): readonly Shape[] => [
+export const listShapes = (tool: string): readonly Shape[] => [
   {
     name: "image",
     title: "an image and a name, with comments and trailing commas",
     files: { [DEV]: `// Ours\n{ "name": "Go", /* one */ "image": "${image}", "containerEnv": { "KIND": "plain", }, }` },
-    look: "echo $KIND $(basename $PWD)",
-    shows: "plain image",
-    local: "plain image",
+    command: "echo $KIND $(basename $PWD)",
+    output: "plain image",
+    localOutput: "plain image",
   },
   {
     name: "few-properties",
     title: "an image with a user and a variable",
     files: { ".devcontainer.json": json({ image, remoteUser: "root", remoteEnv: { MODE: "dev" } }) },
-    look: "echo $(id -un) $MODE",
-    shows: "root dev",
+    command: "echo $(id -un) $MODE",
+    output: "root dev",
   },
   {
     name: "feature",
     title: "an image with a feature of a registry",
     files: { [DEV]: json({ image, features: { [tool]: { color: "green" } } }) },
-    look: "cat /tool",
-    shows: "green",
+    command: "cat /tool",
+    output: "green",
   },
   {
     name: "own-feature",
@@ -67,8 +67,8 @@ export const shapes = (tool: string): readonly Shape[] => [
       ".devcontainer/own/devcontainer-feature.json": json({ id: "own", containerEnv: { OWN: "yes" } }),
       ".devcontainer/own/install.sh": "#!/bin/sh\necho own >/own\n",
     },
-    look: "echo $(cat /own) $OWN $(cat created)",
-    shows: "own yes done",
+    command: "echo $(cat /own) $OWN $(cat created)",
+    output: "own yes done",
     app: "Web",
   },
   {
@@ -83,8 +83,8 @@ export const shapes = (tool: string): readonly Shape[] => [
         remoteEnv: { WHERE: `\${containerWorkspaceFolder}/bin` },
       }),
     },
-    look: "touch /cache/x && echo $PWD $WHERE",
-    shows: "/src/app /src/app/bin",
+    command: "touch /cache/x && echo $PWD $WHERE",
+    output: "/src/app /src/app/bin",
   },
   {
     name: "commands",
@@ -99,9 +99,9 @@ export const shapes = (tool: string): readonly Shape[] => [
         waitFor: "postStartCommand",
       }),
     },
-    look: "echo $(cat order web.txt api.txt)",
-    shows: "create post start web api",
-    local: "create post start web api",
+    command: "echo $(cat order web.txt api.txt)",
+    output: "create post start web api",
+    localOutput: "create post start web api",
   },
   {
     name: "dockerfile",
@@ -110,8 +110,8 @@ export const shapes = (tool: string): readonly Shape[] => [
       [DEV]: json({ build: { dockerfile: "Dockerfile" } }),
       ".devcontainer/Dockerfile": `FROM ${image}\nENV BUILT=here\n`,
     },
-    look: "echo $BUILT",
-    shows: "here",
+    command: "echo $BUILT",
+    output: "here",
   },
   {
     name: "args",
@@ -120,8 +120,8 @@ export const shapes = (tool: string): readonly Shape[] => [
       [DEV]: json({ build: { dockerfile: "Dockerfile", context: "..", args: { WORD: "spoken" }, target: "dev" } }),
       ".devcontainer/Dockerfile": `FROM ${image} AS dev\nARG WORD\nENV WORD=$WORD\nFROM dev\nENV WORD=last\n`,
     },
-    look: "echo $WORD",
-    shows: "spoken",
+    command: "echo $WORD",
+    output: "spoken",
   },
   {
     name: "context",
@@ -131,8 +131,8 @@ export const shapes = (tool: string): readonly Shape[] => [
       ".devcontainer/Dockerfile": `FROM ${image}\nCOPY docs/word.txt /word.txt\n`,
       "docs/word.txt": "copied\n",
     },
-    look: "cat /word.txt",
-    shows: "copied",
+    command: "cat /word.txt",
+    output: "copied",
   },
   {
     name: "old-form",
@@ -141,8 +141,8 @@ export const shapes = (tool: string): readonly Shape[] => [
       [DEV]: json({ dockerFile: "../docker/dev.Dockerfile", context: "../docker" }),
       "docker/dev.Dockerfile": `FROM ${image}\nENV FORM=old\n`,
     },
-    look: "echo $FORM",
-    shows: "old",
+    command: "echo $FORM",
+    output: "old",
   },
   {
     name: "compose-build",
@@ -157,8 +157,8 @@ export const shapes = (tool: string): readonly Shape[] => [
         "services:\n  app:\n    build: { context: ., dockerfile: dev.Dockerfile }\n    environment: [MODE=composed]\n  db: { image: postgres }\n",
       "dev.Dockerfile": `FROM ${image}\nENV FROM_FILE=yes\n`,
     },
-    look: "echo $MODE $FROM_FILE",
-    shows: "composed yes",
+    command: "echo $MODE $FROM_FILE",
+    output: "composed yes",
   },
   {
     name: "compose-image",
@@ -167,8 +167,8 @@ export const shapes = (tool: string): readonly Shape[] => [
       [DEV]: json({ dockerComposeFile: ["../compose.yaml"], service: "web" }),
       "compose.yaml": `services:\n  web:\n    image: ${image}\n    environment: { MODE: served }\n`,
     },
-    look: "echo $MODE",
-    shows: "served",
+    command: "echo $MODE",
+    output: "served",
   },
   {
     name: "ports-only",
@@ -177,17 +177,17 @@ export const shapes = (tool: string): readonly Shape[] => [
       [DEV]: json({ forwardPorts: [8000], postStartCommand: "echo up >up", waitFor: "postStartCommand" }),
       "requirements.txt": "",
     },
-    look: "cat up",
-    shows: "up",
+    command: "cat up",
+    output: "up",
     app: "Port 8000",
-    local: "up",
+    localOutput: "up",
   },
   {
     name: "alone",
     title: "a Dockerfile alone",
     files: { Dockerfile: `FROM ${image}\nENV ALONE=yes\n`, "main.go": "" },
-    look: "echo $ALONE",
-    shows: "yes",
+    command: "echo $ALONE",
+    output: "yes",
   },
   {
     name: "stages",
@@ -195,8 +195,8 @@ export const shapes = (tool: string): readonly Shape[] => [
     files: {
       Dockerfile: `FROM ${image} AS make\nRUN echo made >/tmp/out\nFROM ${image}\nCOPY --from=make /tmp/out /out\n`,
     },
-    look: "cat /out",
-    shows: "made",
+    command: "cat /out",
+    output: "made",
   },
   {
     name: "gitpod",
@@ -206,10 +206,10 @@ export const shapes = (tool: string): readonly Shape[] => [
         "image: { file: .gitpod.Dockerfile }\ntasks:\n  - { name: Web, init: 'echo init >>tasks', command: 'echo run >>tasks' }\nports: [{ port: 3000, name: Web }]\n",
       ".gitpod.Dockerfile": `FROM ${image}\n`,
     },
-    look: "until grep -qs run tasks; do sleep 0.1; done; echo $(cat tasks)",
-    shows: "init run",
+    command: "until grep -qs run tasks; do sleep 0.1; done; echo $(cat tasks)",
+    output: "init run",
     app: "Web",
-    local: "init run",
+    localOutput: "init run",
   },
   {
     name: "devfile",
@@ -217,17 +217,17 @@ export const shapes = (tool: string): readonly Shape[] => [
     files: {
       "devfile.yaml": `schemaVersion: 2.2.0\nmetadata: { name: tools }\ncomponents:\n  - name: tools\n    container: { image: '${image}', env: [{ name: A, value: b }], endpoints: [{ name: http, targetPort: 8080 }] }\ncommands: [{ id: init, exec: { component: tools, commandLine: 'echo began >began' } }]\nevents: { postStart: [init] }\n`,
     },
-    look: "until [ -s began ]; do sleep 0.1; done; echo $A $(cat began)",
-    shows: "b began",
+    command: "until [ -s began ]; do sleep 0.1; done; echo $A $(cat began)",
+    output: "b began",
     app: "http",
-    local: "b began",
+    localOutput: "b began",
   },
   {
     name: "flake",
     title: "flake.nix and a language",
     files: { "flake.nix": "{}", "Cargo.toml": "" },
-    look: "ls Cargo.toml",
-    shows: "Cargo.toml",
+    command: "ls Cargo.toml",
+    output: "Cargo.toml",
   },
   {
     name: "folder",
@@ -236,15 +236,15 @@ export const shapes = (tool: string): readonly Shape[] => [
       "web/.devcontainer/devcontainer.json": json({ image, remoteEnv: { PART: "web" } }),
       [DEV]: json({ image, remoteEnv: { PART: "all" } }),
     },
-    asked: { path: "web" },
-    look: "echo $PART $(basename $PWD)",
-    shows: "web web",
+    request: { path: "web" },
+    command: "echo $PART $(basename $PWD)",
+    output: "web web",
   },
   {
     name: "stray",
     title: "a configuration that cannot be read, so that the language decides",
     files: { [DEV]: "devcontainer: {}", "go.mod": "module stray" },
-    look: "ls go.mod",
-    shows: "go.mod",
+    command: "ls go.mod",
+    output: "go.mod",
   },
 ];
