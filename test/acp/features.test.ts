@@ -43,7 +43,7 @@ const SCRIPTED: Driver = {
 const GENUINE: Driver = {
   name: "opencode",
   write: (path) => `Write ${path}`,
-  hold: { prompt: "Hold on, opencode.", words: PARTIAL_TEXT },
+  hold: { prompt: "Hold on, opencode.", text: PARTIAL_TEXT },
   answer: "Answer me.",
 };
 

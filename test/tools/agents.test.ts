@@ -11,21 +11,21 @@ import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld, type ToolWorld } from "./world.ts";
 
 /**
- * An agent in a container of another agent of the workspace, with its own daemon and home folder. Not of the first agent, whose compiled
- * daemon deletes child agents that it has not created.
+ * Starts an agent in a container of another agent of the workspace, with its own daemon and home folder. The outer agent is not the first
+ * agent, because the compiled daemon of that one deletes child agents that it has not created.
  */
-const startInside = async (world: ToolWorld, name: string) => {
+const startInnerAgent = async (world: ToolWorld, name: string) => {
   const { store, clock } = getContext(world.server);
   const first = await store.get(findAgent({ id: world.seeded.agent_id }));
   if (!first) throw new Error("there is no agent");
   const [id, outer_id, agent_token] = [uuid(), uuid(), uuid()];
   const { workspace_id, build_id, resource_id, architecture, operating_system } = first;
   const times = { created_at: clock.now(), updated_at: clock.now() };
-  const common = { workspace_id, build_id, resource_id, architecture, operating_system, ...times };
+  const shared = { workspace_id, build_id, resource_id, architecture, operating_system, ...times };
   const key = await store.reserve("agents", 2);
   await store.commit([
-    insertAgent({ key, id: outer_id, name: "outer", token_hash: sha256(uuid()), ...common }),
-    insertAgent({ key: key + 1, id, name, parent_id: outer_id, token_hash: sha256(agent_token), ...common }),
+    insertAgent({ key, id: outer_id, name: "outer", token_hash: sha256(uuid()), ...shared }),
+    insertAgent({ key: key + 1, id, name, parent_id: outer_id, token_hash: sha256(agent_token), ...shared }),
   ]);
   const home = mkdtempSync(join(tmpdir(), "slipway-inside-"));
   const daemon = await startAgentProcess(world.server, { ...world.seeded, agent_id: id, agent_token }, home);
@@ -52,7 +52,7 @@ test("[TO-24] in a workspace with several agents the model knows their names, an
   expect(findSchema(alone.call, "execute")).not.toHaveProperty("agent");
   alone.call.finish("stop");
 
-  await using inside = await startInside(world, "app");
+  await using innerAgent = await startInnerAgent(world, "app");
   const { call } = await openChat(world);
   for (const name of ["execute", "read_file", "write_file", "edit_files", "process_output"]) {
     expect(findSchema(call, name).agent).toMatchObject({
@@ -61,7 +61,7 @@ test("[TO-24] in a workspace with several agents the model knows their names, an
     });
   }
   expect(findSchema(call, "list_templates")).not.toHaveProperty("agent");
-  writeFileSync(join(inside.home, "where"), "inside");
+  writeFileSync(join(innerAgent.home, "where"), "inside");
   writeFileSync(join(world.home, "where"), "outside");
   const { results, next } = await callTools(
     world,
@@ -75,30 +75,30 @@ test("[TO-24] in a workspace with several agents the model knows their names, an
   );
   expect(results.slice(0, 2)).toMatchObject([{ output: "inside" }, { output: "outside" }]);
   expect(JSON.stringify(results[2])).toContain("inside");
-  expect(readFileSync(join(inside.home, "made"), "utf8")).toBe("by the chat");
+  expect(readFileSync(join(innerAgent.home, "made"), "utf8")).toBe("by the chat");
   expect(results[4]?.error).toBe('The workspace has no agent "missing". It has: app, main, outer.');
   const process_id = String(results[5]?.background_process_id);
-  const later = await callTools(
+  const second = await callTools(
     world,
     next,
     ["process_signal", { process_id, signal: "kill", agent: "app" }],
     ["process_output", { process_id }],
   );
-  expect(later.results[0]?.error).toBeUndefined();
-  expect(later.results[1]?.error).toContain("No process has this id");
-  later.next.finish("stop");
+  expect(second.results[0]?.error).toBeUndefined();
+  expect(second.results[1]?.error).toContain("No process has this id");
+  second.next.finish("stop");
 });
 
 test("[TO-24] an interrupt ends the turn's commands in the named agent, and the chat's sockets accept the name, too", async () => {
   await using world = await openToolWorld();
-  await using inside = await startInside(world, "app");
+  await using innerAgent = await startInnerAgent(world, "app");
   const { id, call } = await openChat(world);
-  const mark = join(inside.home, "pid");
-  const command = `echo $$ > ${mark}; exec sleep 600`;
+  const pidFile = join(innerAgent.home, "pid");
+  const command = `echo $$ > ${pidFile}; exec sleep 600`;
   call.callTool("call-1", "execute", { command, agent: "app", timeout: "10m" }).finish("tool_calls");
   const pid = await until(() => {
     try {
-      return Number(readFileSync(mark, "utf8"));
+      return Number(readFileSync(pidFile, "utf8"));
     } catch {
       return false;
     }
@@ -117,6 +117,6 @@ test("[TO-24] an interrupt ends the turn's commands in the named agent, and the 
   using socket = await world.owner.socket(`${path}?agent=app`);
   socket.send(JSON.stringify({ type: "refresh" }));
   expect(await socket.json<{ type: string }>()).toMatchObject({ type: "changes" });
-  const refused = await world.owner.fetch("GET", `${path}?agent=missing`);
-  expect([refused.status, await refused.json()]).toMatchObject([400, { validations: [{ field: "agent" }] }]);
+  const response = await world.owner.fetch("GET", `${path}?agent=missing`);
+  expect([response.status, await response.json()]).toMatchObject([400, { validations: [{ field: "agent" }] }]);
 });

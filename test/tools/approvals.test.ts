@@ -1,4 +1,4 @@
-// Approvals: the information shown about a call, and the calls that need no approval.
+// Approvals: what people see about a waiting call, and the calls that need no approval.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { listCommandTexts } from "#src/tools/processes/parsed-commands.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { callTools, Follower, openChat, openToolWorld } from "./world.ts";
 
-const edit = (path: string, old_text: string, new_text: string) => ({
+const toEdit = (path: string, old_text: string, new_text: string) => ({
   files: [{ path, edits: [{ old_text, new_text }] }],
 });
 
@@ -22,7 +22,7 @@ test("[PE-16] waiting calls show a diff against the current file, a command with
   expect(await owner.get<ChatApprovals>(path)).toEqual({ calls: [] });
   using follower = await Follower.open(owner, id);
   call
-    .callTool("edit", "edit_files", edit("sum.sh", "two", "2"))
+    .callTool("edit", "edit_files", toEdit("sum.sh", "two", "2"))
     .callTool("new", "write_file", { path: "src/new.ts", content: "const a = 1;\n" })
     .callTool("whole", "write_file", { path: join(home, "sum.sh"), content: "one\n" })
     .callTool("run", "execute", { command: "cd src && npm test 2>&1 | tail -5", workdir: "packages" })
@@ -53,15 +53,15 @@ test("[PE-16] waiting calls show a diff against the current file, a command with
       { tool: "execute", command: "ls", action: "allow" },
     ],
   });
-  // The current file.
+  // The diff follows the current file.
   writeFileSync(join(home, "sum.sh"), "zero\none\ntwo\n");
   expect((await owner.get<ChatApprovals>(path)).calls[0]?.files?.[0]?.diff).toContain(" zero\n one\n-two\n+2\n");
   writeFileSync(join(home, "sum.sh"), "something else\n");
   expect((await owner.get<ChatApprovals>(path)).calls[0]?.problem).toContain("is not in the file");
   expect(readFileSync(join(home, "sum.sh"), "utf8")).toBe("something else\n");
   expect(existsSync(join(home, "src"))).toBe(false);
-  const lead = new Client(world.server.url, (await seedUser(world.server, { roles: ["owner"] })).token);
-  expect((await lead.fetch("GET", path)).status).toBe(403);
+  const administrator = new Client(world.server.url, (await seedUser(world.server, { roles: ["owner"] })).token);
+  expect((await administrator.fetch("GET", path)).status).toBe(403);
 
   const answers = ["edit", "new", "whole", "run"].map((tool_call_id) => ({ tool_call_id, decision: "deny" }));
   const always = { tool_call_id: "mcp", decision: "allow", scope: "always" };
@@ -87,8 +87,8 @@ test("[PE-15] invalid arguments and edits that do not apply are answered without
     call,
     ["execute", { command: "" }],
     ["execute", {}],
-    ["edit_files", edit("sum.sh", "two", "2")],
-    ["edit_files", edit("missing.sh", "two", "2")],
+    ["edit_files", toEdit("sum.sh", "two", "2")],
+    ["edit_files", toEdit("missing.sh", "two", "2")],
     ["write_file", { path: ".", content: "x" }],
   );
   const errors = results.map(({ error }) => error);
@@ -101,10 +101,10 @@ test("[PE-15] invalid arguments and edits that do not apply are answered without
   ]);
   await world.daemon[Symbol.asyncDispose]();
   using follower = await Follower.open(owner, id);
-  next.callTool("away", "edit_files", edit("sum.sh", "two", "2")).finish("tool_calls");
+  next.callTool("away", "edit_files", toEdit("sum.sh", "two", "2")).finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
-  const [waiting] = (await owner.get<ChatApprovals>(`/api/v2/chats/${id}/permissions`)).calls;
-  expect(waiting?.problem).toMatch(/cannot be reached|does not answer/);
+  const [waitingCall] = (await owner.get<ChatApprovals>(`/api/v2/chats/${id}/permissions`)).calls;
+  expect(waitingCall?.problem).toMatch(/cannot be reached|does not answer/);
 });
 
 test("[PE-16] a command is split by the shell's grammar, including nested substitutions", () => {

@@ -1,4 +1,4 @@
-// The table of tools by kind of chat, and what a waiting call shows of a sub-chat's messages: pure parts.
+// Which kinds of chats have which tools, and what a waiting call shows of a sub-chat's messages. Needs no server.
 import { expect, test } from "bun:test";
 import { basename } from "node:path";
 import { SubagentText } from "#actors/chat/subagents/text.ts";
@@ -11,38 +11,52 @@ const makeInput = (mode: ChatMode, has_workspace = true) => ({ mode, has_workspa
 const listToolNames = (mode: ChatMode, has_workspace = true) =>
   listTools(makeInput(mode, has_workspace)).map(({ name }) => name);
 
-const WORKSPACE = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
-const TEMPLATES = ["list_templates", "read_template", "create_workspace"];
-const AGENTS = "spawn_agent wait_agent message_agent interrupt_agent list_agents list_subagent_models".split(" ");
+const WORKSPACE_TOOLS = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
+const TEMPLATE_TOOLS = ["list_templates", "read_template", "create_workspace"];
+const AGENT_TOOLS = "spawn_agent wait_agent message_agent interrupt_agent list_agents list_subagent_models".split(" ");
 
 test("[SB-2] [PM-2] each kind of chat has exactly its own tools", () => {
   expect(listToolNames("root")).toEqual(
-    expect.arrayContaining([...WORKSPACE, ...TEMPLATES, "start_workspace", "stop_workspace", ...AGENTS]),
-  );
-  expect(listToolNames("root", false)).toEqual(expect.arrayContaining([...TEMPLATES, ...AGENTS]));
-  const planning = ["read_file", "write_file", "edit_files", "execute", "process_output", ...AGENTS];
-  expect(listToolNames("plan")).toEqual(expect.arrayContaining([...planning, "propose_plan", "ask_user_question"]));
-  expect(listToolNames("general")).toEqual(expect.arrayContaining(WORKSPACE));
-  expect(listToolNames("computer_use")).toEqual(expect.arrayContaining([...WORKSPACE, "computer"]));
-  expect(listToolNames("explore")).toEqual(expect.arrayContaining(["read_file", "execute", "process_output"]));
-  const never: Record<ChatMode, string[]> = {
-    root: ["propose_plan", "ask_user_question", "computer"],
-    plan: [...TEMPLATES, "start_workspace", "stop_workspace", "process_list", "process_signal"],
-    general: [
-      "computer",
-      ...TEMPLATES,
+    expect.arrayContaining([
+      ...WORKSPACE_TOOLS,
+      ...TEMPLATE_TOOLS,
       "start_workspace",
       "stop_workspace",
-      ...AGENTS,
+      ...AGENT_TOOLS,
+    ]),
+  );
+  expect(listToolNames("root", false)).toEqual(expect.arrayContaining([...TEMPLATE_TOOLS, ...AGENT_TOOLS]));
+  const planning = ["read_file", "write_file", "edit_files", "execute", "process_output", ...AGENT_TOOLS];
+  expect(listToolNames("plan")).toEqual(expect.arrayContaining([...planning, "propose_plan", "ask_user_question"]));
+  expect(listToolNames("general")).toEqual(expect.arrayContaining(WORKSPACE_TOOLS));
+  expect(listToolNames("computer_use")).toEqual(expect.arrayContaining([...WORKSPACE_TOOLS, "computer"]));
+  expect(listToolNames("explore")).toEqual(expect.arrayContaining(["read_file", "execute", "process_output"]));
+  const excludedTools: Record<ChatMode, string[]> = {
+    root: ["propose_plan", "ask_user_question", "computer"],
+    plan: [...TEMPLATE_TOOLS, "start_workspace", "stop_workspace", "process_list", "process_signal"],
+    general: [
+      "computer",
+      ...TEMPLATE_TOOLS,
+      "start_workspace",
+      "stop_workspace",
+      ...AGENT_TOOLS,
       "propose_plan",
       "ask_user_question",
     ],
-    explore: [...TEMPLATES, ...AGENTS, "write_file", "edit_files", "process_signal", "propose_plan", "computer"],
-    computer_use: [...TEMPLATES, ...AGENTS, "propose_plan"],
+    explore: [
+      ...TEMPLATE_TOOLS,
+      ...AGENT_TOOLS,
+      "write_file",
+      "edit_files",
+      "process_signal",
+      "propose_plan",
+      "computer",
+    ],
+    computer_use: [...TEMPLATE_TOOLS, ...AGENT_TOOLS, "propose_plan"],
   };
   for (const mode of CHAT_MODES) {
-    expect(listToolNames(mode).filter((name) => never[mode].includes(name))).toEqual([]);
-    expect(listToolNames(mode, false).filter((name) => WORKSPACE.includes(name))).toEqual([]);
+    expect(listToolNames(mode).filter((name) => excludedTools[mode].includes(name))).toEqual([]);
+    expect(listToolNames(mode, false).filter((name) => WORKSPACE_TOOLS.includes(name))).toEqual([]);
     // Client tools are for people's chats, and not available in plan mode.
     expect(findToolUse("dynamic", makeInput(mode))).toBe(mode === "root" ? "yes" : "no");
     expect(findToolUse("toString", makeInput(mode))).toBe("no");
@@ -51,13 +65,13 @@ test("[SB-2] [PM-2] each kind of chat has exactly its own tools", () => {
 
 test("[PM-3] in plan mode a chat writes only its plan and starts only explore agents", () => {
   const path = toPlanPath("chat");
-  const edit = (...paths: string[]) => ({ files: paths.map((one) => ({ path: one, edits: [] })) });
+  const toEdit = (...paths: string[]) => ({ files: paths.map((one) => ({ path: one, edits: [] })) });
   const plan = makeInput("plan");
   expect(explainLimit("write_file", { path, content: "" }, plan)).toBeUndefined();
-  expect(explainLimit("edit_files", edit(path, path), plan)).toBeUndefined();
+  expect(explainLimit("edit_files", toEdit(path, path), plan)).toBeUndefined();
   for (const other of ["a.md", `${path}/../x.md`, `./${path}`, ` ${path}`, ""]) {
     expect(explainLimit("write_file", { path: other, content: "" }, plan)).toContain(path);
-    expect(explainLimit("edit_files", edit(path, other), plan)).toContain(path);
+    expect(explainLimit("edit_files", toEdit(path, other), plan)).toContain(path);
   }
   expect(explainLimit("spawn_agent", { type: "explore", prompt: "x" }, plan)).toBeUndefined();
   expect(explainLimit("spawn_agent", { type: "general", prompt: "x" }, plan)).toContain("explore");
@@ -67,30 +81,30 @@ test("[PM-3] in plan mode a chat writes only its plan and starts only explore ag
 });
 
 test("[PM-1] a chat in plan mode plans; a sub-chat in plan mode only explores", () => {
-  const about = { owner_id: "", organization_id: "", workspace_id: null };
-  const mode = (is_root: boolean, plan_mode: "plan" | null, subagent_type: "general" | "explore" | null) =>
-    toChatMode({ ...about, is_root, plan_mode, subagent_type });
-  expect([mode(true, null, null), mode(true, "plan", null)]).toEqual(["root", "plan"]);
-  expect([mode(false, null, "general"), mode(false, null, "explore"), mode(false, "plan", "general")]).toEqual([
-    ...(["general", "explore", "explore"] as const),
-  ]);
+  const chat = { owner_id: "", organization_id: "", workspace_id: null };
+  const getMode = (is_root: boolean, plan_mode: "plan" | null, subagent_type: "general" | "explore" | null) =>
+    toChatMode({ ...chat, is_root, plan_mode, subagent_type });
+  expect([getMode(true, null, null), getMode(true, "plan", null)]).toEqual(["root", "plan"]);
+  expect([getMode(false, null, "general"), getMode(false, null, "explore"), getMode(false, "plan", "general")]).toEqual(
+    [...(["general", "explore", "explore"] as const)],
+  );
 });
 
 test("[SB-5] the waiting call shows the newest message once, even if events are repeated, late or of an older message", () => {
   const output: string[] = [];
   const text = new SubagentText({ write: (more) => output.push(more), reset: () => output.push("<reset>") });
-  const buffer = (history_version: number, ...parts: string[]) => {
+  const makeBuffer = (history_version: number, ...parts: string[]) => {
     const created = new StreamBuffer("chat", { history_version, generation_attempt: 1 }, () => {});
     for (const part of parts) created.push({ type: "text", text: part });
     created.push({ type: "reasoning", text: "hm" });
     return created.copy();
   };
-  const first = buffer(1, "a", "b", "c");
+  const first = makeBuffer(1, "a", "b", "c");
   text.add({ ...first, events: first.events.slice(0, 2) });
   text.add(first);
   text.add({ ...first, first_seq: 3, events: first.events.slice(2) });
-  text.add(buffer(2));
-  text.add(buffer(3, "d"));
+  text.add(makeBuffer(2));
+  text.add(makeBuffer(3, "d"));
   text.add(first);
   expect(output).toEqual(["a", "b", "c", "<reset>", "d"]);
 });
@@ -99,17 +113,22 @@ test("[SB-2] each tool is in a file of its name next to its description, and at 
   const files = new Set(
     [...new Bun.Glob("**/*").scanSync(`${import.meta.dir}/../../src/tools`)].map((file) => basename(file)),
   );
-  const had = new Set(CHAT_MODES.flatMap((mode) => listToolNames(mode)));
+  const availableNames = new Set(CHAT_MODES.flatMap((mode) => listToolNames(mode)));
   for (const name of listServerToolNames()) {
     const file = name.replaceAll("_", "-");
-    expect([name, had.has(name), files.has(`${file}.ts`), files.has(`${file}.txt`)]).toEqual([name, true, true, true]);
+    expect([name, availableNames.has(name), files.has(`${file}.ts`), files.has(`${file}.txt`)]).toEqual([
+      name,
+      true,
+      true,
+      true,
+    ]);
   }
-  // A file with a description is a tool, which its row in TOOLS of registry.ts gives to chats.
-  const described = [...files]
+  // A file with a description is a tool. Its row in TOOLS of registry.ts decides which chats have the tool.
+  const describedNames = [...files]
     .filter((file) => file.endsWith(".txt"))
     .map((file) => file.slice(0, -4).replaceAll("-", "_"));
-  const rows = described.filter((name) => !listServerToolNames().includes(name));
-  const advice = rows.map((name) => {
+  const missingNames = describedNames.filter((name) => !listServerToolNames().includes(name));
+  const advice = missingNames.map((name) => {
     const variable = name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
     return `add [${variable}, "workspace", "yes", "no", "no", "no", "no"] to TOOLS of src/tools/registry.ts`;
   });

@@ -1,4 +1,4 @@
-// The pure parts of the tools: truncation, time formats, edits and diffs.
+// Functions of the tools that need no server: truncation, durations, edits and diffs.
 import { expect, test } from "bun:test";
 import { createUnifiedDiff } from "#src/daemon/git/unified-diff.ts";
 import { applyEdit } from "#src/daemon/http/edit-text.ts";
@@ -7,7 +7,7 @@ import { HeadTailBuffer, truncateMiddle, truncateResult } from "#src/tools/cut.t
 import { parseDuration } from "#src/tools/duration.ts";
 import { computeResultLimit } from "#src/tools/run.ts";
 
-test("[TO-3] texts are truncated in the middle, never inside a character, and say how much is missing", () => {
+test("[TO-3] texts are truncated in the middle, never inside a character, and contain the number of missing bytes", () => {
   const text = "aß€😀".repeat(2_000);
   for (const limit of [100, 101, 102, 103, 1_000, 4_097]) {
     const { text: cut, truncated } = truncateMiddle(text, limit);
@@ -19,15 +19,15 @@ test("[TO-3] texts are truncated in the middle, never inside a character, and sa
   expect(truncateMiddle(text, 100_000)).toEqual({ text, truncated: false });
 });
 
-test("[TO-3] output of any length is collected in little memory, with the same result as truncating it whole", () => {
-  const gathered = new HeadTailBuffer(300);
-  let whole = "";
+test("[TO-3] output of any length is collected in little memory, with the same result as truncating the complete output", () => {
+  const buffer = new HeadTailBuffer(300);
+  let completeText = "";
   for (let index = 0; index < 5_000; index += 1) {
     const line = `line ${index} 😀\n`;
-    gathered.add(line);
-    whole += line;
+    buffer.add(line);
+    completeText += line;
   }
-  expect(gathered.result).toEqual(truncateMiddle(whole, 300));
+  expect(buffer.result).toEqual(truncateMiddle(completeText, 300));
 });
 
 test("[TO-3] results never exceed their limit, whatever they contain", () => {
@@ -47,28 +47,28 @@ test("[TO-3] results never exceed their limit, whatever they contain", () => {
 test("[TO-2] pieces of output end with whole characters", () => {
   const bytes = new TextEncoder().encode("aß€😀z");
   for (let end = 0; end <= bytes.byteLength; end += 1) {
-    const whole = trimPartialCharacter(bytes.subarray(0, end));
-    expect(new TextDecoder("utf-8", { fatal: true }).decode(whole)).toBe(
-      "aß€😀z".slice(0, [...new TextDecoder().decode(whole)].join("").length),
+    const completeBytes = trimPartialCharacter(bytes.subarray(0, end));
+    expect(new TextDecoder("utf-8", { fatal: true }).decode(completeBytes)).toBe(
+      "aß€😀z".slice(0, [...new TextDecoder().decode(completeBytes)].join("").length),
     );
-    expect(end - whole.byteLength).toBeLessThan(4);
+    expect(end - completeBytes.byteLength).toBeLessThan(4);
   }
 });
 
-test("[TO-4] times are formatted for people", () => {
-  const read = (text: string | undefined) => parseDuration(text, 7, 14_400_000);
-  expect([undefined, "", "0s", "0", "10s", "1m30s", "1.5h", "500ms", "9h"].map(read)).toEqual([
+test("[TO-4] durations are read in the forms that people write", () => {
+  const parse = (text: string | undefined) => parseDuration(text, 7, 14_400_000);
+  expect([undefined, "", "0s", "0", "10s", "1m30s", "1.5h", "500ms", "9h"].map(parse)).toEqual([
     ...[7, 7, 0, 0, 10_000, 90_000, 5_400_000, 500, 14_400_000],
   ]);
-  expect(["5", " 2.5 ", "99999999"].map(read)).toEqual([5_000, 2_500, 14_400_000]);
-  for (const wrong of ["soon", "-1", "1e3", "-1s", "10 s", "1s;", "NaN"])
-    expect(() => read(wrong)).toThrow("is not a duration");
+  expect(["5", " 2.5 ", "99999999"].map(parse)).toEqual([5_000, 2_500, 14_400_000]);
+  for (const invalid of ["soon", "-1", "1e3", "-1s", "10 s", "1s;", "NaN"])
+    expect(() => parse(invalid)).toThrow("is not a duration");
 });
 
 test("[TO-10] a diff says what was removed and added, and where", () => {
   const lines = Array.from({ length: 20 }, (_, index) => `line ${index}`);
-  const changed = lines.flatMap((line, index) => (index === 2 ? [] : index === 15 ? [line, "new"] : [line]));
-  expect(createUnifiedDiff("f", `${lines.join("\n")}\n`, `${changed.join("\n")}\n`)).toBe(
+  const changedLines = lines.flatMap((line, index) => (index === 2 ? [] : index === 15 ? [line, "new"] : [line]));
+  expect(createUnifiedDiff("f", `${lines.join("\n")}\n`, `${changedLines.join("\n")}\n`)).toBe(
     [
       ...["--- f", "+++ f", "@@ -1,6 +1,5 @@", " line 0", " line 1", "-line 2", " line 3", " line 4", " line 5"],
       ...["@@ -14,6 +13,7 @@", " line 13", " line 14", " line 15", "+new", " line 16", " line 17", " line 18", ""],
@@ -80,18 +80,18 @@ test("[TO-10] a diff says what was removed and added, and where", () => {
 });
 
 test("[TO-10] an exact match is preferred to a similar one, and `$` is not a pattern", () => {
-  const edit = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
-  expect(edit("a\n a\n", "a\n a", "$& $1")).toEqual({ text: "$& $1\n" });
-  expect(edit("\tif\n\t\tx\n", "if\n\tx\n", "if\n\ty\n")).toEqual({ text: "\tif\n\t\ty\n" });
-  expect(edit("  a\nb\n", "a\n b", "c")).toEqual({
+  const apply = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
+  expect(apply("a\n a\n", "a\n a", "$& $1")).toEqual({ text: "$& $1\n" });
+  expect(apply("\tif\n\t\tx\n", "if\n\tx\n", "if\n\ty\n")).toEqual({ text: "\tif\n\t\ty\n" });
+  expect(apply("  a\nb\n", "a\n b", "c")).toEqual({
     field: "old_text",
     problem: "is not in the file. All of its lines are in the file, but not in this order or with this indentation.",
   });
-  expect(edit("x", "   ", "y")).toEqual({ field: "old_text", problem: "is not in the file." });
+  expect(apply("x", "   ", "y")).toEqual({ field: "old_text", problem: "is not in the file." });
 });
 
 test("[TO-25] a lookalike passage is found, and unedited text stays as it is in the file", () => {
-  const edit = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
+  const apply = (text: string, old_text: string, new_text: string) => applyEdit(text, { old_text, new_text });
   const rows: [text: string, old_text: string, new_text: string, after: string][] = [
     // Decomposed letters in the file.
     ["un cafe\u0301 noir\n", "un caf\u00e9 noir", "un caf\u00e9 blanc", "un cafe\u0301 blanc\n"],
@@ -120,17 +120,18 @@ test("[TO-25] a lookalike passage is found, and unedited text stays as it is in 
     // With the line endings of another system.
     ["say \u201ca\u201d\r\nthen\r\n", 'say "a"\nthen', 'say "a"\nnow', "say \u201ca\u201d\r\nnow\r\n"],
   ];
-  for (const [text, old_text, new_text, after] of rows) expect(edit(text, old_text, new_text)).toEqual({ text: after });
-  // As read_file shows them, with line numbers.
-  expect(edit("a\nb\nc\n", "2\tb\n3\tc", "2\tx\n3\tc")).toEqual({ text: "a\nx\nc\n" });
+  for (const [text, old_text, new_text, after] of rows)
+    expect(apply(text, old_text, new_text)).toEqual({ text: after });
+  // Passages copied from read_file, with its line numbers.
+  expect(apply("a\nb\nc\n", "2\tb\n3\tc", "2\tx\n3\tc")).toEqual({ text: "a\nx\nc\n" });
   // Lines keep the endings of their neighbors, and a lone carriage return is not a line end.
-  expect(edit("a\r\nb\r\nc\nd\ne\rf\n", "c\nd", "c\nx\nd")).toEqual({ text: "a\r\nb\r\nc\nx\nd\ne\rf\n" });
-  expect(edit("a\r\nb\r\nc\nd\n", "a\nb", "a\nx\nb")).toEqual({ text: "a\r\nx\r\nb\r\nc\nd\n" });
+  expect(apply("a\r\nb\r\nc\nd\ne\rf\n", "c\nd", "c\nx\nd")).toEqual({ text: "a\r\nb\r\nc\nx\nd\ne\rf\n" });
+  expect(apply("a\r\nb\r\nc\nd\n", "a\nb", "a\nx\nb")).toEqual({ text: "a\r\nx\r\nb\r\nc\nd\n" });
   // An ambiguous match is treated as not found.
-  expect(edit("\u201ca\u201d \u201ca\u201d", '"a"', "b")).toMatchObject({ field: "old_text" });
+  expect(apply("\u201ca\u201d \u201ca\u201d", '"a"', "b")).toMatchObject({ field: "old_text" });
 });
 
-test("[TO-25] a missing passage is answered with the most similar line, and an edit that changes nothing says so", () => {
+test("[TO-25] a missing passage is answered with the most similar line, and an edit that changes nothing is refused", () => {
   const text = "import a from 'a';\nexport const total = (one: number) => one + 1;\n";
   expect(applyEdit(text, { old_text: "export const total = (one) => one + 1;", new_text: "x" })).toEqual({
     field: "old_text",

@@ -1,4 +1,4 @@
-// The demo model in a workspace: what a person without an API key tries first.
+// The demo model in a workspace, which a person without an API key tries first.
 import { expect, test } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
@@ -18,8 +18,8 @@ test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspa
   const isReady = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready";
   await awaitWorkspace(admin, workspace_id, isReady);
   const owner = new Client(world.server.url, admin.token);
-  const speaker = { owner, organization_id: organization.id };
-  const chat = await createChat(speaker, "run: echo hello there; ls -a", { workspace_id });
+  const author = { owner, organization_id: organization.id };
+  const chat = await createChat(author, "run: echo hello there; ls -a", { workspace_id });
   using follower = await Follower.open(owner, chat.id);
   await follower.until(({ status }) => status === "waiting");
   const [prompt, call, result, answer] = await listMessages(owner, chat.id);
@@ -37,8 +37,8 @@ test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspa
   expect(answer?.content[0]?.text).toContain("Command succeeded.");
   // A follower from the start has seen the output arrive.
   if (joinOutput(follower) !== "") expect(joinOutput(follower)).toStartWith("hello there\n");
-  const alone = await createChat(speaker, "run: ls");
-  using other = await Follower.open(owner, alone.id);
-  await other.until(({ status }) => status === "waiting");
-  expect((await listMessages(owner, alone.id)).at(-1)?.content[0]?.text).toContain("not bound to one");
+  const chatWithoutWorkspace = await createChat(author, "run: ls");
+  using secondFollower = await Follower.open(owner, chatWithoutWorkspace.id);
+  await secondFollower.until(({ status }) => status === "waiting");
+  expect((await listMessages(owner, chatWithoutWorkspace.id)).at(-1)?.content[0]?.text).toContain("not bound to one");
 });

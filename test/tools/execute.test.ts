@@ -74,10 +74,10 @@ test("[TO-4] a command that exceeds its time continues in the background; it can
     ["execute", { command: "sleep 601 &" }],
     ["execute", { command: "sleep 602", run_in_background: true }],
   );
-  const [slow, trailing, requested] = first.results;
-  expect(slow).toMatchObject({ success: false, error: expect.stringContaining("still runs") });
+  const [slowCall, trailing, requested] = first.results;
+  expect(slowCall).toMatchObject({ success: false, error: expect.stringContaining("still runs") });
   expect([trailing, requested]).toMatchObject([{ success: true }, { success: true }]);
-  const process_id = slow?.background_process_id;
+  const process_id = slowCall?.background_process_id;
   await until(() => existsSync(join(world.home, "begun")));
   const second = await callTools(
     world,
@@ -109,20 +109,20 @@ test("[TO-5] an interrupt ends the command and all of its processes within a sec
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   using follower = await Follower.open(world.owner, id);
-  const pids = join(world.home, "pids");
-  const command = `trap '' TERM; echo $$ > ${pids}; sleep 600 & echo $! >> ${pids}; echo begun; wait`;
+  const pidsFile = join(world.home, "pids");
+  const command = `trap '' TERM; echo $$ > ${pidsFile}; sleep 600 & echo $! >> ${pidsFile}; echo begun; wait`;
   call.callTool("call", "execute", { command, timeout: "1h" }).finish("tool_calls");
   await follower.until((one) => joinOutput(one) === "begun\n");
-  const [shell = 0, sleeper = 0] = readFileSync(pids, "utf8").trim().split("\n").map(Number);
-  expect([isAlive(shell), isAlive(sleeper)]).toEqual([true, true]);
-  const started = performance.now();
+  const [shell = 0, child = 0] = readFileSync(pidsFile, "utf8").trim().split("\n").map(Number);
+  expect([isAlive(shell), isAlive(child)]).toEqual([true, true]);
+  const startedAt = performance.now();
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
-  await until(() => !isAlive(shell) && !isAlive(sleeper));
-  // On an idle machine it is half a second.
-  expect(performance.now() - started).toBeLessThan(10_000);
+  await until(() => !isAlive(shell) && !isAlive(child));
+  // An idle machine takes half a second.
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
   await follower.until(({ status }) => status === "waiting");
-  const last = (await listMessages(world.owner, id)).at(-1);
-  expect(last?.content).toMatchObject([
+  const lastMessage = (await listMessages(world.owner, id)).at(-1);
+  expect(lastMessage?.content).toMatchObject([
     { type: "tool-result", is_error: true, result: { output: "begun\n", error: "The call was interrupted." } },
   ]);
 });
@@ -141,7 +141,7 @@ test("[TO-5] an interrupt ends the command even if the server has restarted sinc
   const [first, second] = [await startCommand("first"), await startCommand("second")];
   first.follower.close();
   second.follower.close();
-  // The second was being interrupted when its server died.
+  // The second chat was being interrupted when its server died.
   await getContext(world.server).store.commit([updateBy(chats, chats.id)(second.id, { status: "interrupting" })]);
   await world.restart();
   await until(() => !second.pids().some(isAlive));
@@ -152,8 +152,8 @@ test("[TO-5] an interrupt ends the command even if the server has restarted sinc
   await until(() => !first.pids().some(isAlive));
   await follower.until(({ status }) => status === "waiting");
   for (const { id } of [first, second]) {
-    using ended = await Follower.open(world.owner, id);
-    await ended.until(({ status }) => status === "waiting");
+    using interrupted = await Follower.open(world.owner, id);
+    await interrupted.until(({ status }) => status === "waiting");
     expect((await listMessages(world.owner, id)).at(-1)?.content).toMatchObject([
       { type: "tool-result", is_error: true, result: { error: "The call was interrupted." } },
     ]);

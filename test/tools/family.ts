@@ -1,4 +1,4 @@
-// A chat that starts sub-chats: one scripted model answers for all of them, and calls are selected by the chat's first message.
+// A chat that starts sub-chats. One scripted model answers for all of them; a call is selected by the first message of its chat.
 import type { Chat } from "#schema/chats/chat.ts";
 import { type ChatWorld, createChat } from "#test/support/chats.ts";
 import type { ScriptedCall } from "#test/support/models/scripted-models.ts";
@@ -18,12 +18,12 @@ export class Family {
     this.#name = name;
   }
 
-  /** Returns the next model call of the chat that began with these words. One at a time. */
+  /** Returns the next model call of the chat that began with these words. Only one caller may wait at a time. */
   async call(opening: string): Promise<ScriptedCall> {
     for (;;) {
-      const at = this.#waiting.findIndex((one) => getFirstPrompt(one) === opening);
-      const [found] = at < 0 ? [] : this.#waiting.splice(at, 1);
-      if (found) return found;
+      const index = this.#waiting.findIndex((one) => getFirstPrompt(one) === opening);
+      const [call] = index < 0 ? [] : this.#waiting.splice(index, 1);
+      if (call) return call;
       this.#waiting.push(await this.world.models.next());
     }
   }
@@ -55,7 +55,7 @@ export class Family {
     return { results: parts.map(({ result }) => result as Result), next };
   }
 
-  /** Starts a sub-chat with this first message; returns its ID, its first call, and the root's next one. */
+  /** Starts a sub-chat with this first message. Returns its ID and first call, and the root's next call. */
   async spawn(call: ScriptedCall, prompt: string, more: Record<string, unknown> = {}) {
     const { results, next } = await this.step(call, ["spawn_agent", { type: "general", prompt, ...more }]);
     return { id: String(results[0]?.chat_id), call: await this.call(prompt), next, result: results[0] };

@@ -37,14 +37,14 @@ test("[TO-9] read_file returns numbered lines from the requested one, within its
 test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names its type and size, edit_files refuses it, and other encodings are not damaged", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
-  const homePath = (name: string): string => join(world.home, name);
+  const toHomePath = (name: string): string => join(world.home, name);
   const png = Buffer.concat([Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"), Buffer.alloc(121_000, 0xd7)]);
-  await Bun.write(homePath("photo.txt"), png);
-  await Bun.write(homePath("paper.md"), "%PDF-1.7\nno byte of it is zero\n");
-  await Bun.write(homePath("program"), Buffer.concat([Buffer.from("\u007fELF"), Buffer.alloc(40_000_000)]));
-  await Bun.write(homePath("old.txt"), Buffer.from("caf\u00e9\n", "latin1"));
-  await Bun.write(homePath("marked.txt"), "\ufeffone\n");
-  const edit = (path: string, old_text: string) =>
+  await Bun.write(toHomePath("photo.txt"), png);
+  await Bun.write(toHomePath("paper.md"), "%PDF-1.7\nno byte of it is zero\n");
+  await Bun.write(toHomePath("program"), Buffer.concat([Buffer.from("\u007fELF"), Buffer.alloc(40_000_000)]));
+  await Bun.write(toHomePath("old.txt"), Buffer.from("caf\u00e9\n", "latin1"));
+  await Bun.write(toHomePath("marked.txt"), "\ufeffone\n");
+  const toEdit = (path: string, old_text: string) =>
     ["edit_files", { files: [{ path, edits: [{ old_text, new_text: "x" }] }] }] as const;
   const { results } = await callTools(
     world,
@@ -54,9 +54,9 @@ test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names i
     ["read_file", { path: "program" }],
     ["read_file", { path: "old.txt" }],
     ["read_file", { path: "marked.txt" }],
-    edit("photo.txt", "PNG"),
-    edit("old.txt", "caf"),
-    edit("marked.txt", "one"),
+    toEdit("photo.txt", "PNG"),
+    toEdit("old.txt", "caf"),
+    toEdit("marked.txt", "one"),
   );
   expect(results[0]?.error).toContain("image/png (121016 bytes)");
   expect(results[0]?.error).toContain("attach_file");
@@ -68,19 +68,19 @@ test("[TO-9] [TO-10] an image, a PDF or a program is not text: read_file names i
   expect(results[4]).toMatchObject({ content: "1\tone" });
   expect(results[5]?.error).toContain("image/png");
   expect(results[6]?.error).toContain("not in UTF-8");
-  expect(readFileSync(homePath("photo.txt")).equals(png)).toBe(true);
-  expect(readFileSync(homePath("old.txt"), "latin1")).toBe("caf\u00e9\n");
-  expect(readFileSync(homePath("marked.txt"), "utf8")).toBe("\ufeffx\n");
+  expect(readFileSync(toHomePath("photo.txt")).equals(png)).toBe(true);
+  expect(readFileSync(toHomePath("old.txt"), "latin1")).toBe("caf\u00e9\n");
+  expect(readFileSync(toHomePath("marked.txt"), "utf8")).toBe("\ufeffx\n");
 });
 
 test("[TO-10] write_file replaces the whole file; edit_files replaces passages, tolerates differences in whitespace and line endings, and returns a diff", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
-  const homePath = (name: string): string => join(world.home, name);
-  await Bun.write(homePath("tool.sh"), "echo old\n");
-  chmodSync(homePath("tool.sh"), 0o755);
-  await Bun.write(homePath("a.ts"), "function a() {\n    if (b) {\n        c();  \n    }\n}\n");
-  await Bun.write(homePath("win.txt"), "one\r\ntwo\r\nthree\r\n");
+  const toHomePath = (name: string): string => join(world.home, name);
+  await Bun.write(toHomePath("tool.sh"), "echo old\n");
+  chmodSync(toHomePath("tool.sh"), 0o755);
+  await Bun.write(toHomePath("a.ts"), "function a() {\n    if (b) {\n        c();  \n    }\n}\n");
+  await Bun.write(toHomePath("win.txt"), "one\r\ntwo\r\nthree\r\n");
   const first = await callTools(
     world,
     call,
@@ -97,10 +97,10 @@ test("[TO-10] write_file replaces the whole file; edit_files replaces passages, 
     ],
   );
   expect(first.results.slice(0, 2)).toEqual([{ ok: true }, { ok: true }]);
-  expect(readFileSync(homePath("deep/er/new.txt"), "utf8")).toBe("häl\n");
-  expect(statSync(homePath("tool.sh")).mode & 0o777).toBe(0o755);
-  expect(readFileSync(homePath("a.ts"), "utf8")).toBe("function a() {\n    if (d) {\n        e();\n    }\n}\n");
-  expect(readFileSync(homePath("win.txt"), "utf8")).toBe("1\r\n2\r\nthree\r\n");
+  expect(readFileSync(toHomePath("deep/er/new.txt"), "utf8")).toBe("häl\n");
+  expect(statSync(toHomePath("tool.sh")).mode & 0o777).toBe(0o755);
+  expect(readFileSync(toHomePath("a.ts"), "utf8")).toBe("function a() {\n    if (d) {\n        e();\n    }\n}\n");
+  expect(readFileSync(toHomePath("win.txt"), "utf8")).toBe("1\r\n2\r\nthree\r\n");
   const hunk =
     "@@ -1,5 +1,5 @@\n function a() {\n-    if (b) {\n-        c();  \n+    if (d) {\n+        e();\n     }\n }\n";
   expect(first.results[2]).toMatchObject({
@@ -112,16 +112,19 @@ test("[TO-10] write_file replaces the whole file; edit_files replaces passages, 
 test("[TO-11] all edits are validated before any file changes; invalid ones are named", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
-  const homePath = (name: string): string => join(world.home, name);
-  await Bun.write(homePath("a.txt"), "one\ntwo\ntwo\n");
-  const good = { path: "a.txt", edits: [{ old_text: "one", new_text: "1" }] };
-  const edit = (path: string, old_text: string, more = {}) => ({ path, edits: [{ old_text, new_text: "x", ...more }] });
+  const toHomePath = (name: string): string => join(world.home, name);
+  await Bun.write(toHomePath("a.txt"), "one\ntwo\ntwo\n");
+  const validEdit = { path: "a.txt", edits: [{ old_text: "one", new_text: "1" }] };
+  const toEdit = (path: string, old_text: string, more = {}) => ({
+    path,
+    edits: [{ old_text, new_text: "x", ...more }],
+  });
   const { results, next } = await callTools(
     world,
     call,
-    ["edit_files", { files: [good, edit("a.txt", "three")] }],
-    ["edit_files", { files: [good, edit("a.txt", "two")] }],
-    ["edit_files", { files: [good, edit("b.txt", "two")] }],
+    ["edit_files", { files: [validEdit, toEdit("a.txt", "three")] }],
+    ["edit_files", { files: [validEdit, toEdit("a.txt", "two")] }],
+    ["edit_files", { files: [validEdit, toEdit("b.txt", "two")] }],
     ["edit_files", { files: [] }],
     ["edit_files", { files: [{ path: "a.txt", edits: [] }] }],
   );
@@ -132,9 +135,9 @@ test("[TO-11] all edits are validated before any file changes; invalid ones are 
     expect.stringContaining("files: "),
     expect.stringContaining("files.0.edits: "),
   ]);
-  expect(readFileSync(homePath("a.txt"), "utf8")).toBe("one\ntwo\ntwo\n");
-  await callTools(world, next, ["edit_files", { files: [edit("a.txt", "two", { replace_all: true })] }]);
-  expect(readFileSync(homePath("a.txt"), "utf8")).toBe("one\nx\nx\n");
+  expect(readFileSync(toHomePath("a.txt"), "utf8")).toBe("one\ntwo\ntwo\n");
+  await callTools(world, next, ["edit_files", { files: [toEdit("a.txt", "two", { replace_all: true })] }]);
+  expect(readFileSync(toHomePath("a.txt"), "utf8")).toBe("one\nx\nx\n");
 });
 
 test("[TO-18] attach_file stores a file of the workspace with the chat, with the type of its content, within its limits; a chat keeps the newest fifty", async () => {
@@ -183,8 +186,8 @@ test("[TO-32] an answer with many calls runs eight at a time, and their results 
   await using world = await openToolWorld();
   const permissions = { default: "allow", rules: [{ tool: "edit_files", action: "deny" }] };
   const { call } = await openChat(world, { permissions });
-  const homePath = (name: string): string => join(world.home, name);
-  await Bun.write(homePath("wide.txt"), `${"x".repeat(90_000)}\n`);
+  const toHomePath = (name: string): string => join(world.home, name);
+  await Bun.write(toHomePath("wide.txt"), `${"x".repeat(90_000)}\n`);
   const waits = (index: number) => [
     "execute",
     { command: `touch began-${index}; until [ -e gate ]; do sleep 0.05; done` },
@@ -194,7 +197,7 @@ test("[TO-32] an answer with many calls runs eight at a time, and their results 
   const started = (): string[] => readdirSync(world.home).filter((name) => name.startsWith("began-"));
   await until(() => started().length >= 8);
   expect(started()).toHaveLength(8);
-  await Bun.write(homePath("gate"), "");
+  await Bun.write(toHomePath("gate"), "");
   const { next, parts } = await calling;
   expect([parts.map(({ is_error }) => is_error), started().length]).toEqual([many.map(() => false), 12]);
   const reads = Array.from({ length: 40 }, () => ["read_file", { path: "wide.txt" }] as [string, object]);

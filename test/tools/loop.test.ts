@@ -1,4 +1,4 @@
-// The loop around the tools: invalid calls, client tools next to ours, workspaces that disappear, and a server restart.
+// The loop around the tools: invalid calls, client tools next to the server's own, workspaces that disappear, and a server restart.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,18 +16,18 @@ import { callTools, Follower, joinOutput, listMessages, openChat, openToolWorld 
 /** Returns true while a process with this ID exists. */
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 const updateWorkspace = updateBy(workspaces, workspaces.id);
-const OURS = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
+const WORKSPACE_TOOLS = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
 
 test("[TO-12] a chat has only suitable tools: no workspace tools without a workspace, read-only ones in plan mode; calls of others are refused", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const listToolNames = ({ request }: typeof call): string[] => request.tools.map(({ name }) => name);
-  expect(listToolNames(call)).toEqual(expect.arrayContaining(OURS));
+  expect(listToolNames(call)).toEqual(expect.arrayContaining(WORKSPACE_TOOLS));
   for (const { description, input_schema } of call.request.tools) {
     expect(description.length).toBeGreaterThan(20);
     expect(input_schema).toMatchObject({ type: "object" });
   }
-  // The chat enters plan mode during the model call: tools it was offered before are now rejected.
+  // The chat enters plan mode during the model call: the tools that the model was offered before are now refused.
   await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
   const { results, next } = await callTools(
     world,
@@ -40,9 +40,9 @@ test("[TO-12] a chat has only suitable tools: no workspace tools without a works
     { error: expect.stringContaining("cannot be used in this chat now") },
   ]);
   const planning = ["read_file", "write_file", "edit_files", "execute", "process_output"];
-  expect(listToolNames(next).filter((name) => OURS.includes(name))).toEqual(planning);
+  expect(listToolNames(next).filter((name) => WORKSPACE_TOOLS.includes(name))).toEqual(planning);
   const alone = await openChat(world, { workspace_id: undefined });
-  expect(listToolNames(alone.call).filter((name) => OURS.includes(name))).toEqual([]);
+  expect(listToolNames(alone.call).filter((name) => WORKSPACE_TOOLS.includes(name))).toEqual([]);
 });
 
 test("[TO-7] unknown tools and invalid arguments are answered with an error, and the model continues", async () => {
@@ -112,7 +112,7 @@ test("[TO-30] nearly valid arguments are repaired once: rules, history and tool 
   next.say("done").finish();
 });
 
-test("[TO-14] our tools run and are stored before the client is asked for its own; a client's tool with one of our names is never requested", async () => {
+test("[TO-14] the server's tools run and are stored before the client's tools are requested; a client's tool with the name of a server's tool is never requested", async () => {
   await using world = await openToolWorld();
   const ask = { name: "ask", description: "asks", input_schema: { type: "object" } };
   const { id, call } = await openChat(world, { unsafe_dynamic_tools: [ask, { ...ask, name: "execute" }] });
@@ -149,15 +149,15 @@ test("[TO-6] the model learns that a workspace has failed, is dormant, deleted o
   expect(dormant.results).toMatchObject([{ error: expect.stringContaining("dormant") }]);
   await store.commit([updateWorkspace(id, { dormant_at: null })]);
   await world.daemon[Symbol.asyncDispose]();
-  const away = await callTools(world, dormant.next, read, ["execute", { command: "true" }]);
+  const unreachableCall = await callTools(world, dormant.next, read, ["execute", { command: "true" }]);
   const unreachable = { error: expect.stringContaining("cannot be reached") };
-  expect(away.results).toMatchObject([unreachable, unreachable]);
+  expect(unreachableCall.results).toMatchObject([unreachable, unreachable]);
   const admin = await store.get(findUserByName({ username: ADMIN.username }));
   await store.commit([updateWorkspace(id, { owner_id: admin?.id ?? "" })]);
-  const forbidden = await callTools(world, away.next, read);
+  const forbidden = await callTools(world, unreachableCall.next, read);
   expect(forbidden.results).toMatchObject([{ error: expect.stringContaining("may no longer use") }]);
   await store.commit([updateWorkspace(id, { owner_id: world.seeded.owner_id })]);
-  // The latest build has created no agent. A stopped one would be started (WO-9).
+  // The latest build has created no agent. A stopped workspace would be started (WO-9).
   await store.commit([updateWorkspace(id, { status: "failed", latest_build_id: world.seeded.resource_id })]);
   const stopped = await callTools(world, forbidden.next, read);
   expect(stopped.results).toMatchObject([{ error: expect.stringContaining("it is failed") }]);
@@ -173,8 +173,8 @@ test("[TO-6] a workspace that is replaced in the middle of a command gives the m
   call.callTool("call", "execute", { command: "echo begun; sleep 600", timeout: "1h" }).finish("tool_calls");
   await follower.until((one) => joinOutput(one) === "begun\n");
   const { store } = getContext(world.server);
-  const gone = { status: "stopped", latest_build_id: world.seeded.resource_id };
-  await store.commit([updateWorkspace(world.seeded.workspace_id, gone)]);
+  const stopped = { status: "stopped", latest_build_id: world.seeded.resource_id };
+  await store.commit([updateWorkspace(world.seeded.workspace_id, stopped)]);
   await world.daemon[Symbol.asyncDispose]();
   const next = await world.models.next();
   const [result] = next.request.messages.at(-1)?.content ?? [];
@@ -184,20 +184,20 @@ test("[TO-6] a workspace that is replaced in the middle of a command gives the m
 test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a command gives the model an error with the output", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
-  const homePath = (name: string): string => join(world.home, name);
+  const toHomePath = (name: string): string => join(world.home, name);
   const pids: number[] = [];
   /** Waits until the call has started and printed something. */
-  const begin = async (from: typeof call, name: string): Promise<void> => {
+  const startCommand = async (modelCall: typeof call, name: string): Promise<void> => {
     using follower = await Follower.open(world.owner, id);
-    const seen = joinOutput(follower).length;
-    const command = `echo $$ > ${homePath(name)}; echo begun; exec sleep 600`;
-    from.callTool(name, "execute", { command, timeout: "1h" }).finish("tool_calls");
-    await follower.until((one) => joinOutput(one).slice(seen).includes("begun\n"));
-    pids.push(Number(readFileSync(homePath(name), "utf8")));
+    const outputLength = joinOutput(follower).length;
+    const command = `echo $$ > ${toHomePath(name)}; echo begun; exec sleep 600`;
+    modelCall.callTool(name, "execute", { command, timeout: "1h" }).finish("tool_calls");
+    await follower.until((one) => joinOutput(one).slice(outputLength).includes("begun\n"));
+    pids.push(Number(readFileSync(toHomePath(name), "utf8")));
   };
   const getLastPart = ({ request }: typeof call) => request.messages.at(-1)?.content.at(-1);
   try {
-    await begin(call, "dies");
+    await startCommand(call, "dies");
     world.daemon.process.kill("SIGKILL");
     await world.daemon.process.exited;
     await using daemon = await startAgentProcess(world.server, world.seeded, world.home);
@@ -206,7 +206,7 @@ test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a 
       is_error: true,
       result: { output: "begun\n", error: expect.stringContaining("No process has this id") },
     });
-    await begin(second, "stops");
+    await startCommand(second, "stops");
     const { store } = getContext(world.server);
     const stopped = { status: "stopped" as const, latest_build_id: world.seeded.resource_id };
     await store.commit([updateWorkspace(world.seeded.workspace_id, stopped)]);
@@ -226,31 +226,33 @@ test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a 
   }
 });
 
-test("[TO-8] a server that restarts during a command finds it again: it runs once and returns its complete result", async () => {
+test("[TO-8] a server that restarts during a command finds the command again: it runs once and returns its complete result", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
-  const homePath = (name: string): string => join(world.home, name);
+  const toHomePath = (name: string): string => join(world.home, name);
   {
     using follower = await Follower.open(world.owner, id);
-    const command = `echo run >> ${homePath("runs")}; echo begun; until [ -e ${homePath("gate")} ]; do sleep 0.05; done; echo ended`;
+    const command = `echo run >> ${toHomePath("runs")}; echo begun; until [ -e ${toHomePath("gate")} ]; do sleep 0.05; done; echo ended`;
     const edits = [{ old_text: "one", new_text: "one and one" }];
-    await Bun.write(homePath("a.txt"), "one\n");
+    await Bun.write(toHomePath("a.txt"), "one\n");
     call.callTool("edit", "edit_files", { files: [{ path: "a.txt", edits }] });
     call.callTool("run", "execute", { command, timeout: "1h" }).finish("tool_calls");
-    await follower.until((one) => joinOutput(one) === "begun\n" && readFileSync(homePath("a.txt"), "utf8") !== "one\n");
+    await follower.until(
+      (one) => joinOutput(one) === "begun\n" && readFileSync(toHomePath("a.txt"), "utf8") !== "one\n",
+    );
   }
   await world.restart();
   using follower = await Follower.open(world.owner, id);
   await follower.until((one) => joinOutput(one) === "begun\n");
-  await Bun.write(homePath("gate"), "");
+  await Bun.write(toHomePath("gate"), "");
   const next = await world.models.next();
   const results = next.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
   expect(results).toMatchObject([
     { tool_call_id: "edit", is_error: false, result: { ok: true } },
     { tool_call_id: "run", result: { success: true, output: "begun\nended\n" } },
   ]);
-  expect(readFileSync(homePath("runs"), "utf8")).toBe("run\n");
-  expect(readFileSync(homePath("a.txt"), "utf8")).toBe("one and one\n");
+  expect(readFileSync(toHomePath("runs"), "utf8")).toBe("run\n");
+  expect(readFileSync(toHomePath("a.txt"), "utf8")).toBe("one and one\n");
   next.finish();
   await follower.until(({ status }) => status === "waiting");
   expect((await listMessages(world.owner, id)).filter(({ role }) => role === "tool")).toHaveLength(2);

@@ -1,4 +1,4 @@
-// Secrets in tool results: every occurrence is hidden, however the text is split, and nothing else is.
+// Secrets in tool results: every occurrence is hidden, wherever the text is split, and nothing else is hidden.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { sha256, uuid } from "#base/ids.ts";
@@ -15,11 +15,11 @@ const mask = new SecretMask({
   keys: new Map([[KEY.slice(0, 10), sha256(KEY.slice(11))]]),
 });
 const SECRETS = [TOKEN, TOKEN.toUpperCase(), KEY, LINKED, MODEL];
-const maskOf = (...texts: readonly string[]): SecretMask =>
+const makeMask = (...texts: readonly string[]): SecretMask =>
   new SecretMask({ texts, agent_tokens: new Set(), keys: new Map() });
 
-const maskInPieces = (pieces: readonly string[], of = mask): string => {
-  const stream = of.stream();
+const maskInPieces = (pieces: readonly string[], usedMask = mask): string => {
+  const stream = usedMask.stream();
   return pieces.map((piece) => stream.push(piece)).join("") + stream.end();
 };
 
@@ -38,18 +38,18 @@ describe("a mask", () => {
 
   test("[TO-21] redacts encoded text: base64 in any context, JSON, URLs; also in pieces", () => {
     const secret = 'pa$$ "word"/with+all=of&it%';
-    const own = maskOf(secret);
-    const around = ["", "a", "ab"].map((before) => Buffer.from(`${before}${secret}:more`).toString("base64"));
+    const ownMask = makeMask(secret);
+    const encodedTexts = ["", "a", "ab"].map((before) => Buffer.from(`${before}${secret}:more`).toString("base64"));
     const url = new URL("https://example.com");
     url.password = secret;
     url.searchParams.set("q", secret);
-    for (const written of [...around, JSON.stringify({ secret }), encodeURIComponent(secret), url.href]) {
-      const shown = own.text(written);
-      expect([written, shown]).toEqual([written, expect.stringContaining(HIDDEN)]);
-      const stream = own.stream();
+    for (const written of [...encodedTexts, JSON.stringify({ secret }), encodeURIComponent(secret), url.href]) {
+      const masked = ownMask.text(written);
+      expect([written, masked]).toEqual([written, expect.stringContaining(HIDDEN)]);
+      const stream = ownMask.stream();
       expect([...written].map((one) => stream.push(one)).join("") + stream.end()).toBe(shown);
     }
-    for (const written of around) {
+    for (const written of encodedTexts) {
       // The bits shared with neighbors at the boundaries reveal only a few bits of the secret.
       expect(Buffer.from(own.text(written).replace(HIDDEN, ""), "base64").toString("latin1")).not.toContain("word");
     }
@@ -118,7 +118,7 @@ describe("a mask", () => {
   });
 
   test("[TO-21] redacts secrets that overlap, and one that continues where a shorter one ends", () => {
-    const own = maskOf("first-half-0001", "half-0001-second", "first-half-0001-and-more");
+    const own = makeMask("first-half-0001", "half-0001-second", "first-half-0001-and-more");
     expect(own.text("a first-half-0001-second b")).toBe(`a ${HIDDEN} b`);
     expect(maskInPieces([..."a first-half-0001-second b"], own)).toBe(`a ${HIDDEN} b`);
     expect(maskInPieces(["first-half-0001", "-and-more"], own)).toBe(HIDDEN);
@@ -189,11 +189,11 @@ const SHOWN: [name: string, show: (text: string) => string][] = [
 ];
 
 describe("a secret of several lines", () => {
-  const own = maskOf(SSH_KEY);
+  const own = makeMask(SSH_KEY);
 
   test.each(SHOWN)("[TO-21] is redacted %s, also in pieces", (_, show) => {
     for (const secret of [SSH_KEY, SSH_KEY.replaceAll("\n", "\r\n"), SSH_KEY.replaceAll("\n", "\\n")]) {
-      const one = maskOf(secret);
+      const one = makeMask(secret);
       const written = `before\n${show(SSH_KEY)}\nafter`;
       for (const shown of [
         one.text(written),
@@ -238,7 +238,13 @@ SMTP_PORT=587
       private_key: SSH_KEY,
       token_uri: "https://oauth2.googleapis.com/token",
     };
-    const all = maskOf(SSH_KEY, kubeconfig, env, JSON.stringify(account, null, 2), "{\n}\n[\n]\nimport os\nproduction");
+    const all = makeMask(
+      SSH_KEY,
+      kubeconfig,
+      env,
+      JSON.stringify(account, null, 2),
+      "{\n}\n[\n]\nimport os\nproduction",
+    );
     const ordinary = `-----BEGIN OPENSSH PRIVATE KEY-----
 -----END OPENSSH PRIVATE KEY-----
 { "type": "service_account", "private_key": "", "token_uri": "https://oauth2.googleapis.com/token" }
@@ -285,7 +291,7 @@ credential_source = Ec2InstanceMetadata
     const netrc = "machine github.com\nlogin ada\npassword sunny-weather\n";
     const codes = "# Recovery\n4f2a-9c1e-77b0\nk3Jf-9sLq-2mNp\nfoo-bar-baz\n";
     const extra = JSON.stringify({ token_type: "installation", scope: "repository" });
-    const all = maskOf(env, program, ssh, netrc, codes, extra, "# For the archive\nhorse battery staple\n");
+    const all = makeMask(env, program, ssh, netrc, codes, extra, "# For the archive\nhorse battery staple\n");
     const ordinary = `<input type="password" required> // Connection to the database, see database.ts and postgres
 /etc/ssl/private/server.pem \${DB_PASSWORD} foo-bar-baz installation repository For the archive
 machine github.com
@@ -302,7 +308,7 @@ ${`${program}${ssh}`.split("\n").reverse().join("\n")}`;
       `${one.repeat(16_000 / one.length)}\nx`.slice(0, 16_384),
     );
     const began = performance.now();
-    const one = maskOf(...evil, ...Array.from({ length: 40 }, (_, index) => rows.replaceAll("\n", `-${index}\n`)));
+    const one = makeMask(...evil, ...Array.from({ length: 40 }, (_, index) => rows.replaceAll("\n", `-${index}\n`)));
     const text = `${rows}\n`.repeat(16);
     expect(one.text(text).length).toBeGreaterThan(0);
     expect(performance.now() - began).toBeLessThan(2_000);

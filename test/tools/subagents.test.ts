@@ -174,8 +174,11 @@ describeInside("one server with a manual clock", () => {
     // At most twenty messages can be queued.
     const { next } = await family.step(idle.next, ["message_agent", { chat_id, message: "begin" }]);
     await family.call("work");
-    const many = Array.from({ length: 21 }, (_, index) => ["message_agent", { chat_id, message: `${index}` }] as const);
-    const filled = await family.step(next, ...many);
+    const manyCalls = Array.from(
+      { length: 21 },
+      (_, index) => ["message_agent", { chat_id, message: `${index}` }] as const,
+    );
+    const filled = await family.step(next, ...manyCalls);
     const refused = filled.results.filter(({ error }) => error !== undefined);
     expect(refused).toMatchObject([{ error: expect.stringContaining("queue is full") }]);
     const more = await family.spawn(filled.next, "more");
@@ -268,12 +271,12 @@ testInside(
       const { store, chats, clock, topics, hooks } = getContext(world.server);
       const family = new Family(world);
       const agent = await family.call("work");
-      const owed = await store.get({
+      const pendingCalls = await store.get({
         sql: "select pending_calls from chats where id = ?1",
         params: [root],
         map: ([json]) => JSON.parse(String(json)) as { message_id: number; tool_call_id: string }[],
       });
-      const [call] = owed ?? [];
+      const [call] = pendingCalls ?? [];
       if (!call) throw new Error("the root waits for nothing");
       // The same calls again, as after a crash before their results were stored.
       const makeAgents = (run_id: string) =>
@@ -282,8 +285,8 @@ testInside(
           { chat_id: root, run_id, call },
         );
       const input = { type: "explore", prompt: "twice" } as const;
-      const [once, twice] = [await makeAgents("one").spawn(input), await makeAgents("one").spawn(input)];
-      expect(twice).toEqual(once);
+      const [firstSpawn, secondSpawn] = [await makeAgents("one").spawn(input), await makeAgents("one").spawn(input)];
+      expect(secondSpawn).toEqual(firstSpawn);
       await family.call("twice");
       for (const run_id of ["two", "two"]) await makeAgents(run_id).message(chat_id, "more", false);
       const sql = "select count(*) from queued_messages";
@@ -292,12 +295,12 @@ testInside(
       (await family.call("work")).say("and more").finish();
       const { results, next } = await family.nextResults();
       expect(results).toMatchObject([{ chat_id, status: "waiting", report: "and more" }]);
-      const kept = await store.all({
+      const titles = await store.all({
         sql: "select title from chats where parent_chat_id = ?1",
         params: [root],
         map: ([title]) => String(title),
       });
-      expect(kept.sort()).toEqual(["twice", "work"]);
+      expect(titles.sort()).toEqual(["twice", "work"]);
       await createChat(world, "first in the queue");
       await family.call("first in the queue");
       const continued = await family.step(next, ["message_agent", { chat_id, message: "again" }]);
@@ -307,7 +310,7 @@ testInside(
       third.say("once more");
       await follower.until((one) => joinOutput(one).endsWith("once more"));
     }
-    // Another chat occupies the only slot: the agent is not waited for when the root is interrupted.
+    // Another chat occupies the only slot: the interrupted root does not wait for the agent.
     await using world = await openChatWorld({ directory: directory.path, env: { SLIPWAY_CHAT_SLOTS: "1" } });
     const { chats, topics } = getContext(world.server);
     const family = new Family(world);
@@ -315,9 +318,9 @@ testInside(
     await family.call("work");
     const waitUntilIdle = (id: string) =>
       new Promise<void>((resolve) => topics.subscribe("chat", id, ({ status }) => status === "waiting" && resolve()));
-    const both = Promise.all([waitUntilIdle(root), waitUntilIdle(chat_id)]);
+    const bothIdle = Promise.all([waitUntilIdle(root), waitUntilIdle(chat_id)]);
     await chats.ask(root, "interrupt", {});
-    await both;
+    await bothIdle;
   },
 );
 
@@ -343,19 +346,22 @@ testInside(
     const { results, next } = await family.step(one.next, ["spawn_agent", input]);
     const [second, third] = [...one.results, ...results].map(({ chat_id }) => String(chat_id));
     expect((await family.read(String(second))).queued_for_capacity).toBe(true);
-    // The root occupies the only slot of its kind while it waits; the agents' slot goes from one to the next.
+    // The root occupies the only slot of its kind while it waits; the agents take turns in theirs.
     family.begin(next, ["wait_agent", { chat_id: second }], ["wait_agent", { chat_id: third }]);
     first.call.say("1").finish();
-    const general = await family.call("second");
-    expect(general.request.reasoning_effort).toBe("high");
-    general.say("2").finish();
-    const wished = await family.call("third");
-    expect(wished.request.reasoning_effort).toBe("max");
-    wished.say("3").finish();
+    const secondCall = await family.call("second");
+    expect(secondCall.request.reasoning_effort).toBe("high");
+    secondCall.say("2").finish();
+    const thirdCall = await family.call("third");
+    expect(thirdCall.request.reasoning_effort).toBe("max");
+    thirdCall.say("3").finish();
     const waited = await family.nextResults();
     expect(waited.results).toMatchObject([{ report: "2" }, { report: "3" }]);
-    const many = Array.from({ length: 98 }, (_, n) => ["spawn_agent", { type: "explore", prompt: `n${n}` }] as const);
-    const filled = await family.step(waited.next, ...many);
+    const manyCalls = Array.from(
+      { length: 98 },
+      (_, n) => ["spawn_agent", { type: "explore", prompt: `n${n}` }] as const,
+    );
+    const filled = await family.step(waited.next, ...manyCalls);
     expect(filled.results.filter(({ error }) => error !== undefined)).toMatchObject([
       { error: expect.stringContaining("100 agents, the maximum") },
     ]);

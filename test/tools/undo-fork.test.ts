@@ -23,22 +23,22 @@ testNeeding(
       await follower.until(({ status }) => status === "waiting");
     }
     const fork = (chat: string): Promise<Chat> => owner.post<Chat>(`/api/v2/chats/${chat}/fork`, {});
-    const copy = await fork(id);
-    const [first] = await listMessages(owner, copy.id);
+    const firstFork = await fork(id);
+    const [first] = await listMessages(owner, firstFork.id);
     const chats = join(home, ".local/state/slipway/checkpoints/chats");
-    await until(() => existsSync(join(chats, copy.id, `${first?.id}.json`)));
+    await until(() => existsSync(join(chats, firstFork.id, `${first?.id}.json`)));
     await owner.fetch("DELETE", `/api/v2/chats/${id}`);
     await until(() => !existsSync(join(chats, id)));
-    const again = await fork(copy.id);
+    const secondFork = await fork(firstFork.id);
     const content = [{ type: "text", text: "again" }];
     const body = { content, restore_files: true };
-    const edited = await owner.fetch("PATCH", `/api/v2/chats/${copy.id}/messages/${first?.id}`, body);
+    const edited = await owner.fetch("PATCH", `/api/v2/chats/${firstFork.id}/messages/${first?.id}`, body);
     expect([edited.status, readFileSync(notes, "utf8")]).toEqual([200, "zero"]);
 
     await world.daemon[Symbol.asyncDispose]();
-    const late = await fork(again.id);
+    const unreachableFork = await fork(secondFork.id);
     await until(async () => {
-      const { warnings = [] } = await owner.get<Chat>(`/api/v2/chats/${late.id}`);
+      const { warnings = [] } = await owner.get<Chat>(`/api/v2/chats/${unreachableFork.id}`);
       return warnings.some((words) => words.startsWith("Undo does not cover the copied messages"));
     });
   },

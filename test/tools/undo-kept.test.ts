@@ -1,4 +1,4 @@
-// How long files can be restored, and the removal of checkpoints: by the server's retention, and with their chats.
+// How long files can be restored, and when checkpoints are removed: after the server's retention, or with their chats.
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { cpSync, existsSync, readFileSync, utimesSync } from "node:fs";
@@ -8,7 +8,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, Follower, listMessages, openChat, openToolWorld } from "./world.ts";
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 const UNKNOWN_CHAT_ID = "33333333-3333-4333-8333-333333333333";
 
 testNeeding(
@@ -17,8 +17,8 @@ testNeeding(
   async () => {
     await using world = await openToolWorld();
     const { owner, home, server } = world;
-    using inside = new Database(join(server.directory, "slipway.db"));
-    inside.run("PRAGMA busy_timeout = 10000");
+    using database = new Database(join(server.directory, "slipway.db"));
+    database.run("PRAGMA busy_timeout = 10000");
     const { id, call } = await openChat(world);
     using follower = await Follower.open(owner, id);
     const write = async (first: typeof call, content: string): Promise<void> => {
@@ -36,7 +36,7 @@ testNeeding(
     const waitUntilGone = async (path: string): Promise<void> => {
       await until(() => !existsSync(path));
     };
-    const noLonger = [
+    const expiredAnswer = [
       409,
       `Files are kept for the newest ${MAX_CHECKPOINTS_PER_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`,
     ];
@@ -44,27 +44,27 @@ testNeeding(
     const [first] = await listMessages(owner, id);
     const target = first?.id ?? 0;
 
-    const { created_at } = inside.query("SELECT created_at FROM messages WHERE id = ?").get(target) as {
+    const { created_at } = database.query("SELECT created_at FROM messages WHERE id = ?").get(target) as {
       created_at: number;
     };
-    const setCreatedAt = (at: number) => inside.run("UPDATE messages SET created_at = ? WHERE id = ?", [at, target]);
-    setCreatedAt(created_at - CHECKPOINT_DAYS * DAY - 1);
-    expect(await edit(target)).toEqual(noLonger);
+    const setCreatedAt = (at: number) => database.run("UPDATE messages SET created_at = ? WHERE id = ?", [at, target]);
+    setCreatedAt(created_at - CHECKPOINT_DAYS * DAY_MS - 1);
+    expect(await edit(target)).toEqual(expiredAnswer);
     setCreatedAt(created_at);
-    const later = inside.query(
+    const insertMessage = database.query(
       "INSERT INTO messages (id, chat, revision, deleted, role, visibility, content, created_at) SELECT ?, chat, revision, 1, role, visibility, content, created_at FROM messages WHERE id = ?",
     );
-    for (let at = 0; at < MAX_CHECKPOINTS_PER_CHAT; at++) later.run(1_000_000_000 + at, target);
-    expect(await edit(target)).toEqual(noLonger);
+    for (let offset = 0; offset < MAX_CHECKPOINTS_PER_CHAT; offset++) insertMessage.run(1_000_000_000 + offset, target);
+    expect(await edit(target)).toEqual(expiredAnswer);
     expect(readFileSync(join(home, "notes"), "utf8")).toBe("one");
-    inside.run("DELETE FROM messages WHERE id = 1000000000");
+    database.run("DELETE FROM messages WHERE id = 1000000000");
     expect(await edit(target)).toEqual([200, expect.anything()]);
     expect(existsSync(join(home, "notes"))).toBe(false);
 
-    // The next day, the workspace reports which chats have checkpoints, and learns which ones no longer exist.
+    // The next day, the workspace reports which chats have checkpoints, and the server answers which of them no longer exist.
     await write(await world.models.next(), "two");
     cpSync(checkpointsPath(id), checkpointsPath(UNKNOWN_CHAT_ID), { recursive: true });
-    const yesterday = new Date(Date.now() - DAY - 1_000);
+    const yesterday = new Date(Date.now() - DAY_MS - 1_000);
     utimesSync(join(checkpoints, "tidied"), yesterday, yesterday);
     await owner.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "more" }] });
     await write(await world.models.next(), "three");

@@ -27,7 +27,8 @@ testNeeding(
       if (exitCode !== 0) throw new Error(stderr.toString());
       return stdout.toString();
     };
-    const text = (name: string) => (existsSync(join(home, name)) ? readFileSync(join(home, name), "utf8") : undefined);
+    const readText = (name: string) =>
+      existsSync(join(home, name)) ? readFileSync(join(home, name), "utf8") : undefined;
     sh(
       `git init -q -b main; echo a > a; echo b > b; echo ignored > .gitignore; mkdir d; echo x > d/x; ${GIT} add .; ${GIT} commit -qm one`,
     );
@@ -37,9 +38,9 @@ testNeeding(
     writeFileSync(join(home, "notes"), "by hand\n");
     const before = sh("git status --porcelain; git rev-parse HEAD; ls -l a b d/x | cut -c1-10");
 
-    const post = { organization_id: world.organization_id, workspace_id: world.seeded.workspace_id };
+    const chatSettings = { organization_id: world.organization_id, workspace_id: world.seeded.workspace_id };
     const { id } = await owner.post<{ id: string }>("/api/v2/chats", {
-      ...post,
+      ...chatSettings,
       content: [{ type: "text", text: "one" }],
     });
     using follower = await Follower.open(owner, id);
@@ -55,11 +56,14 @@ testNeeding(
         body: (await response.json()) as EditedMessage & { message: string; detail: string },
       };
     };
-    const spoil = `echo agent > a; rm b; echo more > made; rm -r d; echo plain > d; rm link; echo 2 > ignored; echo agent > ../notes; echo new > ../fresh`;
+    const changeFiles = `echo agent > a; rm b; echo more > made; rm -r d; echo plain > d; rm link; echo 2 > ignored; echo agent > ../notes; echo new > ../fresh`;
     const first = await callTools(
       world,
       await world.models.next(),
-      ["execute", { command: `${spoil}; ${GIT} add -A; ${GIT} commit -qm agent`, workdir: "work", timeout: "60s" }],
+      [
+        "execute",
+        { command: `${changeFiles}; ${GIT} add -A; ${GIT} commit -qm agent`, workdir: "work", timeout: "60s" },
+      ],
       ["write_file", { path: "work/deep/er/file", content: "x" }],
     );
     expect(first.parts).toMatchObject([{ is_error: false }, { is_error: false }]);
@@ -71,22 +75,24 @@ testNeeding(
     const scopes = ["chat:read", "chat:update"];
     const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
     const requested = { content: [{ type: "text", text: "with a narrow key" }], restore_files: true };
-    const narrow = await owner.withToken(key).fetch("PATCH", `/api/v2/chats/${id}/messages/${target}`, requested);
-    expect(narrow.status).toBe(403);
+    const withNarrowKey = await owner
+      .withToken(key)
+      .fetch("PATCH", `/api/v2/chats/${id}/messages/${target}`, requested);
+    expect(withNarrowKey.status).toBe(403);
 
     // A folder with files that git would ignore has replaced a file: it stays, and the response names it.
     rmSync(join(repository, "a"));
     mkdirSync(join(repository, "a"));
     writeFileSync(join(repository, "a", "ignored"), "not captured");
-    const back = await edit(target, "again");
-    expect([back.status, back.body.warnings]).toEqual([
+    const restored = await edit(target, "again");
+    expect([restored.status, restored.body.warnings]).toEqual([
       200,
       [`Not restored: ${join(repository, "a")} (a folder with files that are not kept is in its place).`],
     ]);
-    expect(text("work/a/ignored")).toBe("not captured");
+    expect(readText("work/a/ignored")).toBe("not captured");
     rmSync(join(repository, "a"), { recursive: true });
     sh("git show HEAD~1:a > a; echo mine >> a");
-    const shown = [
+    const paths = [
       "work/a",
       "work/b",
       "work/untracked",
@@ -98,7 +104,7 @@ testNeeding(
       "notes",
       "fresh",
     ];
-    expect(shown.map(text)).toEqual([
+    expect(paths.map(readText)).toEqual([
       "a\nmine\n",
       "staged\n",
       "new\n",
@@ -111,7 +117,7 @@ testNeeding(
       undefined,
     ]);
     expect(existsSync(join(repository, "deep"))).toBe(false);
-    // The agent's commit stays; compared with the commit before it, everything is unchanged.
+    // The agent's commit stays. Compared with the commit before it, everything is unchanged.
     expect(sh("git log --format=%s")).toBe("agent\none\n");
     expect(
       sh(
@@ -121,23 +127,29 @@ testNeeding(
     expect(sh("git for-each-ref --format='%(refname)'")).toBe("refs/heads/main\n");
 
     // Without the option, or with a missing checkpoint, files stay.
-    const again = await callTools(world, await world.models.next(), [
+    const second = await callTools(world, await world.models.next(), [
       "write_file",
       { path: "work/a", content: "again" },
     ]);
-    await finish(again.next);
-    const { status, body } = await edit(back.body.message.id, "no files", {});
-    expect([status, text("work/a")]).toEqual([200, "again"]);
+    await finish(second.next);
+    const { status, body } = await edit(restored.body.message.id, "no files", {});
+    expect([status, readText("work/a")]).toEqual([200, "again"]);
     await finish(await world.models.next());
-    const kept = join(home, ".local/state/slipway/checkpoints/chats", id, `${body.message.id}.json`);
-    await until(() => existsSync(kept));
+    const checkpointFile = join(home, ".local/state/slipway/checkpoints/chats", id, `${body.message.id}.json`);
+    await until(() => existsSync(checkpointFile));
     rmSync(join(home, ".local"), { recursive: true });
-    const lost = await edit(body.message.id, "lost");
-    expect([lost.status, lost.body.message]).toEqual([409, expect.stringContaining("no checkpoint")]);
+    const withoutCheckpoint = await edit(body.message.id, "lost");
+    expect([withoutCheckpoint.status, withoutCheckpoint.body.message]).toEqual([
+      409,
+      expect.stringContaining("no checkpoint"),
+    ]);
     // A checkpoint that failed gives the reason.
-    await Bun.write(kept, JSON.stringify({ folders: [], problems: ["work is too large"] }));
-    const partial = await edit(body.message.id, "in part");
-    expect([partial.status, partial.body.message]).toEqual([409, expect.stringContaining("work is too large")]);
+    await Bun.write(checkpointFile, JSON.stringify({ folders: [], problems: ["work is too large"] }));
+    const withFailedCheckpoint = await edit(body.message.id, "in part");
+    expect([withFailedCheckpoint.status, withFailedCheckpoint.body.message]).toEqual([
+      409,
+      expect.stringContaining("work is too large"),
+    ]);
     expect([(await edit(999_999, "x")).status, text("work/a")]).toEqual([404, "again"]);
   },
   scaleTimeout(180_000),
@@ -145,7 +157,7 @@ testNeeding(
 
 test("[UN-12] a chat whose files cannot be saved says so during its turn, and the tools run anyway", async () => {
   await using world = await openToolWorld();
-  // Prevents checkpoints from being written: a file in place of their folder.
+  // A file in place of their folder keeps checkpoints from being written.
   mkdirSync(join(world.home, ".local/state/slipway"), { recursive: true });
   writeFileSync(join(world.home, ".local/state/slipway/checkpoints"), "");
   const { id, call } = await openChat(world);

@@ -20,32 +20,39 @@ const openServices = async () => {
   const [organization] = await world.admin.get<NamedItem[]>("/api/v2/organizations");
   const organization_id = organization?.id ?? "";
   const owner = new Client(world.server.url, world.admin.token);
-  const begin = async (more: Record<string, unknown> = {}) => {
+  const startChat = async (more: Record<string, unknown> = {}) => {
     const chat = await createChat({ owner, organization_id }, "go", more);
     return { id: chat.id, call: await models.next() };
   };
-  return { ...world, models, owner, organization_id, begin, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+  return {
+    ...world,
+    models,
+    owner,
+    organization_id,
+    startChat,
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
 };
 
 test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a workspace, works in it, stops it and starts it", async () => {
   await using services = await openServices();
-  const { id, call } = await services.begin();
-  const found = await callTools(
+  const { id, call } = await services.startChat();
+  const search = await callTools(
     services,
     call,
     ["list_templates", { query: "local" }],
     ["list_templates", { page: 2 }],
   );
-  const [list, empty] = found.results as { templates: NamedItem[]; recommended_template_id: string }[];
+  const [list, empty] = search.results as { templates: NamedItem[]; recommended_template_id: string }[];
   expect(list?.templates).toMatchObject([{ name: "local" }]);
   expect(empty?.templates).toEqual([]);
   const template_id = list?.recommended_template_id;
   expect(template_id).toBe(list?.templates[0]?.id as string);
-  const read = await callTools(services, found.next, ["read_template", { template_id }]);
-  expect(read.results).toMatchObject([
+  const readCall = await callTools(services, search.next, ["read_template", { template_id }]);
+  expect(readCall.results).toMatchObject([
     { name: "local", parameters: expect.arrayContaining([expect.objectContaining({ name: "startup_script" })]) },
   ]);
-  const built = await callTools(services, read.next, ["create_workspace", { template_id, name: "made" }]);
+  const built = await callTools(services, readCall.next, ["create_workspace", { template_id, name: "made" }]);
   expect(built.results).toMatchObject([{ created: true, workspace_name: "made", status: "running" }]);
   const [{ workspace_id } = {}] = built.results;
   expect(await services.owner.get<Chat>(`/api/v2/chats/${id}`)).toMatchObject({ workspace_id });
@@ -59,12 +66,12 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a work
   expect(worked.results).toMatchObject([{ output: "here\n" }, { created: false, existing: true, workspace_id }]);
   const stopped = await callTools(services, worked.next, ["stop_workspace"]);
   expect(stopped.results).toMatchObject([{ stopped: true, workspace_name: "made" }]);
-  const wake = (wake_on_connect: WakeLevel) =>
+  const setWake = (wake_on_connect: WakeLevel) =>
     services.owner.patch(`/api/v2/templates/${template_id}`, { wake_on_connect });
-  await wake("off");
+  await setWake("off");
   const refused = await callTools(services, stopped.next, ["execute", { command: "true" }]);
   expect(refused.results).toMatchObject([{ error: expect.stringContaining("does not start workspaces on connect") }]);
-  await wake("people");
+  await setWake("people");
   const started = await callTools(services, refused.next, ["start_workspace"]);
   expect(started.results).toMatchObject([{ started: true, workspace_id, status: "running" }]);
   const again = await callTools(
@@ -75,8 +82,8 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a work
   );
   expect(again.results).toMatchObject([{ output: "here\n" }, { started: true }]);
   const ended = await callTools(services, again.next, ["stop_workspace"]);
-  const woken = await callTools(services, ended.next, ["read_file", { path: "file" }]);
-  expect(woken.results).toMatchObject([{ content: expect.stringContaining("here") }]);
+  const wokenByCall = await callTools(services, ended.next, ["read_file", { path: "file" }]);
+  expect(wokenByCall.results).toMatchObject([{ content: expect.stringContaining("here") }]);
   expect((await services.owner.get<Workspace>(`/api/v2/workspaces/${workspace_id}`)).latest_build.status).toBe(
     "running",
   );
@@ -85,7 +92,7 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a work
 test("[TO-16] templates and workspaces follow the owner's current permissions", async () => {
   await using services = await openServices();
   const outsider = await seedUser(services.server);
-  const other = await createChat(
+  const otherChat = await createChat(
     { owner: new Client(services.server.url, outsider.token), organization_id: outsider.organization_id },
     "go",
   );
@@ -105,9 +112,9 @@ test("[TO-16] templates and workspaces follow the owner's current permissions", 
     { error: expect.stringContaining("not found") },
   ]);
   expect(
-    (await new Client(services.server.url, outsider.token).get<Chat>(`/api/v2/chats/${other.id}`)).workspace_id,
+    (await new Client(services.server.url, outsider.token).get<Chat>(`/api/v2/chats/${otherChat.id}`)).workspace_id,
   ).toBeFalsy();
-  const wrong = await services.begin();
+  const wrong = await services.startChat();
   const requested = await callTools(
     services,
     wrong.call,
