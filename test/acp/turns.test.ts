@@ -72,7 +72,7 @@ test("[CA-16] attachments reach the agent: text as text, images and documents in
   }
 });
 
-test("[CA-17] each message sets the agent's mode to the chat's, even if the agent has left plan mode by itself", async () => {
+test("[CA-17] each message sets the agent's mode to the chat's, even if the agent has left plan mode", async () => {
   const { id } = await startAgentChat(world, "say one", { permissions: null, plan_mode: "plan" });
   await waitForStatus(id, "waiting");
   const send = async (text: string, plan_mode: string): Promise<void> => {

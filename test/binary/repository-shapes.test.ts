@@ -13,7 +13,7 @@ import { requireSingleServer } from "#test/support/one-server.ts";
 import { scaleTimeout } from "#test/support/pace.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
-/** Number of workspaces that are created at the same time: the server reads at most this many repositories at once. */
+/** Number of workspaces that are created in parallel: the server reads at most this many repositories at the same time. */
 const MAX_PARALLEL = 4;
 
 testNeeding(

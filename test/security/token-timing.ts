@@ -2,6 +2,7 @@
 // their last byte, in random order, with Welch's t (RELIABILITY check 31). `bun run torture` runs the full form; CI runs a short one
 // without a limit for t.
 import type { Clock } from "#base/clock.ts";
+import { SECOND_FACTOR_POLICIES } from "#base/config/sign-in-settings.ts";
 import { keySecret } from "#base/ids.ts";
 import { SetupLink } from "#domain/users/setup-link.ts";
 import { AgentTokens } from "#src/api/http/agent-tokens.ts";
@@ -33,7 +34,7 @@ export const createKinds = async (server: TestServer): Promise<Kind[]> => {
   const agents = new AgentTokens({ store, topics, clock, location: { isHere: () => true, countArrivals: () => 0 } });
   const keys = new UserKeys(store);
   const link = new SetupLink({ store, clock });
-  const policy = "nobody";
+  const [policy] = SECOND_FACTOR_POLICIES;
   const addresses = { of: () => "192.0.2.1" };
   const request = new Request("http://localhost/api/v2/users/me");
   const isUnidentified = async (token: string): Promise<boolean> =>

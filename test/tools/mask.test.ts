@@ -1,4 +1,4 @@
-// Secrets in tool results: every occurrence is hidden, wherever the text is split, and nothing else is hidden.
+// Secrets in tool results: every occurrence is hidden, no matter where the text is split, and nothing else is hidden.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { sha256, uuid } from "#base/ids.ts";
