@@ -1,4 +1,4 @@
-// Permission modes: what each allows without asking, and how chats get and change theirs.
+// Permission modes: what each mode allows without approval, and how chats get and change their mode.
 import { expect, test } from "bun:test";
 import {
   existsSync,
@@ -26,12 +26,12 @@ import { Family } from "./family.ts";
 import { callTools, Follower, openChat, openToolWorld } from "./world.ts";
 
 const NO_PERMISSIONS = { permissions: null, plan_mode: null } as const;
-const permissionsInMode = (mode: PermissionMode) => applyPermissionMode(mode, NO_PERMISSIONS).permissions;
+const getPermissions = (mode: PermissionMode) => applyPermissionMode(mode, NO_PERMISSIONS).permissions;
 const decide = (mode: PermissionMode, tool_name: string, args: unknown, context?: CallContext) =>
-  decidePermission(permissionsInMode(mode), { tool_name, args }, context);
+  decidePermission(getPermissions(mode), { tool_name, args }, context);
 
 test("[PE-11] in ask mode a chat reads without approval and asks for everything else, with any tool", () => {
-  // The whole list, so that no tool joins it unnoticed: everything else asks.
+  // The whole list, so that no tool is added to it unnoticed: every other tool asks.
   expect(
     listServerToolNames()
       .filter((name) => decide("ask", name, {}) === "allow")
@@ -106,39 +106,41 @@ test("[PE-12] chats that people create in, or move to, a workspace on the server
   await using world = await openToolWorld({ seed: { provisioner: "local" } });
   const { owner } = world;
   const { workspace_id } = world.seeded;
-  const createdMode = async (more: Record<string, unknown>) => (await createChat(world, "x", more)).permission_mode;
+  const getCreatedMode = async (more: Record<string, unknown>) => (await createChat(world, "x", more)).permission_mode;
   const config = "/api/v2/chats/config";
   const loadStartingMode = (query = "") =>
     owner.get<Pick<Chat, "permission_mode">>(`${config}/starting-permissions${query}`);
-  const ui = { client_type: "ui" };
-  const other = await seedAgent(world.server);
-  const { organization_id } = other;
-  const elsewhere = { owner: new Client(world.server.url, other.owner_token), organization_id };
-  expect((await createChat(elsewhere, "x", { ...ui, workspace_id: other.workspace_id })).permission_mode).toBe("allow");
-  expect(await createdMode({ ...ui, workspace_id })).toBe("ask");
+  const fromUi = { client_type: "ui" };
+  const otherAgent = await seedAgent(world.server);
+  const { organization_id } = otherAgent;
+  const otherWorld = { owner: new Client(world.server.url, otherAgent.owner_token), organization_id };
+  expect(
+    (await createChat(otherWorld, "x", { ...fromUi, workspace_id: otherAgent.workspace_id })).permission_mode,
+  ).toBe("allow");
+  expect(await getCreatedMode({ ...fromUi, workspace_id })).toBe("ask");
   expect((await loadStartingMode(`?workspace_id=${workspace_id}`)).permission_mode).toBe("ask");
   expect((await loadStartingMode()).permission_mode).toBe("allow");
-  expect(await createdMode({ workspace_id })).toBe("allow");
-  expect(await createdMode({ ...ui, workspace_id, permission_mode: "accept_edits" })).toBe("accept_edits");
-  expect(await createdMode({ ...ui, workspace_id, permissions: null })).toBe("allow");
-  expect(await createdMode({ ...ui, workspace_id, plan_mode: "plan" })).toBe("plan");
+  expect(await getCreatedMode({ workspace_id })).toBe("allow");
+  expect(await getCreatedMode({ ...fromUi, workspace_id, permission_mode: "accept_edits" })).toBe("accept_edits");
+  expect(await getCreatedMode({ ...fromUi, workspace_id, permissions: null })).toBe("allow");
+  expect(await getCreatedMode({ ...fromUi, workspace_id, plan_mode: "plan" })).toBe("plan");
 
-  const { id, permission_mode } = await createChat(world, "x", ui);
+  const { id, permission_mode } = await createChat(world, "x", fromUi);
   expect(permission_mode).toBe("allow");
   await owner.patch(`/api/v2/chats/${id}`, { workspace_id });
   expect((await owner.get<Chat>(`/api/v2/chats/${id}`)).permission_mode).toBe("ask");
 
   // A user's own setting also applies to these chats.
   await owner.put<unknown>(`${config}/user-permissions`, { permissions: { default: "accept_edits", rules: [] } });
-  expect(await createdMode({ ...ui, workspace_id })).toBe("accept_edits");
-  const bad = { organization_id: world.organization_id, content: [{ type: "text", text: "x" }] };
-  for (const wrong of [
+  expect(await getCreatedMode({ ...fromUi, workspace_id })).toBe("accept_edits");
+  const invalidChat = { organization_id: world.organization_id, content: [{ type: "text", text: "x" }] };
+  for (const invalid of [
     { permission_mode: "yolo" },
     { permission_mode: "allow", plan_mode: "plan" },
     { permission_mode: "plan", plan_mode: "" },
   ]) {
-    expect((await owner.fetch("POST", "/api/v2/chats", { ...bad, ...wrong })).status).toBe(400);
-    expect((await owner.fetch("PATCH", `/api/v2/chats/${id}`, wrong)).status).toBe(400);
+    expect((await owner.fetch("POST", "/api/v2/chats", { ...invalidChat, ...invalid })).status).toBe(400);
+    expect((await owner.fetch("PATCH", `/api/v2/chats/${id}`, invalid)).status).toBe(400);
   }
 });
 
@@ -155,7 +157,7 @@ test("[PE-13] the mode changes while a turn runs, for sub-chats too, keeps the r
     permission_mode: "ask",
     permissions: { default: "ask_changes", rules },
   });
-  // The turn continues and its next call waits.
+  // The turn continues, and its next call waits.
   first.next.callTool("late", "write_file", { path: "late", content: "x" }).finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
   expect([existsSync(join(home, "free")), existsSync(join(home, "late"))]).toEqual([true, false]);
@@ -172,8 +174,8 @@ test("[PE-13] the mode changes while a turn runs, for sub-chats too, keeps the r
   expect(edited.parts).toMatchObject([{ is_error: false }]);
   const auditor = new Client(world.server.url, (await seedUser(world.server, { roles: ["owner"] })).token);
   const { audit_logs } = await auditor.get<{ audit_logs: AuditLog[] }>("/api/v2/audit?limit=20&q=resource_type:chat");
-  const changed = audit_logs.flatMap(({ diff }) => Object.keys(diff));
-  expect(changed).toContain("plan_mode");
+  const changedFields = audit_logs.flatMap(({ diff }) => Object.keys(diff));
+  expect(changedFields).toContain("plan_mode");
   expect(audit_logs.map(({ diff }) => diff.permissions?.new)).toContainEqual({ default: "ask_changes", rules });
 });
 
@@ -236,13 +238,13 @@ test("[PE-17] an accepted edit never follows a symbolic link out of the folder o
   const path = `/api/v2/chats/${id}`;
   await owner.patch(path, { permission_mode: "ask" });
   await owner.post(`${path}/permissions`, { answers: [{ tool_call_id: "real", decision: "allow" }] });
-  const asking = await world.models.next();
+  const nextCall = await world.models.next();
   expect(readFileSync(join(outside, "keep"), "utf8")).toBe("two\n");
 
-  // A person who approves an edit sees only the path as written, so it must be the file's real path, both then and when the edit runs.
+  // A person who approves an edit sees only the written path. It must be the file's real path then, and also when the edit runs.
   writeFileSync(join(home, "plain"), "one\n");
-  asking.callTool("linked", "write_file", { path: "inner/deep/new", content: "x" });
-  asking.callTool("dotted", "write_file", { path: "src/../src/keep", content: "x" }).finish("tool_calls");
+  nextCall.callTool("linked", "write_file", { path: "inner/deep/new", content: "x" });
+  nextCall.callTool("dotted", "write_file", { path: "src/../src/keep", content: "x" }).finish("tool_calls");
   const next = await world.models.next();
   const answers = next.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : [])).slice(-2);
   expect(answers.map(({ result }) => result)).toEqual([

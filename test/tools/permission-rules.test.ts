@@ -1,4 +1,4 @@
-// Which calls rules allow, ask for and deny; above all, that shell text cannot bypass them. Pure.
+// Which calls are allowed, denied or asked for by rules; above all, that shell text cannot bypass the rules. Needs no server.
 import { expect, test } from "bun:test";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
 import { decidePermission, isCommandPrefix, makeRules } from "#src/tools/permission.ts";
@@ -37,7 +37,7 @@ test("[PE-1] the first matching rule decides, by a tool's name or prefix; withou
 test("[PE-2] a command is allowed if the first words of each of its simple commands are, and only as written", () => {
   const rules = allowCommands("git status", "ls", "npm test", "cd src");
   const decide = (command: string) => decidePermission(rules, toCall(command));
-  for (const fine of [
+  for (const allowed of [
     "git status",
     "git status -s",
     "ls -la 'a b'",
@@ -46,9 +46,9 @@ test("[PE-2] a command is allowed if the first words of each of its simple comma
     '"git" status',
     " ls ",
   ]) {
-    expect([fine, decide(fine)]).toEqual([fine, "allow"]);
+    expect([allowed, decide(allowed)]).toEqual([allowed, "allow"]);
   }
-  for (const other of [
+  for (const asked of [
     "git push",
     "gitstatus",
     "git",
@@ -59,7 +59,7 @@ test("[PE-2] a command is allowed if the first words of each of its simple comma
     "npm",
     "cd src2",
   ]) {
-    expect([other, decide(other)]).toEqual([other, "ask"]);
+    expect([asked, decide(asked)]).toEqual([asked, "ask"]);
   }
 });
 
@@ -109,7 +109,7 @@ test("[PE-3] text that the shell would expand is not interpreted, so it asks", (
   ];
   for (const trick of tricks)
     expect([trick, decidePermission(allowCommands("git status"), toCall(trick))]).toEqual([trick, "ask"]);
-  // Too many to review, and each would be compared with every rule.
+  // 30,000 commands are too many to review, and each would be compared with every rule.
   expect(decidePermission(allowCommands("ls"), toCall("ls;".repeat(199)))).toBe("allow");
   expect(decidePermission(allowCommands("ls"), toCall("ls;".repeat(30_000)))).toBe("ask");
   for (const args of [undefined, null, {}, { command: 5 }, { command: ["git status"] }]) {
@@ -127,9 +127,9 @@ test("[PE-4] a denied program is found in lists and under any path; if one is de
     ],
   };
   const decide = (command: string) => decidePermission(rules, toCall(command));
-  for (const bad of ["rm x", "ls; rm x", "true && /bin/rm x", "ls | rm x", "'rm' x"])
-    expect([bad, decide(bad)]).toEqual([bad, "deny"]);
-  for (const unsure of [
+  for (const denied of ["rm x", "ls; rm x", "true && /bin/rm x", "ls | rm x", "'rm' x"])
+    expect([denied, decide(denied)]).toEqual([denied, "deny"]);
+  for (const asked of [
     "git push",
     "sudo rm x",
     "sh -c 'rm x'",
@@ -145,12 +145,15 @@ test("[PE-4] a denied program is found in lists and under any path; if one is de
     "git submodule foreach rm",
     "faketime now rm x",
   ]) {
-    expect([unsure, decide(unsure)]).toEqual([unsure, "ask"]);
+    expect([asked, decide(asked)]).toEqual([asked, "ask"]);
   }
-  for (const fine of ["ls", "git pull", "echo rm", "npm run lint", "grep run x"])
-    expect([fine, decide(fine)]).toEqual([fine, "allow"]);
-  const strict: ChatPermissions = { default: "deny", rules: [{ tool: "execute", command: "ls", action: "allow" }] };
-  expect(["ls", "ls $(x)", "rm"].map((one) => decidePermission(strict, toCall(one)))).toEqual([
+  for (const allowed of ["ls", "git pull", "echo rm", "npm run lint", "grep run x"])
+    expect([allowed, decide(allowed)]).toEqual([allowed, "allow"]);
+  const denyByDefault: ChatPermissions = {
+    default: "deny",
+    rules: [{ tool: "execute", command: "ls", action: "allow" }],
+  };
+  expect(["ls", "ls $(x)", "rm"].map((one) => decidePermission(denyByDefault, toCall(one)))).toEqual([
     "allow",
     "deny",
     "deny",
@@ -168,7 +171,7 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
     ],
   };
   const decide = (command: string) => decidePermission(rules, toCall(command));
-  for (const writing of [
+  for (const asked of [
     "find . -name x -delete",
     "find . -fprint out",
     "find . -exec rm x",
@@ -227,9 +230,9 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
     "less -o out in",
     "/usr/bin/find . -delete",
   ]) {
-    expect([writing, decide(writing)]).toEqual([writing, "ask"]);
+    expect([asked, decide(asked)]).toEqual([asked, "ask"]);
   }
-  for (const reading of [
+  for (const allowed of [
     "find . -name x",
     "git log --oneline -5",
     "git diff HEAD",
@@ -253,15 +256,15 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
     "date -u -d tomorrow +%s",
     "tree -L 1",
   ]) {
-    expect([reading, decide(reading)]).toEqual([reading, "allow"]);
+    expect([allowed, decide(allowed)]).toEqual([allowed, "allow"]);
   }
-  const named: ChatPermissions = {
+  const namedArgument: ChatPermissions = {
     default: "ask",
     rules: [{ tool: "execute", command: "sed -i", action: "allow" }],
   };
-  expect(decidePermission(named, toCall("sed -i s/a/b/ file"))).toBe("allow");
-  // Nor can one that the rule names hide another.
-  expect(decidePermission(named, toCall("sed -i 'e touch x' file"))).toBe("ask");
+  expect(decidePermission(namedArgument, toCall("sed -i s/a/b/ file"))).toBe("allow");
+  // An argument that the rule names cannot hide another argument.
+  expect(decidePermission(namedArgument, toCall("sed -i 'e touch x' file"))).toBe("ask");
   const deleting = allowCommands("find . -name x -delete");
   expect(decidePermission(deleting, toCall("find . -name x -delete -exec rm y"))).toBe("ask");
 });
@@ -281,7 +284,7 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
   const compound = "cd src && npm test -- --watch | tail -5; npm test";
   expect(listCommands(compound)).toEqual(["cd src", "npm test", "tail -5"]);
   expect(decidePermission(allowCommands(...(listCommands(compound) as string[])), toCall(compound))).toBe("allow");
-  // Only what the approved command was about may run afterwards.
+  // Only a command like the approved one may run afterwards.
   for (const [approved, ...others] of [
     ["timeout 5 true", "timeout 5 touch x", "timeout 5 true; timeout 5 touch x"],
     ["env FOO=1 true", "env FOO=1 touch x", "env FOO=1 true x"],
@@ -294,7 +297,7 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
     ["sudo rm x", "sudo rm x y", "sudo ls"],
     ["sh -c true", "sh -c 'touch x'", "sh -c true x"],
     ["python3 -c pass", "python3 -c pass 2"],
-    // Programs that run others, known or not, and those whose further arguments could be anything.
+    // Programs that run other programs, known or unknown, and programs whose further arguments could be anything.
     ["chrt 1 true", "chrt 1 sh -c 'touch x'", "chrt 1 true x"],
     ["tmux new true", "tmux new -d 'touch x'"],
     ["screen -dm true", "screen -dm true x"],
@@ -318,11 +321,11 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
     ["go test ./...", "go test ./... -exec ./x"],
     ["cargo test", "cargo test --config x"],
   ] as const) {
-    const kept = { default: "ask" as const, rules: [...makeRules(toCall(approved), "allow")] };
-    expect([approved, decidePermission(kept, toCall(approved))]).toEqual([approved, "allow"]);
-    for (const other of others) expect([other, decidePermission(kept, toCall(other))]).toEqual([other, "ask"]);
+    const permissions = { default: "ask" as const, rules: [...makeRules(toCall(approved), "allow")] };
+    expect([approved, decidePermission(permissions, toCall(approved))]).toEqual([approved, "allow"]);
+    for (const other of others) expect([other, decidePermission(permissions, toCall(other))]).toEqual([other, "ask"]);
   }
-  const fed = [
+  const withInput = [
     "echo a | sh",
     "a | bash -s x",
     "a | python3",
@@ -333,15 +336,14 @@ test("[PE-7] a remembered answer applies to the tool, or to the first words of e
     "env",
     "sudo -i",
   ];
-  for (const one of fed) expect([one, listCommands(one)]).toEqual([one, []]);
-  const kinds = "python3 tool.py|./check.sh all|git push|npm run lint|go test|cargo build|pytest tests|touch a".split(
-    "|",
-  );
-  for (const kind of kinds) expect(listCommands(`${kind} --more b`)).toEqual([kind]);
-  // One of them alone may be fine.
+  for (const command of withInput) expect([command, listCommands(command)]).toEqual([command, []]);
+  const prefixes =
+    "python3 tool.py|./check.sh all|git push|npm run lint|go test|cargo build|pytest tests|touch a".split("|");
+  for (const prefix of prefixes) expect(listCommands(`${prefix} --more b`)).toEqual([prefix]);
+  // One of these commands alone may be allowed.
   expect(listCommands(compound, "deny")).toEqual([]);
   expect(listCommands("rm -rf build", "deny")).toEqual(["rm -rf build"]);
-  for (const unclear of ["a $(b)", "X=1 a", "a > b; c", "a &"]) expect(listCommands(unclear)).toEqual([]);
+  for (const command of ["a $(b)", "X=1 a", "a > b; c", "a &"]) expect(listCommands(command)).toEqual([]);
   expect(["git status", "a; b", "a\n", "", "a $b", "a > b"].map(isCommandPrefix)).toEqual([
     true,
     false,

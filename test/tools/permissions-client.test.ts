@@ -1,11 +1,11 @@
-// Permissions of client tools: denied calls never reach the client, those to ask for do once a person allows them.
+// Permissions of client tools: denied calls never reach the client, and others reach it once a person allows them.
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";
 import { createChat } from "#test/support/chats.ts";
 import { Follower, listMessages, openToolWorld, type Result } from "./world.ts";
 
-const tool = (name: string) => ({ name, description: name, input_schema: { type: "object" } });
+const makeTool = (name: string) => ({ name, description: name, input_schema: { type: "object" } });
 const listRequests = ({ events }: Follower): [string | undefined, string[]][] =>
   events.flatMap((event) => {
     if (event.type !== "action_required") return [];
@@ -19,17 +19,17 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
   const permissions = {
     default: "allow",
     rules: [
-      { tool: "send_*", action: "ask" },
-      { tool: "drop_table", action: "deny" },
+      { makeTool: "send_*", action: "ask" },
+      { makeTool: "drop_table", action: "deny" },
     ],
   };
-  const unsafe_dynamic_tools = ["look", "send_mail", "send_fax", "drop_table"].map(tool);
+  const unsafe_dynamic_tools = ["look", "send_mail", "send_fax", "drop_table"].map(makeTool);
   const { id } = await createChat(world, "go", { permissions, unsafe_dynamic_tools });
   const path = `/api/v2/chats/${id}`;
   const answer = (answers: object[]) => owner.fetch("POST", `${path}/permissions`, { answers });
   const sendResults = async (...ids: string[]): Promise<number> => {
-    const given = ids.map((tool_call_id) => ({ tool_call_id, output: tool_call_id }));
-    return (await owner.fetch("POST", `${path}/tool-results`, { results: given })).status;
+    const results = ids.map((tool_call_id) => ({ tool_call_id, output: tool_call_id }));
+    return (await owner.fetch("POST", `${path}/tool-results`, { results: results })).status;
   };
   const findResult = async (call: string): Promise<Result | undefined> => {
     const parts = (await listMessages(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
@@ -47,7 +47,7 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
     await follower.until((one) => listRequests(one).length > 0);
     expect(listRequests(follower)).toEqual([["permission", ["mail", "fax"]]]);
     expect((await findResult("drop"))?.error).toContain("do not allow this call");
-    // The client cannot bypass the person.
+    // The client cannot answer instead of the person.
     expect(await sendResults("look", "mail", "fax")).toBe(409);
   }
   await world.restart();
@@ -63,10 +63,10 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
   expect((await findResult("fax"))?.error).toContain("The user denied this call");
   expect(await sendResults("look", "mail", "fax")).toBe(400);
   expect(await sendResults("look", "mail")).toBe(204);
-  expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ tool: "send_mail", action: "allow" });
+  expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ makeTool: "send_mail", action: "allow" });
 
-  // Remembered: the next one reaches the client immediately. A rule changed in the meantime applies, and a step with only denied calls
-  // continues.
+  // The answer is remembered: the next call reaches the client immediately. A rule that was changed in the meantime applies, and a step
+  // with only denied calls continues.
   call = await world.models.next();
   call.callTool("again", "send_mail", {}).finish("tool_calls");
   await follower.until((one) => listRequests(one).length > 2);

@@ -1,4 +1,4 @@
-// Permissions in a real chat with a real workspace: calls to ask for wait, also across a restart, and answers take effect.
+// Permissions in a real chat with a real workspace: calls wait for approval, also across a restart, and answers take effect.
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -59,7 +59,7 @@ test(
     expect(listRequests(follower)).toMatchObject([{ kind: "permission" }]);
     const results = [{ tool_call_id: "client", output: 1 }];
     expect((await owner.fetch("POST", `${path}/tool-results`, { results })).status).toBe(409);
-    for (const wrong of [
+    for (const invalid of [
       [],
       [{ tool_call_id: "one", decision: "allow" }],
       [
@@ -71,13 +71,13 @@ test(
         { tool_call_id: "two", decision: "deny" },
       ],
     ]) {
-      expect(await answer(wrong)).toBe(400);
+      expect(await answer(invalid)).toBe(400);
     }
-    const both = [
+    const answers = [
       { tool_call_id: "one", decision: "allow", scope: "always" },
       { tool_call_id: "two", decision: "deny" },
     ];
-    expect(await answer(both)).toBe(204);
+    expect(await answer(answers)).toBe(204);
     await follower.until((one) => listRequests(one).length > 1);
     expect(listRequests(follower).at(-1)).toEqual({
       tool_calls: [{ tool_call_id: "client", tool_name: "ask", args: "{}" }],
@@ -100,10 +100,10 @@ test(
       ["two", true],
       ["client", false],
     ]);
-    // Remembered: the same call does not ask again, and one that cannot be parsed does.
-    const again = await callTools(world, next, ["execute", { command: "touch one -c", timeout: "60s" }]);
-    expect(again.parts).toMatchObject([{ is_error: false }]);
-    again.next.callTool("three", "execute", { command: "touch one; touch three" }).finish("tool_calls");
+    // The answer is remembered: the same call does not ask again, but a call that cannot be parsed does.
+    const repeated = await callTools(world, next, ["execute", { command: "touch one -c", timeout: "60s" }]);
+    expect(repeated.parts).toMatchObject([{ is_error: false }]);
+    repeated.next.callTool("three", "execute", { command: "touch one; touch three" }).finish("tool_calls");
     await follower.until((one) => listRequests(one).length > 2);
     await owner.post(`${path}/interrupt`, {});
     const last = await world.models.next();
@@ -120,24 +120,24 @@ test("[PE-18] an approval is awaited for the configured time", async () => {
   await using world = await openToolWorld({ env: { SLIPWAY_APPROVAL_TIMEOUT: "3h" } });
   const { id, call } = await openChat(world, { permission_mode: "ask" });
   using follower = await Follower.open(world.owner, id);
-  const started = Date.now();
+  const startedAt = Date.now();
   call.callTool("one", "execute", { command: "touch one" }).finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
   const row = await getContext(world.server).store.get(findChat({ id }));
-  const waits = (row?.requires_action_deadline ?? 0) - started;
-  expect(waits).toBeGreaterThanOrEqual(3 * 3_600_000);
-  expect(waits).toBeLessThan(3 * 3_600_000 + 60_000);
+  const timeoutMs = (row?.requires_action_deadline ?? 0) - startedAt;
+  expect(timeoutMs).toBeGreaterThanOrEqual(3 * 3_600_000);
+  expect(timeoutMs).toBeLessThan(3 * 3_600_000 + 60_000);
 });
 
 test("[PE-9] a user's new chats start with the user's rules unless the request has some; invalid rules are refused", async () => {
   await using world = await openToolWorld();
   const { owner } = world;
-  const mine = { default: "ask", rules: [] };
-  await owner.put<unknown>("/api/v2/chats/config/user-permissions", { permissions: mine });
-  expect(await owner.get<unknown>("/api/v2/chats/config/user-permissions")).toEqual({ permissions: mine });
-  expect((await createChat(world)).permissions).toEqual(mine as Chat["permissions"]);
+  const ownPermissions = { default: "ask", rules: [] };
+  await owner.put<unknown>("/api/v2/chats/config/user-permissions", { permissions: ownPermissions });
+  expect(await owner.get<unknown>("/api/v2/chats/config/user-permissions")).toEqual({ permissions: ownPermissions });
+  expect((await createChat(world)).permissions).toEqual(ownPermissions as Chat["permissions"]);
   expect((await createChat(world, "x", { permissions: null })).permissions).toBeUndefined();
-  const bad = [
+  const invalidRules = [
     { tool: "", action: "allow" },
     { tool: "a*b", action: "allow" },
     { tool: "read_file", command: "x", action: "allow" },
@@ -147,7 +147,7 @@ test("[PE-9] a user's new chats start with the user's rules unless the request h
     { tool: "execute", command: "", action: "allow" },
     { tool: "execute", action: "maybe" },
   ];
-  for (const rule of bad) {
+  for (const rule of invalidRules) {
     const body = { permissions: { default: "allow", rules: [rule] } };
     expect([rule, (await owner.fetch("PUT", "/api/v2/chats/config/user-permissions", body)).status]).toEqual([
       rule,

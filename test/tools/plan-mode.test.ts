@@ -1,4 +1,4 @@
-// A chat in plan mode: what it may do, how it shows its plan and asks, and how a person lets it continue.
+// A chat in plan mode: what it may do, how it shows its plan and asks questions, and how a person lets it continue.
 import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ testInside(
     const path = toPlanPath(id);
     expect(getSystemPrompt(call)).toContain(path);
     expect(listToolNames(call)).toEqual(expect.arrayContaining(["propose_plan", "ask_user_question", "spawn_agent"]));
-    const tried = await callTools(
+    const attempts = await callTools(
       world,
       call,
       ["write_file", { path: "code.ts", content: "x" }],
@@ -39,8 +39,8 @@ testInside(
       ["propose_plan", { path }],
       ["propose_plan", { path: "code.ts" }],
     );
-    expect(tried.parts.every(({ is_error }) => is_error)).toBe(true);
-    expect(tried.results.map(({ error }) => error)).toEqual([
+    expect(attempts.parts.every(({ is_error }) => is_error)).toBe(true);
+    expect(attempts.results.map(({ error }) => error)).toEqual([
       // A call of a tool that was not offered is answered when the step is stored, before the others run.
       expect.stringContaining('no tool "process_list"'),
       expect.stringContaining("only its plan may be written"),
@@ -53,7 +53,7 @@ testInside(
 
     // A question ends the turn; the answer is an ordinary message.
     const calls = world.models.calls.length;
-    tried.next.callTool("ask", "ask_user_question", { questions: [question] }).finish("tool_calls");
+    attempts.next.callTool("ask", "ask_user_question", { questions: [question] }).finish("tool_calls");
     await follower.until(isWaiting);
     expect([...follower.messages.values()].at(-1)?.content).toMatchObject([
       { type: "tool-result", tool_name: "ask_user_question", is_error: false, result: { questions: [question] } },
@@ -61,37 +61,38 @@ testInside(
     expect(world.models.calls).toHaveLength(calls);
     const getAwaits = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).awaits;
     expect(await getAwaits()).toBe("answer");
-    const listed = await world.owner.get<Chat[]>("/api/v2/chats");
-    expect(listed.find((one) => one.id === id)?.awaits).toBe("answer");
+    const chats = await world.owner.get<Chat[]>("/api/v2/chats");
+    expect(chats.find((one) => one.id === id)?.awaits).toBe("answer");
     await sendMessage(world, id, "SQLite");
     expect(await getAwaits()).toBeUndefined();
-    const answered = await world.models.next();
-    expect(answered.prompt).toBe("SQLite");
+    const nextCall = await world.models.next();
+    expect(nextCall.prompt).toBe("SQLite");
 
-    // The plan: too long, empty, then right. A queued message is next when it ends the turn.
-    const long = await callTools(world, answered, ["write_file", { path, content: "x".repeat(32_769) }]);
-    const refused = await callTools(world, long.next, ["propose_plan", { path }]);
+    // Three plans are proposed: one that is too long, an empty one, and a valid one. The queued message follows because a proposal ends the
+    // turn.
+    const longPlan = await callTools(world, nextCall, ["write_file", { path, content: "x".repeat(32_769) }]);
+    const refused = await callTools(world, longPlan.next, ["propose_plan", { path }]);
     expect(refused.results).toMatchObject([{ error: expect.stringContaining("the maximum is 32768") }]);
-    const blank = await callTools(world, refused.next, ["write_file", { path, content: " \n" }]);
-    const empty = await callTools(world, blank.next, ["propose_plan", { path }]);
+    const blankPlan = await callTools(world, refused.next, ["write_file", { path, content: " \n" }]);
+    const empty = await callTools(world, blankPlan.next, ["propose_plan", { path }]);
     expect(empty.results).toMatchObject([{ error: expect.stringContaining("is empty") }]);
     const plan = "# Plan\n\n1. Keep it in SQLite – all of it.";
     const written = await callTools(world, empty.next, ["write_file", { path, content: plan }]);
     expect(written.results).toEqual([{ ok: true }]);
     await sendMessage(world, id, "and tests?");
     written.next.callTool("plan", "propose_plan", { path }).finish("tool_calls");
-    const queued = await world.models.next();
-    expect(queued.prompt).toBe("and tests?");
-    const shown = queued.request.messages.findLast(({ role }) => role === "tool")?.content[0]?.result;
-    expect(shown).toMatchObject({ ok: true, path, kind: "plan", media_type: "text/markdown" });
-    const { file_id } = shown as { file_id: string };
+    const queuedCall = await world.models.next();
+    expect(queuedCall.prompt).toBe("and tests?");
+    const proposal = queuedCall.request.messages.findLast(({ role }) => role === "tool")?.content[0]?.result;
+    expect(proposal).toMatchObject({ ok: true, path, kind: "plan", media_type: "text/markdown" });
+    const { file_id } = proposal as { file_id: string };
     const file = await world.owner.fetch("GET", `/api/v2/chats/files/${file_id}`);
     expect(await file.text()).toBe(plan);
     const chat = await world.owner.get<{ plan_mode?: string; files: { id: string }[] }>(`/api/v2/chats/${id}`);
     expect(chat.files.map((one) => one.id)).toEqual([file_id]);
-    // Showing a plan does not end plan mode: only a person does.
+    // A proposed plan does not end plan mode: only a person does.
     expect(chat.plan_mode).toBe("plan");
-    queued.say("I will add them.").finish();
+    queuedCall.say("I will add them.").finish();
     await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: I will add them.");
     expect(await getAwaits()).toBeUndefined();
     await sendMessage(world, id, "show it again");
@@ -122,29 +123,32 @@ testInside("[PM-6] in plan mode commands and their child processes write no file
   const path = toPlanPath(id);
   writeFileSync(join(world.home, "kept.txt"), "as it was");
   const written = await callTools(world, call, ["write_file", { path, content: "# Plan\n" }]);
-  const inHome = `cd ${world.home};`;
-  const tried = await callTools(
+  const enterHome = `cd ${world.home};`;
+  const attempts = await callTools(
     world,
     written.next,
-    ["execute", { command: `${inHome} cat kept.txt && ls | wc -l && echo nothing > /dev/null && yes | head -1` }],
-    ["execute", { command: `${inHome} echo x > new.txt` }],
-    ["execute", { command: `${inHome} echo x >> kept.txt; truncate -s 0 kept.txt; sed -i s/was/is/ kept.txt; false` }],
-    ["execute", { command: `${inHome} rm -f kept.txt; mv kept.txt moved.txt; mkdir folder; ln -s a b; false` }],
-    ["execute", { command: `${inHome} sh -c 'sh -c "touch deep.txt"'` }],
+    ["execute", { command: `${enterHome} cat kept.txt && ls | wc -l && echo nothing > /dev/null && yes | head -1` }],
+    ["execute", { command: `${enterHome} echo x > new.txt` }],
+    [
+      "execute",
+      { command: `${enterHome} echo x >> kept.txt; truncate -s 0 kept.txt; sed -i s/was/is/ kept.txt; false` },
+    ],
+    ["execute", { command: `${enterHome} rm -f kept.txt; mv kept.txt moved.txt; mkdir folder; ln -s a b; false` }],
+    ["execute", { command: `${enterHome} sh -c 'sh -c "touch deep.txt"'` }],
     ["execute", { command: `echo "1. Look" >> ${path.replace("~", '"$HOME"')}` }],
   );
-  expect(tried.results[0]).toMatchObject({ success: true, output: expect.stringMatching(/^as it was[\s\S]*y\n$/) });
-  expect(tried.results.slice(1).map(({ success }) => success)).toEqual([false, false, false, false, true]);
+  expect(attempts.results[0]).toMatchObject({ success: true, output: expect.stringMatching(/^as it was[\s\S]*y\n$/) });
+  expect(attempts.results.slice(1).map(({ success }) => success)).toEqual([false, false, false, false, true]);
   expect(readdirSync(world.home).filter((name) => !name.startsWith("."))).toEqual(["kept.txt"]);
   expect(readFileSync(join(world.home, "kept.txt"), "utf8")).toBe("as it was");
-  const read = await callTools(world, tried.next, ["read_file", { path }]);
+  const read = await callTools(world, attempts.next, ["read_file", { path }]);
   expect(JSON.stringify(read.results)).toContain("1. Look");
   read.next.finish();
   await follower.until(isWaiting);
-  // After plan mode, it writes as usual.
+  // After plan mode, commands may write files again.
   await sendMessage(world, id, "go", { plan_mode: "" });
   const working = await world.models.next();
-  const done = await callTools(world, working, ["execute", { command: `${inHome} echo x > new.txt` }]);
+  const done = await callTools(world, working, ["execute", { command: `${enterHome} echo x > new.txt` }]);
   expect(done.results).toMatchObject([{ success: true }]);
   done.next.finish();
   await follower.until(isWaiting);

@@ -1,5 +1,5 @@
-// A coding chat from start to end, on a real server, a real model server and a real local workspace: what followers see, the final
-// repository, and a command that is stopped halfway.
+// A coding chat from start to end, with a real server, a real model server and a real local workspace: what followers see, the repository
+// at the end, and a command that is stopped halfway.
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -14,27 +14,28 @@ import { joinOutput, listMessages } from "./world.ts";
 
 /** Follows the chat's only repository on its git stream. */
 const followGit = (socket: ClientSocket) => {
-  const waiting = new Set<() => void>();
+  const waiters = new Set<() => void>();
   const repository = {
-    now: undefined as GitRepository | undefined,
-    async until(fits: (one: GitRepository) => boolean): Promise<void> {
-      while (!repository.now || !fits(repository.now)) await new Promise<void>((resolve) => waiting.add(resolve));
+    current: undefined as GitRepository | undefined,
+    async until(matches: (one: GitRepository) => boolean): Promise<void> {
+      while (!repository.current || !matches(repository.current))
+        await new Promise<void>((resolve) => waiters.add(resolve));
     },
   };
   const read = async (): Promise<void> => {
     for (;;) {
       const { repositories = [] } = await socket.json<GitMessage>();
-      repository.now = repositories.at(-1) ?? repository.now;
-      for (const wake of waiting) wake();
-      waiting.clear();
+      repository.current = repositories.at(-1) ?? repository.current;
+      for (const wake of waiters) wake();
+      waiters.clear();
     }
   };
-  // It ends with the socket.
+  // The loop ends with the socket.
   void read().catch(() => {});
   return repository;
 };
 
-/** Returns what has happened, as this follower has assembled it. */
+/** Returns the outline of the messages that this follower has received. */
 const summarizeFollower = ({ messages }: Follower): string => outlineMessages([...messages.values()]);
 
 testNeeding(
@@ -43,41 +44,45 @@ testNeeding(
   async () => {
     await using story = await openStory();
     const { admin } = story.world;
-    const wrongSum = Promise.withResolvers<void>();
+    const wrongSumSeen = Promise.withResolvers<void>();
     // The model continues once the error was seen in the repository.
-    story.model.onStep = (step) => (step === 4 ? wrongSum.promise : undefined);
+    story.model.onStep = (step) => (step === 4 ? wrongSumSeen.promise : undefined);
     const { id } = await beginChat(story, "Fix work");
     using git = await admin.socket(`/api/v2/chats/${id}/stream/git`);
     const repository = followGit(git);
-    void repository.until(({ unified_diff }) => unified_diff.includes("+echo $(($1 * $2))")).then(wrongSum.resolve);
+    void repository.until(({ unified_diff }) => unified_diff.includes("+echo $(($1 * $2))")).then(wrongSumSeen.resolve);
     using first = await Follower.open(admin, id);
     using second = await Follower.openEventStream(admin, id);
-    const all = [first, second];
-    await Promise.all(all.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > 2)));
+    const followers = [first, second];
+    await Promise.all(
+      followers.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > 2)),
+    );
     await repository.until(({ unified_diff }) => unified_diff === "");
     expect(repository.now).toMatchObject({ branch: "main", remote_origin: join(story.place.scratch, "origin") });
     expect([...story.model.problems, ...(await findRepositoryProblems(story.home, "work", {}))]).toEqual([]);
     const history = await listMessages(admin, id);
     expect(history.map(({ role }) => role.charAt(0)).join("")).toBe("uatattatatatatata");
-    expect(all.map(summarizeFollower)).toEqual([outlineMessages(history), outlineMessages(history)]);
-    for (const one of all) expect(joinOutput(one)).toContain("looking 5\nfailed\n");
+    expect(followers.map(summarizeFollower)).toEqual([outlineMessages(history), outlineMessages(history)]);
+    for (const one of followers) expect(joinOutput(one)).toContain("looking 5\nfailed\n");
 
     await admin.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "Wait" }] });
     const parsePid = (one: Follower) => Number(/(\d+)\n$/.exec(joinOutput(one))?.[1] ?? 0);
     await first.until((one) => one.status === "running" && parsePid(one) > 0);
     const pid = parsePid(first);
     expect(existsSync(`/proc/${pid}`)).toBe(true);
-    const began = performance.now();
+    const startedAt = performance.now();
     await admin.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
     await until(() => !existsSync(`/proc/${pid}`));
-    // Within a second on an idle machine.
-    expect(performance.now() - began).toBeLessThan(10_000);
+    // An idle machine needs less than a second.
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
     await Promise.all(
-      all.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > history.length)),
+      followers.map((one) =>
+        one.until(({ status, messages }) => status === "waiting" && messages.size > history.length),
+      ),
     );
-    const whole = outlineMessages(await listMessages(admin, id));
-    await Promise.all(all.map((one) => one.until(() => summarizeFollower(one) === whole)));
-    expect(whole).toEndWith("tool: tool-result s0c0 true");
+    const outline = outlineMessages(await listMessages(admin, id));
+    await Promise.all(followers.map((one) => one.until(() => summarizeFollower(one) === outline)));
+    expect(outline).toEndWith("tool: tool-result s0c0 true");
   },
   scaleTimeout(240_000),
 );

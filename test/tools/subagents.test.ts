@@ -63,7 +63,7 @@ describeInside("one server with a manual clock", () => {
     ]);
     await follower.until((one) => joinOutput(one).endsWith("three."));
     const live = follower.events.flatMap((event) => (event.type === "message_part" ? [event.message_part.part] : []));
-    // The text of its next message replaces that of the previous one.
+    // The text of the next message replaces the text of the previous one.
     expect(live.filter(({ result_reset }) => result_reset)).toHaveLength(1);
     await own.until(isWaiting);
     expect(own.history).toEqual([
@@ -84,8 +84,8 @@ describeInside("one server with a manual clock", () => {
     });
     expect(labels).toEqual({ team: "a" });
     await world.owner.patch(`/api/v2/chats/${id}`, { permissions: { default: "deny", rules: [] } });
-    const tightened = (await family.read(id)).children.map((child) => child.permissions?.default);
-    expect(tightened).toEqual(["deny", "deny"]);
+    const childDefaults = (await family.read(id)).children.map((child) => child.permissions?.default);
+    expect(childDefaults).toEqual(["deny", "deny"]);
   });
 
   test("[SB-4] a wait ends with the agent's turn, its failure, or its timeout: 300 seconds by default", async () => {
@@ -93,11 +93,11 @@ describeInside("one server with a manual clock", () => {
     const root = await family.root();
     const agent = await family.spawn(root.call, "toil");
     const chat_id = agent.id;
-    const looked = await family.step(agent.next, ["wait_agent", { chat_id, timeout_seconds: 0 }]);
-    expect(looked.results).toEqual([{ chat_id, title: "toil", status: "running", timed_out: true }]);
+    const firstWait = await family.step(agent.next, ["wait_agent", { chat_id, timeout_seconds: 0 }]);
+    expect(firstWait.results).toEqual([{ chat_id, title: "toil", status: "running", timed_out: true }]);
     using follower = await Follower.open(world.owner, root.id);
     using waiting = await Follower.open(world.owner, chat_id);
-    family.begin(looked.next, ["wait_agent", { chat_id }]);
+    family.begin(firstWait.next, ["wait_agent", { chat_id }]);
     agent.call.say("still at it");
     await follower.until((one) => joinOutput(one) === "still at it");
     const { length } = world.models.calls;
@@ -105,15 +105,15 @@ describeInside("one server with a manual clock", () => {
     await waiting.until(({ preview }) => preview === "still at it");
     expect(world.models.calls).toHaveLength(length);
     clock.advance(1);
-    const late = await family.nextResults();
-    expect(late.results).toMatchObject([{ timed_out: true, status: "running" }]);
-    family.begin(late.next, ["wait_agent", { chat_id, timeout_seconds: 14_400 }]);
+    const lateWait = await family.nextResults();
+    expect(lateWait.results).toMatchObject([{ timed_out: true, status: "running" }]);
+    family.begin(lateWait.next, ["wait_agent", { chat_id, timeout_seconds: 14_400 }]);
     agent.call.fail("auth");
     const failed = await family.nextResults();
     expect(failed.results).toMatchObject([
       { status: "error", report: "still at it", last_error: expect.stringContaining("refused the credentials") },
     ]);
-    // It continues after a message, and its report is then its newest text.
+    // The agent continues after a message; its report is then its newest text.
     const continued = await family.step(failed.next, ["message_agent", { chat_id, message: "try again" }]);
     expect(continued.results).toEqual([{ chat_id, status: "running", interrupted: false }]);
     family.begin(continued.next, ["wait_agent", { chat_id }]);
@@ -155,8 +155,8 @@ describeInside("one server with a manual clock", () => {
     // After an interrupt by a message, queued messages are sent first.
     const stopped = await family.step(busy.next, ["message_agent", { chat_id, message: "right now", interrupt: true }]);
     expect(stopped.results).toMatchObject([{ interrupted: true }]);
-    const then = await family.call("work");
-    expect(then.prompt).toBe("and then this");
+    const nextTask = await family.call("work");
+    expect(nextTask.prompt).toBe("and then this");
     const ended = await family.step(stopped.next, ["interrupt_agent", { chat_id }]);
     expect(ended.results).toMatchObject([{ chat_id, interrupted: true }]);
     const last = await family.call("work");
@@ -193,12 +193,12 @@ describeInside("one server with a manual clock", () => {
     const { chats } = getContext(world.server);
     const family = new Family(world, "tired");
     const root = await family.root();
-    const near = await family.spawn(root.call, "near");
-    const far = await family.spawn(near.next, "far");
+    const nearAgent = await family.spawn(root.call, "near");
+    const farAgent = await family.spawn(nearAgent.next, "far");
     using follower = await Follower.open(world.owner, root.id);
-    using nearby = await Follower.open(world.owner, near.id);
-    family.begin(far.next, ["wait_agent", { chat_id: near.id }]);
-    near.call.say("half of it");
+    using nearby = await Follower.open(world.owner, nearAgent.id);
+    family.begin(farAgent.next, ["wait_agent", { chat_id: nearAgent.id }]);
+    nearAgent.call.say("half of it");
     await follower.until((one) => joinOutput(one) === "half of it");
     const interrupt = (id: string) => world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
     await interrupt(root.id);
@@ -208,17 +208,17 @@ describeInside("one server with a manual clock", () => {
       { is_error: true, result: { output: "half of it", error: expect.stringContaining("interrupted") } },
     ]);
     expect(nearby.history).toEqual(["user: near", "assistant: half of it"]);
-    expect((await family.read(far.id)).status).toBe("running");
+    expect((await family.read(farAgent.id)).status).toBe("running");
     const patch = (id: string, archived: boolean) => world.owner.fetch("PATCH", `/api/v2/chats/${id}`, { archived });
     expect((await patch(root.id, true)).status).toBe(409);
-    expect((await patch(far.id, true)).status).toBe(400);
+    expect((await patch(farAgent.id, true)).status).toBe(400);
     {
-      using distant = await Follower.open(world.owner, far.id);
-      await interrupt(far.id);
+      using distant = await Follower.open(world.owner, farAgent.id);
+      await interrupt(farAgent.id);
       await distant.until(isWaiting);
     }
     expect((await patch(root.id, true)).status).toBe(204);
-    // A call that is no longer waited for must not start anything.
+    // A call whose wait has ended must not start anything.
     const late = {
       id: crypto.randomUUID(),
       call: { message_id: 1, tool_call_id: "call-0" },
@@ -233,14 +233,14 @@ describeInside("one server with a manual clock", () => {
     expect(archived.children.map((child) => child.archived)).toEqual([true, true]);
     expect((await patch(root.id, false)).status).toBe(204);
     expect((await family.read(root.id)).children.map((child) => child.archived)).toEqual([false, false]);
-    // They accept messages again; then the whole family is deleted.
-    await world.owner.post(`/api/v2/chats/${near.id}/messages`, { content: [{ type: "text", text: "go on" }] });
+    // The agents accept messages again; then the whole family is deleted.
+    await world.owner.post(`/api/v2/chats/${nearAgent.id}/messages`, { content: [{ type: "text", text: "go on" }] });
     (await family.call("near")).say("gone on").finish();
     await nearby.until(({ history }) => history.at(-1) === "assistant: gone on");
     await nearby.until(isWaiting);
     expect((await patch(root.id, true)).status).toBe(204);
     expect(await chats.ask(root.id, "purge", { before: Number.MAX_SAFE_INTEGER })).toBe("done");
-    for (const id of [root.id, near.id, far.id]) {
+    for (const id of [root.id, nearAgent.id, farAgent.id]) {
       expect((await world.owner.fetch("GET", `/api/v2/chats/${id}`)).status).toBe(404);
     }
   });
