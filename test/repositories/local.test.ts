@@ -74,7 +74,7 @@ testNeeding(
       (workspace) => workspace.latest_build.build_number === 3 && isReady(workspace),
     );
     expect(readFile("order").match(/create|content|start/g)).toEqual(["create", "content", "start", "start"]);
-    expect(read("README.md")).toBe("changed");
+    expect(readFile("README.md")).toBe("changed");
     const templates = await admin.get<Template[]>("/api/v2/templates");
     expect(templates.filter(({ name }) => name.startsWith("repository")).length).toBe(1);
     const listRecent = () => admin.get<RecentRepository[]>("/api/v2/repositories");

@@ -273,7 +273,10 @@ test("[RW-3] a file crafted to be slow is parsed in a moment", async () => {
   });
   expect(unclosed.container_env).toMatchObject({ B: "b" });
   const repeatNineTimes = (item: string): string => `[${Array(9).fill(item).join(",")}]`;
-  const levels = Array.from({ length: 10 }, (_, index) => `a${index + 1}: &a${index + 1} ${nine(`*a${index}`)}`);
+  const levels = Array.from(
+    { length: 10 },
+    (_, index) => `a${index + 1}: &a${index + 1} ${repeatNineTimes(`*a${index}`)}`,
+  );
   for (const file of [
     [`a0: &a0 ${repeatNineTimes("x")}`, ...levels].join("\n"),
     Array.from({ length: 15_000 }, (_, index) => (index === 0 ? "- &a0 x" : `- &a${index} [*a${index - 1}]`)).join(

@@ -47,13 +47,13 @@ describe("a mask", () => {
       const masked = ownMask.text(written);
       expect([written, masked]).toEqual([written, expect.stringContaining(HIDDEN)]);
       const stream = ownMask.stream();
-      expect([...written].map((one) => stream.push(one)).join("") + stream.end()).toBe(shown);
+      expect([...written].map((one) => stream.push(one)).join("") + stream.end()).toBe(masked);
     }
     for (const written of encodedTexts) {
       // The bits shared with neighbors at the boundaries reveal only a few bits of the secret.
-      expect(Buffer.from(own.text(written).replace(HIDDEN, ""), "base64").toString("latin1")).not.toContain("word");
+      expect(Buffer.from(ownMask.text(written).replace(HIDDEN, ""), "base64").toString("latin1")).not.toContain("word");
     }
-    expect(own.text(Buffer.from("something else entirely").toString("base64"))).toBe(
+    expect(ownMask.text(Buffer.from("something else entirely").toString("base64"))).toBe(
       "c29tZXRoaW5nIGVsc2UgZW50aXJlbHk=",
     );
   });

@@ -19,8 +19,8 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
   const permissions = {
     default: "allow",
     rules: [
-      { makeTool: "send_*", action: "ask" },
-      { makeTool: "drop_table", action: "deny" },
+      { tool: "send_*", action: "ask" },
+      { tool: "drop_table", action: "deny" },
     ],
   };
   const unsafe_dynamic_tools = ["look", "send_mail", "send_fax", "drop_table"].map(makeTool);
@@ -63,7 +63,7 @@ test("[PE-10] a client's tools follow the chat's rules: denied calls are errors,
   expect((await findResult("fax"))?.error).toContain("The user denied this call");
   expect(await sendResults("look", "mail", "fax")).toBe(400);
   expect(await sendResults("look", "mail")).toBe(204);
-  expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ makeTool: "send_mail", action: "allow" });
+  expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ tool: "send_mail", action: "allow" });
 
   // The answer is remembered: the next call reaches the client immediately. A rule that was changed in the meantime applies, and a step
   // with only denied calls continues.

@@ -58,7 +58,7 @@ testNeeding(
       followers.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > 2)),
     );
     await repository.until(({ unified_diff }) => unified_diff === "");
-    expect(repository.now).toMatchObject({ branch: "main", remote_origin: join(story.place.scratch, "origin") });
+    expect(repository.current).toMatchObject({ branch: "main", remote_origin: join(story.place.scratch, "origin") });
     expect([...story.model.problems, ...(await findRepositoryProblems(story.home, "work", {}))]).toEqual([]);
     const history = await listMessages(admin, id);
     expect(history.map(({ role }) => role.charAt(0)).join("")).toBe("uatattatatatatata");

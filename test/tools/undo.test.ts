@@ -150,7 +150,7 @@ testNeeding(
       409,
       expect.stringContaining("work is too large"),
     ]);
-    expect([(await edit(999_999, "x")).status, text("work/a")]).toEqual([404, "again"]);
+    expect([(await edit(999_999, "x")).status, readText("work/a")]).toEqual([404, "again"]);
   },
   scaleTimeout(180_000),
 );
