@@ -13,13 +13,17 @@ const CHECK_INTERVAL_MS = 20;
 /** Closing takes a moment to free the memory; until then, no one else loses connections. */
 const RELIEF_INTERVAL_MS = 1_000;
 const LOG_INTERVAL_MS = 60_000;
-/** Holders with at most this many connections keep them while memory is short. */
-const MAX_SOCKETS_UNDER_PRESSURE = 16;
+/** Holders with at most this many connections keep them while memory is short, or with fewer if messages may be long. */
+const MAX_KEPT = 16;
+/** The share of the memory that unfinished messages of one holder may occupy while memory is short. */
+const KEPT_SHARE = 1 / 4;
 
 type GuardOptions<T> = {
   readonly clock: Clock;
   /** Returns the bytes that the process occupies. */
   readonly readUsedBytes: () => number;
+  /** Maximum bytes of an unfinished message. */
+  readonly maxMessageBytes: number;
   /** Must free the memory of the connection immediately. */
   readonly close: (connection: T) => void;
 };
@@ -31,6 +35,8 @@ type GuardOptions<T> = {
 export class MemoryGuard<T> {
   readonly #options: GuardOptions<T>;
   readonly #maxBytes = shareOfMemory(PRESSURE_SHARE);
+  /** Holders with at most this many connections keep them while memory is short. */
+  readonly #maxKept: number;
   readonly #heldBy = new Map<string, Set<T>>();
   #timer: Timer | undefined;
   /** Holders with so many connections that they can lose them. */
@@ -42,12 +48,13 @@ export class MemoryGuard<T> {
 
   constructor(options: GuardOptions<T>) {
     this.#options = options;
+    this.#maxKept = Math.max(1, Math.min(MAX_KEPT, Math.floor(shareOfMemory(KEPT_SHARE) / options.maxMessageBytes)));
   }
 
   /** Throws 503 when memory is short and the holder has the maximum number of connections. */
   check(holder: string): void {
     const heldCount = this.#heldBy.get(holder)?.size ?? 0;
-    if (heldCount >= MAX_SOCKETS_UNDER_PRESSURE && this.#isShort)
+    if (heldCount >= this.#maxKept && this.#isShort)
       throw new AppError(
         "overloaded",
         "The server is short of memory. Close some of your connections, or try again later.",
@@ -58,7 +65,7 @@ export class MemoryGuard<T> {
     const { clock } = this.#options;
     const connections = this.#heldBy.get(holder) ?? new Set<T>();
     this.#heldBy.set(holder, connections.add(connection));
-    if (connections.size !== MAX_SOCKETS_UNDER_PRESSURE + 1) return;
+    if (connections.size !== this.#maxKept + 1) return;
     this.#crowdedCount += 1;
     if (this.#crowdedCount === 1) this.#timer = clock.every(CHECK_INTERVAL_MS, () => this.#relieve());
   }
@@ -67,7 +74,7 @@ export class MemoryGuard<T> {
     const connections = this.#heldBy.get(holder);
     if (!connections?.delete(connection)) return;
     if (connections.size === 0) this.#heldBy.delete(holder);
-    if (connections.size === MAX_SOCKETS_UNDER_PRESSURE) this.#endCrowded();
+    if (connections.size === this.#maxKept) this.#endCrowded();
   }
 
   #endCrowded(): void {
@@ -89,7 +96,7 @@ export class MemoryGuard<T> {
     if (now - this.#relievedAt < RELIEF_INTERVAL_MS || !this.#isShort) return;
     const [holder = "", connections = new Set<T>()] =
       [...this.#heldBy].sort(([, a], [, b]) => b.size - a.size)[0] ?? [];
-    if (connections.size <= MAX_SOCKETS_UNDER_PRESSURE) return;
+    if (connections.size <= this.#maxKept) return;
     this.#relievedAt = now;
     this.#closedCount += connections.size;
     for (const connection of [...connections]) this.#options.close(connection);

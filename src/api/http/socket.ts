@@ -325,7 +325,7 @@ export class Sockets {
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionShares(limit);
     // A close frame would leave the memory occupied until the client answers it.
-    this.#guard = new MemoryGuard({ clock, readUsedBytes, close: (socket) => socket.terminate() });
+    this.#guard = new MemoryGuard({ clock, readUsedBytes, maxMessageBytes, close: (socket) => socket.terminate() });
   }
 
   attach(server: Server<SocketData>): void {

@@ -8,7 +8,7 @@ export const run: RunVerb = async (input) => {
   input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(settings, input);
   // The server of a local workspace with the same user finds the workspace's processes by their environment.
-  if (input.env.SLIPWAY_AGENT_SHARES_USER !== "true") input.protectMemory?.();
+  if (input.env.SLIPWAY_SHARES_USER !== "true") input.protectMemory?.();
   const { runDaemon } = await import("#src/daemon/daemon.ts");
   const { url, token, folder, token_file, orphan_timeout: timeout } = settings;
   const paths = [folder, token_file].filter((one) => one !== undefined);

@@ -59,9 +59,12 @@ const auditLink = ({ before, after }: { before?: LinkKey | undefined; after?: Li
   });
 };
 
-/** Anyone between the workspace and the host would read the token. */
-const isWithoutTls = (url: string, { base_url }: Provider): boolean =>
-  /^http:/i.test(url) && base_url.startsWith("https:");
+/** Anyone between the workspace and the host would read the token. A generic account without a base URL may have a pattern that names http. */
+const isWithoutTls = (url: string, { base_url, token_url, pattern }: Provider): boolean =>
+  /^http:/i.test(url) &&
+  (base_url === ""
+    ? token_url.protocol === "https:" && !pattern?.source.includes("http:")
+    : base_url.startsWith("https:"));
 
 const isGithubCom = ({ type, base_url }: Provider): boolean => type === "github" && base_url === "https://github.com";
 

@@ -247,7 +247,7 @@ export class LocalProvisioner implements Provisioner {
       SLIPWAY_AGENT_FOLDER: folder.path,
       // Makes `slipway stat` measure only the workspace's processes and home.
       SLIPWAY_SHARES_MACHINE: "true",
-      ...(user ? {} : { SLIPWAY_AGENT_SHARES_USER: "true" }),
+      ...(user ? {} : { SLIPWAY_SHARES_USER: "true" }),
       SLIPWAY_AGENT_ORPHAN_TIMEOUT: `${orphanTimeoutMs}ms`,
     };
   }

@@ -13,6 +13,12 @@ import { awaitRejection, getAgentToken, link, startWith } from "./world.ts";
 
 const ME = "/api/v2/workspaceagents/me";
 
+/** An account whose own addresses have https. */
+const TLS_ACCOUNT = {
+  ...{ type: "generic", client_id: "x", client_secret: "y" },
+  ...{ auth_url: "https://auth.example/authorize", token_url: "https://auth.example/token" },
+};
+
 test("[EA-12] a provider is selected by a repository URL, by its ID, or by both if they agree", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([
@@ -20,6 +26,8 @@ test("[EA-12] a provider is selected by a repository URL, by its ID, or by both 
     provider.setting("two", { regex: "two\\.example/team" }),
     { id: "hub", type: "github", client_id: "x" },
     provider.setting("three", { regex: "^https://three\\.example", base_url: "https://three.example" }),
+    { id: "tls", ...TLS_ACCOUNT, regex: "^tls\\.example" },
+    { id: "plain", ...TLS_ACCOUNT, regex: "^https?://plain\\.example|^http://plain\\.example" },
     { id: "loose", type: "github", client_id: "x", base_url: "https://loose.example", regex: "loose\\.example" },
   ]);
   const { agent_token } = await seedAgent(server);
@@ -30,6 +38,8 @@ test("[EA-12] a provider is selected by a repository URL, by its ID, or by both 
   expect(await page("match=github.com/team/repo")).toBe("/external-auth/hub");
   expect(await page("match=https://ann@github.com")).toBe("/external-auth/hub");
   expect(await page("match=https://loose.example/a")).toBe("/external-auth/loose");
+  expect(await page("match=https://tls.example/a")).toBe("/external-auth/tls");
+  expect(await page("match=http://plain.example/a")).toBe("/external-auth/plain");
   expect((await awaitRejection(getAgentToken(server, agent_token, "match=http://loose.example/a"))).detail).toBe(
     "Change the remote to https: git remote set-url origin https://loose.example/a",
   );
@@ -45,6 +55,7 @@ test("[EA-12] a provider is selected by a repository URL, by its ID, or by both 
     ["match=http://github.com/a", 404],
     ["match=http://loose.example/a", 404],
     ["match=HTTP://loose.example/a", 404],
+    ["match=http://tls.example/a", 404],
     ["match=https://three.example@evil.test/", 404],
     ["match=https://three.example.evil.test/", 404],
     ["match=https://evil.test/https://three.example/", 404],

@@ -4,6 +4,7 @@
 import { AppError } from "#base/errors.ts";
 import { CHEAP_BYTES, tooCostly } from "#base/json/cost.ts";
 import { PieceCounter } from "#base/network/body-pieces.ts";
+import { shareOfMemory } from "#base/system/memory.ts";
 import { findSenderId, refreshIdentity, requireKnownCaller } from "../caller.ts";
 import { getPath } from "../errors.ts";
 import type { OperationOptions } from "../operation.ts";
@@ -48,7 +49,13 @@ export const makeTooManyChunksError = (): AppError =>
     detail: "Send it with the header Content-Length, or in larger chunks.",
   });
 
-const bodies = new ByteBudget(512 * 1024 * 1024, 128 * 1024 * 1024, TOO_MANY_BODIES);
+const MIB = 1024 * 1024;
+/** Parsing a body takes several times its size. One sender has room for the largest body of any route. */
+const bodies = new ByteBudget(
+  Math.max(64 * MIB, Math.min(512 * MIB, shareOfMemory(1 / 8))),
+  Math.max(32 * MIB, Math.min(128 * MIB, shareOfMemory(1 / 16))),
+  TOO_MANY_BODIES,
+);
 const ANONYMOUS = "anonymous";
 
 /** Like `readBytes`, and rejects with 503 while too many bodies of the sender, or of all senders, are being read. */
