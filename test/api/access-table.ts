@@ -32,9 +32,9 @@ export const PEOPLE = {
 };
 export type Name = keyof typeof PEOPLE;
 
-const own = { id: "w", owner_id: "me", organization_id: ORG, user_acl: {}, group_acl: {} };
-const foreign = { ...own, owner_id: "you" };
-const sharedWithMe = (role: "admin" | "use") => ({ ...foreign, user_acl: { me: role } });
+const ownWorkspace = { id: "w", owner_id: "me", organization_id: ORG, user_acl: {}, group_acl: {} };
+const foreignWorkspace = { ...ownWorkspace, owner_id: "you" };
+const sharedWithMe = (role: "admin" | "use") => ({ ...foreignWorkspace, user_acl: { me: role } });
 const you = { id: "you", roles: [], organizations: { [ORG]: [] } };
 const boss = { ...you, roles: ["owner"] };
 const yourAuditor = { ...you, organizations: { [ORG]: ["organization-auditor"] } };
@@ -45,28 +45,28 @@ const MEMBERS: Name[] = ALL_NAMES.filter((name) => ORG in PEOPLE[name].organizat
 
 // biome-ignore format: a table
 export const ACTIONS: [string, (who: UserCaller) => boolean, Name[]][] = [
-  ["see another user's workspace", (who) => access.canSeeWorkspace(who, foreign), LEADS],
+  ["see another user's workspace", (who) => access.canSeeWorkspace(who, foreignWorkspace), LEADS],
   ["see a workspace shared for use", (who) => access.canSeeWorkspace(who, sharedWithMe("use")), [...LEADS, ...MEMBERS]],
-  ["update one's own workspace", (who) => access.canUpdateWorkspace(who, own), [...LEADS, ...MEMBERS]],
-  ["update another user's workspace", (who) => access.canUpdateWorkspace(who, foreign), LEADS],
+  ["update one's own workspace", (who) => access.canUpdateWorkspace(who, ownWorkspace), [...LEADS, ...MEMBERS]],
+  ["update another user's workspace", (who) => access.canUpdateWorkspace(who, foreignWorkspace), LEADS],
   ["update a workspace shared for use", (who) => access.canUpdateWorkspace(who, sharedWithMe("use")), LEADS],
   ["update a workspace shared as admin", (who) => access.canUpdateWorkspace(who, sharedWithMe("admin")), [...LEADS, ...MEMBERS]],
-  ["replace the files of another user's workspace", (who) => access.canReplaceFiles(who, foreign), ["owner"]],
+  ["replace the files of another user's workspace", (who) => access.canReplaceFiles(who, foreignWorkspace), ["owner"]],
   ["replace the files of a workspace shared as admin", (who) => access.canReplaceFiles(who, sharedWithMe("admin")), ["owner", ...MEMBERS]],
-  ["stop one's own workspace", (who) => access.canStartStop(who, own), ALL_NAMES],
-  ["start another user's workspace", (who) => access.canStartStop(who, foreign), LEADS],
+  ["stop one's own workspace", (who) => access.canStartStop(who, ownWorkspace), ALL_NAMES],
+  ["start another user's workspace", (who) => access.canStartStop(who, foreignWorkspace), LEADS],
   ["start a workspace shared as admin", (who) => access.canStartStop(who, sharedWithMe("admin")), [...LEADS, ...MEMBERS]],
-  ["enter one's own workspace", (who) => access.canUseWorkspace(who, own), ["owner", ...MEMBERS]],
-  ["enter another user's workspace", (who) => access.canUseWorkspace(who, foreign), ["owner"]],
+  ["enter one's own workspace", (who) => access.canUseWorkspace(who, ownWorkspace), ["owner", ...MEMBERS]],
+  ["enter another user's workspace", (who) => access.canUseWorkspace(who, foreignWorkspace), ["owner"]],
   ["enter a workspace shared for use", (who) => access.canUseWorkspace(who, sharedWithMe("use")), ["owner", ...MEMBERS]],
-  ["delete one's own workspace", (who) => access.canDeleteWorkspace(who, own), ALL_NAMES],
-  ["delete another user's workspace", (who) => access.canDeleteWorkspace(who, foreign), LEADS],
+  ["delete one's own workspace", (who) => access.canDeleteWorkspace(who, ownWorkspace), ALL_NAMES],
+  ["delete another user's workspace", (who) => access.canDeleteWorkspace(who, foreignWorkspace), LEADS],
   ["delete a workspace shared as admin", (who) => access.canDeleteWorkspace(who, sharedWithMe("admin")), LEADS],
-  ["share one's own workspace", (who) => access.canShareWorkspace(who, own), ["owner", ...MEMBERS]],
-  ["share another user's workspace", (who) => access.canShareWorkspace(who, foreign), ["owner"]],
+  ["share one's own workspace", (who) => access.canShareWorkspace(who, ownWorkspace), ["owner", ...MEMBERS]],
+  ["share another user's workspace", (who) => access.canShareWorkspace(who, foreignWorkspace), ["owner"]],
   ["share a workspace shared as admin", (who) => access.canShareWorkspace(who, sharedWithMe("admin")), ["owner"]],
-  ["favorite one's own workspace", (who) => access.canFavorite(who, own), ALL_NAMES],
-  ["favorite another user's workspace", (who) => access.canFavorite(who, foreign), []],
+  ["favorite one's own workspace", (who) => access.canFavorite(who, ownWorkspace), ALL_NAMES],
+  ["favorite another user's workspace", (who) => access.canFavorite(who, foreignWorkspace), []],
   ["create one's own workspace", (who) => access.canCreateWorkspaceFor(who, ORG, "me"),
     ["owner", ...MEMBERS.filter((name) => name !== "banned")]],
   ["create a workspace for another user", (who) => access.canCreateWorkspaceFor(who, ORG, "you"), ["owner", "organization-admin"]],

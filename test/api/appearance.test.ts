@@ -98,8 +98,8 @@ test("[DP-12] lists an organization's jobs with their logs, and returns a templa
   const base = `/organizations/${organization_id}/provisionerjobs`;
   expect(await fetchStatus(admin, "GET", `${base}?status=lost`)).toBe(400);
   expect(await fetchStatus(ada, "GET", base)).toBe(403);
-  const one = await admin.get<ProvisionerJob>(`/api/v2${base}/${newest?.id}`);
-  expect(one.metadata.workspace_id).toBe(workspace.id);
+  const job = await admin.get<ProvisionerJob>(`/api/v2${base}/${newest?.id}`);
+  expect(job.metadata.workspace_id).toBe(workspace.id);
   expect((await admin.get<JobLog[]>(`/api/v2${base}/${newest?.id}/logs`)).length).toBeGreaterThan(0);
   const { name: other } = await admin.post<{ name: string }>("/api/v2/organizations", { name: "other" });
   expect(await fetchStatus(admin, "GET", `/organizations/${other}/provisionerjobs/${newest?.id}`)).toBe(404);

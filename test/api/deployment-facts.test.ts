@@ -14,24 +14,24 @@ test("[DP-2] permissions are checked by the same rules as every route", async ()
   const { template_id, organization_id } = await seedTemplate(server);
   const ada = await seedUser(server, { username: "ada", organization_id });
   const bob = await seedUser(server, { username: "bob", organization_id });
-  const mine = await createWorkspace(admin.withToken(ada.token), template_id, "dev");
-  await awaitBuild(admin.withToken(ada.token), mine.id);
+  const adasWorkspace = await createWorkspace(admin.withToken(ada.token), template_id, "dev");
+  await awaitBuild(admin.withToken(ada.token), adasWorkspace.id);
 
   const checkAccess = (client: Client, object: object, action: string): Promise<boolean | undefined> =>
     client
       .post<Record<string, boolean>>("/api/v2/authcheck", { checks: { it: { object, action } } })
       .then(({ it }) => it);
   const [asAda, asBob] = [admin.withToken(ada.token), admin.withToken(bob.token)];
-  const workspace = { resource_type: "workspace", resource_id: mine.id };
+  const workspace = { resource_type: "workspace", resource_id: adasWorkspace.id };
   expect(await checkAccess(asAda, workspace, "delete")).toBe(true);
   expect(await checkAccess(asBob, workspace, "read")).toBe(false);
   expect(await checkAccess(admin, workspace, "update")).toBe(true);
   // Another user's workspace and a missing one give the same response, whatever the request claims.
   const none = { ...workspace, resource_id: organization_id, owner_id: "me", organization_id };
   expect(await checkAccess(asBob, none, "read")).toBe(false);
-  expect(await checkAccess(asBob, { ...none, resource_id: mine.id }, "read")).toBe(false);
+  expect(await checkAccess(asBob, { ...none, resource_id: adasWorkspace.id }, "read")).toBe(false);
   expect(await checkAccess(asBob, { ...none, resource_id: "%" }, "read")).toBe(false);
-  await asAda.patch(`/api/v2/workspaces/${mine.id}/acl`, { user_roles: { [bob.user_id]: "use" } });
+  await asAda.patch(`/api/v2/workspaces/${adasWorkspace.id}/acl`, { user_roles: { [bob.user_id]: "use" } });
   expect(await checkAccess(asBob, workspace, "ssh")).toBe(true);
   expect(await checkAccess(asBob, workspace, "update")).toBe(false);
 
@@ -103,9 +103,9 @@ test("[DP-8] nothing requires a license, and no server is contacted for updates"
   expect(features.scim).toEqual({ entitlement: "not_entitled", enabled: false });
   expect(has_license).toBe(false);
   const { version } = await anybody.get<{ version: string }>("/api/v2/buildinfo");
-  const known = await anybody.get<{ current: boolean; version: string }>("/api/v2/updatecheck");
-  expect(known.current).toBe(true);
-  expect(version).toContain(known.version);
+  const updateCheck = await anybody.get<{ current: boolean; version: string }>("/api/v2/updatecheck");
+  expect(updateCheck.current).toBe(true);
+  expect(version).toContain(updateCheck.version);
 });
 
 test("[DP-9] endpoints that are out of scope return 404 with the generic body for everyone", async () => {

@@ -52,9 +52,9 @@ describe("uploading", () => {
     expect(first.status).toBe(201);
     const { hash } = (await first.json()) as { hash: string };
     expect(listStoredFiles()).toContain(sha256(bytes));
-    const again = await sendFile(admin, bytes);
-    expect(again.status).toBe(200);
-    expect(await again.json()).toEqual({ hash });
+    const secondResponse = await sendFile(admin, bytes);
+    expect(secondResponse.status).toBe(200);
+    expect(await secondResponse.json()).toEqual({ hash });
     const both = await Promise.all([1, 2, 3].map(() => sendFile(admin, bytes, "application/zip")));
     expect(both.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
   });
@@ -125,12 +125,12 @@ describe("the limit of 100 MiB", () => {
 
   testInside("[TP-4] a sender that disconnects midway leaves nothing behind", async () => {
     const { blobs } = getContext(server);
-    const gone = (async function* () {
+    const brokenBody = (async function* () {
       yield new Uint8Array(1000);
       throw new Error("the connection broke");
     })();
     const before = listStoredFiles();
-    await expect(blobs.put(gone)).rejects.toThrow("the connection broke");
+    await expect(blobs.put(brokenBody)).rejects.toThrow("the connection broke");
     expect(listStoredFiles()).toEqual(before);
   });
 });

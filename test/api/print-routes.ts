@@ -52,8 +52,8 @@ const PLAIN: Readonly<Record<string, string>> = {
 /** Converts a union. Omits the text form in which Elysia also accepts numbers in queries. */
 const toUnionSource = (members: readonly TSchema[], inner: (one: TSchema) => string): string => {
   const isNumber = members.some(({ type }) => type === "integer" || type === "number");
-  const given = members.filter(({ type, format }) => !(isNumber && type === "string" && format !== undefined));
-  return [...new Set(given.map(inner))].join(" | ");
+  const printed = members.filter(({ type, format }) => !(isNumber && type === "string" && format !== undefined));
+  return [...new Set(printed.map(inner))].join(" | ");
 };
 
 const toObjectSource = ({ properties = {}, required = [] }: TSchema, inner: (one: TSchema) => string): string => {

@@ -89,11 +89,11 @@ describe("showing", () => {
   test("[AG-17] several agents are sorted by resource, in display order and then by name", async () => {
     await using server = await startTestServer();
     const view = makeAgentView(getContext(server), { compat: false });
-    const one = await seedAgent(server, { agent: { name: "solo" }, apps: [{}] });
+    const soloAgent = await seedAgent(server, { agent: { name: "solo" }, apps: [{}] });
     const otherAgent = await seedAgent(server);
-    const agents = await presentAgents(view, [one.resource_id, otherAgent.resource_id, "none"]);
+    const agents = await presentAgents(view, [soloAgent.resource_id, otherAgent.resource_id, "none"]);
     expect([...agents].map(([id, list]) => [id, list.map(({ name, apps }) => [name, apps.length])])).toEqual([
-      [one.resource_id, [["solo", 1]]],
+      [soloAgent.resource_id, [["solo", 1]]],
       [otherAgent.resource_id, [["main", 0]]],
       ["none", []],
     ]);

@@ -37,18 +37,18 @@ const runCommand = async (command: string, { env, pty, input = "", signal }: Ses
         reject(error);
         return;
       }
-      const all = { code: -1, out: "", err: "" };
+      const outcome = { code: -1, out: "", err: "" };
       channel.on("data", (chunk: Buffer) => {
-        all.out += chunk;
-        if (signal && all.out.includes("ready")) channel.signal(signal);
+        outcome.out += chunk;
+        if (signal && outcome.out.includes("ready")) channel.signal(signal);
       });
       channel.stderr.on("data", (chunk: Buffer) => {
-        all.err += chunk;
+        outcome.err += chunk;
       });
       channel.once("exit", (code: number) => {
-        all.code = code;
+        outcome.code = code;
       });
-      channel.once("close", () => resolve(all));
+      channel.once("close", () => resolve(outcome));
       if (input !== "") channel.end(input);
     }),
   );

@@ -74,10 +74,10 @@ describe("containers", () => {
     }
     const headers = { "coder-session-token": setup.world.seeded.owner_token };
     const anybody = setup.world.owner.withToken(undefined);
-    const all = (await (
+    const listing = (await (
       await anybody.fetch("GET", path("containers"), undefined, { headers })
     ).json()) as ContainerListing;
-    expect(all.containers).toHaveLength(2);
+    expect(listing.containers).toHaveLength(2);
   });
 
   test("[CO-3] two that need the same host port cause a warning; a failing engine is reported with an explanation", async () => {

@@ -126,17 +126,19 @@ describe("a follower", () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const agent = agentClient(server, seeded);
-    const all: AgentLog[] = [];
+    const received: AgentLog[] = [];
     for (let round = 0; round < 8; round++) {
       const writing = Promise.all(Array.from({ length: 6 }, (_, i) => agent.patch(PATCH, batch(`${round}.${i}`, "."))));
-      using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${all.at(-1)?.id ?? 0}`));
-      all.push(...(await collect(socket, 1 + round)));
+      using socket = await ownerClient(server, seeded).socket(
+        toFollowPath(seeded, `&after=${received.at(-1)?.id ?? 0}`),
+      );
+      received.push(...(await collect(socket, 1 + round)));
       await writing;
     }
     const truth = await getStoredLogs(server, seeded);
-    using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${all.at(-1)?.id ?? 0}`));
-    all.push(...(await collect(socket, truth.length - all.length)));
-    expect(all).toEqual(truth);
+    using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${received.at(-1)?.id ?? 0}`));
+    received.push(...(await collect(socket, truth.length - received.length)));
+    expect(received).toEqual(truth);
   });
 
   test("[LG-8] a large history arrives in several arrays of bounded size", async () => {

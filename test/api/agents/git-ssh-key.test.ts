@@ -25,14 +25,14 @@ const runProgram = async (command: string[], input = ""): Promise<string> => {
 
 test("[GK-1] every agent of a user gets the same pair, another user's a different one; it is created once, however many ask first", async () => {
   await using server = await startTestServer();
-  const one = await seedAgent(server);
-  const other = await seedAgent(server);
-  const pairs = await Promise.all(Array.from({ length: 8 }, () => getKeyPair(server, one.agent_token)));
+  const agent = await seedAgent(server);
+  const otherAgent = await seedAgent(server);
+  const pairs = await Promise.all(Array.from({ length: 8 }, () => getKeyPair(server, agent.agent_token)));
   expect(new Set(pairs.map(({ public_key }) => public_key)).size).toBe(1);
   expect(new Set(pairs.map(({ private_key }) => private_key)).size).toBe(1);
   expect(pairs[0]?.public_key).toMatch(/^ssh-ed25519 [\w+/]+=*$/);
-  expect((await getKeyPair(server, other.agent_token)).public_key).not.toBe(pairs[0]?.public_key as string);
-  expect(await awaitStatus(getKeyPair(server, one.owner_token))).toBe(401);
+  expect((await getKeyPair(server, otherAgent.agent_token)).public_key).not.toBe(pairs[0]?.public_key as string);
+  expect(await awaitStatus(getKeyPair(server, agent.owner_token))).toBe(401);
 });
 
 testNeeding(

@@ -89,13 +89,13 @@ describe("signing in", () => {
     const { store } = getContext(at.server);
     const rename = (seeded: SeededAgent, name: string) =>
       store.commit([updateBy(agents, agents.id)(seeded.agent_id, { name })]);
-    const one = await seedAgent(at.server, { agent: { instance_id: "i-1" } });
-    await rename(one, "zeta");
+    const firstAgent = await seedAgent(at.server, { agent: { instance_id: "i-1" } });
+    await rename(firstAgent, "zeta");
     expect(await at.signIn("i-2")).toEqual({ status: 404, body: { message: 'No agent has the instance id "i-2".' } });
     expect((await at.signIn("i-1", { agent_name: "zeta" })).status).toBe(200);
     const missed = await at.signIn("i-1", { agent_name: "alpha" });
     expect(missed).toEqual({ status: 404, body: { message: 'No agent named "alpha" has the instance id "i-1".' } });
-    const { workspace_id, build_id, resource_id } = one;
+    const { workspace_id, build_id, resource_id } = firstAgent;
     const otherAgent = await seedAgent(at.server, {
       agent: { instance_id: "i-1", workspace_id, build_id, resource_id },
     });
@@ -107,9 +107,9 @@ describe("signing in", () => {
     expect(named.status).toBe(200);
     await getContext(at.server).agents.ask(otherAgent.agent_id, "settle", {});
     // Child agents, older builds and the empty ID never match.
-    await seedAgent(at.server, { agent: { instance_id: "i-3", parent_id: one.agent_id } });
+    await seedAgent(at.server, { agent: { instance_id: "i-3", parent_id: firstAgent.agent_id } });
     expect((await at.signIn("i-3")).status).toBe(404);
-    await supersedeAgent(at.server, one);
+    await supersedeAgent(at.server, firstAgent);
     expect((await at.signIn("i-1")).status).toBe(404);
   });
 
@@ -185,7 +185,7 @@ test("[II-8] a template names the machine of its agent, and each build evaluates
   expect((await logs(session_token)).status).toBe(401);
   expect(await signIn().catch((error: ApiError) => error.status)).toBe(404);
   await createBuild(world.admin, id, "start");
-  const again: Workspace = await awaitBuild(world.admin, id);
-  expect(again.latest_build.status).toBe("running");
+  const restarted: Workspace = await awaitBuild(world.admin, id);
+  expect(restarted.latest_build.status).toBe("running");
   expect((await signIn()).session_token).not.toBe(session_token);
 });

@@ -187,8 +187,8 @@ describe("reading", () => {
     const seeded = await seedAgent(server);
     await agentClient(server, seeded).patch(PATCH, lines("0", "1", "2", "3", "4"));
     const owner = ownerClient(server, seeded);
-    const all = await owner.get<AgentLog[]>(toLogsPath(seeded));
-    const id = (i: number) => all[i]?.id;
+    const allLogs = await owner.get<AgentLog[]>(toLogsPath(seeded));
+    const id = (i: number) => allLogs[i]?.id;
     const read = async (query: string) => outputs(await owner.get<AgentLog[]>(toLogsPath(seeded, query)));
     expect(await read(`?after=${id(1)}`)).toEqual(["2", "3", "4"]);
     expect(await read(`?before=${id(2)}`)).toEqual(["0", "1"]);

@@ -161,23 +161,25 @@ describe("the daemon's HTTP API", () => {
     writeFileSync(toHomePath("two.txt"), "x y z\n");
     const edit = (...files: unknown[]) =>
       request<{ validations: { field: string; detail: string }[] }>("POST", "edit-files", { json: { files } });
-    const one = { path: "one.txt", edits: [{ old_text: "b", new_text: "$& and b" }] };
-    const bad = await edit(one, { path: "two.txt", edits: [{ old_text: "nowhere", new_text: "" }] });
-    expect(bad.status).toBe(400);
-    expect(bad.body.validations).toEqual([{ field: "files.1.edits.0.old_text", detail: "is not in the file." }]);
+    const validEdit = { path: "one.txt", edits: [{ old_text: "b", new_text: "$& and b" }] };
+    const invalidResponse = await edit(validEdit, { path: "two.txt", edits: [{ old_text: "nowhere", new_text: "" }] });
+    expect(invalidResponse.status).toBe(400);
+    expect(invalidResponse.body.validations).toEqual([
+      { field: "files.1.edits.0.old_text", detail: "is not in the file." },
+    ]);
     expect(readFileSync(toHomePath("one.txt"), "utf8")).toBe("a b a\n");
     const twice = await edit({ path: "one.txt", edits: [{ old_text: "a", new_text: "c" }] });
     expect(twice.body.validations[0]?.detail).toBe(
       "is in the file 2 times, in lines 1, 1; give more of the lines around it",
     );
-    const all = {
+    const replaceAll = {
       path: "two.txt",
       edits: [
         { old_text: " ", new_text: "-", replace_all: true },
         { old_text: "x-y", new_text: "q" },
       ],
     };
-    expect((await edit(one, all)).status).toBe(200);
+    expect((await edit(validEdit, replaceAll)).status).toBe(200);
     expect(readFileSync(toHomePath("one.txt"), "utf8")).toBe("a $& and b a\n");
     expect(readFileSync(toHomePath("two.txt"), "utf8")).toBe("q-z\n");
     expect((await edit()).status).toBe(400);
@@ -230,8 +232,8 @@ describe("the daemon's HTTP API", () => {
     expect(last.output.length).toBeLessThanOrEqual(1024 * 1024);
     const limited = await start({ command: "sleep 1000", timeout_ms: 50 });
     expect(await output(limited.id)).toMatchObject({ running: false, timed_out: true });
-    const lost = await start({ command: "true", directory: "/nowhere/at/all" });
-    expect(await output(lost.id)).toMatchObject({ exit_code: 126 });
+    const failedStart = await start({ command: "true", directory: "/nowhere/at/all" });
+    expect(await output(failedStart.id)).toMatchObject({ exit_code: 126 });
     expect(existsSync(toHomePath("child"))).toBe(true);
   });
 });

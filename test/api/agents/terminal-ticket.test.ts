@@ -49,7 +49,7 @@ test("[TM-17] a ticket opens one agent's terminal for a minute, from any page, a
   expect(await open(terminal(agent.agent_id), ticket)).toBe(401);
 
   const session = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  const theirs = await ticketFor(session, agent.agent_id);
+  const sessionTicket = await ticketFor(session, agent.agent_id);
   await session.post("/api/v2/users/logout");
-  expect(await open(terminal(agent.agent_id), theirs)).toBe(401);
+  expect(await open(terminal(agent.agent_id), sessionTicket)).toBe(401);
 });

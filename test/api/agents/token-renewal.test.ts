@@ -243,14 +243,14 @@ test("[AG-28] a connected sub-agent that the workspace's own daemon did not crea
   const created = Object.assign({ id: agent_id, token_hash: sha256(agent_token), name: "theirs" }, described);
   const parent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
   await getContext(server).agents.ask(parent_id, "createSubAgent", created);
-  const theirs = { agent_id, agent_token };
+  const subAgent = { agent_id, agent_token };
   using home = tempDirectory();
-  await using _rogue = await startAgentProcess(server, theirs, home.path);
-  expect(await statusWith(theirs.agent_token)).toBe(200);
+  await using _rogue = await startAgentProcess(server, subAgent, home.path);
+  expect(await statusWith(subAgent.agent_token)).toBe(200);
   await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
   await until(async () => (await statusWith(copy)) === 401);
-  await until(async () => (await statusWith(theirs.agent_token)) === 401);
-  const rogue = await clients.owner.fetch("GET", agentPath("").replace(/[^/]+\/$/, theirs.agent_id) as `/${string}`);
+  await until(async () => (await statusWith(subAgent.agent_token)) === 401);
+  const rogue = await clients.owner.fetch("GET", agentPath("").replace(/[^/]+\/$/, subAgent.agent_id) as `/${string}`);
   expect(rogue.status).toBe(404);
 });
 
@@ -260,16 +260,16 @@ test("[AG-29] sub-agents are deleted with the token of an agent that a second da
   const copy = await readToken(clients["shared use"]);
   await stopDaemon();
   const first = await connectAgent(server, copy);
-  const theirs = await makeSubAgent(first, "theirs");
-  await using inside = await connectAgent(server, theirs.agent_token);
+  const subAgent = await makeSubAgent(first, "theirs");
+  await using inside = await connectAgent(server, subAgent.agent_token);
   await inside.agent.getServiceBanner({});
   await first[Symbol.asyncDispose]();
   await startDaemon();
   await expect(connectAgent(server, copy)).rejects.toThrow();
-  expect(await statusWith(theirs.agent_token)).toBe(200);
+  expect(await statusWith(subAgent.agent_token)).toBe(200);
   await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
   expect((await inside.closed).code).toBe(1001);
-  expect(await statusWith(theirs.agent_token)).toBe(401);
+  expect(await statusWith(subAgent.agent_token)).toBe(401);
 });
 
 test("[AG-29] a copy of the token takes nothing over while the daemon is connected; a program that tries gets no new token, nor does the daemon", async () => {

@@ -144,8 +144,8 @@ describe("the life of a tunnel", () => {
     const { dialer } = getContext(server);
     const tunnel = await openTunnel(server, seeded.agent_token);
     const dialled = dialer.dial(seeded.agent_id, 9_999);
-    const theirs = await tunnel.session.accept();
-    await theirs?.write(Uint8Array.of(0, 0, 0));
+    const agentStream = await tunnel.session.accept();
+    await agentStream?.write(Uint8Array.of(0, 0, 0));
     const stream = await dialled;
     const waiting = getRejection(stream.read());
     const asking = getRejection(dialer.dial(seeded.agent_id, 9_998));
@@ -173,10 +173,10 @@ describe("the life of a tunnel", () => {
     sockets.closeAll("the test cuts every connection");
     expect(await broken).not.toBe("none");
     // Until the agent counts as connected again, dialing fails; from then on it waits for the tunnel.
-    const again = await until(() => dialer.dial(seeded.agent_id, echo.port).catch(() => undefined));
-    await again.write(pattern(10, 1));
-    expect([...((await again.read()) as Uint8Array)]).toEqual([...pattern(10, 1)]);
-    again.reset();
+    const newStream = await until(() => dialer.dial(seeded.agent_id, echo.port).catch(() => undefined));
+    await newStream.write(pattern(10, 1));
+    expect([...((await newStream.read()) as Uint8Array)]).toEqual([...pattern(10, 1)]);
+    newStream.reset();
     expect(daemon.process.exitCode).toBeNull();
   });
 });

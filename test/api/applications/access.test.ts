@@ -25,7 +25,7 @@ const page = { accept: "text/html,application/xhtml+xml" };
 
 /** Returns every caller's status, below the access URL and on the app's host, which must be equal. */
 const statuses = async (app: string): Promise<Record<string, number>> => {
-  const all: Record<string, number> = {};
+  const statusByCaller: Record<string, number> = {};
   for (const name of [
     "owner",
     "shared use",
@@ -39,9 +39,9 @@ const statuses = async (app: string): Promise<Record<string, number>> => {
     const token = getToken(name);
     const [below, onHost] = [await world.get(world.path(app), { token }), await world.at(app, "/", { token })];
     expect([name, below.status]).toEqual([name, onHost.status]);
-    all[name] = below.status;
+    statusByCaller[name] = below.status;
   }
-  return all;
+  return statusByCaller;
 };
 
 const USERS = { owner: 200, "shared use": 200, "site owner": 200 };
@@ -63,11 +63,11 @@ describe("an app or a port", () => {
     expect(await statuses(port)).toEqual({ ...USERS, ...OTHERS, ...MEMBERS });
     await share("public");
     expect((await statuses(port)).guest).toBe(200);
-    const gone = await world.owner.fetch("DELETE", `${world.shared.path}/port-share`, {
+    const deleteResponse = await world.owner.fetch("DELETE", `${world.shared.path}/port-share`, {
       agent_name: "dev",
       port: world.app.port,
     });
-    expect(gone.status).toBe(200);
+    expect(deleteResponse.status).toBe(200);
     expect(await statuses(port)).toEqual({ ...USERS, ...OTHERS });
   });
 
@@ -77,13 +77,15 @@ describe("an app or a port", () => {
       const back = new URLSearchParams({ redirect: world.path(app, "/x?y=1") });
       expect([below.status, below.headers.get("location")]).toEqual([307, `/login?${back}`]);
       const onHost = await world.at(app, "/x?y=1", { headers: page });
-      const there = new URL(onHost.headers.get("location") ?? "");
-      expect([onHost.status, there.origin, there.pathname]).toEqual([
+      const signInUrl = new URL(onHost.headers.get("location") ?? "");
+      expect([onHost.status, signInUrl.origin, signInUrl.pathname]).toEqual([
         307,
         world.server.url.origin,
         "/api/v2/applications/auth-redirect",
       ]);
-      expect(there.searchParams.get("redirect_uri")).toBe(`http://${world.host(app)}:${world.server.url.port}/x?y=1`);
+      expect(signInUrl.searchParams.get("redirect_uri")).toBe(
+        `http://${world.host(app)}:${world.server.url.port}/x?y=1`,
+      );
     }
     const program = await world.get(world.path("owner"));
     expect([program.status, program.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
@@ -105,19 +107,27 @@ describe("an app or a port", () => {
   test("[AX-2] has exactly one form of hostname, which serves only the app", async () => {
     const { token } = world;
     const to = async (host: string) => (await world.get("/api/v2/users/me", { token, headers: { host } })).status;
-    const good = world.host("owner");
-    const got = (await (await world.get("/api/v2/users/me", { token, headers: { host: good } })).json()) as Echo;
-    expect(got.path).toBe("/api/v2/users/me");
-    expect(await to(`${good}:1234`)).toBe(200);
-    expect(await to(good.toUpperCase())).toBe(200);
+    const appHost = world.host("owner");
+    const received = (await (
+      await world.get("/api/v2/users/me", { token, headers: { host: appHost } })
+    ).json()) as Echo;
+    expect(received.path).toBe("/api/v2/users/me");
+    expect(await to(`${appHost}:1234`)).toBe(200);
+    expect(await to(appHost.toUpperCase())).toBe(200);
     const problems = [
-      ...["apps.example.test", "x.apps.example.test", `a.${good}`, `${good}.evil.example`, `evil${good.slice(5)}x`],
       ...[
-        good.replace("apps.", "apps-"),
-        good.replace("--dev--dev", "--dev"),
-        good.replace("--dev--dev", "--dev--dev--dev"),
+        "apps.example.test",
+        "x.apps.example.test",
+        `a.${appHost}`,
+        `${appHost}.evil.example`,
+        `evil${appHost.slice(5)}x`,
       ],
-      ...[`-${good}`, good.replace("--ada", "----ada"), good.replace("--ada", "--ada-")],
+      ...[
+        appHost.replace("apps.", "apps-"),
+        appHost.replace("--dev--dev", "--dev"),
+        appHost.replace("--dev--dev", "--dev--dev--dev"),
+      ],
+      ...[`-${appHost}`, appHost.replace("--ada", "----ada"), appHost.replace("--ada", "--ada-")],
     ];
     for (const host of problems) expect([host, await to(host)]).toEqual([host, 421]);
   });

@@ -6,14 +6,14 @@ const [, , port = "0", cert, key] = process.argv;
 const chunk = new Uint8Array(64 * 1024).fill(120);
 
 const bytes = (count: number): Response => {
-  let left = count;
+  let remainingBytes = count;
   return new Response(
     new ReadableStream({
       pull(controller) {
-        const part = chunk.subarray(0, Math.min(left, chunk.byteLength));
-        left -= part.byteLength;
+        const part = chunk.subarray(0, Math.min(remainingBytes, chunk.byteLength));
+        remainingBytes -= part.byteLength;
         controller.enqueue(part.slice());
-        if (left === 0) controller.close();
+        if (remainingBytes === 0) controller.close();
       },
     }),
     { headers: { "content-length": String(count), "content-type": "application/octet-stream" } },

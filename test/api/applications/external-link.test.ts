@@ -151,8 +151,8 @@ describe("the key in the link of an external app", () => {
     const { template_id } = shared;
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const { id } = await createWorkspace(admin, template_id, "bosses");
-    const own = await awaitBuild(admin, id);
-    const agent = own.latest_build.resources[0]?.agents?.[0]?.id as string;
+    const ownBuild = await awaitBuild(admin, id);
+    const agent = ownBuild.latest_build.resources[0]?.agents?.[0]?.id as string;
     const { key } = await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent}/keys`);
     const client = admin.withToken(key);
     expect((await client.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(200);

@@ -78,8 +78,8 @@ describe("an app", () => {
     const { token } = world;
     const body = new Uint8Array(3_000_000).map((_, i) => i % 251);
     const digest = new Bun.CryptoHasher("sha256").update(body).digest("hex");
-    const whole = await world.get(world.path("mine", "/digest"), { token, method: "POST", body });
-    expect(await whole.json()).toEqual({ size: body.length, digest, length: String(body.length) });
+    const wholeResponse = await world.get(world.path("mine", "/digest"), { token, method: "POST", body });
+    expect(await wholeResponse.json()).toEqual({ size: body.length, digest, length: String(body.length) });
     const stream = new ReadableStream({
       async start(controller) {
         for (let at = 0; at < body.length; at += 100_000) controller.enqueue(body.slice(at, at + 100_000));
@@ -100,8 +100,8 @@ describe("an app", () => {
 
   test("[AX-6] can redirect, and streams its events live", async () => {
     const { token } = world;
-    const there = await world.get(world.path("mine", "/redirect?to=/elsewhere"), { token });
-    expect([there.status, there.headers.get("location")]).toEqual([302, "/elsewhere"]);
+    const redirect = await world.get(world.path("mine", "/redirect?to=/elsewhere"), { token });
+    expect([redirect.status, redirect.headers.get("location")]).toEqual([302, "/elsewhere"]);
     const events = await world.get(world.path("mine", "/events"), { token });
     const reader = events.body?.getReader();
     expect(new TextDecoder().decode((await reader?.read())?.value)).toBe("data: first\n\n");
@@ -112,7 +112,7 @@ describe("an app", () => {
     const { token } = world;
     const cookies = `a=1; service_session_token=${token}; coder_session_token=x; service_app_session=y; b=2`;
     const path = `/q?service_session_token=${token}&keep=1&coder_session_token=${token}&access_token=${token}&access_token=own`;
-    const got = await echo(
+    const received = await echo(
       await world.get(world.path("mine", path), {
         headers: {
           cookie: cookies,
@@ -129,15 +129,17 @@ describe("an app", () => {
         },
       }),
     );
-    expect(JSON.stringify(got)).not.toContain(token);
-    expect(got.path).toBe("/q?keep=1&access_token=own");
-    expect(got.headers).toMatchObject({ cookie: "a=1; b=2", "x-mine": "kept", "x-forwarded-for": "127.0.0.1" });
-    expect(got.headers["x-forwarded-host"]).toBe(world.server.url.host);
-    expect(got.headers["x-forwarded-proto"]).toBe("http");
+    expect(JSON.stringify(received)).not.toContain(token);
+    expect(received.path).toBe("/q?keep=1&access_token=own");
+    expect(received.headers).toMatchObject({ cookie: "a=1; b=2", "x-mine": "kept", "x-forwarded-for": "127.0.0.1" });
+    expect(received.headers["x-forwarded-host"]).toBe(world.server.url.host);
+    expect(received.headers["x-forwarded-proto"]).toBe("http");
     for (const name of ["authorization", "service-session-token", "forwarded", "te"])
-      expect(got.headers[name]).toBeUndefined();
-    const own = await echo(await world.get(world.path("open"), { headers: { authorization: "Bearer of-the-app" } }));
-    expect(own.headers.authorization).toBe("Bearer of-the-app");
+      expect(received.headers[name]).toBeUndefined();
+    const ownEcho = await echo(
+      await world.get(world.path("open"), { headers: { authorization: "Bearer of-the-app" } }),
+    );
+    expect(ownEcho.headers.authorization).toBe("Bearer of-the-app");
   });
 
   test("[AX-8] sets cookies for its own host and path only, and nothing for the whole origin", async () => {
@@ -167,9 +169,15 @@ describe("an app", () => {
       "a=1; HttpOnly; Path=/@ada/dev.dev/apps/mine/",
       "b=2; SameSite=Lax; Path=/@ada/dev.dev/apps/mine/",
     ]);
-    const kept = ["clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "x-own"];
+    const headerNames = ["clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "x-own"];
     // A service worker's scope is limited to the app.
-    expect(kept.map((name) => below.headers.get(name))).toEqual([null, null, "/@ada/dev.dev/apps/mine/", null, "yes"]);
+    expect(headerNames.map((name) => below.headers.get(name))).toEqual([
+      null,
+      null,
+      "/@ada/dev.dev/apps/mine/",
+      null,
+      "yes",
+    ]);
     // Apps cannot set the headers that nodes use among themselves.
     expect(["x-slipway-node", "x-slipway-part"].map((name) => below.headers.get(name))).toEqual([null, null]);
     // Nor instructions to a proxy in front of the server.
@@ -177,7 +185,7 @@ describe("an app", () => {
     expect(instructions).toEqual([]);
     const onHost = await world.at("mine", path, { token });
     expect(onHost.headers.getSetCookie()).toEqual(["a=1; Path=/; HttpOnly", "b=2; SameSite=Lax"]);
-    expect(kept.map((name) => onHost.headers.get(name))).toEqual([null, "max-age=1", "/", null, "yes"]);
+    expect(headerNames.map((name) => onHost.headers.get(name))).toEqual([null, "max-age=1", "/", null, "yes"]);
   });
 
   test("[AX-8] has an opaque origin below the access URL, for everyone, but its own on its host", async () => {
@@ -193,19 +201,25 @@ describe("an app", () => {
   test("[AX-17] for a signed-in user is not stored by shared caches, whatever headers the app sends", async () => {
     const { token } = world;
     const toHeadersPath = (value: string) => `/headers?h=${encodeURIComponent(`cache-control:${value}`)}`;
-    const kept = async (answer: Response | Promise<Response>): Promise<(string | null)[]> => {
+    const getCacheHeaders = async (answer: Response | Promise<Response>): Promise<(string | null)[]> => {
       const { headers } = await answer;
       return [headers.get("cache-control"), headers.get("vary")];
     };
     const long = toHeadersPath("public, max-age=3600, s-maxage=7200");
-    expect(await kept(world.get(world.path("mine", long), { token }))).toEqual(["private, max-age=3600", "Cookie"]);
-    expect(await kept(world.at("mine", long, { token }))).toEqual(["private, max-age=3600", "Cookie"]);
-    expect(await kept(world.get(world.path("mine", toHeadersPath("no-store")), { token }))).toEqual([
+    expect(await getCacheHeaders(world.get(world.path("mine", long), { token }))).toEqual([
+      "private, max-age=3600",
+      "Cookie",
+    ]);
+    expect(await getCacheHeaders(world.at("mine", long, { token }))).toEqual(["private, max-age=3600", "Cookie"]);
+    expect(await getCacheHeaders(world.get(world.path("mine", toHeadersPath("no-store")), { token }))).toEqual([
       "private, no-store",
       "Cookie",
     ]);
     // Shared caches may store public content, separately from the content for signed-in users.
-    expect(await kept(world.get(world.path("open", long)))).toEqual(["public, max-age=3600, s-maxage=7200", "Cookie"]);
+    expect(await getCacheHeaders(world.get(world.path("open", long)))).toEqual([
+      "public, max-age=3600, s-maxage=7200",
+      "Cookie",
+    ]);
   });
 });
 

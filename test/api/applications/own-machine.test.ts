@@ -37,9 +37,9 @@ describe("on the user's own machine", () => {
 
   test("[AX-21] a page below the access URL redirects to the app's host and is signed in there; a program does not", async () => {
     const first = await world.get(world.path("mine", "/deep?a=1&&b=%20"), { headers: { ...page, ...session } });
-    const there = parseLocation(first);
-    expect([first.status, there.host, there.pathname]).toEqual([307, APP, "/deep"]);
-    const second = await world.get(`${there.pathname}${there.search}`, { headers: { ...page, host: APP } });
+    const appUrl = parseLocation(first);
+    expect([first.status, appUrl.host, appUrl.pathname]).toEqual([307, APP, "/deep"]);
+    const second = await world.get(`${appUrl.pathname}${appUrl.search}`, { headers: { ...page, host: APP } });
     expect([second.status, second.headers.get("location")]).toEqual([307, "/deep?a=1&&b=%20"]);
     const third = await world.get("/deep?a=1", { headers: { ...page, host: APP, cookie: parseCookie(second) } });
     expect(third.status).toBe(200);
@@ -78,8 +78,8 @@ describe("on the user's own machine", () => {
 
   test("[AX-4] a page of another program on this machine writes to no app, whatever its name", async () => {
     const first = await world.get(world.path("mine"), { headers: { ...page, ...session } });
-    const there = parseLocation(first);
-    const second = await world.get(`${there.pathname}${there.search}`, { headers: { ...page, host: APP } });
+    const appUrl = parseLocation(first);
+    const second = await world.get(`${appUrl.pathname}${appUrl.search}`, { headers: { ...page, host: APP } });
     const write = async (origin: string): Promise<number> =>
       (await world.get("/x", { method: "POST", headers: { host: APP, cookie: parseCookie(second), origin } })).status;
     expect(await write(`http://${APP}`)).toBe(200);

@@ -89,8 +89,13 @@ describe("signing in to an app", () => {
       return [status, ...names.map((name) => got.get(name))];
     };
     // Nor from the browser's cache, which sends no request.
-    const own = { ...script, "sec-fetch-site": "same-origin" };
-    expect(await policyOf(toAppUrl("mine"), own)).toEqual([200, "same-origin", "private", "Cookie, Sec-Fetch-Site"]);
+    const sameOrigin = { ...script, "sec-fetch-site": "same-origin" };
+    expect(await policyOf(toAppUrl("mine"), sameOrigin)).toEqual([
+      200,
+      "same-origin",
+      "private",
+      "Cookie, Sec-Fetch-Site",
+    ]);
     expect(await policyOf(siblingPage, script)).toEqual([200, "same-site", "no-store", "Cookie, Sec-Fetch-Site"]);
   });
 
@@ -111,8 +116,8 @@ describe("signing in to an app", () => {
     expect((await world.at("other", path)).status).toBe(400);
     expect((await world.at("mine", `${path.slice(0, -2)}xx`)).status).toBe(400);
     // Only one of several concurrent requests succeeds.
-    const all = await Promise.all(Array.from({ length: 8 }, () => world.at("mine", path)));
-    expect(all.map(({ status }) => status).sort()).toEqual([307, 400, 400, 400, 400, 400, 400, 400]);
+    const responses = await Promise.all(Array.from({ length: 8 }, () => world.at("mine", path)));
+    expect(responses.map(({ status }) => status).sort()).toEqual([307, 400, 400, 400, 400, 400, 400, 400]);
     const again = await world.at("mine", path, { headers: page });
     expect([again.status, again.headers.get("location")]).toEqual([400, null]);
     expect(await again.text()).toContain("Link already used");

@@ -265,8 +265,8 @@ describe("a WebSocket", () => {
         expect.not.stringMatching("opened"),
       ]);
     }
-    const own = await connect(world.path("mine"), { cookie, origin });
-    own.socket.close();
+    const ownConnection = await connect(world.path("mine"), { cookie, origin });
+    ownConnection.socket.close();
     const outsider = await connect(world.path("open"), { origin: "https://anybody.example" });
     outsider.socket.close();
     expect(await getConnectError(world.path("mine"), { origin })).not.toBe("opened");
@@ -312,14 +312,14 @@ describe("open connections", () => {
     const port = String(world.app.port);
     const outsider = await openBoth(port, undefined);
     const member = await openBoth(port, world.shared.clients.member.token);
-    const mine = await connect(world.path(port), withToken(world.token));
+    const ownConnection = await connect(world.path(port), withToken(world.token));
     await world.owner.post(`${world.shared.path}/port-share`, { ...share, share_level: "authenticated" });
     expect(await outsider.ended).toEqual(LOST as never);
     await world.owner.fetch("DELETE", `${world.shared.path}/port-share`, { agent_name: "dev", port: world.app.port });
     expect(await member.ended).toEqual(LOST as never);
-    mine.socket.send("still here");
-    expect(await mine.next()).toBe("still here");
-    mine.socket.close();
+    ownConnection.socket.send("still here");
+    expect(await ownConnection.next()).toBe("still here");
+    ownConnection.socket.close();
   });
 
   test("[AX-9] end when the workspace is no longer shared", async () => {

@@ -72,8 +72,8 @@ describe("opening an app of a stopped workspace", () => {
       return next.status === 307 ? next : undefined;
     });
     expect(on.headers.get("location")).toBe("/x?y=1");
-    const there = await open("owner");
-    expect([there.status, ((await there.json()) as { path: string }).path]).toEqual([200, "/x?y=1"]);
+    const response = await open("owner");
+    expect([response.status, ((await response.json()) as { path: string }).path]).toEqual([200, "/x?y=1"]);
   });
 
   test("[WO-3] requires a person: nothing in the background starts it", async () => {

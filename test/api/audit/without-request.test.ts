@@ -63,9 +63,9 @@ testInside("[AU-4] records command-line actions without a user, and says how the
   ]);
   const how = "select distinct user_id, ip, user_agent, json_extract(additional_fields, '$.by') from audit_logs";
   expect(eyes.query(how).values()).toEqual([[null, null, "slipway", "command line"]]);
-  const all = JSON.stringify(eyes.query("select * from audit_logs").all());
+  const allText = JSON.stringify(eyes.query("select * from audit_logs").all());
   for (const secret of ["correct-horse", "another-long", "$argon2", created.token.slice(11)])
-    expect(all).not.toContain(secret);
+    expect(allText).not.toContain(secret);
 });
 
 testInside(

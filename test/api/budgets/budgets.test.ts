@@ -101,7 +101,7 @@ test("[BU-4] each SDK raises its own error for a used-up budget, with the amount
   const messages = [{ role: "user" as const, content: "hello" }];
   const catchError = async (requested: Promise<unknown>) =>
     (await requested.catch((error) => error)) as Error & { status: number };
-  const all = [
+  const rejections = [
     catchError(
       new OpenAI({ baseURL: `${base}/openai/v1`, apiKey: token, ...once }).chat.completions.create({
         model: "test-model",
@@ -122,7 +122,7 @@ test("[BU-4] each SDK raises its own error for a used-up budget, with the amount
       }).models.generateContent({ model: "test-model", contents: "hello" }),
     ),
   ];
-  for (const error of await Promise.all(all)) {
+  for (const error of await Promise.all(rejections)) {
     expect<number>(error.status).toBe(429);
     expect(error.message).toContain(words);
     expect(error.message).toContain("admin can raise it.");
@@ -186,34 +186,34 @@ test("[BU-6] owners set every budget, administrators of an organization its own,
   const mia = await newPerson(owner, "mia");
   const lead = await newPerson(owner, "lead");
   await owner.put(`/api/v2/organizations/${scope_id}/members/${lead.user.id}/roles`, { roles: ["organization-admin"] });
-  const all = await setBudget(owner, {});
-  const own = await setBudget(lead.client, { scope: "organization", scope_id });
-  const other = await setBudget(owner, { scope: "user", scope_id: lead.user.id });
+  const globalBudget = await setBudget(owner, {});
+  const organizationBudget = await setBudget(lead.client, { scope: "organization", scope_id });
+  const leadBudget = await setBudget(owner, { scope: "user", scope_id: lead.user.id });
   const ids = async (client: Client) => (await listBudgets(client)).map(({ id }) => id);
-  expect(await ids(mia.client)).toEqual([all.id, own.id]);
-  expect(await ids(lead.client)).toEqual([all.id, own.id, other.id]);
+  expect(await ids(mia.client)).toEqual([globalBudget.id, organizationBudget.id]);
+  expect(await ids(lead.client)).toEqual([globalBudget.id, organizationBudget.id, leadBudget.id]);
   const status = async (client: Client, method: string, path: string, body?: unknown) =>
     (await client.fetch(method, `${BUDGETS}${path}`, body)).status;
-  const given = { scope: "organization", scope_id, period: "month", unit: "usd", amount: 9 };
-  expect(await status(mia.client, "PUT", "", given)).toBe(403);
+  const budget = { scope: "organization", scope_id, period: "month", unit: "usd", amount: 9 };
+  expect(await status(mia.client, "PUT", "", budget)).toBe(403);
   expect(await status(lead.client, "PUT", "", { scope: "everyone", period: "day", unit: "usd", amount: 9 })).toBe(403);
-  expect(await status(mia.client, "POST", `/${all.id}/raise`, { amount: 5 })).toBe(403);
-  expect(await status(mia.client, "DELETE", `/${other.id}`)).toBe(404);
+  expect(await status(mia.client, "POST", `/${globalBudget.id}/raise`, { amount: 5 })).toBe(403);
+  expect(await status(mia.client, "DELETE", `/${leadBudget.id}`)).toBe(404);
   expect(await status(mia.client, "POST", `/person:${mia.user.id}/raise`, { amount: 5 })).toBe(403);
   expect(await status(owner, "POST", `/person:${mia.user.id}/raise`, { amount: 5 })).toBe(404);
   for (const bad of [
-    { ...given, scope_id: undefined },
-    { ...given, scope: "everyone" },
-    { ...given, scope: "template" },
-    { ...given, amount: -1 },
-    { ...given, amount: 1.5 },
-    { ...given, period: "year" },
-    { ...given, unit: "eur" },
+    { ...budget, scope_id: undefined },
+    { ...budget, scope: "everyone" },
+    { ...budget, scope: "template" },
+    { ...budget, amount: -1 },
+    { ...budget, amount: 1.5 },
+    { ...budget, period: "year" },
+    { ...budget, unit: "eur" },
   ])
     expect([bad, await status(owner, "PUT", "", bad)]).toEqual([bad, 400]);
-  expect(await status(lead.client, "PUT", "", { ...given, amount: 7 })).toBe(200);
-  expect(await status(lead.client, "POST", `/${own.id}/raise`, { amount: 5 })).toBe(204);
-  expect(await status(lead.client, "DELETE", `/${own.id}`)).toBe(204);
+  expect(await status(lead.client, "PUT", "", { ...budget, amount: 7 })).toBe(200);
+  expect(await status(lead.client, "POST", `/${organizationBudget.id}/raise`, { amount: 5 })).toBe(204);
+  expect(await status(lead.client, "DELETE", `/${organizationBudget.id}`)).toBe(204);
   type Entry = {
     readonly resource_target: string;
     readonly diff: Record<string, unknown>;

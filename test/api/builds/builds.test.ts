@@ -36,8 +36,8 @@ test("[BD-1] omitted parameters keep their value, immutable ones cannot change, 
   ]);
   const moved = createBuild(admin, id, "start", { rich_parameter_values: [{ name: "region", value: "us" }] });
   expect(await awaitStatus(moved)).toBe(400);
-  const again = await createBuild(admin, id, "start");
-  expect(await listParameters(again.id)).toEqual([
+  const secondStart = await createBuild(admin, id, "start");
+  expect(await listParameters(secondStart.id)).toEqual([
     { name: "region", value: "eu" },
     { name: "reset", value: "false" },
     { name: "size", value: "big" },

@@ -11,7 +11,7 @@ test("[CH-31] by-workspace returns the newest unarchived own chat of each worksp
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { template_id, organization_id } = await seedTemplate(server);
-  const one = (await createWorkspace(admin, template_id, "one")).id;
+  const firstWorkspace = (await createWorkspace(admin, template_id, "one")).id;
   const secondWorkspace = (await createWorkspace(admin, template_id, "two")).id;
   /** Creates a chat whose turn is over, so that its order no longer changes. */
   const start = async (workspace_id: string): Promise<Chat> => {
@@ -21,15 +21,15 @@ test("[CH-31] by-workspace returns the newest unarchived own chat of each worksp
     await follower.until(({ status }) => status === "waiting");
     return chat;
   };
-  const older = await start(one);
-  const newer = await start(one);
+  const older = await start(firstWorkspace);
+  const newer = await start(firstWorkspace);
   const other = await start(secondWorkspace);
   const find = (ids: string[]) => admin.get(`/api/v2/chats/by-workspace?workspace_ids=${ids.join(",")}`);
-  expect(await find([one, secondWorkspace.toUpperCase(), uuid()])).toEqual({
-    [one]: newer.id,
+  expect(await find([firstWorkspace, secondWorkspace.toUpperCase(), uuid()])).toEqual({
+    [firstWorkspace]: newer.id,
     [secondWorkspace]: other.id,
   });
   expect(await find([secondWorkspace])).toEqual({ [secondWorkspace]: other.id });
   await admin.patch(`/api/v2/chats/${newer.id}`, { archived: true });
-  expect(await find([one])).toEqual({ [one]: older.id });
+  expect(await find([firstWorkspace])).toEqual({ [firstWorkspace]: older.id });
 });

@@ -47,14 +47,14 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model an
 
   const listMessages = async (): Promise<ChatMessage[]> =>
     (await world.owner.get<MessagePage>(`${path}/messages?limit=200`)).messages.reverse();
-  const all = await listMessages();
-  expect(all.map(formatMessage)).toEqual([
+  const messages = await listMessages();
+  expect(messages.map(formatMessage)).toEqual([
     "user: Never touch the file secret.txt.",
     ...["assistant: first answer", "user: second", "assistant: second answer", "user: third question"],
     ...["assistant: tool-call", "tool: tool-result", "assistant: third answer"],
   ]);
-  expect(follower.history).toEqual(all.map(formatMessage));
-  expect(all[6]?.content).toMatchObject([
+  expect(follower.history).toEqual(messages.map(formatMessage));
+  expect(messages[6]?.content).toMatchObject([
     {
       tool_name: "chat_summarized",
       result: {
@@ -66,18 +66,20 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model an
       },
     },
   ]);
-  expect(JSON.stringify(all)).not.toContain("replaces the conversation");
-  const page = await world.owner.get<MessagePage>(`${path}/messages?limit=3&before_id=${all[7]?.id}`);
-  expect(page.messages.map(({ id }) => id)).toEqual([6, 5, 4].map((index) => all[index]?.id as number));
+  expect(JSON.stringify(messages)).not.toContain("replaces the conversation");
+  const page = await world.owner.get<MessagePage>(`${path}/messages?limit=3&before_id=${messages[7]?.id}`);
+  expect(page.messages.map(({ id }) => id)).toEqual([6, 5, 4].map((index) => messages[index]?.id as number));
   const countFound = async (words: string) =>
     (await world.owner.get<unknown[]>(`/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`)).length;
   expect([await countFound("secret.txt"), await countFound("replaces the conversation")]).toEqual([1, 0]);
 
   // Editing an earlier message restores the history; its summary fails, and the turn continues without one.
-  await world.owner.patch(`${path}/messages/${all[4]?.id}`, { content: [{ type: "text", text: "third, edited" }] });
-  const again = await nextCall();
-  expect(isSummary(again)).toBe(true);
-  again.answer(400, { error: { message: "no", type: "some_error" } });
+  await world.owner.patch(`${path}/messages/${messages[4]?.id}`, {
+    content: [{ type: "text", text: "third, edited" }],
+  });
+  const summaryCall = await nextCall();
+  expect(isSummary(summaryCall)).toBe(true);
+  summaryCall.answer(400, { error: { message: "no", type: "some_error" } });
   const fullCall = await nextCall();
   expect(rolesIn(fullCall)).toBe("system user assistant user assistant user");
   finish(fullCall, "fourth answer", 700);

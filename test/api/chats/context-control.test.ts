@@ -64,16 +64,16 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   expect(messagesIn(shortened)[1]?.content).not.toContain("borrow checker");
   finish(shortened, "the second answer");
   await follower.until((one) => isWaiting(one) && one.history.length === 6);
-  const all = await listMessages(owner, chat.id);
-  expect(follower.history).toEqual(all.map(formatMessage));
-  expect(all.map(formatMessage)).toEqual([
+  const messages = await listMessages(owner, chat.id);
+  expect(follower.history).toEqual(messages.map(formatMessage));
+  expect(messages.map(formatMessage)).toEqual([
     ...["user: Keep it in Rust.", "assistant: the first answer", "assistant: tool-call", "tool: tool-result"],
     ...["user: go on", "assistant: the second answer"],
   ]);
-  expect(all[2]?.content).toMatchObject([
+  expect(messages[2]?.content).toMatchObject([
     { tool_name: "chat_summarized", args: { instructions: "Dwell on the borrow checker." } },
   ]);
-  expect(all[3]?.content).toMatchObject([{ result: { summary: "SUMMARY ONE", source: "manual" } }]);
+  expect(messages[3]?.content).toMatchObject([{ result: { summary: "SUMMARY ONE", source: "manual" } }]);
   const summary = (await owner.get<Chat>(path)).last_turn_summary;
 
   // A failed summary changes nothing and reports why; the next one may succeed, and then nothing is left to do.
@@ -133,8 +133,8 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
   const cleared = (await (await clear()).json()) as Chat;
   expect([cleared.status, cleared.last_error]).toEqual(["waiting", undefined]);
   await follower.until(isWaiting);
-  const again = await clear();
-  expect([again.status, ((await again.json()) as { message: string }).message]).toEqual([
+  const secondResponse = await clear();
+  expect([secondResponse.status, ((await secondResponse.json()) as { message: string }).message]).toEqual([
     409,
     expect.stringContaining("nothing to clear"),
   ]);
@@ -210,9 +210,9 @@ test("[CM-8] a requested summary is completed after kill -9, once", async () => 
   await using server = await startServe(temp.path, WITHOUT_TITLES);
   const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   using follower = await Follower.open(owner, id);
-  const again = await upstream.next();
-  expect([isSummary(again), toRequestText(again).includes("Mind the gap.")]).toEqual([true, true]);
-  finish(again, "SUMMARY");
+  const summaryCall = await upstream.next();
+  expect([isSummary(summaryCall), toRequestText(summaryCall).includes("Mind the gap.")]).toEqual([true, true]);
+  finish(summaryCall, "SUMMARY");
   await follower.until(isWaiting);
   expect(follower.history).toEqual([
     "user: hello",

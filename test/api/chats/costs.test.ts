@@ -150,8 +150,8 @@ testInside(
     await expect(other.get(`/api/v2/chats/cost/${user_id}/summary`)).rejects.toMatchObject({ status: 404 });
     await expect(owner.get("/api/v2/chats/cost/users")).rejects.toMatchObject({ status: 403 });
     expect((await admin.get<CostSummary>(`/api/v2/chats/cost/${user_id}/summary`)).total_cost_micros).toBe(4 * each);
-    const all = await admin.get<UserCosts>("/api/v2/chats/cost/users?limit=1");
-    expect(all).toMatchObject({ count: 1, users: [{ user_id, ...sums, chat_count: 1 }] });
+    const userCosts = await admin.get<UserCosts>("/api/v2/chats/cost/users?limit=1");
+    expect(userCosts).toMatchObject({ count: 1, users: [{ user_id, ...sums, chat_count: 1 }] });
     expect(await admin.get<UserCosts>("/api/v2/chats/cost/users?search=no%20such%20user")).toMatchObject({
       count: 0,
       users: [],
@@ -224,11 +224,11 @@ test("[BU-11] a stopped answer costs what its provider then reports, including h
   await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
   expect(await getCost(owner, id)).toMatchObject({ request_count: 1, total_cost_micros: CALL_COST });
   stopped.say({ finish: "stop", usage: { input: 1_000, output: 50_000, cached: 400, thought: 49_990 } }).end();
-  const all = await until(async () => {
+  const finalCost = await until(async () => {
     const cost = await getCost(owner, id);
     return cost.request_count === 2 && cost;
   });
-  expect(all).toMatchObject({ output_tokens: 50_500, total_cost_micros: 2 * CALL_COST + 49_500 * 15 });
+  expect(finalCost).toMatchObject({ output_tokens: 50_500, total_cost_micros: 2 * CALL_COST + 49_500 * 15 });
 });
 
 testInside(

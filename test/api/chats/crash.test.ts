@@ -77,8 +77,8 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
   const pages = await Promise.all(
     Object.values(ids).map((id) => client.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`)),
   );
-  const all = pages.flatMap(({ messages }) => messages.map(({ id }) => id));
-  expect(new Set(all).size).toBe(all.length);
+  const messageIds = pages.flatMap(({ messages }) => messages.map(({ id }) => id));
+  expect(new Set(messageIds).size).toBe(messageIds.length);
 });
 
 test("[CH-36] the paths of older clients lead to the same chats", async () => {

@@ -47,11 +47,11 @@ test("[CH-40] a retry under the same key after a lost response gets the same res
   const post = async <T>(path: string, body: unknown): Promise<T> => {
     const headers = { "Idempotency-Key": `key-${count++}` };
     for (let n = 0; n < 2; n++) {
-      const lost = await unlucky.fetch("POST", path, body, { headers }).then(
+      const isLost = await unlucky.fetch("POST", path, body, { headers }).then(
         () => false,
         () => true,
       );
-      expect(lost).toBe(true);
+      expect(isLost).toBe(true);
     }
     const answer = (await owner.post(path, body, { headers })) as T;
     expect(await owner.post(path, body, { headers })).toEqual(answer);

@@ -50,9 +50,9 @@ test("[EF-2] [EF-3] a queued message keeps its model and effort for its turn; a 
   const second = await world.upstream.next();
   expect(second.body).toMatchObject({ model: "other", reasoning_effort: "low" });
   second.answer(400, { error: { message: "Unrecognized request argument supplied: reasoning_effort" } });
-  const again = await world.upstream.next();
-  expect(again.body).not.toHaveProperty("reasoning_effort");
-  again.say({ text: "two" }, { finish: "stop" }).end();
+  const retryCall = await world.upstream.next();
+  expect(retryCall.body).not.toHaveProperty("reasoning_effort");
+  retryCall.say({ text: "two" }, { finish: "stop" }).end();
   const third = await world.upstream.next();
   expect(third.body).toMatchObject({ model: "other" });
   expect(third.body).not.toHaveProperty("reasoning_effort");

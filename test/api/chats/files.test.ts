@@ -171,7 +171,7 @@ describe("in messages", () => {
     await using world = await openChatWorld();
     const { organization_id, owner } = world;
     const other = await seedUser(world.server, { organization_id });
-    const theirs = await uploadFile(world, "x", { token: other.token });
+    const otherFile = await uploadFile(world, "x", { token: other.token });
     const ownFile = await uploadFile(world, "x");
     const chat = await createChat(world, "one", { content: [file(ownFile)] });
     const fresh = await uploadFile(world, "y");
@@ -184,12 +184,12 @@ describe("in messages", () => {
       return [response.status, answer.validations?.[0]?.field ?? answer.message];
     };
     expect(await getRejection([file(crypto.randomUUID())])).toEqual([400, "content.0.file_id"]);
-    expect(await getRejection([...toTextContent("a"), file(theirs)])).toEqual([400, "content.1.file_id"]);
+    expect(await getRejection([...toTextContent("a"), file(otherFile)])).toEqual([400, "content.1.file_id"]);
     expect(await getRejection([file(ownFile)])).toEqual([400, "content.0.file_id"]);
     expect(await getRejection([file("word")])).toEqual([400, "content.0.file_id"]);
     expect(await getRejection([{ type: "file" }])).toEqual([400, "content.0.file_id"]);
     // The error names the first invalid part.
-    expect(await getRejection([{ type: "text", text: "" }, file(theirs)], chat.id)).toEqual([400, "content.0.text"]);
+    expect(await getRejection([{ type: "text", text: "" }, file(otherFile)], chat.id)).toEqual([400, "content.0.text"]);
     const many = Array.from({ length: 51 }, () => file(crypto.randomUUID()));
     expect(await getRejection(many, chat.id)).toEqual([400, "Attachment limit exceeded."]);
     const { context } = world.server;
@@ -201,7 +201,7 @@ describe("in messages", () => {
     // Only users who can see the chat can read its files.
     const reader = new Client(world.server.url, other.token);
     expect((await reader.fetch("GET", `/api/v2/chats/files/${ownFile}`)).status).toBe(404);
-    expect((await owner.fetch("GET", `/api/v2/chats/files/${theirs}`)).status).toBe(404);
+    expect((await owner.fetch("GET", `/api/v2/chats/files/${otherFile}`)).status).toBe(404);
   });
 
   test("[FL-5] only one of two concurrent chats can reference the same file", async () => {
@@ -244,9 +244,9 @@ describe("in messages", () => {
     expect(files.length).toBe(50);
     expect(files.at(-1)?.id).toBe(ids[50] as string);
     // One of the first fifty was removed to make room, although history still references it.
-    const gone = ids.filter((id) => !files.some((one) => one.id === id));
-    expect(gone.length).toBe(1);
-    expect((await world.owner.fetch("GET", `/api/v2/chats/files/${gone[0]}`)).status).toBe(404);
+    const removedIds = ids.filter((id) => !files.some((one) => one.id === id));
+    expect(removedIds.length).toBe(1);
+    expect((await world.owner.fetch("GET", `/api/v2/chats/files/${removedIds[0]}`)).status).toBe(404);
   });
 });
 

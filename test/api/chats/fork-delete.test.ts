@@ -50,9 +50,9 @@ testInside(
     const ids = [...follower.messages.keys()].sort((a, b) => a - b);
 
     // Forks a chat that waits for results: the fork does not wait.
-    const whole = await owner.post<Chat>(`${path}/fork`, { title: "Another way" });
-    expect(await loadHistory(owner, whole.id)).toEqual([...(await loadHistory(owner, id)), "tool: tool-result"]);
-    expect(whole).toMatchObject({
+    const wholeFork = await owner.post<Chat>(`${path}/fork`, { title: "Another way" });
+    expect(await loadHistory(owner, wholeFork.id)).toEqual([...(await loadHistory(owner, id)), "tool: tool-result"]);
+    expect(wholeFork).toMatchObject({
       title: "Another way",
       status: "waiting",
       has_unread: false,
@@ -75,7 +75,7 @@ testInside(
     expect(copy.files[0]?.id).not.toBe(file_id);
     expect(await (await owner.fetch("GET", `/api/v2/chats/files/${copy.files[0]?.id}`)).text()).toBe("the plan");
     const found = await owner.get<Chat[]>(`/api/v2/chats?q=${encodeURIComponent("search:wombat")}`);
-    expect(found.map((one) => one.id).sort()).toEqual([id, whole.id, copy.id].sort());
+    expect(found.map((one) => one.id).sort()).toEqual([id, wholeFork.id, copy.id].sort());
 
     await sendMessage(world, copy.id, "differently");
     const call = await models.next();
@@ -126,7 +126,7 @@ testInside(
     const follower = await Follower.open(owner, id);
     call.say("monotreme").finish();
     await follower.until((one) => one.status === "waiting" && one.messages.size === 2);
-    const kept = (await createChat(world, "platypus stays")).id;
+    const keptId = (await createChat(world, "platypus stays")).id;
     expect(await status("DELETE", path)).toBe(204);
     expect((await follower.closed).reason).toContain("access");
     follower.close();
@@ -136,6 +136,6 @@ testInside(
     expect(await status("GET", `/api/v2/chats/files/${file_id}`)).toBe(404);
     expect([await count("chats"), await count("chat_files"), await count("messages")]).toEqual([1, 0, 1]);
     const found = await owner.get<Chat[]>(`/api/v2/chats?q=${encodeURIComponent("search:platypus")}`);
-    expect(found.map((one) => one.id)).toEqual([kept]);
+    expect(found.map((one) => one.id)).toEqual([keptId]);
   },
 );

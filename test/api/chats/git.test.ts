@@ -49,7 +49,7 @@ testNeeding(
     makeRepository(join(world.home, "seed")).git("clone", "-q", "--bare", ".", origin);
     const diffIn = (seen: Map<string, GitRepository>) => [...seen.values()][0]?.unified_diff ?? "";
     using first = await world.owner.socket(path(id));
-    const mine = new Map<string, GitRepository>();
+    const ownRepositories = new Map<string, GitRepository>();
     const env = "GIT_CONFIG_GLOBAL=/dev/null git -c user.name=a -c user.email=a@b";
     const cloned = await callTools(world, call, [
       "execute",
@@ -57,12 +57,12 @@ testNeeding(
     ]);
     expect(cloned.results).toMatchObject([{ success: true }]);
     // It may be seen half created.
-    await followUntil(first, mine, (seen) => {
+    await followUntil(first, ownRepositories, (seen) => {
       const [one] = seen.values();
       return one?.branch === "main" && one.remote_origin === origin && one.unified_diff === "";
     });
-    const root = [...mine.keys()][0] ?? "";
-    expect(mine.get(root)).toMatchObject({
+    const root = [...ownRepositories.keys()][0] ?? "";
+    expect(ownRepositories.get(root)).toMatchObject({
       branch: "main",
       remote_origin: origin,
       unified_diff: "",
@@ -70,19 +70,19 @@ testNeeding(
     });
     const edits = [{ old_text: "two", new_text: "zwei" }];
     const edited = await callTools(world, cloned.next, ["edit_files", { files: [{ path: "work/a.txt", edits }] }]);
-    await followUntil(first, mine, (seen) => diffIn(seen).includes("+zwei\n"));
+    await followUntil(first, ownRepositories, (seen) => diffIn(seen).includes("+zwei\n"));
     using second = await world.owner.socket(path(id).replace("v2", "experimental"));
     const other = new Map<string, GitRepository>();
     await followUntil(second, other, (seen) => diffIn(seen).includes("+zwei\n"));
     const command = `cd work && git checkout -q -b fix && ${env} commit -qam fixed`;
     const committed = await callTools(world, edited.next, ["execute", { command, timeout: "60s" }]);
     for (const [socket, seen] of [
-      [first, mine],
+      [first, ownRepositories],
       [second, other],
     ] as const) {
       await followUntil(socket, seen, () => seen.get(root)?.branch === "fix" && diffIn(seen) === "");
     }
-    expect(other).toEqual(mine);
+    expect(other).toEqual(ownRepositories);
     // Changes by others are shown on request; an invalid message is answered and changes nothing.
     await Bun.write(join(root, "new.txt"), "by hand\n");
     second.send("{}");
@@ -90,7 +90,7 @@ testNeeding(
     second.send(JSON.stringify({ type: "refresh" }));
     await followUntil(second, other, (seen) => diffIn(seen).includes("+by hand\n"));
     const removed = await callTools(world, committed.next, ["execute", { command: "rm -rf work", timeout: "60s" }]);
-    await followUntil(first, mine, (seen) => seen.size === 0);
+    await followUntil(first, ownRepositories, (seen) => seen.size === 0);
     removed.next.finish();
   },
 );

@@ -94,35 +94,35 @@ test("[CH-32] filters: title, archived, unread, source and labels; errors are na
 test("[CH-33] creating runs its checks in order, and a refusal changes nothing", async () => {
   await using world = await openChatWorld();
   const { organization_id } = world;
-  const good = { organization_id, content: toTextContent("hello") };
+  const validChat = { organization_id, content: toTextContent("hello") };
   const many = Array.from({ length: 251 }, (_, index) => ({ name: `tool-${index}` }));
   const labels = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, "v"]));
   const cases: [Record<string, unknown>, number, string?][] = [
-    [{ ...good, organization_id: crypto.randomUUID(), content: [] }, 403],
-    [{ ...good, content: [], model_config_id: crypto.randomUUID() }, 400, "content"],
-    [{ ...good, content: [{ type: "text", text: "  " }] }, 400, "content.0.text"],
-    [{ ...good, content: [{ type: "video" }] }, 400, "content.0.type"],
-    [{ ...good, content: [{ type: "file" }] }, 400, "content.0.file_id"],
-    [{ ...good, content: [{ type: "file-reference" }] }, 400, "content.0.file_name"],
-    [{ ...good, workspace_id: crypto.randomUUID(), model_config_id: crypto.randomUUID() }, 400, "workspace_id"],
-    [{ ...good, model_config_id: crypto.randomUUID(), plan_mode: "x" }, 400, "model_config_id"],
-    [{ ...good, plan_mode: "x", mcp_server_ids: [crypto.randomUUID()] }, 400, "plan_mode"],
-    [{ ...good, mcp_server_ids: [crypto.randomUUID()], labels }, 400, "mcp_server_ids"],
-    [{ ...good, labels, unsafe_dynamic_tools: many }, 400, "labels"],
-    [{ ...good, labels: { "-a": "b" } }, 400, "labels"],
-    [{ ...good, labels: { a: "" } }, 400, "labels"],
-    [{ ...good, unsafe_dynamic_tools: many, client_type: "x" }, 400, "unsafe_dynamic_tools"],
-    [{ ...good, unsafe_dynamic_tools: [{ name: "a" }, { name: "a" }] }, 400, "unsafe_dynamic_tools"],
-    [{ ...good, unsafe_dynamic_tools: [{ name: "a", input_schema: "x" }] }, 400, "unsafe_dynamic_tools"],
-    [{ ...good, client_type: "x", reasoning_effort: "x" }, 400, "client_type"],
-    [{ ...good, reasoning_effort: "x" }, 400, "reasoning_effort"],
+    [{ ...validChat, organization_id: crypto.randomUUID(), content: [] }, 403],
+    [{ ...validChat, content: [], model_config_id: crypto.randomUUID() }, 400, "content"],
+    [{ ...validChat, content: [{ type: "text", text: "  " }] }, 400, "content.0.text"],
+    [{ ...validChat, content: [{ type: "video" }] }, 400, "content.0.type"],
+    [{ ...validChat, content: [{ type: "file" }] }, 400, "content.0.file_id"],
+    [{ ...validChat, content: [{ type: "file-reference" }] }, 400, "content.0.file_name"],
+    [{ ...validChat, workspace_id: crypto.randomUUID(), model_config_id: crypto.randomUUID() }, 400, "workspace_id"],
+    [{ ...validChat, model_config_id: crypto.randomUUID(), plan_mode: "x" }, 400, "model_config_id"],
+    [{ ...validChat, plan_mode: "x", mcp_server_ids: [crypto.randomUUID()] }, 400, "plan_mode"],
+    [{ ...validChat, mcp_server_ids: [crypto.randomUUID()], labels }, 400, "mcp_server_ids"],
+    [{ ...validChat, labels, unsafe_dynamic_tools: many }, 400, "labels"],
+    [{ ...validChat, labels: { "-a": "b" } }, 400, "labels"],
+    [{ ...validChat, labels: { a: "" } }, 400, "labels"],
+    [{ ...validChat, unsafe_dynamic_tools: many, client_type: "x" }, 400, "unsafe_dynamic_tools"],
+    [{ ...validChat, unsafe_dynamic_tools: [{ name: "a" }, { name: "a" }] }, 400, "unsafe_dynamic_tools"],
+    [{ ...validChat, unsafe_dynamic_tools: [{ name: "a", input_schema: "x" }] }, 400, "unsafe_dynamic_tools"],
+    [{ ...validChat, client_type: "x", reasoning_effort: "x" }, 400, "client_type"],
+    [{ ...validChat, reasoning_effort: "x" }, 400, "reasoning_effort"],
   ];
   for (const [body, status, field] of cases) {
     const response = await world.owner.fetch("POST", "/api/v2/chats", body);
     const answer = (await response.json()) as Generic;
     expect([response.status, answer.validations?.[0]?.field]).toEqual([status, field]);
   }
-  const large = { ...good, content: toTextContent("x".repeat(262_144)) };
+  const large = { ...validChat, content: toTextContent("x".repeat(262_144)) };
   expect((await world.owner.fetch("POST", "/api/v2/chats", large)).status).toBe(413);
   expect(await titles(world)).toEqual([]);
   const created = await createChat(world, "one two three four five six seven", {

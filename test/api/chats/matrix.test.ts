@@ -272,8 +272,8 @@ describe.each([...ROWS])("$name", (row) => {
     using _second = second.follower;
     second.call.say({ text: "Well" }).sendRaw(row.broken).end();
     await second.follower.until(({ events }) => events.some(({ type }) => type === "retry"));
-    const again = await world.upstream.next();
-    again.say({ text: "Well, yes" }, { finish: "stop" }).end();
+    const retryCall = await world.upstream.next();
+    retryCall.say({ text: "Well, yes" }, { finish: "stop" }).end();
     await second.follower.until(rest);
     expect(second.follower.history).toEqual(["user: hello", "assistant: Well, yes"]);
   });

@@ -65,9 +65,9 @@ testInsideSingle("[CH-54] an interrupt ends the wait, and the memory of an inter
   await until(() => share.waiting === 1);
   await owner.post(`/api/v2/chats/${first.id}/interrupt`);
   call.finish();
-  const again = await models.next();
-  expect(again.prompt).toBe("again");
-  again.say("done").finish();
+  const secondCall = await models.next();
+  expect(secondCall.prompt).toBe("again");
+  secondCall.say("done").finish();
   await until(async () => (await readStatus(world, second)) === "waiting");
   await until(() => share.used === 0);
 });
@@ -81,9 +81,9 @@ testInsideSingle("[CH-54] [GW-9] chats and the gateway use the same share", asyn
   const url = new URL("/api/v2/ai/openai/v1/chat/completions", world.server.url);
   const body = JSON.stringify({ model: "no-such-model", messages: [{ role: "user", content: LARGE }] });
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const asked = fetch(url, { method: "POST", headers, body });
+  const responsePromise = fetch(url, { method: "POST", headers, body });
   await until(() => share.waiting === 1);
   hold.release();
-  expect((await asked).status).toBe(404);
+  expect((await responsePromise).status).toBe(404);
   await until(() => share.used === 0);
 });

@@ -154,19 +154,19 @@ testInside(
       using follower = await Follower.open(world.owner, id);
       (await world.models.next()).callTool("c", "ask").finish("tool_calls");
       await follower.until(({ status }) => status === "requires_action");
-      const one = { tool_call_id: "c", output: "an answer" };
+      const toolResult = { tool_call_id: "c", output: "an answer" };
       const gate = hold(world, storesMessages);
       let outcome: Promise<unknown>;
       if (first === "results") {
         // Not as a request, which would time out.
-        outcome = chats.ask(id, "completeAction", { results: [{ ...one, is_error: false }] });
+        outcome = chats.ask(id, "completeAction", { results: [{ ...toolResult, is_error: false }] });
         await gate.reached;
         clock.leap(DEADLINE_MS + 1);
       } else {
         clock.leap(DEADLINE_MS + 1);
         await gate.reached;
         outcome = world.owner
-          .fetch("POST", `${toChatPath(id)}/tool-results`, { results: [one] })
+          .fetch("POST", `${toChatPath(id)}/tool-results`, { results: [toolResult] })
           .then(({ status }) => status);
       }
       await aRound(world, id);

@@ -78,8 +78,8 @@ test("[GS-6] a daemon that ends or breaks the stream ends it for the client, wit
   ended.run();
   await ended.over;
   expect(ended.said).toEqual(["memory free", "1011 the desktop has ended"]);
-  const gone = createWorld([undefined]);
-  gone.run();
-  await gone.over;
-  expect(gone.said).toEqual(["memory free", "1011 the agent has ended the stream"]);
+  const endedByAgent = createWorld([undefined]);
+  endedByAgent.run();
+  await endedByAgent.over;
+  expect(endedByAgent.said).toEqual(["memory free", "1011 the agent has ended the stream"]);
 });

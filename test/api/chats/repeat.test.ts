@@ -32,8 +32,8 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
   // The queued message has become history by now; the response is still the first one.
   expect(await send(toTextContent("more"))).toEqual(first);
   // With the members in another order it is the same request; with another body it is a different one, and nothing happens.
-  const again = { unsafe_dynamic_tools, content: toTextContent("hello"), organization_id };
-  expect((await owner.post<Chat>("/api/v2/chats", again, { headers })).id).toBe(id);
+  const reorderedBody = { unsafe_dynamic_tools, content: toTextContent("hello"), organization_id };
+  expect((await owner.post<Chat>("/api/v2/chats", reorderedBody, { headers })).id).toBe(id);
   const conflicts = [
     ["/api/v2/chats", { ...body, content: toTextContent("hello, too") }],
     [`/api/v2/chats/${id}/messages`, { content: toTextContent("less") }],

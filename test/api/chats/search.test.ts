@@ -36,25 +36,25 @@ const answer = async (world: ChatWorld, id: string, text: string) => {
 
 test("[FS-1] a message is found as soon as it is acknowledged; an edit removes replaced messages from the index", async () => {
   await using world = await openChatWorld();
-  const one = await createChat(world, "Please look into the flaky deployments");
-  expect(await find(world.owner, "flaky")).toEqual([one.id]);
-  await answer(world, one.id, "The scheduler restarts too early.");
-  expect(await find(world.owner, "scheduler restarted")).toEqual([one.id]);
-  await sendMessage(world, one.id, "Then quieten the kangaroo");
-  expect(await find(world.owner, "kangaroos")).toEqual([one.id]);
-  await answer(world, one.id, "It hops quietly now.");
-  const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${one.id}/messages`);
+  const flakyChat = await createChat(world, "Please look into the flaky deployments");
+  expect(await find(world.owner, "flaky")).toEqual([flakyChat.id]);
+  await answer(world, flakyChat.id, "The scheduler restarts too early.");
+  expect(await find(world.owner, "scheduler restarted")).toEqual([flakyChat.id]);
+  await sendMessage(world, flakyChat.id, "Then quieten the kangaroo");
+  expect(await find(world.owner, "kangaroos")).toEqual([flakyChat.id]);
+  await answer(world, flakyChat.id, "It hops quietly now.");
+  const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${flakyChat.id}/messages`);
   const first = messages.at(-1)?.id;
-  await world.owner.patch(`/api/v2/chats/${one.id}/messages/${first}`, {
+  await world.owner.patch(`/api/v2/chats/${flakyChat.id}/messages/${first}`, {
     content: [{ type: "text", text: "A wombat instead" }],
   });
   for (const gone of ["scheduler", "kangaroo", "hops"]) expect(await find(world.owner, gone)).toEqual([]);
-  expect(await find(world.owner, "wombat")).toEqual([one.id]);
+  expect(await find(world.owner, "wombat")).toEqual([flakyChat.id]);
   // The title still comes from the replaced message.
-  expect(await find(world.owner, "flaky")).toEqual([one.id]);
-  await world.owner.patch(`/api/v2/chats/${one.id}`, { title: "About marsupials" });
+  expect(await find(world.owner, "flaky")).toEqual([flakyChat.id]);
+  await world.owner.patch(`/api/v2/chats/${flakyChat.id}`, { title: "About marsupials" });
   expect(await find(world.owner, "flaky")).toEqual([]);
-  expect(await find(world.owner, "MARSUPIALS")).toEqual([one.id]);
+  expect(await find(world.owner, "MARSUPIALS")).toEqual([flakyChat.id]);
 });
 
 test("[FS-3] words match by their stems in messages and whole in titles; phrases, or, minus; nothing but punctuation finds nothing", async () => {
@@ -430,9 +430,9 @@ test(
       const search = toMatching([{ wanted: [word], unwanted: [] }]);
       const filter = createFilter(world.user_id);
       expect(await store.scan(searchAllHits(filter, search, { limit: 1_000, offset: 0 }))).toEqual(expectedIds);
-      const all = expected("");
-      const matching = new Set(await store.scan(listMatching(all, search)));
-      expect(all.filter((id) => matching.has(id))).toEqual(expectedIds);
+      const allIds = expected("");
+      const matching = new Set(await store.scan(listMatching(allIds, search)));
+      expect(allIds.filter((id) => matching.has(id))).toEqual(expectedIds);
       const few = await store.scan(searchFewHits(filter, search, { limit: 1_000, offset: 0 }));
       const [hits = 0] = await store.scan(countHits(search, 5_000));
       expect([word, few]).toEqual([word, hits > 2_000 ? [null] : expectedIds]);

@@ -62,17 +62,17 @@ describeInside("the specification", () => {
     await awaitTurn(id);
     expect((await world.owner.get<Prompts>(`${path}/prompts?limit=1`)).prompts).toMatchObject([{ text: "onetwo" }]);
     const search = (q: string) => `${CHATS}?q=${encodeURIComponent(q)}`;
-    const lost = crypto.randomUUID();
+    const unknownId = crypto.randomUUID();
     for (const [status, at] of [
       ...["-1", "2001", "x", "1.5"].map((limit) => [400, `${path}/prompts?limit=${limit}`] as const),
       ...["x", "-1", "1.5"].map((after) => [400, `${path}/stream?after_id=${after}`] as const),
-      ...[[400, `${CHATS}/word/stream`] as const, [404, `${CHATS}/${lost}/stream`] as const],
+      ...[[400, `${CHATS}/word/stream`] as const, [404, `${CHATS}/${unknownId}/stream`] as const],
       ...["title", "pr_title", "pr"].map((key) => [400, search(`search:a ${key}:1`)] as const),
       ...["word", "search:", "pr:0", ":a", "title:a:b", "archived:maybe"].map((q) => [400, search(q)] as const),
       ...[`${CHATS}/by-workspace?workspace_ids=word`, `${CHATS}?label=a`, `${CHATS}?label=a:`].map(
         (one) => [400, one] as const,
       ),
-      [400, `${CHATS}/by-workspace?workspace_ids=${Array.from({ length: 26 }, () => lost).join()}`] as const,
+      [400, `${CHATS}/by-workspace?workspace_ids=${Array.from({ length: 26 }, () => unknownId).join()}`] as const,
     ]) {
       const [found, { message }] = await answer("GET", at);
       expect([at, found, typeof message]).toEqual([at, status, "string"]);
@@ -90,10 +90,10 @@ describeInside("the specification", () => {
     for (const name of ["v2/chats/{}/stream/git", "experimental/chats/{}/stream/desktop"]) {
       const [refused, { message }] = await answer("GET", `/api/${name.replace("{}", id)}`);
       expect([name, refused, message]).toEqual([name, 400, "The chat has no workspace."]);
-      expect((await answer("GET", `/api/${name.replace("{}", lost)}`))[0]).toBe(404);
+      expect((await answer("GET", `/api/${name.replace("{}", unknownId)}`))[0]).toBe(404);
     }
     expect(await answer("GET", `${CHATS}/by-workspace`)).toEqual([200, {} as never]);
-    expect(await answer("GET", `${CHATS}/by-workspace?workspace_ids=${lost}`)).toEqual([200, {} as never]);
+    expect(await answer("GET", `${CHATS}/by-workspace?workspace_ids=${unknownId}`)).toEqual([200, {} as never]);
   });
 
   test("[CH-46] an oversized request is 413 with the generic body; a refused message, edit or upload changes nothing", async () => {

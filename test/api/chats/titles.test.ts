@@ -168,10 +168,10 @@ test("[TT-4] the owner can request a title suggestion; nothing is stored", async
     speak(await world.take("title"));
     return response;
   };
-  const good = await answerProposal((call) => call.say("Mending the deployment").finish());
-  expect(await good.json()).toEqual({ title: "Mending the deployment" });
-  const bad = await answerProposal((call) => call.say("one two three four five six seven eight nine").finish());
-  expect(await bad.json()).toEqual({ title: "please find out why the nightly…" });
+  const shortTitle = await answerProposal((call) => call.say("Mending the deployment").finish());
+  expect(await shortTitle.json()).toEqual({ title: "Mending the deployment" });
+  const longTitle = await answerProposal((call) => call.say("one two three four five six seven eight nine").finish());
+  expect(await longTitle.json()).toEqual({ title: "please find out why the nightly…" });
   expect((await answerProposal((call) => call.fail("usage_limit"))).status).toBe(409);
   expect((await answerProposal((call) => call.fail("auth"))).status).toBe(400);
   expect((await answerProposal(() => clock.advance(30_001))).status).toBe(504);

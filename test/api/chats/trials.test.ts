@@ -200,9 +200,9 @@ testInside(
     await until(async () => (await world.wayStates(trial)).join() === "passed,needs_you");
     // The owner continues in the chat of the first way, which is then checked again.
     await sendMessage(speaker, chats[0] ?? "", "again");
-    const again = await models.next();
+    const secondCall = await models.next();
     await until(async () => (await world.wayStates(trial))[0] === "working");
-    again.say("as it was").finish();
+    secondCall.say("as it was").finish();
     await until(async () => (await world.wayStates(trial))[0] === "passed");
     await admin.post<Trial>(`${at}/stop`);
     const stopped = await world.become(trial, "ready");

@@ -182,22 +182,22 @@ test("[CG-8] pages the connection log for readers of the audit log; an organizat
   expect((await member.fetch("GET", "/api/v2/connectionlog/retention")).status).toBe(403);
   const auditor = await reader(["auditor"]);
   expect((await list("", "", auditor)).count).toBe((await list("")).count);
-  const own = await seedUser(server, { organization_id: one.organization_id });
-  await admin.put(`/api/v2/organizations/${one.organization_id}/members/${own.user_id}/roles`, {
+  const ownAuditor = await seedUser(server, { organization_id: one.organization_id });
+  await admin.put(`/api/v2/organizations/${one.organization_id}/members/${ownAuditor.user_id}/roles`, {
     roles: ["organization-auditor"],
   });
-  const seen = await list("", "", new Client(server.url, own.token));
+  const seen = await list("", "", new Client(server.url, ownAuditor.token));
   expect([seen.count, new Set(seen.connection_logs.map(({ workspace_id }) => workspace_id))]).toEqual([
     3,
     new Set([one.workspace_id]),
   ]);
   const q = `workspace_id:${one.workspace_id}`;
   const ids = (page: Page) => page.connection_logs.map(({ id }) => id);
-  const all = ids(await list(q));
+  const allIds = ids(await list(q));
   const first = await list(q, "&limit=2");
-  expect([ids(first), first.count, first.count_cap]).toEqual([all.slice(0, 2), 3, 2_000]);
-  expect(ids(await list(q, `&limit=2&after_id=${all[1]}`))).toEqual(all.slice(2));
-  expect(ids(await list(q, "&limit=2&offset=2"))).toEqual(all.slice(2));
+  expect([ids(first), first.count, first.count_cap]).toEqual([allIds.slice(0, 2), 3, 2_000]);
+  expect(ids(await list(q, `&limit=2&after_id=${allIds[1]}`))).toEqual(allIds.slice(2));
+  expect(ids(await list(q, "&limit=2&offset=2"))).toEqual(allIds.slice(2));
   expect((await admin.fetch("GET", `/api/v2/connectionlog?after_id=${uuid()}`)).status).toBe(400);
 });
 

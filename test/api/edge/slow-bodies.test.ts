@@ -27,10 +27,10 @@ const sendSlowly = async (
   lose: () => Promise<unknown> = async () => {},
 ): Promise<Answer | undefined> => {
   const { requests } = getContext(server);
-  const all = { Host: server.url.host, "Service-Session-Token": token, "Content-Type": "application/json" };
+  const allHeaders = { Host: server.url.host, "Service-Session-Token": token, "Content-Type": "application/json" };
   const half = Math.floor(body.length / 2);
   using connection = new RawConnection(server.url);
-  const head = formatHead("POST", path, Object.assign(all, headers, { "Content-Length": body.length }));
+  const head = formatHead("POST", path, Object.assign(allHeaders, headers, { "Content-Length": body.length }));
   connection.send(head + body.slice(0, half));
   await until(() => requests.size === 1);
   await lose();
@@ -51,8 +51,8 @@ test("[HT-50] a request is refused with 401 if its sender signs out before the b
   expect((await sendSlowly({ token: client.token, path, body: secret("kept") }))?.status).toBe(201);
   const signOut = () => client.post("/api/v2/users/logout");
   expect((await sendSlowly({ token: client.token, path, body: secret("lost") }, signOut))?.status).toBe(401);
-  const again = await admin.withToken(undefined).signIn(user.email, PASSWORD);
-  expect((await again.get<UserSecret[]>(path)).map(({ name }) => name)).toEqual(["kept"]);
+  const newClient = await admin.withToken(undefined).signIn(user.email, PASSWORD);
+  expect((await newClient.get<UserSecret[]>(path)).map(({ name }) => name)).toEqual(["kept"]);
 });
 
 test("[HT-50] a request is refused with 401 if its token is deleted or its application's access revoked before the body has arrived", async () => {

@@ -108,12 +108,12 @@ test("[EA-12] an expiring token has its expiry time", async () => {
 test("[EA-13] an agent that may not read its owner's data is rejected; other agents and users do not get the token", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
-  const one = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
-  const other = await seedAgent(server);
-  await link(new Client(server.url, one.owner_token), provider, "git");
-  expect((await awaitRejection(getAgentToken(server, one.agent_token, "id=git"))).status).toBe(403);
-  expect((await getAgentToken(server, other.agent_token, "id=git")).access_token).toBe("");
-  expect((await awaitRejection(getAgentToken(server, one.owner_token, "id=git"))).status).toBe(401);
+  const restrictedAgent = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
+  const otherAgent = await seedAgent(server);
+  await link(new Client(server.url, restrictedAgent.owner_token), provider, "git");
+  expect((await awaitRejection(getAgentToken(server, restrictedAgent.agent_token, "id=git"))).status).toBe(403);
+  expect((await getAgentToken(server, otherAgent.agent_token, "id=git")).access_token).toBe("");
+  expect((await awaitRejection(getAgentToken(server, restrictedAgent.owner_token, "id=git"))).status).toBe(401);
 });
 
 test("[EA-14] a waiting agent gets the token when its owner links an account", async () => {
@@ -136,17 +136,17 @@ test("[EA-14] the wait ends with the caller, the agent's build or the server, an
   const awaitFollower = async (owner_id: string, is = true) => {
     await until(() => topics.hasListeners("external_auth", owner_id) === is);
   };
-  const one = await seedAgent(server);
-  const gone = new AbortController();
+  const agent = await seedAgent(server);
+  const abort = new AbortController();
   const path = `${ME}/external-auth?id=git&listen=1`;
-  const left = new Client(server.url, one.agent_token).get(path, { signal: gone.signal }).catch(() => "left");
-  await awaitFollower(one.owner_id);
-  gone.abort();
+  const left = new Client(server.url, agent.agent_token).get(path, { signal: abort.signal }).catch(() => "left");
+  await awaitFollower(agent.owner_id);
+  abort.abort();
   expect(await left).toBe("left");
-  await awaitFollower(one.owner_id, false);
-  const superseded = awaitRejection(getAgentToken(server, one.agent_token, "id=git&listen=1"));
-  await awaitFollower(one.owner_id);
-  await supersedeAgent(server, one);
+  await awaitFollower(agent.owner_id, false);
+  const superseded = awaitRejection(getAgentToken(server, agent.agent_token, "id=git&listen=1"));
+  await awaitFollower(agent.owner_id);
+  await supersedeAgent(server, agent);
   expect((await superseded).status).toBe(503);
   expect(streams.size).toBe(0);
   const other = await seedAgent(server);
@@ -215,10 +215,10 @@ test("[EA-9] tokens appear in no file of the data directory, survive a restart, 
   await link(bob, provider, "git");
   expect((await bob.get<ExternalAuthList>("/api/v2/external-auth")).links).toHaveLength(1);
   await admin.delete(`/api/v2/users/${id}`);
-  const left = getContext(server).store.all({
+  const remainingLinks = getContext(server).store.all({
     sql: "select count(*) from external_auth_links where user_id = ?",
     params: [id],
     map: ([count]) => count,
   });
-  expect(await left).toEqual([0]);
+  expect(await remainingLinks).toEqual([0]);
 });

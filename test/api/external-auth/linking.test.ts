@@ -106,11 +106,12 @@ test("[EA-5] a callback is valid only for the session, user and provider that st
     status: 400,
     detail: "invalid_grant",
   });
-  const late = await begin();
+  const expiredLogin = await begin();
   clock.advance(600_000);
-  expect((await awaitRejection(ann.post(`${EA}/git/callback`, { code: late.code, state: late.state }))).status).toBe(
-    400,
-  );
+  expect(
+    (await awaitRejection(ann.post(`${EA}/git/callback`, { code: expiredLogin.code, state: expiredLogin.state })))
+      .status,
+  ).toBe(400);
   const swapped = { code: (await begin()).code, state: (await begin()).state };
   // Another flow's verifier: the provider itself rejects it.
   expect(await awaitRejection(ann.post(`${EA}/git/callback`, swapped))).toEqual({
@@ -204,8 +205,8 @@ test("[EA-11] if the provider does not revoke a token, the link is still removed
   await link(ann, provider, "bare");
   provider.mishaps.push({ path: "/revoke", answer: () => new Response("", { status: 500 }) });
   for (const id of ["git", "bare"]) {
-    const gone = await ann.delete<ExternalAuthUnlinked>(`${EA}/${id}`);
-    expect([gone.token_revoked, typeof gone.token_revocation_error]).toEqual([false, "string"]);
+    const unlinked = await ann.delete<ExternalAuthUnlinked>(`${EA}/${id}`);
+    expect([unlinked.token_revoked, typeof unlinked.token_revocation_error]).toEqual([false, "string"]);
   }
   expect((await ann.get<ExternalAuthList>(EA)).links).toEqual([]);
 });

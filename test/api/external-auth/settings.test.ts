@@ -58,7 +58,7 @@ test.each([
 const provider = (more: Partial<ProviderSetting>) => toProvider({ ...HUB, ...more } as ProviderSetting);
 
 test("[EA-4] each type knows its addresses, on the public service and on a self-hosted server", () => {
-  const own = "https://git.corp.example/base/";
+  const selfHosted = "https://git.corp.example/base/";
   const addresses = (more: Partial<ProviderSetting>) => {
     const { auth_url, token_url, validate_url, revocation } = provider(more);
     return [auth_url, token_url, validate_url, revocation?.url].map((url) => url?.href ?? "-");
@@ -69,7 +69,7 @@ test("[EA-4] each type knows its addresses, on the public service and on a self-
     "https://api.github.com/user",
     "https://api.github.com/applications/abc/token",
   ]);
-  expect(addresses({ base_url: own })).toEqual([
+  expect(addresses({ base_url: selfHosted })).toEqual([
     "https://git.corp.example/base/login/oauth/authorize",
     "https://git.corp.example/base/login/oauth/access_token",
     "https://git.corp.example/base/api/v3/user",

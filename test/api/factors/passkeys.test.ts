@@ -126,9 +126,9 @@ test("[PK-2] a passkey alone signs in, once per challenge", async () => {
   // The session is fully verified, so changes to sign-in methods are allowed.
   await session.post("/api/v2/users/me/factors/recovery-codes");
   expect(await answer(challenge, credential)).toBe(401);
-  const again = await startChallenge();
-  const racing = device.get(again.options);
-  const statuses = await Promise.all([1, 2, 3].map(() => answer(again.challenge, racing)));
+  const secondChallenge = await startChallenge();
+  const racing = device.get(secondChallenge.options);
+  const statuses = await Promise.all([1, 2, 3].map(() => answer(secondChallenge.challenge, racing)));
   expect(statuses.sort()).toEqual([201, 401, 401]);
 });
 

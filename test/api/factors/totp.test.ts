@@ -134,10 +134,10 @@ test("[FA-3] of racing sign-ins with one code exactly one succeeds", async () =>
   const challenges = await Promise.all([1, 2, 3, 4].map(() => startLogin(anybody, rae.email)));
   const statuses = await Promise.all(challenges.map((challenge) => finishLogin(anybody, challenge, code)));
   expect(statuses.filter((status) => status === 201)).toHaveLength(1);
-  const same = await startLogin(anybody, rae.email);
+  const sharedChallenge = await startLogin(anybody, rae.email);
   const codes = [rae.app.next(), rae.recovery_codes[0] ?? "", rae.recovery_codes[1] ?? ""];
-  const seen = await Promise.all(codes.map((one) => finishLogin(anybody, same, one)));
-  expect(seen.filter((status) => status === 201)).toHaveLength(1);
+  const sharedStatuses = await Promise.all(codes.map((one) => finishLogin(anybody, sharedChallenge, one)));
+  expect(sharedStatuses.filter((status) => status === 201)).toHaveLength(1);
 });
 
 test("[FA-3] an unfinished sign-in expires with time, a new password or a suspension", async () => {
@@ -156,8 +156,8 @@ test("[FA-3] an unfinished sign-in expires with time, a new password or a suspen
   expect(await finishLogin(anybody, last, kim.app.code())).toBe(401);
   await admin.put("/api/v2/users/kim/status/activate");
   expect(await finishLogin(anybody, last, kim.app.code())).toBe(401);
-  const again = await startLogin(anybody, kim.email, "quite-another-secret");
-  expect(await finishLogin(anybody, again, kim.app.code())).toBe(201);
+  const newChallenge = await startLogin(anybody, kim.email, "quite-another-secret");
+  expect(await finishLogin(anybody, newChallenge, kim.app.code())).toBe(201);
 });
 
 test("[FA-4] wrong codes are throttled per account, regardless of the sender, and a correct code resets the limit", async () => {

@@ -81,8 +81,8 @@ test("[GR-2] people who manage members create and change groups; members see the
     expect([method, await fetchStatus(outsider, method, path, body)]).toEqual([method, 404]);
   }
   expect((await outsider.get<Group[]>("/api/v2/groups")).map(({ name }) => name)).toEqual(["Everyone"]);
-  const own = await clientOf("ada").get<Group[]>("/api/v2/groups?has_member=me&organization=default");
-  expect(own.map(({ name }) => name)).toEqual(["Everyone", group.name]);
+  const ownGroups = await clientOf("ada").get<Group[]>("/api/v2/groups?has_member=me&organization=default");
+  expect(ownGroups.map(({ name }) => name)).toEqual(["Everyone", group.name]);
   expect((await world.admin.get<Group[]>(`/api/v2/groups?group_ids=${group.id}`)).map(({ id }) => id)).toEqual([
     group.id,
   ]);
@@ -181,8 +181,12 @@ test("[GR-6] a group's spend limit applies to each member, the lowest of several
     (await clientOf("bob").get<{ spend_limit_micros: number | null }>("/api/v2/chats/usage-limits/status"))
       .spend_limit_micros;
   expect(await limit()).toBe(4_000_000);
-  const all = await world.admin.get<{ group_overrides: { group_name: string }[] }>("/api/v2/chats/usage-limits");
-  expect(all.group_overrides.map(({ group_name }) => group_name).sort()).toEqual([tight.name, wide.name].sort());
+  const usageLimits = await world.admin.get<{ group_overrides: { group_name: string }[] }>(
+    "/api/v2/chats/usage-limits",
+  );
+  expect(usageLimits.group_overrides.map(({ group_name }) => group_name).sort()).toEqual(
+    [tight.name, wide.name].sort(),
+  );
   await change(tight, { remove_users: ["bob"] });
   expect(await limit()).toBe(9_000_000);
   await world.admin.fetch("DELETE", `/api/v2/chats/usage-limits/group-overrides/${wide.id}`);

@@ -190,14 +190,16 @@ test("[IV-3] people who manage an organization's members invite to it, and give 
   );
   await by.put(`${member}/roles`, { roles: ["organization-user-admin"] });
   expect(await awaitRejection(invite(lead, ["new@example.com"]))).toStartWith("403");
-  const there = { organization_id: organization.id };
-  expect(await awaitRejection(invite(lead, ["new@example.com"], { ...there, roles: ["auditor"] }))).toStartWith(
-    "403 Forbidden. Only an owner may give site roles.",
-  );
+  const inOrganization = { organization_id: organization.id };
   expect(
-    await awaitRejection(invite(lead, ["new@example.com"], { ...there, organization_roles: ["organization-admin"] })),
+    await awaitRejection(invite(lead, ["new@example.com"], { ...inOrganization, roles: ["auditor"] })),
+  ).toStartWith("403 Forbidden. Only an owner may give site roles.");
+  expect(
+    await awaitRejection(
+      invite(lead, ["new@example.com"], { ...inOrganization, organization_roles: ["organization-admin"] }),
+    ),
   ).toStartWith("403 Forbidden. Only an administrator of the organization");
-  const token = await createInvitation("new@example.com", { ...there, group_ids: [group.id] }, lead);
+  const token = await createInvitation("new@example.com", { ...inOrganization, group_ids: [group.id] }, lead);
   // Invitations by others elsewhere are not visible.
   await invite(by, ["elsewhere@example.com"]);
   const { invitations } = await lead.get<Invitations>(INVITATIONS_PATH);
@@ -223,15 +225,15 @@ test("[IV-6] resending an invitation revokes the old link, and it can be revoked
   const first = await createInvitation("again@example.com", {}, by);
   const { invitations } = await by.get<Invitations>(INVITATIONS_PATH);
   const { id } = invitations.find(({ email }) => email === "again@example.com") as { id: string };
-  const again = await by.post<NewInvitation>(`${INVITATIONS_PATH}/${id}/resend`, {});
+  const resent = await by.post<NewInvitation>(`${INVITATIONS_PATH}/${id}/resend`, {});
   expect(await awaitRejection(openInvitation(first))).toStartWith("404");
-  expect((await openInvitation(tokenIn(again.link))).email).toBe("again@example.com");
+  expect((await openInvitation(tokenIn(resent.link))).email).toBe("again@example.com");
   expect(await fetchStatus(by, "POST", `/invitations/${id}/resend`, { by: "email" })).toBe(400);
   const { client: member } = await newPerson(by, "nosy");
   expect(await fetchStatus(member, "DELETE", `/invitations/${id}`)).toBe(404);
   expect(await fetchStatus(by, "DELETE", `/invitations/${id}`)).toBe(204);
   expect(await fetchStatus(by, "DELETE", `/invitations/${id}`)).toBe(404);
-  expect(await awaitRejection(openInvitation(tokenIn(again.link)))).toStartWith("404");
+  expect(await awaitRejection(openInvitation(tokenIn(resent.link)))).toStartWith("404");
   type Entry = { action: string; resource_type: string; resource_target: string; status_code: number };
   const { audit_logs } = await by.get<{ audit_logs: Entry[] }>("/api/v2/audit?limit=100");
   const ours = audit_logs.filter(

@@ -100,8 +100,8 @@ test("[NO-5] a chat notifies when it is done, once per chat, and not while a cli
   await finish();
   await until(async () => (await listTitles(owner)).length === 1);
   expect((await listTitles(owner))[0]).toEndWith("is done");
-  const again = { content: [{ type: "text", text: "more" }] };
-  await owner.post(`/api/v2/chats/${chat.id}/messages`, again);
+  const secondMessage = { content: [{ type: "text", text: "more" }] };
+  await owner.post(`/api/v2/chats/${chat.id}/messages`, secondMessage);
   const answer = await models.next();
   // It continues, so there is no notification.
   expect(await listTitles(owner)).toEqual([]);
@@ -110,7 +110,7 @@ test("[NO-5] a chat notifies when it is done, once per chat, and not while a cli
 
   using follower = await owner.socket(`/api/v2/chats/${chat.id}/stream`);
   await follower.json();
-  await owner.post(`/api/v2/chats/${chat.id}/messages`, again);
+  await owner.post(`/api/v2/chats/${chat.id}/messages`, secondMessage);
   await finish();
   await until(async () => (await owner.get<{ status: string }>(`/api/v2/chats/${chat.id}`)).status === "waiting");
   expect(await listTitles(owner)).toEqual([]);

@@ -92,9 +92,9 @@ test("[NO-8] only public https addresses are stored, encrypted, at most ten, and
   expect(await ids()).toEqual(before);
   expect(await subscribe("https://push.invalid/3", { auth_key: "A".repeat(22) })).toBe(204);
   expect((await ids()).difference(before).size).toBe(1);
-  const gone = { endpoint: "https://push.invalid/3" };
-  expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(204);
-  expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(404);
+  const removedSubscription = { endpoint: "https://push.invalid/3" };
+  expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", removedSubscription)).toBe(204);
+  expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", removedSubscription)).toBe(404);
   const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
   const ninth = { endpoint: "https://push.invalid/token", ...keys };
   expect(await fetchStatus(new Client(server.url, key), "POST", "/users/me/webpush/subscription", ninth)).toBe(403);
@@ -107,13 +107,13 @@ test("[NO-8] only public https addresses are stored, encrypted, at most ten, and
 
 describeInside("what browsers are sent", () => {
   test("[NO-8] a push arrives, and a browser is removed when its service no longer knows it, or its session has ended", async () => {
-    const got: { headers: Headers; bytes: number }[] = [];
+    const pushes: { headers: Headers; bytes: number }[] = [];
     let status = 201;
     using service = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
       async fetch(request) {
-        got.push({ headers: request.headers, bytes: (await request.arrayBuffer()).byteLength });
+        pushes.push({ headers: request.headers, bytes: (await request.arrayBuffer()).byteLength });
         return new Response(null, { status });
       },
     });
@@ -133,14 +133,14 @@ describeInside("what browsers are sent", () => {
     const subscriptions = () => store.all(listSubscriptions({ user_id, now: Date.now() }));
     await subscribe(ada);
     await ada.post("/api/v2/users/me/webpush/test");
-    const first = await until(() => got[0]);
+    const first = await until(() => pushes[0]);
     expect(first.headers.get("authorization")).toStartWith("vapid t=");
     expect(first.headers.get("content-encoding")).toBe("aes128gcm");
     expect(first.bytes).toBeGreaterThan(100);
     status = 410;
     await ada.post("/api/v2/notifications/test");
     await until(async () => (await subscriptions()).length === 0);
-    expect(got).toHaveLength(2);
+    expect(pushes).toHaveLength(2);
     // A subscription ends with its session, however that ends.
     for (const end of [
       (thief: Client) => thief.post("/api/v2/users/logout"),

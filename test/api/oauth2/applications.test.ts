@@ -58,10 +58,10 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
   };
   await admin.delete(`${path}/secrets/${one.id}`);
   expect((await redeem(one)).status).toBe(401);
-  const kept = (await (await redeem(two)).json()) as Tokens;
-  expect(await works(kept.access_token, "/workspaces")).toBe(200);
+  const tokens = (await (await redeem(two)).json()) as Tokens;
+  expect(await works(tokens.access_token, "/workspaces")).toBe(200);
   // A deleted application loses all access.
-  const watch = await admin.withToken(kept.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
+  const watch = await admin.withToken(tokens.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
   // It is deleted while people approve: each gets a code that is invalid, or an error.
   const agreeing = [0, 1, 2, 3].map(() =>
     fetchStatus(ada, "POST", "/oauth2-provider/authorize", { ...request, approve: true }),
@@ -69,7 +69,7 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
   await admin.delete(path);
   for (const status of await Promise.all(agreeing)) expect([200, 400, 409]).toContain(status);
   expect((await watch.closed).code).toBe(1008);
-  expect(await works(kept.access_token)).toBe(401);
+  expect(await works(tokens.access_token)).toBe(401);
   expect((await redeem(two).catch(() => undefined))?.status).toBeUndefined();
   const { audit_logs } = await admin.get<Static<typeof AuditLogs>>(
     `/api/v2/audit?q=${encodeURIComponent("resource_type:oauth2_provider_app")}&limit=50`,
@@ -78,7 +78,7 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
     expect.arrayContaining(["create", "write", "delete", "register"]),
   );
   const texts = (await readStoredTexts(server.directory)).join("\n");
-  for (const text of [two.client_secret_full, boardSecret, kept.refresh_token, kept.access_token.slice(11)]) {
+  for (const text of [two.client_secret_full, boardSecret, tokens.refresh_token, tokens.access_token.slice(11)]) {
     expect(texts).not.toContain(text);
   }
 });
@@ -109,8 +109,8 @@ test("[OA-4] [OA-14] self-registered programs are bounded, and unused ones are r
   await registered({ redirect_uris: [LOCAL], client_name: "New" });
   const names = (await admin.get<OAuth2App[]>(APPS)).map(({ name }) => name);
   expect(names).toEqual(["Board", "Editor", "New"]);
-  const kept = await granted();
+  const expiredTokens = await granted();
   await move("update oauth2_grants set refresh_expires_at = ?1", 0);
-  expect(await refusal(refreshing(kept.refresh_token))).toBe("400 invalid_grant");
+  expect(await refusal(refreshing(expiredTokens.refresh_token))).toBe("400 invalid_grant");
   expect(await ada.get<OAuth2Grant[]>(GRANTS)).toEqual([]);
 });

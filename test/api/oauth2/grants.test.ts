@@ -37,13 +37,13 @@ test("[OA-15] [OA-16] users see their grants and revoke them, including open con
   // Applications revoke tokens of either kind, and only their own.
   const other = await registered({ redirect_uris: [LOCAL] });
   for (const name of ["access_token", "refresh_token"] as const) {
-    const kept = await granted();
-    const form = { token: kept[name], client_id: editor };
+    const tokens = await granted();
+    const form = { token: tokens[name], client_id: editor };
     expect((await send("/oauth2/revoke", { ...form, client_id: other.client_id })).status).toBe(200);
     expect((await send("/oauth2/revoke", { ...form, client_id: board.id })).status).toBe(401);
-    expect(await works(kept.access_token)).toBe(200);
+    expect(await works(tokens.access_token)).toBe(200);
     expect((await send("/oauth2/revoke", form)).status).toBe(200);
-    expect(await works(kept.access_token)).toBe(401);
+    expect(await works(tokens.access_token)).toBe(401);
   }
   expect((await send("/oauth2/revoke", { token: "nothing", client_id: editor })).status).toBe(200);
 });
@@ -74,12 +74,12 @@ test("[OA-14] tokens stop working when their user is suspended, deleted, or has 
     expect(await refusal(refreshing(made.refresh_token))).toBe("400 invalid_grant");
     expect(await refusal(redeeming(pending))).toBe("400 invalid_grant");
   }
-  const again = await granted(asking(), bob);
+  const bobsTokens = await granted(asking(), bob);
   const code = await codeFor(asking(), bob);
   const change = { old_password: PASSWORD, password: "another-long-enough-secret" };
   expect(await fetchStatus(bob, "PUT", "/users/me/password", change)).toBe(204);
-  expect(await works(again.access_token)).toBe(401);
-  expect(await refusal(refreshing(again.refresh_token))).toBe("400 invalid_grant");
+  expect(await works(bobsTokens.access_token)).toBe(401);
+  expect(await refusal(refreshing(bobsTokens.refresh_token))).toBe("400 invalid_grant");
   expect(await refusal(redeeming(code))).toBe("400 invalid_grant");
   const { client: eve, user } = await newPerson(admin, "eve");
   const hers = await granted(asking(), eve);

@@ -64,17 +64,22 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, asks for access, and act
   expect(await works(made.access_token, "/workspaces")).toBe(200);
   // Beyond its scopes, and never a way to a permanent key.
   expect(await works(made.access_token, "/users/me/gitsshkey")).toBe(403);
-  const whole = await granted(asking({ scope: "coder:all" }));
-  expect(await works(whole.access_token, "/users/me/gitsshkey")).toBe(200);
+  const wholeTokens = await granted(asking({ scope: "coder:all" }));
+  expect(await works(wholeTokens.access_token, "/users/me/gitsshkey")).toBe(200);
   for (const path of ["/users/me/keys/tokens", "/users/me/keys"]) {
     expect(
-      await fetchStatus(admin.withToken(whole.access_token), "POST", path, path.endsWith("s/tokens") ? {} : undefined),
+      await fetchStatus(
+        admin.withToken(wholeTokens.access_token),
+        "POST",
+        path,
+        path.endsWith("s/tokens") ? {} : undefined,
+      ),
     ).toBe(403);
   }
   // Neither a session nor a token: ending the other sessions does not affect it, and no list of them contains it.
   const id = made.access_token.slice(0, 10);
   const sessions = await ada.get<Session[]>("/api/v2/users/me/sessions");
-  expect(sessions.map((one) => one.id)).not.toContain(whole.access_token.slice(0, 10));
+  expect(sessions.map((one) => one.id)).not.toContain(wholeTokens.access_token.slice(0, 10));
   expect(await fetchStatus(ada, "DELETE", `/users/me/sessions/${id}`)).toBe(404);
   expect(await fetchStatus(ada, "DELETE", "/users/me/sessions")).toBe(204);
   clock.advance(59 * MINUTE);
@@ -148,8 +153,10 @@ test("[OA-7] [OA-9] only a signed-in user can approve, on a page of this server"
   expect((await admin.withToken(undefined).fetch("POST", AUTHORIZE, body)).status).toBe(401);
   const { key } = await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
   expect(await fetchStatus(admin.withToken(key), "POST", "/oauth2-provider/authorize", body)).toBe(403);
-  const whole = await granted(asking({ scope: "all" }));
-  expect(await fetchStatus(admin.withToken(whole.access_token), "POST", "/oauth2-provider/authorize", body)).toBe(403);
+  const wholeTokens = await granted(asking({ scope: "all" }));
+  expect(await fetchStatus(admin.withToken(wholeTokens.access_token), "POST", "/oauth2-provider/authorize", body)).toBe(
+    403,
+  );
   const page = await fetch(new URL(`/oauth2/authorize?${new URLSearchParams(asking())}`, server.url));
   expect(page.status).toBe(200);
   expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
@@ -230,14 +237,14 @@ test("[OA-11] a code is valid once, for its application, redirect URI and verifi
     callback_url: LOCAL,
     token_endpoint_auth_method: "none",
   });
-  const own = { client_id: moved.id };
-  const lost = await codeFor(asking(own));
+  const ownClient = { client_id: moved.id };
+  const movedCode = await codeFor(asking(ownClient));
   await admin.put(`${APPS}/${moved.id}`, { callback_url: "http://127.0.0.1/elsewhere" });
-  expect(await refusal(redeeming(lost, own))).toBe("400 invalid_grant");
+  expect(await refusal(redeeming(movedCode, ownClient))).toBe("400 invalid_grant");
   await admin.delete(`${APPS}/${moved.id}`);
-  const late = await codeFor();
+  const expiredCode = await codeFor();
   clock.advance(5 * MINUTE);
-  expect(await refusal(redeeming(late))).toBe("400 invalid_grant");
+  expect(await refusal(redeeming(expiredCode))).toBe("400 invalid_grant");
 });
 
 test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and keeps connections open; reuse revokes everything", async () => {
@@ -264,7 +271,7 @@ test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and keeps
   const raced = await granted();
   const both = await Promise.all([0, 1, 2].map(() => send("/oauth2/token", refreshing(raced.refresh_token))));
   const answers = (await Promise.all(both.map((one) => one.json()))) as Partial<Tokens>[];
-  const given = answers.flatMap(({ access_token }) => access_token ?? []);
-  expect(given.length).toBeLessThanOrEqual(1);
-  for (const token of [raced.access_token, ...given]) expect(await works(token)).toBe(401);
+  const issuedTokens = answers.flatMap(({ access_token }) => access_token ?? []);
+  expect(issuedTokens.length).toBeLessThanOrEqual(1);
+  for (const token of [raced.access_token, ...issuedTokens]) expect(await works(token)).toBe(401);
 });

@@ -16,18 +16,18 @@ const { refreshing, granted, refusal, works } = world;
 
 test("[OA-17] an application changes no password or second factor and confirms no identity, with every scope and the right password", async () => {
   const session = (await newPerson(admin, "carol")).client;
-  const whole = admin.withToken((await granted(asking({ scope: "coder:all" }), session)).access_token);
-  expect(await works(whole.token ?? "", "/users/me/gitsshkey")).toBe(200);
+  const wholeClient = admin.withToken((await granted(asking({ scope: "coder:all" }), session)).access_token);
+  expect(await works(wholeClient.token ?? "", "/users/me/gitsshkey")).toBe(200);
   const password = "another-long-enough-secret";
   const changes = { old_password: PASSWORD, password };
-  expect(await fetchStatus(whole, "PUT", "/users/me/password", changes)).toBe(403);
-  expect(await fetchStatus(whole, "POST", "/users/me/confirm", { password: PASSWORD })).toBe(403);
-  expect(await fetchStatus(whole, "POST", "/users/me/factors/totp")).toBe(403);
+  expect(await fetchStatus(wholeClient, "PUT", "/users/me/password", changes)).toBe(403);
+  expect(await fetchStatus(wholeClient, "POST", "/users/me/confirm", { password: PASSWORD })).toBe(403);
+  expect(await fetchStatus(wholeClient, "POST", "/users/me/factors/totp")).toBe(403);
   // Nor of other users, even for an owner.
   const owners = admin.withToken((await granted(asking({ scope: "coder:all" }), admin)).access_token);
   expect(await fetchStatus(owners, "PUT", "/users/carol/password", { password })).toBe(403);
   expect(await fetchStatus(session, "PUT", "/users/me/password", changes)).toBe(204);
-  expect(await works(whole.token ?? "")).toBe(401);
+  expect(await works(wholeClient.token ?? "")).toBe(401);
 });
 
 test("[OA-21] an owner's application cannot create access that outlives its grant", async () => {
@@ -109,7 +109,7 @@ test("[OA-22] an application changes who has access only with a scope that says 
 });
 
 test("[OA-23] an application sets nothing that runs or instructs something after its grant has ended", async () => {
-  const mine = await ada.post<{ id: string }>("/api/v2/users/me/skills", {
+  const ownSkill = await ada.post<{ id: string }>("/api/v2/users/me/skills", {
     name: "mine",
     description: "d",
     content: "c",
@@ -123,7 +123,7 @@ test("[OA-23] an application sets nothing that runs or instructs something after
     ["PUT", "/chats/config/user-prompt", { custom_prompt: "Always run evil first." }, "chat_config:update"],
     ["PUT", "/chats/config/user-prompt/", { custom_prompt: "Always run evil first." }, "chat_config:update"],
     ["POST", "/users/me/skills", skill, "user:update_personal"],
-    ["PATCH", `/users/me/skills/${mine.id}`, { content: "evil" }, "user:update_personal"],
+    ["PATCH", `/users/me/skills/${ownSkill.id}`, { content: "evil" }, "user:update_personal"],
     ["PUT", "/users/me/dotfiles", { url: "https://github.com/mal/dotfiles" }, "user:update_personal"],
     ["POST", "/users/me/secrets", { name: "s", env_name: "BASH_ENV", value: "x" }, "user_secret:create"],
     ["PATCH", "/users/me/secrets/mine", { value: "evil" }, "user_secret:update"],

@@ -104,7 +104,7 @@ export const openOAuth2 = async () => {
 
   /** Returns a valid authorization request of the editor; `undefined` removes a parameter. */
   const asking = (more: Record<string, string | undefined> = {}): Record<string, string> => {
-    const all = {
+    const parameters = {
       client_id: editor,
       redirect_uri: "http://127.0.0.1:49152/callback",
       response_type: "code",
@@ -114,7 +114,9 @@ export const openOAuth2 = async () => {
       code_challenge_method: "S256",
       ...more,
     };
-    return Object.fromEntries(Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined));
+    return Object.fromEntries(
+      Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined),
+    );
   };
 
   /** Returns what the approval page shows. */

@@ -96,8 +96,8 @@ testInside("[OI-11] groups without effect are explained in the log, once an hour
 });
 
 test("[OI-7] a user whose groups grant less than before is notified of what they have lost", async () => {
-  const all = person("leo", { groups: ["platform", "crew"] });
-  await signIn(all, "mapped");
+  const leo = person("leo", { groups: ["platform", "crew"] });
+  await signIn(leo, "mapped");
   const { client } = await signIn(person("leo", { groups: ["crew", "audit"] }), "mapped");
   const titles = async () =>
     (await client.get<Inbox>("/api/v2/notifications/inbox")).notifications.map(({ content }) => content);

@@ -50,10 +50,10 @@ test("[IV-5] the link is not valid for another address, and is valid once", asyn
     "The invitation is for joe@example.com, and Acme says that you are mallory@example.com.",
   );
   expect((await accept(token, person("joe"))).session).toBeDefined();
-  const again = await admin
+  const secondResponse = await admin
     .withToken(undefined)
     .fetch("POST", "/api/v2/invitations/accept/oidc", { token, provider: "closed" });
-  expect(again.status).toBe(404);
+  expect(secondResponse.status).toBe(404);
 });
 
 test("[IV-5] a verified address that is invited needs no link; other addresses are refused", async () => {

@@ -83,10 +83,10 @@ test("[OI-5] linking an identity revokes the sessions and tokens that were creat
     { title: "You can now sign in with linking", content: expect.stringContaining("your tokens") },
   ]);
   // The password still works, and later sign-ins revoke nothing.
-  const again = await client.withToken(undefined).signIn("una@example.com", PASSWORD);
+  const passwordClient = await client.withToken(undefined).signIn("una@example.com", PASSWORD);
   await signIn(person("una"), "linking");
   expect(await inbox()).toHaveLength(1);
-  for (const one of [linked.client, again]) expect(await fetchStatus(one, "GET", "/users/me")).toBe(200);
+  for (const one of [linked.client, passwordClient]) expect(await fetchStatus(one, "GET", "/users/me")).toBe(200);
 });
 
 test("[OI-5] an account created for a provider is linked only by a provider that may link accounts", async () => {

@@ -75,8 +75,8 @@ test("[OI-2] [OI-5] a new user signs up by signing in, and returns as the same u
   const key = (client.token ?? "").split("-")[0];
   expect(await client.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
   // The address has changed there: still the same person.
-  const again = await signIn({ ...ann, email: "ann.new@example.com" });
-  expect((await again.client.get<User>("/api/v2/users/me")).id).toBe(me.id);
+  const secondSignIn = await signIn({ ...ann, email: "ann.new@example.com" });
+  expect((await secondSignIn.client.get<User>("/api/v2/users/me")).id).toBe(me.id);
   expect(await fetchStatus(client, "POST", "/users/logout")).toBe(200);
   expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
   expect(
@@ -183,17 +183,20 @@ test("[OI-3] a callback is valid once, in the browser that started it, for ten m
   expect(await outcome(browser, elsewhere.href)).toEqual(refused);
   const forged = new URL(callback);
   forged.searchParams.set("code", "made-up");
-  const again = new Browser();
-  const { url: fresh } = await again.followRedirects(start("open"), isCallback);
+  const slowBrowser = new Browser();
+  const { url: fresh } = await slowBrowser.followRedirects(start("open"), isCallback);
   clock.advance(10 * 60_000);
-  expect(await outcome(again, fresh.href)).toEqual(refused);
+  expect(await outcome(slowBrowser, fresh.href)).toEqual(refused);
   const last = new Browser();
   const { url: good } = await last.followRedirects(start("open"), isCallback);
-  const kept = last.cookie(server.url, "service_oidc_state_open") ?? "";
-  expect(kept).not.toContain("verifier");
+  const stateCookie = last.cookie(server.url, "service_oidc_state_open") ?? "";
+  expect(stateCookie).not.toContain("verifier");
   expect((await outcome(last, good.href)).token).toBeDefined();
   // The same code again: the provider has already redeemed it.
-  const replay = await fetch(good, { redirect: "manual", headers: { cookie: `service_oidc_state_open=${kept}` } });
+  const replay = await fetch(good, {
+    redirect: "manual",
+    headers: { cookie: `service_oidc_state_open=${stateCookie}` },
+  });
   expect(replay.status).toBe(401);
   expect(await replay.json()).toMatchObject({ message: "Acme rejected the request (invalid_grant)." });
 });
@@ -237,8 +240,11 @@ test("[OI-3] afterwards the browser is redirected only to a path of this server"
 test("[OI-8] a declined sign-in and a failing provider are explained", async () => {
   const no = await signIn(undefined);
   expect([no.token, no.text.includes("You denied access.")]).toEqual([undefined, true]);
-  const gone = await fetch(start("gone"), { redirect: "manual" });
-  expect([gone.status, ((await gone.json()) as { message: string }).message]).toEqual([503, "gone cannot be reached."]);
+  const unreachable = await fetch(start("gone"), { redirect: "manual" });
+  expect([unreachable.status, ((await unreachable.json()) as { message: string }).message]).toEqual([
+    503,
+    "gone cannot be reached.",
+  ]);
   expect((await fetch(start("nowhere"), { redirect: "manual" })).status).toBe(404);
   idp.person = ann;
   const browser = new Browser();

@@ -106,8 +106,8 @@ describe("an organization", () => {
     expect(await countRows()).toEqual([1, 1, 1, 1, 3, 3]);
     await owner.delete("/api/v2/organizations/closing");
     expect(await countRows()).toEqual([0, 0, 0, 0, 1, 1]);
-    const again = await owner.post<{ skipped: unknown[] }>("/api/v2/invitations", { people });
-    expect(again.skipped).toEqual([]);
+    const secondInvitation = await owner.post<{ skipped: unknown[] }>("/api/v2/invitations", { people });
+    expect(secondInvitation.skipped).toEqual([]);
   });
 });
 
@@ -132,8 +132,8 @@ describe("members", () => {
       "/api/v2/organizations/team/paginated-members?limit=1&offset=1",
     );
     expect([page.members.map((member) => member.username), page.count]).toEqual([["mia"], 2]);
-    const given = await lead.client.put<Member>(`${MEMBERS}/mia/roles`, { roles: ["organization-auditor"] });
-    expect(given.roles).toEqual([
+    const updatedMember = await lead.client.put<Member>(`${MEMBERS}/mia/roles`, { roles: ["organization-auditor"] });
+    expect(updatedMember.roles).toEqual([
       { name: "organization-auditor", display_name: "Organization Auditor", organization_id: team.id },
     ]);
     expect(await fetchStatus(lead.client, "PUT", "/organizations/team/members/mia/roles", { roles: ["owner"] })).toBe(

@@ -70,9 +70,9 @@ test("[PV-12] a worker's failure fails the build with its message; an invalid me
   const { latest_build } = await awaitBuild(world.admin, id);
   expect(latest_build.job).toMatchObject({ error: "no machine is free", error_code: "INSUFFICIENT_QUOTA" });
   for (const message of ["no json", "{}", '{"type":"log","job_id":"x","lines":[{}]}', '{"type":"done","job_id":"x"}']) {
-    const bad = await world.worker("bad");
-    bad.socket.send(message);
-    expect(await bad.socket.closed).toMatchObject({ code: 1002, reason: "invalid message" });
+    const badWorker = await world.worker("bad");
+    badWorker.socket.send(message);
+    expect(await badWorker.socket.closed).toMatchObject({ code: 1002, reason: "invalid message" });
   }
   raw.socket[Symbol.dispose]();
 });
@@ -132,24 +132,24 @@ test("[PV-12] a second connection with the same name replaces the first and keep
 test("[PV-11] a cancellation reaches the worker; one that does not end its build within a minute is considered hung", async () => {
   const clock = new ManualClock();
   await using world = await open(EXTERNAL, clock);
-  const good = await world.worker("good");
+  const goodWorker = await world.worker("good");
   const first = await createWorkspace(world.admin, world.template_id, "first");
-  const { request } = await nextMessage(good, "job");
+  const { request } = await nextMessage(goodWorker, "job");
   await world.admin.patch(`/api/v2/workspacebuilds/${first.latest_build.id}/cancel`);
-  expect((await nextMessage(good, "cancel")).job_id).toBe(request.job_id);
-  good.say({ type: "canceled", job_id: request.job_id });
+  expect((await nextMessage(goodWorker, "cancel")).job_id).toBe(request.job_id);
+  goodWorker.say({ type: "canceled", job_id: request.job_id });
   expect((await awaitBuild(world.admin, first.id)).latest_build.status).toBe("canceled");
 
   const second = await createWorkspace(world.admin, world.template_id, "second");
-  await nextMessage(good, "job");
+  await nextMessage(goodWorker, "job");
   await world.admin.patch(`/api/v2/workspacebuilds/${second.latest_build.id}/cancel`);
-  await nextMessage(good, "cancel");
+  await nextMessage(goodWorker, "cancel");
   for (let seconds = 0; seconds < 60; seconds += 5) {
-    good.say({ type: "alive" });
-    await nextMessage(good, "alive");
+    goodWorker.say({ type: "alive" });
+    await nextMessage(goodWorker, "alive");
     clock.advance(5_000);
   }
-  expect((await good.socket.closed).reason).toBe("a canceled build did not end");
+  expect((await goodWorker.socket.closed).reason).toBe("a canceled build did not end");
   expect((await awaitBuild(world.admin, second.id)).latest_build.status).toBe("canceled");
 });
 

@@ -242,8 +242,8 @@ test("[TK-7] deleting a task deletes its workspace and archives its chat; deleti
   (await models.next()).say("I am");
   expect((await ada.fetch("DELETE", path(task))).status).toBe(202);
   expect((await ada.fetch("GET", path(task))).status).toBe(404);
-  const gone = await awaitBuild(ada, getWorkspaceId(task));
-  expect(gone.latest_build.status).toBe("deleted");
+  const deletedWorkspace = await awaitBuild(ada, getWorkspaceId(task));
+  expect(deletedWorkspace.latest_build.status).toBe("deleted");
   const { scheduler } = getContext(world.server);
   await until(async () => {
     await scheduler.tick();

@@ -40,9 +40,9 @@ test("[DR-6] a worker plans the dry run; if it is lost, another worker takes ove
   const second = await openWorker(server.url, key, { name: "second" });
   using _ = second.socket;
   first.socket.close();
-  const again = await second.socket.json<JobMessage>();
-  expect([again.type, again.request.job_id]).toEqual(["plan", requested.request.job_id]);
-  const { job_id } = again.request;
+  const repeated = await second.socket.json<JobMessage>();
+  expect([repeated.type, repeated.request.job_id]).toEqual(["plan", requested.request.job_id]);
+  const { job_id } = repeated.request;
   second.say({ type: "log", job_id, lines: [{ level: "info", stage: "Planning", output: "could be done" }] });
   second.say({ type: "done", job_id, state: null });
   const lines = await awaitLine(admin, at);

@@ -95,15 +95,15 @@ describe("failures", () => {
       { name: "region", value: "eu" },
       { name: "secret", value: "hidden-value" },
     ];
-    const good = await importVersion(admin, yaml, { user_variable_values });
-    expect(good.job.status).toBe("succeeded");
-    const variableList = await variables(good.id);
+    const validVersion = await importVersion(admin, yaml, { user_variable_values });
+    expect(validVersion.job.status).toBe("succeeded");
+    const variableList = await variables(validVersion.id);
     expect(variableList.map(({ value }) => value)).toEqual(["eu", "", "1"]);
     expect(JSON.stringify(variableList)).not.toContain("hidden");
-    const bad = await importVersion(admin, yaml, {
+    const invalidVersion = await importVersion(admin, yaml, {
       user_variable_values: [...user_variable_values, { name: "count", value: "x" }],
     });
-    expect(bad.job.error).toBe("variable count: must be a number in digits, such as 5 or -0.5");
+    expect(invalidVersion.job.error).toBe("variable count: must be a number in digits, such as 5 or -0.5");
   });
 
   test("[TP-13] the request itself: exactly one source, an existing template, a valid name", async () => {

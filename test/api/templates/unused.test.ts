@@ -24,8 +24,8 @@ test("[TP-27] archiving all versions keeps the active one and the ones that work
   expect(await admin.post(`${at}/archive`, { all: true })).toEqual({ template_id, archived_ids: [unused.id] });
   const remainingVersions = await admin.get<TemplateVersion[]>(at);
   expect(remainingVersions.map((one) => one.id)).toEqual([first, active.id]);
-  const gone = await createBuild(admin, id, "delete");
-  using follower = await admin.socket(`/api/v2/workspacebuilds/${gone.id}/logs?follow=true`);
+  const deleteBuild = await createBuild(admin, id, "delete");
+  using follower = await admin.socket(`/api/v2/workspacebuilds/${deleteBuild.id}/logs?follow=true`);
   await follower.closed;
   expect(await admin.post(`${at}/archive`, { all: true })).toEqual({ template_id, archived_ids: [first] });
 });

@@ -112,7 +112,7 @@ test("[ID-26] a prebuild is not given to a user who is deleted in the meantime, 
     presets: [{ name: "Ready", parameters: {}, prebuilds: 1 }],
   };
   const template = await makeTemplate(admin, JSON.stringify(manifest));
-  const kept = await until(async () => {
+  const prebuild = await until(async () => {
     await server.context?.scheduler.tick();
     const page = await admin.get<{ workspaces: Workspace[] }>("/api/v2/workspaces?q=owner%3Aprebuilds");
     return page.workspaces.find(({ latest_build }) => latest_build.status === "running");
@@ -127,7 +127,7 @@ test("[ID-26] a prebuild is not given to a user who is deleted in the meantime, 
     expect(await fetchStatus(client, "POST", "/users/me/workspaces", workspaceBody)).toBe(409);
   }
   await expectDeleted("claimer");
-  expect((await admin.post<Workspace>("/api/v2/users/me/workspaces", workspaceBody)).id).toBe(kept.id);
+  expect((await admin.post<Workspace>("/api/v2/users/me/workspaces", workspaceBody)).id).toBe(prebuild.id);
 });
 
 test("[ID-26] a user for whom a workspace is created while they are deleted stays, with their keys", async () => {

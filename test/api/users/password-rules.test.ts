@@ -135,8 +135,16 @@ describe("in every place where a password is set", () => {
     expect(existsSync(data)).toBe(true);
     writeFileSync(file, PASSWORD);
     for (const key of Object.keys(ENV)) delete ENV[key];
-    const again = await slipway("offline", "setup", "root", "--email", "root@example.com", "--password-file", file);
-    expect(again).toMatchObject({ code: 0 });
+    const secondSetup = await slipway(
+      "offline",
+      "setup",
+      "root",
+      "--email",
+      "root@example.com",
+      "--password-file",
+      file,
+    );
+    expect(secondSetup).toMatchObject({ code: 0 });
     writeFileSync(file, COMMON);
     for (const verb of [
       ["create", "eve", "--email", "eve@example.com"],

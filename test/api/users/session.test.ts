@@ -116,9 +116,9 @@ describe("signing in", () => {
       await fetchStatus(zoe, "GET", "/users/me"),
       await fetchStatus(zoe.withToken(key), "GET", "/users/me"),
     ]).toEqual([401, 401]);
-    const again = await anybody.signIn("zoe@example.com", PASSWORD);
-    expect(await again.get<unknown[]>("/api/v2/users/me/keys/tokens")).toEqual([]);
-    expect(await again.get<unknown[]>("/api/v2/users/me/sessions")).toHaveLength(1);
+    const newSession = await anybody.signIn("zoe@example.com", PASSWORD);
+    expect(await newSession.get<unknown[]>("/api/v2/users/me/keys/tokens")).toEqual([]);
+    expect(await newSession.get<unknown[]>("/api/v2/users/me/sessions")).toHaveLength(1);
   });
 
   test("[ID-5] guessing is throttled: more than 60 attempts a minute for one address return 429", async () => {

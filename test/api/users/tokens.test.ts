@@ -244,8 +244,8 @@ describe("a token", () => {
     const { client: helper } = await newPerson(admin, "helper", ["user-admin"]);
     expect(await fetchStatus(helper, "POST", "/users/ben/keys")).toBe(403);
     expect(await fetchStatus(helper, "POST", "/users/ben/keys/tokens", {})).toBe(403);
-    const all = await carl.get<ApiKey[]>(`/api/v2${TOKENS}?include_all=true`);
-    expect(all).toEqual([]);
+    const carlsKeys = await carl.get<ApiKey[]>(`/api/v2${TOKENS}?include_all=true`);
+    expect(carlsKeys).toEqual([]);
     const everybody = await admin.get<ApiKey[]>(`/api/v2${TOKENS}?include_all=true`);
     expect(everybody.some((one) => one.username === "ben")).toBe(true);
   });

@@ -255,8 +255,8 @@ describe("one user", () => {
     expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
     expect(await fetchStatus(admin, "GET", `/users/${user.id}`)).toBe(404);
     expect(await fetchStatus(admin, "DELETE", "/users/leaver")).toBe(404);
-    const again = await newPerson(admin, "leaver");
-    expect(again.user.id).not.toBe(user.id);
+    const namesake = await newPerson(admin, "leaver");
+    expect(namesake.user.id).not.toBe(user.id);
     await fetchStatus(admin, "DELETE", "/users/leaver");
   });
 

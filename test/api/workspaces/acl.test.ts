@@ -236,7 +236,7 @@ test("[SH-12] an organization that disables sharing revokes existing shares and 
   await getContext(server).store.commit([storeSharingDisabled(organization_id, true)]);
   await first[Symbol.asyncDispose]();
   await using second = await startTestServer({ directory: directory.path });
-  const again = new Client(second.url, owner.token);
+  const newClient = new Client(second.url, owner.token);
   // A node that starts may be called before it has notified the others.
-  await until(async () => (await again.get<Workspace>(path)).shared_with.length === 0);
+  await until(async () => (await newClient.get<Workspace>(path)).shared_with.length === 0);
 });

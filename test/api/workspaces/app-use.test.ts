@@ -7,10 +7,10 @@ import { HOUR, MINUTE, openClockwork, read, toMinute } from "./clock-world.ts";
 test("[TI-30] an app that starts or finishes work extends the deadline; one that continues, or is idle, does not", async () => {
   const resources = [{ name: "main", agents: [{ name: "dev", apps: [{ slug: "ai" }] }] }];
   await using time = await openClockwork({ manifest: { provisioner: "echo", resources } });
-  const one = await time.make({ ttl_ms: HOUR });
+  const workspace = await time.make({ ttl_ms: HOUR });
   const token = uuid();
   const sql = "update agents set token_hash = ? where workspace_id = ?";
-  await getContext(time.server).store.commit([{ sql, rows: [[sha256(token), one.id]] }]);
+  await getContext(time.server).store.commit([{ sql, rows: [[sha256(token), workspace.id]] }]);
   const reportState = async (state: string): Promise<string | undefined> => {
     await time.pass(10 * MINUTE);
     const agent = time.admin.withToken(token);
@@ -20,7 +20,7 @@ test("[TI-30] an app that starts or finishes work extends the deadline; one that
       message: "",
       uri: "",
     });
-    return toMinute((await read(time.owner, one)).latest_build.deadline);
+    return toMinute((await read(time.owner, workspace)).latest_build.deadline);
   };
   expect(await reportState("idle")).toBe("2030-01-01T13:00");
   expect(await reportState("working")).toBe("2030-01-01T13:20");

@@ -16,18 +16,18 @@ import { type Clockwork, HOUR, MINUTE, openClockwork, read, toMinute, toWorkspac
 
 test("[TI-14] [TI-13] a running workspace is stopped at its deadline, and says why and when before and after", async () => {
   await using time = await openClockwork();
-  const one = await time.make({ ttl_ms: HOUR });
-  const before = await time.activity(one.id);
+  const workspace = await time.make({ ttl_ms: HOUR });
+  const before = await time.activity(workspace.id);
   expect(before).toMatchObject({
     deadline: "2030-01-01T13:00:00.000Z",
     next: { what: "stop", at: "2030-01-01T13:00:00.000Z", why: "It reached its deadline." },
     entries: [{ reason: "start", actor: { kind: "server" }, new_deadline: "2030-01-01T13:00:00.000Z" }],
   });
-  expect(await time.timers(one.id)).toEqual(["2030-01-01T13:00:00.000Z"]);
-  expect((await time.pass(HOUR - 1000, one.id))?.latest_build.build_number).toBe(1);
-  const stopped = await time.pass(1000, one.id);
+  expect(await time.timers(workspace.id)).toEqual(["2030-01-01T13:00:00.000Z"]);
+  expect((await time.pass(HOUR - 1000, workspace.id))?.latest_build.build_number).toBe(1);
+  const stopped = await time.pass(1000, workspace.id);
   expect(stopped?.latest_build).toMatchObject({ status: "stopped", reason: "autostop", build_number: 2 });
-  const after = await time.activity(one.id);
+  const after = await time.activity(workspace.id);
   expect(after.next).toBeNull();
   expect(after.entries[0]).toMatchObject({
     reason: "autostop",
@@ -36,7 +36,7 @@ test("[TI-14] [TI-13] a running workspace is stopped at its deadline, and says w
     old_deadline: "2030-01-01T13:00:00.000Z",
   });
   expect(after.entries[0]?.new_deadline).toBeUndefined();
-  expect(await time.timers(one.id)).toEqual([]);
+  expect(await time.timers(workspace.id)).toEqual([]);
 });
 
 test("[TI-15] actions that became due while the server was down run after its start", async () => {
@@ -63,7 +63,7 @@ test("[TI-15] actions that became due while the server was down run after its st
 
 test("[TI-16] the workspaces of a suspended owner are stopped, others continue", async () => {
   await using time = await openClockwork();
-  const one = await time.make();
+  const workspace = await time.make();
   const other = await time.admin.post<Workspace>("/api/v2/users/me/workspaces", {
     name: "own",
     template_id: time.template_id,
@@ -71,9 +71,9 @@ test("[TI-16] the workspaces of a suspended owner are stopped, others continue",
   await awaitBuild(time.admin, other.id);
   await time.admin.put(`/api/v2/users/${time.owner_id}/status/suspend`);
   await time.settle();
-  const stopped = await awaitBuild(time.admin, one.id);
+  const stopped = await awaitBuild(time.admin, workspace.id);
   expect(stopped.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
-  const { entries } = await time.admin.get<WorkspaceActivity>(toWorkspacePath(one, "/activity"));
+  const { entries } = await time.admin.get<WorkspaceActivity>(toWorkspacePath(workspace, "/activity"));
   expect(entries[0]).toMatchObject({ reason: "owner_suspended", detail: "Its owner is suspended." });
   expect((await read(time.admin, other)).latest_build.status).toBe("running");
 });
@@ -81,10 +81,10 @@ test("[TI-16] the workspaces of a suspended owner are stopped, others continue",
 test("[TI-21] a workspace whose start has failed is stopped after the template's failure period", async () => {
   const manifest = { ...ECHO, echo: { error: "no disk" } };
   await using time = await openClockwork({ template: { failure_ttl_ms: HOUR }, manifest });
-  const one = await time.make();
-  expect(one.latest_build.status).toBe("failed");
-  expect((await time.activity(one.id)).next).toMatchObject({ what: "stop", at: "2030-01-01T13:00:00.000Z" });
-  const stopped = await time.pass(HOUR, one.id);
+  const workspace = await time.make();
+  expect(workspace.latest_build.status).toBe("failed");
+  expect((await time.activity(workspace.id)).next).toMatchObject({ what: "stop", at: "2030-01-01T13:00:00.000Z" });
+  const stopped = await time.pass(HOUR, workspace.id);
   expect(stopped?.latest_build).toMatchObject({ build_number: 2, transition: "stop", reason: "autostop" });
 });
 
@@ -97,17 +97,17 @@ const agentToken = async (time: Clockwork, workspace_id: string): Promise<string
 
 test("[TI-10] [TI-11] [TI-13] open connections and active apps extend the deadline and are recorded; reading and watching do not", async () => {
   await using time = await openClockwork();
-  const one = await time.make({ ttl_ms: 2 * HOUR });
-  const [agent] = one.latest_build.resources[0]?.agents ?? [];
-  const deadline = async () => toMinute((await read(time.owner, one)).latest_build.deadline);
+  const workspace = await time.make({ ttl_ms: 2 * HOUR });
+  const [agent] = workspace.latest_build.resources[0]?.agents ?? [];
+  const deadline = async () => toMinute((await read(time.owner, workspace)).latest_build.deadline);
   await time.pass(90 * MINUTE);
-  await using connection = await connectAgent(time.server, await agentToken(time, one.id));
+  await using connection = await connectAgent(time.server, await agentToken(time, workspace.id));
   await connection.agent.updateStats({ stats: {} });
-  await time.owner.get(toWorkspacePath(one));
-  await time.activity(one.id);
-  await time.owner.post(toWorkspacePath(one, "/usage"));
+  await time.owner.get(toWorkspacePath(workspace));
+  await time.activity(workspace.id);
+  await time.owner.post(toWorkspacePath(workspace, "/usage"));
   {
-    using watcher = await time.owner.socket(toWorkspacePath(one, "/watch-ws"));
+    using watcher = await time.owner.socket(toWorkspacePath(workspace, "/watch-ws"));
     await watcher.next();
   }
   expect(await deadline()).toBe("2030-01-01T14:00");
@@ -117,9 +117,9 @@ test("[TI-10] [TI-11] [TI-13] open connections and active apps extend the deadli
   await connection.agent.updateStats({ stats: { sessionCountSsh: 2n } });
   expect(await deadline()).toBe("2030-01-01T14:30");
   await time.pass(29 * MINUTE);
-  await time.owner.post(toWorkspacePath(one, "/usage"), { agent_id: agent?.id, app_name: "ssh" });
+  await time.owner.post(toWorkspacePath(workspace, "/usage"), { agent_id: agent?.id, app_name: "ssh" });
   expect(await deadline()).toBe("2030-01-01T15:00");
-  const { entries, next } = await time.activity(one.id);
+  const { entries, next } = await time.activity(workspace.id);
   expect(
     entries.map(({ reason, detail, actor, new_deadline }) => [reason, detail, actor.name, toMinute(new_deadline)]),
   ).toEqual([
@@ -128,23 +128,23 @@ test("[TI-10] [TI-11] [TI-13] open connections and active apps extend the deadli
     ["start", "It has started.", "server", "2030-01-01T14:00"],
   ]);
   expect(toMinute(next?.at)).toBe("2030-01-01T15:00");
-  expect((await time.pass(HOUR, one.id))?.latest_build.reason).toBe("autostop");
+  expect((await time.pass(HOUR, workspace.id))?.latest_build.reason).toBe("autostop");
 });
 
 test("[TI-32] [TI-33] active jobs and chats keep a workspace running, and are named; idle streams do not", async () => {
   await using time = await openClockwork();
-  const one = await time.make({ ttl_ms: 2 * HOUR });
-  const deadline = async () => toMinute((await read(time.owner, one)).latest_build.deadline);
-  const getKeptBy = async () => (await time.activity(one.id)).kept_by;
+  const workspace = await time.make({ ttl_ms: 2 * HOUR });
+  const deadline = async () => toMinute((await read(time.owner, workspace)).latest_build.deadline);
+  const getKeptBy = async () => (await time.activity(workspace.id)).kept_by;
   await time.pass(90 * MINUTE);
-  await using connection = await connectAgent(time.server, await agentToken(time, one.id));
+  await using connection = await connectAgent(time.server, await agentToken(time, workspace.id));
   const metrics = toMetrics([
     { command: "npm run build", load: 0.9 },
     { command: "make", load: 0.2 },
   ]);
   await connection.agent.updateStats({ stats: { metrics } as never });
   expect([await deadline(), await getKeptBy()]).toEqual(["2030-01-01T14:30", ["npm run build", "make"]]);
-  const { entries } = await time.activity(one.id);
+  const { entries } = await time.activity(workspace.id);
   expect(entries[0]?.detail).toBe("Kept running by: npm run build, make");
   await connection.agent.updateStats({
     stats: { metrics: [{ name: "other", type: 2, value: 1, labels: [] }] } as never,
@@ -154,15 +154,18 @@ test("[TI-32] [TI-33] active jobs and chats keep a workspace running, and are na
   await connection.agent.updateStats({ stats: { connectionCount: 2n, metrics: toMetrics([], 2) } as never });
   expect([await deadline(), await getKeptBy()]).toEqual(["2030-01-01T14:30", []]);
 
-  const { organization_id } = one;
-  const chat = await createChat({ owner: time.owner, organization_id }, "hang: on", { workspace_id: one.id });
+  const { organization_id } = workspace;
+  const chat = await createChat({ owner: time.owner, organization_id }, "hang: on", { workspace_id: workspace.id });
   await until(async () => (await getKeptBy()).includes("a chat"));
   await time.pass(45 * MINUTE);
-  expect((await read(time.owner, one)).latest_build.status).toBe("running");
-  expect((await time.activity(one.id)).entries[0]).toMatchObject({ reason: "activity", detail: "A chat is working." });
+  expect((await read(time.owner, workspace)).latest_build.status).toBe("running");
+  expect((await time.activity(workspace.id)).entries[0]).toMatchObject({
+    reason: "activity",
+    detail: "A chat is working.",
+  });
   await time.owner.post(`/api/v2/chats/${chat.id}/interrupt`);
   await until(async () => (await getKeptBy()).length === 0);
-  expect((await time.pass(HOUR, one.id))?.latest_build.reason).toBe("autostop");
+  expect((await time.pass(HOUR, workspace.id))?.latest_build.reason).toBe("autostop");
 });
 
 test("[TI-12] a workspace's last use is written within a minute, and when the server stops", async () => {
@@ -190,16 +193,16 @@ test("[TI-12] a workspace's last use is written within a minute, and when the se
 
 test("[TI-13] the newest 50 entries are kept", async () => {
   await using time = await openClockwork();
-  const one = await time.make({ ttl_ms: HOUR });
+  const workspace = await time.make({ ttl_ms: HOUR });
   const start = time.clock.now();
   for (let i = 1; i <= 60; i++) {
     const deadline = new Date(start + HOUR + i * MINUTE).toISOString();
-    await time.owner.put(toWorkspacePath(one, "/extend"), { deadline });
+    await time.owner.put(toWorkspacePath(workspace, "/extend"), { deadline });
   }
-  const { entries } = await time.activity(one.id);
+  const { entries } = await time.activity(workspace.id);
   expect(entries).toHaveLength(50);
   expect(entries[0]?.new_deadline).toBe(new Date(start + HOUR + 60 * MINUTE).toISOString());
   expect(new Set(entries.map(({ reason }) => reason))).toEqual(new Set(["extend"]));
-  expect(await time.timers(one.id)).toEqual([new Date(start + 2 * HOUR).toISOString()]);
+  expect(await time.timers(workspace.id)).toEqual([new Date(start + 2 * HOUR).toISOString()]);
   expect(toMinute(entries.at(-1)?.old_deadline)).toBe("2030-01-01T13:10");
 });

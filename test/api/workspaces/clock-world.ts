@@ -67,8 +67,8 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
     },
     activity: (id: string) => owner.get<WorkspaceActivity>(`/api/v2/workspaces/${id}/activity`),
     timers: async (id: string): Promise<string[]> => {
-      const all = await store.all(listDueTimers({ now: 9e15 }));
-      return all
+      const timers = await store.all(listDueTimers({ now: 9e15 }));
+      return timers
         .filter(({ actor_id, name }) => actor_id === id && name === "schedule")
         .map(({ due }) => new Date(due).toISOString());
     },

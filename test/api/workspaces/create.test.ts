@@ -16,32 +16,42 @@ test("[WK-19] each invalid request for a workspace is refused with its status an
   const { template_id, version_id } = await seedTemplate(server, { ...ECHO, parameters });
   const old = await seedTemplate(server, ECHO, { deprecation_message: "use the other" });
   const size = [{ name: "size", value: "1" }];
-  const good = { name: "ok", template_id, rich_parameter_values: size };
+  const validWorkspace = { name: "ok", template_id, rich_parameter_values: size };
   const cases: [string, object, number, string[]][] = [
-    ["no template", { ...good, template_id: undefined }, 400, ["template_id", "template_version_id"]],
-    ["two templates", { ...good, template_version_id: version_id }, 400, ["template_id", "template_version_id"]],
-    ["unknown template", { ...good, template_id: uuid() }, 400, ["template_id"]],
-    ["unknown version", { ...good, template_id: undefined, template_version_id: uuid() }, 400, ["template_version_id"]],
+    ["no template", { ...validWorkspace, template_id: undefined }, 400, ["template_id", "template_version_id"]],
+    [
+      "two templates",
+      { ...validWorkspace, template_version_id: version_id },
+      400,
+      ["template_id", "template_version_id"],
+    ],
+    ["unknown template", { ...validWorkspace, template_id: uuid() }, 400, ["template_id"]],
+    [
+      "unknown version",
+      { ...validWorkspace, template_id: undefined, template_version_id: uuid() },
+      400,
+      ["template_version_id"],
+    ],
     ["deprecated", { name: "ok", template_id: old.template_id }, 400, []],
-    ["long name", { ...good, name: "x".repeat(33) }, 400, ["name"]],
-    ["odd name", { ...good, name: "a--b" }, 400, ["name"]],
-    ["reserved name", { ...good, name: "New" }, 400, ["name"]],
-    ["missing name", { ...good, name: undefined }, 400, ["name"]],
-    ["short ttl", { ...good, ttl_ms: 1 }, 400, ["ttl_ms"]],
-    ["long ttl", { ...good, ttl_ms: 31 * 86_400_000 }, 400, ["ttl_ms"]],
-    ["shortcut schedule", { ...good, autostart_schedule: "@daily" }, 400, ["schedule"]],
-    ["schedule with a month", { ...good, autostart_schedule: "0 9 1 * 1" }, 400, ["schedule"]],
-    ["unknown zone", { ...good, autostart_schedule: "CRON_TZ=Mars/North 0 9 * * 1" }, 400, ["schedule"]],
-    ["updates", { ...good, automatic_updates: "weekly" }, 400, ["automatic_updates"]],
-    ["missing value", { ...good, rich_parameter_values: [] }, 400, ["size"]],
-    ["unknown value", { ...good, rich_parameter_values: [...size, { name: "no", value: "" }] }, 400, ["no"]],
-    ["unknown preset", { ...good, template_version_preset_id: uuid() }, 400, ["template_version_preset_id"]],
+    ["long name", { ...validWorkspace, name: "x".repeat(33) }, 400, ["name"]],
+    ["odd name", { ...validWorkspace, name: "a--b" }, 400, ["name"]],
+    ["reserved name", { ...validWorkspace, name: "New" }, 400, ["name"]],
+    ["missing name", { ...validWorkspace, name: undefined }, 400, ["name"]],
+    ["short ttl", { ...validWorkspace, ttl_ms: 1 }, 400, ["ttl_ms"]],
+    ["long ttl", { ...validWorkspace, ttl_ms: 31 * 86_400_000 }, 400, ["ttl_ms"]],
+    ["shortcut schedule", { ...validWorkspace, autostart_schedule: "@daily" }, 400, ["schedule"]],
+    ["schedule with a month", { ...validWorkspace, autostart_schedule: "0 9 1 * 1" }, 400, ["schedule"]],
+    ["unknown zone", { ...validWorkspace, autostart_schedule: "CRON_TZ=Mars/North 0 9 * * 1" }, 400, ["schedule"]],
+    ["updates", { ...validWorkspace, automatic_updates: "weekly" }, 400, ["automatic_updates"]],
+    ["missing value", { ...validWorkspace, rich_parameter_values: [] }, 400, ["size"]],
+    ["unknown value", { ...validWorkspace, rich_parameter_values: [...size, { name: "no", value: "" }] }, 400, ["no"]],
+    ["unknown preset", { ...validWorkspace, template_version_preset_id: uuid() }, 400, ["template_version_preset_id"]],
   ];
   for (const [name, body, status, fields] of cases) {
     const refused = await admin.post<unknown>("/api/v2/users/me/workspaces", body).catch((error: ApiError) => error);
     if (!(refused instanceof ApiError)) throw new Error(`${name} was not refused`);
-    const got = refused.body.validations?.map(({ field }) => field) ?? [];
-    expect([name, refused.status, got]).toEqual([name, status, fields]);
+    const problemFields = refused.body.validations?.map(({ field }) => field) ?? [];
+    expect([name, refused.status, problemFields]).toEqual([name, status, fields]);
   }
   expect(await admin.get<object>("/api/v2/workspaces")).toEqual({ workspaces: [], count: 0 });
 });
@@ -55,13 +65,13 @@ test("[WK-20] the caller under the specification's name gets 200 and {uuid, vali
   const created = (await ours.json()) as Workspace;
   expect(created.task_id).toEqual({ uuid: "00000000-0000-0000-0000-000000000000", valid: false });
   expect(created.ttl_ms).toBe(60_000);
-  const theirs = await fetch(new URL(path, world.server.url), {
+  const upstreamResponse = await fetch(new URL(path, world.server.url), {
     method: "POST",
     headers: { "Coder-Session-Token": world.admin.token ?? "", "content-type": "application/json" },
     body: JSON.stringify({ name: "two", template_id }),
   });
-  expect(theirs.status).toBe(201);
-  expect(((await theirs.json()) as Workspace).task_id).toBeNull();
+  expect(upstreamResponse.status).toBe(201);
+  expect(((await upstreamResponse.json()) as Workspace).task_id).toBeNull();
   await awaitBuild(world.admin, created.id);
 });
 

@@ -22,42 +22,42 @@ const setDormant = (time: Clockwork, one: { id: string }, dormant: boolean) =>
 
 test("[TI-25] a running workspace that becomes dormant is stopped, hidden from the list, and woken again", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
-  const one = await time.make({ ttl_ms: 5 * HOUR, autostart_schedule: DAILY_AT_2PM });
-  const asleep = await setDormant(time, one, true);
+  const workspace = await time.make({ ttl_ms: 5 * HOUR, autostart_schedule: DAILY_AT_2PM });
+  const asleep = await setDormant(time, workspace, true);
   expect(asleep.latest_build).toMatchObject({ build_number: 2, transition: "stop", reason: "dormancy" });
   expect([toMinute(asleep.dormant_at), toMinute(asleep.deleting_at), asleep.next_start_at]).toEqual([
     "2030-01-01T12:00",
     "2030-01-04T12:00",
     undefined,
   ]);
-  await awaitBuild(time.owner, one.id);
-  const again = await setDormant(time, one, true);
-  expect([again.dormant_at, again.latest_build.build_number]).toEqual([asleep.dormant_at, 2]);
+  await awaitBuild(time.owner, workspace.id);
+  const unchanged = await setDormant(time, workspace, true);
+  expect([unchanged.dormant_at, unchanged.latest_build.build_number]).toEqual([asleep.dormant_at, 2]);
   const list = (q: string) => time.owner.get<Workspaces>(`/api/v2/workspaces?q=${encodeURIComponent(q)}`);
   expect([(await list("owner:me")).count, (await list("owner:me dormant:true")).count]).toEqual([0, 1]);
-  expect((await time.pass(5 * HOUR, one.id))?.latest_build.build_number).toBe(2);
-  const awake = await setDormant(time, one, false);
+  expect((await time.pass(5 * HOUR, workspace.id))?.latest_build.build_number).toBe(2);
+  const awake = await setDormant(time, workspace, false);
   expect([awake.dormant_at, awake.deleting_at, toMinute(awake.last_used_at), toMinute(awake.next_start_at)]).toEqual([
     undefined,
     undefined,
     "2030-01-01T17:00",
     "2030-01-02T14:00",
   ]);
-  expect((await setDormant(time, one, false)).dormant_at).toBeUndefined();
-  const reasons = (await time.activity(one.id)).entries.map(({ reason, actor }) => `${reason} by ${actor.name}`);
+  expect((await setDormant(time, workspace, false)).dormant_at).toBeUndefined();
+  const reasons = (await time.activity(workspace.id)).entries.map(({ reason, actor }) => `${reason} by ${actor.name}`);
   expect(reasons).toEqual(["wake by ada", "dormancy by ada", "start by server"]);
 });
 
 test("[TI-25] starting a dormant workspace wakes it; a deleted one cannot become dormant", async () => {
   await using time = await openClockwork();
-  const one = await time.make();
-  await setDormant(time, one, true);
-  await awaitBuild(time.owner, one.id);
+  const workspace = await time.make();
+  await setDormant(time, workspace, true);
+  await awaitBuild(time.owner, workspace.id);
   await time.pass(HOUR);
-  const started = await time.build(one.id, "start");
+  const started = await time.build(workspace.id, "start");
   expect([started.dormant_at, toMinute(started.last_used_at)]).toEqual([undefined, "2030-01-01T13:00"]);
-  await time.build(one.id, "delete");
-  expect(await awaitOutcome(setDormant(time, one, true))).toBe("410");
+  await time.build(workspace.id, "delete");
+  expect(await awaitOutcome(setDormant(time, workspace, true))).toBe("410");
 });
 
 test("[TI-22] an unused workspace becomes dormant: stopped if it runs, only marked if it is stopped", async () => {
@@ -87,13 +87,13 @@ test("[TI-22] an unused workspace becomes dormant: stopped if it runs, only mark
 
 test("[TI-22] use that is not yet written prevents dormancy", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_ms: DAY } });
-  const one = await time.make();
+  const workspace = await time.make();
   time.clock.leap(DAY - 1000);
-  await time.owner.post(toWorkspacePath(one, "/usage"));
-  await getContext(time.server).workspaces.ask(one.id, "runSchedule", {});
-  const awake = await read(time.owner, one);
+  await time.owner.post(toWorkspacePath(workspace, "/usage"));
+  await getContext(time.server).workspaces.ask(workspace.id, "runSchedule", {});
+  const awake = await read(time.owner, workspace);
   expect([awake.dormant_at, toMinute(awake.last_used_at)]).toEqual([undefined, "2030-01-02T11:59"]);
-  expect(await time.timers(one.id)).toEqual(["2030-01-03T11:59:59.000Z"]);
+  expect(await time.timers(workspace.id)).toEqual(["2030-01-03T11:59:59.000Z"]);
 });
 
 test("[TI-23] a dormant workspace is deleted eventually; a failed delete is retried after a day", async () => {
@@ -125,8 +125,8 @@ test("[TI-23] a dormant workspace is deleted eventually; a failed delete is retr
   await setProvisioner("echo");
   expect((await time.pass(DAY - 1000, hard.id))?.latest_build.build_number).toBe(3);
   await time.pass(1000);
-  const gone = await awaitDeleted(time.owner, hard.id);
-  expect(gone.latest_build).toMatchObject({ build_number: 4, reason: "autodelete" });
+  const deletedWorkspace = await awaitDeleted(time.owner, hard.id);
+  expect(deletedWorkspace.latest_build).toMatchObject({ build_number: 4, reason: "autodelete" });
   await awaitDeleted(time.owner, easy.id);
   expect(await time.timers(hard.id)).toEqual([]);
 });
@@ -161,7 +161,7 @@ test("[TI-24] a template change applies to its workspaces' times, optionally cou
 test("[TI-24] a template change applies to a workspace that computes its times concurrently", async () => {
   await using time = await openClockwork();
   const { scheduler } = getContext(time.server);
-  const one = await time.make();
+  const workspace = await time.make();
   let [changes, most] = [0, 0];
   const changeBefore = (limit: number): void => {
     [changes, most] = [0, limit];
@@ -171,7 +171,7 @@ test("[TI-24] a template change applies to a workspace that computes its times c
     const commit = store.commit.bind(store);
     store.commit = async (batch, ...more) => {
       // The earlier rules have decided this time.
-      const decides = batch.some(({ rows }) => rows.flat().includes(`workspace/${one.id}/schedule`));
+      const decides = batch.some(({ rows }) => rows.flat().includes(`workspace/${workspace.id}/schedule`));
       if (decides && changes < most) {
         const rules = { time_til_dormant_autodelete_ms: (++changes + most) * DAY };
         await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, rules);
@@ -180,24 +180,24 @@ test("[TI-24] a template change applies to a workspace that computes its times c
     };
   }
   changeBefore(1);
-  await setDormant(time, one, true);
-  await awaitBuild(time.owner, one.id);
+  await setDormant(time, workspace, true);
+  await awaitBuild(time.owner, workspace.id);
   await scheduler.tick();
-  expect(toMinute((await read(time.owner, one)).deleting_at)).toBe("2030-01-03T12:00");
+  expect(toMinute((await read(time.owner, workspace)).deleting_at)).toBe("2030-01-03T12:00");
   // A workspace that is notified of a change while another change arrives.
   changeBefore(2);
   await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, { time_til_dormant_autodelete_ms: 0 });
   await scheduler.tick();
   await scheduler.tick();
   await scheduler.tick();
-  expect([changes, toMinute((await read(time.owner, one)).deleting_at)]).toEqual([2, "2030-01-05T12:00"]);
+  expect([changes, toMinute((await read(time.owner, workspace)).deleting_at)]).toEqual([2, "2030-01-05T12:00"]);
 });
 
 test("[TI-24] a template change applies to all of its workspaces, however many, in one tick of the clock", async () => {
   await using time = await openClockwork();
   const { store } = getContext(time.server);
-  const one = await time.make();
-  await time.build(one.id, "stop");
+  const workspace = await time.make();
+  await time.build(workspace.id, "stop");
   const many = Array.from({ length: 350 }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`);
   const columns = "organization_id, template_id, created_at, updated_at, last_used_at, deleted, version, favorite";
   // Copies of a stopped workspace that share its build, which is enough for lists.
@@ -205,45 +205,51 @@ test("[TI-24] a template change applies to all of its workspaces, however many, 
     {
       sql: `insert into workspaces (id, owner_id, name, dormant_at, latest_build_id, ${columns})
         select ?, owner_id, ?, ?, latest_build_id, ${columns} from workspaces where id = ?`,
-      rows: many.map((id, i) => [id, `copy-${i}`, time.clock.now(), one.id]),
+      rows: many.map((id, i) => [id, `copy-${i}`, time.clock.now(), workspace.id]),
     },
   ]);
   await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, { time_til_dormant_autodelete_ms: DAY });
   await getContext(time.server).scheduler.tick();
-  const left = await store.get({
+  const remainingCount = await store.get({
     sql: "select count(*) from workspaces where dormant_at is not null and deleting_at is null",
     params: [],
     map: ([count]) => count,
   });
-  expect(left).toBe(0);
+  expect(remainingCount).toBe(0);
 });
 
 test("[TI-28] a required stop that the template adds, moves or removes applies to running workspaces, and people are notified", async () => {
   await using time = await openClockwork();
-  const one = await time.make();
+  const workspace = await time.make();
   const change = async (days_of_week: string[]): Promise<(string | undefined)[]> => {
     await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, {
       autostop_requirement: { days_of_week, weeks: 1 },
     });
     await time.pass(1000);
-    const { deadline, max_deadline } = (await read(time.owner, one)).latest_build;
+    const { deadline, max_deadline } = (await read(time.owner, workspace)).latest_build;
     return [toMinute(deadline), toMinute(max_deadline)];
   };
   expect(await change(["wednesday"])).toEqual(["2030-01-02T00:00", "2030-01-02T00:00"]);
-  expect((await time.activity(one.id)).entries[0]).toMatchObject({ reason: "template", actor: { kind: "server" } });
+  expect((await time.activity(workspace.id)).entries[0]).toMatchObject({
+    reason: "template",
+    actor: { kind: "server" },
+  });
   expect(await change(["friday"])).toEqual(["2030-01-04T00:00", "2030-01-04T00:00"]);
   expect(await change([])).toEqual([undefined, undefined]);
   expect(await change(["wednesday"])).toEqual(["2030-01-02T00:00", "2030-01-02T00:00"]);
-  expect((await time.pass(12 * HOUR, one.id))?.latest_build).toMatchObject({ reason: "autostop", status: "stopped" });
+  expect((await time.pass(12 * HOUR, workspace.id))?.latest_build).toMatchObject({
+    reason: "autostop",
+    status: "stopped",
+  });
 });
 
 test("[TI-29] a dormant workspace opens no terminal and shows no ports", async () => {
   await using time = await openClockwork();
-  const one = await time.make();
-  const agent = `/api/v2/workspaceagents/${one.latest_build.resources[0]?.agents[0]?.id}`;
-  const requests = [`${agent}/listening-ports`, `${agent}/pty?reconnect=${one.id}`];
+  const workspace = await time.make();
+  const agent = `/api/v2/workspaceagents/${workspace.latest_build.resources[0]?.agents[0]?.id}`;
+  const requests = [`${agent}/listening-ports`, `${agent}/pty?reconnect=${workspace.id}`];
   const statuses = () => Promise.all(requests.map(async (path) => (await time.owner.fetch("GET", path)).status));
   expect(await statuses()).not.toContain(409);
-  await setDormant(time, one, true);
+  await setDormant(time, workspace, true);
   expect(await statuses()).toEqual([409, 409]);
 });

@@ -26,20 +26,21 @@ const createAgentClient = async (time: Clockwork, workspace_id: string): Promise
 test("[TI-8] the response has the new deadline; each forbidden change has its status", async () => {
   const template = { autostop_requirement_days: ["wednesday"] };
   await using time = await openClockwork({ template });
-  const one = await time.make({ ttl_ms: HOUR });
+  const workspace = await time.make({ ttl_ms: HOUR });
   const to = (ms: number) => new Date(time.clock.now() + ms).toISOString();
-  const extend = (body: unknown, target = one) => time.owner.put<Generic>(toWorkspacePath(target, "/extend"), body);
+  const extend = (body: unknown, target = workspace) =>
+    time.owner.put<Generic>(toWorkspacePath(target, "/extend"), body);
   expect((await extend({ deadline: to(5 * HOUR) })).message).toContain("2030-01-01T17:00:00.000Z");
-  expect(toMinute((await read(time.owner, one)).latest_build.deadline)).toBe("2030-01-01T17:00");
+  expect(toMinute((await read(time.owner, workspace)).latest_build.deadline)).toBe("2030-01-01T17:00");
   expect((await extend({ deadline: to(31 * MINUTE) })).message).toContain("2030-01-01T12:31");
   expect((await extend({ deadline: "2030-01-01T20:00:00+02:00" })).message).toContain("2030-01-01T18:00");
   expect(await awaitOutcome(extend({ deadline: to(28 * MINUTE) }))).toBe("400 deadline");
   expect(await awaitOutcome(extend({ deadline: to(13 * HOUR) }))).toBe("400 deadline");
   expect((await awaitOutcome(extend({}))).slice(0, 3)).toBe("400");
   expect((await awaitOutcome(extend({ deadline: "tomorrow" }))).slice(0, 3)).toBe("400");
-  await time.build(one.id, "stop");
+  await time.build(workspace.id, "stop");
   expect(await awaitOutcome(extend({ deadline: to(HOUR) }))).toBe("409");
-  await time.build(one.id, "delete");
+  await time.build(workspace.id, "delete");
   expect(await awaitOutcome(extend({ deadline: to(HOUR) }))).toBe("410");
 });
 

@@ -150,7 +150,7 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
   }
   await age("home_backups", "verified_at", 24 * 8);
   homeBackups.sweep();
-  const all = await until(
+  const newBackups = await until(
     async () => {
       const { backups } = await list(admin, id);
       return backups[0]?.id !== newest?.id && backups.every(({ status }) => status === "ready") && backups;
@@ -158,8 +158,8 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
     { what: "another backup replaces the damaged one" },
   );
   expect(homeBackups.counts).toMatchObject({ made: 3, damaged: 1 });
-  expect(all[0]).toMatchObject({ status: "ready", error: "" });
-  expect(all[0]?.added_bytes).toBeGreaterThan(0);
+  expect(newBackups[0]).toMatchObject({ status: "ready", error: "" });
+  expect(newBackups[0]?.added_bytes).toBeGreaterThan(0);
   const { notifications } = await admin.get<Inbox>("/api/v2/notifications/inbox");
   expect(notifications.map(({ title }) => title)).toContain("The backup of admin/dev is damaged");
 });

@@ -165,19 +165,19 @@ export class ServerLives implements Real {
   }
 
   async #view(id: string): Promise<View> {
-    const one = await this.#read(id);
-    const all = await this.#time.owner.get<Build[]>(`/api/v2/workspaces/${id}/builds?limit=1000`);
+    const workspace = await this.#read(id);
+    const builds = await this.#time.owner.get<Build[]>(`/api/v2/workspaces/${id}/builds?limit=1000`);
     const describeBuild = ({ build_number, transition, reason, job }: Build): string =>
       `${build_number} ${transition} ${reason} ${job.status}`;
     return {
-      status: one.latest_build.status,
-      builds: all.map(describeBuild).reverse(),
-      deadline: parseTime(one.latest_build.deadline),
-      dormant_at: parseTime(one.dormant_at),
-      deleting_at: parseTime(one.deleting_at),
-      next_start_at: parseTime(one.next_start_at),
-      ttl: one.ttl_ms ?? null,
-      favorite: one.favorite,
+      status: workspace.latest_build.status,
+      builds: builds.map(describeBuild).reverse(),
+      deadline: parseTime(workspace.latest_build.deadline),
+      dormant_at: parseTime(workspace.dormant_at),
+      deleting_at: parseTime(workspace.deleting_at),
+      next_start_at: parseTime(workspace.next_start_at),
+      ttl: workspace.ttl_ms ?? null,
+      favorite: workspace.favorite,
     };
   }
 

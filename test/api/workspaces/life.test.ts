@@ -40,8 +40,8 @@ test("[WK-1] a new workspace is returned with its pending first build, and runs 
   expect(running.latest_build.job.status).toBe("succeeded");
   const [agent] = running.latest_build.resources[0]?.agents ?? [];
   expect(agent).toMatchObject({ name: "dev", status: "connecting", lifecycle_state: "created" });
-  const again = await world.admin.get<Workspace>(`/api/v2/workspaces/${created.id}`);
-  expect(again).toEqual(running);
+  const reloaded = await world.admin.get<Workspace>(`/api/v2/workspaces/${created.id}`);
+  expect(reloaded).toEqual(running);
   expect(await world.admin.get<Workspace>("/api/v2/users/me/workspace/DEV")).toEqual(running);
 });
 

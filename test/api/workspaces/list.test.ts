@@ -160,8 +160,8 @@ test("[WK-18] among 305 workspaces has-ai-task and has_external_agent find those
         .sort(),
     };
   };
-  const all = (await find("")).count;
-  expect(all).toBe(305);
+  const totalCount = (await find("")).count;
+  expect(totalCount).toBe(305);
   expect(await find("has-ai-task:true")).toEqual({ count: 2, names: ["task-1", "task-2"] });
   expect(await find("has-ai-task:false")).toEqual({ count: 303, names: ["out-1", "out-2", "plain"] });
   expect(await find("has_external_agent:true")).toEqual({ count: 2, names: ["out-1", "out-2"] });

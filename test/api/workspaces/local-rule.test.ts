@@ -72,8 +72,8 @@ test("[LP-9] an owner cannot create one for a member, and cannot start a version
   const { organization_id } = local;
   const lead = admin.withToken((await seedUser(world.server, { organization_id, roles: ["template-admin"] })).token);
   expect((await lead.get<NamedTemplate[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
-  const theirs = await makeTemplate(lead, "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n");
-  const started = await awaitRejection(createWorkspace(admin, theirs.id));
+  const leadTemplate = await makeTemplate(lead, "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n");
+  const started = await awaitRejection(createWorkspace(admin, leadTemplate.id));
   expect(started.status).toBe(403);
   expect(started.message).toContain("only from template versions that an owner created");
 });
@@ -87,10 +87,10 @@ test("[LP-16] a version for local workspaces that the server would not start can
   const lead = admin.withToken(token);
   await admin.patch(`/api/v2/templates/${template.id}/acl`, { user_perms: { [user_id]: "admin" } });
   const files = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
-  const theirs = await importVersion(lead, files, { template_id: template.id });
+  const leadVersion = await importVersion(lead, files, { template_id: template.id });
   for (const by of [lead, admin]) {
     const { status, message } = await awaitRejection(
-      by.patch(`/api/v2/templates/${template.id}/versions`, { id: theirs.id }),
+      by.patch(`/api/v2/templates/${template.id}/versions`, { id: leadVersion.id }),
     );
     expect([status, message.includes("allow_local_provisioner_for_members")]).toEqual([403, true]);
   }

@@ -112,12 +112,12 @@ test("[LP-13] [TO-31] a chat whose agent dies continues once it is back; otherwi
   rmSync(toRecordPath(server, id));
   await kill(daemon);
   await awaitWorkspace(admin, id, (one) => findAgent(one)?.status === "disconnected");
-  const lost = await callTools(house, waited.next, ["execute", { command: "echo never", timeout: "5s" }]);
-  expect(JSON.stringify(lost.results)).toContain("It does not restart automatically: start_workspace rebuilds");
-  const rebuilt = await callTools(house, lost.next, ["start_workspace"]);
+  const failedCall = await callTools(house, waited.next, ["execute", { command: "echo never", timeout: "5s" }]);
+  expect(JSON.stringify(failedCall.results)).toContain("It does not restart automatically: start_workspace rebuilds");
+  const rebuilt = await callTools(house, failedCall.next, ["start_workspace"]);
   expect(rebuilt.results).toMatchObject([{ started: true, rebuilt: true, agent_status: "connected" }]);
-  const again = await callTools(house, rebuilt.next, ["execute", { command: "echo back", timeout: "60s" }]);
-  expect(again.results).toMatchObject([{ output: "back\n" }]);
+  const repeatedCall = await callTools(house, rebuilt.next, ["execute", { command: "echo back", timeout: "60s" }]);
+  expect(repeatedCall.results).toMatchObject([{ output: "back\n" }]);
   await createBuild(admin, id, "delete");
   await awaitBuild(admin, id);
 });

@@ -38,8 +38,8 @@ test("[SH-8] a port has one share per agent, listed by port and agent, replaced 
     "8080 dev authenticated",
     "65535 dev public",
   ]);
-  const gone = await ada.fetch("DELETE", `${path}/port-share`, { agent_name: "dev", port: 8080 });
-  expect([gone.status, await gone.text()]).toEqual([200, ""]);
+  const deleteResponse = await ada.fetch("DELETE", `${path}/port-share`, { agent_name: "dev", port: 8080 });
+  expect([deleteResponse.status, await deleteResponse.text()]).toEqual([200, ""]);
   expect(await awaitRejection(ada.delete(`${path}/port-share`, { agent_name: "dev", port: 8080 }))).toEqual([404]);
   expect(await levels(ada, path)).toEqual(["9 dev organization", "8080 aux owner", "65535 dev public"]);
 });
@@ -136,9 +136,9 @@ test("[SH-14] ports that a guest shares while they lose access are refused or un
     const share = async (_: unknown, i: number) =>
       (await person.fetch("POST", `${path}/port-share`, { ...validShare, port: first + i })).status;
     const shareRequests = Array.from({ length: 20 }, share);
-    const lost = lose();
+    const losing = lose();
     const statuses = await Promise.all([...shareRequests, ...Array.from({ length: 20 }, (_, i) => share(_, 20 + i))]);
-    await lost;
+    await losing;
     expect(statuses.filter((status) => ![200, 403, 404].includes(status))).toEqual([]);
   };
   await race(amy, 4000, () => owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "" } }));

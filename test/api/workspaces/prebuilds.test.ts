@@ -154,10 +154,10 @@ test("[PB-7] twenty concurrent requests get three: no two the same, and everyone
   expect(created.every(({ owner_name }, i) => owner_name === "admin" && created[i]?.name === `w${i}`)).toBe(true);
   const claimed = created.filter(({ id }) => keptIds.includes(id));
   expect(claimed.length).toBe(3);
-  const all = await Promise.all(created.map(({ id }) => awaitBuild(admin, id)));
-  expect(all.every(isReady)).toBe(true);
+  const built = await Promise.all(created.map(({ id }) => awaitBuild(admin, id)));
+  expect(built.every(isReady)).toBe(true);
   expect(
-    all
+    built
       .map(({ latest_build }) => latest_build.build_number)
       .sort()
       .slice(-3),
@@ -175,8 +175,8 @@ test("[PB-17] a preset that cannot have prebuilds says why in the health report 
   };
   const [found] = await until(async () => {
     await server.context?.scheduler.tick();
-    const all = await listFindings();
-    return all.length > 0 ? all : undefined;
+    const findings = await listFindings();
+    return findings.length > 0 ? findings : undefined;
   });
   expect(found).toMatchObject({ severity: "warning", dismissed: false });
   expect(found?.detail).toStartWith(`preset Small of template ${template.name} cannot be prebuilt: `);

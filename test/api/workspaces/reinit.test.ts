@@ -20,9 +20,9 @@ type Page = { workspaces: Workspace[] };
 const awaitPrepared = ({ admin, server }: World): Promise<Workspace> =>
   until(async () => {
     const { workspaces } = await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds");
-    const one = workspaces.find(({ latest_build }) => latest_build.status === "running");
-    if (!one) await server.context?.scheduler.tick();
-    return one;
+    const running = workspaces.find(({ latest_build }) => latest_build.status === "running");
+    if (!running) await server.context?.scheduler.tick();
+    return running;
   });
 
 /** A prebuilt workspace with its agent. */

@@ -27,8 +27,8 @@ test("[WK-15] a running build is started again after a restart with fresh agents
   }
   {
     await using world = await openWorld({ directory });
-    const again = await awaitWorkspace(world.admin, id, isStarting);
-    expect(again.latest_build.build_number).toBe(1);
+    const restarted = await awaitWorkspace(world.admin, id, isStarting);
+    expect(restarted.latest_build.build_number).toBe(1);
   }
   const ended = usesActiveNodes ? /The (?:server stopped|job was interrupted) \d+ times/ : /The server stopped 2 times/;
   // With several nodes it is given up later, since an upgrade of all of them moves it more than once.

@@ -61,9 +61,9 @@ export const openSharedWorkspace = async (options: TestServerOptions & { manifes
   });
   const clients: Record<CallerName, Client> = { ...people, agent: admin.withToken(token) };
   const getId = (username: string): string => {
-    const known = ids[username];
-    if (!known) throw new Error(`there is no user ${username}`);
-    return known;
+    const id = ids[username];
+    if (!id) throw new Error(`there is no user ${username}`);
+    return id;
   };
   return {
     world,

@@ -167,16 +167,16 @@ test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build
     writeFileSync(join(folder, "home", "round"), String(round));
     await createBuild(admin, id, "stop");
     await awaitBuild(admin, id);
-    const all = await awaitReady();
-    expect(all.filter(({ reason }) => reason === "stop")).toHaveLength(Math.min(round + 1, 2));
+    const snapshots = await awaitReady();
+    expect(snapshots.filter(({ reason }) => reason === "stop")).toHaveLength(Math.min(round + 1, 2));
     await createBuild(admin, id, "start");
     await awaitBuild(admin, id);
   }
-  const all = await awaitReady();
-  expect(all).toHaveLength(3);
-  expect(all.at(-1)?.id).toBe(manual.id);
+  const finalSnapshots = await awaitReady();
+  expect(finalSnapshots).toHaveLength(3);
+  expect(finalSnapshots.at(-1)?.id).toBe(manual.id);
   // Only the newest are kept: the first round's is not among them.
-  const [newest, older] = all;
+  const [newest, older] = finalSnapshots;
   await restore(admin, id, older?.id ?? "");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "running");
   expect(readFileSync(join(folder, "home", "round"), "utf8")).toBe("1");

@@ -188,12 +188,12 @@ testInside(
     expect(await again.closed).toMatchObject({ code: 1001 });
     await expect(connectAgent(server, token)).rejects.toThrow();
     // A successful stop has ended the agent: a delete does not let it connect again.
-    const held = Promise.withResolvers<void>();
-    occupy(() => held.promise);
+    const hold = Promise.withResolvers<void>();
+    occupy(() => hold.promise);
     const removal = await createBuild(admin, id, "delete");
     await expect(connectAgent(server, token)).rejects.toThrow();
     using watch = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
-    held.resolve();
+    hold.resolve();
     for (;;) {
       const { type, data } = await watch.json<{ type: string; data: Workspace }>();
       if (type === "data" && data.latest_build.status === "deleted") break;

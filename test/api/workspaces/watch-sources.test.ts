@@ -261,9 +261,9 @@ test("[WK-28] a waiting workspace shows its queue position and new workers, and 
   const moved = awaitPosition(1);
   await admin.patch(`/api/v2/workspacebuilds/${first.latest_build.id}/cancel`);
   await moved;
-  const gone = awaitWorkspace(admin, third.id, (w) => w.latest_build.status === "starting");
+  const thirdStarts = awaitWorkspace(admin, third.id, (w) => w.latest_build.status === "starting");
   await admin.patch(`/api/v2/workspacebuilds/${second.latest_build.id}/cancel`);
-  await gone;
+  await thirdStarts;
   await admin.patch(`/api/v2/workspacebuilds/${third.latest_build.id}/cancel`);
   const outside = { ...ECHO, provisioner: "external", external: { provisioner: "echo" } };
   const { id: elsewhere } = await makeTemplate(admin, JSON.stringify(outside));
@@ -291,7 +291,7 @@ testInside(
     const watchers = new Watchers(context);
     const names = new Map<string, string>();
     const first = Promise.withResolvers<void>();
-    const all = Promise.withResolvers<void>();
+    const allRenamed = Promise.withResolvers<void>();
     const renamed = new Set<string>();
     const viewer = { user_id: template_id, compat: false };
     for (const id of many.workspaces) {
@@ -301,9 +301,9 @@ testInside(
           names.set(id, (JSON.parse(json) as Shown).template_name);
           if (names.size === MANY) first.resolve();
           // Once a second, the clock checks the times of workspaces whose template has changed, and some are sent again.
-          if (names.get(id) === "renamed" && renamed.add(id).size === MANY) all.resolve();
+          if (names.get(id) === "renamed" && renamed.add(id).size === MANY) allRenamed.resolve();
         },
-        onError: () => all.reject(new Error(`${id} cannot be read`)),
+        onError: () => allRenamed.reject(new Error(`${id} cannot be read`)),
       });
     }
     await first.promise;
@@ -315,7 +315,7 @@ testInside(
     };
     turn();
     await admin.patch(`/api/v2/templates/${template_id}`, { name: "renamed" });
-    await all.promise;
+    await allRenamed.promise;
     isOver = true;
     expect(turns).toBeGreaterThan(MANY / 2);
   },

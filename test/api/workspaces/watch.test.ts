@@ -119,12 +119,12 @@ test("[EV-4] event streams are bounded and shared among callers, and one that en
   const { id } = await createWorkspace(world.admin, template_id);
   const { streams } = getContext(world.server);
   // A response without a reference is garbage collected, which ends its stream.
-  const held: Response[] = [];
+  const responses: Response[] = [];
   const watch = async (client: Client) => {
     const leave = new AbortController();
     const options = { signal: leave.signal };
     const response = await client.fetch("GET", `/api/v2/workspaces/${id}/watch`, undefined, options);
-    held.push(response);
+    responses.push(response);
     return { status: response.status, leave: () => leave.abort() };
   };
   const [second, third] = [
@@ -142,5 +142,5 @@ test("[EV-4] event streams are bounded and shared among callers, and one that en
   first?.leave();
   await until(() => streams.size <= 2);
   expect((await watch(another)).status).toBe(200);
-  expect(held.length).toBe(6);
+  expect(responses.length).toBe(6);
 });

@@ -75,8 +75,8 @@ describeInside("an incomplete answer", () => {
     });
     await clock.timerIn(1_000);
     clock.advance(1_000);
-    const again = await world.upstream.next();
-    again.say({ text: "Tea " }).sendRaw("data: {oops\n\n").say({ text: "it is." }, { finish: "stop" }).end();
+    const retryCall = await world.upstream.next();
+    retryCall.say({ text: "Tea " }).sendRaw("data: {oops\n\n").say({ text: "it is." }, { finish: "stop" }).end();
     await follower.until(({ status }) => status === "waiting");
     expect(follower.history).toEqual(["user: look it up", "assistant: Tea it is."]);
   });

@@ -139,9 +139,9 @@ const summarizeAfter = async (world: ModelWorld, refuse: (call: ModelCall) => vo
   const summary = await world.upstream.next();
   expect(JSON.stringify(summary.body)).toContain("notes");
   summary.say({ text: "The notes." }, { finish: "stop" }).end();
-  const again = await world.upstream.next();
-  expect(JSON.stringify(again.body)).toContain("The notes.");
-  again.say({ text: "Two." }, { finish: "stop" }).end();
+  const nextCall = await world.upstream.next();
+  expect(JSON.stringify(nextCall.body)).toContain("The notes.");
+  nextCall.say({ text: "Two." }, { finish: "stop" }).end();
   await follower.until(() => follower.status === "waiting" && follower.history.at(-1) === "assistant: Two.");
   return follower.history;
 };

@@ -58,8 +58,8 @@ test("[MO-44] chunks that are split anywhere are decoded correctly", async () =>
   using follower = await Follower.open(world.owner, id);
   const requested = await world.upstream.next();
   const text = 'Zażółć "finish_reason":"stop" gęślą';
-  const all = chunk({ content: text }) + usage({ prompt_tokens: "10" }) + DONE;
-  for (let at = 0; at < all.length; at += 7) requested.sendRaw(all.slice(at, at + 7));
+  const response = chunk({ content: text }) + usage({ prompt_tokens: "10" }) + DONE;
+  for (let at = 0; at < response.length; at += 7) requested.sendRaw(response.slice(at, at + 7));
   requested.end();
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history[1]).toBe(`assistant: ${text}`);

@@ -163,8 +163,8 @@ test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are not JS
   await addModel(world);
   const { id } = await createChat(world, "look");
   using follower = await Follower.open(world.owner, id);
-  const bad = toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("query=foo") });
-  (await world.upstream.next()).sendRaw(bad + DONE).end();
+  const brokenCall = toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("query=foo") });
+  (await world.upstream.next()).sendRaw(brokenCall + DONE).end();
   const next = await world.upstream.next();
   const answers = (next.body.messages as Json[]).filter(({ role }) => role === "tool");
   expect(answers).toHaveLength(1);

@@ -52,9 +52,9 @@ test("[MO-36] [MO-37] a provider searches the web if the model's options allow i
     expect(JSON.stringify([messages, follower.events])).not.toMatch(/sealed-page|provider_metadata/);
 
     await sendMessage(world, chat.id, "and coffee?");
-    const again = await world.upstream.next();
-    expect(JSON.stringify(again.body)).toContain(wanted);
-    again.say({ text: "A bean." }, { finish: "stop" }).end();
+    const secondCall = await world.upstream.next();
+    expect(JSON.stringify(secondCall.body)).toContain(wanted);
+    secondCall.say({ text: "A bean." }, { finish: "stop" }).end();
     await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
     await sendMessage(world, chat.id, "and now you", { model_config_id: other.id });
     const elsewhere = await world.upstream.next();

@@ -53,11 +53,11 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
     const id = actionEvent?.action_required.tool_calls[0]?.tool_call_id;
     const results = [{ tool_call_id: id, output: { found: "a leaf" } }];
     await world.owner.post<unknown>(`/api/v2/chats/${chat.id}/tool-results`, { results });
-    const again = await world.upstream.next();
-    expect(JSON.stringify(again.body)).toContain("a leaf");
-    if (kind === "openai") expect(JSON.stringify(again.body)).toContain('"encrypted_content":"sealed-thoughts"');
-    if (kind === "anthropic") expect(JSON.stringify(again.body)).toContain('"signature":"signed"');
-    again.say({ text: "It is a leaf." }, { finish: "stop" }).end();
+    const nextCall = await world.upstream.next();
+    expect(JSON.stringify(nextCall.body)).toContain("a leaf");
+    if (kind === "openai") expect(JSON.stringify(nextCall.body)).toContain('"encrypted_content":"sealed-thoughts"');
+    if (kind === "anthropic") expect(JSON.stringify(nextCall.body)).toContain('"signature":"signed"');
+    nextCall.say({ text: "It is a leaf." }, { finish: "stop" }).end();
     await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
     expect(follower.history.at(-1)).toBe("assistant: It is a leaf.");
   });

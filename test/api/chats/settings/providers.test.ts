@@ -237,8 +237,8 @@ test("[MO-46] if others use the server too, a base URL that would not be called 
     expect(await add(world, "http://169.254.169.254/latest")).toEqual([400, "base_url"]);
     expect(await add(world, "https://models.invalid/v1")).toEqual([201, undefined]);
   }
-  const all = await shared.owner.get<{ id: string; base_url: string }[]>("/api/v2/chats/providers");
-  const keptProviders = all.filter((one) => one.base_url.includes("models.invalid"));
+  const allProviders = await shared.owner.get<{ id: string; base_url: string }[]>("/api/v2/chats/providers");
+  const keptProviders = allProviders.filter((one) => one.base_url.includes("models.invalid"));
   expect(keptProviders.map(({ base_url }) => base_url)).toEqual(["https://models.invalid/v1"]);
   const path = `/api/v2/chats/providers/${keptProviders[0]?.id}`;
   expect((await shared.owner.fetch("PATCH", path, { base_url: "http://127.0.0.1:9/v1" })).status).toBe(400);

@@ -145,10 +145,10 @@ testInside(
     expect(await getLimit()).toBe(500);
     await admin.put(ownLimit, { spend_limit_micros: 900 });
     expect(await getLimit()).toBe(900);
-    const all = await admin.get<UsageLimits>(LIMITS);
-    expect(all).toMatchObject({ spend_limit_micros: 300, period: "month", unpriced_model_count: 0 });
-    expect(all.overrides).toMatchObject([{ user_id, spend_limit_micros: 900 }]);
-    expect(all.group_overrides).toMatchObject([{ group_id: organization_id, spend_limit_micros: 500 }]);
+    const limits = await admin.get<UsageLimits>(LIMITS);
+    expect(limits).toMatchObject({ spend_limit_micros: 300, period: "month", unpriced_model_count: 0 });
+    expect(limits.overrides).toMatchObject([{ user_id, spend_limit_micros: 900 }]);
+    expect(limits.group_overrides).toMatchObject([{ group_id: organization_id, spend_limit_micros: 500 }]);
     await admin.delete(ownLimit);
     expect(await getLimit()).toBe(500);
     await admin.delete(group);
