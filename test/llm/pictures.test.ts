@@ -72,7 +72,7 @@ test("[MO-42] tells a model without vision that images are omitted, in results a
   expect(text.match(/this model takes only text/g)).toHaveLength(2);
 });
 
-test("[MO-42] an image larger than any provider accepts is scaled down, and the model is told its original size; a small image is unchanged", async () => {
+test("[MO-42] an image larger than any provider accepts is scaled down, and a note names its original size; a small image is unchanged", async () => {
   const createPng = (width: number, height: number) => new Bun.Image(createBitmap(width, height)).png().bytes();
   const large: Attachment = { name: "large.png", media_type: "image/png", bytes: await createPng(2_400, 1_200) };
   const shown = await scaleToFit("large", large);
