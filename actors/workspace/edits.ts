@@ -46,7 +46,7 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
         ? STALE
         : toVisibleChange(state, { workspace: { automatic_updates: edit.automatic_updates, updated_at: now } }, []);
     case "share": {
-      // Whoever could enter it would have a copy of its agent's token when someone claims it.
+      // A person who could enter it would keep a copy of its agent's token when someone claims it.
       if (isUnclaimed(workspace) && isAdding(edit)) {
         return { kind: "refused", error: conflict("A prebuilt workspace can be shared only after it is claimed.") };
       }

@@ -15,8 +15,11 @@ const ME = "/api/v2/workspaceagents/me";
 
 /** An account whose own addresses have https. */
 const TLS_ACCOUNT = {
-  ...{ type: "generic", client_id: "x", client_secret: "y" },
-  ...{ auth_url: "https://auth.example/authorize", token_url: "https://auth.example/token" },
+  type: "generic",
+  client_id: "x",
+  client_secret: "y",
+  auth_url: "https://auth.example/authorize",
+  token_url: "https://auth.example/token",
 };
 
 test("[EA-12] a provider is selected by a repository URL, by its ID, or by both if they agree", async () => {

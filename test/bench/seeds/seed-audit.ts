@@ -33,7 +33,7 @@ const toIdExpression = (kind: string, n: string): string => `'${kind}-0000-4000-
 const mixExpression = (index: number): string => `(((n + ${index * 7919}) * 2654435761 % 4294967296) >> ${3 + index})`;
 
 const toInsertStatement = (now: number, from: number, to: number, entries: number): string => `
-insert into audit_logs (toIdExpression, time, organization_id, user_id, ip, user_agent, action, resource_type, resource_id, resource_target,
+insert into audit_logs (id, time, organization_id, user_id, ip, user_agent, action, resource_type, resource_id, resource_target,
   resource_icon, workspace_id, build_reason, diff, additional_fields, status_code, request_id)
 with recursive
 numbers(n) as materialized (select ${from} union all select n + 1 from numbers where n < ${to - 1}),
@@ -70,14 +70,14 @@ export const seedAudit = (file: string, now: number, entries: number, auditor?: 
   db.run("pragma cache_size=-1000000");
   const at = now - YEARS_MS;
   db.run(`with recursive n(n) as (select 0 union all select n + 1 from n where n < ${PEOPLE - 1})
-    insert into users (toIdExpression, email, username, status, login_type, created_at, updated_at)
+    insert into users (id, email, username, status, login_type, created_at, updated_at)
     select ${toIdExpression("aaaaaaaa", "n")}, 'p' || n || '@example.com', 'person-' || n, 'active', 'none', ${at}, ${at} from n`);
   db.run(`with recursive n(n) as (select 0 union all select n + 1 from n where n < ${ORGANIZATIONS - 1})
-    insert into organizations (toIdExpression, name, display_name, created_at, updated_at)
+    insert into organizations (id, name, display_name, created_at, updated_at)
     select ${toIdExpression("bbbbbbbb", "n")}, 'team-' || n, 'Team ' || n, ${at}, ${at} from n`);
   if (auditor) {
     db.prepare(`insert into organization_members (organization_id, user_id, roles, created_at, updated_at)
-      select toIdExpression, ?, '["organization-auditor"]', created_at, created_at from organizations where name like 'team-%'`).run(
+      select id, ?, '["organization-auditor"]', created_at, created_at from organizations where name like 'team-%'`).run(
       auditor,
     );
   }

@@ -105,7 +105,7 @@ const noteWriters = async (url: string): Promise<void> => {
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe(`
     create table written (n bigserial primary key, name text not null, writer text not null);
-    create function note_writer() returns trigger language plpgsql as $$ startNode
+    create function note_writer() returns trigger language plpgsql as $$ begin
       insert into written (name, writer) select new.token_name, pid || ' ' || backend_start
         from pg_stat_get_activity(pg_backend_pid());
       return new;
