@@ -67,10 +67,10 @@ const Line = ({ line, renderNote, onPick }: { line: DiffLine } & Pick<DiffProps,
           {SIGNS[kind]} <Text line={line} />
         </td>
       </tr>
-      {renderNote && (
+      {note && (
         <tr>
           <td class="note" colSpan={3}>
-            {renderNote}
+            {note}
           </td>
         </tr>
       )}
