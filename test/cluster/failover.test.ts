@@ -116,7 +116,7 @@ testNeeding(
     await pair.standby.promote();
     await load.end();
     const wrong = checkWrites(load.writes, await listRows(pair.standby.url()));
-    expect(wrong.filter((one) => one.endsWith("was acknowledged and is lost")).length).toBeGreaterThan(0);
+    expect(wrong.filter((one) => one.endsWith("was acknowledged, but is lost")).length).toBeGreaterThan(0);
     await store.close();
   },
 );

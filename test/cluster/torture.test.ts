@@ -24,10 +24,10 @@ describe("the oracle", () => {
     ];
     expect(checkWrites(writes, rows("a", "b", "c", "f"))).toEqual([]);
     expect(checkWrites(writes, rows("a", "c", "c", "e", "g", "g"))).toEqual([
-      "b was acknowledged and is lost",
-      "c is there 2 times",
-      "e was refused and is there",
-      "g is there 2 times",
+      "b was acknowledged, but is lost",
+      "c exists 2 times",
+      "e was refused, but exists",
+      "g exists 2 times",
     ]);
   });
 
@@ -35,7 +35,7 @@ describe("the oracle", () => {
     const row = (name: string, epoch: number): Row => ({ name, epoch });
     expect(checkWrites([], [row("a", 1), row("b", 2), row("c", 2)])).toEqual([]);
     expect(checkWrites([], [row("a", 1), row("b", 2), row("c", 1)])).toEqual([
-      "c was written by epoch 1 after one of epoch 2",
+      "c was written by epoch 1 after a write of epoch 2",
     ]);
   });
 });
@@ -89,7 +89,7 @@ describe("on a real database", () => {
       expect(await runTwoNodes((epoch) => () => ({ text: "select own_epoch($1)", params: [epoch] }))).toEqual([]);
       await database?.remove();
       const seen = await runTwoNodes(() => () => ({ text: "select 1", params: [] }));
-      expect(seen.map((one) => one.replace(/\d+/g, "N"))).toEqual(["c was written by epoch N after one of epoch N"]);
+      expect(seen.map((one) => one.replace(/\d+/g, "N"))).toEqual(["c was written by epoch N after a write of epoch N"]);
     },
   );
 });
@@ -140,7 +140,7 @@ for (const row of ["epoch", "fences", "parts"] as const) {
     `[CL-7] [PQ-5] a guard that locks its row of ${row} for sharing delays the next node, and with a weaker lock the oracle detects the conflict`,
     async () => {
       expect(await checkAfterGuard("share", row)).toEqual([]);
-      expect(await checkAfterGuard("key share", row)).toEqual(["older was written by epoch N after one of epoch N"]);
+      expect(await checkAfterGuard("key share", row)).toEqual(["older was written by epoch N after a write of epoch N"]);
     },
   );
 }

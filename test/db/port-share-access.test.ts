@@ -40,8 +40,12 @@ testInside(
     const group_id = uuid();
     const people = combine(combine(SITE_ROLES, ORGANIZATION_ROLES), STATUSES).map(
       ([[roles, memberRoles], status], i) => ({
-        ...{ id: uuid(), username: `person-${i}` },
-        ...{ roles, memberRoles, status, isInGroup: memberRoles !== null && i % 4 < 2 },
+        id: uuid(),
+        username: `person-${i}`,
+        roles,
+        memberRoles,
+        status,
+        isInGroup: memberRoles !== null && i % 4 < 2,
       }),
     );
     await store.commit([
@@ -63,8 +67,10 @@ testInside(
         const expected = caller !== undefined && canStartStop(caller, workspace) && canUseWorkspace(caller, workspace);
         const found = await store.get(
           findSharableBy({
-            ...{ workspace_id, user_id: person.id },
-            ...{ user_acl: JSON.stringify(user_acl), group_acl: JSON.stringify(group_acl) },
+            workspace_id,
+            user_id: person.id,
+            user_acl: JSON.stringify(user_acl),
+            group_acl: JSON.stringify(group_acl),
           }),
         );
         expect({ person, user_acl, group_acl, may: found !== undefined }).toMatchObject({ may: expected });
