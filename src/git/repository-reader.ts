@@ -57,10 +57,11 @@ const QUERY = "/info/refs?service=git-upload-pack";
 
 export class RepositoryReader {
   readonly #options: ReaderOptions;
-  #isRootEmptied = false;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
+    // Removes copies of a server that was killed, with their deploy keys.
+    rmSync(options.root, { recursive: true, force: true });
   }
 
   /** Opens the repository at the first existing reference. Rejects with RepositoryError, or the signal's reason. */
@@ -113,9 +114,6 @@ export class RepositoryReader {
   }
 
   #makeFolder(root: string): string {
-    // Removes copies of a server that was killed.
-    if (!this.#isRootEmptied) rmSync(root, { recursive: true, force: true });
-    this.#isRootEmptied = true;
     mkdirSync(root, { recursive: true, mode: 0o700 });
     return mkdtempSync(join(root, "copy-"));
   }

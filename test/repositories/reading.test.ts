@@ -1,7 +1,7 @@
 // The files that the server reads from a repository, their source, and its errors when a host rejects it.
 import { afterAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
@@ -227,8 +227,13 @@ test("[RW-11] stops at its limits of time and size, and leaves nothing behind", 
   using temp = tempDirectory();
   const root = join(temp.path, "copies");
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
+  const leftover = join(root, "copy-of-a-killed-server");
+  mkdirSync(leftover, { recursive: true });
+  writeFileSync(join(leftover, "deploy-key"), "private");
   using silent = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) });
   const slow = new RepositoryReader({ outbound, clock: systemClock, root, timeout_ms: 200 });
+  // Its deploy key is deleted before a repository is read.
+  expect(existsSync(leftover)).toBe(false);
   const refs = listCandidateRefs({});
   await expect(slow.open({ url: `http://127.0.0.1:${silent.port}/app`, refs })).rejects.toThrow(
     "took longer than 0.2 seconds",
