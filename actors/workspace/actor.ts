@@ -9,12 +9,12 @@ import { clearTimer, findActorTimer, moveTimer, setTimer } from "#db/engine/time
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { guardTemplate } from "#db/templates/templates.ts";
 import { guardUser } from "#db/users/users.ts";
-import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
+import { updateBuild } from "#db/workspaces/builds.ts";
 import { listForksUnderWay } from "#db/workspaces/forks.ts";
-import { findJob, updateJob } from "#db/workspaces/jobs.ts";
+import { updateJob } from "#db/workspaces/jobs.ts";
 import { LOST_ACCESS } from "#db/workspaces/sharing.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
-import { findWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import { updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import type { UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import { unbindTagsFromWorker } from "#src/provisioners/external/tags.ts";
@@ -33,6 +33,7 @@ import { type Claim, isClaim, toClaimChange } from "./claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import type { WorkspaceEdit } from "./edits.ts";
+import { loadState } from "./load-state.ts";
 import { buildWorkspaceNotices } from "./notices.ts";
 import {
   announceReload,
@@ -49,7 +50,7 @@ import { extendDeadline, withAutostart, withTtl } from "./schedule-edits.ts";
 import { loadRules } from "./schedule-rules.ts";
 import { listMadeSnapshots, withSnapshotValue } from "./snapshot-module.ts";
 import { planStopSnapshot } from "./snapshot-policy.ts";
-import { findCapturing, type NewSnapshot } from "./snapshot-rows.ts";
+import type { NewSnapshot } from "./snapshot-rows.ts";
 import { beginSnapshot, completeCapture, deleteRow, dropSnapshot, failCapture } from "./snapshots.ts";
 import { create, transition } from "./state.ts";
 import { listRunningAgentIds, type SetDormant, TimedDecisions } from "./timed.ts";
@@ -97,26 +98,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return workspace.part;
   }
 
-  protected async load(): Promise<WorkspaceState | undefined> {
-    const { store } = this.#deps;
-    const workspace = await store.get(findWorkspace({ id: this.id }));
-    const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
-    const job = build && (await store.get(findJob({ id: build.job_id })));
-    if (!workspace || !build || !job) return undefined;
-    const { id, key, created_at, updated_at, started_at, canceled_at, completed_at, error, error_code } = job;
-    const { worker_id, worker_name, attempts, logs_length, logs_overflowed, timings } = job;
-    const snapshots = await store.all(listSnapshots({ workspace_id: this.id }));
-    const times = { created_at, updated_at, started_at, canceled_at, completed_at };
-    const counts = { attempts, logs_length, logs_overflowed };
-    return {
-      workspace,
-      build,
-      job: { id, key, ...times, error, error_code, worker_id, worker_name, ...counts },
-      tags: job.tags,
-      timings,
-      agent_ids: build.transition === "start" || isActive(job) ? await listRunningAgentIds(store, this.id) : [],
-      capturing: findCapturing(snapshots),
-    };
+  protected load(): Promise<WorkspaceState | undefined> {
+    return loadState(this.#deps.store, this.id);
   }
 
   protected override onUnconfirmedCommit(before: WorkspaceState | undefined, found: WorkspaceState | undefined): void {
