@@ -33,7 +33,7 @@ export class Draft {
     const writeIfChanged = async (chunk: Uint8Array, offset: number): Promise<void> => {
       if (await this.#isEqual(chunk, offset)) return;
       await write(chunk, offset);
-      await flow.pass(chunk.byteLength);
+      await flow.throttle(chunk.byteLength);
     };
     const bytes = await flow.compare(from, writeIfChanged, options);
     await this.#file.truncate(bytes);

@@ -48,7 +48,7 @@ export class Flow {
   }
 
   /** Waits until the rate limit allows this many more bytes. Throws when aborted. */
-  async pass(bytes: number): Promise<void> {
+  async throttle(bytes: number): Promise<void> {
     this.#signal.throwIfAborted();
     this.#bytesSinceStart += bytes;
     if (this.#bytesPerMs === 0) return;
@@ -77,7 +77,7 @@ export class Flow {
       read += bytesRead;
       this.#totalRead += bytesRead;
       this.#onProgress?.(this.#totalRead);
-      await this.pass(bytesRead * cost);
+      await this.throttle(bytesRead * cost);
     }
     return read;
   }

@@ -3,12 +3,12 @@
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
-import { tableTouching } from "./cache-dependencies.ts";
+import { declareTable } from "./cache-dependencies.ts";
 
 /** The old and the new value of each changed field. Secrets have no values. */
 export type AuditDiff = Readonly<Record<string, { old: unknown; new: unknown; secret: boolean }>>;
 
-const auditTable = tableTouching("audit");
+const auditTable = declareTable("audit");
 
 export const audit_logs = auditTable(
   "audit_logs",

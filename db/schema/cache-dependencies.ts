@@ -11,8 +11,11 @@ export type Touch = "workspaces" | "agents" | "callers" | "audit" | "lines";
 
 const declared = new WeakMap<SQLiteTable, readonly Touch[]>();
 
-/** Returns a table constructor that declares these touches. Tables of plain `sqliteTable` touch workspaces, which is always safe. */
-export const tableTouching = (...touches: readonly Touch[]): typeof sqliteTable =>
+/**
+ * Returns a table constructor that also declares what the table touches. Tables of plain `sqliteTable` touch workspaces, which is always
+ * safe.
+ */
+export const declareTable = (...touches: readonly Touch[]): typeof sqliteTable =>
   ((...definition: Parameters<typeof sqliteTable>) => {
     const table = sqliteTable(...definition);
     declared.set(table, touches);
@@ -20,12 +23,12 @@ export const tableTouching = (...touches: readonly Touch[]): typeof sqliteTable 
   }) as typeof sqliteTable;
 
 /** A table whose rows are in no cached answer. */
-export const uncachedTable = tableTouching();
+export const uncachedTable = declareTable();
 /** A table whose rows belong to one agent. */
-export const agentTable = tableTouching("agents");
+export const agentTable = declareTable("agents");
 /** A table of log lines. */
-export const linesTable = tableTouching("lines");
+export const linesTable = declareTable("lines");
 /** A table that only affects the identity of callers. */
-export const callerTable = tableTouching("callers");
+export const callerTable = declareTable("callers");
 
 export const listTouches = (table: SQLiteTable): readonly Touch[] => declared.get(table) ?? ["workspaces"];

@@ -1,7 +1,7 @@
 // Groups of members of an organization that share access.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { tableTouching } from "./cache-dependencies.ts";
+import { declareTable } from "./cache-dependencies.ts";
 import { organizationId, userId } from "./columns.ts";
 
 /** The group of all members has the organization's ID, and a row only after one of its properties was set. */
@@ -22,7 +22,7 @@ export const groups = sqliteTable(
 );
 
 /** The group of all members has no rows here. */
-export const group_members = tableTouching("callers", "workspaces")(
+export const group_members = declareTable("callers", "workspaces")(
   "group_members",
   {
     group_id: text()

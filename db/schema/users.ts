@@ -9,9 +9,9 @@ import {
   text,
   uniqueIndex,
 } from "drizzle-orm/sqlite-core";
-import { callerTable, tableTouching, uncachedTable } from "./cache-dependencies.ts";
+import { callerTable, declareTable, uncachedTable } from "./cache-dependencies.ts";
 
-export const users = tableTouching("callers", "workspaces")(
+export const users = declareTable("callers", "workspaces")(
   "users",
   {
     id: text().primaryKey(),
@@ -79,7 +79,7 @@ export const organizations = sqliteTable(
   (table) => [uniqueIndex("organizations_name").on(sql`lower(${table.name})`).where(sql`${table.deleted} = 0`)],
 );
 
-export const organization_members = tableTouching("callers", "workspaces")(
+export const organization_members = declareTable("callers", "workspaces")(
   "organization_members",
   {
     organization_id: text()

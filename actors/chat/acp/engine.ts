@@ -16,7 +16,7 @@ export const openEngines = (deps: AgentEngineDeps): Engines => {
   const agentEngine: Engine = { begin: (scope, started) => new AgentTurn(withSessions, scope, started) };
   return {
     of: (coding_agent) => (coding_agent === null ? ownEngine : agentEngine),
-    kept: () => sessions.chats(),
+    listChatsWithState: () => sessions.chats(),
     forget: (chat_id) => sessions.end(chat_id),
     release: (isLeaving) => sessions.release(isLeaving),
   };

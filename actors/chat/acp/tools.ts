@@ -2,7 +2,7 @@
 // Slipway runs the calls itself, so rules, approvals and hooks apply first, and no server secret reaches the workspace.
 
 import { uuid } from "#base/ids.ts";
-import { tooCostly } from "#base/json/cost.ts";
+import { findCostProblem } from "#base/json/cost.ts";
 import { parseJson } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
 import { AnswerMemory } from "#base/system/answer-memory.ts";
@@ -53,7 +53,7 @@ export class AgentTools {
         return { text: toText(result), is_error };
       },
     };
-    if (tooCostly(new TextEncoder().encode(message)) !== undefined) return TOO_LARGE_ERROR;
+    if (findCostProblem(new TextEncoder().encode(message)) !== undefined) return TOO_LARGE_ERROR;
     try {
       return await answerMessage(tools, VERSION, message);
     } catch (error) {

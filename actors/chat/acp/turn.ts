@@ -22,7 +22,7 @@ import { createCheckpoint } from "../turn/checkpoints.ts";
 import type { RunningTurn } from "../turn/engine.ts";
 import { pauseTurn } from "../turn/failed-call.ts";
 import { Reporter } from "../turn/reporter.ts";
-import type { TurnOf } from "../turn/slot.ts";
+import type { TurnScope } from "../turn/slot.ts";
 import { StreamBuffer } from "../turn/stream-buffer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
 import { decideAgentCall, type Verdict } from "./call-decision.ts";
@@ -58,7 +58,7 @@ type NextAction = "again" | "over";
 type Failure = { readonly message: string; readonly detail?: string };
 export class AgentTurn implements RunningTurn {
   readonly #deps: AgentTurnDeps;
-  readonly #turn: TurnOf;
+  readonly #turn: TurnScope;
   readonly #abort = new AbortController();
   readonly #reporter: Reporter;
   readonly #hooks: TurnHooks;
@@ -66,14 +66,14 @@ export class AgentTurn implements RunningTurn {
   readonly recording = undefined;
   history_version: number;
   buffer: StreamBuffer | undefined;
-  commands: Promise<unknown> | undefined;
+  whenEnded: Promise<unknown> | undefined;
   #step: AgentStep | undefined;
   #mask: SecretMask | undefined;
   #restarts = 0;
   /** The last message that the agent got, as stored. */
   #lastMessageId = 0;
 
-  constructor(deps: AgentTurnDeps, scope: TurnOf, { isResumed = false }: TurnStart) {
+  constructor(deps: AgentTurnDeps, scope: TurnScope, { isResumed = false }: TurnStart) {
     this.#deps = deps;
     this.#turn = scope;
     this.#waits = isResumed;
@@ -112,7 +112,7 @@ export class AgentTurn implements RunningTurn {
     this.#abort.abort(reason);
     this.buffer?.close();
     const session = sessions.findSession(chat_id);
-    if (session && reason === INTERRUPTED_REASON) this.commands = this.#cancel(session);
+    if (session && reason === INTERRUPTED_REASON) this.whenEnded = this.#cancel(session);
     else sessions.end(chat_id);
   }
 
@@ -132,7 +132,7 @@ export class AgentTurn implements RunningTurn {
     }
   }
 
-  partial(now: number): NewMessage[] {
+  listPartialMessages(now: number): NewMessage[] {
     const session = this.#deps.sessions.findSession(this.#turn.chat_id);
     // An agent that is slow to stop may already have produced output.
     if (this.#step && session) this.#applyLateEvents(this.#step, session, session.events.drain());

@@ -4,7 +4,7 @@ import type { IsLeaving } from "#db/own-rows.ts";
 import type { Recording } from "../background/recorder.ts";
 import type { TurnStart } from "../effects.ts";
 import type { NewMessage } from "../machine/decision.ts";
-import type { TurnOf } from "./slot.ts";
+import type { TurnScope } from "./slot.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
 
 /** One turn outside of the mailbox. Reports to the chat's actor. Ends when a report is stale or the turn is stopped. */
@@ -16,24 +16,24 @@ export interface RunningTurn {
   readonly recording: Recording | undefined;
   readonly isStopped: boolean;
   /** Resolves when everything that was stopped with the turn has ended; undefined if nothing was running. */
-  readonly commands: Promise<unknown> | undefined;
+  readonly whenEnded: Promise<unknown> | undefined;
   /** Runs the turn. Rejects only because of a bug. */
   run(): Promise<void>;
   /** Stops the turn. With `INTERRUPTED_REASON`, also stops the commands and sub-chats that it started. */
   stop(reason: Error): void;
   /** Returns the output since the last step as history rows. `now` in milliseconds since 1970. */
-  partial(now: number): NewMessage[];
+  listPartialMessages(now: number): NewMessage[];
 }
 
 export interface Engine {
-  begin(scope: TurnOf, start: TurnStart): RunningTurn;
+  begin(scope: TurnScope, start: TurnStart): RunningTurn;
 }
 
 export interface Engines {
   /** Returns the engine for a coding agent; null: Slipway's own loop. */
   of(coding_agent: string | null): Engine;
   /** Returns the chats for which the engines keep state between turns. */
-  kept(): readonly string[];
+  listChatsWithState(): readonly string[];
   /** Discards the state of a chat that was deleted or may not continue. */
   forget(chat_id: string): void;
   /** Discards the state of leaving chats. */

@@ -144,11 +144,11 @@ export class Generations {
     const job = this.#jobs.get(chat_id);
     if (job?.turn.isStopped) return;
     const isCurrent = job?.turn.buffer?.fence.history_version === history_version;
-    const commands = job?.turn.commands;
+    const whenEnded = job?.turn.whenEnded;
     this.#end(job);
-    const ended = commands ?? job?.turn.commands ?? endRuns(this.#deps, chat);
+    const ended = whenEnded ?? job?.turn.whenEnded ?? endRuns(this.#deps, chat);
     const now = this.#deps.clock.now();
-    const partial = (): NewMessage[] => (isCurrent ? job.turn.partial(now) : []);
+    const partial = (): NewMessage[] => (isCurrent ? job.turn.listPartialMessages(now) : []);
     const report = this.#reportInterruption(chat_id, history_version, partial, ended);
     this.#reports.add(report);
     void report.finally(() => this.#reports.delete(report));
@@ -186,7 +186,7 @@ export class Generations {
 
   /** Returns the chats with a turn, or with a coding agent between turns. */
   active(): ReadonlySet<string> {
-    return new Set([...this.#jobs.keys(), ...this.#deps.engines.kept()]);
+    return new Set([...this.#jobs.keys(), ...this.#deps.engines.listChatsWithState()]);
   }
 
   /** Stops a running coding agent of the chat. The next turn starts another one. */

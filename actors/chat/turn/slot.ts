@@ -11,7 +11,7 @@ export type Slot = {
 };
 
 /** Identifies a turn by its chat, history and slot. */
-export type TurnOf = {
+export type TurnScope = {
   readonly chat_id: string;
   readonly part: number;
   readonly history_version: number;

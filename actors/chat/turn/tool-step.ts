@@ -88,7 +88,7 @@ export class ToolStep {
   }
 
   /** Resolves when no command that the turn would wait for is running; after an interrupt, when it has ended. */
-  get commands(): Promise<unknown> {
+  get whenEnded(): Promise<unknown> {
     return Promise.allSettled(this.#commands);
   }
 

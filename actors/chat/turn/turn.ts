@@ -29,7 +29,7 @@ import { addMcpTools } from "./mcp-turn.ts";
 import { callModel } from "./model-call.ts";
 import { Opening } from "./opening.ts";
 import { Reporter } from "./reporter.ts";
-import { type Slot, type TurnOf, yieldSlot } from "./slot.ts";
+import { type Slot, type TurnScope, yieldSlot } from "./slot.ts";
 import { reportAnswer, toPartialAnswer } from "./step-end.ts";
 import { StreamBuffer } from "./stream-buffer.ts";
 import { runCalls } from "./tool-calls.ts";
@@ -83,7 +83,7 @@ export class Turn implements RunningTurn {
 
   constructor(
     deps: TurnDeps,
-    { chat_id, history_version, slot }: TurnOf,
+    { chat_id, history_version, slot }: TurnScope,
     { isResumed = false, retry = null }: TurnStart = {},
   ) {
     this.#slot = slot;
@@ -176,8 +176,8 @@ export class Turn implements RunningTurn {
   }
 
   /** While tools run: resolves when none of their commands is running anymore. */
-  get commands(): Promise<unknown> | undefined {
-    return this.#tools?.commands;
+  get whenEnded(): Promise<unknown> | undefined {
+    return this.#tools?.whenEnded;
   }
 
   /** Stops the turn immediately, and passes the reason to its tools. */
@@ -187,7 +187,7 @@ export class Turn implements RunningTurn {
   }
 
   /** Returns the model's output since the last step as history rows. Calls that did not run get the result that they were interrupted. */
-  partial(now: number): NewMessage[] {
+  listPartialMessages(now: number): NewMessage[] {
     const answers = this.#tools?.messages(now, "The call was interrupted.");
     this.#tools = undefined;
     return answers ?? toPartialAnswer(this.#flushContent(now), now, "The call was interrupted.");

@@ -17,7 +17,7 @@ export const upsertAuditRetention = (retention: AuditRetention): Statement =>
 
 const SIGN_INS: readonly AuditAction[] = ["login", "logout"];
 
-/** Returns the days that an entry of this kind is kept; 0 means forever. The setting for sign-ins takes precedence over that for keys. */
+/** Returns the days that an entry of this kind is kept; 0 means forever. `sign_in_days` takes precedence over `kinds`. */
 export const toRetentionDays = (retention: AuditRetention, type: ResourceType, action: AuditAction): number => {
   const { days, sign_in_days, kinds } = retention;
   if (SIGN_INS.includes(action) && sign_in_days !== null) return sign_in_days;

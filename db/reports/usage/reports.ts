@@ -18,7 +18,7 @@ import type { Span } from "./walk.ts";
 export type ReportArgs = {
   readonly from: number;
   readonly to: number;
-  /** Whether it ends in the future. */
+  /** Whether the range ends in the future. */
   readonly open?: boolean | undefined;
   /** IDs; absent: all templates. */
   readonly templates?: readonly string[] | undefined;
@@ -92,16 +92,16 @@ const presentUsers = async <T extends { readonly templates: ReadonlySet<number> 
 };
 
 /** Seconds of any usage by user. */
-const userActivity = async (read: Rows, args: ReportArgs, kept: PartCache): Promise<string> => {
+const userActivity = async (read: Rows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
-  const parts = await kept.load(read, scope.span, { name: "activity", details: true, make: () => new Activity() });
+  const parts = await cache.load(read, scope.span, { name: "activity", details: true, make: () => new Activity() });
   return presentUsers(read, args, scope, Activity.joinParts(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
 };
 
 /** Percentiles of the buckets' latencies; -1 for users without any. */
-const userLatency = async (read: Rows, args: ReportArgs, kept: PartCache): Promise<string> => {
+const userLatency = async (read: Rows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
-  const parts = await kept.load(read, scope.span, { name: "latency", details: true, make: () => new Latencies() });
+  const parts = await cache.load(read, scope.span, { name: "latency", details: true, make: () => new Latencies() });
   return presentUsers(read, args, scope, Latencies.joinParts(parts), ({ counts }) => {
     const [p50, p95] = counts.computePercentiles([0.5, 0.95]);
     return { latency_ms: { p50, p95 } };
@@ -109,13 +109,13 @@ const userLatency = async (read: Rows, args: ReportArgs, kept: PartCache): Promi
 };
 
 /** Active users by interval and in total, usage of apps, and values of parameters. */
-const templateReports = async (read: Rows, args: ReportArgs, kept: PartCache): Promise<string> => {
+const templateReports = async (read: Rows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
   const { interval = "", sections = ["interval_reports", "report"] } = args;
   const [wantsIntervals, wantsReport] = [sections.includes("interval_reports"), sections.includes("report")];
   const edges = wantsIntervals ? (args.edges ?? []) : [];
   const buckets = edges.map(toBucket);
-  const parts = await kept.load(read, scope.span, {
+  const parts = await cache.load(read, scope.span, {
     name: `templates ${buckets.join()} ${wantsReport}`,
     details: wantsReport,
     make: (from, to) =>
@@ -143,12 +143,12 @@ const templateReports = async (read: Rows, args: ReportArgs, kept: PartCache): P
 };
 
 /** Distinct users per day. */
-const daus = async (read: Rows, args: ReportArgs, kept: PartCache): Promise<string> => {
+const daus = async (read: Rows, args: ReportArgs, cache: PartCache): Promise<string> => {
   const { edges = [], dates = [], tz_hour_offset } = args;
   const buckets = edges.map(toBucket);
   const make = (from: number, to: number) => new Intervals(buckets, from, to);
   const days = Intervals.joinParts(
-    await kept.load(read, (await loadScope(read, args)).span, { name: `days ${buckets.join()}`, make }),
+    await cache.load(read, (await loadScope(read, args)).span, { name: `days ${buckets.join()}`, make }),
   );
   const entries = dates.map((date, i) => ({ amount: days[i]?.users ?? 0, date }));
   return JSON.stringify({ entries, tz_hour_offset });
