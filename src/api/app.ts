@@ -5,7 +5,7 @@ import { AppError } from "#base/errors.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { readAppearance } from "#domain/deployment/appearance.ts";
-import { BEGINNING, DOORS } from "#src/web/app/shell/first-data.ts";
+import { BEGINNING, SIGNED_OUT_PAGES } from "#src/web/app/shell/first-data.ts";
 import { applyBranding, type Face } from "#src/web/branding.ts";
 import { loadWeb } from "#src/web/load.ts";
 import { PAGES, REDIRECTS, ROOT_FILES } from "#src/web/pages.ts";
@@ -97,7 +97,7 @@ export const createApp = (
   });
   /** Preloads data into a page, except for sign-in pages, whose visitors are not signed in. */
   const preload = (request: Request): LoadInitialData | undefined =>
-    getPath(request.url) in DOORS ? undefined : preloadPage(request);
+    getPath(request.url) in SIGNED_OUT_PAGES ? undefined : preloadPage(request);
   const routeDeclarations = documentedRoutes(ctx)
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))

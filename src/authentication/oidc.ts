@@ -5,7 +5,7 @@
 import type { Configuration, CustomFetch, IDToken } from "openid-client";
 import type { Clock } from "#base/clock.ts";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
-import { tooCostly } from "#base/json/cost.ts";
+import { findCostProblem } from "#base/json/cost.ts";
 import { JsonProblem, readBytes } from "#base/json/read.ts";
 import { OutboundError } from "#base/outbound.ts";
 
@@ -219,7 +219,7 @@ const checkCost = async (response: Response): Promise<Response> => {
   const bytes = await readBytes(response, MAX_ANSWER_BYTES);
   const parts = new TextDecoder().decode(bytes).match(LONG_PART) ?? [];
   for (const text of [bytes, ...parts.map((part) => Buffer.from(part, "base64url"))]) {
-    const problem = tooCostly(text);
+    const problem = findCostProblem(text);
     if (problem !== undefined) throw new JsonProblem(problem, true);
   }
   const { status, statusText, headers } = response;

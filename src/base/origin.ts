@@ -17,19 +17,19 @@ export type Origin = {
 };
 
 /** Returns an origin, the same each time. Called only when an entry is written. */
-export type OriginOf = () => Origin;
+export type GetOrigin = () => Origin;
 
-const origins = new AsyncLocalStorage<OriginOf | undefined>();
+const origins = new AsyncLocalStorage<GetOrigin | undefined>();
 
 /** Runs `work`, and everything it awaits, with this origin; undefined means the server itself. */
-export const withOrigin = <T>(origin: OriginOf | undefined, work: () => T): T =>
+export const withOrigin = <T>(origin: GetOrigin | undefined, work: () => T): T =>
   origins.getStore() === origin ? work() : origins.run(origin, work);
 
 /** Returns the current origin, to pass it to work that continues elsewhere, such as in a mailbox. */
-export const getCurrentOrigin = (): OriginOf | undefined => origins.getStore();
+export const getCurrentOrigin = (): GetOrigin | undefined => origins.getStore();
 
 /** Returns an origin that is computed on first use. */
-export const lazyOrigin = (make: () => Origin): OriginOf => {
+export const lazyOrigin = (make: () => Origin): GetOrigin => {
   let created: Origin | undefined;
   return () => {
     created ??= make();

@@ -79,7 +79,7 @@ export type HookAnswer = {
   readonly permission?: Permission;
   readonly model_context?: string;
   readonly user_message?: string;
-  /** The complete message for a call denied by a hook other than the deployment's consumer; never part of the response. */
+  /** The complete message for the denied call, set by hooks that are not the deployment's consumer. A consumer cannot send it. */
   readonly denial?: string;
 };
 

@@ -1,6 +1,6 @@
 // Builds the script in the head of the app's page (app/early.ts) with its data: the files of each page, and its first requests.
 import { join } from "node:path";
-import { DOORS, FIRST_DATA, FIRST_FILES, SESSION, STREAMS } from "./app/shell/first-data.ts";
+import { FIRST_DATA, FIRST_FILES, SESSION, SIGNED_OUT_PAGES, STREAMS } from "./app/shell/first-data.ts";
 import { EAGER_PATH, PATHS } from "./app/shell/page-list.ts";
 import { PREFIX } from "./installable.ts";
 
@@ -37,7 +37,7 @@ const findPageChunks = (main: Script, scripts: readonly Script[]): ReadonlyMap<s
     return chunk ? [[path, chunk] as const] : [];
   });
   const chunks = new Map([...byPath, ...shared]);
-  for (const path of [...PATHS, ...Object.keys(DOORS)])
+  for (const path of [...PATHS, ...Object.keys(SIGNED_OUT_PAGES)])
     if (!chunks.has(path)) throw new Error(`the web app imports no page for ${path}`);
   return new Map([...chunks].filter(([path]) => path.startsWith("/")));
 };
@@ -88,7 +88,7 @@ export const buildEarlyScript = async (main: Script, scripts: readonly Script[])
     define: {
       PAGES: JSON.stringify(pages),
       FILES: JSON.stringify(addresses),
-      DOORS: JSON.stringify(DOORS),
+      SIGNED_OUT_PAGES: JSON.stringify(SIGNED_OUT_PAGES),
       SESSION: JSON.stringify(SESSION),
       STREAMS: JSON.stringify(STREAMS),
     },

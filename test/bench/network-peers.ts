@@ -52,7 +52,8 @@ const startAgent = async ({ url }: Crowd, { id, token }: Crowd["agents"][number]
     random: systemRandom,
     role: "agent",
     addresses: toAgentAddressBytes(id),
-    link: (key, receive, back) => new RelayLink({ url: new URL(url), key, clock, random: systemRandom, receive, back }),
+    link: (key, receive, onAccepted) =>
+      new RelayLink({ url: new URL(url), key, clock, random: systemRandom, receive, onAccepted }),
     accept: (connection, port) => {
       connection.accept();
       void (port === AGENT_PORT.speed_test ? serveSpeedTest(connection, clock) : echo(connection)).catch(() => {});

@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/current-request.ts";
-import { getCurrentOrigin, type OriginOf } from "#base/origin.ts";
+import { type GetOrigin, getCurrentOrigin } from "#base/origin.ts";
 import { nextTurn } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
 import { auditRefused } from "#domain/audit/rejections.ts";
@@ -33,7 +33,7 @@ export type Attempt = { readonly target: AuditTarget; readonly params: Readonly<
 type RejectedChange = {
   readonly target: AuditTarget;
   readonly requested: TargetRequest;
-  readonly origin: OriginOf;
+  readonly origin: GetOrigin;
   readonly status_code: number;
   readonly now: number;
 };

@@ -224,8 +224,8 @@ export const changeChat = (ctx: ApiContext) =>
         const request_key = requestKey(request, "results", body);
         const { id, key } = await loadOwnChat(ctx, params.chat, caller);
         const results = body.results.map(({ is_error = false, ...result }) => ({ ...result, is_error }));
-        const rows = (await isRepeated(ctx, key, request_key)) ? [] : await loadHookMessages(ctx, id, results);
-        await ctx.chats.ask(id, "completeAction", { results, rows, request_key });
+        const messages = (await isRepeated(ctx, key, request_key)) ? [] : await loadHookMessages(ctx, id, results);
+        await ctx.chats.ask(id, "completeAction", { results, rows: messages, request_key });
         set.status = 204;
       },
       {

@@ -30,7 +30,7 @@ export class ScopeRefused extends AppError {
 
   constructor(caller: UserCaller, needed: string) {
     super("forbidden", `The scope of this key is ${caller.scopes.join(", ")}.`, {
-      detail: `This takes ${needed}.`,
+      detail: `This operation requires ${needed}.`,
     });
     this.caller = caller;
   }

@@ -55,7 +55,7 @@ const findMistake = (entry: unknown): string | undefined => {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) return "must be a mapping";
   const fields = entry as Record<string, unknown>;
   const unknown = Object.keys(fields).find((key) => !KNOWN_KEYS.has(key));
-  if (unknown !== undefined) return `has no key ${unknown}`;
+  if (unknown !== undefined) return `has the unknown key ${unknown}`;
   if (!isText(fields.id) || !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(fields.id)) return "needs an id of a-z, 0-9, _ and -";
   if (!PROVIDER_TYPES.some((type) => type === fields.type)) return `needs a type: ${PROVIDER_TYPES.join(", ")}`;
   if (!isText(fields.client_id)) return "needs a client_id";

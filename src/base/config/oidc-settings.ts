@@ -72,7 +72,7 @@ const isIssuer = (value: unknown): boolean => {
 const findMistake = (one: unknown): string | undefined => {
   if (!isMapping(one)) return "must be a mapping";
   const unknown = Object.keys(one).find((key) => !KNOWN_KEYS.has(key));
-  if (unknown !== undefined) return `has no key ${unknown}`;
+  if (unknown !== undefined) return `has the unknown key ${unknown}`;
   if (!isText(one.id) || !/^[a-z0-9][a-z0-9-]{0,31}$/.test(one.id)) return "needs an id of a-z, 0-9 and -";
   if (!isIssuer(one.issuer)) return "needs an issuer: an https URL, or http on this machine";
   if (!isText(one.client_id)) return "needs a client_id";
@@ -101,7 +101,7 @@ const findMappingMistake = ({ roles, organizations }: Record<string, unknown>): 
     );
   return isValid
     ? undefined
-    : `organizations must map groups to organizations to lists of ${ORGANIZATION_ROLES.join(", ")}`;
+    : `organizations must map each group to organizations, and each organization to a list of ${ORGANIZATION_ROLES.join(", ")}`;
 };
 
 const providers = listOfMappings<OidcSetting>("id, issuer and client_id", findMistake);

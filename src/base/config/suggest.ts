@@ -30,17 +30,17 @@ export const suggestName = (name: string, knownNames: readonly string[]): string
   return best === undefined ? "" : ` Did you mean ${best}?`;
 };
 
-/** Like `suggestName` for settings, written as `write` does. Also knows the names that other programs use for a setting. */
+/** Like `suggestName`, for settings. `format` turns a key into the suggested text. Also knows the names that other programs use. */
 export const suggestSetting = (
   name: string,
   keys: readonly string[],
-  write: (key: string) => string = (key) => key,
+  format: (key: string) => string = (key) => key,
 ): string => {
   const normalize = (text: string): string => text.toLowerCase().replaceAll("-", "_").replace(/^_+/, "");
-  const prefix = normalize(write("")).replace(/_+$/, "");
+  const prefix = normalize(format("")).replace(/_+$/, "");
   const key = normalize(name).replace(new RegExp(`^${prefix}_`), "");
   const best = keys.find((candidate) => SETTING_ALIASES[candidate]?.includes(key)) ?? findNearest(key, keys);
-  return best === undefined ? "" : ` Did you mean ${write(best)}?`;
+  return best === undefined ? "" : ` Did you mean ${format(best)}?`;
 };
 
 /** Names with the same number of words match only if each pair of words is similar: `http_address` is not a misspelled `node_address`. */

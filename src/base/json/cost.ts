@@ -138,7 +138,7 @@ const isEscapedAt = (bytes: Uint8Array, index: number, from: number): boolean =>
 };
 
 /** Returns the problem of a complete text as the end of "The request body ..." or "The answer ..."; undefined if none. */
-export const tooCostly = (bytes: Uint8Array, limits?: JsonLimits): string | undefined =>
+export const findCostProblem = (bytes: Uint8Array, limits?: JsonLimits): string | undefined =>
   bytes.length < CHEAP_BYTES ? undefined : new JsonCost(limits).count(bytes);
 
 const TOO_NESTED = "has too many values that are nested deep.";

@@ -4,7 +4,7 @@
 import type { Clock } from "../clock.ts";
 import { restAfter } from "../retry.ts";
 import { LARGE_ANSWER_BYTES, type ReserveMemory } from "../system/answer-memory.ts";
-import { type JsonLimits, tooCostly } from "./cost.ts";
+import { findCostProblem, type JsonLimits } from "./cost.ts";
 import { EventCost } from "./event-cost.ts";
 import { JsonProblem, readBytes } from "./read.ts";
 
@@ -33,7 +33,7 @@ export const countedWhole = (response: Response, { maxBytes, fail, reserve, ...l
     const bytes = await readBytes({ body }, maxBytes).catch((error: unknown) => {
       throw error instanceof JsonProblem ? fail(error.message) : error;
     });
-    const problem = tooCostly(bytes, limits);
+    const problem = findCostProblem(bytes, limits);
     if (problem !== undefined) throw fail(problem);
     if (bytes.byteLength > 0) controller.enqueue(bytes);
     controller.close();

@@ -1,8 +1,8 @@
-// Parses JSON from outside: answers of services, messages of workers and agents, texts of people. The bytes are limited while they are
+// Parses JSON from outside: answers of services, messages of workers and agents, input of users. The bytes are limited while they are
 // read, and the values are counted before they are parsed (rule HT-48). `JSON.parse` is only for text that this server has written itself.
 export type { JsonLimits } from "./cost.ts";
 
-import { CHEAP_BYTES, type JsonLimits, tooCostly } from "./cost.ts";
+import { CHEAP_BYTES, findCostProblem, type JsonLimits } from "./cost.ts";
 
 /** The text is not JSON, or too large. The message is the end of "The answer ...", such as "is not JSON.". */
 export class JsonProblem extends Error {
@@ -21,8 +21,8 @@ export const parseJson = (text: string | Uint8Array, limits?: JsonLimits): unkno
     typeof text === "string"
       ? text.length < CHEAP_BYTES
         ? undefined
-        : tooCostly(new TextEncoder().encode(text), limits)
-      : tooCostly(text, limits);
+        : findCostProblem(new TextEncoder().encode(text), limits)
+      : findCostProblem(text, limits);
   if (problem !== undefined) throw new JsonProblem(problem, true);
   try {
     return JSON.parse(typeof text === "string" ? text : new TextDecoder().decode(text));

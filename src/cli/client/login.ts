@@ -19,19 +19,19 @@ const SHAPE = {
 type LoginArguments = Arguments<"email" | "code", never, "password-stdin" | "token-stdin" | "use-token-as-session">;
 
 export const run: RunVerb = async (input) => {
-  const given = readArguments(input.argv, SHAPE);
-  const url = resolveAddress(given, input);
+  const args = readArguments(input.argv, SHAPE);
+  const url = resolveAddress(args, input);
   return explainError("login", input, async ({ setServer }) => {
     setServer(url);
     await requireSlipway(url, input);
     if (url.protocol === "http:" && !isThisMachine(url.hostname)) {
       input.printError(`Warning: ${url.origin} is not encrypted; others on the network can read what you type.\n`);
     }
-    const client = await signIn(new Client(url, undefined, input.headers), given, input);
+    const client = await signIn(new Client(url, undefined, input.headers), args, input);
     const { username, email } = await client.get("/api/v2/users/me", input);
     const file = writeSession(input, { url: url.href, token: client.token ?? "", username });
     const summary = { url: url.href, username, email, file };
-    input.print(given.has.json ? JSON.stringify(summary) : `Signed in to ${url.origin} as ${toPlainLine(username)}.`);
+    input.print(args.has.json ? JSON.stringify(summary) : `Signed in to ${url.origin} as ${toPlainLine(username)}.`);
     return EXIT.ok;
   });
 };

@@ -1,5 +1,5 @@
-// The daemon's HTTP API for the context: the last pushed snapshot, skill files, and MCP tool calls (facts/wire 4.1, rules CX-12, MC-6).
-// Serves only files that are inside a skill's folder after resolving paths and links.
+// Lists and reads the files of a skill for the daemon's HTTP API (facts/wire 4.1, rule CX-12). Serves only files that are inside
+// the skill's folder after resolving paths and links.
 import { constants } from "node:fs";
 import { open, readdir, realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -52,7 +52,7 @@ export const readSkillFile = async (folder: string, path: string): Promise<Skill
       if (bytesRead === 0) break;
       read += bytesRead;
     }
-    // `stream` drops a character of which the limit cuts off a part.
+    // With `stream`, the decoder omits a character that the limit cut in two.
     const content = new TextDecoder().decode(bytes.subarray(0, read), { stream: stats.size > read });
     if (content.includes("\0")) throw invalidField("path", "is not a text file");
     return { content, file_size: stats.size, truncated: stats.size > read };

@@ -66,7 +66,7 @@ class NetworkAgent implements JoinedNetwork {
       random,
       role: "agent",
       addresses: toAgentAddressBytes(agent_id),
-      link: (key, receive, back) => new RelayLink({ url, key, clock, random, receive, back }),
+      link: (key, receive, onAccepted) => new RelayLink({ url, key, clock, random, receive, onAccepted }),
       accept: (stream, port) => void this.#accept(stream, port),
       datagram: (from, datagram, answer) => this.#getFlows(from).send(datagram, answer),
     });

@@ -10,7 +10,10 @@ type Standing = NonNullable<Awaited<ReturnType<typeof findStanding>>>;
 
 const findStanding = ({ store }: Pick<Deps, "store">, chat_id: string) => store.get(findOwnerStanding({ id: chat_id }));
 
-/** Returns why the chat's owner may not use models there now, as a sentence; undefined if they may, or if the chat does not exist. */
+/**
+ * Returns why the chat's owner may not use models in the chat's organization now, as a sentence; undefined if they may, or if the chat does
+ * not exist.
+ */
 export const findOwnerRefusal = async (deps: Deps, chat_id: string): Promise<string | undefined> => {
   const standing = await findStanding(deps, chat_id);
   return standing && refuseOwner(deps, standing);

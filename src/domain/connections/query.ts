@@ -39,7 +39,7 @@ export const parseConnectionFilter = async (store: Store, q: string, caller: Use
   return filter;
 };
 
-/** Words without a key name a type. */
+/** Free text is the name of a type. */
 const parseType = (search: SearchQuery) => {
   const word = search.free.replaceAll(" ", "_");
   const found = CONNECTION_TYPES.find((type) => type === word);

@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { EMAIL_PROBLEM, isEmailAddress } from "#base/email-address.ts";
 import { AppError, invalid, invalidField } from "#base/errors.ts";
 import { keyId, NIL_UUID, uuid } from "#base/ids.ts";
-import { type OriginOf, withOrigin } from "#base/origin.ts";
+import { type GetOrigin, withOrigin } from "#base/origin.ts";
 import type { Store } from "#db/engine/store.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
 import { insertAudit } from "#db/reports/audit/audit.ts";
@@ -218,7 +218,7 @@ export class MachineAccounts {
 
 /** There is no account behind these actions, so the audit log names the command line (rule AU-4). */
 const runAsMachine = <T>(work: () => T): T => withOrigin(MACHINE, work);
-const MACHINE: OriginOf = () => ({
+const MACHINE: GetOrigin = () => ({
   user_id: null,
   ip: null,
   user_agent: "slipway",

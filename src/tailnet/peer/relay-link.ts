@@ -23,7 +23,7 @@ export type RelayLinkOptions = {
   random: Random;
   receive(from: Uint8Array, packet: Uint8Array): void;
   /** Called when the relay has accepted this peer, initially and after each reconnect; packets sent before were dropped. */
-  back?(): void;
+  onAccepted?(): void;
   gone?(key: Uint8Array): void;
 };
 
@@ -92,7 +92,7 @@ export class RelayLink implements Link {
       ready: () => {
         this.#tries = 0;
         this.#ready.resolve();
-        this.#options.back?.();
+        this.#options.onAccepted?.();
       },
     });
     this.#session = session;

@@ -8,7 +8,7 @@ import { parseRange } from "./pages/insights/range.ts";
 /** Path of a page, the indexes of its files, and the addresses it requests. The first match wins. */
 declare const PAGES: readonly (readonly [path: string, files: readonly number[], data: readonly string[]])[];
 declare const FILES: readonly string[];
-declare const DOORS: Readonly<Record<string, readonly string[]>>;
+declare const SIGNED_OUT_PAGES: Readonly<Record<string, readonly string[]>>;
 declare const SESSION: readonly string[];
 declare const STREAMS: readonly (readonly [socket: string, then?: string])[];
 
@@ -126,7 +126,7 @@ const early: Early = {
 };
 Object.assign(window, { early });
 
-const signInRequests = DOORS[location.pathname];
+const signInRequests = SIGNED_OUT_PAGES[location.pathname];
 const startPrefetching = (): void => {
   for (const [path, then = ""] of STREAMS) {
     // Data that came with the page is shown before its changes are requested.

@@ -7,7 +7,7 @@ import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { readDeclarations, readDeclaredScopes } from "../declared-scopes.ts";
 import { type CompleteRow, callAs, chooseTest, getRow, NAMES } from "./matrix-call.ts";
-import { CALLERS, openTown, type TestObjects, type Town } from "./matrix-world.ts";
+import { CALLERS, type MatrixWorld, openMatrixWorld, type TestObjects } from "./matrix-world.ts";
 
 const listScopes = (needed: ScopeNeed): readonly string[] => {
   if (typeof needed === "string") return [needed];
@@ -15,13 +15,13 @@ const listScopes = (needed: ScopeNeed): readonly string[] => {
 };
 
 /** Additional body members for a narrow key, which may not grant more than it has. */
-const MORE: Record<string, object> = {
+const EXTRA_BODY: Record<string, object> = {
   "POST /api/v2/users/{user}/keys/tokens": { scopes: ["api_key:create"] },
   "PATCH /api/v2/users/{user}/keys/tokens/{name}": { scopes: ["api_key:update"] },
 };
 
 /** Single actions: without wildcards, groups, and full access. */
-const SINGLE = SCOPES.filter((name) => /^[a-z_]+:[a-z_]+$/.test(name) && !name.startsWith("coder:"));
+const SINGLE_ACTIONS = SCOPES.filter((name) => /^[a-z_]+:[a-z_]+$/.test(name) && !name.startsWith("coder:"));
 
 test("[ID-21] a scope includes itself, its group and its wildcard, and nothing else", () => {
   expect(hasScope(["all"], "workspace:delete")).toBe(true);
@@ -34,11 +34,11 @@ test("[ID-21] a scope includes itself, its group and its wildcard, and nothing e
   expect(hasScope(["coder:workspaces.access"], "coder:workspaces.operate")).toBe(false);
   expect(hasScope(["application_connect"], "workspace:application_connect")).toBe(true);
   expect(hasScope(["application_connect"], "workspace:read")).toBe(false);
-  expect(hasScope(SINGLE, "all")).toBe(false);
+  expect(hasScope(SINGLE_ACTIONS, "all")).toBe(false);
   expect(hasScope(["limited"], "workspace:read")).toBe(false);
 });
 
-/** Settings that run and instruct nothing. */
+/** Settings that neither run anything nor instruct a model. */
 const HARMLESS_SETTINGS = [
   ...["/debug-logging", "/user-debug-logging", "/user-compaction-thresholds/{model}", "/ai/settings"],
   ...["/try", "/{user}/appearance", "/{user}/preferences", "/quiet-hours", "/deploy-keys", "/read-status"],
@@ -46,15 +46,15 @@ const HARMLESS_SETTINGS = [
 ];
 
 describeInside("keys with scopes", () => {
-  let town: Town;
+  let world: MatrixWorld;
   let scopesOf: ReadonlyMap<string, ScopeNeed>;
   const created = new Map<string, string>();
   beforeAll(async () => {
-    town = await openTown();
-    scopesOf = readDeclaredScopes(town.server);
+    world = await openMatrixWorld();
+    scopesOf = readDeclaredScopes(world.server);
   });
   afterAll(async () => {
-    await town[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
   });
 
   /** Returns a token of ada or the admin with these scopes. */
@@ -62,7 +62,7 @@ describeInside("keys with scopes", () => {
     const name = `${parent} ${scopes.join()}`;
     const createdId = created.get(name);
     if (createdId) return createdId;
-    const client = new Client(town.server.url, parent);
+    const client = new Client(world.server.url, parent);
     const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes, lifetime: "24h" });
     created.set(name, key);
     return key;
@@ -77,12 +77,12 @@ describeInside("keys with scopes", () => {
   };
 
   test("[ID-21] every operation for people declares the scope that a key needs, in `operation` next to its handler", () => {
-    const silent = town.operations.filter(({ callers, name }) => callers.includes("user") && !scopesOf.has(name));
-    expect(silent.map(({ name }) => `${name} lacks scope: "<thing>:<action>", "any" or "all"`)).toEqual([]);
+    const undeclared = world.operations.filter(({ callers, name }) => callers.includes("user") && !scopesOf.has(name));
+    expect(undeclared.map(({ name }) => `${name} lacks scope: "<thing>:<action>", "any" or "all"`)).toEqual([]);
   });
 
   test("[OA-22] every operation that shares something declares `changesAccess`, for applications", () => {
-    const sharing = [...readDeclarations(town.server)].filter(
+    const sharing = [...readDeclarations(world.server)].filter(
       ([name, { scope }]) =>
         !name.startsWith("GET ") && ((typeof scope === "string" && isAccessScope(scope)) || name.endsWith("/acl")),
     );
@@ -95,7 +95,7 @@ describeInside("keys with scopes", () => {
       ...["chat_config:update", "user:update_personal", "user_secret:create", "user_secret:update"],
       ...["mcp_server:create", "mcp_server:update", "deployment_config:update", "notification:update", "user:update"],
     ];
-    const settings = [...readDeclarations(town.server)].filter(
+    const settings = [...readDeclarations(world.server)].filter(
       ([name, { scope }]) =>
         !/^(?:GET|DELETE) /.test(name) && [scope].flat().some((one) => typeof one === "string" && scopes.includes(one)),
     );
@@ -110,43 +110,43 @@ describeInside("keys with scopes", () => {
     "[ID-21] %s is not an operation, so a key with scopes gets nothing from it",
     async (path) => {
       const reader = new Client(
-        town.server.url,
-        await createScopedToken(town.tokens.admin, ["audit_log:read", "workspace:read"]),
+        world.server.url,
+        await createScopedToken(world.tokens.admin, ["audit_log:read", "workspace:read"]),
       );
       expect((await reader.fetch("GET", path)).status).toBe(404);
     },
   );
 
   const tryScopes = async (name: string): Promise<void> => {
-    const operation = town.operations.find((one) => one.name === name);
+    const operation = world.operations.find((one) => one.name === name);
     const row = getRow(name);
-    const doer = findAllowedCaller(row);
-    if (!operation?.callers.includes("user") || !doer) return;
-    const [who, expected] = doer;
-    const things: TestObjects = row.fresh ? { ...town.things, ...(await town.makers[row.fresh](who)) } : town.things;
-    const parent = things.caller ?? town.tokens[who];
+    const allowed = findAllowedCaller(row);
+    if (!operation?.callers.includes("user") || !allowed) return;
+    const [who, expected] = allowed;
+    const things: TestObjects = row.fresh ? { ...world.things, ...(await world.makers[row.fresh](who)) } : world.things;
+    const parent = things.caller ?? world.tokens[who];
     const callWithScopes = async (scopes: readonly string[]): Promise<number> => {
-      const more = MORE[name] ?? {};
-      const response = await callAs(town, operation, row, await createScopedToken(parent, scopes), things, more);
+      const more = EXTRA_BODY[name] ?? {};
+      const response = await callAs(world, operation, row, await createScopedToken(parent, scopes), things, more);
       await response.body?.cancel();
       return response.status;
     };
     const needed = scopesOf.get(name) ?? "all";
-    const parts = listScopes(needed);
+    const scopes = listScopes(needed);
     if (needed === "any") {
       expect(await callWithScopes(["application_connect"])).toBe(403);
       expect(await callWithScopes(["audit_log:read"])).toBe(expected);
       return;
     }
-    expect(await callWithScopes(SINGLE.filter((scope) => !parts.includes(scope)))).toBe(403);
-    if (needed !== "all") expect(await callWithScopes(parts)).toBe(expected);
+    expect(await callWithScopes(SINGLE_ACTIONS.filter((scope) => !scopes.includes(scope)))).toBe(403);
+    if (needed !== "all") expect(await callWithScopes(scopes)).toBe(expected);
   };
   for (const name of NAMES)
     chooseTest(name)(`[ID-21] ${name} with the scope it takes, and with all but that`, () => tryScopes(name));
 
   test("[ID-21] an operation that accepts one of several scopes accepts the right one; the refusal names the missing one", async () => {
-    const path = `/api/v2/workspaces/${town.things.workspace}/builds`;
-    const starter = new Client(town.server.url, await createScopedToken(town.tokens.ada, ["workspace:start"]));
+    const path = `/api/v2/workspaces/${world.things.workspace}/builds`;
+    const starter = new Client(world.server.url, await createScopedToken(world.tokens.ada, ["workspace:start"]));
     const build = (transition: string) => starter.fetch("POST", path, { transition });
     for (const transition of ["stop", "delete"]) {
       const refused = await build(transition);
@@ -156,7 +156,7 @@ describeInside("keys with scopes", () => {
     const elsewhere = await starter.fetch("GET", "/api/v2/templates");
     expect(await elsewhere.json()).toMatchObject({
       message: "The scope of this key is workspace:start.",
-      detail: "This takes template:read.",
+      detail: "This operation requires template:read.",
     });
     expect((await build("start")).status).toBe(201);
   });

@@ -39,7 +39,7 @@ test.each([
   [[HUB, { ...HUB, id: "Two" }], "entry 2 needs an id"],
   [[{ ...HUB, type: "svn" }], "needs a type"],
   [[{ ...HUB, client_id: "" }], "needs a client_id"],
-  [[{ ...HUB, secret: "x" }], "has no key secret"],
+  [[{ ...HUB, secret: "x" }], "has the unknown key secret"],
   [[{ ...HUB, auth_url: "javascript:alert(1)" }], "auth_url must be"],
   [[{ ...HUB, token_url: "https://user:hush-hush@h/" }], "token_url must be"],
   [[{ ...HUB, scopes: "repo" }], "scopes must be"],

@@ -21,7 +21,14 @@ export const joinPeer = async (server: TestServer, path: string, token: string, 
     clock: systemClock,
     random: systemRandom,
     link: (key, receive, onConnected) =>
-      new RelayLink({ url: server.url, key, clock: systemClock, random: systemRandom, receive, back: onConnected }),
+      new RelayLink({
+        url: server.url,
+        key,
+        clock: systemClock,
+        random: systemRandom,
+        receive,
+        onAccepted: onConnected,
+      }),
   });
   const connect = async () => {
     const connection = await connectTailnet(server, path, token);

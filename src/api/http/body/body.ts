@@ -2,7 +2,7 @@
 // it will send. A body is read only after its sender is known (rules HT-5 to HT-7, HT-24).
 
 import { AppError } from "#base/errors.ts";
-import { CHEAP_BYTES, tooCostly } from "#base/json/cost.ts";
+import { CHEAP_BYTES, findCostProblem } from "#base/json/cost.ts";
 import { PieceCounter } from "#base/network/body-pieces.ts";
 import { shareOfMemory } from "#base/system/memory.ts";
 import { findSenderId, refreshIdentity, requireKnownCaller } from "../caller.ts";
@@ -151,7 +151,7 @@ const parseUntrusted = async (request: Request, limit: number): Promise<unknown>
   const bytes = await readCountedBytes(request, limit);
   // The stream ended without any data.
   if (bytes.byteLength === 0) return undefined;
-  const costProblem = tooCostly(bytes);
+  const costProblem = findCostProblem(bytes);
   if (costProblem) throw new AppError("invalid", `The request body ${costProblem}`);
   return parseBody(request, bytes);
 };

@@ -46,8 +46,16 @@ export const join = (
     role: "client",
     addresses: [createClientAddress()],
     hasLargeSegments,
-    link: (key, receive, back) =>
-      new RelayLink({ url: client.url, headers: client.extraHeaders, key, clock, random: systemRandom, receive, back }),
+    link: (key, receive, onAccepted) =>
+      new RelayLink({
+        url: client.url,
+        headers: client.extraHeaders,
+        key,
+        clock,
+        random: systemRandom,
+        receive,
+        onAccepted,
+      }),
     // The client offers no services.
     accept: (connection) => connection.reset("This is a client."),
     ...(datagram ? { datagram: (_, one) => datagram(one) } : {}),

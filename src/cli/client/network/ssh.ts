@@ -38,15 +38,15 @@ const SHAPE = {
 type SshArguments = Arguments<(typeof VALUES)[number], "env", (typeof SWITCHES)[number]>;
 
 export const run: RunVerb = async (input) => {
-  const given = readArguments(input.argv, SHAPE);
-  const { words, value, has } = given;
+  const args = readArguments(input.argv, SHAPE);
+  const { words, value, has } = args;
   const word = takeOneWord(input, words, "the workspace");
   const prefix = value["ssh-host-prefix"] ?? value["host-prefix"];
   const checked = { wait: parseScriptsWait(value.wait), app: parseUsageApp(value["usage-app"]) };
   return withServer("ssh", input, value, async (remote) => {
     const requested = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
     const name = prefix === undefined ? requested : parseHost(requested, prefix);
-    const exitCode = connect(input, remote, name, given, checked);
+    const exitCode = connect(input, remote, name, args, checked);
     // Loaded while the server handles the request.
     if (!has.stdio) void loadSshLibrary();
     return exitCode;

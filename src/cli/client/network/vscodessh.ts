@@ -11,8 +11,8 @@ const VALUES = ["network-info-dir", "log-dir", "session-token-file", "url-file"]
 const SHAPE = { values: VALUES, switches: ["verbose"], short: { v: "verbose" } } as const;
 
 export const run: RunVerb = async (input) => {
-  const given: Arguments<(typeof VALUES)[number], never, "verbose"> = readArguments(input.argv, SHAPE);
-  const { words, value, has } = given;
+  const args: Arguments<(typeof VALUES)[number], never, "verbose"> = readArguments(input.argv, SHAPE);
+  const { words, value, has } = args;
   const host = takeOneWord(input, words, "the host, such as coder-vscode--alice--dev") ?? "";
   const [url, token] = [value["url-file"], value["session-token-file"]].map((file) =>
     file === undefined ? undefined : readText(input, file),
@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
       input,
       remote,
       parseWorkspace(host),
-      { ...given, list: { env: [] }, has: { ...has, stdio: true, "forward-agent": false, "disable-autostart": false } },
+      { ...args, list: { env: [] }, has: { ...has, stdio: true, "forward-agent": false, "disable-autostart": false } },
       { wait: "auto", app: "vscode" },
     ),
   );

@@ -39,23 +39,23 @@ const SHAPE = {
 type PushArguments = Arguments<(typeof SHAPE.values)[number], (typeof SHAPE.lists)[number], "no-activate">;
 
 export const run: RunVerb = async (input) => {
-  const given = readArguments(input.argv, SHAPE);
-  const [folder = ".", ...more] = given.words;
+  const args = readArguments(input.argv, SHAPE);
+  const [folder = ".", ...more] = args.words;
   requireNoWords(more);
-  const name = given.value.name ?? toTemplateName(folder);
-  return withServer("templates push", input, given.value, async (remote) => {
+  const name = args.value.name ?? toTemplateName(folder);
+  return withServer("templates push", input, args.value, async (remote) => {
     const { client } = remote;
-    const organization = encodeURIComponent(given.value.organization ?? "default");
+    const organization = encodeURIComponent(args.value.organization ?? "default");
     const existing = await findTemplate(client, organization, name);
-    const version = await importVersion(input, remote, { folder, given, organization, existing });
+    const version = await importVersion(input, remote, { folder, args, organization, existing });
     if (version.job.status !== "succeeded") {
       throw new VerbFailure(`the import of ${folder} failed: ${toPlainLine(version.job.error ?? version.job.status)}`);
     }
     const template =
-      given.has["no-activate"] && existing
+      args.has["no-activate"] && existing
         ? existing
         : await activateVersion(client, organization, name, existing, version);
-    if (given.has.json) input.print(JSON.stringify({ template, version }));
+    if (args.has.json) input.print(JSON.stringify({ template, version }));
     else
       input.print(formatResult(name, version.name, existing !== undefined, template.active_version_id === version.id));
     for (const line of await findPrebuildProblems(input, client, template, version)) input.printError(`${line}\n`);
@@ -110,13 +110,13 @@ const findTemplate = async (client: Client, organization: string, name: string):
     throw error;
   });
 
-type PushTarget = { folder: string; given: PushArguments; organization: string; existing: Template | undefined };
+type PushTarget = { folder: string; args: PushArguments; organization: string; existing: Template | undefined };
 
 /** Returns the version once its import has succeeded or failed. */
 const importVersion = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
-  { folder, given, organization, existing }: PushTarget,
+  { folder, args, organization, existing }: PushTarget,
 ): Promise<TemplateVersion> => {
   const { archive, fileCount, skippedPaths } = await packFolder(folder);
   using progress = new Progress(input);
@@ -128,13 +128,13 @@ const importVersion = async (
     progress.setDetail(`${formatSize(sent)} of ${formatSize(archive.byteLength)}`),
   );
   const { hash } = await client.post("/api/v2/files", body, { headers });
-  const { version: name, message } = given.value;
+  const { version: name, message } = args.value;
   const version = await client.post(`/api/v2/organizations/${organization}/templateversions`, {
     storage_method: "file",
     file_id: hash,
-    user_variable_values: parsePairs("--variable", given.list.variable),
+    user_variable_values: parsePairs("--variable", args.list.variable),
     tags: Object.fromEntries(
-      parsePairs("--provisioner-tag", given.list["provisioner-tag"]).map((pair) => [pair.name, pair.value]),
+      parsePairs("--provisioner-tag", args.list["provisioner-tag"]).map((pair) => [pair.name, pair.value]),
     ),
     ...(existing ? { template_id: existing.id } : {}),
     ...(name === undefined ? {} : { name }),

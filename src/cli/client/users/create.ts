@@ -16,17 +16,17 @@ const SHAPE = {
 type CreateArguments = Arguments<(typeof SHAPE.values)[number], "organization", "service-account">;
 
 export const run: RunVerb = async (input) => {
-  const given = readArguments(input.argv, SHAPE);
-  const word = takeOneWord(input, given.words, "the new user's name");
-  const { login_type, hasPassword } = toSignIn(given);
-  const isProgram = given.has["service-account"];
-  const { email: address, name, roles } = given.value;
+  const args = readArguments(input.argv, SHAPE);
+  const word = takeOneWord(input, args.words, "the new user's name");
+  const { login_type, hasPassword } = toSignIn(args);
+  const isProgram = args.has["service-account"];
+  const { email: address, name, roles } = args.value;
   if (!isProgram) takeOneWord(input, address === undefined ? [] : [address], "--email EMAIL");
-  const secret = hasPassword ? readPassword(given.value["password-file"], input) : undefined;
-  return withServer("users create", input, given.value, async ({ client }) => {
+  const secret = hasPassword ? readPassword(args.value["password-file"], input) : undefined;
+  return withServer("users create", input, args.value, async ({ client }) => {
     const username = await promptIfMissing(input, word, "Name of the new user");
     const email = isProgram ? undefined : await promptIfMissing(input, address, "Email");
-    const organization_ids = await loadOrganizationIds(client, given.list.organization);
+    const organization_ids = await loadOrganizationIds(client, args.list.organization);
     const user = await client.post("/api/v2/users", {
       username,
       ...(email === undefined ? {} : { email }),
@@ -36,7 +36,7 @@ export const run: RunVerb = async (input) => {
       ...(roles === undefined ? {} : { roles: splitList(roles) }),
       ...(organization_ids.length > 0 ? { organization_ids } : {}),
     } satisfies CreateUser);
-    printCreated(input, user, secret?.isGenerated ? secret.password : undefined, given.has.json);
+    printCreated(input, user, secret?.isGenerated ? secret.password : undefined, args.has.json);
     return EXIT.ok;
   });
 };

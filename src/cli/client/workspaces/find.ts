@@ -66,7 +66,7 @@ export type AppServer = {
   readonly host: string;
 };
 
-/** Returns the URL of an app: on a subdomain, below the server's address, external, or the page that asks before a program gets a key. */
+/** Returns an app's URL: on a subdomain, below the server's address, external, or the consent page of an app that can get an API key. */
 export const toAppUrl = (
   { id, owner_name, name }: Workspace,
   agent: Pick<WorkspaceAgent, "name" | "parent_id">,

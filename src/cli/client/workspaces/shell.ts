@@ -19,18 +19,18 @@ const SHAPE = { values: ["reconnect", "container", "container-user"] } as const;
 type ShellArguments = Arguments<(typeof SHAPE.values)[number]>;
 
 export const run: RunVerb = async (input) => {
-  const given = readArguments(input.argv, SHAPE);
-  const word = takeOneWord(input, given.words, "the workspace");
-  const id = given.value.reconnect ?? uuid();
+  const args = readArguments(input.argv, SHAPE);
+  const word = takeOneWord(input, args.words, "the workspace");
+  const id = args.value.reconnect ?? uuid();
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
     throw usageError("--reconnect", "expected a terminal's ID");
-  if (given.afterDashes?.length === 0) throw usageError("--", "expected a command after it");
+  if (args.afterDashes?.length === 0) throw usageError("--", "expected a command after it");
   const { inputIsTerminal, outputIsTerminal } = getStreams(input);
-  return withServer("workspaces shell", input, given.value, async (remote) => {
+  return withServer("workspaces shell", input, args.value, async (remote) => {
     const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
-    const target = await openTarget(input, remote, name, id.toLowerCase(), given);
+    const target = await openTarget(input, remote, name, id.toLowerCase(), args);
     const isPiped = !inputIsTerminal || !outputIsTerminal;
-    if (isPiped && given.value.reconnect !== undefined) {
+    if (isPiped && args.value.reconnect !== undefined) {
       throw new VerbFailure("--reconnect needs a terminal: earlier output would be printed again");
     }
     return isPiped ? runPiped(input, remote, target) : runTerminal(input, remote, target);

@@ -4,11 +4,8 @@ import { call, Problem } from "./api.ts";
 import { getSubscription, isPushSupported, unsubscribeHere } from "./browser-push.ts";
 import { toSubscriptionBody } from "./push-keys.ts";
 
-/**
- * `asleep`: push is unavailable, because the page was loaded neither over HTTPS nor from localhost, or because the browser does not support
- * it.
- */
-export type PushState = "on" | "off" | "denied" | "unknown" | "asleep";
+/** `unavailable`: the browser does not support push, or the page was loaded neither over HTTPS nor from localhost. */
+export type PushState = "on" | "off" | "denied" | "unknown" | "unavailable";
 
 export const pushState = signal<PushState>("unknown");
 
@@ -21,7 +18,7 @@ const registerSubscription = (subscription: PushSubscription): Promise<void> =>
 /** Reads the state of this browser. Sends an existing subscription to the server again, because the server may have lost it. */
 export const loadPushState = async (): Promise<void> => {
   if (!isPushSupported()) {
-    pushState.value = "asleep";
+    pushState.value = "unavailable";
     return;
   }
   const subscription = await getSubscription();

@@ -41,7 +41,7 @@ export const BEGINNING = {
 };
 
 /** Pages for users who are not signed in. */
-export const DOORS: ByPath = {
+export const SIGNED_OUT_PAGES: ByPath = {
   "/login": ["/users/first", "/users/authmethods"],
   "/setup": ["/users/first"],
 };

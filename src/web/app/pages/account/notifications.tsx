@@ -26,7 +26,7 @@ const loadSettings = async (): Promise<NotificationSettings> => {
 
 const PUSH_PROBLEMS: Readonly<Partial<Record<PushState, string>>> = {
   denied: "Your browser blocks notifications from this site. Allow them in the site settings, then try again.",
-  asleep: "This browser doesn't support push notifications, or the page was not loaded over HTTPS.",
+  unavailable: "This browser doesn't support push notifications, or the page was not loaded over HTTPS.",
 };
 
 /** Push notifications while no page of the app is open. The browser asks for permission only when the user presses the button. */
